@@ -1,0 +1,1 @@
+//! Heaps, B+trees and allocation over pages inside transactions, with their redo and undo.

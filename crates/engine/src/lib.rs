@@ -1,0 +1,1 @@
+//! Databases as whole things: instance, catalog, checkpoint, recovery, tempdb.

@@ -1,0 +1,1 @@
+//! The transaction log of one database: append, harden, read, truncate.

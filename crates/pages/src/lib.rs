@@ -1,0 +1,1 @@
+//! Data files and the buffer pool; never writes a page ahead of its log.

@@ -1,0 +1,1 @@
+//! Binds, plans and runs one statement; serves the system views.

@@ -1,0 +1,1 @@
+//! Accepts connections, authenticates, dispatches requests to workers.

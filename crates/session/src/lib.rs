@@ -1,0 +1,1 @@
+//! Interprets T-SQL batches: control flow, variables, transactions, errors, procedures.

@@ -1,0 +1,1 @@
+//! Simulated worlds, workloads, nemeses and checkers over the real crates.

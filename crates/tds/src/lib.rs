@@ -1,0 +1,1 @@
+//! The wire codec of TDS, both ends, bytes to values, without sockets.

@@ -1,0 +1,1 @@
+//! T-SQL text to syntax tree and back, with SQL Server's syntax errors.

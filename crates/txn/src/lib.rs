@@ -1,0 +1,1 @@
+//! Locks, the life of a transaction, the durability decision, the recovery passes.

@@ -1,0 +1,1 @@
+//! SQL values, types, collations, conversions and the error catalogue.

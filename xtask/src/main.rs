@@ -1,0 +1,3 @@
+//! `cargo xtask`: the project's chores as one program.
+
+fn main() {}
