@@ -35,7 +35,8 @@ fn judge(layers: &BTreeMap<String, usize>, arrows: &Arrows) -> Vec<Finding> {
         };
         for to in targets {
             if layers.get(to).is_some_and(|lower| lower >= upper) {
-                findings.push(Finding::new(from.as_str(), format!("uses {to}, which is not in a lower layer")));
+                findings
+                    .push(Finding::new(from.as_str(), format!("uses {to}, which is not in a lower layer")));
             }
         }
     }

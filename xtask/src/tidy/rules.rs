@@ -25,7 +25,8 @@ pub fn headings(files: &[SourceFile]) -> Vec<Finding> {
 /// The wall for files.
 pub fn file_sizes(files: &[SourceFile]) -> Vec<Finding> {
     let long = files.iter().filter(|f| f.text.lines().count() > FILE_LINES_MAX);
-    long.map(|f| Finding::new(&f.path, format!("{} lines (wall {FILE_LINES_MAX})", f.text.lines().count()))).collect()
+    long.map(|f| Finding::new(&f.path, format!("{} lines (wall {FILE_LINES_MAX})", f.text.lines().count())))
+        .collect()
 }
 
 /// Each crate has a README.
@@ -38,9 +39,15 @@ pub fn readmes(root: &Path) -> Vec<Finding> {
 
 /// What only `os` may name, and what nobody may write outside tests.
 pub fn bans(files: &[SourceFile]) -> Vec<Finding> {
-    let world = ["std::fs::", "std::net::", "std::thread::", "std::time::Instant", "std::time::SystemTime", "libc::"];
+    let world =
+        ["std::fs::", "std::net::", "std::thread::", "std::time::Instant", "std::time::SystemTime", "libc::"];
     let nowhere = [".unwrap()", "todo!(", "unimplemented!(", "dbg!("];
-    let hashing = ["std::collections::HashMap", "std::collections::HashSet", "collections::{HashMap", "collections::{HashSet"];
+    let hashing = [
+        "std::collections::HashMap",
+        "std::collections::HashSet",
+        "collections::{HashMap",
+        "collections::{HashSet",
+    ];
     let mut findings = Vec::new();
     for file in production(files) {
         for (number, line) in file.code.lines().enumerate() {
@@ -53,7 +60,10 @@ pub fn bans(files: &[SourceFile]) -> Vec<Finding> {
                 findings.push(Finding::new(&place, format!("`{ban}` belongs behind `os`")));
             }
             if let Some(ban) = hash_hit {
-                findings.push(Finding::new(&place, format!("`{ban}`: use FxHashMap, whose order is the same each run")));
+                findings.push(Finding::new(
+                    &place,
+                    format!("`{ban}`: use FxHashMap, whose order is the same each run"),
+                ));
             }
             if let Some(ban) = never_hit {
                 findings.push(Finding::new(&place, format!("`{ban}` outside tests")));
@@ -98,7 +108,10 @@ pub fn flush_reasons(files: &[SourceFile]) -> Vec<Finding> {
         let sites: Vec<String> = production(files).flat_map(|f| call_sites(f, &name)).collect();
         let allowed_later = reason == "SequenceCache" && sites.is_empty();
         if sites.len() != 1 && !allowed_later {
-            findings.push(Finding::new(&name, format!("{} call sites, not one: {}", sites.len(), sites.join(", "))));
+            findings.push(Finding::new(
+                &name,
+                format!("{} call sites, not one: {}", sites.len(), sites.join(", ")),
+            ));
         }
     }
     findings
@@ -112,9 +125,8 @@ fn call_sites(file: &SourceFile, name: &str) -> Vec<String> {
 }
 
 fn contains_word(line: &str, word: &str) -> bool {
-    line.match_indices(word).any(|(at, _)| {
-        !line[at + word.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-    })
+    line.match_indices(word)
+        .any(|(at, _)| !line[at + word.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
 }
 
 fn enum_variants(code: &str, head: &str) -> Option<Vec<String>> {
@@ -168,7 +180,9 @@ pub fn long_functions(files: &[SourceFile], update: bool) -> Result<Vec<Finding>
         return Ok(Vec::new());
     }
     let grown = long.iter().filter(|(name, lines)| known.get(*name).is_none_or(|allowed| *lines > allowed));
-    Ok(grown.map(|(n, l)| Finding::new(n.as_str(), format!("{l} lines (wall {FUNCTION_LINES_MAX})"))).collect())
+    Ok(grown
+        .map(|(n, l)| Finding::new(n.as_str(), format!("{l} lines (wall {FUNCTION_LINES_MAX})")))
+        .collect())
 }
 
 fn parse_ratchet(text: &str) -> BTreeMap<String, usize> {
@@ -226,7 +240,10 @@ mod tests {
         let home = file("crates/log/src/flush.rs", "//! x\npub enum FlushReason { Commit, Quiesce }\n");
         let one = file("crates/txn/src/commit.rs", "log.harden(lsn, FlushReason::Commit);");
         let two = file("crates/engine/src/shutdown.rs", "log.harden(lsn, FlushReason::Quiesce);");
-        let arm = file("crates/log/src/stats.rs", "match r { FlushReason::Commit => 1, FlushReason::Quiesce => 2 }");
+        let arm = file(
+            "crates/log/src/stats.rs",
+            "match r { FlushReason::Commit => 1, FlushReason::Quiesce => 2 }",
+        );
         let files = vec![home, one, two, arm];
         assert!(flush_reasons(&files).is_empty());
         let mut more = files;
