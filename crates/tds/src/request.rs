@@ -23,12 +23,14 @@ pub fn read_headers(reader: &mut Reader<'_>, version: TdsVersion) -> Result<Head
     }
     reader.set_part("ALL_HEADERS");
     let total = reader.u32()? as usize;
-    let body = total.checked_sub(4).ok_or_else(|| ProtocolError::invalid("ALL_HEADERS length", total as u64))?;
+    let body =
+        total.checked_sub(4).ok_or_else(|| ProtocolError::invalid("ALL_HEADERS length", total as u64))?;
     let mut body = Reader::new(reader.take(body)?, "ALL_HEADERS");
     while !body.is_empty() {
         let length = body.u32()? as usize;
         let kind = body.u16()?;
-        let data = length.checked_sub(6).ok_or_else(|| ProtocolError::invalid("header length", length as u64))?;
+        let data =
+            length.checked_sub(6).ok_or_else(|| ProtocolError::invalid("header length", length as u64))?;
         let mut data = Reader::new(body.take(data)?, "transaction descriptor header");
         if kind == HEADER_TRANSACTION_DESCRIPTOR {
             headers.transaction_descriptor = data.u64()?;
@@ -190,7 +192,12 @@ fn read_name(reader: &mut Reader<'_>) -> Result<String, ProtocolError> {
 }
 
 /// Encodes the payload of a transaction manager request.
-pub fn put_transaction_request(out: &mut Vec<u8>, version: TdsVersion, headers: Headers, request: &TransactionRequest) {
+pub fn put_transaction_request(
+    out: &mut Vec<u8>,
+    version: TdsVersion,
+    headers: Headers,
+    request: &TransactionRequest,
+) {
     put_headers(out, version, headers);
     let mut put_end = |kind: u16, name: &str, then_begin: &Option<BeginTransaction>| {
         out.extend_from_slice(&kind.to_le_bytes());
@@ -227,7 +234,8 @@ fn put_name(out: &mut Vec<u8>, name: &str) {
 mod tests {
     use super::*;
 
-    const HEADERS: Headers = Headers { transaction_descriptor: 0x0123_4567_89AB_CDEF, outstanding_requests: 1 };
+    const HEADERS: Headers =
+        Headers { transaction_descriptor: 0x0123_4567_89AB_CDEF, outstanding_requests: 1 };
 
     #[test]
     fn batches_survive_with_and_without_headers() {

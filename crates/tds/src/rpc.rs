@@ -174,7 +174,8 @@ fn read_call(reader: &mut Reader<'_>, version: TdsVersion) -> Result<RpcCall, Pr
     let procedure = match reader.u16()? {
         BY_NUMBER => {
             let number = reader.u16()?;
-            let id = ProcedureId::from_number(number).ok_or_else(|| ProtocolError::invalid("procedure id", number))?;
+            let id = ProcedureId::from_number(number)
+                .ok_or_else(|| ProtocolError::invalid("procedure id", number))?;
             Procedure::Id(id)
         }
         units => Procedure::Name(reader.utf16(units.into())?),

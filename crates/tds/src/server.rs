@@ -47,7 +47,11 @@ pub enum Request {
 }
 
 /// Decodes a whole message of a client that speaks `version` (any value before login).
-pub fn decode_request(kind: PacketKind, payload: &[u8], version: TdsVersion) -> Result<Request, ProtocolError> {
+pub fn decode_request(
+    kind: PacketKind,
+    payload: &[u8],
+    version: TdsVersion,
+) -> Result<Request, ProtocolError> {
     match kind {
         PacketKind::PreLogin => Ok(Request::PreLogin(PreLogin::decode(payload)?)),
         PacketKind::Login7 => Ok(Request::Login7(Box::new(Login7::decode(payload)?))),

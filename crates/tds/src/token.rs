@@ -144,7 +144,8 @@ pub fn put_message(out: &mut Vec<u8>, version: TdsVersion, error: &SqlError, ser
     out.extend_from_slice(&error.number.to_le_bytes());
     out.push(error.state);
     out.push(error.severity);
-    let cut = error.message.char_indices().nth(MESSAGE_UNITS_MAX / 2).map_or(error.message.len(), |(at, _)| at);
+    let cut =
+        error.message.char_indices().nth(MESSAGE_UNITS_MAX / 2).map_or(error.message.len(), |(at, _)| at);
     put_us_varchar(out, &error.message[..cut]);
     put_b_varchar(out, server_name);
     put_b_varchar(out, error.procedure.as_deref().unwrap_or(""));

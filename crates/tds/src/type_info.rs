@@ -115,7 +115,9 @@ impl TypeInfo {
             SqlType::NVarChar(Length::N(n)) => TypeInfo::new(id::NVARCHAR, u32::from(*n).max(1) * 2),
             SqlType::NVarChar(Length::Max) if has_plp => TypeInfo::new(id::NVARCHAR, PLP_LENGTH),
             SqlType::Xml if has_plp => TypeInfo::new(id::XML, PLP_LENGTH),
-            SqlType::NVarChar(Length::Max) | SqlType::NText | SqlType::Xml => TypeInfo::new(id::NTEXT, LONG_LENGTH),
+            SqlType::NVarChar(Length::Max) | SqlType::NText | SqlType::Xml => {
+                TypeInfo::new(id::NTEXT, LONG_LENGTH)
+            }
             SqlType::SysName => TypeInfo::new(id::NVARCHAR, 256),
             SqlType::Binary(n) => TypeInfo::new(id::BIGBINARY, u32::from(*n).max(1)),
             SqlType::VarBinary(Length::N(n)) => TypeInfo::new(id::BIGVARBINARY, u32::from(*n).max(1)),
@@ -146,8 +148,12 @@ impl TypeInfo {
             (id::INT2, _) | (id::INTN, 2) => SqlType::SmallInt,
             (id::INT4, _) | (id::INTN, 4) => SqlType::Int,
             (id::INT8 | id::INTN, _) => SqlType::BigInt,
-            (id::DECIMALN | id::DECIMAL_OLD, _) => SqlType::Decimal { precision: decimal.0, scale: decimal.1 },
-            (id::NUMERICN | id::NUMERIC_OLD, _) => SqlType::Numeric { precision: decimal.0, scale: decimal.1 },
+            (id::DECIMALN | id::DECIMAL_OLD, _) => {
+                SqlType::Decimal { precision: decimal.0, scale: decimal.1 }
+            }
+            (id::NUMERICN | id::NUMERIC_OLD, _) => {
+                SqlType::Numeric { precision: decimal.0, scale: decimal.1 }
+            }
             (id::MONEY4, _) | (id::MONEYN, 4) => SqlType::SmallMoney,
             (id::MONEY | id::MONEYN, _) => SqlType::Money,
             (id::FLT4, _) | (id::FLTN, 4) => SqlType::Real,
@@ -207,7 +213,9 @@ impl TypeInfo {
                 (info.precision, info.scale) = read_precision(reader)?;
             }
             id::TIMEN | id::DATETIME2N | id::DATETIMEOFFSETN => info.scale = read_time_scale(reader)?,
-            id::CHAR_OLD | id::VARCHAR_OLD | id::BINARY_OLD | id::VARBINARY_OLD => info.length = reader.u8()?.into(),
+            id::CHAR_OLD | id::VARCHAR_OLD | id::BINARY_OLD | id::VARBINARY_OLD => {
+                info.length = reader.u8()?.into()
+            }
             id::BIGVARBINARY | id::BIGBINARY => info.length = reader.u16()?.into(),
             id::BIGVARCHAR | id::BIGCHAR | id::NVARCHAR | id::NCHAR => {
                 info.length = reader.u16()?.into();
@@ -264,8 +272,12 @@ impl TypeInfo {
     pub fn put(&self, out: &mut Vec<u8>) {
         out.push(self.id);
         match self.id {
-            id::INTN | id::BITN | id::FLTN | id::MONEYN | id::DATETIMN | id::GUID => out.push(self.length as u8),
-            id::DECIMALN | id::NUMERICN => out.extend_from_slice(&[self.length as u8, self.precision, self.scale]),
+            id::INTN | id::BITN | id::FLTN | id::MONEYN | id::DATETIMN | id::GUID => {
+                out.push(self.length as u8)
+            }
+            id::DECIMALN | id::NUMERICN => {
+                out.extend_from_slice(&[self.length as u8, self.precision, self.scale])
+            }
             id::TIMEN | id::DATETIME2N | id::DATETIMEOFFSETN => out.push(self.scale),
             id::BIGVARBINARY | id::BIGBINARY => out.extend_from_slice(&(self.length as u16).to_le_bytes()),
             id::BIGVARCHAR | id::BIGCHAR | id::NVARCHAR | id::NCHAR => {
@@ -297,7 +309,10 @@ pub fn decimal_bytes(precision: u8) -> u32 {
 pub(crate) fn read_precision(reader: &mut Reader<'_>) -> Result<(u8, u8), ProtocolError> {
     let (precision, scale) = (reader.u8()?, reader.u8()?);
     if precision == 0 || precision > 38 || scale > precision {
-        return Err(ProtocolError::invalid("decimal precision and scale", u16::from_be_bytes([precision, scale])));
+        return Err(ProtocolError::invalid(
+            "decimal precision and scale",
+            u16::from_be_bytes([precision, scale]),
+        ));
     }
     Ok((precision, scale))
 }

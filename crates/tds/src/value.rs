@@ -46,7 +46,8 @@ impl TypeInfo {
         let declared = self.sql_type_of(value);
         let converted =
             convert(value, &value.natural_type(), &declared, DEFAULT_STYLE, &ConvertContext::default());
-        let written = converted.is_ok_and(|converted| !converted.is_null() && self.put_matching(out, &converted));
+        let written =
+            converted.is_ok_and(|converted| !converted.is_null() && self.put_matching(out, &converted));
         debug_assert!(written, "{value:?} cannot be sent as {declared:?}");
         if !written {
             self.put_null(out);
@@ -96,7 +97,9 @@ impl TypeInfo {
             }
             (id::GUID, Value::Guid(guid)) => put_short(out, guid),
             (id::BIGCHAR | id::BIGVARCHAR | id::TEXT, Value::Char(text)) => self.put_bytes(out, text),
-            (id::BIGBINARY | id::BIGVARBINARY | id::IMAGE, Value::Binary(bytes)) => self.put_bytes(out, bytes),
+            (id::BIGBINARY | id::BIGVARBINARY | id::IMAGE, Value::Binary(bytes)) => {
+                self.put_bytes(out, bytes)
+            }
             (id::NCHAR | id::NVARCHAR | id::NTEXT | id::XML, Value::NChar(text)) => self.put_wide(out, text),
             (id::SQL_VARIANT, Value::Variant(variant)) => put_variant(out, &variant.sql_type, &variant.value),
             (id::SQL_VARIANT, value) => put_variant(out, &value.natural_type(), value),
@@ -197,7 +200,9 @@ impl TypeInfo {
     pub fn read_value(&self, reader: &mut Reader<'_>) -> Result<Value, ProtocolError> {
         match self.id {
             id::NULL => Ok(Value::Null),
-            id::INT1 | id::BIT | id::INT2 | id::INT4 | id::INT8 => self.read_body(reader, self.length as usize),
+            id::INT1 | id::BIT | id::INT2 | id::INT4 | id::INT8 => {
+                self.read_body(reader, self.length as usize)
+            }
             id::FLT4 | id::FLT8 | id::MONEY | id::MONEY4 | id::DATETIME | id::DATETIM4 => {
                 self.read_body(reader, self.length as usize)
             }
@@ -422,4 +427,3 @@ fn read_variant(reader: &mut Reader<'_>) -> Result<Value, ProtocolError> {
     let sql_type = info.sql_type_of(&value);
     Ok(Value::Variant(std::sync::Arc::new(types::Variant { sql_type, value })))
 }
-
