@@ -7,4 +7,6 @@ pub mod records;
 
 pub use limits::LogLimits;
 pub use lsn::{Lsn, LsnParseError, TxnId};
-pub use record::{LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record};
+pub use record::{
+    LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record,
+};

@@ -31,7 +31,8 @@ pub const LOG_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024 * 1024;
 
 const _: () = assert!(BLOCK_BYTES_MAX.is_multiple_of(4096), "a 60 KB block suits devices of 4 KB sectors");
 const _: () = assert!(BLOCK_BYTES_MAX <= u16::MAX as usize, "record offsets in a block fit u16");
-const _: () = assert!(RECORD_PAYLOAD_BYTES_MAX + RECORD_HEADER_BYTES_MAX + BLOCK_HEADER_BYTES <= BLOCK_BYTES_MAX);
+const _: () =
+    assert!(RECORD_PAYLOAD_BYTES_MAX + RECORD_HEADER_BYTES_MAX + BLOCK_HEADER_BYTES <= BLOCK_BYTES_MAX);
 const _: () = assert!(VLF_HEADER_BYTES == FIRST_BLOCK_SECTOR as u64 * SECTOR_BYTES as u64);
 const _: () = assert!(VLF_BYTES_MIN >= VLF_HEADER_BYTES + BLOCK_BYTES_MAX as u64);
 

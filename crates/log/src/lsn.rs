@@ -84,7 +84,9 @@ impl Lsn {
 
     /// SQL Server's `numeric(25,0)` form: vlf * 10^15 + block * 10^5 + slot.
     pub fn to_numeric(self) -> u128 {
-        u128::from(self.vlf()) * 1_000_000_000_000_000 + u128::from(self.block()) * 100_000 + u128::from(self.slot())
+        u128::from(self.vlf()) * 1_000_000_000_000_000
+            + u128::from(self.block()) * 100_000
+            + u128::from(self.slot())
     }
 }
 
@@ -185,7 +187,14 @@ mod tests {
 
     #[test]
     fn order_is_vlf_then_block_then_slot() {
-        let ordered = [Lsn::NULL, Lsn::new(1, 16, 1), Lsn::new(1, 16, 2), Lsn::new(1, 17, 1), Lsn::new(2, 16, 1), Lsn::MAX];
+        let ordered = [
+            Lsn::NULL,
+            Lsn::new(1, 16, 1),
+            Lsn::new(1, 16, 2),
+            Lsn::new(1, 17, 1),
+            Lsn::new(2, 16, 1),
+            Lsn::MAX,
+        ];
         assert!(ordered.windows(2).all(|pair| pair[0] < pair[1]));
         assert_eq!(Lsn::new(1, 17, 9).block_start().with_slot(2), Lsn::new(1, 17, 2));
     }

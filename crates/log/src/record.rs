@@ -257,11 +257,20 @@ const PREV_OTHER_BLOCK: u8 = 0x08;
 const RESERVED_BIT: u8 = 0x10;
 
 /// Appends the encoding of a record header that will stand at `own` in a block whose base transaction is `base_txn`.
-pub(crate) fn encode_header(out: &mut Vec<u8>, header: &RecordHeader, payload_bytes: usize, own: Lsn, base_txn: TxnId) {
+pub(crate) fn encode_header(
+    out: &mut Vec<u8>,
+    header: &RecordHeader,
+    payload_bytes: usize,
+    own: Lsn,
+    base_txn: TxnId,
+) {
     assert!(payload_bytes <= RECORD_PAYLOAD_BYTES_MAX, "record payload of {payload_bytes} bytes");
     assert!(header.prev < own, "previous record {} is not before {own}", header.prev);
     assert!(header.undo_next < own, "undo-next {} is not before {own}", header.undo_next);
-    assert!(header.is_compensation() || header.undo_next.is_null(), "undo-next on a record that is no compensation");
+    assert!(
+        header.is_compensation() || header.undo_next.is_null(),
+        "undo-next on a record that is no compensation"
+    );
     let start = out.len();
     let same_block = header.prev.block_start() == own.block_start();
     let mut flags = header.flags.0;

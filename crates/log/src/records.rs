@@ -94,7 +94,8 @@ impl std::fmt::Display for LogTime {
         // Civil date from days, counting years from 1 March (era 2000-03-01 is day 60).
         let shifted = days as i64 - 60 + 146_097;
         let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-        let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let month_from_march = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
@@ -285,7 +286,9 @@ impl Payload for XactCkpt {
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.transactions.len() as u64);
         for xact in &self.transactions {
-            for number in [xact.txn.0, xact.begin.raw(), xact.last.raw(), xact.undo_next.raw(), u64::from(xact.system)] {
+            for number in
+                [xact.txn.0, xact.begin.raw(), xact.last.raw(), xact.undo_next.raw(), u64::from(xact.system)]
+            {
                 put_varint(out, number);
             }
         }
@@ -321,7 +324,8 @@ impl Payload for XactCkpt {
     }
 
     fn describe(&self) -> String {
-        let mut line = format!("{} transactions, {} dirty pages", self.transactions.len(), self.dirty_pages.len());
+        let mut line =
+            format!("{} transactions, {} dirty pages", self.transactions.len(), self.dirty_pages.len());
         for xact in self.transactions.iter().take(4) {
             let _ = write!(line, ";{} began {}", xact.txn, xact.begin);
         }
@@ -360,7 +364,10 @@ impl Payload for EndCkpt {
     }
 
     fn describe(&self) -> String {
-        format!("began {};{};minimum {};{} dirty pages", self.begin, self.end_time, self.min, self.dirty_page_count)
+        format!(
+            "began {};{};minimum {};{} dirty pages",
+            self.begin, self.end_time, self.min, self.dirty_page_count
+        )
     }
 }
 
