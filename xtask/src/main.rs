@@ -1,3 +1,40 @@
 //! `cargo xtask`: the project's chores as one program.
+#![allow(clippy::disallowed_methods, reason = "a chore of the build, not part of the product")]
 
-fn main() {}
+mod tidy;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Hardpan's chores")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Check the rules of the house: layers, bans, headings, sizes, flush call sites, assertions.
+    Tidy {
+        /// Print the dependency path between two crates instead of checking.
+        #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
+        explain: Option<Vec<String>>,
+        /// Rewrite the list of tolerated long functions; it may only shrink.
+        #[arg(long)]
+        update_ratchet: bool,
+    },
+}
+
+fn main() -> std::process::ExitCode {
+    let outcome = match Arguments::parse().chore {
+        Chore::Tidy { explain: Some(pair), .. } => tidy::layers::explain(&pair[0], &pair[1]),
+        Chore::Tidy { update_ratchet, .. } => tidy::run(update_ratchet),
+    };
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("{problem}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! Packets: the 8-byte header, cutting of messages into packets and their reassembly under limits.
+
+use crate::error::ProtocolError;
+use crate::limits::{
+    MESSAGE_BYTES_MAX, PACKET_BYTES_MAX, PACKET_HEADER_BYTES, PRE_LOGIN_PACKET_BYTES_MAX,
+    PRE_LOGIN_TOTAL_BYTES_MAX,
+};
+
+/// The first byte of a packet: what its message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PacketKind {
+    /// A SQL batch.
+    SqlBatch = 0x01,
+    /// The login of TDS 4.2 (refused).
+    OldLogin = 0x02,
+    /// One or more remote procedure calls.
+    Rpc = 0x03,
+    /// A response: a token stream, or the answer to PRELOGIN.
+    TabularResult = 0x04,
+    /// Cancel what runs; the message has no body.
+    Attention = 0x06,
+    /// The rows of a bulk load.
+    BulkLoad = 0x07,
+    /// A token of federated authentication (not supported).
+    FederatedAuthentication = 0x08,
+    /// Begin, commit, roll back or save a transaction.
+    TransactionManager = 0x0E,
+    /// LOGIN7.
+    Login7 = 0x10,
+    /// An SSPI message (not supported).
+    Sspi = 0x11,
+    /// PRELOGIN, and the wrapper of TLS records during its handshake.
+    PreLogin = 0x12,
+}
+
+impl PacketKind {
+    /// The kind for the first byte of a packet.
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        Some(match byte {
+            0x01 => PacketKind::SqlBatch,
+            0x02 => PacketKind::OldLogin,
+            0x03 => PacketKind::Rpc,
+            0x04 => PacketKind::TabularResult,
+            0x06 => PacketKind::Attention,
+            0x07 => PacketKind::BulkLoad,
+            0x08 => PacketKind::FederatedAuthentication,
+            0x0E => PacketKind::TransactionManager,
+            0x10 => PacketKind::Login7,
+            0x11 => PacketKind::Sspi,
+            0x12 => PacketKind::PreLogin,
+            _ => return None,
+        })
+    }
+}
+
+/// Bits of the second header byte.
+pub mod status {
+    /// Last packet of the message.
+    pub const END_OF_MESSAGE: u8 = 0x01;
+    /// The message shall be ignored (the sender gave up while sending it).
+    pub const IGNORE: u8 = 0x02;
+    /// Reset the session before running this message.
+    pub const RESET_CONNECTION: u8 = 0x08;
+    /// Reset the session but keep its transaction.
+    pub const RESET_CONNECTION_KEEP_TRANSACTION: u8 = 0x10;
+}
+
+/// A packet header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketHeader {
+    /// What the message is.
+    pub kind: PacketKind,
+    /// Bits of [`status`].
+    pub status: u8,
+    /// Length of the packet, this header included, in bytes.
+    pub length: u16,
+    /// The server's session number (0 from clients).
+    pub spid: u16,
+    /// Counts the packets of a message, wrapping; ignored when read.
+    pub packet_id: u8,
+}
+
+impl PacketHeader {
+    /// Decodes a header. A length smaller than the header is an error (SQL Server 7.0 died of one, KB 248749).
+    pub fn decode(bytes: &[u8; PACKET_HEADER_BYTES]) -> Result<Self, ProtocolError> {
+        let kind =
+            PacketKind::from_byte(bytes[0]).ok_or_else(|| ProtocolError::invalid("packet type", bytes[0]))?;
+        let length = u16::from_be_bytes([bytes[2], bytes[3]]);
+        if usize::from(length) < PACKET_HEADER_BYTES {
+            return Err(ProtocolError::invalid("packet length", length));
+        }
+        let spid = u16::from_be_bytes([bytes[4], bytes[5]]);
+        Ok(PacketHeader { kind, status: bytes[1], length, spid, packet_id: bytes[6] })
+    }
+
+    /// Encodes the header.
+    pub fn encode(&self) -> [u8; PACKET_HEADER_BYTES] {
+        let length = self.length.to_be_bytes();
+        let spid = self.spid.to_be_bytes();
+        [self.kind as u8, self.status, length[0], length[1], spid[0], spid[1], self.packet_id, 0]
+    }
+}
+
+/// Bounds on what [`MessageReader`] takes from its peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadLimits {
+    /// Greatest packet, header included, in bytes.
+    pub packet_bytes_max: usize,
+    /// Greatest message, in bytes of payload.
+    pub message_bytes_max: usize,
+    /// Everything received since the limits were set, in bytes; `usize::MAX` for no bound.
+    pub total_bytes_max: usize,
+}
+
+impl ReadLimits {
+    /// Before login has succeeded.
+    pub const PRE_LOGIN: ReadLimits = ReadLimits {
+        packet_bytes_max: PRE_LOGIN_PACKET_BYTES_MAX,
+        message_bytes_max: PRE_LOGIN_TOTAL_BYTES_MAX,
+        total_bytes_max: PRE_LOGIN_TOTAL_BYTES_MAX,
+    };
+
+    /// After login, with packets of any size the protocol knows.
+    pub fn session(message_bytes_max: usize) -> ReadLimits {
+        ReadLimits { packet_bytes_max: PACKET_BYTES_MAX + 1, message_bytes_max, total_bytes_max: usize::MAX }
+    }
+}
+
+impl Default for ReadLimits {
+    fn default() -> Self {
+        ReadLimits::session(MESSAGE_BYTES_MAX)
+    }
+}
+
+/// The head of a whole message; its payload is [`MessageReader::payload`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageHead {
+    /// What the message is.
+    pub kind: PacketKind,
+    /// The status bits of all its packets, joined.
+    pub status: u8,
+}
+
+impl MessageHead {
+    /// True when `bit` of [`status`] was set on any packet of the message.
+    pub fn has(&self, bit: u8) -> bool {
+        self.status & bit != 0
+    }
+}
+
+/// Joins received bytes into messages. Feed it with [`feed`](Self::feed), ask with [`next`](Self::next).
+///
+/// ```text
+///            feed            next: header complete        next: EOM packet complete
+///   Between ──────► Between ───────────────────► Inside ────────────────────────────► Between
+///                                                  │ next: packet without EOM ▲
+///                                                  └──────────────────────────┘
+/// ```
+#[derive(Debug)]
+pub struct MessageReader {
+    limits: ReadLimits,
+    received: Vec<u8>,
+    consumed: usize,
+    total: usize,
+    head: Option<MessageHead>,
+    payload: Vec<u8>,
+    complete: bool,
+}
+
+impl MessageReader {
+    /// A reader at a message boundary.
+    pub fn new(limits: ReadLimits) -> Self {
+        let (received, payload) = (Vec::new(), Vec::new());
+        MessageReader { limits, received, consumed: 0, total: 0, head: None, payload, complete: false }
+    }
+
+    /// Replaces the limits and starts counting the total anew.
+    pub fn set_limits(&mut self, limits: ReadLimits) {
+        self.limits = limits;
+        self.total = 0;
+    }
+
+    /// Takes bytes from the socket.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.total = self.total.saturating_add(bytes.len());
+        if self.total > self.limits.total_bytes_max {
+            return Err(ProtocolError::TooLong {
+                part: "everything before login",
+                limit: self.limits.total_bytes_max,
+            });
+        }
+        if self.consumed > 0 {
+            self.received.drain(..self.consumed);
+            self.consumed = 0;
+        }
+        self.received.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The next whole message, or `None` when more bytes are needed. The payload stays readable until the next call.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<MessageHead>, ProtocolError> {
+        if self.complete {
+            self.complete = false;
+            self.payload.clear();
+            self.payload.shrink_to(1 << 20);
+        }
+        while let Some(header) = self.peek_header()? {
+            let length = usize::from(header.length);
+            if self.received.len() - self.consumed < length {
+                return Ok(None);
+            }
+            self.join(header)?;
+            self.consumed += length;
+            if header.status & status::END_OF_MESSAGE != 0 {
+                self.complete = true;
+                return Ok(self.head.take());
+            }
+        }
+        Ok(None)
+    }
+
+    /// The payload of the message that [`next`](Self::next) returned last.
+    pub fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// Bytes received beyond what [`next`](Self::next) has used: the start of the next message, or TLS records.
+    pub fn unread(&self) -> &[u8] {
+        &self.received[self.consumed..]
+    }
+
+    /// Hands the unread bytes over, for whoever takes the stream from here (TLS after PRELOGIN).
+    pub fn take_unread(&mut self) -> Vec<u8> {
+        let rest = self.received.split_off(self.consumed);
+        self.received.clear();
+        self.consumed = 0;
+        rest
+    }
+
+    /// True between messages, with nothing of the next one received.
+    pub fn is_at_boundary(&self) -> bool {
+        self.head.is_none() && self.unread().is_empty()
+    }
+
+    fn peek_header(&self) -> Result<Option<PacketHeader>, ProtocolError> {
+        let Some(bytes) = self.unread().first_chunk::<PACKET_HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let header = PacketHeader::decode(bytes)?;
+        if usize::from(header.length) > self.limits.packet_bytes_max {
+            return Err(ProtocolError::TooLong { part: "packet", limit: self.limits.packet_bytes_max });
+        }
+        Ok(Some(header))
+    }
+
+    /// Adds the packet at the front of the unread bytes to the message.
+    fn join(&mut self, header: PacketHeader) -> Result<(), ProtocolError> {
+        match &mut self.head {
+            Some(head) if head.kind != header.kind => {
+                return Err(ProtocolError::invalid("packet type inside a message", header.kind as u8));
+            }
+            Some(head) => head.status |= header.status,
+            None => self.head = Some(MessageHead { kind: header.kind, status: header.status }),
+        }
+        let body = PACKET_HEADER_BYTES..usize::from(header.length);
+        if self.payload.len() + body.len() > self.limits.message_bytes_max {
+            return Err(ProtocolError::TooLong { part: "message", limit: self.limits.message_bytes_max });
+        }
+        let start = self.consumed + body.start;
+        let end = self.consumed + body.end;
+        self.payload.extend_from_slice(&self.received[start..end]);
+        Ok(())
+    }
+}
+
+/// Cuts one message into packets. The payload is collected in [`payload`](Self::payload) and moved out in packets by
+/// [`take_full`](Self::take_full) (while the message goes on) and [`finish`](Self::finish).
+#[derive(Debug)]
+pub struct MessageWriter {
+    kind: PacketKind,
+    packet_bytes: usize,
+    spid: u16,
+    packet_id: u8,
+    first_status: u8,
+    /// Bytes of the message not yet moved into packets; encoders append here.
+    pub payload: Vec<u8>,
+}
+
+impl MessageWriter {
+    /// A writer of messages of `kind` with packets of at most `packet_bytes` (clamped to the protocol's range).
+    pub fn new(kind: PacketKind, packet_bytes: usize, spid: u16) -> Self {
+        let mut writer =
+            MessageWriter { kind, packet_bytes: 0, spid, packet_id: 1, first_status: 0, payload: Vec::new() };
+        writer.set_packet_bytes(packet_bytes);
+        writer
+    }
+
+    /// Changes the packet size for what is cut from now on.
+    pub fn set_packet_bytes(&mut self, packet_bytes: usize) {
+        self.packet_bytes = packet_bytes.clamp(crate::limits::PACKET_BYTES_MIN, PACKET_BYTES_MAX);
+    }
+
+    /// Packet size in use, header included.
+    pub fn packet_bytes(&self) -> usize {
+        self.packet_bytes
+    }
+
+    /// Starts a message of `kind` whose first packet also carries `first_status` (reset bits).
+    pub fn start(&mut self, kind: PacketKind, first_status: u8) {
+        debug_assert!(self.payload.is_empty());
+        self.kind = kind;
+        self.packet_id = 1;
+        self.first_status = first_status;
+    }
+
+    /// Moves whole packets into `out` once at least `threshold` bytes wait. The last byte stays, so that a later
+    /// [`finish`](Self::finish) always has a packet to mark as the end.
+    pub fn take_full(&mut self, threshold: usize, out: &mut Vec<u8>) {
+        if self.payload.len() <= threshold {
+            return;
+        }
+        let room = self.packet_bytes - PACKET_HEADER_BYTES;
+        let mut at = 0;
+        while self.payload.len() - at > room {
+            self.put_packet(at, at + room, 0, out);
+            at += room;
+        }
+        self.payload.drain(..at);
+    }
+
+    /// Moves everything into `out`, the last packet marked as the end of the message, and is ready for the next one.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        self.take_full(0, out);
+        self.put_packet(0, self.payload.len(), status::END_OF_MESSAGE, out);
+        self.payload.clear();
+        self.payload.shrink_to(256 * 1024);
+        self.packet_id = 1;
+    }
+
+    fn put_packet(&mut self, from: usize, to: usize, status: u8, out: &mut Vec<u8>) {
+        let length = (to - from + PACKET_HEADER_BYTES) as u16;
+        let status = status | std::mem::take(&mut self.first_status);
+        let header =
+            PacketHeader { kind: self.kind, status, length, spid: self.spid, packet_id: self.packet_id };
+        out.extend_from_slice(&header.encode());
+        out.extend_from_slice(&self.payload[from..to]);
+        self.packet_id = self.packet_id.wrapping_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: PacketKind, payload: &[u8], packet_bytes: usize) -> Vec<u8> {
+        let mut writer = MessageWriter::new(kind, packet_bytes, 57);
+        writer.payload.extend_from_slice(payload);
+        let mut out = Vec::new();
+        writer.finish(&mut out);
+        out
+    }
+
+    #[test]
+    fn messages_survive_any_cut_of_the_stream() {
+        let payload: Vec<u8> = (0..5000u32).map(|i| (i * 7) as u8).collect();
+        for size in [0, 1, 503, 504, 505, 1008, 5000] {
+            let mut bytes = message(PacketKind::Rpc, &payload[..size], 512);
+            bytes.extend(message(PacketKind::SqlBatch, b"next", 512));
+            for step in [1, 7, 8, 511, 10_000] {
+                let mut reader = MessageReader::new(ReadLimits::default());
+                let mut seen = Vec::new();
+                for piece in bytes.chunks(step) {
+                    reader.feed(piece).unwrap();
+                    while let Some(head) = reader.next().unwrap() {
+                        seen.push((head.kind, reader.payload().to_vec()));
+                    }
+                }
+                assert_eq!(
+                    seen,
+                    [(PacketKind::Rpc, payload[..size].to_vec()), (PacketKind::SqlBatch, b"next".to_vec())]
+                );
+                assert!(reader.is_at_boundary());
+            }
+        }
+    }
+
+    #[test]
+    fn long_messages_leave_in_pieces_and_join_again() {
+        let mut writer = MessageWriter::new(PacketKind::TabularResult, 4096, 51);
+        let mut out = Vec::new();
+        let mut expected = Vec::new();
+        for i in 0..20_000u32 {
+            writer.payload.extend_from_slice(&i.to_le_bytes());
+            expected.extend_from_slice(&i.to_le_bytes());
+            writer.take_full(16_384, &mut out);
+        }
+        writer.finish(&mut out);
+        let mut reader = MessageReader::new(ReadLimits::default());
+        reader.feed(&out).unwrap();
+        assert_eq!(reader.next().unwrap().unwrap().kind, PacketKind::TabularResult);
+        assert_eq!(reader.payload(), expected);
+    }
+
+    #[test]
+    fn a_length_smaller_than_the_header_is_refused() {
+        for length in 0..8 {
+            let mut reader = MessageReader::new(ReadLimits::default());
+            reader.feed(&[1, 1, 0, length, 0, 0, 1, 0]).unwrap();
+            assert_eq!(reader.next(), Err(ProtocolError::invalid("packet length", length)));
+        }
+    }
+
+    #[test]
+    fn limits_before_login_hold() {
+        let mut reader = MessageReader::new(ReadLimits::PRE_LOGIN);
+        reader.feed(&[0x12, 1, 0x10, 0x01, 0, 0, 1, 0]).unwrap();
+        assert!(matches!(reader.next(), Err(ProtocolError::TooLong { part: "packet", .. })));
+        let mut reader = MessageReader::new(ReadLimits::PRE_LOGIN);
+        let mut refused = false;
+        for _ in 0..17 {
+            refused |= reader.feed(&[0; 4096]).is_err();
+        }
+        assert!(refused);
+    }
+
+    #[test]
+    fn a_message_keeps_its_kind_and_joins_status_bits() {
+        let mut bytes = message(PacketKind::SqlBatch, &[1; 600], 512);
+        bytes[1] |= status::RESET_CONNECTION;
+        let mut reader = MessageReader::new(ReadLimits::default());
+        reader.feed(&bytes).unwrap();
+        assert!(reader.next().unwrap().unwrap().has(status::RESET_CONNECTION));
+        bytes[512] = PacketKind::Rpc as u8;
+        let mut reader = MessageReader::new(ReadLimits::default());
+        reader.feed(&bytes).unwrap();
+        assert!(reader.next().is_err());
+    }
+}

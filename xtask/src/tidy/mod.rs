@@ -1,0 +1,49 @@
+//! `cargo xtask tidy`: the rules of the house that a program can check, each in a file of its own.
+
+pub mod layers;
+mod rules;
+mod source;
+
+use source::SourceFile;
+
+/// One broken rule at one place.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Path and line, or a crate's name.
+    pub place: String,
+    /// Which rule, in words a contributor can act on.
+    pub problem: String,
+}
+
+impl Finding {
+    fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Finding { place: place.into(), problem: problem.into() }
+    }
+}
+
+/// Checks everything and prints what it found.
+///
+/// # Errors
+/// A text with the number of findings when there are any, or why the tree could not be read.
+pub fn run(update_ratchet: bool) -> Result<(), String> {
+    let files = source::read_tree(&source::workspace_root()?)?;
+    let mut findings = layers::check()?;
+    findings.extend(rules::headings(&files));
+    findings.extend(rules::file_sizes(&files));
+    findings.extend(rules::readmes(&source::workspace_root()?));
+    findings.extend(rules::bans(&files));
+    findings.extend(rules::unsafe_places(&files));
+    findings.extend(rules::flush_reasons(&files));
+    findings.extend(rules::assertion_density(&files));
+    findings.extend(rules::long_functions(&files, update_ratchet)?);
+    for finding in &findings {
+        println!("{}: {}", finding.place, finding.problem);
+    }
+    println!("tidy: {} files read, {} findings", files.len(), findings.len());
+    if findings.is_empty() { Ok(()) } else { Err(format!("tidy: {} findings", findings.len())) }
+}
+
+/// Lines of code as the rules see them: comments, strings and tests taken out.
+fn production(files: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
+    files.iter().filter(|file| file.is_production())
+}
