@@ -118,7 +118,8 @@ impl Drop for HashingPlace<'_> {
 }
 
 fn hasher() -> Argon2<'static> {
-    let params = Params::new(HASH_MEMORY_KIB, HASH_PASSES, 1, None).expect("the parameters are constants known to work");
+    let params = Params::new(HASH_MEMORY_KIB, HASH_PASSES, 1, None)
+        .expect("the parameters are constants known to work");
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
 }
 

@@ -1,10 +1,12 @@
 //! A session's results as TDS: `session::ResultSink` over the encoder, sending packets as they fill.
 
 use os::IoError;
-use session::{ColumnDescription, Done, EnvironmentChange, Flow, ResultSink};
+
 use tds::server::{Column, Encoder};
 use tds::token::{DoneKind, DoneToken, EnvChange, done};
 use types::{SqlError, SqlType, Value};
+
+use crate::seam::{self, ColumnDescription, Done, EnvironmentChange, Flow, ResultSink};
 
 /// Pending bytes beyond which packets leave before the answer is complete.
 const SEND_THRESHOLD_BYTES: usize = 32 * 1024;
@@ -15,11 +17,16 @@ pub trait PacketSink {
     fn send(&mut self, packets: &[u8]) -> Result<(), IoError>;
 }
 
-/// What a connection knows of its session's transaction from the changes that passed by.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct TransactionState {
-    /// Descriptor of the open transaction, 0 for none.
-    pub descriptor: u64,
+/// What outlives one sink of an answer: an answer may be continued after its connection has read something (an
+/// attention), and the transaction outlives answers.
+#[derive(Debug, Default)]
+pub struct AnswerState {
+    /// Descriptor of the session's open transaction as its client knows it, 0 for none.
+    pub transaction_descriptor: u64,
+    held: Option<DoneToken>,
+    error_since_done: bool,
+    failure: Option<IoError>,
+    packets: Vec<u8>,
 }
 
 /// The answer to one request, from its first token to the final DONE.
@@ -32,37 +39,55 @@ pub struct TransactionState {
 pub struct TdsSink<'a> {
     encoder: &'a mut Encoder,
     out: &'a mut dyn PacketSink,
-    packets: Vec<u8>,
-    transaction: &'a mut TransactionState,
-    held: Option<DoneToken>,
-    error_since_done: bool,
-    failure: Option<IoError>,
+    state: &'a mut AnswerState,
 }
 
 impl<'a> TdsSink<'a> {
-    /// Begins an answer.
-    pub fn new(encoder: &'a mut Encoder, out: &'a mut dyn PacketSink, transaction: &'a mut TransactionState) -> Self {
-        let packets = Vec::new();
-        TdsSink { encoder, out, packets, transaction, held: None, error_since_done: false, failure: None }
+    /// Begins an answer, or continues the one that `state` holds.
+    pub fn new(encoder: &'a mut Encoder, out: &'a mut dyn PacketSink, state: &'a mut AnswerState) -> Self {
+        TdsSink { encoder, out, state }
     }
 
     /// Ends the answer with a final DONE (of a procedure, after an RPC), which acknowledges an attention if asked.
     pub fn end(mut self, is_procedure: bool, acknowledge_attention: bool) -> Result<(), IoError> {
-        let wanted = if is_procedure { DoneKind::Procedure } else { DoneKind::Statement };
         if acknowledge_attention {
             self.release(done::MORE);
             self.encoder.done_attention();
-        } else if self.held.is_some_and(|held| held.kind == wanted) && !self.error_since_done {
-            self.release(0);
         } else {
-            self.release(done::MORE);
-            let status = if self.error_since_done { done::ERROR } else { 0 };
-            let status = status | self.transaction_bit();
-            self.encoder.done(&DoneToken { kind: wanted, status, command: 0, row_count: 0 });
+            self.hold_final(is_procedure);
+            self.release(0);
         }
-        self.encoder.finish(&mut self.packets);
+        self.state.error_since_done = false;
+        self.encoder.finish(&mut self.state.packets);
         self.send();
-        self.failure.map_or(Ok(()), Err)
+        self.state.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Ends the answer to one call of a message with several.
+    pub fn next_call(&mut self) {
+        self.hold_final(true);
+    }
+
+    /// The error for a request that names another transaction than the open one (ALL_HEADERS); 0 names none.
+    pub fn check_descriptor(&self, descriptor: u64) -> Option<SqlError> {
+        if descriptor == 0 || descriptor == self.state.transaction_descriptor {
+            return None;
+        }
+        let text =
+            "New request is not allowed to start because it should come with valid transaction descriptor.";
+        Some(SqlError::custom(3989, 16, 1, text.into()).at_line(1))
+    }
+
+    /// Makes sure that the DONE held is one that may end an answer.
+    fn hold_final(&mut self, is_procedure: bool) {
+        let wanted = if is_procedure { DoneKind::Procedure } else { DoneKind::Statement };
+        if self.state.held.is_some_and(|held| held.kind == wanted || held.kind == DoneKind::Procedure) {
+            return;
+        }
+        self.release(done::MORE);
+        let failed = std::mem::take(&mut self.state.error_since_done);
+        let status = self.transaction_bit() | if failed { done::ERROR } else { 0 };
+        self.state.held = Some(DoneToken { kind: wanted, status, command: 0, row_count: 0 });
     }
 
     /// Tells the client of a change that did not come from the session.
@@ -72,11 +97,11 @@ impl<'a> TdsSink<'a> {
     }
 
     fn transaction_bit(&self) -> u16 {
-        if self.transaction.descriptor == 0 { 0 } else { done::IN_TRANSACTION }
+        if self.state.transaction_descriptor == 0 { 0 } else { done::IN_TRANSACTION }
     }
 
     fn release(&mut self, more: u16) {
-        if let Some(mut token) = self.held.take() {
+        if let Some(mut token) = self.state.held.take() {
             let always_more = if token.kind == DoneKind::InProcedure { done::MORE } else { 0 };
             token.status |= more | always_more;
             self.encoder.done(&token);
@@ -86,18 +111,19 @@ impl<'a> TdsSink<'a> {
     /// Sends full packets when enough has gathered.
     fn flow(&mut self) -> Flow {
         if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES {
-            self.encoder.take_packets(SEND_THRESHOLD_BYTES, &mut self.packets);
+            self.encoder.take_packets(SEND_THRESHOLD_BYTES, &mut self.state.packets);
             self.send();
         }
-        if self.failure.is_some() { Flow::Stop } else { Flow::Continue }
+        if self.state.failure.is_some() { Flow::Stop } else { Flow::Continue }
     }
 
     /// Sends the packets that are ready; after a failure they are dropped, nobody is there to read them.
     fn send(&mut self) {
-        if self.failure.is_none() && !self.packets.is_empty() {
-            self.failure = self.out.send(&self.packets).err();
+        if self.state.failure.is_none() && !self.state.packets.is_empty() {
+            self.state.failure = self.out.send(&self.state.packets).err();
         }
-        self.packets.clear();
+        self.state.packets.clear();
+        self.state.packets.shrink_to(64 * 1024);
     }
 }
 
@@ -121,7 +147,7 @@ impl ResultSink for TdsSink<'_> {
     #[inline]
     fn row(&mut self, row: &[Value]) -> Flow {
         self.encoder.row(row);
-        if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES || self.failure.is_some() {
+        if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES || self.state.failure.is_some() {
             return self.flow();
         }
         Flow::Continue
@@ -129,7 +155,7 @@ impl ResultSink for TdsSink<'_> {
 
     fn message(&mut self, message: &SqlError) {
         self.release(done::MORE);
-        self.error_since_done |= message.severity > 10;
+        self.state.error_since_done |= message.severity > 10;
         self.encoder.message(message);
         self.flow();
     }
@@ -137,15 +163,16 @@ impl ResultSink for TdsSink<'_> {
     fn done(&mut self, end: Done) {
         self.release(done::MORE);
         let kind = match end.kind {
-            session::DoneKind::Statement => DoneKind::Statement,
-            session::DoneKind::InProcedure => DoneKind::InProcedure,
-            session::DoneKind::Procedure => DoneKind::Procedure,
+            seam::DoneKind::Statement => DoneKind::Statement,
+            seam::DoneKind::InProcedure => DoneKind::InProcedure,
+            seam::DoneKind::Procedure => DoneKind::Procedure,
         };
-        let failed = end.error || std::mem::take(&mut self.error_since_done);
+        let failed = end.error || std::mem::take(&mut self.state.error_since_done);
         let count = end.row_count.map_or(0, |_| done::COUNT);
         let status = count | if failed { done::ERROR } else { 0 } | self.transaction_bit();
         let row_count = end.row_count.unwrap_or(0);
-        self.held = Some(DoneToken { kind, status, command: end.command, row_count });
+        self.state.held = Some(DoneToken { kind, status, command: end.command, row_count });
+        self.flow();
     }
 
     fn return_status(&mut self, status: i32) {
@@ -163,15 +190,15 @@ impl ResultSink for TdsSink<'_> {
             EnvironmentChange::Database(new, old) => EnvChange::Database(new, old),
             EnvironmentChange::Language(new, old) => EnvChange::Language(new, old),
             EnvironmentChange::BeginTransaction(descriptor) => {
-                self.transaction.descriptor = descriptor;
+                self.state.transaction_descriptor = descriptor;
                 EnvChange::BeginTransaction(descriptor)
             }
             EnvironmentChange::CommitTransaction(descriptor) => {
-                self.transaction.descriptor = 0;
+                self.state.transaction_descriptor = 0;
                 EnvChange::CommitTransaction(descriptor)
             }
             EnvironmentChange::RollbackTransaction(descriptor) => {
-                self.transaction.descriptor = 0;
+                self.state.transaction_descriptor = 0;
                 EnvChange::RollbackTransaction(descriptor)
             }
             EnvironmentChange::ResetConnection => EnvChange::ResetConnection,

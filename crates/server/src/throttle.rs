@@ -36,7 +36,9 @@ impl LoginThrottle {
     /// How long an attempt from `address` must wait, in ns. `now_ns` is monotonic time.
     pub fn wait_ns(&self, address: IpAddr, now_ns: u64) -> u64 {
         let failures = self.failures.lock();
-        failures.get(&address).map_or(0, |entry| (entry.last_ns + penalty_ns(entry.count)).saturating_sub(now_ns))
+        failures
+            .get(&address)
+            .map_or(0, |entry| (entry.last_ns + penalty_ns(entry.count)).saturating_sub(now_ns))
     }
 
     /// An attempt failed.

@@ -36,7 +36,8 @@ impl TlsContext {
         if chain.is_empty() {
             return Err(ServeError::Tls("the certificate file holds no certificate".into()));
         }
-        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| bad("the key file is not a PEM key", &error))?;
+        let key = PrivateKeyDer::from_pem_slice(key)
+            .map_err(|error| bad("the key file is not a PEM key", &error))?;
         // TLS 1.3 inside PRELOGIN packets breaks stock clients (ODBC, JDBC, GnuTLS); only strict may use it.
         let wrapped = configuration(&[&rustls::version::TLS12], chain.clone(), key.clone_key(), &[])?;
         let both: [&rustls::SupportedProtocolVersion; 2] = [&rustls::version::TLS13, &rustls::version::TLS12];
@@ -57,7 +58,7 @@ impl TlsContext {
 
     /// Uses a pair of PEM files.
     pub fn from_files(os: &Os, certificate: &Path, key: &Path) -> Result<TlsContext, ServeError> {
-        TlsContext::from_pem(&files::read(os, certificate)?, &files::read(os, key)?)
+        TlsContext::from_pem(&os.disk().read_file(certificate)?, &os.disk().read_file(key)?)
     }
 
     /// A handshake whose records travel in PRELOGIN packets: TLS 1.2 only.
@@ -77,9 +78,11 @@ fn configuration(
     key: PrivateKeyDer<'static>,
     protocols: &[Vec<u8>],
 ) -> Result<ServerConfig, ServeError> {
-    let refused = |error: rustls::Error| ServeError::Tls(format!("the certificate and key cannot be used: {error}"));
+    let refused =
+        |error: rustls::Error| ServeError::Tls(format!("the certificate and key cannot be used: {error}"));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(versions).map_err(refused)?;
+    let builder =
+        ServerConfig::builder_with_provider(provider).with_protocol_versions(versions).map_err(refused)?;
     let mut configuration = builder.with_no_client_auth().with_single_cert(chain, key).map_err(refused)?;
     configuration.alpn_protocols = protocols.to_vec();
     configuration.send_tls13_tickets = 0;
@@ -88,7 +91,8 @@ fn configuration(
 
 /// A new self-signed certificate and its key, both PEM.
 fn self_signed(host_name: &str) -> Result<(String, String), ServeError> {
-    let failed = |error: rcgen::Error| ServeError::Tls(format!("a self-signed certificate cannot be made: {error}"));
+    let failed =
+        |error: rcgen::Error| ServeError::Tls(format!("a self-signed certificate cannot be made: {error}"));
     let mut names = vec!["localhost".to_string(), "127.0.0.1".to_string(), "::1".to_string()];
     if !host_name.is_empty() && host_name.is_ascii() {
         names.push(host_name.to_string());
@@ -109,7 +113,8 @@ pub struct TlsSession {
 
 impl TlsSession {
     fn new(configuration: &Arc<ServerConfig>) -> Result<TlsSession, IoError> {
-        let connection = ServerConnection::new(configuration.clone()).map_err(|error| protocol_error(&error))?;
+        let connection =
+            ServerConnection::new(configuration.clone()).map_err(|error| protocol_error(&error))?;
         Ok(TlsSession { connection })
     }
 
@@ -122,14 +127,19 @@ impl TlsSession {
     /// to send in [`take_records`](Self::take_records).
     pub fn receive(&mut self, mut records: &[u8], plain: &mut Vec<u8>) -> Result<(), IoError> {
         while !records.is_empty() {
-            if self.connection.read_tls(&mut records).map_err(|error| IoError::from_std(&error, "read TLS".into()))? == 0 {
+            if self
+                .connection
+                .read_tls(&mut records)
+                .map_err(|error| IoError::from_std(&error, "read TLS"))?
+                == 0
+            {
                 break;
             }
             let state = self.connection.process_new_packets().map_err(|error| protocol_error(&error))?;
             let at = plain.len();
             plain.resize(at + state.plaintext_bytes_to_read(), 0);
             let read = self.connection.reader().read_exact(&mut plain[at..]);
-            read.map_err(|error| IoError::from_std(&error, "read TLS".into()))?;
+            read.map_err(|error| IoError::from_std(&error, "read TLS"))?;
         }
         Ok(())
     }
@@ -138,7 +148,7 @@ impl TlsSession {
     pub fn send(&mut self, plain: &[u8], records: &mut Vec<u8>) -> Result<(), IoError> {
         for piece in plain.chunks(32 * 1024) {
             let written = self.connection.writer().write_all(piece);
-            written.map_err(|error| IoError::from_std(&error, "write TLS".into()))?;
+            written.map_err(|error| IoError::from_std(&error, "write TLS"))?;
             self.take_records(records)?;
         }
         Ok(())
@@ -147,7 +157,9 @@ impl TlsSession {
     /// Appends the records that wait to be sent (handshake, alerts, data).
     pub fn take_records(&mut self, records: &mut Vec<u8>) -> Result<(), IoError> {
         while self.connection.wants_write() {
-            self.connection.write_tls(records).map_err(|error| IoError::from_std(&error, "write TLS".into()))?;
+            self.connection
+                .write_tls(records)
+                .map_err(|error| IoError::from_std(&error, "write TLS"))?;
         }
         Ok(())
     }
@@ -155,5 +167,5 @@ impl TlsSession {
 
 fn protocol_error(error: &rustls::Error) -> IoError {
     let error = std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string());
-    IoError::from_std(&error, "TLS".into())
+    IoError::from_std(&error, "TLS")
 }

@@ -137,6 +137,11 @@ impl Encoder {
         self.writer.set_packet_bytes(packet_bytes);
     }
 
+    /// Sets the session number that packets carry.
+    pub fn set_spid(&mut self, spid: u16) {
+        self.writer.set_spid(spid);
+    }
+
     /// Protocol version in use.
     pub fn version(&self) -> TdsVersion {
         self.version
