@@ -1,12 +1,15 @@
 //! The transaction log of one database: append, harden, read, truncate.
+pub mod block;
 pub mod codec;
 pub mod limits;
 mod lsn;
 mod record;
 pub mod records;
+mod vlf;
 
 pub use limits::LogLimits;
 pub use lsn::{Lsn, LsnParseError, TxnId};
+pub use vlf::{VlfInfo, VlfRule};
 pub use record::{
     LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record,
 };
