@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 use os::Signal;
 
@@ -45,6 +45,24 @@ pub(super) struct Waiter {
     pub(super) is_conversion: bool,
     pub(super) signal: Signal,
     pub(super) outcome: AtomicU8,
+}
+
+impl Waiter {
+    /// Readable without the partition's latch.
+    pub(super) fn outcome(&self) -> Outcome {
+        Outcome::from_number(self.outcome.load(Acquire))
+    }
+
+    fn new(space: &Arc<LockSpace>, owner: LockOwner, mode: LockMode, is_conversion: bool) -> Arc<Waiter> {
+        Arc::new(Waiter {
+            space: Arc::clone(space),
+            owner,
+            mode,
+            is_conversion,
+            signal: Signal::new(),
+            outcome: AtomicU8::new(Outcome::Waiting as u8),
+        })
+    }
 }
 
 #[derive(Clone, Copy)]

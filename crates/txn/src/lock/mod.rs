@@ -5,16 +5,16 @@
 //! [`deadlock`]): a cycle is closed by the last one to join it, so searching once per wait finds every deadlock at once.
 
 mod deadlock;
-mod held;
 mod head;
+mod held;
 mod modes;
 mod resource;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-use os::{Counter, Latch, LatchRank, Os, Signal, WaitOutcome};
+use os::{Counter, Latch, LatchRank, Os, WaitOutcome};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use head::{Head, Outcome, Waiter};
@@ -337,29 +337,11 @@ impl LockManager {
 
 /// The rule that keeps page latches short: nobody waits for a lock while holding one.
 fn assert_no_page_latch_held() {
-    let held = os::rank::held();
+    let held = os::held_ranks();
     assert!(
         !held.iter().any(|rank| matches!(rank, LatchRank::BTreePage | LatchRank::Allocation)),
         "waiting for a lock while holding a page latch"
     );
-}
-
-/// True when the waiter has got its lock (tests and the deadlock search look without the partition's latch).
-impl Waiter {
-    fn outcome(&self) -> Outcome {
-        Outcome::from_number(self.outcome.load(Acquire))
-    }
-
-    fn new(space: &Arc<LockSpace>, owner: LockOwner, mode: LockMode, is_conversion: bool) -> Arc<Waiter> {
-        Arc::new(Waiter {
-            space: Arc::clone(space),
-            owner,
-            mode,
-            is_conversion,
-            signal: Signal::new(),
-            outcome: std::sync::atomic::AtomicU8::new(Outcome::Waiting as u8),
-        })
-    }
 }
 
 #[cfg(test)]
