@@ -125,7 +125,8 @@ mod tests {
     /// Claim 56: exactly three values, with the numbers of sys.databases.
     #[test]
     fn the_option_has_three_values() {
-        let names: Vec<_> = (0..=255).filter_map(DelayedDurability::from_number).map(DelayedDurability::name).collect();
+        let names: Vec<_> =
+            (0..=255).filter_map(DelayedDurability::from_number).map(DelayedDurability::name).collect();
         assert_eq!(names, ["DISABLED", "ALLOWED", "FORCED"]);
     }
 }

@@ -70,7 +70,8 @@ impl LockManager {
     fn is_still_waiting(&self, path: &[Step]) -> bool {
         let waiting = self.waiting.lock();
         path.iter().all(|step| {
-            let same = waiting.get(&step.space).is_some_and(|note| Arc::ptr_eq(&note.waiter, &step.note.waiter));
+            let same =
+                waiting.get(&step.space).is_some_and(|note| Arc::ptr_eq(&note.waiter, &step.note.waiter));
             same && step.note.waiter.outcome() == Outcome::Waiting
         })
     }

@@ -83,7 +83,12 @@ pub(super) struct Head {
 
 impl Head {
     /// Grants at once when nobody else is in the way; gives the mode then held.
-    pub(super) fn try_grant(&mut self, space: &LockSpace, owner: LockOwner, mode: LockMode) -> Option<LockMode> {
+    pub(super) fn try_grant(
+        &mut self,
+        space: &LockSpace,
+        owner: LockOwner,
+        mode: LockMode,
+    ) -> Option<LockMode> {
         if self.first.is_none() && self.queue.is_empty() {
             self.first = Some(Grant { space: space.id, session_id: space.session_id(), owner, mode });
             return Some(mode);
@@ -103,7 +108,12 @@ impl Head {
     }
 
     /// Queues a request that `try_grant` refused: a conversion behind the other conversions, anything else at the end.
-    pub(super) fn enqueue(&mut self, space: &Arc<LockSpace>, owner: LockOwner, mode: LockMode) -> Arc<Waiter> {
+    pub(super) fn enqueue(
+        &mut self,
+        space: &Arc<LockSpace>,
+        owner: LockOwner,
+        mode: LockMode,
+    ) -> Arc<Waiter> {
         let own = self.position(space.id, owner);
         let target = own.map_or(mode, |at| self.grant_at(at).mode.combine(mode));
         let is_conversion = self.is_held_by(space.id);

@@ -253,7 +253,8 @@ impl LockManager {
     /// The session that blocks `session_id` now, if it waits for a lock (`sys.dm_exec_requests.blocking_session_id`).
     pub fn blocking_session(&self, session_id: u32) -> Option<u32> {
         let rows = self.snapshot();
-        let row = rows.iter().find(|row| row.session_id == session_id && row.status != RequestStatus::Grant)?;
+        let row =
+            rows.iter().find(|row| row.session_id == session_id && row.status != RequestStatus::Grant)?;
         Some(row.blocking_session_id)
     }
 

@@ -291,8 +291,9 @@ const fn union(left: LockMode, right: LockMode) -> LockMode {
 }
 
 const fn range_union(all: u16, key: u16) -> LockMode {
-    let exclusive_range =
-        all & RANGE_X != 0 || all & (RANGE_S | RANGE_I) == RANGE_S | RANGE_I || all & RANGE_S != 0 && key == EXCLUSIVE;
+    let exclusive_range = all & RANGE_X != 0
+        || all & (RANGE_S | RANGE_I) == RANGE_S | RANGE_I
+        || all & RANGE_S != 0 && key == EXCLUSIVE;
     match (exclusive_range, all & RANGE_S != 0, key) {
         (true, _, EXCLUSIVE) => LockMode::RangeXX,
         (true, _, UPDATE) => LockMode::RangeXU,
@@ -392,7 +393,11 @@ mod tests {
     fn compatibility_is_symmetric() {
         for &left in &LockMode::ALL {
             for &right in &LockMode::ALL {
-                assert_eq!(left.is_compatible_with(right), right.is_compatible_with(left), "{left:?} {right:?}");
+                assert_eq!(
+                    left.is_compatible_with(right),
+                    right.is_compatible_with(left),
+                    "{left:?} {right:?}"
+                );
             }
         }
     }
@@ -435,7 +440,10 @@ mod tests {
                 assert!(both.covers(held) && both.covers(wanted), "{held:?} + {wanted:?} = {both:?}");
                 for &other in &LockMode::ALL {
                     if !held.is_compatible_with(other) || !wanted.is_compatible_with(other) {
-                        assert!(!both.is_compatible_with(other), "{held:?} + {wanted:?} = {both:?} beside {other:?}");
+                        assert!(
+                            !both.is_compatible_with(other),
+                            "{held:?} + {wanted:?} = {both:?} beside {other:?}"
+                        );
                     }
                 }
             }
