@@ -69,9 +69,12 @@ impl BlockHeader {
 
     /// Reads and checks the header alone (not the checksum). Arbitrary bytes give an error, never a panic.
     pub fn decode(bytes: &[u8]) -> Result<BlockHeader, DecodeError> {
-        let Some(header) = bytes.get(..BLOCK_HEADER_BYTES) else { return Err(DecodeError("block header ends early")) };
+        let Some(header) = bytes.get(..BLOCK_HEADER_BYTES) else {
+            return Err(DecodeError("block header ends early"));
+        };
         let u16_at = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-        let u32_at = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let u32_at =
+            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
         if header[..4] != BLOCK_MAGIC {
             return Err(DecodeError("no block magic"));
@@ -108,7 +111,8 @@ impl BlockHeader {
         if self.slots == 0 || u32::from(self.slots) > SLOT_MAX {
             return Err(DecodeError("impossible slot count"));
         }
-        if self.vlf == 0 || self.vlf > VLF_MAX || self.sector < FIRST_BLOCK_SECTOR || self.sector > BLOCK_MAX {
+        if self.vlf == 0 || self.vlf > VLF_MAX || self.sector < FIRST_BLOCK_SECTOR || self.sector > BLOCK_MAX
+        {
             return Err(DecodeError("impossible block address"));
         }
         if self.hardened >= self.start() {
@@ -178,7 +182,11 @@ impl SlotTable {
             offsets.push(at as u16);
             at += bytes;
         }
-        if at != used.len() { Err(DecodeError("records do not fill the block")) } else { Ok(SlotTable { offsets }) }
+        if at != used.len() {
+            Err(DecodeError("records do not fill the block"))
+        } else {
+            Ok(SlotTable { offsets })
+        }
     }
 
     /// From offsets that the appender noted.

@@ -61,14 +61,20 @@ impl fmt::Display for LogError {
                 write!(f, "the transaction log is full due to '{}'", reuse_wait.name())
             }
             LogError::Full { reuse_wait, growth: Some(error) } => {
-                write!(f, "the transaction log is full due to '{}' and cannot grow: {error}", reuse_wait.name())
+                write!(
+                    f,
+                    "the transaction log is full due to '{}' and cannot grow: {error}",
+                    reuse_wait.name()
+                )
             }
             LogError::Failed(error) => write!(f, "the log is not available: {error}"),
             LogError::Io(error) => write!(f, "{error}"),
             LogError::Corrupt { file, offset, what } => {
                 write!(f, "the log is damaged in {} at offset {offset}: {what}", file.display())
             }
-            LogError::NotOurs { file, what } => write!(f, "{} is not a usable log file: {what}", file.display()),
+            LogError::NotOurs { file, what } => {
+                write!(f, "{} is not a usable log file: {what}", file.display())
+            }
             LogError::Interrupted => f.write_str("interrupted while waiting for the log"),
             LogError::NotThere(lsn) => write!(f, "record {lsn} is not in the log"),
             LogError::Closed => f.write_str("the log is closed"),

@@ -22,7 +22,9 @@ pub use log::{Log, Tail};
 pub use lsn::{Lsn, LsnParseError, TxnId};
 pub use options::{Growth, LogOptions};
 pub use reader::LogReader;
-pub use record::{LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record};
+pub use record::{
+    LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record,
+};
 pub use stats::LogStats;
 pub use truncate::{LogPin, LogReuseWait, PinInfo};
 pub use vlf::{VlfInfo, VlfRule};

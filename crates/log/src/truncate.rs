@@ -132,7 +132,8 @@ impl PinTable {
     /// The lowest pin and its reason; `None` without any.
     pub(crate) fn min(&self) -> Option<(Lsn, LogReuseWait)> {
         let pins = self.pins.lock();
-        let lowest = pins.iter().map(|cell| (Lsn::from_raw(cell.lsn.load(Ordering::Acquire)), cell.reason)).min()?;
+        let lowest =
+            pins.iter().map(|cell| (Lsn::from_raw(cell.lsn.load(Ordering::Acquire)), cell.reason)).min()?;
         (lowest.0 != Lsn::MAX).then_some(lowest)
     }
 

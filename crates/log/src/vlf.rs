@@ -47,7 +47,10 @@ impl VlfRule {
     /// The VLFs, as (begin offset in the file, bytes), that `added_bytes` at the end of a log of `present_bytes` become.
     /// A new log's (`present_bytes` 0) bytes include the file header page.
     pub fn layout(self, present_bytes: u64, added_bytes: u64) -> Vec<(u64, u64)> {
-        assert!(present_bytes.is_multiple_of(8 * KB) && added_bytes.is_multiple_of(8 * KB), "log sizes are pages");
+        assert!(
+            present_bytes.is_multiple_of(8 * KB) && added_bytes.is_multiple_of(8 * KB),
+            "log sizes are pages"
+        );
         let begin = if present_bytes == 0 { FILE_HEADER_BYTES } else { present_bytes };
         let end = present_bytes + added_bytes;
         assert!(end >= begin + VLF_BYTES_MIN, "log growth of {added_bytes} bytes is below one VLF");
@@ -106,7 +109,8 @@ impl VlfHeader {
     /// Reads and checks it. Arbitrary bytes give an error, never a panic.
     pub fn decode(bytes: &[u8]) -> Result<VlfHeader, DecodeError> {
         let header = bytes.get(..VLF_HEADER_USED_BYTES).ok_or(DecodeError("VLF header ends early"))?;
-        let u32_at = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let u32_at =
+            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
         if header[..4] != VLF_MAGIC {
             return Err(DecodeError("no VLF magic"));
@@ -204,9 +208,15 @@ impl VlfMap {
     /// Whoever knows the end of the log then calls [`VlfMap::restore`].
     pub fn new(vlfs: Vec<Vlf>) -> VlfMap {
         assert!(!vlfs.is_empty());
-        assert!(vlfs.windows(2).all(|pair| pair[0].begin_offset + pair[0].size_bytes == pair[1].begin_offset));
-        let by_sequence =
-            vlfs.iter().enumerate().filter(|(_, vlf)| vlf.sequence > 0).map(|(index, vlf)| (vlf.sequence, index)).collect();
+        assert!(
+            vlfs.windows(2).all(|pair| pair[0].begin_offset + pair[0].size_bytes == pair[1].begin_offset)
+        );
+        let by_sequence = vlfs
+            .iter()
+            .enumerate()
+            .filter(|(_, vlf)| vlf.sequence > 0)
+            .map(|(index, vlf)| (vlf.sequence, index))
+            .collect();
         VlfMap { vlfs, by_sequence, current: 0 }
     }
 
@@ -237,14 +247,16 @@ impl VlfMap {
     /// The file offset of a block; `None` when its VLF is not (or no longer) in the log.
     pub fn offset_of(&self, block: Lsn) -> Option<u64> {
         let vlf = self.by_sequence(block.vlf())?;
-        (block.block() < vlf.sectors()).then(|| vlf.begin_offset + u64::from(block.block()) * SECTOR_BYTES as u64)
+        (block.block() < vlf.sectors())
+            .then(|| vlf.begin_offset + u64::from(block.block()) * SECTOR_BYTES as u64)
     }
 
     /// Makes the next reusable VLF in file order (wrapping round) current under the next sequence number; `None` when
     /// all are active: the log must grow.
     pub fn advance(&mut self) -> Option<Vlf> {
         let count = self.vlfs.len();
-        let next = (1..count).map(|step| (self.current + step) % count).find(|index| !self.vlfs[*index].active)?;
+        let next =
+            (1..count).map(|step| (self.current + step) % count).find(|index| !self.vlfs[*index].active)?;
         let sequence = self.vlfs[self.current].sequence + 1;
         assert!(sequence <= VLF_MAX, "the log has used up its VLF sequence numbers");
         self.begin_use(next, sequence);
@@ -315,7 +327,11 @@ impl VlfMap {
             active: vlf.active,
             status: if vlf.active { 2 } else { u8::from(vlf.sequence == 0) },
             parity: vlf.parity,
-            first_lsn: if vlf.sequence == 0 { Lsn::NULL } else { Lsn::new(vlf.sequence, FIRST_BLOCK_SECTOR, 1) },
+            first_lsn: if vlf.sequence == 0 {
+                Lsn::NULL
+            } else {
+                Lsn::new(vlf.sequence, FIRST_BLOCK_SECTOR, 1)
+            },
             create_lsn: vlf.create_lsn,
         };
         self.vlfs.iter().map(row).collect()
@@ -334,7 +350,10 @@ mod tests {
     fn new_logs_are_laid_out_as_sql_server_does() {
         // Reference 1.3: an 8 MB log begins its VLFs at these offsets, the last one is larger.
         let layout = VlfRule::Sql2022.layout(0, 8 * MB);
-        assert_eq!(layout.iter().map(|vlf| vlf.0).collect::<Vec<_>>(), [8192, 2_039_808, 4_071_424, 6_103_040]);
+        assert_eq!(
+            layout.iter().map(|vlf| vlf.0).collect::<Vec<_>>(),
+            [8192, 2_039_808, 4_071_424, 6_103_040]
+        );
         assert_eq!(sizes(VlfRule::Sql2022, 0, 8 * MB), [2_031_616, 2_031_616, 2_031_616, 2_285_568]);
         assert_eq!(sizes(VlfRule::Sql2022, 0, MB), [253_952, 253_952, 253_952, 278_528]);
         for (added, count) in [(64 * MB, 4), (GB, 8), (2 * GB, 16), (512 * KB, 2)] {
@@ -364,7 +383,9 @@ mod tests {
     #[test]
     fn layouts_cover_their_bytes_without_a_gap() {
         for rule in [VlfRule::Pre2014, VlfRule::Sql2014, VlfRule::Sql2022] {
-            for (present, added) in [(0, 512 * KB), (0, 100 * MB), (8 * MB, 136 * KB), (8 * MB, 560 * KB), (3 * GB, 64 * MB)] {
+            for (present, added) in
+                [(0, 512 * KB), (0, 100 * MB), (8 * MB, 136 * KB), (8 * MB, 560 * KB), (3 * GB, 64 * MB)]
+            {
                 let layout = rule.layout(present, added);
                 let begin = if present == 0 { FILE_HEADER_BYTES } else { present };
                 let end = layout.iter().fold(begin, |at, (offset, size)| {
@@ -404,7 +425,8 @@ mod tests {
 
     #[test]
     fn vlf_headers_round_trip_and_damage_shows() {
-        let header = VlfHeader { log_id: 9, begin_offset: 8192, size_bytes: 256 * KB, create_lsn: Lsn::new(1, 16, 1) };
+        let header =
+            VlfHeader { log_id: 9, begin_offset: 8192, size_bytes: 256 * KB, create_lsn: Lsn::new(1, 16, 1) };
         let bytes = header.encode();
         assert_eq!(VlfHeader::decode(&bytes), Ok(header));
         for at in 0..bytes.len() {
