@@ -41,7 +41,10 @@ impl Transaction {
         let lsn = self.append_end(&mut record).map_err(|error| self.fail(error))?;
         match mode {
             CommitMode::Full => {
-                self.manager.log().harden(lsn, FlushReason::Commit).map_err(|error| self.fail(error.into()))?;
+                self.manager
+                    .log()
+                    .harden(lsn, FlushReason::Commit)
+                    .map_err(|error| self.fail(error.into()))?;
                 for gate in self.manager.gates() {
                     gate.wait_hardened(lsn).map_err(|error| self.fail(error))?;
                 }

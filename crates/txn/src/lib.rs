@@ -11,8 +11,8 @@ mod error;
 mod gate;
 pub mod lock;
 pub mod recovery;
-mod rollback;
 mod rm;
+mod rollback;
 mod table;
 mod transaction;
 
@@ -21,7 +21,8 @@ pub use durability::{CommitMode, DelayedDurability, XactFacts};
 pub use error::{TxnError, TxnResult};
 pub use gate::CommitGate;
 pub use lock::{
-    HASH_END, HeldLocks, LockError, LockManager, LockMode, LockOwner, LockRow, LockSpace, LockWait, RequestStatus, Resource,
+    HASH_END, HeldLocks, LockError, LockManager, LockMode, LockOwner, LockRow, LockSpace, LockWait,
+    RequestStatus, Resource,
 };
 pub use rm::ResourceManager;
 pub use rollback::Savepoint;

@@ -12,5 +12,11 @@ pub trait ResourceManager: Send + Sync {
 
     /// Takes the record's change back, logging that with [`Transaction::append_compensation`] and `header.prev` as the next to undo.
     /// A record with nothing to undo is left alone.
-    fn undo(&self, transaction: &Transaction, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()>;
+    fn undo(
+        &self,
+        transaction: &Transaction,
+        lsn: Lsn,
+        header: &RecordHeader,
+        payload: &[u8],
+    ) -> TxnResult<()>;
 }

@@ -72,7 +72,8 @@ impl Transaction {
             let before = next;
             next = if header.is_compensation() { header.undo_next } else { header.prev };
             assert!(next < before, "the chain of a transaction leads back");
-            let is_machinery = matches!(header.op, LogOp::BeginXact | LogOp::MarkSavepoint | LogOp::AbortXact);
+            let is_machinery =
+                matches!(header.op, LogOp::BeginXact | LogOp::MarkSavepoint | LogOp::AbortXact);
             if !header.is_compensation() && !is_machinery {
                 resource_manager.undo(self, record.lsn, header, &record.payload)?;
             }

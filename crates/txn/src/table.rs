@@ -162,7 +162,12 @@ pub struct ActiveSnapshot {
 
 impl TxnManager {
     /// The manager of a database whose log is open. Its resource manager is attached once that exists.
-    pub fn new(os: &Os, log: Arc<Log>, locks: Arc<LockManager>, options: TxnManagerOptions) -> Arc<TxnManager> {
+    pub fn new(
+        os: &Os,
+        log: Arc<Log>,
+        locks: Arc<LockManager>,
+        options: TxnManagerOptions,
+    ) -> Arc<TxnManager> {
         let counter = |name: &str| os.counters().counter("SQLServer:Databases", name, &options.database_name);
         Arc::new(TxnManager {
             os: os.clone(),
@@ -291,7 +296,9 @@ impl TxnManager {
     }
 
     pub(crate) fn resource_manager(&self) -> &Arc<dyn ResourceManager> {
-        self.resource_manager.get().expect("a database attaches its resource manager before its first transaction")
+        self.resource_manager
+            .get()
+            .expect("a database attaches its resource manager before its first transaction")
     }
 
     pub(crate) fn gates(&self) -> &[Arc<dyn CommitGate>] {

@@ -91,7 +91,12 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn new(manager: Arc<TxnManager>, entry: XactEntry, space: Arc<LockSpace>, name: Option<String>) -> Transaction {
+    pub(crate) fn new(
+        manager: Arc<TxnManager>,
+        entry: XactEntry,
+        space: Arc<LockSpace>,
+        name: Option<String>,
+    ) -> Transaction {
         let owner = LockOwner::Transaction(entry.id.0);
         let locks = HeldLocks::new(Arc::clone(manager.lock_manager()), Arc::clone(&space), owner);
         Transaction {
@@ -290,7 +295,9 @@ impl Transaction {
         let log = self.manager.log();
         self.entry.begin_append(log.hardened());
         let result = match reserve {
-            Some(undo_bytes) if !self.entry.writes_from_reservation() => log.append_reserving(record, undo_bytes),
+            Some(undo_bytes) if !self.entry.writes_from_reservation() => {
+                log.append_reserving(record, undo_bytes)
+            }
             _ => log.append_from_reservation(record),
         };
         let lsn = match result {

@@ -47,7 +47,12 @@ pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
     }
     let mut losers: Vec<Loser> = pass.active.into_values().collect();
     losers.sort_by_key(|loser| loser.id.0);
-    Ok(Analysis { redo_start: pass.redo_start, losers, max_txn: pass.max_txn, record_count: pass.record_count })
+    Ok(Analysis {
+        redo_start: pass.redo_start,
+        losers,
+        max_txn: pass.max_txn,
+        record_count: pass.record_count,
+    })
 }
 
 #[derive(Default)]

@@ -61,7 +61,10 @@ pub fn write_checkpoint(manager: &TxnManager, begin: Lsn, dirty: &[DirtyPage]) -
     let end = EndCkpt { begin, end_time: manager.log_time(), min, redo_start, dirty_page_count };
     let record = RecordBuf::from_payload(RecordHeader::new(LogOp::EndCkpt), &end);
     let end = manager.log().append(&record)?;
-    assert!(min <= redo_start && redo_start <= begin && begin < end, "the positions of a checkpoint are ordered");
+    assert!(
+        min <= redo_start && redo_start <= begin && begin < end,
+        "the positions of a checkpoint are ordered"
+    );
     Ok(CheckpointImage { begin, end, redo_start, min, active, dirty_page_count })
 }
 
