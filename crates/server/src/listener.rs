@@ -41,7 +41,8 @@ impl Server {
             None => TlsContext::from_data_dir(os, &config.data_dir, &config.server_name)?,
         };
         let listener = os.net().listen(&config.listen)?;
-        let counter = |object: &str, name: &str| os.counters().counter(&format!("SQLServer:{object}"), name, "");
+        let counter =
+            |object: &str, name: &str| os.counters().counter(&format!("SQLServer:{object}"), name, "");
         let shared = Arc::new(Shared {
             os: os.clone(),
             logins,

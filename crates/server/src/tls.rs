@@ -157,9 +157,7 @@ impl TlsSession {
     /// Appends the records that wait to be sent (handshake, alerts, data).
     pub fn take_records(&mut self, records: &mut Vec<u8>) -> Result<(), IoError> {
         while self.connection.wants_write() {
-            self.connection
-                .write_tls(records)
-                .map_err(|error| IoError::from_std(&error, "write TLS"))?;
+            self.connection.write_tls(records).map_err(|error| IoError::from_std(&error, "write TLS"))?;
         }
         Ok(())
     }
