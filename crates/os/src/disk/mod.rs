@@ -108,6 +108,11 @@ pub trait File: Send + Sync {
     fn is_direct(&self) -> bool;
     /// The path it was opened by.
     fn path(&self) -> &Path;
+    /// For the queue of the same world to know its own files.
+    #[doc(hidden)]
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
 
     /// Reads all of `buffer` or fails with `UnexpectedEof`.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), IoError> {

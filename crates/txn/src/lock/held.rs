@@ -36,14 +36,6 @@ pub struct HeldLocks {
     covering_objects: u32,
 }
 
-/// What has to be done for a lock after the owner's own record has been asked.
-pub(crate) enum Need {
-    /// Nothing: held already, or covered by the object's lock.
-    Nothing,
-    /// Ask the lock manager.
-    Ask,
-}
-
 impl HeldLocks {
     /// Nothing held yet.
     pub fn new(manager: Arc<LockManager>, space: Arc<LockSpace>, owner: LockOwner) -> HeldLocks {
@@ -59,7 +51,7 @@ impl HeldLocks {
 
     /// Locks `resource` in `mode` (in addition to what is held), waiting as `wait` says.
     pub fn lock(&mut self, resource: Resource, mode: LockMode, wait: LockWait) -> Result<(), LockError> {
-        if let Need::Nothing = self.note_again(&resource, mode) {
+        if self.note_again(&resource, mode) {
             return Ok(());
         }
         let granted = self.manager.acquire(&self.space, self.owner, resource, mode, wait)?;
@@ -69,7 +61,7 @@ impl HeldLocks {
 
     /// Locks without waiting; false when somebody is in the way.
     pub fn try_lock(&mut self, resource: Resource, mode: LockMode) -> bool {
-        if let Need::Nothing = self.note_again(&resource, mode) {
+        if self.note_again(&resource, mode) {
             return true;
         }
         match self.manager.try_acquire(&self.space, self.owner, resource, mode) {
@@ -119,23 +111,25 @@ impl HeldLocks {
         self.held.is_empty()
     }
 
-    fn note_again(&mut self, resource: &Resource, mode: LockMode) -> Need {
+    /// True when the lock is held already, or covered by the object's lock.
+    pub(crate) fn note_again(&mut self, resource: &Resource, mode: LockMode) -> bool {
         if let Some(held) = self.held.get_mut(resource)
             && held.mode.covers(mode)
         {
             held.count += 1;
-            return Need::Nothing;
+            return true;
         }
         if self.covering_objects > 0
             && let Some(object) = resource.parent_object()
             && self.held.get(&object).is_some_and(|held| covers_rows(held.mode, mode))
         {
-            return Need::Nothing;
+            return true;
         }
-        Need::Ask
+        false
     }
 
-    fn note_granted(&mut self, resource: Resource, granted: LockMode) {
+    /// The lock manager has granted.
+    pub(crate) fn note_granted(&mut self, resource: Resource, granted: LockMode) {
         let entry = self.held.entry(resource).or_insert(Held { mode: granted, count: 0 });
         let is_new = entry.count == 0;
         let was_covering = !is_new && is_covering(entry.mode);
