@@ -39,6 +39,13 @@ impl Scenario {
         Scenario::ALL.into_iter().find(|scenario| scenario.name() == name)
     }
 
+    /// True when its workload runs the code that the bug would be in.
+    pub fn can_see(self, bug: Bug) -> bool {
+        match self {
+            Scenario::Log => bug != Bug::PageBeforeLog,
+        }
+    }
+
     /// Seeds that once failed, with the reason in the file.
     pub fn corpus(self) -> Vec<u64> {
         let text = match self {
