@@ -59,6 +59,25 @@ impl LogReuseWait {
         }
     }
 
+    pub(crate) fn from_number(number: u8) -> LogReuseWait {
+        use LogReuseWait::*;
+        let all = [
+            Checkpoint,
+            LogBackup,
+            ActiveBackupOrRestore,
+            ActiveTransaction,
+            DatabaseMirroring,
+            Replication,
+            DatabaseSnapshotCreation,
+            LogScan,
+            AvailabilityReplica,
+            OldestPage,
+            OtherTransient,
+            XtpCheckpoint,
+        ];
+        all.into_iter().find(|reason| reason.number() == number).unwrap_or(Nothing)
+    }
+
     /// log_reuse_wait.
     pub const fn number(self) -> u8 {
         self as u8
