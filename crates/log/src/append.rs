@@ -85,7 +85,10 @@ impl Shared {
     }
 
     /// LOGBUFFER: all 128 blocks wait for the device.
-    fn wait_for_buffer<'a>(&'a self, mut cache: LatchGuard<'a, Cache>) -> Result<LatchGuard<'a, Cache>, LogError> {
+    fn wait_for_buffer<'a>(
+        &'a self,
+        mut cache: LatchGuard<'a, Cache>,
+    ) -> Result<LatchGuard<'a, Cache>, LogError> {
         cache.waiting_for_buffer += 1;
         self.ring_for_sealed();
         let (mut cache, outcome) = self.room.wait(cache, WaitType::LOGBUFFER, None);
@@ -95,10 +98,17 @@ impl Shared {
 
     /// No VLF is free, or what is free has been promised: the file grows, or the log is full (9002). Waits while
     /// somebody else makes it grow.
-    fn make_space<'a>(self: &'a Arc<Self>, mut cache: LatchGuard<'a, Cache>) -> Result<LatchGuard<'a, Cache>, LogError> {
+    fn make_space<'a>(
+        self: &'a Arc<Self>,
+        mut cache: LatchGuard<'a, Cache>,
+    ) -> Result<LatchGuard<'a, Cache>, LogError> {
         if cache.growing {
             let (cache, outcome) = self.room.wait(cache, WaitType::LOGMGR_RESERVE_APPEND, None);
-            return if outcome == os::WaitOutcome::Interrupted { Err(LogError::Interrupted) } else { Ok(cache) };
+            return if outcome == os::WaitOutcome::Interrupted {
+                Err(LogError::Interrupted)
+            } else {
+                Ok(cache)
+            };
         }
         cache.growing = true;
         drop(cache);
@@ -107,6 +117,7 @@ impl Shared {
         match grown {
             Ok(()) => Ok(cache),
             Err(growth) => {
+                drop(cache);
                 let reuse_wait = self.present_reuse_wait();
                 Err(LogError::Full { reuse_wait, growth })
             }

@@ -6,7 +6,9 @@
 //! Byte table: docs/formats/log-block.md.
 
 use crate::codec::DecodeError;
-use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR, SECTOR_BYTES, SLOTS_PER_BLOCK_MAX};
+use crate::limits::{
+    BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR, SECTOR_BYTES, SLOTS_PER_BLOCK_MAX,
+};
 use crate::lsn::{BLOCK_MAX, Lsn, TxnId, VLF_MAX};
 use crate::record::{Record, decode_record};
 

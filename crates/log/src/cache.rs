@@ -10,7 +10,10 @@ use os::AlignedBuf;
 
 use crate::block::{BlockHeader, BlockState};
 use crate::flush::FlushReason;
-use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, SECTOR_BYTES, SLOTS_PER_BLOCK_MAX};
+use crate::limits::{
+    BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, SECTOR_BYTES,
+    SLOTS_PER_BLOCK_MAX,
+};
 use crate::lsn::{Lsn, TxnId};
 use crate::record::{OwnedRecord, RecordBuf, decode_record, encode_header};
 use crate::vlf::Vlf;
@@ -52,7 +55,12 @@ impl CachedBlock {
         let lsn = self.start.with_slot(slot);
         let (record, bytes) = decode_record(&self.buffer[at..self.used_bytes], lsn, self.base_txn)
             .expect("the cache decodes what it has encoded");
-        Some(OwnedRecord { lsn, header: record.header, payload: record.payload.to_vec(), encoded_bytes: bytes as u32 })
+        Some(OwnedRecord {
+            lsn,
+            header: record.header,
+            payload: record.payload.to_vec(),
+            encoded_bytes: bytes as u32,
+        })
     }
 }
 
@@ -102,7 +110,13 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// A cache that goes on at `next_sector` of `vlf`, after `last`.
-    pub(crate) fn new(vlf: Vlf, next_sector: u32, last: Lsn, reusable_bytes: u64, sector_bytes: usize) -> Cache {
+    pub(crate) fn new(
+        vlf: Vlf,
+        next_sector: u32,
+        last: Lsn,
+        reusable_bytes: u64,
+        sector_bytes: usize,
+    ) -> Cache {
         assert!(next_sector >= FIRST_BLOCK_SECTOR && next_sector <= vlf.sectors());
         assert!(vlf.sequence > 0 && last < Lsn::new(vlf.sequence, next_sector, 0));
         let rest = u64::from(vlf.sectors() - next_sector) * SECTOR_BYTES as u64;
@@ -129,7 +143,9 @@ impl Cache {
     /// Where the next record goes at the earliest.
     pub(crate) fn end(&self) -> Lsn {
         match &self.open {
-            Some(open) if open.offsets.len() < SLOTS_PER_BLOCK_MAX => open.start.with_slot(open.offsets.len() as u16 + 1),
+            Some(open) if open.offsets.len() < SLOTS_PER_BLOCK_MAX => {
+                open.start.with_slot(open.offsets.len() as u16 + 1)
+            }
             _ => {
                 let sector = self.open.as_ref().map_or(self.next_sector, |open| open.start.block() + 1);
                 Lsn::new(self.vlf.sequence, sector, 1)

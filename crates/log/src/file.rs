@@ -14,7 +14,7 @@ use crate::error::LogError;
 use crate::limits::{FILE_HEADER_BYTES, FIRST_BLOCK_SECTOR, LOG_BYTES_MIN, SECTOR_BYTES, VLF_HEADER_BYTES};
 use crate::lsn::Lsn;
 use crate::options::LogOptions;
-use crate::vlf::{Vlf, VLF_HEADER_USED_BYTES, VlfHeader};
+use crate::vlf::{VLF_HEADER_USED_BYTES, Vlf, VlfHeader};
 
 const FILE_MAGIC: [u8; 8] = *b"HPDNLOG1";
 const COPY_BYTES: usize = 4096;
@@ -153,7 +153,12 @@ impl LogFile {
         }
     }
 
-    fn format(os: &Os, options: &LogOptions, layout: &[(u64, u64)], file: Arc<dyn File>) -> Result<LogFile, LogError> {
+    fn format(
+        os: &Os,
+        options: &LogOptions,
+        layout: &[(u64, u64)],
+        file: Arc<dyn File>,
+    ) -> Result<LogFile, LogError> {
         let size_bytes = layout.last().map_or(0, |vlf| vlf.0 + vlf.1);
         let mut id = [0; 4];
         os.fill_random(&mut id);
@@ -199,13 +204,17 @@ impl LogFile {
 
     fn new(file: Arc<dyn File>, path: &Path, header: FileHeader) -> LogFile {
         let sector_bytes = (file.device().sector_bytes as usize).max(SECTOR_BYTES);
-        assert!(crate::limits::BLOCK_BYTES_MAX.is_multiple_of(sector_bytes), "device sector of {sector_bytes} bytes");
+        assert!(
+            crate::limits::BLOCK_BYTES_MAX.is_multiple_of(sector_bytes),
+            "device sector of {sector_bytes} bytes"
+        );
         LogFile { file, path: path.to_owned(), header: Latch::new(LatchRank::LogFile, header), sector_bytes }
     }
 
     /// Opens a log file and reads its header; nothing is changed.
     pub(crate) fn open(os: &Os, path: &Path, read_only: bool) -> Result<LogFile, LogError> {
-        let file = os.disk().open(path, &OpenOptions { direct: !read_only, read_only, ..OpenOptions::default() })?;
+        let file =
+            os.disk().open(path, &OpenOptions { direct: !read_only, read_only, ..OpenOptions::default() })?;
         let not_ours = |what: String| LogError::NotOurs { file: path.to_owned(), what };
         let len = file.len()?;
         let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
@@ -245,7 +254,10 @@ impl LogFile {
             }
             self.file.read_exact_at(&mut page, at)?;
             let vlf = VlfHeader::decode(&page).map_err(|error| self.corrupt(at, error.to_string()))?;
-            if vlf.log_id != header.log_id || vlf.begin_offset != at || vlf.size_bytes > header.size_bytes - at {
+            if vlf.log_id != header.log_id
+                || vlf.begin_offset != at
+                || vlf.size_bytes > header.size_bytes - at
+            {
                 return Err(self.corrupt(at, "VLF header of another place or log"));
             }
             let mut vlf_in_memory = Vlf::unused(&vlf);

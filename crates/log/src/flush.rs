@@ -295,7 +295,8 @@ impl Shared {
             }
             let bell = Arc::new(Signal::new());
             queue.waiters.push(Waiter { lsn, reason, bell: Arc::clone(&bell) });
-            let for_writer = queue.leader == LeaderState::LogWriter || self.positions.sealed() > self.positions.issued();
+            let for_writer =
+                queue.leader == LeaderState::LogWriter || self.positions.sealed() > self.positions.issued();
             let ring = for_writer && queue.rouse(&[WriterState::Asleep, WriterState::Dozing]);
             drop(queue);
             if ring {
@@ -322,7 +323,11 @@ impl Shared {
             return;
         }
         let due_now = open_bytes >= self.policy().due_bytes();
-        let ring = queue.rouse(if due_now { &[WriterState::Asleep, WriterState::Dozing] } else { &[WriterState::Asleep] });
+        let ring = queue.rouse(if due_now {
+            &[WriterState::Asleep, WriterState::Dozing]
+        } else {
+            &[WriterState::Asleep]
+        });
         drop(queue);
         if ring {
             self.bell.set();
@@ -417,7 +422,11 @@ impl Shared {
         assert!(queue.role.is_none(), "there is one writer role");
         queue.role = Some(role);
         let led = queue.leader == LeaderState::LogWriter && !queue.waiters.is_empty();
-        queue.rouse(if led { &[WriterState::WantsTurn, WriterState::Asleep, WriterState::Dozing] } else { &[WriterState::WantsTurn] })
+        queue.rouse(if led {
+            &[WriterState::WantsTurn, WriterState::Asleep, WriterState::Dozing]
+        } else {
+            &[WriterState::WantsTurn]
+        })
     }
 
     /// Gives the role back without having written.
@@ -519,7 +528,9 @@ impl Shared {
         let sealed_waits = self.positions.sealed() > issued;
         let led_for = match queue.leader {
             LeaderState::Inline => None,
-            LeaderState::LogWriter => queue.waiters.iter().find(|waiter| waiter.lsn > issued).map(|waiter| waiter.reason),
+            LeaderState::LogWriter => {
+                queue.waiters.iter().find(|waiter| waiter.lsn > issued).map(|waiter| waiter.reason)
+            }
         };
         let (delayed_due, due_in_ns) = self.delayed_due(&queue);
         let seal_open = led_for.or(delayed_due.then_some(BACKGROUND));

@@ -163,7 +163,8 @@ mod tests {
         }
         assert_eq!(flight.bytes_high_water, 32 * 61_440);
         let mut flight = InFlight::new(LogLimits { outstanding_ios_max: 200, ..LogLimits::sql2008() });
-        (0..64).for_each(|index| drop(flight.issue(block(16 + index).last(), 61_440)));
+        (0..64)
+            .for_each(|index| assert_eq!(flight.issue(block(16 + index).last(), 61_440), u64::from(index)));
         assert!(!flight.admits(512));
         assert_eq!(flight.bytes_limit_reached_total, 1);
     }

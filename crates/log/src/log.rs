@@ -112,9 +112,16 @@ impl Log {
         shared.note_used();
         let body = Arc::clone(&shared);
         let on_panic = Arc::clone(&shared);
-        let writer = os.spawn_guarded("LOG WRITER", move || crate::writer::run(&body), move |message| {
-            on_panic.fail(os::IoError::new(os::IoErrorKind::Io, format!("the log writer stopped: {message}")));
-        });
+        let writer = os.spawn_guarded(
+            "LOG WRITER",
+            move || crate::writer::run(&body),
+            move |message| {
+                on_panic.fail(os::IoError::new(
+                    os::IoErrorKind::Io,
+                    format!("the log writer stopped: {message}"),
+                ));
+            },
+        );
         *shared.writer.lock() = Some(writer);
         Log { shared }
     }
@@ -206,7 +213,10 @@ impl Log {
         let hardened = self.hardened();
         assert!(begin <= hardened, "checkpoint {begin} is not hardened");
         assert!(min <= begin && !min.is_null(), "checkpoint {begin} needs {min}");
-        assert!(begin >= Lsn::from_raw(shared.positions.checkpoint.load(Acquire)), "checkpoints only go forward");
+        assert!(
+            begin >= Lsn::from_raw(shared.positions.checkpoint.load(Acquire)),
+            "checkpoints only go forward"
+        );
         shared.log_file.update_header(|header| {
             header.checkpoint = begin;
             header.min = min;

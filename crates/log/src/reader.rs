@@ -146,13 +146,19 @@ impl LogReader {
 
     /// No block stands at `start`, which is hardened. If the log goes on elsewhere (a VLF that an earlier run left), the
     /// target moves there; otherwise the log is damaged, or the address was wrong to begin with.
-    fn skip_or_damage(&mut self, start: Lsn, chain: Option<Chain>, what: &'static str) -> Result<(), LogError> {
+    fn skip_or_damage(
+        &mut self,
+        start: Lsn,
+        chain: Option<Chain>,
+        what: &'static str,
+    ) -> Result<(), LogError> {
         let Some(chain) = chain else { return Err(LogError::NotThere(start)) };
         for candidate in chain.candidates().filter(|candidate| *candidate > start) {
             if !matches!(self.load(candidate)?, Place::Loaded) {
                 continue;
             }
-            let continues = self.block.as_ref().is_some_and(|block| !block.is_from_file || chain.accepts(&block.header));
+            let continues =
+                self.block.as_ref().is_some_and(|block| !block.is_from_file || chain.accepts(&block.header));
             if continues {
                 self.target = candidate.with_slot(1);
                 return Ok(());
@@ -213,7 +219,13 @@ impl LogReader {
                         let offset = vlf.begin_offset + u64::from(start.block()) * 512;
                         self.shared.log_file.corrupt(offset, error.to_string())
                     })?;
-                    self.block = Some(LoadedBlock { header, bytes: bytes.to_vec(), slots, is_complete: true, is_from_file: true });
+                    self.block = Some(LoadedBlock {
+                        header,
+                        bytes: bytes.to_vec(),
+                        slots,
+                        is_complete: true,
+                        is_from_file: true,
+                    });
                     return Ok(Place::Loaded);
                 }
                 // What the window holds may be older than the block.

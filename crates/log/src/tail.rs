@@ -43,7 +43,8 @@ impl Chain {
 
     /// Whether a block that stands in a right place continues the chain.
     pub(crate) fn accepts(&self, header: &BlockHeader) -> bool {
-        self.checksum.is_none_or(|checksum| header.previous_checksum == checksum) && header.epoch >= self.epoch
+        self.checksum.is_none_or(|checksum| header.previous_checksum == checksum)
+            && header.epoch >= self.epoch
     }
 
     /// The chain behind `header`.
@@ -105,7 +106,8 @@ pub(crate) fn find_end(log_file: &LogFile, vlfs: &VlfMap) -> Result<EndOfLog, Lo
                 continue;
             }
             // The checksum is right: were the records not, the writer would have had a bug.
-            SlotTable::build(&header, bytes).map_err(|error| damage(log_file, vlfs, header.start(), error.0))?;
+            SlotTable::build(&header, bytes)
+                .map_err(|error| damage(log_file, vlfs, header.start(), error.0))?;
             last = header.last();
             chain = Chain::behind(&header);
             continue 'blocks;
@@ -136,7 +138,12 @@ fn offset_in(vlf: &Vlf, sector: u32) -> u64 {
 }
 
 /// A valid block behind `here` that was sealed when `here` was already durable.
-fn find_proof(log_file: &LogFile, vlfs: &VlfMap, here: Lsn, window: &mut Window) -> Result<Option<Lsn>, LogError> {
+fn find_proof(
+    log_file: &LogFile,
+    vlfs: &VlfMap,
+    here: Lsn,
+    window: &mut Window,
+) -> Result<Option<Lsn>, LogError> {
     let mut budget = PROOF_BYTES_TOTAL;
     let current = vlfs.by_sequence(here.vlf());
     if let Some(vlf) = current
@@ -146,11 +153,14 @@ fn find_proof(log_file: &LogFile, vlfs: &VlfMap, here: Lsn, window: &mut Window)
     }
     // The log may have gone on in any VLF that is not part of the chain, most likely in those that follow in the file.
     let all = vlfs.vlfs();
-    let position = current.and_then(|vlf| all.iter().position(|other| other.begin_offset == vlf.begin_offset));
+    let position =
+        current.and_then(|vlf| all.iter().position(|other| other.begin_offset == vlf.begin_offset));
     let first = position.unwrap_or(0);
     for step in 1..all.len() {
         let vlf = &all[(first + step) % all.len()];
-        let bytes = (vlf.size_bytes - u64::from(FIRST_BLOCK_SECTOR) * SECTOR_BYTES as u64).min(PROOF_BYTES).min(budget);
+        let bytes = (vlf.size_bytes - u64::from(FIRST_BLOCK_SECTOR) * SECTOR_BYTES as u64)
+            .min(PROOF_BYTES)
+            .min(budget);
         budget -= bytes;
         if let Some(proof) = find_proof_in(log_file, vlf, FIRST_BLOCK_SECTOR, here, bytes, window)? {
             return Ok(Some(proof));

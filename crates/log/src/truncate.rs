@@ -148,11 +148,11 @@ impl PinTable {
         LogPin { cell, table: Arc::clone(self) }
     }
 
-    /// The lowest pin and its reason; `None` without any.
+    /// The lowest pin and its reason; `None` without any. Of equal pins a checkpoint's is named last: it moves by itself.
     pub(crate) fn min(&self) -> Option<(Lsn, LogReuseWait)> {
         let pins = self.pins.lock();
-        let lowest =
-            pins.iter().map(|cell| (Lsn::from_raw(cell.lsn.load(Ordering::Acquire)), cell.reason)).min()?;
+        let all = pins.iter().map(|cell| (Lsn::from_raw(cell.lsn.load(Ordering::Acquire)), cell.reason));
+        let lowest = all.min_by_key(|(lsn, reason)| (*lsn, std::cmp::Reverse(*reason)))?;
         (lowest.0 != Lsn::MAX).then_some(lowest)
     }
 

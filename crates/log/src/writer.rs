@@ -42,7 +42,9 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 fn write_out(shared: &Shared, mut role: WriterRole, mut seal_open: Option<FlushReason>, own: &mut OwnWrites) {
     loop {
         // The open block rides alone: when full blocks wait, it keeps collecting records meanwhile.
-        let Some(mut block) = shared.take_next(if own.blocks.is_empty() { seal_open } else { None }) else { break };
+        let Some(mut block) = shared.take_next(if own.blocks.is_empty() { seal_open } else { None }) else {
+            break;
+        };
         seal_open = None;
         shared.finish_header(&mut role, &mut block);
         let number = shared.issue_holding(&block);
@@ -90,10 +92,15 @@ fn reap(shared: &Shared, own: &mut OwnWrites) {
     finish(shared, &mut own.blocks, completions);
 }
 
-fn finish(shared: &Shared, blocks: &mut FxHashMap<u64, (CachedBlock, u64)>, completions: Vec<os::Completion>) {
+fn finish(
+    shared: &Shared,
+    blocks: &mut FxHashMap<u64, (CachedBlock, u64)>,
+    completions: Vec<os::Completion>,
+) {
     let now_ns = shared.os.clock().monotonic_ns();
     for completion in completions {
-        let (mut block, began_ns) = blocks.remove(&completion.token).expect("a completion of a write in flight");
+        let (mut block, began_ns) =
+            blocks.remove(&completion.token).expect("a completion of a write in flight");
         block.buffer = completion.buffer;
         shared.complete(completion.token, block, completion.result, now_ns - began_ns, false);
     }
