@@ -4,6 +4,7 @@
 //! the LSN to come) before it appends and takes that back after it has noted the LSN. A reader that finds an announcement starts its
 //! analysis at that bound; one that finds none sees the final `last`. So no record between can be missed.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -11,7 +12,6 @@ use std::sync::{Arc, OnceLock};
 use log::records::LogTime;
 use log::{Log, LogPin, LogReuseWait, Lsn, TxnId};
 use os::{Counter, Latch, LatchRank, Os};
-use rustc_hash::FxHashMap;
 
 use crate::durability::CommitMode;
 use crate::gate::CommitGate;
@@ -54,6 +54,8 @@ pub(crate) struct XactEntry {
     pub(crate) is_system: bool,
     begin: AtomicU64,
     last: AtomicU64,
+    /// Lower bound of `begin`, known before it; written once, under the table's latch.
+    begin_bound: AtomicU64,
     /// Lower bound of the LSN of an append that is going on; 0 when none is.
     appending: AtomicU64,
     records: AtomicU64,
@@ -68,6 +70,7 @@ impl XactEntry {
             id,
             is_system,
             begin: AtomicU64::new(0),
+            begin_bound: AtomicU64::new(0),
             last: AtomicU64::new(0),
             appending: AtomicU64::new(0),
             records: AtomicU64::new(0),
@@ -130,7 +133,9 @@ impl XactEntry {
 
 #[derive(Default)]
 struct ActiveTable {
-    entries: FxHashMap<u64, Arc<XactEntry>>,
+    entries: BTreeMap<u64, Arc<XactEntry>>,
+    /// The same by order of entering: (lower bound of its begin, number). Bounds are taken under the latch, so they ascend.
+    by_begin: BTreeSet<(u64, u64)>,
     pin: Option<LogPin>,
 }
 
@@ -149,6 +154,10 @@ pub struct TxnManager {
     gates: OnceLock<Vec<Arc<dyn CommitGate>>>,
     next_txn: AtomicU64,
     table: Latch<ActiveTable>,
+    /// The least number in the table, `u64::MAX` when it is empty; written under its latch.
+    oldest_id: AtomicU64,
+    /// The least begin bound in the table, `u64::MAX` when it is empty; written under its latch.
+    oldest_lsn: AtomicU64,
     counters: TxnCounters,
 }
 
@@ -177,6 +186,8 @@ impl TxnManager {
             gates: OnceLock::new(),
             next_txn: AtomicU64::new(options.first_txn.max(1)),
             table: Latch::new(LatchRank::TransactionTable, ActiveTable::default()),
+            oldest_id: AtomicU64::new(u64::MAX),
+            oldest_lsn: AtomicU64::new(u64::MAX),
             counters: TxnCounters {
                 started: counter("Transactions/sec"),
                 written: counter("Write Transactions/sec"),
@@ -214,8 +225,8 @@ impl TxnManager {
     pub(crate) fn resume(self: &Arc<Self>, loser: &Loser) -> Transaction {
         let entry = XactEntry::of_loser(loser.id, loser.is_system, loser.begin, loser.last);
         let transaction = Transaction::resumed(Arc::clone(self), entry, self.locks.new_space(0));
-        let before = self.table.lock().entries.insert(loser.id.0, Arc::clone(&transaction.entry));
-        assert!(before.is_none(), "a loser is undone once");
+        transaction.entry.end_append();
+        self.insert(&transaction.entry, loser.begin);
         if !loser.is_system {
             self.counters.active.increment();
         }
@@ -247,22 +258,14 @@ impl TxnManager {
                 reserved_bytes: entry.reserved.load(Relaxed),
             });
         }
-        rows.sort_by_key(|row| row.id.0);
         ActiveSnapshot { rows, scan_start }
     }
 
     /// The oldest record that a rollback may need; `None` when no transaction has written. Moves the log's ActiveTransaction pin there
-    /// (to the end of the log when there is none), so that truncation knows.
+    /// (away when there is none), so that truncation knows.
     pub fn oldest_begin(&self) -> Option<Lsn> {
         let mut table = self.table.lock();
-        let oldest = table
-            .entries
-            .values()
-            .map(|entry| {
-                let begin = entry.begin();
-                if begin.is_null() { Lsn::from_raw(entry.appending.load(SeqCst)) } else { begin }
-            })
-            .min();
+        let oldest = table.by_begin.first().map(|&(bound, _)| Lsn::from_raw(bound));
         match oldest {
             None => table.pin = None,
             Some(lsn) => match &table.pin {
@@ -274,6 +277,18 @@ impl TxnManager {
             },
         }
         oldest
+    }
+
+    /// The least number of a transaction that has written and not ended; `TxnId(u64::MAX)` when there is none. One atomic load: whatever a
+    /// smaller number left behind is decided.
+    pub fn oldest_active_id(&self) -> TxnId {
+        TxnId(self.oldest_id.load(Acquire))
+    }
+
+    /// No transaction that has written and not ended has a record below this; `Lsn::MAX` when there is none. One atomic load: a page with
+    /// a smaller LSN holds only decided changes (Mohan's Commit_LSN, 1990).
+    pub fn oldest_active_lsn(&self) -> Lsn {
+        Lsn::from_raw(self.oldest_lsn.load(Acquire))
     }
 
     /// The highest number given out.
@@ -312,15 +327,39 @@ impl TxnManager {
     /// Enters a transaction before its first record can be in the log.
     pub(crate) fn enter(&self, entry: &Arc<XactEntry>) {
         entry.begin_append(self.log.hardened());
-        let before = self.table.lock().entries.insert(entry.id.0, Arc::clone(entry));
-        assert!(before.is_none(), "transaction {} is in the table once", entry.id);
+        self.insert(entry, Lsn::NULL);
     }
 
-    /// Takes a transaction out, with what it had reserved; one that never wrote is not in.
-    pub(crate) fn leave(&self, entry: &XactEntry) {
-        if self.table.lock().entries.remove(&entry.id.0).is_some() {
-            self.log.release_reservation(entry.reserved.swap(0, Relaxed));
+    /// `begin` NULL: about to begin, not below the present end of the log.
+    fn insert(&self, entry: &Arc<XactEntry>, begin: Lsn) {
+        let mut table = self.table.lock();
+        let bound = if begin.is_null() { self.log.end() } else { begin };
+        entry.begin_bound.store(bound.raw(), Relaxed);
+        let before = table.entries.insert(entry.id.0, Arc::clone(entry));
+        assert!(before.is_none(), "transaction {} is in the table once", entry.id);
+        table.by_begin.insert((bound.raw(), entry.id.0));
+        self.note_oldest(&table);
+    }
+
+    /// Takes a transaction out, with what it had reserved; false when it never wrote and so is not in.
+    pub(crate) fn leave(&self, entry: &XactEntry) -> bool {
+        let mut table = self.table.lock();
+        if table.entries.remove(&entry.id.0).is_none() {
+            return false;
         }
+        let was_there = table.by_begin.remove(&(entry.begin_bound.load(Relaxed), entry.id.0));
+        assert!(was_there, "both orders of the table hold the same transactions");
+        self.note_oldest(&table);
+        drop(table);
+        self.log.release_reservation(entry.reserved.swap(0, Relaxed));
+        true
+    }
+
+    fn note_oldest(&self, table: &ActiveTable) {
+        let id = table.entries.first_key_value().map_or(u64::MAX, |(&id, _)| id);
+        let lsn = table.by_begin.first().map_or(u64::MAX, |&(bound, _)| bound);
+        self.oldest_id.store(id, Release);
+        self.oldest_lsn.store(lsn, Release);
     }
 
     pub(crate) fn note_committed(&self, entry: &XactEntry) {
