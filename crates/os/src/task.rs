@@ -259,10 +259,3 @@ impl fmt::Debug for TaskRef {
 fn wait_type_of(code: u32) -> Option<WaitType> {
     (code as usize).checked_sub(1).and_then(|index| WaitType::ALL.get(index).copied())
 }
-
-/// Runs `work` as one wait of `wait_type`: what blocks inside counts as this wait and as no other. For work that a task
-/// does itself instead of waiting for another to do it (a committer that writes its log block counts as WRITELOG).
-pub fn wait_as<R>(wait_type: WaitType, work: impl FnOnce() -> R) -> R {
-    let _waiting = crate::wait::Waiting::begin(wait_type);
-    work()
-}
