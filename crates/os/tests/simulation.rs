@@ -1,4 +1,5 @@
 //! The simulated world: same seed same trace, planted races found, deadlocks reported, power loss as its contract says.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -28,6 +28,8 @@ pub struct OpenOptions {
     /// Direct files want 512-byte-aligned offsets and lengths (see `DeviceTraits`) and an `AlignedBuf`; anything else
     /// goes through a bounce buffer when only the memory is unaligned.
     pub direct: bool,
+    /// A file that is made gets access rights for its owner alone (mode 0600: keys, logins).
+    pub private: bool,
     /// The wait type that reads count as.
     pub read_wait: WaitType,
     /// The wait type that writes and syncs count as.
@@ -41,6 +43,7 @@ impl Default for OpenOptions {
             create_new: false,
             read_only: false,
             direct: false,
+            private: false,
             read_wait: WaitType::IO_COMPLETION,
             write_wait: WaitType::IO_COMPLETION,
         }

@@ -534,7 +534,10 @@ impl File for SimFile {
     }
 
     fn allocate_zeroed(&self, from: u64, to: u64) -> Result<(), IoError> {
-        assert!(from <= to && from % 512 == 0 && to % 512 == 0, "zeroing {from}..{to} off the sector grid");
+        assert!(
+            from <= to && from.is_multiple_of(512) && to.is_multiple_of(512),
+            "zeroing {from}..{to} off the sector grid"
+        );
         let _waiting = Waiting::begin(self.write_wait);
         let what = || self.what("zero", (to - from) as usize, from);
         let (fate, extra_ns) = admit(&self.world, Operation::Write, &self.path, from ^ to.rotate_left(20))?;
