@@ -8,6 +8,7 @@ pub mod limits;
 mod log;
 mod lsn;
 mod options;
+pub mod page_records;
 mod reader;
 mod record;
 pub mod records;
