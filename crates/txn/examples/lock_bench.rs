@@ -1,8 +1,8 @@
 //! Measures an uncontended lock and its release: `cargo run --release -p hardpan-txn --example lock_bench`.
 
-use os::Os;
 use hardpan_txn::lock::LockManager;
 use hardpan_txn::{HeldLocks, LockMode, LockOwner, LockWait, Resource};
+use os::Os;
 
 const ROUNDS: u32 = 2_000_000;
 
@@ -14,7 +14,13 @@ fn main() {
     for round in 0..3 {
         let began_ns = os.clock().monotonic_ns();
         for number in 0..ROUNDS {
-            let resource = Resource::Rid { database: 5, object: 9, file: 1, page: number / 100, slot: (number % 100) as u16 };
+            let resource = Resource::Rid {
+                database: 5,
+                object: 9,
+                file: 1,
+                page: number / 100,
+                slot: (number % 100) as u16,
+            };
             locks.lock(resource, LockMode::S, LockWait::Forever).expect("nobody else locks");
             locks.unlock(&resource, LockMode::S);
         }

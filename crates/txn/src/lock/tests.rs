@@ -36,7 +36,8 @@ impl Bench {
 
     /// Waits until so many requests wait.
     fn until_waiting(&self, count: usize) {
-        let waiting = || self.manager.snapshot().iter().filter(|row| row.status != RequestStatus::Grant).count();
+        let waiting =
+            || self.manager.snapshot().iter().filter(|row| row.status != RequestStatus::Grant).count();
         while waiting() != count {
             self.os.sleep(200_000, os::WaitType::SLEEP_TASK).expect("nobody interrupts the test");
         }
