@@ -171,7 +171,7 @@ impl Worker {
             self.log.harden(lsn, FlushReason::Commit)?;
             self.ledger.lock().acknowledged.insert(lsn, number);
         } else {
-            self.log.want(lsn, FlushReason::Background);
+            self.log.want(lsn);
             self.ledger.lock().delayed.insert(lsn, number);
         }
         Ok(())
