@@ -270,7 +270,9 @@ impl TxnManager {
         let needed = oldest.unwrap_or_else(|| self.log.end());
         match &table.pin {
             Some(pin) => pin.move_to(needed),
-            None => table.pin = Some(self.log.pin(LogReuseWait::ActiveTransaction, "oldest transaction", needed)),
+            None => {
+                table.pin = Some(self.log.pin(LogReuseWait::ActiveTransaction, "oldest transaction", needed))
+            }
         }
         oldest
     }
