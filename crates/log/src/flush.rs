@@ -267,7 +267,7 @@ impl Shared {
         if lsn <= positions.hardened() || self.options.volatile {
             return Ok(());
         }
-        if self.has_bug(PlantedBug::AcknowledgeBeforeHarden) {
+        if matches!(reason, FlushReason::Commit) && self.has_bug(PlantedBug::AcknowledgeBeforeHarden) {
             self.want(lsn);
             return Ok(());
         }

@@ -195,7 +195,12 @@ impl Shared {
     }
 
     pub(crate) fn has_bug(&self, bug: PlantedBug) -> bool {
-        self.planted_bug.load(Ordering::Relaxed) == bug as u8
+        let in_world = match bug {
+            PlantedBug::None => false,
+            PlantedBug::AcknowledgeBeforeHarden => os::sim::is_planted(os::sim::Bug::AcknowledgeBeforeHarden),
+            PlantedBug::HardenedJumpsOverHoles => os::sim::is_planted(os::sim::Bug::HardenedJumpsOverHole),
+        };
+        in_world || self.planted_bug.load(Ordering::Relaxed) == bug as u8
     }
 
     /// Room that only rollbacks may use, beyond what they reserved: padding of their blocks, ends of VLFs.
