@@ -268,7 +268,7 @@ impl Shared {
         if lsn <= positions.hardened() || self.options.volatile {
             return Ok(());
         }
-        if is_planted(Bug::AcknowledgeBeforeHarden) {
+        if matches!(reason, FlushReason::Commit) && is_planted(Bug::AcknowledgeBeforeHarden) {
             self.want(lsn);
             return Ok(());
         }
