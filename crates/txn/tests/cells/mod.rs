@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hardpan_txn::{LockError, LockMode, LockWait, Resource, ResourceManager, Transaction, TxnError, TxnResult};
 use log::records::DirtyPage;
 use log::{FlushReason, Log, LogContext, LogOp, Lsn, RecordBuf, RecordHeader};
+use os::sim::{Bug, is_planted};
 use os::{Latch, LatchRank, Rng};
 
 /// Workers, each with a cell of its own.
@@ -106,11 +107,12 @@ impl Cells {
 
     fn write_cell(&self, number: usize) {
         let lsn = self.cells[number].lock().lsn;
-        if self.log.harden(lsn, FlushReason::WriteAhead).is_err() {
+        let breaks_rule = is_planted(Bug::PageBeforeLog);
+        if !breaks_rule && self.log.harden(lsn, FlushReason::WriteAhead).is_err() {
             return;
         }
         let mut cell = self.cells[number].lock();
-        if cell.lsn > self.log.hardened() {
+        if cell.lsn > self.log.hardened() && !breaks_rule {
             return;
         }
         cell.recovery = Lsn::NULL;
