@@ -9,11 +9,13 @@ mod cells;
 use std::sync::Arc;
 
 use cells::{ACCOUNTS, Cells, Disk, START_BALANCE, WORKERS};
+use hardpan_txn::recovery::{analyze, redo, undo, write_checkpoint};
+use hardpan_txn::{
+    CommitMode, LockManager, LockMode, LockWait, ResourceManager, TxnManager, TxnManagerOptions, TxnOptions,
+};
 use log::{FlushReason, Log, LogOptions, Tail};
 use os::sim::{Bug, End, Profile, Report, World};
 use os::{Latch, LatchRank, Os, Rng, WaitType};
-use hardpan_txn::recovery::{analyze, redo, undo, write_checkpoint};
-use hardpan_txn::{CommitMode, LockManager, LockMode, LockWait, ResourceManager, TxnManager, TxnManagerOptions, TxnOptions};
 
 const LOG_PATH: &str = "/data/cells.ldf";
 
@@ -39,11 +41,13 @@ fn options() -> LogOptions {
 
 /// Opens and recovers; a crash in here is followed by another call.
 fn open(os: &Os, disk: &Arc<Disk>) -> Database {
-    let (log, tail): (Log, Tail) = Log::open(os, &options()).expect("a log that was only cut off can be opened");
+    let (log, tail): (Log, Tail) =
+        Log::open(os, &options()).expect("a log that was only cut off can be opened");
     let log = Arc::new(log);
     let analysis = analyze(&log, tail.checkpoint).expect("analysis");
     let locks = LockManager::new(os);
-    let manager_options = TxnManagerOptions { database_name: "cells".into(), first_txn: analysis.max_txn.0 + 1 };
+    let manager_options =
+        TxnManagerOptions { database_name: "cells".into(), first_txn: analysis.max_txn.0 + 1 };
     let manager = TxnManager::new(os, Arc::clone(&log), Arc::clone(&locks), manager_options);
     let cells = Cells::load(&log, disk);
     manager.attach(Arc::clone(&cells) as Arc<dyn ResourceManager>);
@@ -286,7 +290,10 @@ fn delayed_and_volatile_commits_do_not_wait() {
                     assert!(outcome.lsn > database.log.hardened() && !outcome.is_hardened);
                 }
                 assert_eq!(database.log.stats().flushes_total, before, "{mode:?}");
-                assert!(os.clock().monotonic_ns() - began_ns < 170_000, "20 commits took less than one device write");
+                assert!(
+                    os.clock().monotonic_ns() - began_ns < 170_000,
+                    "20 commits took less than one device write"
+                );
             }
             // One fully durable commit hardens all before it.
             let writer = database.manager.begin(TxnOptions::default());

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use hardpan_txn::{LockError, LockMode, LockWait, Resource, ResourceManager, Transaction, TxnError, TxnResult};
+use hardpan_txn::{
+    LockError, LockMode, LockWait, Resource, ResourceManager, Transaction, TxnError, TxnResult,
+};
 use log::records::DirtyPage;
 use log::{FlushReason, Log, LogContext, LogOp, Lsn, RecordBuf, RecordHeader};
 use os::sim::{Bug, is_planted};
@@ -151,7 +153,8 @@ impl Cell {
 }
 
 fn decode(payload: &[u8]) -> TxnResult<(usize, i64, i64)> {
-    let number = |at: usize| payload.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(i64::from_le_bytes);
+    let number =
+        |at: usize| payload.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(i64::from_le_bytes);
     match (number(0), number(8), number(16)) {
         (Some(cell), Some(before), Some(after)) if payload.len() == 24 => Ok((cell as usize, before, after)),
         _ => Err(TxnError::Corrupt { what: "a cell record".into() }),
@@ -169,7 +172,13 @@ impl ResourceManager for Cells {
         Ok(())
     }
 
-    fn undo(&self, transaction: &Transaction, _lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()> {
+    fn undo(
+        &self,
+        transaction: &Transaction,
+        _lsn: Lsn,
+        header: &RecordHeader,
+        payload: &[u8],
+    ) -> TxnResult<()> {
         let (number, before, after) = decode(payload)?;
         let undo_next = header.prev;
         let restore = |value: i64| {
