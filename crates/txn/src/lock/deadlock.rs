@@ -1,0 +1,118 @@
+//! Deadlocks: found by the one who closes the cycle, before it waits; solved by making one of the cycle a victim (error 1205).
+//!
+//! The search reads one lock partition at a time, so it sees the graph piece by piece. That is sound: a space that waits releases
+//! nothing, so when every member of a found cycle is *still in the same wait* afterwards, all edges stood at the same time.
+//! Victim: the lowest deadlock priority, then the least log to undo, then the youngest space.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::head::Outcome;
+use super::{LockManager, WaitNote};
+
+struct Step {
+    space: u64,
+    note: WaitNote,
+    blockers: Vec<u64>,
+}
+
+enum Search {
+    /// `start` is on no cycle, or no longer waits.
+    Nothing,
+    /// A cycle dissolved while it was looked at: others may stand behind it.
+    Changed,
+    /// Who waits for whom, in a circle.
+    Cycle(Vec<WaitNote>),
+}
+
+impl LockManager {
+    /// Searches for cycles through `start`, which has just queued, until there is none.
+    pub(super) fn break_deadlocks(&self, start: u64) {
+        loop {
+            match self.find_cycle(start) {
+                Search::Nothing => return,
+                Search::Changed => self.os.yield_point(),
+                Search::Cycle(cycle) => {
+                    if self.kill(&choose_victim(&cycle)) {
+                        self.counters.deadlocks.increment();
+                    }
+                }
+            }
+        }
+    }
+
+    /// A depth-first walk along "waits for".
+    fn find_cycle(&self, start: u64) -> Search {
+        let mut seen = FxHashSet::default();
+        let Some(first) = self.step(start) else { return Search::Nothing };
+        let mut path = vec![first];
+        seen.insert(start);
+        while let Some(step) = path.last_mut() {
+            let Some(blocker) = step.blockers.pop() else {
+                path.pop();
+                continue;
+            };
+            if blocker == start {
+                if !self.is_still_waiting(&path) {
+                    return Search::Changed;
+                }
+                return Search::Cycle(path.into_iter().map(|step| step.note).collect());
+            }
+            if seen.insert(blocker)
+                && let Some(next) = self.step(blocker)
+            {
+                path.push(next);
+            }
+        }
+        Search::Nothing
+    }
+
+    /// What `space` waits for and who is in its way; `None` when it does not wait.
+    fn step(&self, space: u64) -> Option<Step> {
+        let note = self.waiting.lock().get(&space)?.clone();
+        let mut blockers = Vec::new();
+        let partition = self.partition(&note.resource).lock();
+        if note.waiter.outcome() != Outcome::Waiting {
+            return None;
+        }
+        partition.heads.get(&note.resource)?.blockers(&note.waiter, &mut blockers);
+        drop(partition);
+        Some(Step { space, note, blockers })
+    }
+
+    fn is_still_waiting(&self, path: &[Step]) -> bool {
+        let waiting = self.waiting.lock();
+        path.iter().all(|step| {
+            let same =
+                waiting.get(&step.space).is_some_and(|note| Arc::ptr_eq(&note.waiter, &step.note.waiter));
+            same && step.note.waiter.outcome() == Outcome::Waiting
+        })
+    }
+
+    /// False when the victim got away (granted or timed out) in the meantime.
+    fn kill(&self, victim: &WaitNote) -> bool {
+        let mut partition = self.partition(&victim.resource).lock();
+        let Some(head) = partition.heads.get_mut(&victim.resource) else { return false };
+        if !head.make_victim(&victim.waiter) {
+            return false;
+        }
+        self.grant_waiters(head);
+        if head.is_unused() {
+            partition.heads.remove(&victim.resource);
+        }
+        drop(partition);
+        victim.waiter.signal.set();
+        true
+    }
+}
+
+fn choose_victim(cycle: &[WaitNote]) -> WaitNote {
+    use std::cmp::Reverse;
+    use std::sync::atomic::Ordering::Relaxed;
+    let price = |note: &&WaitNote| {
+        let space = &note.waiter.space;
+        (space.deadlock_priority(), space.log_bytes.load(Relaxed), Reverse(space.id))
+    };
+    cycle.iter().min_by_key(price).expect("a cycle has members").clone()
+}
