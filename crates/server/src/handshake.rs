@@ -6,7 +6,7 @@
 //!     ─► LOGIN7 ─► [back to plain packets] ─► authenticate ─► open_session ─► answer
 //! ```
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use os::IoError;
 use tds::ProtocolError;
@@ -167,9 +167,21 @@ fn authenticate(
         return Err(vec![SqlError::custom(18452, 14, 1, text.into())]);
     }
     let Some(account) = shared.logins.authenticate(&login.user_name, &login.password.0, peer.ip()) else {
-        os::report::warn("Logon", &format!("login failed for user '{}' from {}", login.user_name, peer.ip()));
+        os::report::warn(
+            "Logon",
+            &format!("login failed for user '{}' from {}", login.user_name.escape_debug(), peer.ip()),
+        );
         return Err(vec![login_failed(login, "")]);
     };
+    if login.flags[3] & options::FLAGS3_CHANGE_PASSWORD != 0
+        && let Err(error) = shared.logins.set_password(&account.name, &login.new_password.0)
+    {
+        os::report::error(
+            "Logon",
+            &format!("the password of '{}' could not be changed: {error}", account.name),
+        );
+        return Err(vec![login_failed(login, "The password could not be changed.")]);
+    }
     let local: Option<SocketAddr> = channel.stream().local_address().parse().ok();
     Ok(LoginInfo {
         login_name: account.name,

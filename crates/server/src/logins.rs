@@ -1,6 +1,6 @@
 //! SQL logins: names, password hashes and default databases, kept in `logins.json` of the data directory (mode 0600).
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use os::{Latch, LatchRank, Os, WaitType};
@@ -70,6 +70,9 @@ impl Logins {
 
     /// Creates a login or changes its password. Nothing is written when the password is the one it has.
     pub fn set_password(&self, name: &str, password: &str) -> Result<(), ServeError> {
+        if password.is_empty() {
+            return Err(ServeError::Logins(format!("the new password of '{name}' is empty")));
+        }
         let present = self.find(name);
         if let Some(login) = &present
             && self.checker.verify(name, Some(&login.password_hash), password)
@@ -167,7 +170,7 @@ fn to_text(logins: &[Login]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    const HOME: IpAddr = IpAddr::V4(core::net::Ipv4Addr::LOCALHOST);
 
     fn directory(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("hardpan-logins-{name}-{}", os::process::id()));

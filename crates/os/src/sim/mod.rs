@@ -21,8 +21,8 @@ mod sched;
 use std::any::Any;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 pub use disk::DiskImage;
 pub use fault::{Effect, Fault, Operation, for_each_io_failure};
@@ -44,8 +44,12 @@ const BEGINNING_UNIX_SECONDS: i64 = 1_767_225_600;
 /// Set by the first world of the process and never taken back, so that latch ranks are tracked consistently.
 static ANY_WORLD: AtomicBool = AtomicBool::new(false);
 
+/// Installs the panic hook once.
+static HOOK: Once = Once::new();
+
 thread_local! {
     static SEAT: RefCell<Option<Seat>> = const { RefCell::new(None) };
+    static PANICKED_AT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// A simulated world; all clones are the same.
@@ -63,6 +67,26 @@ struct Inner {
     /// Number of `run`s so far.
     runs: AtomicU64,
     log: Mutex<Vec<String>>,
+    /// 0 or a `Bug` plus 1.
+    planted: AtomicU8,
+}
+
+/// Bugs that the code above contains on demand, and only in a world that asks for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Bug {
+    /// A commit is acknowledged without waiting for its log.
+    AcknowledgeBeforeHarden,
+    /// The hardened position jumps to a completed block although one before it is still in flight.
+    HardenedJumpsOverHole,
+    /// A dirty page is written although its log is not hardened.
+    PageBeforeLog,
+}
+
+/// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.
+#[inline]
+pub fn is_planted(bug: Bug) -> bool {
+    any_world() && baton().is_some_and(|seat| seat.world.inner.planted.load(Relaxed) == bug as u8 + 1)
 }
 
 /// How a run ended.
@@ -123,11 +147,23 @@ impl World {
     /// A world that begins with the disk of another one.
     pub fn with_disk(seed: u64, profile: Profile, image: DiskImage) -> World {
         ANY_WORLD.store(true, Relaxed);
+        HOOK.call_once(install_panic_hook);
         let disk = Mutex::new(DiskState::new(image, Rng::named(seed, "disk"), &profile));
         let sched = Scheduler::new(Rng::named(seed, "scheduler"), &profile);
         let secrets = Mutex::new(Rng::named(seed, "secrets"));
         let (runs, log) = (AtomicU64::new(0), Mutex::default());
-        World { inner: Arc::new(Inner { seed, profile, sched, disk, secrets, runs, log }) }
+        World {
+            inner: Arc::new(Inner {
+                seed,
+                profile,
+                sched,
+                disk,
+                secrets,
+                runs,
+                log,
+                planted: AtomicU8::new(0),
+            }),
+        }
     }
 
     /// Runs `root` as the first task of a new process in this world until it returns or something ends the run.
@@ -169,7 +205,23 @@ impl World {
 
     /// Cuts the power when the scheduler has switched `count` more times.
     pub fn power_off_after_switches(&self, count: u64) {
-        self.inner.sched.power_off_after(count);
+        self.inner.sched.end_after(count, End::PowerOff);
+    }
+
+    /// Kills the process when the scheduler has switched `count` more times.
+    pub fn kill_after_switches(&self, count: u64) {
+        self.inner.sched.end_after(count, End::Killed);
+    }
+
+    /// Takes back what `power_off_after_*` and `kill_after_switches` have set.
+    pub fn disarm(&self) {
+        self.inner.sched.end_after(u64::MAX >> 1, End::Killed);
+        self.disk().power_off_after(u64::MAX >> 1);
+    }
+
+    /// Lets the code of this world have a known bug, to prove that the checkers see it.
+    pub fn plant(&self, bug: Option<Bug>) {
+        self.inner.planted.store(bug.map_or(0, |bug| bug as u8 + 1), Relaxed);
     }
 
     /// Cuts the power in the middle of the `count`-th disk operation from now (1: the next one).
@@ -384,8 +436,25 @@ pub(crate) fn note_panic(payload: &(dyn Any + Send), message: &str) {
     }
     if let Some(seat) = baton() {
         let name = seat.world.inner.sched.name_of(seat.index);
-        seat.world.inner.sched.fail(&format!("task {name} panicked: {message}"));
+        let place = PANICKED_AT.take();
+        seat.world.inner.sched.fail(&format!("task {name} panicked: {message} ({place})"));
     }
+}
+
+/// Panics of simulated tasks go into the report with their place, instead of to standard error
+/// (unless `HARDPAN_SIM_PANICS` is set: then also there, with a backtrace if that is wanted).
+fn install_panic_hook() {
+    let before = std::panic::take_hook();
+    let loud = std::env::var_os("HARDPAN_SIM_PANICS").is_some();
+    std::panic::set_hook(Box::new(move |info| {
+        let simulated = SEAT.try_with(|seat| seat.borrow().is_some()).unwrap_or(false);
+        if simulated {
+            PANICKED_AT.set(info.location().map(ToString::to_string).unwrap_or_default());
+        }
+        if !simulated || loud {
+            before(info);
+        }
+    }));
 }
 
 /// True for the payload that unwinds the tasks of an ended run: not a bug, and to be passed on.
