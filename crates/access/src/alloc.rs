@@ -160,8 +160,7 @@ impl AccessMethods {
         self.forget_unit(unit.0);
         let (page, mut map) = self.find_free_page()?;
         let mut guard = self.space.fix_new(page)?;
-        let create =
-            UnitCreate { unit: unit.0, page: page.pack(), page_type: page_type as u8, page_flags };
+        let create = UnitCreate { unit: unit.0, page: page.pack(), page_type: page_type as u8, page_flags };
         let lsn = self.append(txn, LogOp::CreateAllocchain, LogContext::Null, |out| create.encode(out))?;
         apply_create(guard.page_mut(), &create);
         guard.set_lsn(lsn);
@@ -264,9 +263,7 @@ impl AccessMethods {
         let bits = MapBits { map: map.id().pack(), change, runs: runs_of(pages) };
         let lsn = match txn {
             Some(txn) => self.append(txn, LogOp::SetBits, LogContext::Iam, |out| bits.encode(out))?,
-            None => {
-                self.append_structural(true, LogOp::SetBits, LogContext::Gam, |out| bits.encode(out))?
-            }
+            None => self.append_structural(true, LogOp::SetBits, LogContext::Gam, |out| bits.encode(out))?,
         };
         apply_bits(&mut map, &bits, lsn)?;
         match txn {

@@ -53,7 +53,9 @@ impl fmt::Display for AccessError {
             AccessError::Page(error) => error.fmt(f),
             AccessError::Log(error) => error.fmt(f),
             AccessError::Lock(error) => error.fmt(f),
-            AccessError::RowTooLarge { bytes, limit } => write!(f, "a row of {bytes} bytes; at most {limit} fit"),
+            AccessError::RowTooLarge { bytes, limit } => {
+                write!(f, "a row of {bytes} bytes; at most {limit} fit")
+            }
             AccessError::KeyTooLarge { bytes } => write!(f, "an index key of {bytes} bytes"),
             AccessError::RowGone => f.write_str("the row is gone"),
             AccessError::Corrupt { page, what } => write!(f, "page {page}: {what}"),

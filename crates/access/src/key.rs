@@ -119,7 +119,9 @@ mod tests {
     #[test]
     fn a_prefix_range_holds_exactly_what_begins_with_it() {
         let range = KeyRange::prefix(&[7, 0xff]);
-        for (key, inside) in [(&[7u8, 0xff][..], true), (&[7, 0xff, 0, 1], true), (&[8], false), (&[7, 0xfe, 9], false)] {
+        for (key, inside) in
+            [(&[7u8, 0xff][..], true), (&[7, 0xff, 0, 1], true), (&[8], false), (&[7, 0xfe, 9], false)]
+        {
             assert_eq!(range.is_above_lower(key) && range.is_below_upper(key), inside, "{key:?}");
         }
         assert_eq!(KeyRange::after_prefix(&[0xff, 0xff]), Bound::Unbounded);

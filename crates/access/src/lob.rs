@@ -73,14 +73,14 @@ impl AccessMethods {
         let stamp = self.next_uniquifier();
         let mut next = PageId::NULL;
         // From the last piece to the first, so that each knows its successor.
-        let pieces: Vec<&[u8]> = if bytes.is_empty() { vec![bytes] } else { bytes.chunks(LOB_PIECE_BYTES).collect() };
+        let pieces: Vec<&[u8]> =
+            if bytes.is_empty() { vec![bytes] } else { bytes.chunks(LOB_PIECE_BYTES).collect() };
         for piece in pieces.into_iter().rev() {
             let (page, mut map) = self.find_free_page()?;
             let mut guard = self.space.fix_new(page)?;
             let lob = LobPage { unit: unit.0, page: page.pack(), next: next.pack(), stamp, data: piece };
             let logged = LobPage { data: if self.undo_only { &[] } else { piece }, ..lob };
-            let lsn =
-                self.append(txn, LogOp::FormatPage, LogContext::TextMix, |out| logged.encode(out))?;
+            let lsn = self.append(txn, LogOp::FormatPage, LogContext::TextMix, |out| logged.encode(out))?;
             apply_lob(guard.page_mut(), &lob);
             guard.set_lsn(lsn);
             let map_id = map.id();

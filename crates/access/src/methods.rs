@@ -1,8 +1,8 @@
 //! `AccessMethods`: one per database. Knows its space and log, hands out heaps and trees, writes this crate's log records.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use log::{Log, LogContext, LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
 use os::{Latch, LatchRank, Os};

@@ -54,14 +54,9 @@ pub(crate) enum Locking {
     /// A row is read when nobody has it exclusively; nothing is kept.
     Probe,
     /// Each row is locked; `until_next`: given back when the next row is asked for (unless it was changed).
-    Hold {
-        mode: LockMode,
-        until_next: bool,
-    },
+    Hold { mode: LockMode, until_next: bool },
     /// Key ranges are locked to the end of the transaction.
-    Range {
-        mode: LockMode,
-    },
+    Range { mode: LockMode },
 }
 
 impl ScanOptions {

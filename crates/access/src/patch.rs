@@ -3,7 +3,7 @@
 use pages::{PageBytes, header, slots};
 
 /// Offset of the first difference, and the differing parts of `old` and `new`.
-pub(crate) fn difference<'a>(old: &'a [u8], new: &'a [u8]) -> (usize, &'a [u8], &'a [u8]) {
+pub(crate) fn difference<'o, 'n>(old: &'o [u8], new: &'n [u8]) -> (usize, &'o [u8], &'n [u8]) {
     let prefix = old.iter().zip(new).take_while(|(one, other)| one == other).count();
     let (old, new) = (&old[prefix..], &new[prefix..]);
     let suffix = old.iter().rev().zip(new.iter().rev()).take_while(|(one, other)| one == other).count();

@@ -4,8 +4,8 @@
 //! and may find any mixture of old and new pages.
 
 use log::page_records::{
-    Expunge, HeapAppend, HeapRow, LobPage, MapBits, MapChange, RootGrow, RowPatch, TreeRow, TreeSplit, TreeUnlink,
-    UnitCreate,
+    Expunge, HeapAppend, HeapRow, LobPage, MapBits, MapChange, RootGrow, RowPatch, TreeRow, TreeSplit,
+    TreeUnlink, UnitCreate,
 };
 use log::{LogContext, LogOp, Lsn, RecordHeader, TxnId};
 use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
@@ -35,7 +35,10 @@ impl ResourceManager for AccessMethods {
     fn finished(&self, transaction: TxnId, committed: bool) {
         if let Err(error) = self.finish_pending(transaction, committed) {
             // The pages stay marked; the sweep of the next start frees them.
-            os::report::warn("access", &format!("pages dropped by transaction {transaction} not freed yet: {error}"));
+            os::report::warn(
+                "access",
+                &format!("pages dropped by transaction {transaction} not freed yet: {error}"),
+            );
         }
     }
 }
@@ -133,14 +136,18 @@ impl AccessMethods {
                 self.redo_format(child, lsn, |page| apply_root_grow_child(page, &grow))?;
                 self.redo_format(PageId::unpack(grow.root), lsn, |page| apply_root_grow_root(page, &grow))
             }
-            (Lop::ModifyHeader, _) => self.redo_unlink(lsn, &TreeUnlink::decode(payload).map_err(undecodable)?),
+            (Lop::ModifyHeader, _) => {
+                self.redo_unlink(lsn, &TreeUnlink::decode(payload).map_err(undecodable)?)
+            }
             (Lop::SetBits, _) if payload.is_empty() => Ok(()),
             (Lop::SetBits, _) => {
                 let bits = MapBits::decode(payload).map_err(undecodable)?;
                 let mut guard = self.space.fix_for_format_redo(PageId::unpack(bits.map))?;
                 if guard.lsn() < lsn { apply_bits(&mut guard, &bits, lsn) } else { Ok(()) }
             }
-            (op, _) => Err(AccessError::corrupt(PageId::NULL, format!("{} is no record of pages", op.name()))),
+            (op, _) => {
+                Err(AccessError::corrupt(PageId::NULL, format!("{} is no record of pages", op.name())))
+            }
         }
     }
 

@@ -265,12 +265,16 @@ impl RowFormat {
             }
             Place::Variable { index } => {
                 let variables_at = bitmap_at + count.div_ceil(8);
-                variable(row, variables_at, head[0], index).ok_or_else(damaged).and_then(|found| match found {
-                    (bytes, true) => LobPointer::from_bytes(bytes).map(ColumnValue::Elsewhere).ok_or_else(damaged),
-                    (bytes, false) => {
-                        decode_variable(sql_type, bytes).map(ColumnValue::Here).ok_or_else(damaged)
-                    }
-                })
+                variable(row, variables_at, head[0], index).ok_or_else(damaged).and_then(
+                    |found| match found {
+                        (bytes, true) => {
+                            LobPointer::from_bytes(bytes).map(ColumnValue::Elsewhere).ok_or_else(damaged)
+                        }
+                        (bytes, false) => {
+                            decode_variable(sql_type, bytes).map(ColumnValue::Here).ok_or_else(damaged)
+                        }
+                    },
+                )
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Tests of rows: every type reads back, NULLs, columns added later, long values go out of row, hostile bytes.
 
-use types::{Date, DateTime, DateTime2, DateTimeOffset, Decimal, Length, SmallDateTime, SqlType, Time, Value, Variant};
+use types::{
+    Date, DateTime, DateTime2, DateTimeOffset, Decimal, Length, SmallDateTime, SqlType, Time, Value, Variant,
+};
 
 use super::*;
 
@@ -59,7 +61,11 @@ fn every_type_reads_back_with_and_without_null() {
     let format = RowFormat::new(all.iter().map(|(sql_type, _)| column(*sql_type)).collect());
     for null_every in [1usize, 2, 3, 100] {
         let values: Vec<Value> = (all.iter().enumerate())
-            .map(|(at, (_, value))| if at % null_every == null_every - 1 { Value::Null } else { value.clone() })
+            .map(
+                |(at, (_, value))| {
+                    if at % null_every == null_every - 1 { Value::Null } else { value.clone() }
+                },
+            )
             .collect();
         let (mut row, mut back) = (Vec::new(), Vec::new());
         format.encode(&values, ROW_BYTES_MAX, &mut row, &mut no_lob).expect("fits");
@@ -79,8 +85,12 @@ fn a_one_int_row_takes_eight_bytes() {
 #[test]
 fn rows_older_than_a_column_miss_it() {
     let old = RowFormat::new(vec![column(SqlType::Int), column(SqlType::varchar(9))]);
-    let new =
-        RowFormat::new(vec![column(SqlType::Int), column(SqlType::varchar(9)), column(SqlType::BigInt), column(SqlType::varchar(5))]);
+    let new = RowFormat::new(vec![
+        column(SqlType::Int),
+        column(SqlType::varchar(9)),
+        column(SqlType::BigInt),
+        column(SqlType::varchar(5)),
+    ]);
     let mut row = Vec::new();
     old.encode(&[Value::Int(1), Value::varchar("x")], ROW_BYTES_MAX, &mut row, &mut no_lob).expect("fits");
     assert_eq!(new.column(&row, 1).expect("sound"), ColumnValue::Here(Value::varchar("x")));
@@ -90,8 +100,13 @@ fn rows_older_than_a_column_miss_it() {
 
 #[test]
 fn long_values_go_out_of_row_longest_first() {
-    let format = RowFormat::new(vec![column(SqlType::VARCHAR_MAX), column(SqlType::varchar(8000)), column(SqlType::VARBINARY_MAX)]);
-    let values = [Value::varchar(&"a".repeat(9000)), Value::varchar(&"b".repeat(5000)), Value::binary(&[3; 4000])];
+    let format = RowFormat::new(vec![
+        column(SqlType::VARCHAR_MAX),
+        column(SqlType::varchar(8000)),
+        column(SqlType::VARBINARY_MAX),
+    ]);
+    let values =
+        [Value::varchar(&"a".repeat(9000)), Value::varchar(&"b".repeat(5000)), Value::binary(&[3; 4000])];
     let mut stored: Vec<Vec<u8>> = Vec::new();
     let mut row = Vec::new();
     format
@@ -103,7 +118,9 @@ fn long_values_go_out_of_row_longest_first() {
         .expect("fits with pointers");
     assert_eq!(stored.iter().map(Vec::len).collect::<Vec<_>>(), vec![9000, 5000]);
     let mut back = Vec::new();
-    format.decode(&row, &mut back, &mut |pointer| Ok(stored[pointer.page.page as usize - 1].clone())).expect("sound");
+    format
+        .decode(&row, &mut back, &mut |pointer| Ok(stored[pointer.page.page as usize - 1].clone()))
+        .expect("sound");
     assert_eq!(back, values);
     assert_eq!(format.lob_pointers(&row).expect("sound").len(), 2);
 }

@@ -179,7 +179,9 @@ fn put_type(sql_type: &SqlType, out: &mut Vec<u8>) {
             (u16::from(precision), scale)
         }
         SqlType::Char(n) | SqlType::NChar(n) | SqlType::Binary(n) => (n, 0),
-        SqlType::VarChar(Length::N(n)) | SqlType::NVarChar(Length::N(n)) | SqlType::VarBinary(Length::N(n)) => (n, 0),
+        SqlType::VarChar(Length::N(n))
+        | SqlType::NVarChar(Length::N(n))
+        | SqlType::VarBinary(Length::N(n)) => (n, 0),
         SqlType::Time(scale) | SqlType::DateTime2(scale) | SqlType::DateTimeOffset(scale) => (0, scale),
         _ => (0, 0),
     };

@@ -237,7 +237,11 @@ impl Check<'_> {
             if !is_known && complete {
                 self.problem(page, format!("belongs to unit {unit}, which does not exist"));
             }
-            if is_known && !self.seen.contains_key(&page) && unit & PENDING == 0 && !self.is_lob(page, unit)? {
+            if is_known
+                && !self.seen.contains_key(&page)
+                && unit & PENDING == 0
+                && !self.is_lob(page, unit)?
+            {
                 self.problem(page, format!("belongs to unit {unit} but is not reached from it"));
             }
         }

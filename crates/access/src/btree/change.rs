@@ -213,7 +213,13 @@ impl BTree {
     }
 
     /// Locks a key (UPDLOCK, key known beforehand), waiting as `wait` says.
-    pub fn lock_key(&self, txn: &Transaction, key: &[u8], mode: LockMode, wait: LockWait) -> AccessResult<()> {
+    pub fn lock_key(
+        &self,
+        txn: &Transaction,
+        key: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+    ) -> AccessResult<()> {
         Ok(txn.lock(self.key_resource(key), mode, wait)?)
     }
 }

@@ -22,7 +22,8 @@ impl AccessMethods {
         };
         for &(page, root) in &some {
             let mut guard = self.fix(page, LatchMode::Exclusive)?;
-            let is_tree = header::page_type(guard.page()) == PageType::BTree && header::level(guard.page()) == 0;
+            let is_tree =
+                header::page_type(guard.page()) == PageType::BTree && header::level(guard.page()) == 0;
             if !is_tree && header::page_type(guard.page()) != PageType::Heap {
                 continue;
             }
@@ -113,9 +114,8 @@ impl BTree {
         let map_id = map_of(page);
         let mut map = self.methods.fix(map_id, LatchMode::Exclusive)?;
         let context = LogContext::UnlinkedReorgPage;
-        let lsn = self
-            .methods
-            .append_structural(false, LogOp::ModifyHeader, context, |out| unlink.encode(out))?;
+        let lsn =
+            self.methods.append_structural(false, LogOp::ModifyHeader, context, |out| unlink.encode(out))?;
         if let Some(left) = &mut left {
             header::set_next(left.page_mut(), right.id());
             left.set_lsn(lsn);

@@ -11,7 +11,7 @@ use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
 use txn::{LockMode, Resource, Transaction};
 
 use super::BTree;
-use super::page::{key_at, search, split_row};
+use super::page::{search, split_row};
 use crate::error::AccessResult;
 use crate::key::KeyRange;
 use crate::options::{Locking, ScanOptions};
@@ -351,13 +351,6 @@ impl BTreeCursor {
             }
         };
         Ok((!txn.try_lock(resource, range_only(mode))).then_some(Stop::Locked(resource)))
-    }
-}
-
-impl BTree {
-    /// The key of slot `slot` of a leaf, for tests and verification.
-    pub(crate) fn key_of(guard: &PageGuard, slot: u16) -> &[u8] {
-        key_at(guard.page(), slot)
     }
 }
 

@@ -17,8 +17,10 @@ mod undo;
 pub(crate) use change::apply_insert;
 pub(crate) use cleanup::apply_unlink_parent;
 pub use cursor::BTreeCursor;
+pub(crate) use split::{
+    apply_root_grow_child, apply_root_grow_root, apply_split_left, apply_split_parent, apply_split_right,
+};
 pub(crate) use undo::apply_take_out;
-pub(crate) use split::{apply_root_grow_child, apply_root_grow_root, apply_split_left, apply_split_parent, apply_split_right};
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -184,7 +186,12 @@ impl BTree {
     }
 
     /// Latches the leaf where `key` belongs (or the keys just below it), coupling latches on the way.
-    pub(crate) fn descend(&self, key: &[u8], mode: LatchMode, strictly_below: bool) -> AccessResult<PageGuard> {
+    pub(crate) fn descend(
+        &self,
+        key: &[u8],
+        mode: LatchMode,
+        strictly_below: bool,
+    ) -> AccessResult<PageGuard> {
         self.descend_with_fence(key, mode, strictly_below, None)
     }
 

@@ -76,9 +76,12 @@ mod tests {
 
     #[test]
     fn separators_are_short_and_between() {
-        for (below, above, expected) in
-            [(&b"abc"[..], &b"abd"[..], &b"abd"[..]), (b"a", b"zebra", b"z"), (b"", b"x", b"x"), (b"ab", b"abc", b"abc")]
-        {
+        for (below, above, expected) in [
+            (&b"abc"[..], &b"abd"[..], &b"abd"[..]),
+            (b"a", b"zebra", b"z"),
+            (b"", b"x", b"x"),
+            (b"ab", b"abc", b"abc"),
+        ] {
             let found = separator(below, above);
             assert_eq!(found, expected);
             assert!(below < found && found <= above);

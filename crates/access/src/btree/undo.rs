@@ -24,8 +24,8 @@ impl AccessMethods {
         let (mut leaf, slot) = tree.find_for_undo(record.key)?;
         let clr = TreeRow { page: leaf.id().pack(), slot, value: &[], ..*record };
         let context = context_of(leaf.page());
-        let lsn = self
-            .append_compensation(txn, LogOp::DeleteRows, context, undo_next, |out| clr.encode(out))?;
+        let lsn =
+            self.append_compensation(txn, LogOp::DeleteRows, context, undo_next, |out| clr.encode(out))?;
         apply_take_out(leaf.page_mut(), slot, record.over_ghost);
         leaf.set_lsn(lsn);
         if header::slot_count(leaf.page()) == 0 {
@@ -54,8 +54,8 @@ impl AccessMethods {
         let value = if self.undo_only { &[] } else { record.value };
         let clr = TreeRow { page: leaf.id().pack(), slot, over_ghost: true, value, ..*record };
         let context = context_of(leaf.page());
-        let lsn = self
-            .append_compensation(txn, LogOp::InsertRows, context, undo_next, |out| clr.encode(out))?;
+        let lsn =
+            self.append_compensation(txn, LogOp::InsertRows, context, undo_next, |out| clr.encode(out))?;
         apply_insert(leaf.page_mut(), slot, true, record.key, record.value, Change::Compensation);
         leaf.set_lsn(lsn);
         Ok(())
@@ -88,8 +88,8 @@ impl AccessMethods {
             ..*record
         };
         let context = context_of(leaf.page());
-        let lsn = self
-            .append_compensation(txn, LogOp::ModifyRow, context, undo_next, |out| clr.encode(out))?;
+        let lsn =
+            self.append_compensation(txn, LogOp::ModifyRow, context, undo_next, |out| clr.encode(out))?;
         let at = KEY_LENGTH_BYTES + key.len() + usize::from(record.offset);
         patch::apply(leaf.page_mut(), slot, at, clr.lengths, record.old, Change::Compensation);
         leaf.set_lsn(lsn);

@@ -164,7 +164,8 @@ impl Heap {
     /// The page, if it is of this heap and has room, perhaps after its ghosts are taken out.
     fn try_page(&self, txn: &Transaction, page: PageId, bytes: usize) -> AccessResult<Option<PageGuard>> {
         let mut guard = self.methods.fix(page, LatchMode::Exclusive)?;
-        if header::page_type(guard.page()) != PageType::Heap || header::unit(guard.page()) != self.def.unit.0 {
+        if header::page_type(guard.page()) != PageType::Heap || header::unit(guard.page()) != self.def.unit.0
+        {
             return Ok(None);
         }
         if !slots::fits(guard.page(), bytes) {
@@ -280,7 +281,13 @@ impl Heap {
         Ok(true)
     }
 
-    fn replace_row(&self, txn: &Transaction, rid: Rid, row: &[u8], is_stub: (bool, bool)) -> AccessResult<()> {
+    fn replace_row(
+        &self,
+        txn: &Transaction,
+        rid: Rid,
+        row: &[u8],
+        is_stub: (bool, bool),
+    ) -> AccessResult<()> {
         let mut guard = self.fix_row_page(rid.page, LatchMode::Exclusive)?;
         self.patch_row(txn, &mut guard, rid.slot, row, is_stub)
     }
@@ -309,8 +316,7 @@ impl Heap {
             old,
             new: if self.methods.undo_only { &[] } else { new },
         };
-        let lsn =
-            self.methods.append(txn, LogOp::ModifyRow, LogContext::Heap, |out| record.encode(out))?;
+        let lsn = self.methods.append(txn, LogOp::ModifyRow, LogContext::Heap, |out| record.encode(out))?;
         apply_patch(guard.page_mut(), slot, at, lengths, new, is_stub.1, Change::Forward(txn.id().0));
         guard.set_lsn(lsn);
         if lengths.1 < lengths.0 && header::reserved_bytes(guard.page()) >= WORTH_BYTES {
@@ -345,8 +351,7 @@ impl Heap {
             return Err(AccessError::RowGone);
         }
         let record = HeapRow { page: rid.page.pack(), slot: rid.slot, is_forwarded: false, row: &[] };
-        let lsn =
-            self.methods.append(txn, LogOp::DeleteRows, LogContext::Heap, |out| record.encode(out))?;
+        let lsn = self.methods.append(txn, LogOp::DeleteRows, LogContext::Heap, |out| record.encode(out))?;
         apply_ghost(guard.page_mut(), rid.slot, txn.id().0);
         guard.set_lsn(lsn);
         if header::ghosts(guard.page()) == 1 {
@@ -370,8 +375,7 @@ impl Heap {
         loop {
             let guard = self.methods.fix(rid.page, LatchMode::Shared)?;
             let page = guard.page();
-            let is_ours =
-                header::page_type(page) == PageType::Heap && header::unit(page) == self.def.unit.0;
+            let is_ours = header::page_type(page) == PageType::Heap && header::unit(page) == self.def.unit.0;
             if !is_ours {
                 return Ok(false);
             }

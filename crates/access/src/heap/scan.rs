@@ -160,7 +160,9 @@ impl HeapCursor {
                 return Ok(Stop::Full);
             }
         }
-        if header::free_bytes(page) >= WORTH_BYTES && !header::next(page).is_null() || header::ghosts(page) > 0 {
+        if header::free_bytes(page) >= WORTH_BYTES && !header::next(page).is_null()
+            || header::ghosts(page) > 0
+        {
             heap.note_candidate(self.page);
         }
         Ok(Stop::EndOfPage(header::next(page)))
