@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use super::{LockError, LockManager, LockMode, LockOwner, LockSpace, LockWait, Resource, ResourceKey, ResourceMap};
+use super::{
+    LockError, LockManager, LockMode, LockOwner, LockSpace, LockWait, Resource, ResourceKey, ResourceMap,
+};
 
 /// Row, key and page locks of one object at which the object itself is locked instead.
 pub const ESCALATION_THRESHOLD_LOCKS: u32 = 5_000;
@@ -174,7 +176,9 @@ impl HeldLocks {
         let rows = || self.held.iter().filter(|(key, _)| key.resource.parent_object() == Some(object));
         let target = rows().map(|(_, held)| held.mode.escalates_to()).fold(LockMode::S, LockMode::combine);
         let object_key = ResourceKey::new(object);
-        let Some(granted) = self.manager.try_acquire(&self.space, self.owner, object_key, target) else { return };
+        let Some(granted) = self.manager.try_acquire(&self.space, self.owner, object_key, target) else {
+            return;
+        };
         let covered: Vec<ResourceKey> = rows().map(|(key, _)| *key).collect();
         self.note_granted(object_key, granted);
         for key in covered {

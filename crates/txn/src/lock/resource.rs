@@ -148,16 +148,19 @@ impl ResourceKey {
     #[inline]
     pub(crate) fn new(resource: Resource) -> ResourceKey {
         // Two words that hold every field (several may share bits: equality decides), mixed as in splitmix64.
-        let kind_word = |kind: u64, database: u16, object: u32| kind << 56 | u64::from(database) << 32 | u64::from(object);
+        let kind_word = |kind: u64, database: u16, object: u32| {
+            kind << 56 | u64::from(database) << 32 | u64::from(object)
+        };
         let (high, low) = match resource {
             Resource::Database { database } => (kind_word(1, database, 0), 0),
             Resource::Object { database, object } => (kind_word(2, database, object), 0),
             Resource::Page { database, object, file, page } => {
                 (kind_word(3, database, object), u64::from(file) << 48 | u64::from(page) << 16)
             }
-            Resource::Rid { database, object, file, page, slot } => {
-                (kind_word(4, database, object), u64::from(file) << 48 | u64::from(page) << 16 | u64::from(slot))
-            }
+            Resource::Rid { database, object, file, page, slot } => (
+                kind_word(4, database, object),
+                u64::from(file) << 48 | u64::from(page) << 16 | u64::from(slot),
+            ),
             Resource::Key { database, object, hobt, hash } => {
                 (kind_word(5, database, object), hash ^ hobt.wrapping_mul(0x9e37_79b9_7f4a_7c15))
             }
