@@ -197,7 +197,7 @@ impl Transaction {
             return Ok(());
         }
         let owner = LockOwner::Transaction(self.entry.id.0);
-        let granted = self.manager.lock_manager().acquire(&self.space, owner, key, mode, wait)?;
+        let granted = self.manager.lock_manager().acquire_hashed(&self.space, owner, key, mode, wait)?;
         self.locks.lock().note_granted(key, granted);
         Ok(())
     }

@@ -57,7 +57,7 @@ impl HeldLocks {
         if self.note_again(&key, mode) {
             return Ok(());
         }
-        let granted = self.manager.acquire(&self.space, self.owner, key, mode, wait)?;
+        let granted = self.manager.acquire_hashed(&self.space, self.owner, key, mode, wait)?;
         self.note_granted(key, granted);
         Ok(())
     }
@@ -68,7 +68,7 @@ impl HeldLocks {
         if self.note_again(&key, mode) {
             return true;
         }
-        match self.manager.try_acquire(&self.space, self.owner, key, mode) {
+        match self.manager.try_acquire_hashed(&self.space, self.owner, key, mode) {
             Some(granted) => {
                 self.note_granted(key, granted);
                 true
@@ -88,7 +88,7 @@ impl HeldLocks {
             return;
         }
         self.forget(&key);
-        self.manager.release(&self.space, self.owner, &key);
+        self.manager.release_hashed(&self.space, self.owner, &key);
     }
 
     /// Does a lock on the object make row locks of `mode` unnecessary?
@@ -103,14 +103,14 @@ impl HeldLocks {
             return true;
         }
         let covered = resource.parent_object().is_some_and(|object| self.covers_rows(&object, mode));
-        covered || self.manager.could_acquire(&self.space, &key, mode)
+        covered || self.manager.could_acquire_hashed(&self.space, &key, mode)
     }
 
     /// Gives everything back.
     pub fn unlock_all(&mut self) {
         self.manager.count_requests(self.held.len() as i64);
         for (key, _) in self.held.drain() {
-            self.manager.release(&self.space, self.owner, &key);
+            self.manager.release_hashed(&self.space, self.owner, &key);
         }
         self.per_object.clear();
         self.covering_objects = 0;
@@ -176,14 +176,14 @@ impl HeldLocks {
         let rows = || self.held.iter().filter(|(key, _)| key.resource.parent_object() == Some(object));
         let target = rows().map(|(_, held)| held.mode.escalates_to()).fold(LockMode::S, LockMode::combine);
         let object_key = ResourceKey::new(object);
-        let Some(granted) = self.manager.try_acquire(&self.space, self.owner, object_key, target) else {
+        let Some(granted) = self.manager.try_acquire_hashed(&self.space, self.owner, object_key, target) else {
             return;
         };
         let covered: Vec<ResourceKey> = rows().map(|(key, _)| *key).collect();
         self.note_granted(object_key, granted);
         for key in covered {
             self.forget(&key);
-            self.manager.release(&self.space, self.owner, &key);
+            self.manager.release_hashed(&self.space, self.owner, &key);
         }
         self.manager.count_escalation();
     }

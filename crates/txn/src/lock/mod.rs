@@ -189,7 +189,7 @@ impl LockManager {
     }
 
     /// Asks for `mode`, in addition to what the owner holds on the resource; waits as `wait` says. Returns the mode then held.
-    pub(crate) fn acquire(
+    pub(crate) fn acquire_hashed(
         &self,
         space: &Arc<LockSpace>,
         owner: LockOwner,
@@ -215,7 +215,7 @@ impl LockManager {
     }
 
     /// Asks for `mode` without waiting; may be called while page latches are held. `None`: not granted.
-    pub(crate) fn try_acquire(
+    pub(crate) fn try_acquire_hashed(
         &self,
         space: &Arc<LockSpace>,
         owner: LockOwner,
@@ -228,13 +228,13 @@ impl LockManager {
     }
 
     /// Would the request be granted now? Makes no entry; may be called while page latches are held.
-    pub(crate) fn could_acquire(&self, space: &LockSpace, key: &ResourceKey, mode: LockMode) -> bool {
+    pub(crate) fn could_acquire_hashed(&self, space: &LockSpace, key: &ResourceKey, mode: LockMode) -> bool {
         let partition = self.partition(key).lock();
         partition.heads.get(key).is_none_or(|head| head.could_grant(space.id, mode))
     }
 
     /// Gives the owner's lock on the resource back and grants whoever can be granted now.
-    pub(crate) fn release(&self, space: &LockSpace, owner: LockOwner, key: &ResourceKey) {
+    pub(crate) fn release_hashed(&self, space: &LockSpace, owner: LockOwner, key: &ResourceKey) {
         let mut partition = self.partition(key).lock();
         let head = partition.heads.get_mut(key).expect("a held lock has a head");
         head.remove_grant(space.id, owner);
@@ -242,6 +242,35 @@ impl LockManager {
         if head.is_unused() {
             partition.heads.remove(key);
         }
+    }
+
+    /// [`HeldLocks`] does this for most callers. Asks for `mode` in addition to what the owner holds on the resource; waits as `wait` says;
+    /// gives the mode then held.
+    pub fn acquire(
+        &self,
+        space: &Arc<LockSpace>,
+        owner: LockOwner,
+        resource: Resource,
+        mode: LockMode,
+        wait: LockWait,
+    ) -> Result<LockMode, LockError> {
+        self.acquire_hashed(space, owner, ResourceKey::new(resource), mode, wait)
+    }
+
+    /// The same without waiting: `None` when somebody is in the way. May be called while page latches are held.
+    pub fn try_acquire(
+        &self,
+        space: &Arc<LockSpace>,
+        owner: LockOwner,
+        resource: Resource,
+        mode: LockMode,
+    ) -> Option<LockMode> {
+        self.try_acquire_hashed(space, owner, ResourceKey::new(resource), mode)
+    }
+
+    /// Gives back what `acquire` or `try_acquire` granted.
+    pub fn release(&self, space: &LockSpace, owner: LockOwner, resource: &Resource) {
+        self.release_hashed(space, owner, &ResourceKey::new(*resource));
     }
 
     /// All granted and waiting requests: the rows of `sys.dm_tran_locks`, ordered by resource.
