@@ -176,7 +176,8 @@ impl HeldLocks {
         let rows = || self.held.iter().filter(|(key, _)| key.resource.parent_object() == Some(object));
         let target = rows().map(|(_, held)| held.mode.escalates_to()).fold(LockMode::S, LockMode::combine);
         let object_key = ResourceKey::new(object);
-        let Some(granted) = self.manager.try_acquire_hashed(&self.space, self.owner, object_key, target) else {
+        let Some(granted) = self.manager.try_acquire_hashed(&self.space, self.owner, object_key, target)
+        else {
             return;
         };
         let covered: Vec<ResourceKey> = rows().map(|(key, _)| *key).collect();
