@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{
     AtomicBool,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{Relaxed, Release},
 };
 use std::sync::{Arc, OnceLock};
 
@@ -497,7 +497,7 @@ impl FileSpace {
     }
 
     pub(crate) fn breaks_wal_rule(&self) -> bool {
-        self.wal_rule_broken.load(Relaxed) && self.wal_rule_broken.load(Acquire)
+        self.wal_rule_broken.load(Relaxed) || os::sim::is_planted(os::sim::Bug::PageBeforeLog)
     }
 }
 
