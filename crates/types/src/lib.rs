@@ -1,1 +1,36 @@
-//! SQL values, types, collations, conversions and the error catalogue.
+//! SQL values, types, collations, conversions and the error catalogue, as SQL Server has them. No storage, no syntax, no I/O.
+//!
+//! The doors: [`Value`] and [`SqlType`] (what a value is and what it is called), [`convert()`] and [`assign`] (from one type to
+//! another), [`compare()`] with a [`Collation`], [`arith`] (operators and their result types), [`Collation::key`] (memcomparable
+//! sort keys), [`functions`] (built-in functions that need no session), [`SqlError`] with [`messages`] (every error's number,
+//! severity and text).
+
+pub mod arith;
+pub mod codepage;
+pub mod collation;
+pub mod compare;
+pub mod convert;
+pub mod datetime;
+pub mod decimal;
+pub mod error;
+pub mod functions;
+pub mod guid;
+pub mod messages;
+pub mod money;
+pub mod sql_type;
+pub mod strings;
+pub mod value;
+
+pub use collation::Collation;
+pub use compare::{compare, hash_value, is_equal, sort_compare};
+pub use convert::assign::{AssignTarget, assign};
+pub use convert::{ConvertContext, DEFAULT_STYLE, convert};
+pub use datetime::{Date, DateFormat, DatePart, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time};
+pub use decimal::Decimal;
+pub use error::SqlError;
+pub use sql_type::{Length, SqlType};
+pub use strings::{ByteStr, WideStr};
+pub use value::{Value, Variant};
+
+/// The result of everything that a user's mistake can end.
+pub type SqlResult<T> = Result<T, SqlError>;

@@ -1,0 +1,85 @@
+//! [`SqlError`]: a message to the user with SQL Server's number, severity and state. Made from the catalogue in
+//! [`crate::messages`], so that number, severity and text have one home.
+
+use std::fmt;
+
+use crate::messages;
+
+/// An error (severity 11 and above) or an informational message (0..=10).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlError {
+    /// SQL Server's message number; 50000 for RAISERROR with a text.
+    pub number: i32,
+    /// Severity class, 0..=25.
+    pub severity: u8,
+    /// State: tells apart the places that raise one number.
+    pub state: u8,
+    /// Line in the batch or procedure, from 1; 0 while not known.
+    pub line: u32,
+    /// The procedure in which it was raised.
+    pub procedure: Option<String>,
+    /// The text, arguments filled in.
+    pub message: String,
+}
+
+impl SqlError {
+    /// The catalogue's error `number` with its arguments in the catalogue's order; state 1. A number that the catalogue lacks
+    /// is a bug of ours and gives a message that says so.
+    pub fn new(number: i32, args: &[&dyn fmt::Display]) -> SqlError {
+        match messages::lookup(number) {
+            Some(entry) => SqlError {
+                number,
+                severity: entry.severity,
+                state: 1,
+                line: 0,
+                procedure: None,
+                message: messages::fill(entry.text, args),
+            },
+            None => {
+                SqlError::custom(number, 16, 1, format!("Error {number} (text missing in the catalogue)."))
+            }
+        }
+    }
+
+    /// A message with its own text: RAISERROR, THROW, PRINT.
+    pub fn custom(number: i32, severity: u8, state: u8, message: String) -> SqlError {
+        SqlError { number, severity, state, line: 0, procedure: None, message }
+    }
+
+    /// The same error with another state.
+    pub fn with_state(mut self, state: u8) -> SqlError {
+        self.state = state;
+        self
+    }
+
+    /// The same error with another severity.
+    pub fn with_severity(mut self, severity: u8) -> SqlError {
+        self.severity = severity;
+        self
+    }
+
+    /// The same error at a line, unless it already has one.
+    pub fn at_line(mut self, line: u32) -> SqlError {
+        if self.line == 0 {
+            self.line = line;
+        }
+        self
+    }
+
+    /// Is it only information (severity 10 or less)?
+    pub fn is_information(&self) -> bool {
+        self.severity <= 10
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Msg {}, Level {}, State {}, Line {}: {}",
+            self.number, self.severity, self.state, self.line, self.message
+        )
+    }
+}
+
+impl std::error::Error for SqlError {}
