@@ -28,6 +28,8 @@ pub enum LatchRank {
     /// Sequences and identity values.
     Sequence = 500,
     /// A page of a tree or heap in the buffer pool: parent before child, left before right (several may be held).
+    /// Access methods try locks and append to the log while they hold page latches, so these come before the
+    /// transaction's own.
     BTreePage = 700,
     /// Allocation pages and caches (several may be held).
     Allocation = 750,

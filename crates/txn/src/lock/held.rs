@@ -36,14 +36,6 @@ pub struct HeldLocks {
     covering_objects: u32,
 }
 
-/// What has to be done for a lock after the owner's own record has been asked.
-pub(crate) enum Need {
-    /// Nothing: held already, or covered by the object's lock.
-    Nothing,
-    /// Ask the lock manager.
-    Ask,
-}
-
 impl HeldLocks {
     /// Nothing held yet.
     pub fn new(manager: Arc<LockManager>, space: Arc<LockSpace>, owner: LockOwner) -> HeldLocks {
@@ -59,7 +51,7 @@ impl HeldLocks {
 
     /// Locks `resource` in `mode` (in addition to what is held), waiting as `wait` says.
     pub fn lock(&mut self, resource: Resource, mode: LockMode, wait: LockWait) -> Result<(), LockError> {
-        if let Need::Nothing = self.note_again(&resource, mode) {
+        if self.note_again(&resource, mode) {
             return Ok(());
         }
         let granted = self.manager.acquire(&self.space, self.owner, resource, mode, wait)?;
@@ -69,7 +61,7 @@ impl HeldLocks {
 
     /// Locks without waiting; false when somebody is in the way.
     pub fn try_lock(&mut self, resource: Resource, mode: LockMode) -> bool {
-        if let Need::Nothing = self.note_again(&resource, mode) {
+        if self.note_again(&resource, mode) {
             return true;
         }
         match self.manager.try_acquire(&self.space, self.owner, resource, mode) {
@@ -81,17 +73,31 @@ impl HeldLocks {
         }
     }
 
-    /// Undoes one `lock` of the resource; the lock goes when nothing more needs it. A stronger mode asked for in between stays.
-    /// Does nothing for a row that an escalation has covered.
-    pub fn unlock(&mut self, resource: &Resource) {
+    /// Undoes one `lock` of the resource in `mode`. The lock goes when it was not asked for again and has not become stronger since.
+    /// Does nothing for a row that the object's lock covers.
+    pub fn unlock(&mut self, resource: &Resource, mode: LockMode) {
         let Some(held) = self.held.get_mut(resource) else { return };
-        held.count -= 1;
-        if held.count > 0 || !held.mode.is_read_only() {
-            held.count = held.count.max(1);
+        assert!(held.count > 0, "a held lock was asked for");
+        if held.count > 1 || held.mode != mode {
+            held.count = (held.count - 1).max(1);
             return;
         }
         self.forget(resource);
         self.manager.release(&self.space, self.owner, resource);
+    }
+
+    /// Does a lock on the object make row locks of `mode` unnecessary?
+    pub fn covers_rows(&self, object: &Resource, mode: LockMode) -> bool {
+        self.covering_objects > 0 && self.held.get(object).is_some_and(|held| covers_rows(held.mode, mode))
+    }
+
+    /// Would `lock` be granted without waiting? Leaves nothing behind.
+    pub fn could_lock(&self, resource: &Resource, mode: LockMode) -> bool {
+        if self.held.get(resource).is_some_and(|held| held.mode.covers(mode)) {
+            return true;
+        }
+        let covered = resource.parent_object().is_some_and(|object| self.covers_rows(&object, mode));
+        covered || self.manager.could_acquire(&self.space, resource, mode)
     }
 
     /// Gives everything back.
@@ -119,23 +125,25 @@ impl HeldLocks {
         self.held.is_empty()
     }
 
-    fn note_again(&mut self, resource: &Resource, mode: LockMode) -> Need {
+    /// True when the lock is held already, or covered by the object's lock.
+    pub(crate) fn note_again(&mut self, resource: &Resource, mode: LockMode) -> bool {
         if let Some(held) = self.held.get_mut(resource)
             && held.mode.covers(mode)
         {
             held.count += 1;
-            return Need::Nothing;
+            return true;
         }
         if self.covering_objects > 0
             && let Some(object) = resource.parent_object()
-            && self.held.get(&object).is_some_and(|held| covers_rows(held.mode, mode))
+            && self.covers_rows(&object, mode)
         {
-            return Need::Nothing;
+            return true;
         }
-        Need::Ask
+        false
     }
 
-    fn note_granted(&mut self, resource: Resource, granted: LockMode) {
+    /// The lock manager has granted.
+    pub(crate) fn note_granted(&mut self, resource: Resource, granted: LockMode) {
         let entry = self.held.entry(resource).or_insert(Held { mode: granted, count: 0 });
         let is_new = entry.count == 0;
         let was_covering = !is_new && is_covering(entry.mode);
