@@ -238,6 +238,36 @@ impl Session {
         }
     }
 
+    /// INSERT ... EXEC: the procedure's rows are gathered, then inserted as one statement.
+    pub(crate) fn insert_execute(&mut self, frame: &mut Frame, instruction: &Instruction, at: usize, insert: &tsql::ast::Statement, execute: &crate::program::ExecuteCells, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        if self.inside_insert_execute {
+            return Err(SqlError::new(8164, &[]).into());
+        }
+        let mut gathered = Gathered { sink, columns: Vec::new(), rows: Vec::new() };
+        self.inside_insert_execute = true;
+        let outcome = self.execute_statement(frame, instruction, at, execute, &mut gathered);
+        self.inside_insert_execute = false;
+        let Gathered { columns, rows, .. } = gathered;
+        outcome?;
+        let types: Vec<types::SqlType> = columns.iter().map(|c| c.sql_type.clone()).collect();
+        let statement = {
+            let context = self.bind_context(&frame.program, instruction.variables_visible);
+            query::compile_insert_rows(insert, &types, &context)?
+        };
+        self.begin_implicit(sink)?;
+        self.transactions.statement_begin();
+        let mut forward = Forwarder { sink, stopped: false };
+        let mut context = self.context(frame);
+        let result = statement.execute(rows, &mut context, &mut forward);
+        self.end_statement(result.is_ok())?;
+        let outcome = result?;
+        self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
+        if !self.options.nocount {
+            sink.done(Done { kind: frame.done_kind, row_count: outcome.row_count, error: false, command: crate::compile::command::INSERT });
+        }
+        Ok(())
+    }
+
     /// A statement's effects are kept or undone; outside a user transaction they are committed or rolled back.
     pub(crate) fn end_statement(&mut self, succeeded: bool) -> SqlResult<()> {
         if self.facts.transaction_count > 0 {
@@ -429,6 +459,35 @@ impl Compiled {
             Compiled::Statement(statement) => statement.is_shareable(),
             Compiled::Scalar(program) => program.is_shareable(),
         }
+    }
+}
+
+/// Keeps the rows of INSERT ... EXEC; messages go to the client.
+struct Gathered<'a> {
+    sink: &'a mut dyn ResultSink,
+    columns: Vec<query::ColumnDescription>,
+    rows: Vec<Vec<Value>>,
+}
+
+impl ResultSink for Gathered<'_> {
+    fn columns(&mut self, columns: &[query::ColumnDescription]) -> Flow {
+        if self.columns.is_empty() {
+            self.columns = columns.to_vec();
+        }
+        Flow::Continue
+    }
+    fn row(&mut self, row: &[Value]) -> Flow {
+        self.rows.push(row.to_vec());
+        Flow::Continue
+    }
+    fn message(&mut self, message: &SqlError) {
+        self.sink.message(message);
+    }
+    fn done(&mut self, _done: Done) {}
+    fn return_status(&mut self, _status: i32) {}
+    fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &types::SqlType, _value: &Value) {}
+    fn environment(&mut self, change: crate::sink::EnvironmentChange) {
+        self.sink.environment(change);
     }
 }
 
