@@ -49,7 +49,7 @@ impl Transaction {
                     gate.wait_hardened(lsn).map_err(|error| self.fail(error))?;
                 }
             }
-            CommitMode::Delayed => self.manager.log().want(lsn, FlushReason::Background),
+            CommitMode::Delayed => self.manager.log().want(lsn),
             CommitMode::Volatile => {}
         }
         self.change_state(XactState::Committing, XactState::Hardened);

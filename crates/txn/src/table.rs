@@ -261,20 +261,18 @@ impl TxnManager {
         ActiveSnapshot { rows, scan_start }
     }
 
-    /// The oldest record that a rollback may need; `None` when no transaction has written. Moves the log's ActiveTransaction pin there
-    /// (away when there is none), so that truncation knows.
+    /// The oldest record that a rollback may need; `None` when no transaction has written. Moves the log's ActiveTransaction pin there (to
+    /// the end of the log when there is none), so that truncation knows; call before `Log::truncate`.
     pub fn oldest_begin(&self) -> Option<Lsn> {
         let mut table = self.table.lock();
         let oldest = table.by_begin.first().map(|&(bound, _)| Lsn::from_raw(bound));
-        match oldest {
-            None => table.pin = None,
-            Some(lsn) => match &table.pin {
-                Some(pin) => pin.move_to(lsn),
-                None => {
-                    let pin = self.log.pin(LogReuseWait::ActiveTransaction, "oldest transaction", lsn);
-                    table.pin = Some(pin);
-                }
-            },
+        // Whoever begins from now on begins at the end or later: its entering waits for this latch.
+        let needed = oldest.unwrap_or_else(|| self.log.end());
+        match &table.pin {
+            Some(pin) => pin.move_to(needed),
+            None => {
+                table.pin = Some(self.log.pin(LogReuseWait::ActiveTransaction, "oldest transaction", needed))
+            }
         }
         oldest
     }

@@ -21,7 +21,7 @@ mod sched;
 use std::any::Any;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use disk::DiskImage;
@@ -63,6 +63,26 @@ struct Inner {
     /// Number of `run`s so far.
     runs: AtomicU64,
     log: Mutex<Vec<String>>,
+    /// 0 or a `Bug` plus 1.
+    planted: AtomicU8,
+}
+
+/// Bugs that the code above contains on demand, and only in a world that asks for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Bug {
+    /// A commit is acknowledged without waiting for its log.
+    AcknowledgeBeforeHarden,
+    /// The hardened position jumps to a completed block although one before it is still in flight.
+    HardenedJumpsOverHole,
+    /// A dirty page is written although its log is not hardened.
+    PageBeforeLog,
+}
+
+/// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.
+#[inline]
+pub fn is_planted(bug: Bug) -> bool {
+    any_world() && baton().is_some_and(|seat| seat.world.inner.planted.load(Relaxed) == bug as u8 + 1)
 }
 
 /// How a run ended.
@@ -127,7 +147,18 @@ impl World {
         let sched = Scheduler::new(Rng::named(seed, "scheduler"), &profile);
         let secrets = Mutex::new(Rng::named(seed, "secrets"));
         let (runs, log) = (AtomicU64::new(0), Mutex::default());
-        World { inner: Arc::new(Inner { seed, profile, sched, disk, secrets, runs, log }) }
+        World {
+            inner: Arc::new(Inner {
+                seed,
+                profile,
+                sched,
+                disk,
+                secrets,
+                runs,
+                log,
+                planted: AtomicU8::new(0),
+            }),
+        }
     }
 
     /// Runs `root` as the first task of a new process in this world until it returns or something ends the run.
@@ -169,7 +200,23 @@ impl World {
 
     /// Cuts the power when the scheduler has switched `count` more times.
     pub fn power_off_after_switches(&self, count: u64) {
-        self.inner.sched.power_off_after(count);
+        self.inner.sched.end_after(count, End::PowerOff);
+    }
+
+    /// Kills the process when the scheduler has switched `count` more times.
+    pub fn kill_after_switches(&self, count: u64) {
+        self.inner.sched.end_after(count, End::Killed);
+    }
+
+    /// Takes back what `power_off_after_*` and `kill_after_switches` have set.
+    pub fn disarm(&self) {
+        self.inner.sched.end_after(u64::MAX >> 1, End::Killed);
+        self.disk().power_off_after(u64::MAX >> 1);
+    }
+
+    /// Lets the code of this world have a known bug, to prove that the checkers see it.
+    pub fn plant(&self, bug: Option<Bug>) {
+        self.inner.planted.store(bug.map_or(0, |bug| bug as u8 + 1), Relaxed);
     }
 
     /// Cuts the power in the middle of the `count`-th disk operation from now (1: the next one).

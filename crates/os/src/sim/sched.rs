@@ -40,7 +40,8 @@ struct State {
     switch_chance: u64,
     /// Tasks differ in how often they are chosen.
     weighted: bool,
-    power_off_at: Option<u64>,
+    /// The run ends so at that many switches.
+    end_at: Option<(u64, End)>,
     switches_max: u64,
     started: bool,
 }
@@ -77,7 +78,7 @@ impl Scheduler {
             failures: Vec::new(),
             switch_chance,
             weighted,
-            power_off_at: None,
+            end_at: None,
             switches_max: profile.switches_max,
             started: false,
         };
@@ -198,9 +199,9 @@ impl Scheduler {
         state.end = Some(End::Failed);
     }
 
-    pub(super) fn power_off_after(&self, count: u64) {
+    pub(super) fn end_after(&self, count: u64, end: End) {
         let mut state = self.lock();
-        state.power_off_at = Some(state.switches + count);
+        state.end_at = Some((state.switches + count, end));
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -265,10 +266,9 @@ impl State {
     }
 
     fn check_limits(&mut self) {
-        if self.end.is_none() && self.power_off_at.is_some_and(|at| self.switches >= at) {
-            self.power_off_at = None;
+        if let Some((_, end)) = self.end_at.take_if(|at| self.end.is_none() && self.switches >= at.0) {
             // The disk freezes by itself: an operation asks for the end before it acts.
-            self.end_now(End::PowerOff);
+            self.end_now(end);
         }
         if self.end.is_none() && self.switches > self.switches_max {
             let text = format!("no end after {} switches", self.switches_max);

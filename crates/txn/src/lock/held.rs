@@ -28,7 +28,7 @@ struct ObjectLocks {
 /// The locks of one owner (a transaction or a session). Used by one task at a time.
 pub struct HeldLocks {
     manager: Arc<LockManager>,
-    space: Arc<LockSpace>,
+    pub(super) space: Arc<LockSpace>,
     owner: LockOwner,
     held: FxHashMap<Resource, Held>,
     per_object: FxHashMap<Resource, ObjectLocks>,
