@@ -7,15 +7,16 @@ use access::AccessMethods;
 use log::{FlushReason, Log};
 use os::{Latch, LatchRank, Os};
 use pages::FileSpace;
-use txn::{DelayedDurability, TxnManager};
-use types::{DateTime, SqlError};
+use txn::{CommitMode, DelayedDurability, TxnManager, TxnOptions};
+use types::{DateTime, SqlError, Value};
 
 use crate::catalog::{Catalog, system_tables};
 use crate::checkpoint::CheckpointState;
+use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::identity::Identities;
 use crate::options::{DatabaseOptions, DatabaseState};
-use crate::schema::TableDef;
+use crate::schema::{ObjectId, TableDef};
 use crate::table::Table;
 
 /// An open database. `Online ──suspect──► Suspect`: from then on nothing of it is acknowledged; it must be opened anew.
@@ -204,7 +205,32 @@ impl Database {
 
     /// A handle to a table of this database.
     pub fn table(self: &Arc<Self>, definition: &Arc<TableDef>) -> Table {
-        Table::new(self.clone(), definition.clone())
+        Table::new(self.clone(), definition.clone(), false)
+    }
+
+    /// A handle to a table that is being built.
+    pub(crate) fn unpublished_table(self: &Arc<Self>, definition: &Arc<TableDef>) -> Table {
+        Table::new(self.clone(), definition.clone(), true)
+    }
+
+    /// Identity values of a table up to `noted` may have been handed out. Rides with the log, is not flushed for its own sake.
+    pub(crate) fn note_identity(self: &Arc<Self>, _asker: &DbTransaction, object_id: ObjectId, noted: i64) -> SqlResult<()> {
+        let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
+        let table = self.system_table(system_tables::IDENTITIES);
+        let written = table.delete_key(&own, &[Value::Int(object_id)]).and_then(|()| table.insert(&own, &[Value::Int(object_id), Value::BigInt(noted)]));
+        match written {
+            Ok(()) => own.commit(CommitMode::Volatile),
+            Err(error) => {
+                own.rollback()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// A table is gone or empty: its identity begins again.
+    pub(crate) fn forget_identity(self: &Arc<Self>, txn: &DbTransaction, object_id: ObjectId) -> SqlResult<()> {
+        self.identities.forget(object_id);
+        self.system_table(system_tables::IDENTITIES).delete_key(txn, &[Value::Int(object_id)])
     }
 
     pub(crate) fn system_definitions(&self) -> &[Arc<TableDef>] {

@@ -117,6 +117,14 @@ impl DbTransaction {
         result.map_err(|error| self.sql_error(&error))
     }
 
+    /// Takes back everything; the transaction goes on.
+    ///
+    /// # Errors
+    /// As `rollback_to`.
+    pub(crate) fn rollback_all(&self) -> SqlResult<()> {
+        self.rollback_to(DbSavepoint { savepoint: txn::Savepoint::start(), catalog_undo_len: 0 })
+    }
+
     /// Takes back everything and ends.
     ///
     /// # Errors

@@ -87,8 +87,8 @@ impl Foundation {
         let access = AccessMethods::new(AccessOptions {
             os: self.os.clone(),
             space: space.clone(),
-            log: log.clone(),
-            database_id: plan.number,
+            database: plan.number,
+            cleanup_locks: self.locks.new_space(0),
             logging: if plan.volatile { Logging::UndoOnly } else { Logging::Full },
         });
         txns.attach(access.clone());

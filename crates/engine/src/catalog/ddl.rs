@@ -471,8 +471,13 @@ impl Database {
         self.make_units(txn, &mut new, |index| fresh.contains(&index.index_id))?;
         let new = Arc::new(new);
         if !fresh.is_empty() {
-            let (source, target) = (self.table(old), self.table(&new));
-            source.for_each_row(txn, &mut |row| target.insert_into(txn, &map(row)?, &fresh))?;
+            let (source, target) = (self.table(old), self.unpublished_table(&new));
+            let moves = fresh.contains(&new.base().index_id);
+            let copied = source.for_each_located(txn, &mut |row, locator| match moves {
+                true => target.insert(txn, &map(row)?),
+                false => target.insert_entries(txn, row, locator, &fresh),
+            });
+            copied.map_err(duplicate_found)?;
         }
         let dropped: Vec<IndexDef> = old.indexes.iter().filter(|o| !new.indexes.iter().any(|n| n.unit == o.unit)).cloned().collect();
         self.drop_units(txn, &dropped)?;
@@ -489,14 +494,14 @@ impl Database {
                 IndexKind::Clustered => self.access.create_btree(txn.inner(), unit, BTreeKind::Clustered),
                 IndexKind::Nonclustered => self.access.create_btree(txn.inner(), unit, BTreeKind::Nonclustered),
             };
-            index.root = made.map_err(|error| txn.sql_error(&error))?;
+            index.root = made.map_err(|error| txn.sql_error(&error.into()))?;
         }
         Ok(())
     }
 
     fn drop_units(&self, txn: &DbTransaction, indexes: &[IndexDef]) -> SqlResult<()> {
         for index in indexes {
-            self.access.drop_unit(txn.inner(), access::UnitId(index.unit)).map_err(|error| txn.sql_error(&error))?;
+            self.access.drop_unit(txn.inner(), access::UnitId(index.unit)).map_err(|error| txn.sql_error(&error.into()))?;
         }
         Ok(())
     }
@@ -622,6 +627,14 @@ impl Database {
     /// A handle to one of the system tables.
     pub(crate) fn system_table(self: &Arc<Self>, table: usize) -> Table {
         self.table(&self.system_definitions()[table])
+    }
+}
+
+/// A duplicate key while an index is being built is an error of its own.
+fn duplicate_found(error: SqlError) -> SqlError {
+    match error.number {
+        2627 | 2601 => SqlError::new(1505, &[&error.message]),
+        _ => error,
     }
 }
 
