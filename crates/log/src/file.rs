@@ -229,10 +229,6 @@ impl LogFile {
         Ok(LogFile::new(file, path, header))
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub(crate) fn header(&self) -> FileHeader {
         *self.header.lock()
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use os::sim::{Bug, is_planted};
 use os::{IoError, Signal, WaitType, WriteMode};
 
 use crate::block::{BlockHeader, BlockState};
@@ -11,7 +12,7 @@ use crate::error::LogError;
 use crate::inflight::InFlight;
 use crate::limits::{BLOCK_BYTES_MAX, LogLimits, SECTOR_BYTES};
 use crate::lsn::Lsn;
-use crate::shared::{PlantedBug, Shared};
+use crate::shared::Shared;
 
 /// Why a piece of log must become durable. Each reason has exactly one call site in the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -267,7 +268,7 @@ impl Shared {
         if lsn <= positions.hardened() || self.options.volatile {
             return Ok(());
         }
-        if self.has_bug(PlantedBug::AcknowledgeBeforeHarden) {
+        if matches!(reason, FlushReason::Commit) && is_planted(Bug::AcknowledgeBeforeHarden) {
             self.want(lsn);
             return Ok(());
         }
@@ -475,7 +476,7 @@ impl Shared {
             queue.inline_writes -= 1;
         }
         let (prefix, hardened) = queue.in_flight.complete(number, block);
-        let prefix = if self.has_bug(PlantedBug::HardenedJumpsOverHoles) { Some(last) } else { prefix };
+        let prefix = if is_planted(Bug::HardenedJumpsOverHole) { Some(last) } else { prefix };
         if let Some(prefix) = prefix {
             self.positions.hardened.advance_to(prefix.raw());
         }

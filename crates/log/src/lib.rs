@@ -34,8 +34,6 @@ pub use reader::LogReader;
 pub use record::{
     LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record,
 };
-#[doc(hidden)]
-pub use shared::PlantedBug;
 pub use stats::LogStats;
 pub use truncate::{LogPin, LogReuseWait, PinInfo};
 pub use vlf::{VlfInfo, VlfRule};

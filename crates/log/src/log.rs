@@ -15,7 +15,7 @@ use crate::lsn::Lsn;
 use crate::options::LogOptions;
 use crate::reader::LogReader;
 use crate::record::{OwnedRecord, RecordBuf};
-use crate::shared::{Parts, PlantedBug, Shared};
+use crate::shared::{Parts, Shared};
 use crate::stats::LogStats;
 use crate::tail::{self, EndOfLog};
 use crate::truncate::{LogPin, LogReuseWait, PinInfo};
@@ -294,12 +294,6 @@ impl Log {
             })?;
         }
         Ok(())
-    }
-
-    /// Plants a bug, for tests of the checkers.
-    #[doc(hidden)]
-    pub fn plant_bug(&self, bug: PlantedBug) {
-        self.shared.planted_bug.store(bug as u8, Relaxed);
     }
 }
 

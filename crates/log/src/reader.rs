@@ -134,6 +134,12 @@ impl LogReader {
         match self.load(start)? {
             Place::Loaded => {
                 let block = self.block.as_ref().expect("it was just loaded");
+                // A block that an earlier run left behind is whole, but it does not continue this chain.
+                let successor =
+                    chain.filter(|chain| (chain.vlf, chain.sector) == (start.vlf(), start.block()));
+                if block.is_from_file && successor.is_some_and(|chain| !chain.accepts(&block.header)) {
+                    return self.skip_or_damage(start, chain, "a block of an earlier run").map(|()| true);
+                }
                 Ok(block.is_complete || slots_before.is_none_or(|before| block.header.slots > before))
             }
             Place::NextVlf => {

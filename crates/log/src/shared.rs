@@ -70,19 +70,6 @@ impl Positions {
     }
 }
 
-/// Bugs that tests plant to see that their checkers catch them. Never set outside tests.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum PlantedBug {
-    /// None.
-    None = 0,
-    /// `harden` returns before the block is durable.
-    AcknowledgeBeforeHarden = 1,
-    /// `hardened` jumps to whatever block completes, over holes.
-    HardenedJumpsOverHoles = 2,
-}
-
 /// The insides of a `Log`.
 pub(crate) struct Shared {
     pub(crate) os: Os,
@@ -108,7 +95,6 @@ pub(crate) struct Shared {
     poison: OnceLock<Arc<IoError>>,
     pub(crate) stopping: AtomicBool,
     pub(crate) background_suspended: AtomicBool,
-    pub(crate) planted_bug: AtomicU8,
     pub(crate) writer: Latch<Option<JoinHandle>>,
 }
 
@@ -152,7 +138,6 @@ impl Shared {
             poison: OnceLock::new(),
             stopping: AtomicBool::new(false),
             background_suspended: AtomicBool::new(false),
-            planted_bug: AtomicU8::new(0),
             writer: Latch::new(LatchRank::Leaf, None),
             os,
             options,
@@ -192,10 +177,6 @@ impl Shared {
 
     pub(crate) fn policy(&self) -> DelayedFlushPolicy {
         DelayedFlushPolicy::from_raw(self.policy.load(Ordering::Relaxed))
-    }
-
-    pub(crate) fn has_bug(&self, bug: PlantedBug) -> bool {
-        self.planted_bug.load(Ordering::Relaxed) == bug as u8
     }
 
     /// Room that only rollbacks may use, beyond what they reserved: padding of their blocks, ends of VLFs.

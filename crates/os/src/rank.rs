@@ -86,6 +86,7 @@ fn checked() -> bool {
 
 /// Called before waiting for a latch. Panics on a breach of the order.
 #[inline]
+#[track_caller]
 pub(crate) fn check(rank: LatchRank) {
     if checked() {
         check_cold(rank);
@@ -93,6 +94,7 @@ pub(crate) fn check(rank: LatchRank) {
 }
 
 #[cold]
+#[track_caller]
 fn check_cold(rank: LatchRank) {
     let highest = HELD.with_borrow(|held| held.iter().max().copied());
     let Some(highest) = highest else { return };

@@ -13,6 +13,8 @@
 mod ledger;
 mod log_scenario;
 pub mod nemesis;
+#[allow(dead_code, reason = "used by the scenario sql, which comes with the session")]
+mod sql_ledger;
 
 use os::sim::Bug;
 

@@ -6,16 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use log::{
-    DelayedFlushPolicy, FlushReason, Growth, Log, LogError, LogLimits, LogOp, LogOptions, LogReuseWait, Lsn,
-};
-use log::{LogPin, RecordBuf, RecordHeader, TxnId};
+use log::{DelayedFlushPolicy, FlushReason, Growth, Log, LogError, LogLimits, LogOp, LogOptions, Lsn};
+use log::{RecordBuf, RecordHeader, TxnId};
 use os::sim::{Bug, End, Profile, World};
 use os::{Latch, LatchRank, Os, Rng, WaitType};
 
 use crate::Outcome;
 use crate::ledger::LogLedger;
-use crate::nemesis::Nemesis;
+use crate::nemesis::{Nemesis, Trouble};
 
 const TASKS: u64 = 8;
 const LOG_PATH: &str = "/data/sim.ldf";
@@ -42,8 +40,12 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let generations = 1 + rng.below(3);
     for generation in 1..=generations {
         Nemesis::draw(&mut rng, 400, 3_000).arm(&world);
-        let transactions = 10 + rng.below(30);
-        work(&world, &options, &ledger, generation, transactions, &mut outcome);
+        let trouble = Trouble::draw(&mut rng, 200);
+        trouble.arm(&world);
+        let plan =
+            Plan { generation, transactions: 10 + rng.below(30), trouble, truncates: rng.chance(1, 2) };
+        work(&world, &options, &ledger, plan, &mut outcome);
+        Trouble::heal(&world);
         recover(&world, &options, &ledger, &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
@@ -88,69 +90,81 @@ fn create_durably(os: &Os, options: &LogOptions) -> Result<(), LogError> {
     Ok(())
 }
 
-/// One life of the process: tasks commit until the nemesis strikes or all is done.
-fn work(
-    world: &World,
-    options: &LogOptions,
-    ledger: &Shared,
+/// What one life of the process is to do.
+#[derive(Clone, Copy)]
+struct Plan {
     generation: u64,
     transactions: u64,
-    outcome: &mut Outcome,
-) {
+    trouble: Trouble,
+    truncates: bool,
+}
+
+impl Plan {
+    /// An error that this life may meet.
+    fn allows(&self, error: &LogError) -> bool {
+        matches!(error, LogError::Full { .. }) || self.trouble.makes_errors()
+    }
+}
+
+/// One life of the process: tasks commit until the nemesis strikes or all is done.
+fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcome: &mut Outcome) {
     let (options, ledger) = (options.clone(), Arc::clone(ledger));
     let report = world.run(move |os| {
-        let (log, _tail) = Log::open(os, &options).expect("reopening a log that recovery has just read");
-        let log = Arc::new(log);
-        // Everything stays readable for the oracle.
-        let _pin = pin_all(&log);
+        let log = match Log::open(os, &options) {
+            Ok((log, _tail)) => Arc::new(log),
+            Err(error) if plan.allows(&error) => return,
+            Err(error) => panic!("reopening a log that recovery has just read: {error}"),
+        };
         let workers: Vec<_> = (0..TASKS)
             .map(|task| {
-                let worker = Worker::new(os, &log, &ledger, generation, task);
-                os.spawn(&format!("committer {task}"), move || worker.run(transactions))
+                let worker = Worker::new(os, &log, &ledger, plan, task);
+                os.spawn(&format!("committer {task}"), move || worker.run())
             })
             .collect();
         for worker in workers {
             let _ = worker.join();
         }
-        log.close().expect("closing a healthy log");
-        let mut ledger = ledger.lock();
-        let all: Vec<(Lsn, u64)> = ledger.appended.iter().map(|(&lsn, &number)| (lsn, number)).collect();
-        // An orderly stop drains: nothing may be lost any more.
-        ledger.acknowledged.extend(all);
+        match log.close() {
+            // An orderly stop drains: nothing may be lost any more.
+            Ok(()) => ledger.lock().acknowledge_all(),
+            Err(error) => assert!(plan.allows(&error), "closing a healthy log: {error}"),
+        }
     });
     note(&report, outcome);
-}
-
-fn pin_all(log: &Arc<Log>) -> LogPin {
-    log.pin(LogReuseWait::LogScan, "oracle", Lsn::NULL)
 }
 
 struct Worker {
     os: Os,
     log: Arc<Log>,
     ledger: Shared,
+    plan: Plan,
+    truncates: bool,
     rng: Rng,
     next_number: u64,
     transaction: u64,
 }
 
 impl Worker {
-    fn new(os: &Os, log: &Arc<Log>, ledger: &Shared, generation: u64, task: u64) -> Worker {
-        let first = (generation << 40) | (task << 32);
+    fn new(os: &Os, log: &Arc<Log>, ledger: &Shared, plan: Plan, task: u64) -> Worker {
+        let first = (plan.generation << 40) | (task << 32);
         Worker {
             os: os.clone(),
             log: Arc::clone(log),
             ledger: Arc::clone(ledger),
+            plan,
+            truncates: plan.truncates && task == 0,
             rng: os.rng(&format!("committer {task}")),
             next_number: first,
             transaction: first,
         }
     }
 
-    fn run(mut self, transactions: u64) {
-        for _ in 0..transactions {
-            if let Err(error) = self.transact() {
-                assert!(matches!(error, LogError::Full { .. }), "a healthy disk, yet: {error}");
+    fn run(mut self) {
+        for _ in 0..self.plan.transactions {
+            let done =
+                if self.truncates && self.rng.chance(1, 3) { self.checkpoint() } else { self.transact() };
+            if let Err(error) = done {
+                assert!(self.plan.allows(&error), "a healthy disk, yet: {error}");
                 return;
             }
             if self.rng.chance(1, 8) {
@@ -174,6 +188,25 @@ impl Worker {
             self.log.want(lsn);
             self.ledger.lock().delayed.insert(lsn, number);
         }
+        Ok(())
+    }
+
+    /// Lets the log forget what lies below some durable record.
+    fn checkpoint(&mut self) -> Result<(), LogError> {
+        let begin = self.append(LogOp::BeginCkpt, Lsn::NULL)?.0;
+        let end = self.append(LogOp::EndCkpt, begin)?.0;
+        self.log.harden(end, FlushReason::Commit)?;
+        let min = {
+            let mut ledger = self.ledger.lock();
+            let durable: Vec<Lsn> =
+                ledger.appended.range(ledger.trimmed..=begin).map(|(&lsn, _)| lsn).collect();
+            // From the newer half, so that there is something to forget.
+            let min = durable[durable.len() / 2 + self.rng.below(durable.len().div_ceil(2) as u64) as usize];
+            ledger.trimmed = min;
+            min
+        };
+        self.log.record_checkpoint(begin, min)?;
+        self.log.truncate()?;
         Ok(())
     }
 
@@ -233,7 +266,6 @@ fn recover(world: &World, options: &LogOptions, ledger: &Shared, rng: &mut Rng, 
 fn read_all(os: &Os, options: &LogOptions) -> Result<BTreeMap<Lsn, u64>, String> {
     let (log, tail) = Log::open(os, options).map_err(|error| format!("open: {error}"))?;
     let log = Arc::new(log);
-    let _pin = pin_all(&log);
     let mut found = BTreeMap::new();
     for record in log.read_from(Lsn::NULL) {
         let record = record.map_err(|error| format!("read: {error}"))?;
@@ -245,7 +277,8 @@ fn read_all(os: &Os, options: &LogOptions) -> Result<BTreeMap<Lsn, u64>, String>
             return Err(format!("record {number} at {} is damaged", record.lsn));
         }
         let prev = record.header.prev;
-        if prev != Lsn::NULL && !found.contains_key(&prev) {
+        let prev_is_kept = found.first_key_value().is_some_and(|(&first, _)| first <= prev);
+        if prev_is_kept && !found.contains_key(&prev) {
             return Err(format!("record {number} at {} comes after {prev}, which is not there", record.lsn));
         }
         if found.last_key_value().is_some_and(|(&last, _)| last >= record.lsn) {

@@ -180,6 +180,10 @@ impl Tally {
             );
             return Ok(());
         }
+        for outcome in self.failed.iter().take(30) {
+            let text = outcome.violations.first().map_or("", String::as_str);
+            println!("  seed {}: {}", outcome.seed, text.chars().take(200).collect::<String>());
+        }
         let seeds: Vec<u64> = self.failed.iter().map(|outcome| outcome.seed).collect();
         let again = format!("cargo xtask sim --scenario {} --seed {}", scenario.name(), first.seed);
         Err(format!("{}: failed seeds {seeds:?}; reproduce: {again}", scenario.name()))

@@ -319,6 +319,9 @@ impl Transaction {
         };
         assert!(lsn > self.entry.last(), "log positions grow");
         let bytes = record.encoded_bytes_max() as u64;
+        if matches!(record.header.op, LogOp::CommitXact | LogOp::AbortXact) {
+            self.entry.set_ended();
+        }
         let reserved = if self.entry.writes_from_reservation() { 0 } else { reserve.unwrap_or(0) };
         self.entry.note_append(lsn, bytes, reserved);
         if !self.entry.is_system {

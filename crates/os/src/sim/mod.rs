@@ -22,7 +22,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 pub use disk::DiskImage;
 pub use fault::{Effect, Fault, Operation, for_each_io_failure};
@@ -44,8 +44,12 @@ const BEGINNING_UNIX_SECONDS: i64 = 1_767_225_600;
 /// Set by the first world of the process and never taken back, so that latch ranks are tracked consistently.
 static ANY_WORLD: AtomicBool = AtomicBool::new(false);
 
+/// Installs the panic hook once.
+static HOOK: Once = Once::new();
+
 thread_local! {
     static SEAT: RefCell<Option<Seat>> = const { RefCell::new(None) };
+    static PANICKED_AT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// A simulated world; all clones are the same.
@@ -143,6 +147,7 @@ impl World {
     /// A world that begins with the disk of another one.
     pub fn with_disk(seed: u64, profile: Profile, image: DiskImage) -> World {
         ANY_WORLD.store(true, Relaxed);
+        HOOK.call_once(install_panic_hook);
         let disk = Mutex::new(DiskState::new(image, Rng::named(seed, "disk"), &profile));
         let sched = Scheduler::new(Rng::named(seed, "scheduler"), &profile);
         let secrets = Mutex::new(Rng::named(seed, "secrets"));
@@ -431,8 +436,25 @@ pub(crate) fn note_panic(payload: &(dyn Any + Send), message: &str) {
     }
     if let Some(seat) = baton() {
         let name = seat.world.inner.sched.name_of(seat.index);
-        seat.world.inner.sched.fail(&format!("task {name} panicked: {message}"));
+        let place = PANICKED_AT.take();
+        seat.world.inner.sched.fail(&format!("task {name} panicked: {message} ({place})"));
     }
+}
+
+/// Panics of simulated tasks go into the report with their place, instead of to standard error
+/// (unless `HARDPAN_SIM_PANICS` is set: then also there, with a backtrace if that is wanted).
+fn install_panic_hook() {
+    let before = std::panic::take_hook();
+    let loud = std::env::var_os("HARDPAN_SIM_PANICS").is_some();
+    std::panic::set_hook(Box::new(move |info| {
+        let simulated = SEAT.try_with(|seat| seat.borrow().is_some()).unwrap_or(false);
+        if simulated {
+            PANICKED_AT.set(info.location().map(ToString::to_string).unwrap_or_default());
+        }
+        if !simulated || loud {
+            before(info);
+        }
+    }));
 }
 
 /// True for the payload that unwinds the tasks of an ended run: not a bug, and to be passed on.
