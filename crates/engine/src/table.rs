@@ -8,7 +8,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use access::{BTree, BTreeDef, BTreeKind, Heap, HeapDef, InsertOutcome, KeyColumn, KeyFormat, ROW_BYTES_MAX, Rid, RowColumn, RowFormat, UnitId};
+use access::{BTree, BTreeDef, Heap, HeapDef, Inserted, KeyColumn, KeyFormat, ROW_BYTES_MAX, Rid, RowColumn, RowFormat, UnitId};
 use txn::{IsolationLevel, LockMode};
 use types::{SqlError, Value};
 
@@ -94,22 +94,20 @@ impl Table {
         let version = database.catalog().version();
         let object = definition.object_id as u32;
         let access = database.access.clone();
-        let tree = |index: &IndexDef, kind: BTreeKind| {
-            access.btree(BTreeDef { object, unit: UnitId(index.unit), root: index.root, kind })
-        };
+        let tree = |index: &IndexDef| access.btree(BTreeDef { object, unit: UnitId(index.unit), root: index.root });
         let base_index = definition.base();
         let (base, clustered_key) = match base_index.kind {
             IndexKind::Heap => {
                 (Base::Heap(access.heap(HeapDef { object, unit: UnitId(base_index.unit), first_page: base_index.root })), None)
             }
-            _ => (Base::Tree(tree(base_index, BTreeKind::Clustered)), Some(key_format(&definition, base_index))),
+            _ => (Base::Tree(tree(base_index)), Some(key_format(&definition, base_index))),
         };
         let all: Vec<usize> = (0..definition.columns.len()).collect();
         let secondary = definition.indexes[1..].iter().map(|index| {
             let stored = stored_columns(&definition, index);
             Secondary {
                 index_id: index.index_id,
-                tree: tree(index, BTreeKind::Nonclustered),
+                tree: tree(index),
                 key: key_format(&definition, index),
                 format: row_format(&definition, &stored),
                 stored,
@@ -189,7 +187,7 @@ impl Table {
         let mut bytes = Vec::new();
         let found = match (&self.inner.base, locator) {
             (Base::Heap(heap), RowLocator::Heap(rid)) => heap.fetch(txn.inner(), *rid, options, &mut bytes),
-            (Base::Tree(tree), RowLocator::Key(key)) => tree.fetch(txn.inner(), key, options, &mut bytes),
+            (Base::Tree(tree), RowLocator::Key(key)) => tree.get(txn.inner(), key, options, &mut bytes),
             _ => return Err(stale_plan()),
         };
         if !found.map_err(|error| self.fail(txn, error))? {
@@ -417,8 +415,8 @@ impl Table {
                 let index = self.inner.definition.base();
                 let key = self.clustered_key(row, index.unique);
                 match tree.insert(txn.inner(), &key, &bytes).map_err(|error| self.fail(txn, error))? {
-                    InsertOutcome::Inserted => Ok(RowLocator::Key(key.into())),
-                    InsertOutcome::Duplicate => Err(self.duplicate(index, row)),
+                    Inserted::Done => Ok(RowLocator::Key(key.into())),
+                    Inserted::Duplicate => Err(self.duplicate(index, row)),
                 }
             }
         }
@@ -458,7 +456,7 @@ impl Table {
         let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
         let found = match (&self.inner.base, locator) {
             (Base::Heap(heap), RowLocator::Heap(rid)) => heap.fetch(txn.inner(), *rid, &options, &mut bytes),
-            (Base::Tree(tree), RowLocator::Key(key)) => tree.fetch(txn.inner(), key, &options, &mut bytes),
+            (Base::Tree(tree), RowLocator::Key(key)) => tree.get(txn.inner(), key, &options, &mut bytes),
             _ => return Err(stale_plan()),
         };
         if found.map_err(|error| self.fail(txn, error))? {
@@ -496,8 +494,8 @@ impl Table {
         let (key, value) = self.entry(txn, at, row, locator)?;
         let tree = &self.inner.secondary[at].tree;
         match tree.insert(txn.inner(), &key, &value).map_err(|error| self.fail(txn, error))? {
-            InsertOutcome::Inserted => Ok(()),
-            InsertOutcome::Duplicate => Err(self.duplicate(&self.inner.definition.indexes[at + 1], row)),
+            Inserted::Done => Ok(()),
+            Inserted::Duplicate => Err(self.duplicate(&self.inner.definition.indexes[at + 1], row)),
         }
     }
 
@@ -525,8 +523,8 @@ impl Table {
         }
         tree.delete(txn.inner(), &old_key).map_err(|error| self.fail(txn, error))?;
         match tree.insert(txn.inner(), &new_key, &value).map_err(|error| self.fail(txn, error))? {
-            InsertOutcome::Inserted => Ok(()),
-            InsertOutcome::Duplicate => Err(self.duplicate(&self.inner.definition.indexes[at + 1], new)),
+            Inserted::Done => Ok(()),
+            Inserted::Duplicate => Err(self.duplicate(&self.inner.definition.indexes[at + 1], new)),
         }
     }
 
