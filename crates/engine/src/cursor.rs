@@ -65,8 +65,7 @@ impl Cursor {
                 let secondary = &self.table.inner().secondary[*at];
                 let mut part = Vec::new();
                 let access = &self.table.inner().database.access;
-                let unit = access::UnitId(self.table.inner().definition.indexes[*at + 1].unit);
-                let decoded = secondary.format.decode(stored, &mut part, &mut |pointer| access.load_lob(unit, pointer));
+                let decoded = secondary.format.decode(stored, &mut part, &mut |pointer| access.load_lob(pointer));
                 decoded.map_err(|error| txn.sql_error(&error.into()))?;
                 out.clear();
                 out.resize(self.table.definition().columns.len(), Value::Null);

@@ -630,7 +630,7 @@ fn new_data_file(file: &NewDatabaseFile, path: PathBuf, logical_name: String) ->
 }
 
 fn failed_to_create(name: &str, error: &StorageError) -> SqlError {
-    SqlError::new(1807, &[&name]).with_message_suffix(&error.to_string())
+    SqlError::custom(1802, 16, 1, format!("CREATE DATABASE '{name}' failed: {error}"))
 }
 
 /// A database's name as part of a file name: what a file system or a path could misread becomes `_`.
@@ -663,8 +663,8 @@ fn prepare_directory(os: &Os, directory: &Path) -> Result<bool, StorageError> {
     }
     let ours = [LOCK_FILE, "drives"];
     for entry in disk.list(directory)? {
-        if !ours.iter().any(|name| entry.ends_with(name)) {
-            let why = format!("{} is not a Hardpan data directory: it holds {} and no {MARKER}", directory.display(), entry.display());
+        if !ours.iter().any(|name| entry.name == **name) {
+            let why = format!("{} is not a Hardpan data directory: it holds {} and no {MARKER}", directory.display(), entry.name);
             return Err(StorageError::Refused(why));
         }
     }

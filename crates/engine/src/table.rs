@@ -23,6 +23,8 @@ pub use access::{RowLock, ScanOptions};
 
 /// Bytes of the uniquifier at the end of a key of a clustered index that is not unique.
 const UNIQUIFIER_BYTES: usize = 8;
+/// Rows of a table of which nothing is known.
+const ROW_COUNT_GUESS: u64 = 1_000;
 
 /// Where a row is: what a nonclustered index entry points to, what UPDATE and DELETE go by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -143,8 +145,7 @@ impl Table {
     /// A guess at the number of rows, for the planner.
     pub fn row_count_estimate(&self) -> u64 {
         match &self.inner.base {
-            Base::Heap(heap) => heap.row_count_estimate(),
-            Base::Tree(tree) => tree.row_count_estimate(),
+            Base::Heap(_) | Base::Tree(_) => ROW_COUNT_GUESS,
         }
     }
 
@@ -402,9 +403,7 @@ impl Table {
 
     pub(crate) fn decode(&self, txn: &DbTransaction, bytes: &[u8], out: &mut Vec<Value>) -> SqlResult<()> {
         let access = &self.inner.database.access;
-        let unit = UnitId(self.inner.definition.base().unit);
-        let decoded = self.inner.format.decode(bytes, out, &mut |pointer| access.load_lob(unit, pointer));
-        decoded.map_err(|error| self.fail(txn, error))
+        access.decode_row(&self.inner.format, bytes, out).map_err(|error| self.fail(txn, error))
     }
 
     fn insert_base(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<RowLocator> {
@@ -460,10 +459,8 @@ impl Table {
             _ => return Err(stale_plan()),
         };
         if found.map_err(|error| self.fail(txn, error))? {
-            let unit = UnitId(self.inner.definition.base().unit);
-            for pointer in self.inner.format.lob_pointers(&bytes).map_err(|error| self.fail(txn, error))? {
-                self.inner.database.access.free_lob(txn.inner(), unit, &pointer).map_err(|error| self.fail(txn, error))?;
-            }
+            let access = &self.inner.database.access;
+            access.free_row_lobs(txn.inner(), &self.inner.format, &bytes).map_err(|error| self.fail(txn, error))?;
         }
         Ok(())
     }

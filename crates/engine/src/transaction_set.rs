@@ -263,12 +263,12 @@ impl TransactionSet {
     pub fn unlock_application(&mut self, database: &Arc<Database>, name: &str, of_session: bool) -> SqlResult<()> {
         let resource = application_resource(database, name);
         let held = if of_session {
-            let held = self.session_locks.mode(&resource).is_some();
-            self.session_locks.unlock(&resource);
-            held
+            let mode = self.session_locks.mode(&resource);
+            mode.inspect(|mode| self.session_locks.unlock(&resource, *mode)).is_some()
         } else {
-            let member = self.member(database).filter(|m| m.inner().held_mode(&resource).is_some());
-            member.inspect(|m| m.inner().unlock(&resource)).is_some()
+            let mode = self.member(database).and_then(|m| m.inner().held_mode(&resource));
+            let member = self.member(database);
+            mode.zip(member).inspect(|(mode, member)| member.inner().unlock(&resource, *mode)).is_some()
         };
         if held { Ok(()) } else { Err(SqlError::custom(1223, 16, 1, format!("The application lock '{name}' is not held."))) }
     }

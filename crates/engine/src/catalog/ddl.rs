@@ -676,7 +676,7 @@ fn append_index(table: &mut TableDef, new: &NewIndex, constraint: Option<(Object
     let mut key = Vec::with_capacity(new.columns.len());
     for (name, descending) in &new.columns {
         let ordinal = ordinal(name)?;
-        if table.columns[ordinal].sql_type.is_max() {
+        if table.columns[ordinal].sql_type.max_length() == -1 {
             return Err(SqlError::new(1919, &[name, &table.name]));
         }
         if key.iter().any(|k: &IndexColumn| k.ordinal == ordinal) {
