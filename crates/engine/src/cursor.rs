@@ -20,7 +20,11 @@ pub(crate) enum Source {
     Heap(HeapCursor),
     Tree(BTreeCursor),
     /// A nonclustered index; `covers`: its entries hold all that is wanted.
-    Secondary { cursor: BTreeCursor, at: usize, covers: bool },
+    Secondary {
+        cursor: BTreeCursor,
+        at: usize,
+        covers: bool,
+    },
 }
 
 impl Cursor {
@@ -54,7 +58,9 @@ impl Cursor {
     }
 
     fn next_by_index(&mut self, txn: &DbTransaction, out: &mut Vec<Value>) -> SqlResult<bool> {
-        let Source::Secondary { cursor, at, covers } = &mut self.source else { unreachable!("called for index sources") };
+        let Source::Secondary { cursor, at, covers } = &mut self.source else {
+            unreachable!("called for index sources")
+        };
         loop {
             if !cursor.next(txn.inner()).map_err(|error| txn.sql_error(&error.into()))? {
                 return Ok(false);
@@ -65,7 +71,8 @@ impl Cursor {
                 let secondary = &self.table.inner().secondary[*at];
                 let mut part = Vec::new();
                 let access = &self.table.inner().database.access;
-                let decoded = secondary.format.decode(stored, &mut part, &mut |pointer| access.load_lob(pointer));
+                let decoded =
+                    secondary.format.decode(stored, &mut part, &mut |pointer| access.load_lob(pointer));
                 decoded.map_err(|error| txn.sql_error(&error.into()))?;
                 out.clear();
                 out.resize(self.table.definition().columns.len(), Value::Null);

@@ -199,7 +199,12 @@ impl Database {
     /// 9001, 9002 and those of data files.
     pub fn checkpoint(self: &Arc<Self>) -> SqlResult<()> {
         crate::checkpoint::run(self, crate::checkpoint::Reason::Statement).map_err(|error| {
-            SqlError::custom(5901, 16, 1, format!("The checkpoint of database '{}' failed: {error}", self.name))
+            SqlError::custom(
+                5901,
+                16,
+                1,
+                format!("The checkpoint of database '{}' failed: {error}", self.name),
+            )
         })
     }
 
@@ -214,10 +219,17 @@ impl Database {
     }
 
     /// Identity values of a table up to `noted` may have been handed out. Rides with the log, is not flushed for its own sake.
-    pub(crate) fn note_identity(self: &Arc<Self>, _asker: &DbTransaction, object_id: ObjectId, noted: i64) -> SqlResult<()> {
+    pub(crate) fn note_identity(
+        self: &Arc<Self>,
+        _asker: &DbTransaction,
+        object_id: ObjectId,
+        noted: i64,
+    ) -> SqlResult<()> {
         let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
         let table = self.system_table(system_tables::IDENTITIES);
-        let written = table.delete_key(&own, &[Value::Int(object_id)]).and_then(|()| table.insert(&own, &[Value::Int(object_id), Value::BigInt(noted)]));
+        let written = table
+            .delete_key(&own, &[Value::Int(object_id)])
+            .and_then(|()| table.insert(&own, &[Value::Int(object_id), Value::BigInt(noted)]));
         match written {
             Ok(()) => own.commit(CommitMode::Volatile),
             Err(error) => {
@@ -228,7 +240,11 @@ impl Database {
     }
 
     /// A table is gone or empty: its identity begins again.
-    pub(crate) fn forget_identity(self: &Arc<Self>, txn: &DbTransaction, object_id: ObjectId) -> SqlResult<()> {
+    pub(crate) fn forget_identity(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        object_id: ObjectId,
+    ) -> SqlResult<()> {
         self.identities.forget(object_id);
         self.system_table(system_tables::IDENTITIES).delete_key(txn, &[Value::Int(object_id)])
     }

@@ -81,7 +81,9 @@ impl DbTransaction {
     /// 1205, 1222, or the statement was stopped.
     pub fn lock_object(&self, object_id: ObjectId, mode: LockMode) -> SqlResult<()> {
         let resource = self.object_resource(object_id);
-        self.transaction.lock(resource, mode, self.lock_wait.get()).map_err(|error| self.sql_error(&error.into()))
+        self.transaction
+            .lock(resource, mode, self.lock_wait.get())
+            .map_err(|error| self.sql_error(&error.into()))
     }
 
     /// The message for a failure below.
@@ -104,7 +106,10 @@ impl DbTransaction {
 
     /// The present point.
     pub fn savepoint(&self) -> DbSavepoint {
-        DbSavepoint { savepoint: self.transaction.savepoint(), catalog_undo_len: self.catalog_undo.borrow().len() }
+        DbSavepoint {
+            savepoint: self.transaction.savepoint(),
+            catalog_undo_len: self.catalog_undo.borrow().len(),
+        }
     }
 
     /// Takes back everything after the savepoint; locks stay.

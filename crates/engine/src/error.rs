@@ -81,7 +81,9 @@ impl From<TxnError> for StorageError {
 /// What the user of `database` is told when a transaction's operation failed below.
 pub fn sql_error(error: &TxnError, database: &str, session_id: i16) -> SqlError {
     match error {
-        TxnError::Log(LogError::Full { reuse_wait, .. }) => SqlError::new(9002, &[&database, &reuse_wait.name()]),
+        TxnError::Log(LogError::Full { reuse_wait, .. }) => {
+            SqlError::new(9002, &[&database, &reuse_wait.name()])
+        }
         TxnError::Log(LogError::Interrupted) | TxnError::Lock(LockError::Interrupted) => interrupted(),
         TxnError::Log(_) => SqlError::new(9001, &[&database]),
         TxnError::Lock(LockError::Deadlock) => SqlError::new(1205, &[&session_id, &"lock"]),

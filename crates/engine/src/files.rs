@@ -19,7 +19,8 @@ pub struct DriveMap {
 impl DriveMap {
     /// With the folders of `--drive C=DIR`.
     pub fn new(data_dir: &Path, drives: impl IntoIterator<Item = (char, PathBuf)>) -> DriveMap {
-        let drives = drives.into_iter().map(|(letter, folder)| (letter.to_ascii_uppercase(), folder)).collect();
+        let drives =
+            drives.into_iter().map(|(letter, folder)| (letter.to_ascii_uppercase(), folder)).collect();
         DriveMap { drives, data_dir: data_dir.to_path_buf() }
     }
 
@@ -43,7 +44,9 @@ impl DriveMap {
         match drive {
             Some(letter) if parts.len() > 1 => {
                 let root = self.drives.get(&letter).cloned();
-                let root = root.unwrap_or_else(|| self.data_dir.join("drives").join(letter.to_ascii_lowercase().to_string()));
+                let root = root.unwrap_or_else(|| {
+                    self.data_dir.join("drives").join(letter.to_ascii_lowercase().to_string())
+                });
                 let (name, folders) = parts[1..].split_last().ok_or_else(refuse)?;
                 let folders = folders.iter().map(|f| f.to_lowercase());
                 Ok(folders.fold(root, |path, folder| path.join(folder)).join(name))

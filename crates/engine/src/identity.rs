@@ -65,7 +65,9 @@ impl Identities {
             Some(last) => last.checked_add(identity.increment)?,
         };
         counter.last = Some(value);
-        let is_noted = counter.noted.is_some_and(|noted| if identity.increment > 0 { value <= noted } else { value >= noted });
+        let is_noted = counter
+            .noted
+            .is_some_and(|noted| if identity.increment > 0 { value <= noted } else { value >= noted });
         if is_noted {
             return Some(Handed { value, note: None });
         }
@@ -78,7 +80,8 @@ impl Identities {
     pub(crate) fn note_explicit(&self, table: ObjectId, identity: IdentityDef, value: i64) -> Option<i64> {
         let mut counters = self.counters.lock();
         let counter = counters.entry(table).or_insert(Counter { last: None, noted: None });
-        let further = counter.last.is_none_or(|last| if identity.increment > 0 { value > last } else { value < last });
+        let further =
+            counter.last.is_none_or(|last| if identity.increment > 0 { value > last } else { value < last });
         if !further {
             return None;
         }
@@ -111,7 +114,8 @@ pub fn value_of(number: i64, sql_type: &SqlType) -> SqlResult<Value> {
         SqlType::BigInt => Value::BigInt(number),
         _ => {
             let context = types::ConvertContext::default();
-            types::convert(&Value::BigInt(number), &SqlType::BigInt, sql_type, types::DEFAULT_STYLE, &context).map_err(|_| overflow())?
+            types::convert(&Value::BigInt(number), &SqlType::BigInt, sql_type, types::DEFAULT_STYLE, &context)
+                .map_err(|_| overflow())?
         }
     })
 }

@@ -53,7 +53,12 @@ pub struct InstanceOptions {
 impl InstanceOptions {
     /// With 256 MB for pages (taken as needed) and background threads.
     pub fn new(data_dir: impl Into<PathBuf>) -> InstanceOptions {
-        InstanceOptions { data_dir: data_dir.into(), buffer_pool_bytes: 256 << 20, drives: Vec::new(), background: true }
+        InstanceOptions {
+            data_dir: data_dir.into(),
+            buffer_pool_bytes: 256 << 20,
+            drives: Vec::new(),
+            background: true,
+        }
     }
 }
 
@@ -147,7 +152,10 @@ impl Instance {
         disk.create_dir_all(&options.data_dir)?;
         let lock_path = options.data_dir.join(LOCK_FILE);
         let lock = disk.lock_file(&lock_path).map_err(|error| {
-            StorageError::Refused(format!("the data directory {} is in use by another Hardpan server ({error})", options.data_dir.display()))
+            StorageError::Refused(format!(
+                "the data directory {} is in use by another Hardpan server ({error})",
+                options.data_dir.display()
+            ))
         })?;
         let is_new = prepare_directory(os, &options.data_dir)?;
         let foundation = Foundation {
@@ -212,7 +220,12 @@ impl Instance {
     /// # Errors
     /// 911 when there is none, 926 suspect, 942 offline, 945 when its files could not be opened.
     pub fn database(&self, name: &str) -> SqlResult<Arc<Database>> {
-        let slot = self.databases.lock().values().find(|s| Collation::DEFAULT.same_name(&s.entry.name, name)).cloned();
+        let slot = self
+            .databases
+            .lock()
+            .values()
+            .find(|s| Collation::DEFAULT.same_name(&s.entry.name, name))
+            .cloned();
         let slot = slot.ok_or_else(|| SqlError::new(911, &[&name]))?;
         match (slot.database, slot.state) {
             (Some(database), _) => {
@@ -285,7 +298,12 @@ impl Instance {
         };
         entry.phase = Phase::Present;
         self.save_entry(&entry)?;
-        self.insert(Slot { entry, database: Some(database.clone()), state: DatabaseState::Online, reason: None });
+        self.insert(Slot {
+            entry,
+            database: Some(database.clone()),
+            state: DatabaseState::Online,
+            reason: None,
+        });
         Ok(database)
     }
 
@@ -295,7 +313,12 @@ impl Instance {
     /// 3701 when there is none, 3708 for a system database; those of storage.
     pub fn drop_database(self: &Arc<Self>, name: &str) -> SqlResult<()> {
         let _changing = self.changing.lock();
-        let slot = self.databases.lock().values().find(|s| Collation::DEFAULT.same_name(&s.entry.name, name)).cloned();
+        let slot = self
+            .databases
+            .lock()
+            .values()
+            .find(|s| Collation::DEFAULT.same_name(&s.entry.name, name))
+            .cloned();
         let Some(mut slot) = slot else { return Err(SqlError::new(3701, &[&"drop", &"database", &name])) };
         if slot.entry.number < FIRST_USER_DATABASE {
             return Err(SqlError::new(3708, &[&"drop", &"database", &name]));
@@ -367,7 +390,9 @@ impl Instance {
 
     fn free_number(&self) -> u16 {
         let slots = self.databases.lock();
-        (FIRST_USER_DATABASE..u16::MAX).find(|n| !slots.contains_key(n)).expect("fewer databases than numbers")
+        (FIRST_USER_DATABASE..u16::MAX)
+            .find(|n| !slots.contains_key(n))
+            .expect("fewer databases than numbers")
     }
 
     fn insert(&self, slot: Slot) {
@@ -377,7 +402,8 @@ impl Instance {
     /// Runs `work` as one fully durable transaction of master.
     fn in_master(&self, work: impl FnOnce(&Arc<Database>, &DbTransaction) -> SqlResult<()>) -> SqlResult<()> {
         let master = self.master();
-        let transaction = DbTransaction::new(master.clone(), master.transactions().begin(TxnOptions::default()), 0);
+        let transaction =
+            DbTransaction::new(master.clone(), master.transactions().begin(TxnOptions::default()), 0);
         match work(&master, &transaction) {
             Ok(()) => transaction.commit(CommitMode::Full),
             Err(error) => {
@@ -399,7 +425,9 @@ impl Instance {
     fn remove_files(&self, entry: &Entry) {
         for file in entry.files() {
             let removed = self.os().disk().remove(&file);
-            if let Err(error) = removed.and_then(|()| file.parent().map_or(Ok(()), |p| self.os().disk().sync_dir(p))) {
+            if let Err(error) =
+                removed.and_then(|()| file.parent().map_or(Ok(()), |p| self.os().disk().sync_dir(p)))
+            {
                 if self.os().disk().exists(&file) {
                     os::report::warn("engine", &format!("{} was not removed: {error}", file.display()));
                 }
@@ -414,12 +442,20 @@ impl Instance {
         let wanted = if new.data_files.is_empty() { &default_file[..] } else { &new.data_files };
         for (at, file) in wanted.iter().enumerate() {
             let name = if at == 0 { format!("{stem}.mdf") } else { format!("{stem}_{}.ndf", at + 1) };
-            let path = file.path.as_ref().map_or_else(|| Ok(self.data_dir.join(&name)), |p| self.drives.resolve(p))?;
-            let logical = file.logical_name.clone().unwrap_or_else(|| if at == 0 { new.name.clone() } else { format!("{}{}", new.name, at + 1) });
+            let path = file
+                .path
+                .as_ref()
+                .map_or_else(|| Ok(self.data_dir.join(&name)), |p| self.drives.resolve(p))?;
+            let logical = file.logical_name.clone().unwrap_or_else(|| {
+                if at == 0 { new.name.clone() } else { format!("{}{}", new.name, at + 1) }
+            });
             data_files.push(new_data_file(file, path, logical));
         }
         let log_file = new.log_files.first().cloned().unwrap_or_default();
-        let log_path = log_file.path.as_ref().map_or_else(|| Ok(self.data_dir.join(format!("{stem}_log.ldf"))), |p| self.drives.resolve(p))?;
+        let log_path = log_file
+            .path
+            .as_ref()
+            .map_or_else(|| Ok(self.data_dir.join(format!("{stem}_log.ldf"))), |p| self.drives.resolve(p))?;
         let mut log = LogOptions::new(&log_path, &new.name);
         log.size_bytes = log_file.size_bytes.unwrap_or(log.size_bytes);
         log.growth = log_file.growth.unwrap_or(log.growth);
@@ -438,15 +474,25 @@ impl Instance {
             log_growth: log.growth,
             log_bytes_max: log.bytes_max,
         };
-        Ok((Plan { number, name: new.name.clone(), created, options, data_files, log, volatile: false }, entry))
+        Ok((
+            Plan { number, name: new.name.clone(), created, options, data_files, log, volatile: false },
+            entry,
+        ))
     }
 
     /// First start: master and model, and the marker that says that they are complete.
     fn make_system_databases(self: &Arc<Self>) -> Result<(), StorageError> {
-        for (number, name, data, log) in [(MASTER, "master", "master.mdf", "mastlog.ldf"), (MODEL, "model", "model.mdf", "modellog.ldf")] {
+        for (number, name, data, log) in
+            [(MASTER, "master", "master.mdf", "mastlog.ldf"), (MODEL, "model", "model.mdf", "modellog.ldf")]
+        {
             let (plan, entry) = self.system_plan(number, name, data, log);
             let database = self.foundation.create(&plan)?;
-            self.insert(Slot { entry: entry.clone(), database: Some(database), state: DatabaseState::Online, reason: None });
+            self.insert(Slot {
+                entry: entry.clone(),
+                database: Some(database),
+                state: DatabaseState::Online,
+                reason: None,
+            });
             self.save_entry(&entry).map_err(|error| StorageError::Catalog(error.to_string()))?;
         }
         write_marker(self.os(), &self.data_dir)
@@ -494,9 +540,12 @@ impl Instance {
                 _ if entry.number == MASTER => {}
                 Phase::Creating | Phase::Dropping => {
                     self.remove_files(&entry);
-                    self.forget_entry(entry.number).map_err(|error| StorageError::Catalog(error.to_string()))?;
+                    self.forget_entry(entry.number)
+                        .map_err(|error| StorageError::Catalog(error.to_string()))?;
                 }
-                Phase::Offline => self.insert(Slot { entry, database: None, state: DatabaseState::Offline, reason: None }),
+                Phase::Offline => {
+                    self.insert(Slot { entry, database: None, state: DatabaseState::Offline, reason: None })
+                }
                 Phase::Present => waiting.push(entry),
             }
         }
@@ -540,13 +589,18 @@ impl Instance {
             volatile: false,
         };
         let slot = match self.foundation.open(&plan) {
-            Ok(database) => Slot { entry, database: Some(database), state: DatabaseState::Online, reason: None },
+            Ok(database) => {
+                Slot { entry, database: Some(database), state: DatabaseState::Online, reason: None }
+            }
             Err(error) => {
                 let state = match &error {
                     StorageError::Io(_) => DatabaseState::RecoveryPending,
                     _ => DatabaseState::Suspect,
                 };
-                os::report::error("engine", &format!("database {} is {}: {error}", entry.name, state.description()));
+                os::report::error(
+                    "engine",
+                    &format!("database {} is {}: {error}", entry.name, state.description()),
+                );
                 Slot { entry, database: None, state, reason: Some(error.to_string()) }
             }
         };
@@ -635,7 +689,8 @@ fn failed_to_create(name: &str, error: &StorageError) -> SqlError {
 
 /// A database's name as part of a file name: what a file system or a path could misread becomes `_`.
 fn file_stem(name: &str) -> String {
-    let safe: String = name.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
+    let safe: String =
+        name.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
     let trimmed = safe.trim_matches('.').trim();
     if trimmed.is_empty() { "database".to_string() } else { trimmed.to_string() }
 }
@@ -647,14 +702,27 @@ fn prepare_directory(os: &Os, directory: &Path) -> Result<bool, StorageError> {
     if disk.exists(&marker) {
         let version = read_text(os, &marker)?;
         if version.trim() != LAYOUT_VERSION {
-            let why = format!("{} was written by another version of Hardpan (layout {}, this one reads {LAYOUT_VERSION})", directory.display(), version.trim());
+            let why = format!(
+                "{} was written by another version of Hardpan (layout {}, this one reads {LAYOUT_VERSION})",
+                directory.display(),
+                version.trim()
+            );
             return Err(StorageError::Refused(why));
         }
         return Ok(false);
     }
     let creating = directory.join(CREATING_MARKER);
     if disk.exists(&creating) {
-        for name in ["master.mdf", "master.mdf.dwb", "master.dwb", "mastlog.ldf", "model.mdf", "model.mdf.dwb", "model.dwb", "modellog.ldf"] {
+        for name in [
+            "master.mdf",
+            "master.mdf.dwb",
+            "master.dwb",
+            "mastlog.ldf",
+            "model.mdf",
+            "model.mdf.dwb",
+            "model.dwb",
+            "modellog.ldf",
+        ] {
             if disk.exists(&directory.join(name)) {
                 disk.remove(&directory.join(name))?;
             }
@@ -664,7 +732,11 @@ fn prepare_directory(os: &Os, directory: &Path) -> Result<bool, StorageError> {
     let ours = [LOCK_FILE, "drives"];
     for entry in disk.list(directory)? {
         if !ours.iter().any(|name| entry.name == **name) {
-            let why = format!("{} is not a Hardpan data directory: it holds {} and no {MARKER}", directory.display(), entry.name);
+            let why = format!(
+                "{} is not a Hardpan data directory: it holds {} and no {MARKER}",
+                directory.display(),
+                entry.name
+            );
             return Err(StorageError::Refused(why));
         }
     }

@@ -15,12 +15,15 @@ use crate::schema::{IndexKind, ModuleDef, ObjectDef, TableDef};
 /// # Errors
 /// Those of storage.
 pub(crate) fn copy(model: &Arc<Database>, target: &Arc<Database>) -> SqlResult<()> {
-    let objects: Vec<ObjectDef> = model.catalog().objects().into_iter().filter(|o| o.type_code() != "S ").collect();
+    let objects: Vec<ObjectDef> =
+        model.catalog().objects().into_iter().filter(|o| o.type_code() != "S ").collect();
     let schemas: Vec<_> = model.catalog().schemas().into_iter().filter(|s| s.schema_id > 4).collect();
     if objects.is_empty() && schemas.is_empty() {
         return Ok(());
     }
-    let begin = |database: &Arc<Database>| DbTransaction::new(database.clone(), database.transactions().begin(TxnOptions::default()), 0);
+    let begin = |database: &Arc<Database>| {
+        DbTransaction::new(database.clone(), database.transactions().begin(TxnOptions::default()), 0)
+    };
     let (source, sink) = (begin(model), begin(target));
     for schema in schemas {
         target.create_schema(&sink, &schema.name)?;
@@ -35,7 +38,13 @@ pub(crate) fn copy(model: &Arc<Database>, target: &Arc<Database>) -> SqlResult<(
     sink.commit(if target.is_volatile() { CommitMode::Volatile } else { CommitMode::Full })
 }
 
-fn copy_table(model: &Arc<Database>, source: &DbTransaction, target: &Arc<Database>, sink: &DbTransaction, table: &Arc<TableDef>) -> SqlResult<()> {
+fn copy_table(
+    model: &Arc<Database>,
+    source: &DbTransaction,
+    target: &Arc<Database>,
+    sink: &DbTransaction,
+    table: &Arc<TableDef>,
+) -> SqlResult<()> {
     let made = target.create_table(sink, &as_new(table))?;
     let copy = target.table(&made);
     model.table(table).for_each_row(source, &mut |row| copy.insert(sink, row))
@@ -63,7 +72,10 @@ fn as_new(table: &TableDef) -> NewTable {
         nullable: c.nullable,
         collation: c.collation,
         identity: c.identity,
-        default: c.default.as_ref().map(|d| ((!d.is_system_named).then(|| d.name.to_string()), d.text.to_string())),
+        default: c
+            .default
+            .as_ref()
+            .map(|d| ((!d.is_system_named).then(|| d.name.to_string()), d.text.to_string())),
         computed: c.computed.clone(),
         is_rowguidcol: c.is_rowguidcol,
     });
@@ -94,5 +106,11 @@ fn as_new(table: &TableDef) -> NewTable {
         name: (!c.is_system_named).then(|| c.name.to_string()),
         text: c.text.to_string(),
     }));
-    NewTable { schema: table.schema.to_string(), name: table.name.to_string(), columns: columns.collect(), constraints, indexes }
+    NewTable {
+        schema: table.schema.to_string(),
+        name: table.name.to_string(),
+        columns: columns.collect(),
+        constraints,
+        indexes,
+    }
 }

@@ -42,19 +42,28 @@ pub(crate) struct Plan {
 impl Foundation {
     /// Makes the files and an empty catalog. Everything is on disk when it returns (except for tempdb, which never is).
     pub(crate) fn create(&self, plan: &Plan) -> Result<Arc<Database>, StorageError> {
-        for folder in plan.data_files.iter().map(|f| &f.path).chain([&plan.log.path]).filter_map(|p| p.parent()) {
+        for folder in
+            plan.data_files.iter().map(|f| &f.path).chain([&plan.log.path]).filter_map(|p| p.parent())
+        {
             self.os.disk().create_dir_all(folder)?;
         }
         let mut guid = [0u8; 16];
         self.os.rng("database guid").fill(&mut guid);
         let log = Arc::new(Log::create(&self.os, &plan.log)?);
-        let space = FileSpace::create(&self.pool, &CreateSpace { database_guid: guid, files: plan.data_files.clone(), volatile: plan.volatile })?;
+        let space = FileSpace::create(
+            &self.pool,
+            &CreateSpace { database_guid: guid, files: plan.data_files.clone(), volatile: plan.volatile },
+        )?;
         space.attach_log(log.clone());
         let (access, txns) = self.above(plan, &log, &space, 1);
         let transaction = txns.begin(TxnOptions::default());
         let mut roots = Vec::with_capacity(system_tables::ALL.len());
         for table in 0..system_tables::ALL.len() {
-            roots.push(access.create_btree(&transaction, UnitId(system_tables::unit_of(table)), BTreeKind::Clustered)?);
+            roots.push(access.create_btree(
+                &transaction,
+                UnitId(system_tables::unit_of(table)),
+                BTreeKind::Clustered,
+            )?);
         }
         let mode = if plan.volatile { CommitMode::Volatile } else { CommitMode::Full };
         transaction.commit(mode)?;
@@ -75,15 +84,37 @@ impl Foundation {
         space.attach_log(log.clone());
         let analysis = recover::analyze(&log, &tail, &plan.name)?;
         let (access, txns) = self.above(plan, &log, &space, analysis.max_txn.0 + 1);
-        recover::redo_and_undo(&recover::Parts { os: &self.os, name: &plan.name, log: &log, tail: &tail, space: &space, access: &access, txns: &txns }, &analysis)?;
+        recover::redo_and_undo(
+            &recover::Parts {
+                os: &self.os,
+                name: &plan.name,
+                log: &log,
+                tail: &tail,
+                space: &space,
+                access: &access,
+                txns: &txns,
+            },
+            &analysis,
+        )?;
         let roots = roots_of(&space.boot(), &plan.name)?;
         let database = self.assemble(plan, log, space, access, txns, &roots)?;
         crate::checkpoint::run(&database, crate::checkpoint::Reason::Recovery)?;
         Ok(database)
     }
 
-    fn above(&self, plan: &Plan, log: &Arc<Log>, space: &Arc<FileSpace>, first_txn: u64) -> (Arc<AccessMethods>, Arc<TxnManager>) {
-        let txns = TxnManager::new(&self.os, log.clone(), self.locks.clone(), TxnManagerOptions { database_name: plan.name.clone(), first_txn });
+    fn above(
+        &self,
+        plan: &Plan,
+        log: &Arc<Log>,
+        space: &Arc<FileSpace>,
+        first_txn: u64,
+    ) -> (Arc<AccessMethods>, Arc<TxnManager>) {
+        let txns = TxnManager::new(
+            &self.os,
+            log.clone(),
+            self.locks.clone(),
+            TxnManagerOptions { database_name: plan.name.clone(), first_txn },
+        );
         let access = AccessMethods::new(AccessOptions {
             os: self.os.clone(),
             space: space.clone(),
@@ -104,7 +135,8 @@ impl Foundation {
         txns: Arc<TxnManager>,
         roots: &[PageId],
     ) -> Result<Arc<Database>, StorageError> {
-        let system: Vec<Arc<TableDef>> = roots.iter().enumerate().map(|(table, root)| system_tables::definition(table, *root)).collect();
+        let system: Vec<Arc<TableDef>> =
+            roots.iter().enumerate().map(|(table, root)| system_tables::definition(table, *root)).collect();
         let parts = DatabaseParts {
             os: self.os.clone(),
             number: plan.number,
@@ -127,8 +159,11 @@ impl Foundation {
 }
 
 /// Every row of every system table.
-pub(crate) fn read_system_tables(database: &Arc<Database>) -> Result<Vec<Vec<Vec<types::Value>>>, StorageError> {
-    let transaction = DbTransaction::new(database.clone(), database.transactions().begin(TxnOptions::default()), 0);
+pub(crate) fn read_system_tables(
+    database: &Arc<Database>,
+) -> Result<Vec<Vec<Vec<types::Value>>>, StorageError> {
+    let transaction =
+        DbTransaction::new(database.clone(), database.transactions().begin(TxnOptions::default()), 0);
     transaction.set_isolation(txn::IsolationLevel::ReadUncommitted);
     let mut all = Vec::with_capacity(system_tables::ALL.len());
     for table in 0..system_tables::ALL.len() {

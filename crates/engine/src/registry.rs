@@ -84,7 +84,9 @@ impl Entry {
         Some(Entry {
             number: u16::try_from(number(0)?).ok()?,
             name: text(1)?,
-            phase: [Phase::Creating, Phase::Present, Phase::Dropping, Phase::Offline].into_iter().find(|p| *p as i64 == number(2).unwrap_or(-1))?,
+            phase: [Phase::Creating, Phase::Present, Phase::Dropping, Phase::Offline]
+                .into_iter()
+                .find(|p| *p as i64 == number(2).unwrap_or(-1))?,
             created,
             options: options_from_json(&serde_json::from_str(&text(4)?).ok()?),
             data_files: paths.collect::<Option<Vec<PathBuf>>>()?,
@@ -109,7 +111,8 @@ impl Entry {
 }
 
 fn options_json(options: &DatabaseOptions) -> Json {
-    let switches: serde_json::Map<String, Json> = options.switches.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
+    let switches: serde_json::Map<String, Json> =
+        options.switches.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
     json!({
         "delayed_durability": options.delayed_durability as u8,
         "recovery_model": options.recovery_model.number(),
@@ -123,8 +126,11 @@ fn options_json(options: &DatabaseOptions) -> Json {
 fn options_from_json(json: &Json) -> DatabaseOptions {
     let byte = |name: &str| json[name].as_u64().and_then(|n| u8::try_from(n).ok());
     let mut options = DatabaseOptions::default();
-    options.delayed_durability = byte("delayed_durability").and_then(DelayedDurability::from_number).unwrap_or(DelayedDurability::Disabled);
-    options.recovery_model = byte("recovery_model").and_then(RecoveryModel::from_number).unwrap_or(RecoveryModel::Simple);
+    options.delayed_durability = byte("delayed_durability")
+        .and_then(DelayedDurability::from_number)
+        .unwrap_or(DelayedDurability::Disabled);
+    options.recovery_model =
+        byte("recovery_model").and_then(RecoveryModel::from_number).unwrap_or(RecoveryModel::Simple);
     options.compatibility_level = byte("compatibility_level").unwrap_or(160);
     options.read_only = json["read_only"].as_bool().unwrap_or(false);
     options.user_access = byte("user_access").unwrap_or(0);
@@ -148,7 +154,10 @@ pub(crate) fn remove(master: &std::sync::Arc<Database>, txn: &DbTransaction, num
 
 /// All entries.
 pub(crate) fn load(rows: &[Vec<Value>]) -> Result<Vec<Entry>, StorageError> {
-    let read = |row: &Vec<Value>| Entry::from_row(row).ok_or_else(|| StorageError::Catalog("master: a row of sys.sysdbreg is damaged".into()));
+    let read = |row: &Vec<Value>| {
+        Entry::from_row(row)
+            .ok_or_else(|| StorageError::Catalog("master: a row of sys.sysdbreg is damaged".into()))
+    };
     rows.iter().map(read).collect()
 }
 
@@ -158,7 +167,11 @@ mod tests {
 
     #[test]
     fn an_entry_survives_as_a_row() {
-        let mut options = DatabaseOptions { delayed_durability: DelayedDurability::Forced, read_only: true, ..DatabaseOptions::default() };
+        let mut options = DatabaseOptions {
+            delayed_durability: DelayedDurability::Forced,
+            read_only: true,
+            ..DatabaseOptions::default()
+        };
         options.switches.insert("AUTO_CLOSE".into(), true);
         let entry = Entry {
             number: 7,

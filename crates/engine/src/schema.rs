@@ -364,7 +364,12 @@ impl TableDef {
             let name = index.name.clone().unwrap_or_else(|| Arc::from(""));
             all.push((index.constraint_id, name, if index.primary_key { "PK" } else { "UQ" }));
         }
-        all.extend(self.columns.iter().filter_map(|c| c.default.as_ref()).map(|d| (d.object_id, d.name.clone(), "D ")));
+        all.extend(
+            self.columns
+                .iter()
+                .filter_map(|c| c.default.as_ref())
+                .map(|d| (d.object_id, d.name.clone(), "D ")),
+        );
         all.extend(self.checks.iter().map(|c| (c.object_id, c.name.clone(), "C ")));
         all.extend(self.foreign_keys.iter().map(|f| (f.object_id, f.name.clone(), "F ")));
         all

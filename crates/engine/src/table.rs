@@ -8,7 +8,10 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use access::{BTree, BTreeDef, Heap, HeapDef, Inserted, KeyColumn, KeyFormat, ROW_BYTES_MAX, Rid, RowColumn, RowFormat, UnitId};
+use access::{
+    BTree, BTreeDef, Heap, HeapDef, Inserted, KeyColumn, KeyFormat, ROW_BYTES_MAX, Rid, RowColumn, RowFormat,
+    UnitId,
+};
 use txn::{IsolationLevel, LockMode};
 use types::{SqlError, Value};
 
@@ -96,12 +99,18 @@ impl Table {
         let version = database.catalog().version();
         let object = definition.object_id as u32;
         let access = database.access.clone();
-        let tree = |index: &IndexDef| access.btree(BTreeDef { object, unit: UnitId(index.unit), root: index.root });
+        let tree =
+            |index: &IndexDef| access.btree(BTreeDef { object, unit: UnitId(index.unit), root: index.root });
         let base_index = definition.base();
         let (base, clustered_key) = match base_index.kind {
-            IndexKind::Heap => {
-                (Base::Heap(access.heap(HeapDef { object, unit: UnitId(base_index.unit), first_page: base_index.root })), None)
-            }
+            IndexKind::Heap => (
+                Base::Heap(access.heap(HeapDef {
+                    object,
+                    unit: UnitId(base_index.unit),
+                    first_page: base_index.root,
+                })),
+                None,
+            ),
             _ => (Base::Tree(tree(base_index)), Some(key_format(&definition, base_index))),
         };
         let all: Vec<usize> = (0..definition.columns.len()).collect();
@@ -153,7 +162,13 @@ impl Table {
     ///
     /// # Errors
     /// 1205, 1222; the marker of a stale plan.
-    pub fn scan(&self, txn: &DbTransaction, index_id: i32, options: &ScanOptions, columns: Option<&[usize]>) -> SqlResult<Cursor> {
+    pub fn scan(
+        &self,
+        txn: &DbTransaction,
+        index_id: i32,
+        options: &ScanOptions,
+        columns: Option<&[usize]>,
+    ) -> SqlResult<Cursor> {
         self.seek(txn, index_id, &KeyRange::all(), options, columns)
     }
 
@@ -161,15 +176,27 @@ impl Table {
     ///
     /// # Errors
     /// As `scan`.
-    pub fn seek(&self, txn: &DbTransaction, index_id: i32, range: &KeyRange, options: &ScanOptions, columns: Option<&[usize]>) -> SqlResult<Cursor> {
+    pub fn seek(
+        &self,
+        txn: &DbTransaction,
+        index_id: i32,
+        range: &KeyRange,
+        options: &ScanOptions,
+        columns: Option<&[usize]>,
+    ) -> SqlResult<Cursor> {
         self.lock_for_read(txn, options)?;
         let inner = &self.inner;
         let source = match (&inner.base, inner.secondary.iter().position(|s| s.index_id == index_id)) {
             (_, Some(at)) => {
                 let secondary = &inner.secondary[at];
                 let index = &inner.definition.indexes[at + 1];
-                let covers = columns.is_some_and(|wanted| wanted.iter().all(|c| secondary.stored.contains(c)));
-                Source::Secondary { cursor: secondary.tree.scan(byte_range(&secondary.key, index, range), *options), at, covers }
+                let covers =
+                    columns.is_some_and(|wanted| wanted.iter().all(|c| secondary.stored.contains(c)));
+                Source::Secondary {
+                    cursor: secondary.tree.scan(byte_range(&secondary.key, index, range), *options),
+                    at,
+                    covers,
+                }
             }
             (Base::Heap(heap), None) => Source::Heap(heap.scan(*options)),
             (Base::Tree(tree), None) => {
@@ -184,7 +211,13 @@ impl Table {
     ///
     /// # Errors
     /// 1205, 1222, 823, 824.
-    pub fn fetch(&self, txn: &DbTransaction, locator: &RowLocator, options: &ScanOptions, out: &mut Vec<Value>) -> SqlResult<bool> {
+    pub fn fetch(
+        &self,
+        txn: &DbTransaction,
+        locator: &RowLocator,
+        options: &ScanOptions,
+        out: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
         let mut bytes = Vec::new();
         let found = match (&self.inner.base, locator) {
             (Base::Heap(heap), RowLocator::Heap(rid)) => heap.fetch(txn.inner(), *rid, options, &mut bytes),
@@ -221,7 +254,13 @@ impl Table {
     }
 
     /// Inserts a row's entries into some nonclustered indexes, while they are being built.
-    pub(crate) fn insert_entries(&self, txn: &DbTransaction, row: &[Value], locator: &RowLocator, index_ids: &[i32]) -> SqlResult<()> {
+    pub(crate) fn insert_entries(
+        &self,
+        txn: &DbTransaction,
+        row: &[Value],
+        locator: &RowLocator,
+        index_ids: &[i32],
+    ) -> SqlResult<()> {
         for at in 0..self.inner.secondary.len() {
             if index_ids.contains(&self.inner.secondary[at].index_id) {
                 self.insert_entry(txn, at, row, locator)?;
@@ -234,7 +273,14 @@ impl Table {
     ///
     /// # Errors
     /// As `insert`; 601 when the row is gone.
-    pub fn update(&self, txn: &DbTransaction, locator: &RowLocator, old: &[Value], new: &[Value], changed: &[usize]) -> SqlResult<RowLocator> {
+    pub fn update(
+        &self,
+        txn: &DbTransaction,
+        locator: &RowLocator,
+        old: &[Value],
+        new: &[Value],
+        changed: &[usize],
+    ) -> SqlResult<RowLocator> {
         self.lock_for_write(txn)?;
         let moves = self.inner.definition.base().key.iter().any(|k| changed.contains(&k.ordinal));
         if moves {
@@ -288,12 +334,20 @@ impl Table {
     }
 
     /// Hands every row to `work`, in the order of the heap or clustered index.
-    pub(crate) fn for_each_row(&self, txn: &DbTransaction, work: &mut dyn FnMut(&[Value]) -> SqlResult<()>) -> SqlResult<()> {
+    pub(crate) fn for_each_row(
+        &self,
+        txn: &DbTransaction,
+        work: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
+    ) -> SqlResult<()> {
         self.for_each_located(txn, &mut |row, _| work(row))
     }
 
     /// The same, with each row's locator.
-    pub(crate) fn for_each_located(&self, txn: &DbTransaction, work: &mut dyn FnMut(&[Value], &RowLocator) -> SqlResult<()>) -> SqlResult<()> {
+    pub(crate) fn for_each_located(
+        &self,
+        txn: &DbTransaction,
+        work: &mut dyn FnMut(&[Value], &RowLocator) -> SqlResult<()>,
+    ) -> SqlResult<()> {
         let options = ScanOptions { isolation: txn.isolation(), ..ScanOptions::default() };
         let mut cursor = self.scan(txn, self.inner.definition.base().index_id, &options, None)?;
         let mut row = Vec::new();
@@ -312,7 +366,8 @@ impl Table {
         let ordinal = definition.identity_ordinal().expect("asked only for tables with an identity column");
         let column = &definition.columns[ordinal];
         let def = column.identity.expect("found by its identity");
-        let handed = self.identities().next(definition.object_id, def, identity::cache_size(&column.sql_type));
+        let handed =
+            self.identities().next(definition.object_id, def, identity::cache_size(&column.sql_type));
         let handed = handed.ok_or_else(|| SqlError::new(8115, &[&"IDENTITY", &column.sql_type.name()]))?;
         let value = identity::value_of(handed.value, &column.sql_type)?;
         if let Some(noted) = handed.note {
@@ -384,7 +439,9 @@ impl Table {
         let table = &self.inner.definition;
         match error {
             access::AccessError::RowTooLarge { bytes, limit } => SqlError::new(511, &[&bytes, &limit]),
-            access::AccessError::KeyTooLarge { bytes } => SqlError::new(1946, &[&bytes, &table.name, &access::KEY_BYTES_MAX]),
+            access::AccessError::KeyTooLarge { bytes } => {
+                SqlError::new(1946, &[&bytes, &table.name, &access::KEY_BYTES_MAX])
+            }
             access::AccessError::RowGone => SqlError::new(601, &[]),
             other => txn.sql_error(&other.into()),
         }
@@ -396,7 +453,10 @@ impl Table {
         let unit = UnitId(self.inner.definition.base().unit);
         let mut bytes = Vec::with_capacity(64);
         let access = &self.inner.database.access;
-        let encoded = self.inner.format.encode(row, ROW_BYTES_MAX, &mut bytes, &mut |value| access.store_lob(txn.inner(), unit, value));
+        let encoded = self
+            .inner
+            .format
+            .encode(row, ROW_BYTES_MAX, &mut bytes, &mut |value| access.store_lob(txn.inner(), unit, value));
         encoded.map_err(|error| self.fail(txn, error))?;
         Ok(bytes)
     }
@@ -409,7 +469,9 @@ impl Table {
     fn insert_base(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<RowLocator> {
         let bytes = self.encode(txn, row)?;
         match &self.inner.base {
-            Base::Heap(heap) => heap.insert(txn.inner(), &bytes).map(RowLocator::Heap).map_err(|error| self.fail(txn, error)),
+            Base::Heap(heap) => {
+                heap.insert(txn.inner(), &bytes).map(RowLocator::Heap).map_err(|error| self.fail(txn, error))
+            }
             Base::Tree(tree) => {
                 let index = self.inner.definition.base();
                 let key = self.clustered_key(row, index.unique);
@@ -433,7 +495,13 @@ impl Table {
         key
     }
 
-    fn update_base(&self, txn: &DbTransaction, locator: &RowLocator, old: &[Value], new: &[Value]) -> SqlResult<()> {
+    fn update_base(
+        &self,
+        txn: &DbTransaction,
+        locator: &RowLocator,
+        old: &[Value],
+        new: &[Value],
+    ) -> SqlResult<()> {
         if self.inner.format.may_have_lobs() && old.iter().any(is_long) {
             self.free_large_values(txn, locator)?;
         }
@@ -460,13 +528,21 @@ impl Table {
         };
         if found.map_err(|error| self.fail(txn, error))? {
             let access = &self.inner.database.access;
-            access.free_row_lobs(txn.inner(), &self.inner.format, &bytes).map_err(|error| self.fail(txn, error))?;
+            access
+                .free_row_lobs(txn.inner(), &self.inner.format, &bytes)
+                .map_err(|error| self.fail(txn, error))?;
         }
         Ok(())
     }
 
     /// Key and value of a row's entry in a nonclustered index.
-    fn entry(&self, txn: &DbTransaction, at: usize, row: &[Value], locator: &RowLocator) -> SqlResult<(Vec<u8>, Vec<u8>)> {
+    fn entry(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        row: &[Value],
+        locator: &RowLocator,
+    ) -> SqlResult<(Vec<u8>, Vec<u8>)> {
         let secondary = &self.inner.secondary[at];
         let index = &self.inner.definition.indexes[at + 1];
         let locator = locator.to_bytes();
@@ -482,12 +558,20 @@ impl Table {
         let unit = UnitId(index.unit);
         let access = &self.inner.database.access;
         let limit = access::ENTRY_BYTES_MAX.saturating_sub(key.len() + value.len());
-        let encoded = secondary.format.encode(&stored, limit, &mut value, &mut |bytes| access.store_lob(txn.inner(), unit, bytes));
+        let encoded = secondary
+            .format
+            .encode(&stored, limit, &mut value, &mut |bytes| access.store_lob(txn.inner(), unit, bytes));
         encoded.map_err(|error| self.fail(txn, error))?;
         Ok((key, value))
     }
 
-    fn insert_entry(&self, txn: &DbTransaction, at: usize, row: &[Value], locator: &RowLocator) -> SqlResult<()> {
+    fn insert_entry(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        row: &[Value],
+        locator: &RowLocator,
+    ) -> SqlResult<()> {
         let (key, value) = self.entry(txn, at, row, locator)?;
         let tree = &self.inner.secondary[at].tree;
         match tree.insert(txn.inner(), &key, &value).map_err(|error| self.fail(txn, error))? {
@@ -496,7 +580,13 @@ impl Table {
         }
     }
 
-    fn delete_entry(&self, txn: &DbTransaction, at: usize, row: &[Value], locator: &RowLocator) -> SqlResult<()> {
+    fn delete_entry(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        row: &[Value],
+        locator: &RowLocator,
+    ) -> SqlResult<()> {
         let key = self.entry_key(at, row, locator);
         self.inner.secondary[at].tree.delete(txn.inner(), &key).map_err(|error| self.fail(txn, error))
     }
@@ -511,7 +601,14 @@ impl Table {
         key
     }
 
-    fn update_entry(&self, txn: &DbTransaction, at: usize, old: &[Value], new: &[Value], locator: &RowLocator) -> SqlResult<()> {
+    fn update_entry(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        old: &[Value],
+        new: &[Value],
+        locator: &RowLocator,
+    ) -> SqlResult<()> {
         let old_key = self.entry_key(at, old, locator);
         let (new_key, value) = self.entry(txn, at, new, locator)?;
         let tree = &self.inner.secondary[at].tree;
@@ -570,12 +667,18 @@ fn is_long(value: &Value) -> bool {
 }
 
 fn key_format(definition: &TableDef, index: &IndexDef) -> KeyFormat {
-    let column = |k: &crate::schema::IndexColumn| KeyColumn { collation: definition.columns[k.ordinal].collation, descending: k.descending };
+    let column = |k: &crate::schema::IndexColumn| KeyColumn {
+        collation: definition.columns[k.ordinal].collation,
+        descending: k.descending,
+    };
     KeyFormat::new(index.key.iter().map(column).collect())
 }
 
 fn row_format(definition: &TableDef, columns: &[usize]) -> RowFormat {
-    let column = |at: &usize| RowColumn { sql_type: definition.columns[*at].sql_type.clone(), collation: definition.columns[*at].collation };
+    let column = |at: &usize| RowColumn {
+        sql_type: definition.columns[*at].sql_type.clone(),
+        collation: definition.columns[*at].collation,
+    };
     RowFormat::new(columns.iter().map(column).collect())
 }
 

@@ -10,7 +10,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use txn::{HeldLocks, IsolationLevel, LockMode, LockOwner, LockSpace, LockWait, Resource, TxnOptions, XactFacts, durability};
+use txn::{
+    HeldLocks, IsolationLevel, LockMode, LockOwner, LockSpace, LockWait, Resource, TxnOptions, XactFacts,
+    durability,
+};
 use types::SqlError;
 
 use crate::database::Database;
@@ -78,7 +81,11 @@ impl TransactionSet {
     }
 
     /// The transaction in a database; begins it when this is the first touch.
-    pub fn in_database(&mut self, database: &Arc<Database>, isolation: IsolationLevel) -> SqlResult<&DbTransaction> {
+    pub fn in_database(
+        &mut self,
+        database: &Arc<Database>,
+        isolation: IsolationLevel,
+    ) -> SqlResult<&DbTransaction> {
         let known = self.open.iter().position(|m| m.transaction.database().number() == database.number());
         let at = match known {
             Some(at) => at,
@@ -98,7 +105,8 @@ impl TransactionSet {
     fn join(&mut self, database: &Arc<Database>) -> SqlResult<usize> {
         database.check_usable()?;
         let options = TxnOptions { space: Some(self.space.clone()), ..TxnOptions::default() };
-        let transaction = DbTransaction::new(database.clone(), database.transactions().begin(options), self.session_id);
+        let transaction =
+            DbTransaction::new(database.clone(), database.transactions().begin(options), self.session_id);
         let statement = self.in_statement.then(|| transaction.savepoint());
         self.open.push(Member { transaction, statement });
         Ok(self.open.len() - 1)
@@ -142,7 +150,11 @@ impl TransactionSet {
     /// # Errors
     /// None today.
     pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
-        let points = self.open.iter().map(|m| (m.transaction.database().number(), m.transaction.savepoint())).collect();
+        let points = self
+            .open
+            .iter()
+            .map(|m| (m.transaction.database().number(), m.transaction.savepoint()))
+            .collect();
         self.savepoints.push(NamedSavepoint { name: name.to_string(), points });
         Ok(())
     }
@@ -170,12 +182,17 @@ impl TransactionSet {
     /// # Errors
     /// 9001, 9002; what is not committed is rolled back by the caller.
     pub fn commit(&mut self, asked: Option<bool>) -> SqlResult<()> {
-        let changed = |m: &&Member| m.transaction.inner().has_changed_data() && !m.transaction.database().is_volatile();
+        let changed =
+            |m: &&Member| m.transaction.inner().has_changed_data() && !m.transaction.database().is_volatile();
         let is_cross_database = self.open.iter().filter(changed).count() > 1;
         while !self.open.is_empty() {
             let transaction = self.open.remove(0).transaction;
             let database = transaction.database().clone();
-            let facts = XactFacts { is_volatile: database.is_volatile(), is_cross_database, is_always_durable: false };
+            let facts = XactFacts {
+                is_volatile: database.is_volatile(),
+                is_cross_database,
+                is_always_durable: false,
+            };
             let mode = durability::resolve(database.delayed_durability(), asked, &facts);
             transaction.commit(mode)?;
         }
@@ -233,14 +250,28 @@ impl TransactionSet {
     ///
     /// # Errors
     /// 1222, 1205, an interrupt; 15000 class for a mode that application locks do not have.
-    pub fn lock_application(&mut self, database: &Arc<Database>, name: &str, mode: &str, of_session: bool, timeout_ms: i32) -> SqlResult<()> {
+    pub fn lock_application(
+        &mut self,
+        database: &Arc<Database>,
+        name: &str,
+        mode: &str,
+        of_session: bool,
+        timeout_ms: i32,
+    ) -> SqlResult<()> {
         let mode = match mode.to_lowercase().as_str() {
             "shared" => LockMode::S,
             "update" => LockMode::U,
             "exclusive" => LockMode::X,
             "intentshared" => LockMode::IS,
             "intentexclusive" => LockMode::IX,
-            _ => return Err(SqlError::custom(15600, 15, 1, format!("'{mode}' is not a lock mode of application locks."))),
+            _ => {
+                return Err(SqlError::custom(
+                    15600,
+                    15,
+                    1,
+                    format!("'{mode}' is not a lock mode of application locks."),
+                ));
+            }
         };
         let wait = match timeout_ms {
             0 => LockWait::NoWait,
@@ -260,7 +291,12 @@ impl TransactionSet {
     ///
     /// # Errors
     /// 1223 when it is not held.
-    pub fn unlock_application(&mut self, database: &Arc<Database>, name: &str, of_session: bool) -> SqlResult<()> {
+    pub fn unlock_application(
+        &mut self,
+        database: &Arc<Database>,
+        name: &str,
+        of_session: bool,
+    ) -> SqlResult<()> {
         let resource = application_resource(database, name);
         let held = if of_session {
             let mode = self.session_locks.mode(&resource);
@@ -270,7 +306,11 @@ impl TransactionSet {
             let member = self.member(database);
             mode.zip(member).inspect(|(mode, member)| member.inner().unlock(&resource, *mode)).is_some()
         };
-        if held { Ok(()) } else { Err(SqlError::custom(1223, 16, 1, format!("The application lock '{name}' is not held."))) }
+        if held {
+            Ok(())
+        } else {
+            Err(SqlError::custom(1223, 16, 1, format!("The application lock '{name}' is not held.")))
+        }
     }
 
     /// The instance.

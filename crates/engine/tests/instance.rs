@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hardpan_engine as engine;
 use engine::{
-    CreateDatabaseOptions, Database, DbTransaction, IdentityDef, Instance, InstanceOptions, IsolationLevel, KeyRange, NewColumn, NewConstraint,
-    NewTable, ScanOptions, TableDef, TransactionSet,
+    CreateDatabaseOptions, Database, DbTransaction, IdentityDef, Instance, InstanceOptions, IsolationLevel,
+    KeyRange, NewColumn, NewConstraint, NewTable, ScanOptions, TableDef, TransactionSet,
 };
+use hardpan_engine as engine;
 use os::Os;
 use types::{Collation, Length, SqlType, Value};
 
@@ -51,10 +51,24 @@ fn people() -> NewTable {
     NewTable {
         schema: "dbo".into(),
         name: "People".into(),
-        columns: vec![id, column("name", SqlType::NVarChar(Length::N(50))), column("note", SqlType::NVarChar(Length::Max))],
+        columns: vec![
+            id,
+            column("name", SqlType::NVarChar(Length::N(50))),
+            column("note", SqlType::NVarChar(Length::Max)),
+        ],
         constraints: vec![
-            NewConstraint::Key { name: None, primary: true, clustered: None, columns: vec![("id".into(), false)] },
-            NewConstraint::Key { name: Some("UQ_name".into()), primary: false, clustered: None, columns: vec![("name".into(), false)] },
+            NewConstraint::Key {
+                name: None,
+                primary: true,
+                clustered: None,
+                columns: vec![("id".into(), false)],
+            },
+            NewConstraint::Key {
+                name: Some("UQ_name".into()),
+                primary: false,
+                clustered: None,
+                columns: vec![("name".into(), false)],
+            },
         ],
         indexes: Vec::new(),
     }
@@ -69,7 +83,8 @@ fn find(database: &Arc<Database>, name: &str) -> Arc<TableDef> {
 
 fn rows(database: &Arc<Database>, txn: &DbTransaction, name: &str) -> Vec<Vec<Value>> {
     let table = database.table(&find(database, name));
-    let mut cursor = table.scan(txn, table.definition().base().index_id, &ScanOptions::default(), None).unwrap();
+    let mut cursor =
+        table.scan(txn, table.definition().base().index_id, &ScanOptions::default(), None).unwrap();
     let (mut all, mut row) = (Vec::new(), Vec::new());
     while cursor.next(txn, &mut row).unwrap() {
         all.push(row.clone());
@@ -87,7 +102,12 @@ fn rows_and_definitions_survive_a_restart() {
     let long = "x".repeat(20_000);
     {
         let instance = scratch.open();
-        let database = instance.create_database(&CreateDatabaseOptions { name: "Sales".into(), ..CreateDatabaseOptions::default() }).unwrap();
+        let database = instance
+            .create_database(&CreateDatabaseOptions {
+                name: "Sales".into(),
+                ..CreateDatabaseOptions::default()
+            })
+            .unwrap();
         let mut set = TransactionSet::new(&instance, 51);
         let txn = set.in_database(&database, IsolationLevel::ReadCommitted).unwrap();
         let table = database.create_table(txn, &people()).unwrap();
@@ -106,7 +126,8 @@ fn rows_and_definitions_survive_a_restart() {
     assert!(table.indexes[0].name.as_ref().unwrap().starts_with("PK__People__"));
     let by_name = database.table(&table);
     let range = KeyRange::equal(vec![Value::nvarchar("bob")]);
-    let mut cursor = by_name.seek(txn, table.indexes[1].index_id, &range, &ScanOptions::default(), None).unwrap();
+    let mut cursor =
+        by_name.seek(txn, table.indexes[1].index_id, &range, &ScanOptions::default(), None).unwrap();
     let mut row = Vec::new();
     assert!(cursor.next(txn, &mut row).unwrap());
     assert_eq!(row, person(2, "Bob", "short"));
@@ -200,7 +221,8 @@ fn an_index_can_be_added_to_rows_and_dropped() {
     assert_eq!(all.first().unwrap()[1], Value::Int(499), "descending clustered order");
     let handle = database.table(&table);
     let wanted = KeyRange::equal(vec![Value::Int(3)]);
-    let mut cursor = handle.seek(txn, table.indexes[1].index_id, &wanted, &ScanOptions::default(), Some(&[0])).unwrap();
+    let mut cursor =
+        handle.seek(txn, table.indexes[1].index_id, &wanted, &ScanOptions::default(), Some(&[0])).unwrap();
     let (mut count, mut row) = (0, Vec::new());
     while cursor.next(txn, &mut row).unwrap() {
         assert_eq!(row[0], Value::Int(3));

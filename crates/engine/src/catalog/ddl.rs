@@ -12,8 +12,8 @@ use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::schema::{
-    CheckDef, ColumnDef, ComputedDef, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn, IndexDef, IndexKind, ModuleDef, ModuleKind,
-    ObjectDef, ObjectId, SchemaDef, TableDef,
+    CheckDef, ColumnDef, ComputedDef, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn, IndexDef,
+    IndexKind, ModuleDef, ModuleKind, ObjectDef, ObjectId, SchemaDef, TableDef,
 };
 use crate::table::Table;
 
@@ -130,7 +130,8 @@ impl Database {
     /// # Errors
     /// 2714, 2705, 2760, 1779, 1902, 1911, 8110, 8111, 1702 and those of storage.
     pub fn create_table(self: &Arc<Self>, txn: &DbTransaction, new: &NewTable) -> SqlResult<Arc<TableDef>> {
-        let schema_id = self.catalog().schema_id(&new.schema).ok_or_else(|| SqlError::new(2760, &[&new.schema]))?;
+        let schema_id =
+            self.catalog().schema_id(&new.schema).ok_or_else(|| SqlError::new(2760, &[&new.schema]))?;
         self.check_name_free(txn, schema_id, &new.name)?;
         if new.columns.len() > COLUMNS_MAX {
             return Err(SqlError::new(1702, &[&new.name, &COLUMNS_MAX]));
@@ -198,7 +199,12 @@ impl Database {
     ///
     /// # Errors
     /// 1505 on duplicate keys, 1902, 1911, 1913; those of storage.
-    pub fn create_index(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>, index: &NewIndex) -> SqlResult<()> {
+    pub fn create_index(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        index: &NewIndex,
+    ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table.object_id)?;
         let mut new = old.as_ref().clone();
         append_index(&mut new, index, None)?;
@@ -209,7 +215,12 @@ impl Database {
     ///
     /// # Errors
     /// 3701 when there is none, 3723 when a constraint owns it; those of storage.
-    pub fn drop_index(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>, name: &str) -> SqlResult<()> {
+    pub fn drop_index(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        name: &str,
+    ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table.object_id)?;
         let wanted = old.indexes.iter().find(|i| i.name.as_ref().is_some_and(|n| same(n, name)));
         let shown = format!("{}.{name}", old.name);
@@ -227,11 +238,18 @@ impl Database {
     ///
     /// # Errors
     /// 2705, 4901 when rows exist and the column needs a value; those of storage.
-    pub fn add_column(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>, column: &NewColumn, fill: &Value) -> SqlResult<()> {
+    pub fn add_column(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        column: &NewColumn,
+        fill: &Value,
+    ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table.object_id)?;
         let mut new = old.as_ref().clone();
         self.append_column(&mut new, column)?;
-        let needs_value = !column.nullable && column.identity.is_none() && column.computed.is_none() && fill.is_null();
+        let needs_value =
+            !column.nullable && column.identity.is_none() && column.computed.is_none() && fill.is_null();
         if needs_value && self.has_rows(txn, &old)? {
             return Err(SqlError::new(4901, &[&column.name, &old.name]));
         }
@@ -254,9 +272,16 @@ impl Database {
     ///
     /// # Errors
     /// 4924 when there is none, 5074/4922 when something needs it; those of storage.
-    pub fn drop_column(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>, name: &str) -> SqlResult<()> {
+    pub fn drop_column(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        name: &str,
+    ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table.object_id)?;
-        let at = old.column_ordinal(name).ok_or_else(|| SqlError::new(4924, &[&"DROP COLUMN", &name, &old.name]))?;
+        let at = old
+            .column_ordinal(name)
+            .ok_or_else(|| SqlError::new(4924, &[&"DROP COLUMN", &name, &old.name]))?;
         if let Some(owner) = user_of_column(&old, at) {
             return Err(SqlError::new(4922, &[&"DROP COLUMN", &name, &owner]));
         }
@@ -266,7 +291,9 @@ impl Database {
             index.key.iter_mut().for_each(|k| k.ordinal -= usize::from(k.ordinal > at));
             index.included.iter_mut().for_each(|ordinal| *ordinal -= usize::from(*ordinal > at));
         }
-        let shorten = |row: &[Value]| Ok(row.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, v)| v.clone()).collect());
+        let shorten = |row: &[Value]| {
+            Ok(row.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, v)| v.clone()).collect())
+        };
         self.restructure(txn, &old, new, &shorten)
     }
 
@@ -284,7 +311,9 @@ impl Database {
         convert: &dyn Fn(&Value) -> SqlResult<Value>,
     ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table.object_id)?;
-        let at = old.column_ordinal(name).ok_or_else(|| SqlError::new(4924, &[&"ALTER COLUMN", &name, &old.name]))?;
+        let at = old
+            .column_ordinal(name)
+            .ok_or_else(|| SqlError::new(4924, &[&"ALTER COLUMN", &name, &old.name]))?;
         let mut new = old.as_ref().clone();
         new.columns[at].sql_type = sql_type.clone();
         new.columns[at].nullable = nullable;
@@ -303,7 +332,12 @@ impl Database {
     ///
     /// # Errors
     /// As CREATE TABLE; 1505 when a key finds duplicates.
-    pub fn add_constraint(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>, constraint: &NewConstraint) -> SqlResult<()> {
+    pub fn add_constraint(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        constraint: &NewConstraint,
+    ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table.object_id)?;
         let mut new = old.as_ref().clone();
         self.append_constraint(&mut new, constraint)?;
@@ -314,10 +348,18 @@ impl Database {
     ///
     /// # Errors
     /// 3728 when there is none; those of storage.
-    pub fn drop_constraint(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>, name: &str) -> SqlResult<()> {
+    pub fn drop_constraint(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        name: &str,
+    ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table.object_id)?;
         let mut new = old.as_ref().clone();
-        let index = new.indexes.iter().find(|i| i.constraint_id != 0 && i.name.as_ref().is_some_and(|n| same(n, name)));
+        let index = new
+            .indexes
+            .iter()
+            .find(|i| i.constraint_id != 0 && i.name.as_ref().is_some_and(|n| same(n, name)));
         if let Some(index_id) = index.map(|i| i.index_id) {
             remove_index(&mut new, index_id);
         }
@@ -344,7 +386,8 @@ impl Database {
         }
         let taken = self.catalog().schemas().iter().map(|s| s.schema_id).max().unwrap_or(0);
         let schema_id = taken.max(4) + 1;
-        self.system_table(system_tables::SCHEMAS).insert(txn, &[Value::Int(schema_id), Value::nvarchar(name)])?;
+        self.system_table(system_tables::SCHEMAS)
+            .insert(txn, &[Value::Int(schema_id), Value::nvarchar(name)])?;
         let schema = Arc::new(SchemaDef { schema_id, name: name.into() });
         txn.note_catalog_change(self.catalog().put_schema(schema_id, Some(schema)));
         Ok(())
@@ -404,7 +447,11 @@ impl Database {
             create_date: replace.map_or(now, |old| old.create_date),
             modify_date: now,
         };
-        self.write_definition(txn, replace.cloned().map(ObjectDef::Module), Some(ObjectDef::Module(Arc::new(module))))?;
+        self.write_definition(
+            txn,
+            replace.cloned().map(ObjectDef::Module),
+            Some(ObjectDef::Module(Arc::new(module))),
+        )?;
         Ok(object_id)
     }
 
@@ -439,7 +486,12 @@ impl Database {
     }
 
     /// Writes what differs between two definitions to the system tables and publishes the new one.
-    fn write_definition(self: &Arc<Self>, txn: &DbTransaction, old: Option<ObjectDef>, new: Option<ObjectDef>) -> SqlResult<()> {
+    fn write_definition(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        old: Option<ObjectDef>,
+        new: Option<ObjectDef>,
+    ) -> SqlResult<()> {
         let old_rows = old.as_ref().map(rows_of).unwrap_or_default();
         let new_rows = new.as_ref().map(rows_of).unwrap_or_default();
         let (gone, added) = difference(&old_rows, &new_rows);
@@ -462,11 +514,23 @@ impl Database {
 
     /// Brings a table from one shape to another. Units whose content stays as it is are kept; when the rows' home or their form changes,
     /// everything is built anew from the old rows.
-    fn restructure(self: &Arc<Self>, txn: &DbTransaction, old: &Arc<TableDef>, mut new: TableDef, map: &dyn Fn(&[Value]) -> SqlResult<Vec<Value>>) -> SqlResult<()> {
+    fn restructure(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        old: &Arc<TableDef>,
+        mut new: TableDef,
+        map: &dyn Fn(&[Value]) -> SqlResult<Vec<Value>>,
+    ) -> SqlResult<()> {
         new.modify_date = self.now();
-        let same_rows = old.columns.len() == new.columns.len() && old.columns.iter().zip(&new.columns).all(|(a, b)| same_storage(a, b));
-        let same_home = same_rows && old.base().kind == new.base().kind && old.base().key == new.base().key && old.base().unit == new.base().unit;
-        let is_kept = |index: &IndexDef| same_home && index.unit != 0 && old.indexes.iter().any(|o| o.unit == index.unit);
+        let same_rows = old.columns.len() == new.columns.len()
+            && old.columns.iter().zip(&new.columns).all(|(a, b)| same_storage(a, b));
+        let same_home = same_rows
+            && old.base().kind == new.base().kind
+            && old.base().key == new.base().key
+            && old.base().unit == new.base().unit;
+        let is_kept = |index: &IndexDef| {
+            same_home && index.unit != 0 && old.indexes.iter().any(|o| o.unit == index.unit)
+        };
         let fresh: Vec<i32> = new.indexes.iter().filter(|i| !is_kept(i)).map(|i| i.index_id).collect();
         self.make_units(txn, &mut new, |index| fresh.contains(&index.index_id))?;
         let new = Arc::new(new);
@@ -479,20 +543,28 @@ impl Database {
             });
             copied.map_err(duplicate_found)?;
         }
-        let dropped: Vec<IndexDef> = old.indexes.iter().filter(|o| !new.indexes.iter().any(|n| n.unit == o.unit)).cloned().collect();
+        let dropped: Vec<IndexDef> =
+            old.indexes.iter().filter(|o| !new.indexes.iter().any(|n| n.unit == o.unit)).cloned().collect();
         self.drop_units(txn, &dropped)?;
         self.write_definition(txn, Some(ObjectDef::Table(old.clone())), Some(ObjectDef::Table(new)))
     }
 
     /// Makes empty units for the indexes that `wanted` names.
-    fn make_units(self: &Arc<Self>, txn: &DbTransaction, table: &mut TableDef, wanted: impl Fn(&IndexDef) -> bool) -> SqlResult<()> {
+    fn make_units(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &mut TableDef,
+        wanted: impl Fn(&IndexDef) -> bool,
+    ) -> SqlResult<()> {
         for index in table.indexes.iter_mut().filter(|i| wanted(i)) {
             index.unit = self.catalog().new_unit();
             let unit = access::UnitId(index.unit);
             let made = match index.kind {
                 IndexKind::Heap => self.access.create_heap(txn.inner(), unit),
                 IndexKind::Clustered => self.access.create_btree(txn.inner(), unit, BTreeKind::Clustered),
-                IndexKind::Nonclustered => self.access.create_btree(txn.inner(), unit, BTreeKind::Nonclustered),
+                IndexKind::Nonclustered => {
+                    self.access.create_btree(txn.inner(), unit, BTreeKind::Nonclustered)
+                }
             };
             index.root = made.map_err(|error| txn.sql_error(&error.into()))?;
         }
@@ -501,7 +573,9 @@ impl Database {
 
     fn drop_units(&self, txn: &DbTransaction, indexes: &[IndexDef]) -> SqlResult<()> {
         for index in indexes {
-            self.access.drop_unit(txn.inner(), access::UnitId(index.unit)).map_err(|error| txn.sql_error(&error.into()))?;
+            self.access
+                .drop_unit(txn.inner(), access::UnitId(index.unit))
+                .map_err(|error| txn.sql_error(&error.into()))?;
         }
         Ok(())
     }
@@ -541,7 +615,10 @@ impl Database {
         }
         let column_id = table.next_column_id;
         table.next_column_id += 1;
-        let default = column.default.as_ref().map(|(name, text)| self.new_default(table, &column.name, name.as_deref(), text));
+        let default = column
+            .default
+            .as_ref()
+            .map(|(name, text)| self.new_default(table, &column.name, name.as_deref(), text));
         table.columns.push(ColumnDef {
             column_id,
             name: column.name.as_str().into(),
@@ -558,23 +635,28 @@ impl Database {
 
     fn new_default(&self, table: &TableDef, column: &str, name: Option<&str>, text: &str) -> DefaultDef {
         let object_id = self.catalog().new_object_id();
-        let name_text = name.map_or_else(|| system_name("DF", &table.name, Some(column), object_id), str::to_string);
+        let name_text =
+            name.map_or_else(|| system_name("DF", &table.name, Some(column), object_id), str::to_string);
         DefaultDef { object_id, name: name_text.into(), text: text.into(), is_system_named: name.is_none() }
     }
 
     fn append_constraint(&self, table: &mut TableDef, constraint: &NewConstraint) -> SqlResult<()> {
         let given = match constraint {
-            NewConstraint::Key { name, .. } | NewConstraint::Check { name, .. } | NewConstraint::Default { name, .. } => name,
+            NewConstraint::Key { name, .. }
+            | NewConstraint::Check { name, .. }
+            | NewConstraint::Default { name, .. } => name,
             NewConstraint::Foreign(foreign) => &foreign.name,
         };
         if let Some(name) = given {
-            let taken = self.catalog().resolve(&table.schema, name).is_some() || table.constraints().iter().any(|(_, n, _)| same(n, name));
+            let taken = self.catalog().resolve(&table.schema, name).is_some()
+                || table.constraints().iter().any(|(_, n, _)| same(n, name));
             if taken {
                 return Err(SqlError::new(2714, &[name]));
             }
         }
         let object_id = self.catalog().new_object_id();
-        let named = |prefix: &str| given.clone().unwrap_or_else(|| system_name(prefix, &table.name, None, object_id));
+        let named =
+            |prefix: &str| given.clone().unwrap_or_else(|| system_name(prefix, &table.name, None, object_id));
         match constraint {
             NewConstraint::Key { primary, clustered, columns, .. } => {
                 let name = named(if *primary { "PK" } else { "UQ" });
@@ -582,22 +664,37 @@ impl Database {
             }
             NewConstraint::Check { text, .. } => {
                 let name = named("CK").into();
-                table.checks.push(CheckDef { object_id, name, text: text.as_str().into(), is_system_named: given.is_none() });
+                table.checks.push(CheckDef {
+                    object_id,
+                    name,
+                    text: text.as_str().into(),
+                    is_system_named: given.is_none(),
+                });
                 Ok(())
             }
             NewConstraint::Default { column, text, name } => {
-                let at = table.column_ordinal(column).ok_or_else(|| SqlError::new(1752, &[column, &table.name]))?;
+                let at = table
+                    .column_ordinal(column)
+                    .ok_or_else(|| SqlError::new(1752, &[column, &table.name]))?;
                 if table.columns[at].default.is_some() {
                     return Err(SqlError::new(1781, &[]));
                 }
                 table.columns[at].default = Some(self.new_default(table, column, name.as_deref(), text));
                 Ok(())
             }
-            NewConstraint::Foreign(foreign) => self.append_foreign_key(table, foreign, &named("FK"), object_id),
+            NewConstraint::Foreign(foreign) => {
+                self.append_foreign_key(table, foreign, &named("FK"), object_id)
+            }
         }
     }
 
-    fn append_foreign_key(&self, table: &mut TableDef, foreign: &NewForeignKey, name: &str, object_id: ObjectId) -> SqlResult<()> {
+    fn append_foreign_key(
+        &self,
+        table: &mut TableDef,
+        foreign: &NewForeignKey,
+        name: &str,
+        object_id: ObjectId,
+    ) -> SqlResult<()> {
         let of_self = foreign.referenced_object_id == table.object_id;
         let referenced = match self.catalog().object(foreign.referenced_object_id) {
             Some(ObjectDef::Table(referenced)) => referenced,
@@ -606,7 +703,9 @@ impl Database {
         };
         let ids = |table: &TableDef, names: &[String]| -> SqlResult<Vec<i32>> {
             let id = |column: &String| {
-                let at = table.column_ordinal(column).ok_or_else(|| SqlError::new(1769, &[&name, column, &table.name]))?;
+                let at = table
+                    .column_ordinal(column)
+                    .ok_or_else(|| SqlError::new(1769, &[&name, column, &table.name]))?;
                 Ok(table.columns[at].column_id)
             };
             names.iter().map(id).collect()
@@ -644,7 +743,10 @@ fn same(a: &str, b: &str) -> bool {
 
 /// Do the rows of the two columns look the same on disk?
 fn same_storage(a: &ColumnDef, b: &ColumnDef) -> bool {
-    a.column_id == b.column_id && a.sql_type == b.sql_type && a.nullable == b.nullable && a.collation == b.collation
+    a.column_id == b.column_id
+        && a.sql_type == b.sql_type
+        && a.nullable == b.nullable
+        && a.collation == b.collation
 }
 
 fn heap_definition() -> IndexDef {
@@ -665,7 +767,11 @@ fn heap_definition() -> IndexDef {
 }
 
 /// Adds an index to a definition; a clustered one takes the heap's place and makes every other one be built anew.
-fn append_index(table: &mut TableDef, new: &NewIndex, constraint: Option<(ObjectId, bool, bool)>) -> SqlResult<()> {
+fn append_index(
+    table: &mut TableDef,
+    new: &NewIndex,
+    constraint: Option<(ObjectId, bool, bool)>,
+) -> SqlResult<()> {
     if table.indexes.iter().any(|i| i.name.as_ref().is_some_and(|n| same(n, &new.name))) {
         return Err(SqlError::new(1913, &[&new.name, &table.qualified_name()]));
     }
@@ -724,7 +830,15 @@ fn remove_index(table: &mut TableDef, index_id: i32) {
     }
 }
 
-fn append_key(table: &mut TableDef, name: &str, is_system_named: bool, object_id: ObjectId, primary: bool, clustered: Option<bool>, columns: &[(String, bool)]) -> SqlResult<()> {
+fn append_key(
+    table: &mut TableDef,
+    name: &str,
+    is_system_named: bool,
+    object_id: ObjectId,
+    primary: bool,
+    clustered: Option<bool>,
+    columns: &[(String, bool)],
+) -> SqlResult<()> {
     if primary && table.indexes.iter().any(|i| i.primary_key) {
         return Err(SqlError::new(1779, &[&table.name]));
     }
@@ -735,7 +849,13 @@ fn append_key(table: &mut TableDef, name: &str, is_system_named: bool, object_id
         }
     }
     let clustered = clustered.unwrap_or(primary && table.is_heap());
-    let index = NewIndex { name: name.to_string(), unique: true, clustered, columns: columns.to_vec(), included: Vec::new() };
+    let index = NewIndex {
+        name: name.to_string(),
+        unique: true,
+        clustered,
+        columns: columns.to_vec(),
+        included: Vec::new(),
+    };
     append_index(table, &index, Some((object_id, primary, is_system_named)))
 }
 
@@ -745,7 +865,9 @@ fn user_of_column(table: &TableDef, ordinal: usize) -> Option<String> {
     if let Some(default) = &column.default {
         return Some(default.name.to_string());
     }
-    let uses = |index: &&IndexDef| index.key.iter().any(|k| k.ordinal == ordinal) || index.included.contains(&ordinal);
+    let uses = |index: &&IndexDef| {
+        index.key.iter().any(|k| k.ordinal == ordinal) || index.included.contains(&ordinal)
+    };
     if let Some(index) = table.indexes.iter().find(uses) {
         return index.name.as_ref().map(|n| n.to_string());
     }

@@ -19,11 +19,20 @@ pub(crate) fn rows_of(object: &ObjectDef) -> Vec<SystemRow> {
 
 /// The rows to delete and the rows to insert to get from one definition to the other.
 pub(crate) fn difference(old: &[SystemRow], new: &[SystemRow]) -> (Vec<SystemRow>, Vec<SystemRow>) {
-    let missing = |from: &[SystemRow], other: &[SystemRow]| from.iter().filter(|row| !other.contains(row)).cloned().collect();
+    let missing = |from: &[SystemRow], other: &[SystemRow]| {
+        from.iter().filter(|row| !other.contains(row)).cloned().collect()
+    };
     (missing(old, new), missing(new, old))
 }
 
-fn object_row(object: &ObjectDef, parent: i32, status: i32, intprop: i32, created: DateTime, modified: DateTime) -> SystemRow {
+fn object_row(
+    object: &ObjectDef,
+    parent: i32,
+    status: i32,
+    intprop: i32,
+    created: DateTime,
+    modified: DateTime,
+) -> SystemRow {
     let row = vec![
         int(object.object_id()),
         int(object.schema_id()),
@@ -50,25 +59,48 @@ fn module_rows(module: &ModuleDef) -> Vec<SystemRow> {
 fn table_rows(table: &TableDef) -> Vec<SystemRow> {
     let object = ObjectDef::Table(std::sync::Arc::new(table.clone()));
     let id = table.object_id;
-    let mut rows = vec![object_row(&object, 0, 0, table.next_column_id, table.create_date, table.modify_date)];
+    let mut rows =
+        vec![object_row(&object, 0, 0, table.next_column_id, table.create_date, table.modify_date)];
     for column in &table.columns {
         rows.push((system_tables::COLUMNS, column_row(id, column)));
         if let Some(default) = &column.default {
-            rows.push(text_row(id, text_class::DEFAULT, column.column_id, Some(&default.name), default.object_id, default.is_system_named, &default.text));
+            rows.push(text_row(
+                id,
+                text_class::DEFAULT,
+                column.column_id,
+                Some(&default.name),
+                default.object_id,
+                default.is_system_named,
+                &default.text,
+            ));
         }
         if let Some(computed) = &column.computed {
             rows.push(text_row(id, text_class::COMPUTED, column.column_id, None, 0, false, &computed.text));
         }
     }
     for (at, check) in table.checks.iter().enumerate() {
-        rows.push(text_row(id, text_class::CHECK, at as i32, Some(&check.name), check.object_id, check.is_system_named, &check.text));
+        rows.push(text_row(
+            id,
+            text_class::CHECK,
+            at as i32,
+            Some(&check.name),
+            check.object_id,
+            check.is_system_named,
+            &check.text,
+        ));
     }
     for index in &table.indexes {
         rows.push((system_tables::INDEXES, index_row(id, index)));
-        rows.extend(index_column_rows(id, index, &table.columns).into_iter().map(|row| (system_tables::INDEX_COLUMNS, row)));
+        rows.extend(
+            index_column_rows(id, index, &table.columns)
+                .into_iter()
+                .map(|row| (system_tables::INDEX_COLUMNS, row)),
+        );
     }
     for key in &table.foreign_keys {
-        let status = i32::from(key.is_system_named) | i32::from(key.delete_action) << 8 | i32::from(key.update_action) << 10;
+        let status = i32::from(key.is_system_named)
+            | i32::from(key.delete_action) << 8
+            | i32::from(key.update_action) << 10;
         for (at, (column, referenced)) in key.column_ids.iter().zip(&key.referenced_column_ids).enumerate() {
             let row = vec![
                 int(id),
@@ -86,7 +118,15 @@ fn table_rows(table: &TableDef) -> Vec<SystemRow> {
     rows
 }
 
-fn text_row(id: i32, class: u8, subid: i32, name: Option<&str>, object_id: i32, is_system_named: bool, value: &str) -> SystemRow {
+fn text_row(
+    id: i32,
+    class: u8,
+    subid: i32,
+    name: Option<&str>,
+    object_id: i32,
+    is_system_named: bool,
+    value: &str,
+) -> SystemRow {
     let row = vec![
         int(id),
         Value::TinyInt(class),

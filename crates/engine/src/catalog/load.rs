@@ -9,8 +9,8 @@ use super::rows::{Fields, column_status, index_column_status, index_status, kind
 use super::{Catalog, system_tables};
 use crate::error::StorageError;
 use crate::schema::{
-    CheckDef, ColumnDef, ComputedDef, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn, IndexDef, ModuleDef, ModuleKind, ObjectDef,
-    ObjectId, SchemaDef, TableDef,
+    CheckDef, ColumnDef, ComputedDef, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn, IndexDef,
+    ModuleDef, ModuleKind, ObjectDef, ObjectId, SchemaDef, TableDef,
 };
 
 /// The rows of every system table, in order of [`system_tables::ALL`].
@@ -20,18 +20,26 @@ pub(crate) type SystemRows = Vec<Vec<Vec<Value>>>;
 ///
 /// # Errors
 /// When rows contradict each other; names the object.
-pub(crate) fn load(catalog: &Catalog, system: &[Arc<TableDef>], rows: &SystemRows) -> Result<(), StorageError> {
+pub(crate) fn load(
+    catalog: &Catalog,
+    system: &[Arc<TableDef>],
+    rows: &SystemRows,
+) -> Result<(), StorageError> {
     for table in system {
         catalog.put(ObjectDef::Table(table.clone()));
     }
     for row in &rows[system_tables::SCHEMAS] {
         let fields = Fields(row);
-        let (Some(id), Some(name)) = (fields.int(0), fields.text(1)) else { return Err(damaged("sysclsobjs", 0)) };
+        let (Some(id), Some(name)) = (fields.int(0), fields.text(1)) else {
+            return Err(damaged("sysclsobjs", 0));
+        };
         catalog.put_schema(id, Some(Arc::new(SchemaDef { schema_id: id, name })));
     }
     let groups = Groups::new(rows);
     for row in &rows[system_tables::OBJECTS] {
-        let object = groups.object(row, catalog).ok_or_else(|| damaged("sysschobjs", Fields(row).int(0).unwrap_or(0)))?;
+        let object = groups
+            .object(row, catalog)
+            .ok_or_else(|| damaged("sysschobjs", Fields(row).int(0).unwrap_or(0)))?;
         note_numbers(catalog, &object);
         catalog.put(object);
     }
@@ -67,7 +75,10 @@ fn group(rows: &[Vec<Value>]) -> BTreeMap<ObjectId, Vec<&[Value]>> {
     groups
 }
 
-fn of<'a, 'b>(groups: &'b BTreeMap<ObjectId, Vec<&'a [Value]>>, id: ObjectId) -> impl Iterator<Item = Fields<'a>> + use<'a, 'b> {
+fn of<'a, 'b>(
+    groups: &'b BTreeMap<ObjectId, Vec<&'a [Value]>>,
+    id: ObjectId,
+) -> impl Iterator<Item = Fields<'a>> + use<'a, 'b> {
     groups.get(&id).into_iter().flatten().map(|row| Fields(row))
 }
 
@@ -127,14 +138,23 @@ impl<'a> Groups<'a> {
 
     fn column(&self, id: ObjectId, row: &Fields) -> Option<ColumnDef> {
         let (column_id, status) = (row.int(1)?, row.int(7)?);
-        let text = |class: u8| of(&self.texts, id).find(move |t| t.tiny(1) == Some(class) && t.int(2) == Some(column_id));
+        let text = |class: u8| {
+            of(&self.texts, id).find(move |t| t.tiny(1) == Some(class) && t.int(2) == Some(column_id))
+        };
         let default = text(text_class::DEFAULT).and_then(|t| {
-            Some(DefaultDef { object_id: t.int(4)?, name: t.text(3)?, text: t.text(6)?, is_system_named: t.int(5)? != 0 })
+            Some(DefaultDef {
+                object_id: t.int(4)?,
+                name: t.text(3)?,
+                text: t.text(6)?,
+                is_system_named: t.int(5)? != 0,
+            })
         });
-        let computed = text(text_class::COMPUTED)
-            .and_then(|t| Some(ComputedDef { text: t.text(6)?, persisted: status & column_status::PERSISTED != 0 }));
+        let computed = text(text_class::COMPUTED).and_then(|t| {
+            Some(ComputedDef { text: t.text(6)?, persisted: status & column_status::PERSISTED != 0 })
+        });
         let is_identity = status & column_status::IDENTITY != 0;
-        let identity = if is_identity { Some(IdentityDef { seed: row.big(9)?, increment: row.big(10)? }) } else { None };
+        let identity =
+            if is_identity { Some(IdentityDef { seed: row.big(9)?, increment: row.big(10)? }) } else { None };
         Some(ColumnDef {
             column_id,
             name: row.text(2)?,
@@ -183,7 +203,15 @@ impl<'a> Groups<'a> {
 
     fn checks(&self, id: ObjectId) -> Option<Vec<CheckDef>> {
         let rows = of(&self.texts, id).filter(|t| t.tiny(1) == Some(text_class::CHECK));
-        rows.map(|t| Some(CheckDef { object_id: t.int(4)?, name: t.text(3)?, text: t.text(6)?, is_system_named: t.int(5)? != 0 })).collect()
+        rows.map(|t| {
+            Some(CheckDef {
+                object_id: t.int(4)?,
+                name: t.text(3)?,
+                text: t.text(6)?,
+                is_system_named: t.int(5)? != 0,
+            })
+        })
+        .collect()
     }
 
     fn foreign_keys(&self, id: ObjectId) -> Option<Vec<ForeignKeyDef>> {

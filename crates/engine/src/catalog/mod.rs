@@ -60,7 +60,12 @@ impl Catalog {
     /// With the built-in schemas and nothing else.
     pub(crate) fn empty() -> Catalog {
         let mut state = State::default();
-        for (schema_id, name) in [(SCHEMA_DBO, "dbo"), (SCHEMA_INFORMATION, "INFORMATION_SCHEMA"), (SCHEMA_SYS, "sys"), (2, "guest")] {
+        for (schema_id, name) in [
+            (SCHEMA_DBO, "dbo"),
+            (SCHEMA_INFORMATION, "INFORMATION_SCHEMA"),
+            (SCHEMA_SYS, "sys"),
+            (2, "guest"),
+        ] {
             state.schemas.insert(schema_id, Arc::new(SchemaDef { schema_id, name: name.into() }));
         }
         Catalog {

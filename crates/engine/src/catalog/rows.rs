@@ -62,7 +62,9 @@ pub(crate) fn column_row(object_id: i32, column: &ColumnDef) -> Vec<Value> {
     set(column.is_rowguidcol, column_status::ROWGUIDCOL);
     set(column.computed.is_some(), column_status::COMPUTED);
     set(column.computed.as_ref().is_some_and(|c| c.persisted), column_status::PERSISTED);
-    let identity = |get: fn(&crate::schema::IdentityDef) -> i64| column.identity.as_ref().map_or(Value::Null, |i| Value::BigInt(get(i)));
+    let identity = |get: fn(&crate::schema::IdentityDef) -> i64| {
+        column.identity.as_ref().map_or(Value::Null, |i| Value::BigInt(get(i)))
+    };
     vec![
         int(object_id),
         int(column.column_id),
@@ -88,15 +90,25 @@ fn type_parts(sql_type: &SqlType) -> (i32, u8, u8, i32) {
         SqlType::Decimal { precision, scale } => (0, *precision, *scale, 0),
         SqlType::Numeric { precision, scale } => (0, *precision, *scale, column_status::NUMERIC),
         SqlType::Char(n) | SqlType::NChar(n) | SqlType::Binary(n) => (i32::from(*n), 0, 0, 0),
-        SqlType::VarChar(length) | SqlType::NVarChar(length) | SqlType::VarBinary(length) => of_length(length),
-        SqlType::Time(scale) | SqlType::DateTime2(scale) | SqlType::DateTimeOffset(scale) => (0, 0, *scale, 0),
+        SqlType::VarChar(length) | SqlType::NVarChar(length) | SqlType::VarBinary(length) => {
+            of_length(length)
+        }
+        SqlType::Time(scale) | SqlType::DateTime2(scale) | SqlType::DateTimeOffset(scale) => {
+            (0, 0, *scale, 0)
+        }
         SqlType::SysName => (128, 0, 0, column_status::SYSNAME),
         _ => (0, 0, 0, 0),
     }
 }
 
 /// The type that a row of syscolpars means; none for a number that is not known.
-pub(crate) fn type_of(system_type_id: u8, length: i32, precision: u8, scale: u8, status: i32) -> Option<SqlType> {
+pub(crate) fn type_of(
+    system_type_id: u8,
+    length: i32,
+    precision: u8,
+    scale: u8,
+    status: i32,
+) -> Option<SqlType> {
     let n = u16::try_from(length).ok()?;
     let limited = if status & column_status::MAX != 0 { Length::Max } else { Length::N(n) };
     let candidates = [
@@ -167,10 +179,17 @@ pub(crate) fn index_row(object_id: i32, index: &IndexDef) -> Vec<Value> {
 
 /// The columns of an index as rows of sysiscols.
 pub(crate) fn index_column_rows(object_id: i32, index: &IndexDef, columns: &[ColumnDef]) -> Vec<Vec<Value>> {
-    let key = index.key.iter().map(|k| (k.ordinal, if k.descending { index_column_status::DESCENDING } else { 0 }));
+    let key =
+        index.key.iter().map(|k| (k.ordinal, if k.descending { index_column_status::DESCENDING } else { 0 }));
     let included = index.included.iter().map(|ordinal| (*ordinal, index_column_status::INCLUDED));
     let row = |(at, (ordinal, status)): (usize, (usize, i32))| {
-        vec![int(object_id), int(index.index_id), int(at as i32 + 1), int(columns[ordinal].column_id), int(status)]
+        vec![
+            int(object_id),
+            int(index.index_id),
+            int(at as i32 + 1),
+            int(columns[ordinal].column_id),
+            int(status),
+        ]
     };
     key.chain(included).enumerate().map(row).collect()
 }
@@ -213,7 +232,10 @@ impl Fields<'_> {
         self.text(at).and_then(|name| Collation::by_name(&name)).unwrap_or_default()
     }
     pub(crate) fn page(&self, at: usize) -> Option<PageId> {
-        Some(PageId { file: u16::try_from(self.int(at)?).ok()?, page: u32::try_from(self.big(at + 1)?).ok()? })
+        Some(PageId {
+            file: u16::try_from(self.int(at)?).ok()?,
+            page: u32::try_from(self.big(at + 1)?).ok()?,
+        })
     }
 }
 

@@ -43,7 +43,11 @@ pub const DATABASES: usize = 8;
 
 /// All system tables, in order of their units.
 pub static ALL: [SystemTable; 9] = [
-    SystemTable { name: "sysclsobjs", key_columns: 1, columns: &[("id", SqlType::Int, false), ("name", SqlType::SysName, false)] },
+    SystemTable {
+        name: "sysclsobjs",
+        key_columns: 1,
+        columns: &[("id", SqlType::Int, false), ("name", SqlType::SysName, false)],
+    },
     SystemTable {
         name: "sysschobjs",
         key_columns: 1,
