@@ -2,7 +2,8 @@
 //!
 //! How a checkpoint can look at the table while transactions go on: a transaction announces each append in `appending` (a lower bound of
 //! the LSN to come) before it appends and takes that back after it has noted the LSN. A reader that finds an announcement starts its
-//! analysis at that bound; one that finds none sees the final `last`. So no record between can be missed.
+//! analysis at that bound; one that finds none sees the final `last`. So no record between can be missed. A transaction whose end is in
+//! the log, but which still waits for it to harden, is no longer active for a checkpoint: that will harden more than this end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -46,6 +47,8 @@ pub struct ActiveRow {
     pub log_bytes: u64,
     /// Log bytes reserved for its rollback.
     pub reserved_bytes: u64,
+    /// Its end is in the log and only waits to be hardened.
+    pub is_ended: bool,
 }
 
 /// What the table and the transaction share.
@@ -62,6 +65,8 @@ pub(crate) struct XactEntry {
     bytes: AtomicU64,
     reserved: AtomicU64,
     from_reservation: AtomicBool,
+    /// Its LOP_COMMIT_XACT or LOP_ABORT_XACT is in the log.
+    ended: AtomicBool,
 }
 
 impl XactEntry {
@@ -77,6 +82,7 @@ impl XactEntry {
             bytes: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
             from_reservation: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
         }
     }
 
@@ -120,6 +126,10 @@ impl XactEntry {
 
     pub(crate) fn end_append(&self) {
         self.appending.store(0, Release);
+    }
+
+    pub(crate) fn set_ended(&self) {
+        self.ended.store(true, Release);
     }
 
     pub(crate) fn note_append(&self, lsn: Lsn, bytes: u64, reserved: u64) {
@@ -256,6 +266,7 @@ impl TxnManager {
                 record_count: entry.records.load(Relaxed),
                 log_bytes: entry.bytes(),
                 reserved_bytes: entry.reserved.load(Relaxed),
+                is_ended: entry.ended.load(Acquire),
             });
         }
         ActiveSnapshot { rows, scan_start }

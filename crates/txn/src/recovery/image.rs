@@ -43,7 +43,7 @@ pub fn write_checkpoint(manager: &TxnManager, begin: Lsn, dirty: &[DirtyPage]) -
     let active: Vec<ActiveXact> = snapshot
         .rows
         .iter()
-        .filter(|row| !row.begin.is_null())
+        .filter(|row| !row.begin.is_null() && !row.is_ended)
         .map(|row| ActiveXact {
             txn: row.id,
             begin: row.begin,
