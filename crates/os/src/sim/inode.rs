@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::disk::Survival;
+use crate::disk::WriteMode;
 use crate::rng::Rng;
 
 pub(super) const SECTOR_BYTES: usize = 512;
@@ -31,6 +32,8 @@ struct History {
 struct Version {
     ticket: u64,
     data: Sector,
+    /// A `Durable` write: it answers for itself, a failed sync of the page cache does not touch it.
+    write_through: bool,
     /// A sync failed while this was dirty: no later sync makes it durable (the kernel has dropped it).
     doomed: bool,
 }
@@ -44,7 +47,7 @@ impl Inode {
     }
 
     /// Readers see the bytes at once; a power loss may take each sector until `confirm`.
-    pub(super) fn write(&mut self, data: &[u8], offset: u64, ticket: u64) {
+    pub(super) fn write(&mut self, data: &[u8], offset: u64, ticket: u64, mode: WriteMode) {
         if data.is_empty() {
             return;
         }
@@ -63,7 +66,12 @@ impl Inode {
         for sector in sectors {
             let data = self.sector(sector);
             let history = self.unconfirmed.get_mut(&sector).expect("inserted just above");
-            history.versions.push(Version { ticket, data, doomed: false });
+            history.versions.push(Version {
+                ticket,
+                data,
+                write_through: mode == WriteMode::Durable,
+                doomed: false,
+            });
         }
     }
 
@@ -118,7 +126,7 @@ impl Inode {
     /// A sync failed: what is dirty now may be dropped for good.
     pub(super) fn doom(&mut self, rng: &mut Rng) {
         for version in self.unconfirmed.values_mut().flat_map(|history| &mut history.versions) {
-            version.doomed |= rng.chance(1, 2);
+            version.doomed |= !version.write_through && rng.chance(1, 2);
         }
     }
 
