@@ -179,8 +179,8 @@ impl Database {
         if self.volatile {
             return Ok(());
         }
-        let end = self.log.end();
-        self.log.harden(end, FlushReason::FlushLogProc).map_err(|error| {
+        let last = self.log.last();
+        self.log.harden(last, FlushReason::FlushLogProc).map_err(|error| {
             if error.is_fatal_to_database() {
                 self.suspect(&error.to_string());
             }
