@@ -1,1 +1,57 @@
 //! Every contact with the world, real and simulated: files, sockets, clocks, randomness, threads, latches, waits, counters.
+//!
+//! The only ways to block stand here, so the same lines fill `sys.dm_os_wait_stats`, are the switch points of the
+//! deterministic simulation ([`sim`]) and are where KILL, attention and shutdown interrupt ([`task`]).
+//! An [`Os`] is passed explicitly; [`Os::real`] gives this machine, [`sim::World`] a simulated one.
+//!
+//! Ways to block: [`Latch`], [`RwLatch`], [`Condition`], [`Watermark`], [`Signal`], [`Os::sleep`], [`File`], [`IoQueue`],
+//! [`Stream`], [`Listener`], [`JoinHandle::join`]. Everything else in the workspace is built from them.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this crate is the one door to the world"
+)]
+
+mod clock;
+mod condition;
+mod counters;
+mod disk;
+mod error;
+mod latch;
+mod net;
+mod never;
+mod os;
+pub mod process;
+mod rank;
+pub mod report;
+mod rng;
+mod rwlatch;
+mod signal;
+pub mod sim;
+pub mod task;
+mod termination;
+mod thread;
+mod wait;
+mod watermark;
+mod word;
+
+pub use clock::{Clock, TICKS_PER_SECOND, UNIX_EPOCH_TICKS};
+pub use condition::Condition;
+pub use counters::{Counter, CounterRegistry, CounterRow, CounterType};
+pub use disk::{
+    AlignedBuf, Completion, DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoQueue,
+    OpenOptions, Request, WriteMode,
+};
+pub use error::{IoError, IoErrorKind};
+pub use latch::{Latch, LatchGuard};
+pub use net::{Listener, Net, ReadinessWatcher, Stream, StreamIo, Watch};
+pub use never::{never_count, note_never};
+pub use os::Os;
+pub use rank::{LatchRank, held as held_ranks};
+pub use rng::Rng;
+pub use rwlatch::{ReadArcGuard, ReadGuard, RwLatch, WriteArcGuard, WriteGuard};
+pub use signal::Signal;
+pub use termination::TerminationWatcher;
+pub use thread::{JoinHandle, Panicked, SpawnOptions};
+pub use wait::{Interrupted, WaitError, WaitOutcome, WaitRow, WaitStats, WaitType};
+pub use watermark::Watermark;

@@ -1,1 +1,48 @@
 //! T-SQL text to syntax tree and back, with SQL Server's syntax errors.
+//!
+//! [`parse_batch`] turns one batch into [`ast::Batch`] or the syntax errors SQL Server would report;
+//! [`split_go`] cuts a script into batches the way its clients do; [`format`](fn@format) prints a tree back.
+
+pub mod ast;
+mod error;
+mod script;
+
+pub use error::SyntaxError;
+pub use script::{ScriptBatch, split_go};
+
+/// What changes the meaning of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParseOptions {
+    /// SET QUOTED_IDENTIFIER: whether `"x"` is a name (true, the default) or a string.
+    pub quoted_identifier: bool,
+}
+
+impl Default for ParseOptions {
+    fn default() -> ParseOptions {
+        ParseOptions { quoted_identifier: true }
+    }
+}
+
+/// Parses a whole batch. Nothing of a batch with an error may run; errors come in text order, at least one.
+pub fn parse_batch(text: &str, options: &ParseOptions) -> Result<ast::Batch, Vec<SyntaxError>> {
+    let _ = (text, options);
+    todo!()
+}
+
+/// Parses one expression that must fill `text` (stored defaults, checks, computed columns).
+pub fn parse_expression(text: &str, options: &ParseOptions) -> Result<ast::Expr, Vec<SyntaxError>> {
+    let _ = (text, options);
+    todo!()
+}
+
+/// Prints a batch canonically: parsing the result gives an equal tree.
+pub fn format(batch: &ast::Batch) -> String {
+    let _ = batch;
+    todo!()
+}
+
+/// Prints one expression canonically.
+pub fn format_expression(expr: &ast::Expr) -> String {
+    let _ = expr;
+    todo!()
+}

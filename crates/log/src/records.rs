@@ -1,0 +1,384 @@
+//! The one table of record payloads: typed structs with encode, decode and a description for fn_dblog and the dumper.
+//!
+//! To add a payload: write its struct, `impl Payload`, and its line in [`describe_payload`]. A payload that belongs to several
+//! operations (a row in INSERT and DELETE) is one struct named by several lines. Codec helpers stand in codec.rs.
+
+use std::fmt::Write as _;
+
+use crate::codec::{DecodeError, Reader, put_bytes, put_varint};
+use crate::limits::RECORD_PAYLOAD_BYTES_MAX;
+use crate::lsn::{Lsn, TxnId};
+use crate::record::{LogContext, LogOp, RecordHeader};
+
+/// A typed record payload.
+pub trait Payload: Sized {
+    /// Appends the encoding to `out`.
+    fn encode(&self, out: &mut Vec<u8>);
+    /// Reads it back; arbitrary bytes give an error, never a panic, and allocate no more than their own length allows.
+    fn decode(payload: &[u8]) -> Result<Self, DecodeError>;
+    /// One line for fn_dblog's Description and the dumper.
+    fn describe(&self) -> String;
+}
+
+/// One line about a record's payload, for fn_dblog's Description column and `hardpan log dump`.
+/// A payload without a typed form, or one that does not decode, is shown as bytes.
+pub fn describe(header: &RecordHeader, payload: &[u8]) -> String {
+    let mut text = String::new();
+    if header.is_compensation() {
+        let _ = write!(text, "COMPENSATION;undo next {};", header.undo_next);
+    }
+    match describe_payload(header.op, header.context, payload) {
+        Some(Ok(line)) => text.push_str(&line),
+        Some(Err(error)) => {
+            let _ = write!(text, "{error}; {}", describe_bytes(payload));
+        }
+        None => text.push_str(&describe_bytes(payload)),
+    }
+    text
+}
+
+/// The table: which payload an operation carries. `None`: no typed form is known.
+fn describe_payload(op: LogOp, _context: LogContext, payload: &[u8]) -> Option<Result<String, DecodeError>> {
+    fn line<P: Payload>(payload: &[u8]) -> Option<Result<String, DecodeError>> {
+        Some(P::decode(payload).map(|decoded| decoded.describe()))
+    }
+    match op {
+        LogOp::BeginXact => line::<BeginXact>(payload),
+        LogOp::CommitXact => line::<CommitXact>(payload),
+        LogOp::AbortXact => line::<AbortXact>(payload),
+        LogOp::MarkSavepoint => line::<MarkSavepoint>(payload),
+        LogOp::BeginCkpt => line::<BeginCkpt>(payload),
+        LogOp::XactCkpt => line::<XactCkpt>(payload),
+        LogOp::EndCkpt => line::<EndCkpt>(payload),
+        _ => None,
+    }
+}
+
+fn describe_bytes(payload: &[u8]) -> String {
+    let mut text = format!("{} bytes", payload.len());
+    for (index, byte) in payload.iter().take(32).enumerate() {
+        let _ = write!(text, "{}{byte:02x}", if index == 0 { ": " } else { "" });
+    }
+    if payload.len() > 32 {
+        text.push_str("..");
+    }
+    text
+}
+
+/// Milliseconds since 2000-01-01 UTC: the resolution in which fn_dblog prints times, in 6 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct LogTime(pub u64);
+
+impl LogTime {
+    /// 100 ns ticks from 0001-01-01 to 2000-01-01.
+    const EPOCH_100NS: u64 = 630_822_816_000_000_000;
+
+    /// From UTC in 100 ns ticks since 0001-01-01; earlier times read as the epoch.
+    pub fn from_utc_100ns(ticks: u64) -> LogTime {
+        LogTime(ticks.saturating_sub(LogTime::EPOCH_100NS) / 10_000)
+    }
+
+    /// UTC in 100 ns ticks since 0001-01-01.
+    pub fn to_utc_100ns(self) -> u64 {
+        self.0.saturating_mul(10_000).saturating_add(LogTime::EPOCH_100NS)
+    }
+}
+
+impl std::fmt::Display for LogTime {
+    /// `yyyy/mm/dd hh:mm:ss:mmm`, as fn_dblog prints times.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (days, ms) = (self.0 / 86_400_000, self.0 % 86_400_000);
+        if days > 3_000_000 {
+            return write!(f, "{} ms", self.0);
+        }
+        // Civil date from days, counting years from 1 March (era 2000-03-01 is day 60).
+        let shifted = days as i64 - 60 + 146_097;
+        let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        let year = 1_600 + era * 400 + year_of_era + i64::from(month <= 2);
+        let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
+        write!(f, "{year:04}/{month:02}/{day:02} {hour:02}:{minute:02}:{second:02}:{:03}", ms % 1_000)
+    }
+}
+
+/// LOP_BEGIN_XACT.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BeginXact {
+    /// When the transaction began to write.
+    pub begin_time: LogTime,
+    /// Session id, 0 for none.
+    pub spid: u32,
+    /// Transaction name; the default `user_transaction` takes one byte on disk. At most 255 bytes are kept.
+    pub name: String,
+}
+
+/// The name that a transaction has when none was given.
+pub const DEFAULT_TRANSACTION_NAME: &str = "user_transaction";
+
+impl Payload for BeginXact {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.begin_time.0);
+        put_varint(out, u64::from(self.spid));
+        let name = if self.name == DEFAULT_TRANSACTION_NAME { "" } else { clip(&self.name, 255) };
+        put_bytes(out, name.as_bytes());
+    }
+
+    fn decode(payload: &[u8]) -> Result<BeginXact, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let begin_time = LogTime(reader.varint()?);
+        let spid = reader.varint_u32()?;
+        let name = match reader.bytes()? {
+            [] => DEFAULT_TRANSACTION_NAME.to_owned(),
+            bytes => text(bytes)?,
+        };
+        reader.finish()?;
+        Ok(BeginXact { begin_time, spid, name })
+    }
+
+    fn describe(&self) -> String {
+        format!("{};spid {};{}", self.name, self.spid, self.begin_time)
+    }
+}
+
+/// LOP_COMMIT_XACT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitXact {
+    /// When the transaction committed.
+    pub end_time: LogTime,
+}
+
+impl Payload for CommitXact {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.end_time.0);
+    }
+
+    fn decode(payload: &[u8]) -> Result<CommitXact, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let end_time = LogTime(reader.varint()?);
+        reader.finish()?;
+        Ok(CommitXact { end_time })
+    }
+
+    fn describe(&self) -> String {
+        self.end_time.to_string()
+    }
+}
+
+/// LOP_ABORT_XACT: the rollback of the transaction is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AbortXact {
+    /// When the rollback ended.
+    pub end_time: LogTime,
+}
+
+impl Payload for AbortXact {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.end_time.0);
+    }
+
+    fn decode(payload: &[u8]) -> Result<AbortXact, DecodeError> {
+        CommitXact::decode(payload).map(|commit| AbortXact { end_time: commit.end_time })
+    }
+
+    fn describe(&self) -> String {
+        self.end_time.to_string()
+    }
+}
+
+/// LOP_MARK_SAVEPOINT.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkSavepoint {
+    /// Savepoint name.
+    pub name: String,
+}
+
+impl Payload for MarkSavepoint {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_bytes(out, clip(&self.name, 255).as_bytes());
+    }
+
+    fn decode(payload: &[u8]) -> Result<MarkSavepoint, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let name = text(reader.bytes()?)?;
+        reader.finish()?;
+        Ok(MarkSavepoint { name })
+    }
+
+    fn describe(&self) -> String {
+        self.name.clone()
+    }
+}
+
+/// LOP_BEGIN_CKPT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BeginCkpt {
+    /// When the checkpoint began.
+    pub begin_time: LogTime,
+    /// The highest transaction id handed out so far.
+    pub max_txn: TxnId,
+}
+
+impl Payload for BeginCkpt {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.begin_time.0);
+        put_varint(out, self.max_txn.0);
+    }
+
+    fn decode(payload: &[u8]) -> Result<BeginCkpt, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let begin_time = LogTime(reader.varint()?);
+        let max_txn = TxnId(reader.varint()?);
+        reader.finish()?;
+        Ok(BeginCkpt { begin_time, max_txn })
+    }
+
+    fn describe(&self) -> String {
+        format!("{};max xdesid {}", self.begin_time, self.max_txn)
+    }
+}
+
+/// A transaction that was active when a checkpoint looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActiveXact {
+    /// Its id.
+    pub txn: TxnId,
+    /// Its LOP_BEGIN_XACT.
+    pub begin: Lsn,
+    /// Its newest record.
+    pub last: Lsn,
+    /// The next record to undo, should it be rolled back.
+    pub undo_next: Lsn,
+    /// Whether it is a system transaction.
+    pub system: bool,
+}
+
+/// A page that was dirty when a checkpoint looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirtyPage {
+    /// File number of the page.
+    pub file: u16,
+    /// Page number in the file.
+    pub page: u32,
+    /// The first change that may be missing on disk.
+    pub recovery: Lsn,
+}
+
+/// LOP_XACT_CKPT: active transactions and dirty pages. A checkpoint writes as many as it needs between BEGIN and END.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct XactCkpt {
+    /// Active transactions.
+    pub transactions: Vec<ActiveXact>,
+    /// Dirty pages.
+    pub dirty_pages: Vec<DirtyPage>,
+}
+
+impl XactCkpt {
+    /// Entries (transactions and pages together) that surely fit one record.
+    pub const ENTRIES_MAX: usize = RECORD_PAYLOAD_BYTES_MAX / 56;
+}
+
+impl Payload for XactCkpt {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.transactions.len() as u64);
+        for xact in &self.transactions {
+            for number in
+                [xact.txn.0, xact.begin.raw(), xact.last.raw(), xact.undo_next.raw(), u64::from(xact.system)]
+            {
+                put_varint(out, number);
+            }
+        }
+        put_varint(out, self.dirty_pages.len() as u64);
+        for dirty in &self.dirty_pages {
+            put_varint(out, u64::from(dirty.file));
+            put_varint(out, u64::from(dirty.page));
+            put_varint(out, dirty.recovery.raw());
+        }
+    }
+
+    fn decode(payload: &[u8]) -> Result<XactCkpt, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let mut image = XactCkpt::default();
+        for _ in 0..reader.varint()? {
+            image.transactions.push(ActiveXact {
+                txn: TxnId(reader.varint()?),
+                begin: Lsn::from_raw(reader.varint()?),
+                last: Lsn::from_raw(reader.varint()?),
+                undo_next: Lsn::from_raw(reader.varint()?),
+                system: reader.varint()? != 0,
+            });
+        }
+        for _ in 0..reader.varint()? {
+            image.dirty_pages.push(DirtyPage {
+                file: reader.varint_u16()?,
+                page: reader.varint_u32()?,
+                recovery: Lsn::from_raw(reader.varint()?),
+            });
+        }
+        reader.finish()?;
+        Ok(image)
+    }
+
+    fn describe(&self) -> String {
+        let mut line =
+            format!("{} transactions, {} dirty pages", self.transactions.len(), self.dirty_pages.len());
+        for xact in self.transactions.iter().take(4) {
+            let _ = write!(line, ";{} began {}", xact.txn, xact.begin);
+        }
+        line
+    }
+}
+
+/// LOP_END_CKPT: the checkpoint whose BEGIN stands at `begin` is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndCkpt {
+    /// Its LOP_BEGIN_CKPT.
+    pub begin: Lsn,
+    /// When it ended.
+    pub end_time: LogTime,
+    /// The oldest record that recovery from this checkpoint needs.
+    pub min: Lsn,
+    /// Dirty pages that the checkpoint left (named in its LOP_XACT_CKPT records).
+    pub dirty_page_count: u32,
+}
+
+impl Payload for EndCkpt {
+    fn encode(&self, out: &mut Vec<u8>) {
+        for number in [self.begin.raw(), self.end_time.0, self.min.raw(), u64::from(self.dirty_page_count)] {
+            put_varint(out, number);
+        }
+    }
+
+    fn decode(payload: &[u8]) -> Result<EndCkpt, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let begin = Lsn::from_raw(reader.varint()?);
+        let end_time = LogTime(reader.varint()?);
+        let min = Lsn::from_raw(reader.varint()?);
+        let dirty_page_count = reader.varint_u32()?;
+        reader.finish()?;
+        Ok(EndCkpt { begin, end_time, min, dirty_page_count })
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "began {};{};minimum {};{} dirty pages",
+            self.begin, self.end_time, self.min, self.dirty_page_count
+        )
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<String, DecodeError> {
+    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| DecodeError("name is not UTF-8"))
+}
+
+fn clip(text: &str, bytes_max: usize) -> &str {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

@@ -1,0 +1,138 @@
+//! Performance counters, as `sys.dm_os_performance_counters` shows them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How a reader is to understand a counter's value (`cntr_type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum CounterType {
+    /// The present value (PERF_COUNTER_LARGE_RAWCOUNT).
+    RawCount = 65_792,
+    /// A sum since start; a rate is the difference of two readings by their seconds (PERF_COUNTER_BULK_COUNT).
+    BulkCount = 272_696_576,
+    /// Numerator of a percentage (PERF_LARGE_RAW_FRACTION).
+    RawFraction = 537_003_264,
+    /// The base of a percentage or average (PERF_LARGE_RAW_BASE).
+    RawBase = 1_073_939_712,
+    /// Numerator of an average: difference of values by difference of bases (PERF_AVERAGE_BULK).
+    AverageBulk = 1_073_874_176,
+}
+
+/// One counter. Adding is one relaxed atomic operation.
+#[derive(Debug, Default)]
+pub struct Counter {
+    value: AtomicI64,
+}
+
+impl Counter {
+    /// Adds `amount` (negative to take away).
+    #[inline]
+    pub fn add(&self, amount: i64) {
+        self.value.fetch_add(amount, Relaxed);
+    }
+
+    /// Adds one.
+    #[inline]
+    pub fn increment(&self) {
+        self.add(1);
+    }
+
+    /// Sets the value (for raw counts such as sizes).
+    #[inline]
+    pub fn set(&self, value: i64) {
+        self.value.store(value, Relaxed);
+    }
+
+    /// The value.
+    #[inline]
+    pub fn get(&self) -> i64 {
+        self.value.load(Relaxed)
+    }
+}
+
+/// One row of `sys.dm_os_performance_counters` (not blank-padded).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CounterRow {
+    /// `SQLServer:Databases` ...
+    pub object_name: String,
+    /// `Log Flushes/sec` ...
+    pub counter_name: String,
+    /// A database's name, `_Total` or empty.
+    pub instance_name: String,
+    /// The value.
+    pub cntr_value: i64,
+    /// How to understand it.
+    pub cntr_type: i32,
+}
+
+/// All counters of an instance.
+#[derive(Default)]
+pub struct CounterRegistry {
+    rows: Mutex<BTreeMap<(String, String, String), Entry>>,
+}
+
+struct Entry {
+    counter: Arc<Counter>,
+    counter_type: CounterType,
+}
+
+impl CounterRegistry {
+    /// The counter of that name, made at first use: `counter("SQLServer:Databases", "Log Flushes/sec", "hk")`.
+    /// Its type follows from the name: `.../sec` accumulates, `... Base` is a base, anything else is a raw value.
+    pub fn counter(&self, object: &str, counter: &str, instance: &str) -> Arc<Counter> {
+        self.counter_of_type(object, counter, instance, type_by_name(counter))
+    }
+
+    /// The same with an explicit type (which the first caller decides).
+    pub fn counter_of_type(
+        &self,
+        object: &str,
+        counter: &str,
+        instance: &str,
+        counter_type: CounterType,
+    ) -> Arc<Counter> {
+        let key = (object.to_owned(), counter.to_owned(), instance.to_owned());
+        let mut rows = self.rows();
+        let entry = rows.entry(key).or_insert_with(|| Entry { counter: Arc::default(), counter_type });
+        Arc::clone(&entry.counter)
+    }
+
+    /// Forgets the counters of an instance (a dropped database).
+    pub fn remove_instance(&self, object: &str, instance: &str) {
+        self.rows().retain(|key, _| !(key.0 == object && key.2 == instance));
+    }
+
+    /// All rows, ordered by object, counter and instance.
+    pub fn snapshot(&self) -> Vec<CounterRow> {
+        let rows = self.rows();
+        let row = |(key, entry): (&(String, String, String), &Entry)| CounterRow {
+            object_name: key.0.clone(),
+            counter_name: key.1.clone(),
+            instance_name: key.2.clone(),
+            cntr_value: entry.counter.get(),
+            cntr_type: entry.counter_type as i32,
+        };
+        rows.iter().map(row).collect()
+    }
+
+    fn rows(&self) -> MutexGuard<'_, BTreeMap<(String, String, String), Entry>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn type_by_name(counter: &str) -> CounterType {
+    let lower = counter.to_ascii_lowercase();
+    if lower.ends_with(" base") {
+        CounterType::RawBase
+    } else if lower.ends_with(" ratio") {
+        CounterType::RawFraction
+    } else if lower.starts_with("average ") || lower.starts_with("avg ") {
+        CounterType::AverageBulk
+    } else if lower.ends_with("/sec") || lower == "lock wait time (ms)" {
+        CounterType::BulkCount
+    } else {
+        CounterType::RawCount
+    }
+}

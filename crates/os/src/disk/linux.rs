@@ -1,0 +1,327 @@
+//! Files of Linux: direct where allowed, `pwritev2(RWF_DSYNC)` for durable writes, loops around short transfers.
+
+use std::fs;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::queue::ThreadQueue;
+use super::{
+    AlignedBuf, DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoQueue, Meter, OpenOptions,
+    WriteMode,
+};
+use crate::clock::monotonic_ns;
+use crate::error::{IoError, IoErrorKind};
+use crate::wait::{WaitType, Waiting};
+
+/// The unit of zero writes.
+const ZERO_CHUNK_BYTES: usize = 1 << 20;
+
+pub(super) struct LinuxDisk;
+
+struct LinuxFile {
+    file: fs::File,
+    path: PathBuf,
+    direct: bool,
+    /// False once the file system has refused RWF_DSYNC.
+    dsync_works: AtomicBool,
+    device: DeviceTraits,
+    read_wait: WaitType,
+    write_wait: WaitType,
+    meter: Meter,
+}
+
+impl Disk for LinuxDisk {
+    fn open(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn File>, IoError> {
+        let fail = |error: std::io::Error| IoError::from_std(&error, format!("open {}", path.display()));
+        let (file, direct) = if options.direct {
+            match open_with(path, options, libc::O_DIRECT) {
+                Ok(file) => (file, true),
+                // tmpfs and some network file systems refuse O_DIRECT; a refused O_DIRECT has made the file already.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                    let again = OpenOptions {
+                        create_new: false,
+                        create: options.create || options.create_new,
+                        ..*options
+                    };
+                    (open_with(path, &again, 0).map_err(fail)?, false)
+                }
+                Err(error) => return Err(fail(error)),
+            }
+        } else {
+            (open_with(path, options, 0).map_err(fail)?, false)
+        };
+        let sector_bytes = if direct { direct_alignment(&file) } else { 512 };
+        Ok(Arc::new(LinuxFile {
+            file,
+            path: path.to_owned(),
+            direct,
+            dsync_works: AtomicBool::new(true),
+            device: DeviceTraits { sector_bytes, atomic_write_bytes: sector_bytes },
+            read_wait: options.read_wait,
+            write_wait: options.write_wait,
+            meter: Meter::default(),
+        }))
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<(), IoError> {
+        fs::create_dir_all(path)
+            .map_err(|e| IoError::from_std(&e, format!("make directory {}", path.display())))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError> {
+        let what = || format!("rename {} to {}", from.display(), to.display());
+        fs::rename(from, to).map_err(|e| IoError::from_std(&e, what()))
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), IoError> {
+        fs::remove_file(path).map_err(|e| IoError::from_std(&e, format!("remove {}", path.display())))
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<(), IoError> {
+        fs::remove_dir(path)
+            .map_err(|e| IoError::from_std(&e, format!("remove directory {}", path.display())))
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<DirectoryEntry>, IoError> {
+        let fail = |error: std::io::Error| IoError::from_std(&error, format!("list {}", path.display()));
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(path).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let is_directory = entry.file_type().map_err(fail)?.is_dir();
+            entries.push(DirectoryEntry {
+                name: entry.file_name().to_string_lossy().into_owned(),
+                is_directory,
+            });
+        }
+        entries.sort();
+        Ok(entries)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<(), IoError> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let synced = fs::File::open(path).and_then(|directory| directory.sync_all());
+        synced.map_err(|e| IoError::from_std(&e, format!("sync directory {}", path.display())))
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<u64, IoError> {
+        let what = || format!("free space of {}", path.display());
+        let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
+            .map_err(|_| IoError::new(IoErrorKind::Invalid, what()))?;
+        // SAFETY: `statvfs` is plain data; the path is a C string; both live through the call.
+        let (result, stat) = unsafe {
+            let mut stat: libc::statvfs = std::mem::zeroed();
+            (libc::statvfs(c_path.as_ptr(), &mut stat), stat)
+        };
+        if result != 0 {
+            return Err(IoError::last(what()));
+        }
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    fn lock_file(&self, path: &Path) -> Result<FileLock, IoError> {
+        let file = open_with(path, &OpenOptions::create(), 0)
+            .map_err(|e| IoError::from_std(&e, format!("open lock file {}", path.display())))?;
+        // SAFETY: flock on an open descriptor.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            let mut error = IoError::last(format!("lock {}", path.display()));
+            if error.os_code == libc::EWOULDBLOCK {
+                error.kind = IoErrorKind::Locked;
+            }
+            return Err(error);
+        }
+        Ok(FileLock { _held: Box::new(file) })
+    }
+
+    fn restrict_to_owner(&self, path: &Path) -> Result<(), IoError> {
+        let set = fs::set_permissions(path, fs::Permissions::from_mode(0o600));
+        set.map_err(|e| IoError::from_std(&e, format!("restrict access to {}", path.display())))
+    }
+
+    fn io_queue(&self, depth: usize) -> Box<dyn IoQueue> {
+        Box::new(ThreadQueue::new(depth))
+    }
+}
+
+fn open_with(path: &Path, options: &OpenOptions, flags: i32) -> std::io::Result<fs::File> {
+    fs::OpenOptions::new()
+        .read(true)
+        .write(!options.read_only)
+        .create(options.create && !options.read_only)
+        .create_new(options.create_new && !options.read_only)
+        .custom_flags(flags | libc::O_CLOEXEC)
+        .mode(0o640)
+        .open(path)
+}
+
+/// The offset alignment that direct I/O needs on this file (statx), 512 when the kernel does not say.
+fn direct_alignment(file: &fs::File) -> u32 {
+    // SAFETY: `statx` is plain data; an empty path with AT_EMPTY_PATH means the descriptor itself.
+    let (result, stat) = unsafe {
+        let mut stat: libc::statx = std::mem::zeroed();
+        let (flags, mask) = (libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN);
+        (libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, mask, &mut stat), stat)
+    };
+    let told = result == 0 && stat.stx_mask & libc::STATX_DIOALIGN != 0 && stat.stx_dio_offset_align > 0;
+    if told { stat.stx_dio_offset_align.max(512) } else { 512 }
+}
+
+impl LinuxFile {
+    fn what(&self, verb: &str, bytes: usize, offset: u64) -> String {
+        format!("{verb} {bytes} bytes at {offset} of {}", self.path.display())
+    }
+
+    fn needs_bounce(&self, pointer: *const u8, len: usize) -> bool {
+        let unit = self.device.sector_bytes as usize;
+        self.direct && (!(pointer as usize).is_multiple_of(unit) && len > 0)
+    }
+
+    fn read_loop(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.file.read_at(&mut buffer[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(count) => {
+                    done += count;
+                    // A short direct read that ends off the sector grid is the end of the file.
+                    if self.direct && !count.is_multiple_of(512) {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(IoError::from_std(&error, self.what("read", buffer.len(), offset))),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_loop(&self, bytes: &[u8], offset: u64, mode: WriteMode) -> Result<(), IoError> {
+        let mut done = 0;
+        let mut dsync = mode == WriteMode::Durable && self.dsync_works.load(Relaxed);
+        let mut wrote_without_dsync = false;
+        while done < bytes.len() {
+            let flags = if dsync { libc::RWF_DSYNC } else { 0 };
+            match pwritev2(self.file.as_raw_fd(), &bytes[done..], offset + done as u64, flags) {
+                Ok(0) => {
+                    return Err(IoError::new(
+                        IoErrorKind::Io,
+                        self.what("write nothing of", bytes.len(), offset),
+                    ));
+                }
+                Ok(count) => {
+                    done += count;
+                    wrote_without_dsync |= !dsync;
+                }
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    Some(libc::EOPNOTSUPP | libc::ENOSYS) if dsync => {
+                        self.dsync_works.store(false, Relaxed);
+                        dsync = false;
+                    }
+                    // EINVAL is either a refused flag or a misaligned request: without the flag it shows which.
+                    Some(libc::EINVAL) if dsync => dsync = false,
+                    _ => return Err(IoError::from_std(&error, self.what("write", bytes.len(), offset))),
+                },
+            }
+        }
+        if mode == WriteMode::Durable && wrote_without_dsync {
+            self.sync_data()?;
+        }
+        Ok(())
+    }
+
+    fn sync_data(&self) -> Result<(), IoError> {
+        self.file.sync_data().map_err(|e| IoError::from_std(&e, format!("sync {}", self.path.display())))
+    }
+}
+
+impl File for LinuxFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError> {
+        let waiting = Waiting::begin(self.read_wait);
+        let count = if self.needs_bounce(buffer.as_ptr(), buffer.len()) {
+            let mut bounce = AlignedBuf::new(buffer.len());
+            let count = self.read_loop(&mut bounce, offset)?;
+            buffer[..count].copy_from_slice(&bounce[..count]);
+            count
+        } else {
+            self.read_loop(buffer, offset)?
+        };
+        self.meter.note_read(count as u64, monotonic_ns().saturating_sub(waiting.began_ns()));
+        Ok(count)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64, mode: WriteMode) -> Result<(), IoError> {
+        let waiting = Waiting::begin(self.write_wait);
+        if self.needs_bounce(bytes.as_ptr(), bytes.len()) {
+            self.write_loop(&AlignedBuf::from_slice(bytes, bytes.len()), offset, mode)?;
+        } else {
+            self.write_loop(bytes, offset, mode)?;
+        }
+        self.meter.note_write(bytes.len() as u64, monotonic_ns().saturating_sub(waiting.began_ns()));
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), IoError> {
+        let waiting = Waiting::begin(self.write_wait);
+        self.sync_data()?;
+        self.meter.note_sync(monotonic_ns().saturating_sub(waiting.began_ns()));
+        Ok(())
+    }
+
+    fn len(&self) -> Result<u64, IoError> {
+        let metadata = self.file.metadata();
+        metadata
+            .map(|m| m.len())
+            .map_err(|e| IoError::from_std(&e, format!("length of {}", self.path.display())))
+    }
+
+    fn set_len(&self, bytes: u64) -> Result<(), IoError> {
+        let what = || format!("set length of {} to {bytes}", self.path.display());
+        self.file.set_len(bytes).map_err(|e| IoError::from_std(&e, what()))
+    }
+
+    fn allocate_zeroed(&self, from: u64, to: u64) -> Result<(), IoError> {
+        assert!(from <= to && from % 512 == 0 && to % 512 == 0, "zeroing {from}..{to} off the sector grid");
+        let zeros = AlignedBuf::new(ZERO_CHUNK_BYTES.min((to - from) as usize));
+        let mut at = from;
+        while at < to {
+            let count = ZERO_CHUNK_BYTES.min((to - at) as usize);
+            self.write_at(&zeros[..count], at, WriteMode::Cached)?;
+            at += count as u64;
+        }
+        let waiting = Waiting::begin(self.write_wait);
+        // All of fsync, not fdatasync: the new length and extents must last.
+        self.file.sync_all().map_err(|e| IoError::from_std(&e, format!("sync {}", self.path.display())))?;
+        self.meter.note_sync(monotonic_ns().saturating_sub(waiting.began_ns()));
+        Ok(())
+    }
+
+    fn device(&self) -> DeviceTraits {
+        self.device
+    }
+
+    fn stats(&self) -> FileStats {
+        self.meter.snapshot()
+    }
+
+    fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn pwritev2(fd: RawFd, bytes: &[u8], offset: u64, flags: i32) -> std::io::Result<usize> {
+    let part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    // SAFETY: one iovec over live bytes, which the kernel only reads.
+    let count = unsafe { libc::pwritev2(fd, &part, 1, offset as libc::off_t, flags) };
+    if count < 0 { Err(std::io::Error::last_os_error()) } else { Ok(count as usize) }
+}

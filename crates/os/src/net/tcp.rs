@@ -1,0 +1,203 @@
+//! TCP of this machine.
+
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::{Listener, Net, ReadinessWatcher, Stream};
+use crate::clock::monotonic_ns;
+use crate::error::{IoError, IoErrorKind};
+use crate::wait::{WaitType, Waiting};
+
+pub(super) struct TcpNet;
+
+struct TcpListening {
+    listener: TcpListener,
+    address: String,
+    closed: AtomicBool,
+}
+
+struct TcpConnection {
+    stream: TcpStream,
+    peer: String,
+    local: String,
+    loopback: bool,
+}
+
+impl Net for TcpNet {
+    fn listen(&self, address: &str) -> Result<Arc<dyn Listener>, IoError> {
+        let fail = |error: std::io::Error| IoError::from_std(&error, format!("listen on {address}"));
+        let listener = TcpListener::bind(address).map_err(fail)?;
+        listener.set_nonblocking(true).map_err(fail)?;
+        // A longer queue than the library's 128, for floods of connections. SAFETY: listen on a bound socket.
+        unsafe { libc::listen(listener.as_raw_fd(), 4096) };
+        let address = listener.local_addr().map_err(fail)?.to_string();
+        Ok(Arc::new(TcpListening { listener, address, closed: AtomicBool::new(false) }))
+    }
+
+    fn connect(&self, address: &str, timeout_ns: u64) -> Result<Arc<dyn Stream>, IoError> {
+        let fail = |error: &std::io::Error| IoError::from_std(error, format!("connect to {address}"));
+        let mut last = IoError::new(IoErrorKind::NotFound, format!("connect to {address}: no such address"));
+        let timeout = Duration::from_nanos(timeout_ns.max(1));
+        let _waiting = Waiting::begin(WaitType::ASYNC_NETWORK_IO);
+        for candidate in address.to_socket_addrs().map_err(|error| fail(&error))? {
+            match TcpStream::connect_timeout(&candidate, timeout) {
+                Ok(stream) => return Ok(Arc::new(TcpConnection::new(stream).map_err(|error| fail(&error))?)),
+                Err(error) => last = fail(&error),
+            }
+        }
+        Err(last)
+    }
+
+    fn readiness_watcher(&self) -> Result<ReadinessWatcher, IoError> {
+        ReadinessWatcher::start()
+    }
+}
+
+impl Listener for TcpListening {
+    fn accept(&self, timeout_ns: Option<u64>) -> Result<Option<Arc<dyn Stream>>, IoError> {
+        let fail = |error: std::io::Error| IoError::from_std(&error, format!("accept on {}", self.address));
+        let deadline_ns = timeout_ns.map(|timeout| monotonic_ns().saturating_add(timeout));
+        loop {
+            if self.closed.load(Ordering::Acquire) {
+                return Ok(None);
+            }
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(false).map_err(fail)?;
+                    return Ok(Some(Arc::new(TcpConnection::new(stream).map_err(fail)?)));
+                }
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN) => {}
+                    // The peer gave up before we took it: not a failure of the listener.
+                    Some(libc::ECONNABORTED | libc::EINTR | libc::EPROTO) => continue,
+                    Some(libc::EINVAL) if self.closed.load(Ordering::Acquire) => return Ok(None),
+                    _ => return Err(fail(error)),
+                },
+            }
+            if !wait_readable(self.listener.as_raw_fd(), deadline_ns) {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn local_address(&self) -> String {
+        self.address.clone()
+    }
+
+    fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        // Shutting a listening socket down ends polls on it. SAFETY: a valid descriptor.
+        unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RDWR) };
+    }
+}
+
+/// Waits for readability; false when the deadline passed.
+fn wait_readable(descriptor: i32, deadline_ns: Option<u64>) -> bool {
+    let timeout_ms = match deadline_ns {
+        None => -1,
+        Some(deadline) => match deadline.checked_sub(monotonic_ns()) {
+            None | Some(0) => return false,
+            Some(left_ns) => i32::try_from(left_ns.div_ceil(1_000_000)).unwrap_or(i32::MAX),
+        },
+    };
+    let mut poll = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid pollfd.
+    unsafe { libc::poll(&mut poll, 1, timeout_ms) };
+    true
+}
+
+impl TcpConnection {
+    fn new(stream: TcpStream) -> std::io::Result<TcpConnection> {
+        stream.set_nodelay(true)?;
+        let (peer, local) = (stream.peer_addr()?, stream.local_addr()?);
+        let loopback = peer.ip().to_canonical().is_loopback() && local.ip().to_canonical().is_loopback();
+        Ok(TcpConnection { stream, peer: peer.to_string(), local: local.to_string(), loopback })
+    }
+
+    fn fail(&self, verb: &str, error: &std::io::Error) -> IoError {
+        IoError::from_std(error, format!("{verb} {}", self.peer))
+    }
+
+    /// MSG_DONTWAIT first, so that ready bytes cost no accounting.
+    fn receive_now(&self, buffer: &mut [u8], flags: i32) -> Result<Option<usize>, IoError> {
+        loop {
+            let (descriptor, flags) = (self.stream.as_raw_fd(), flags | libc::MSG_DONTWAIT);
+            // SAFETY: the buffer is valid for its length.
+            let count = unsafe { libc::recv(descriptor, buffer.as_mut_ptr().cast(), buffer.len(), flags) };
+            if count >= 0 {
+                return Ok(Some(count as usize));
+            }
+            let error = std::io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EAGAIN) => return Ok(None),
+                Some(libc::EINTR) => {}
+                _ => return Err(self.fail("read from", &error)),
+            }
+        }
+    }
+}
+
+impl Stream for TcpConnection {
+    fn read(&self, buffer: &mut [u8]) -> Result<usize, IoError> {
+        if let Some(count) = self.receive_now(buffer, 0)? {
+            return Ok(count);
+        }
+        let _waiting = Waiting::begin(WaitType::ASYNC_NETWORK_IO);
+        loop {
+            match std::io::Read::read(&mut &self.stream, buffer) {
+                Ok(count) => return Ok(count),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.fail("read from", &error)),
+            }
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<usize, IoError> {
+        let _waiting = Waiting::begin(WaitType::ASYNC_NETWORK_IO);
+        loop {
+            match std::io::Write::write(&mut &self.stream, bytes) {
+                Ok(count) => return Ok(count),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.fail("write to", &error)),
+            }
+        }
+    }
+
+    fn peek_now(&self, buffer: &mut [u8]) -> Result<Option<usize>, IoError> {
+        self.receive_now(buffer, libc::MSG_PEEK)
+    }
+
+    fn set_read_timeout(&self, timeout_ns: Option<u64>) -> Result<(), IoError> {
+        let set = self.stream.set_read_timeout(timeout_ns.map(|ns| Duration::from_nanos(ns.max(1_000))));
+        set.map_err(|error| self.fail("set the read time-out of", &error))
+    }
+
+    fn set_write_timeout(&self, timeout_ns: Option<u64>) -> Result<(), IoError> {
+        let set = self.stream.set_write_timeout(timeout_ns.map(|ns| Duration::from_nanos(ns.max(1_000))));
+        set.map_err(|error| self.fail("set the write time-out of", &error))
+    }
+
+    fn shutdown(&self) {
+        // Already closed by the peer is just as good.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    fn peer_address(&self) -> String {
+        self.peer.clone()
+    }
+
+    fn local_address(&self) -> String {
+        self.local.clone()
+    }
+
+    fn is_loopback(&self) -> bool {
+        self.loopback
+    }
+
+    fn descriptor(&self) -> Option<i32> {
+        Some(self.stream.as_raw_fd())
+    }
+}

@@ -1,0 +1,170 @@
+//! `Os`: the handle to one world, real or simulated; cheap to clone and passed explicitly.
+
+use std::sync::Arc;
+
+use crate::clock::{Clock, RealClock};
+use crate::counters::CounterRegistry;
+use crate::disk::Disk;
+use crate::error::IoError;
+use crate::net::Net;
+use crate::rng::Rng;
+use crate::sim;
+use crate::task::{self, TaskRef};
+use crate::thread::{self, JoinHandle, SpawnOptions};
+use crate::wait::{Interrupted, WaitStats, WaitType, Waiting};
+use crate::word::Woke;
+
+/// One world. All clones are the same world.
+#[derive(Clone)]
+pub struct Os {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    disk: Arc<dyn Disk>,
+    clock: Arc<dyn Clock>,
+    net: Arc<dyn Net>,
+    seed: u64,
+    counters: CounterRegistry,
+    wait_stats: Arc<WaitStats>,
+    world: Option<sim::World>,
+}
+
+impl Os {
+    /// This machine. The calling thread becomes a task of it (its waits are counted here).
+    pub fn real() -> Os {
+        let mut seed = [0; 8];
+        fill_from_system(&mut seed);
+        let clock: Arc<dyn Clock> = Arc::new(RealClock);
+        let (disk, net) = (crate::disk::real(), crate::net::real());
+        let os = Os::assemble(disk, clock, net, u64::from_le_bytes(seed), None);
+        task::set_current(os.new_task(std::thread::current().name().unwrap_or("main")));
+        os
+    }
+
+    pub(crate) fn assemble(
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        net: Arc<dyn Net>,
+        seed: u64,
+        world: Option<sim::World>,
+    ) -> Os {
+        let (counters, wait_stats) = (CounterRegistry::default(), Arc::default());
+        Os { inner: Arc::new(Inner { disk, clock, net, seed, counters, wait_stats, world }) }
+    }
+
+    /// Files and directories.
+    pub fn disk(&self) -> &dyn Disk {
+        &*self.inner.disk
+    }
+
+    /// The time.
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.inner.clock
+    }
+
+    /// Sockets.
+    pub fn net(&self) -> &dyn Net {
+        &*self.inner.net
+    }
+
+    /// The stream of pseudo-random numbers of that name; equal in each call. Not for secrets.
+    pub fn rng(&self, stream: &str) -> Rng {
+        Rng::named(self.inner.seed, stream)
+    }
+
+    /// Random bytes fit for secrets (from the seed in simulation).
+    pub fn fill_random(&self, bytes: &mut [u8]) {
+        match &self.inner.world {
+            None => fill_from_system(bytes),
+            Some(world) => world.fill_random(bytes),
+        }
+    }
+
+    /// Starts a task with 512 KB of stack. Panics when the system has no more threads; see [`Os::try_spawn`].
+    pub fn spawn(&self, name: &str, body: impl FnOnce() + Send + 'static) -> JoinHandle {
+        self.try_spawn(&SpawnOptions::named(name), body).expect("threads for the server's own work")
+    }
+
+    /// Starts a task; an error when the system has no more threads.
+    pub fn try_spawn(
+        &self,
+        options: &SpawnOptions,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<JoinHandle, IoError> {
+        thread::spawn(self, options, body)
+    }
+
+    /// Starts a background task under a poison guard: should `body` panic, `on_panic` runs with the message (to suspend
+    /// the database instead of hanging its waiters). It does not run when a simulated power loss unwinds the task.
+    pub fn spawn_guarded(
+        &self,
+        name: &str,
+        body: impl FnOnce() + Send + 'static,
+        on_panic: impl FnOnce(&str) + Send + 'static,
+    ) -> JoinHandle {
+        let source = name.to_owned();
+        self.spawn(name, move || {
+            let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) else { return };
+            if !sim::is_power_off(payload.as_ref()) {
+                let message = thread::panic_message(payload.as_ref());
+                crate::report::error(&source, &format!("background task panicked: {message}"));
+                on_panic(&message);
+            }
+            std::panic::resume_unwind(payload);
+        })
+    }
+
+    /// Makes the calling thread a task of this world, so that its waits are counted here. Not in simulation.
+    pub fn adopt_thread(&self, name: &str) {
+        assert!(self.inner.world.is_none(), "a simulated world has only the threads that it spawned");
+        task::set_current(self.new_task(name));
+    }
+
+    /// Waits for `duration_ns`. Interruptible.
+    pub fn sleep(&self, duration_ns: u64, wait_type: WaitType) -> Result<(), Interrupted> {
+        let waiting = Waiting::begin(wait_type);
+        let deadline_ns = waiting.began_ns().saturating_add(duration_ns);
+        loop {
+            if task::interrupt_pending() {
+                return Err(Interrupted);
+            }
+            if waiting.task().park(Some(deadline_ns)) == Woke::TimedOut {
+                return Ok(());
+            }
+        }
+    }
+
+    /// True in a simulated world.
+    pub fn is_simulated(&self) -> bool {
+        self.inner.world.is_some()
+    }
+
+    /// Performance counters of this instance.
+    pub fn counters(&self) -> &CounterRegistry {
+        &self.inner.counters
+    }
+
+    /// Wait statistics of this instance.
+    pub fn wait_stats(&self) -> &WaitStats {
+        &self.inner.wait_stats
+    }
+
+    /// A place where a simulation may switch to another task; nothing in production.
+    #[inline]
+    pub fn yield_point(&self) {
+        sim::maybe_switch();
+    }
+
+    pub(crate) fn world(&self) -> Option<&sim::World> {
+        self.inner.world.as_ref()
+    }
+
+    pub(crate) fn new_task(&self, name: &str) -> TaskRef {
+        TaskRef::new(name, Arc::clone(&self.inner.wait_stats), Arc::clone(&self.inner.clock))
+    }
+}
+
+fn fill_from_system(bytes: &mut [u8]) {
+    getrandom::fill(bytes).expect("every Linux has a source of randomness");
+}

@@ -1,0 +1,81 @@
+//! The process and its machine: identity, standard streams, processors, memory.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// The process id.
+pub fn id() -> u32 {
+    std::process::id()
+}
+
+/// The machine's host name (`@@SERVERNAME`), `localhost` when it has none.
+pub fn host_name() -> String {
+    let mut buffer = [0u8; 256];
+    // SAFETY: the buffer is valid for its length less one; the last byte stays 0.
+    let result = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
+    let length = buffer.iter().position(|&byte| byte == 0).unwrap_or(0);
+    if result != 0 || length == 0 {
+        return "localhost".to_owned();
+    }
+    String::from_utf8_lossy(&buffer[..length]).into_owned()
+}
+
+/// An environment variable, if it is set and is text.
+pub fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// The path of the running program.
+pub fn executable() -> Option<PathBuf> {
+    std::env::current_exe().ok()
+}
+
+/// Processors that this process may use (at least 1).
+pub fn processor_count() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get())
+}
+
+/// Resident memory of this process in bytes (0 when unknown).
+pub fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = statm.split(' ').nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
+    pages * 4096
+}
+
+/// Memory of the machine in bytes (0 when unknown).
+pub fn physical_memory_bytes() -> u64 {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kilobytes = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
+/// True when standard input is a terminal.
+pub fn stdin_is_terminal() -> bool {
+    std::io::stdin().is_terminal()
+}
+
+/// True when standard output is a terminal.
+pub fn stdout_is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Ends the process at once with `code`, without running destructors.
+pub fn exit(code: i32) -> ! {
+    std::process::exit(code)
+}
+
+/// Raises the limit of open files to its hard limit; returns the limit.
+pub fn raise_open_file_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for writing, then for reading.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+            libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        }
+    }
+    limit.rlim_cur
+}

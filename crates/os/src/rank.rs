@@ -1,0 +1,128 @@
+//! `LatchRank`: the order in which latches may be taken, checked in debug builds and in simulation.
+//!
+//! A thread takes latches in ascending rank; taking one of an equal or lower rank than one it holds is a bug (a deadlock
+//! waiting for its moment) and panics. `try_` methods never wait and are not checked. Gaps are for ranks to come.
+
+use std::cell::RefCell;
+
+/// The rank of a latch; declare one per kind of latch. Ascending order is the only order of taking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u16)]
+pub enum LatchRank {
+    /// The server's own tables: listeners, connections, workers.
+    Server = 100,
+    /// One connection's shared state.
+    Connection = 150,
+    /// One session's shared state.
+    Session = 200,
+    /// The instance's table of databases, its settings.
+    Instance = 250,
+    /// Serialises whole operations on a database: ALTER DATABASE, checkpoint, close.
+    Database = 300,
+    /// One checkpoint of a database at a time.
+    Checkpoint = 350,
+    /// Catalog caches and schema snapshots.
+    Catalog = 400,
+    /// Compiled plans.
+    PlanCache = 450,
+    /// Sequences and identity values.
+    Sequence = 500,
+    /// The table of active transactions.
+    TransactionTable = 550,
+    /// One transaction's shared state.
+    Transaction = 600,
+    /// A partition of the lock table.
+    LockPartition = 650,
+    /// Wait-for graph of the deadlock monitor.
+    LockMonitor = 680,
+    /// A page of a tree or heap in the buffer pool: parent before child, left before right (several may be held).
+    BTreePage = 700,
+    /// Allocation pages and caches (several may be held).
+    Allocation = 750,
+    /// A partition of the buffer pool's page table.
+    BufferPartition = 800,
+    /// Writing dirty pages out: doublewrite area.
+    WriteOut = 820,
+    /// Table of data files, their sizes.
+    DataFiles = 840,
+    /// Pins and truncation of the log.
+    LogPins = 860,
+    /// The token of who writes the log.
+    LogWriter = 870,
+    /// The log cache: open block, append.
+    LogCache = 880,
+    /// Who wants what hardened.
+    FlushQueue = 900,
+    /// Log I/O in flight.
+    InFlight = 910,
+    /// The map of virtual log files.
+    VlfMap = 920,
+    /// Log file handles and headers.
+    LogFile = 930,
+    /// Statistics.
+    Stats = 950,
+    /// Innermost: nothing else is taken while it is held.
+    Leaf = 1000,
+}
+
+impl LatchRank {
+    /// True when a thread may hold several latches of this rank, in an order of their own.
+    pub fn allows_several(self) -> bool {
+        matches!(self, LatchRank::BTreePage | LatchRank::Allocation)
+    }
+}
+
+thread_local! {
+    static HELD: RefCell<Vec<LatchRank>> = const { RefCell::new(Vec::new()) };
+}
+
+/// True when ranks are checked: in debug builds, and in any build while a simulation exists in the process.
+#[inline]
+fn checked() -> bool {
+    cfg!(debug_assertions) || crate::sim::any_world()
+}
+
+/// Called before waiting for a latch. Panics on a breach of the order.
+#[inline]
+pub(crate) fn check(rank: LatchRank) {
+    if checked() {
+        check_cold(rank);
+    }
+}
+
+#[cold]
+fn check_cold(rank: LatchRank) {
+    let highest = HELD.with_borrow(|held| held.iter().max().copied());
+    let Some(highest) = highest else { return };
+    let fine = highest < rank || (highest == rank && rank.allows_several());
+    // While unwinding, a second panic would abort and hide the first.
+    if !fine && !std::thread::panicking() {
+        panic!("latch order: {rank:?} asked for while {highest:?} is held");
+    }
+}
+
+/// Called when a latch has been taken.
+#[inline]
+pub(crate) fn taken(rank: LatchRank) {
+    if checked() {
+        HELD.with_borrow_mut(|held| held.push(rank));
+    }
+}
+
+/// Called when a latch is given back (in any order).
+#[inline]
+pub(crate) fn released(rank: LatchRank) {
+    if checked() {
+        HELD.with_borrow_mut(|held| {
+            if let Some(at) = held.iter().rposition(|&other| other == rank) {
+                held.swap_remove(at);
+            }
+        });
+    }
+}
+
+/// The ranks that this thread holds, for assertions such as "no page latch during a lock wait".
+/// Empty in release builds outside simulation.
+pub fn held() -> Vec<LatchRank> {
+    HELD.with_borrow(|held| held.clone())
+}

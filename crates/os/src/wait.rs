@@ -1,0 +1,201 @@
+//! Wait types, wait statistics (`sys.dm_os_wait_stats`) and the accounting that every blocking primitive does.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::task::{self, TaskRef};
+
+macro_rules! wait_types {
+    ($($name:ident),+ $(,)?) => {
+        /// Why a task waits, by SQL Server's names (`sys.dm_os_wait_stats.wait_type`).
+        #[allow(non_camel_case_types, missing_docs, reason = "SQL Server's own names")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum WaitType { $($name),+ }
+
+        impl WaitType {
+            /// Each wait type once, in the order of declaration.
+            pub const ALL: &'static [WaitType] = &[$(WaitType::$name),+];
+
+            /// The name as `sys.dm_os_wait_stats` shows it.
+            pub fn name(self) -> &'static str {
+                match self { $(WaitType::$name => stringify!($name)),+ }
+            }
+        }
+    };
+}
+
+wait_types! {
+    WRITELOG, LOGBUFFER, LOGMGR, LOGMGR_QUEUE, LOGMGR_RESERVE_APPEND, LOGMGR_FLUSH, LOGGENERATION, LOGMGR_PMM_LOG,
+    LOG_RATE_GOVERNOR, LOGCAPTURE_LOGPOOLTRUNCPOINT, LOGPOOL_CACHESIZE, LOGPOOL_CONSUMER, LOGPOOL_MGRSET,
+    LOGPOOLREFCOUNTEDOBJECT_REFDONE,
+    HADR_SYNC_COMMIT, HADR_GROUP_COMMIT, HADR_LOGCAPTURE_WAIT, HADR_LOGCAPTURE_SYNC, HADR_LOGPROGRESS_SYNC,
+    HADR_SYNCHRONIZING_THROTTLE, HADR_DATABASE_FLOW_CONTROL, HADR_TRANSPORT_FLOW_CONTROL,
+    DBMIRROR_SEND, DBMIRROR_EVENTS_QUEUE, DBMIRROR_WORKER_QUEUE,
+    PAGEIOLATCH_NL, PAGEIOLATCH_KP, PAGEIOLATCH_SH, PAGEIOLATCH_UP, PAGEIOLATCH_EX, PAGEIOLATCH_DT,
+    PAGELATCH_NL, PAGELATCH_KP, PAGELATCH_SH, PAGELATCH_UP, PAGELATCH_EX, PAGELATCH_DT,
+    LATCH_NL, LATCH_KP, LATCH_SH, LATCH_UP, LATCH_EX, LATCH_DT,
+    LCK_M_SCH_S, LCK_M_SCH_M, LCK_M_S, LCK_M_U, LCK_M_X, LCK_M_IS, LCK_M_IU, LCK_M_IX, LCK_M_SIU, LCK_M_SIX,
+    LCK_M_UIX, LCK_M_BU, LCK_M_RS_S, LCK_M_RS_U, LCK_M_RIn_NL, LCK_M_RIn_S, LCK_M_RIn_U, LCK_M_RIn_X, LCK_M_RX_S,
+    LCK_M_RX_U, LCK_M_RX_X,
+    THREADPOOL, ASYNC_NETWORK_IO, ASYNC_IO_COMPLETION, IO_COMPLETION, WRITE_COMPLETION, SLEEP_BPOOL_FLUSH,
+    CHECKPOINT_QUEUE, CHKPT, DIRTY_PAGE_POLL, LAZYWRITER_SLEEP, REQUEST_FOR_DEADLOCK_SEARCH, SOS_SCHEDULER_YIELD,
+    RESOURCE_SEMAPHORE, RESOURCE_QUEUE, CXPACKET, CXCONSUMER, WAITFOR,
+    TRANSACTION_MUTEX, XACT_OWN_TRANSACTION, XACT_RECLAIM_SESSION, XACTLOCKINFO, XACTWORKSPACE_MUTEX,
+    PREEMPTIVE_OS_WRITEFILEGATHER, PREEMPTIVE_OS_WRITEFILE, PREEMPTIVE_OS_FLUSHFILEBUFFERS,
+    PREEMPTIVE_OS_DEVICEIOCONTROL,
+    BACKUPIO, BACKUPBUFFER, BACKUP, BACKUPTHREAD,
+    WAIT_XTP_TRAN_DEPENDENCY, WAIT_XTP_OFFLINE_CKPT_NEW_LOG, WAIT_XTP_RECOVERY, WAIT_XTP_CKPT_CLOSE, DISKIO_SUSPEND,
+    SLEEP_DBSTARTUP, SLEEP_TEMPDBSTARTUP, SLEEP_MASTERDBREADY, SLEEP_DCOMSTARTUP, SLEEP_TASK, SLEEP_SYSTEMTASK,
+    ENABLE_VERSIONING, DISABLE_VERSIONING, OLEDB, SQLTRACE_BUFFER_FLUSH, MISCELLANEOUS,
+}
+
+/// The task was interrupted (attention, KILL, shutdown) while it waited or before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
+
+/// Why a wait for a watermark ended without reaching its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitError {
+    /// The task was interrupted.
+    Interrupted,
+    /// The watermark will never advance again (its writer failed).
+    Poisoned,
+    /// The time-out passed (only from `wait_for_timeout`).
+    TimedOut,
+}
+
+/// How a wait with a time-out ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitOutcome {
+    /// What was waited for has happened.
+    Set,
+    /// The time-out passed first.
+    TimedOut,
+    /// The task was interrupted first.
+    Interrupted,
+}
+
+/// One row of `sys.dm_os_wait_stats`. Times in milliseconds as there; `wait_time_ns` is exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitRow {
+    /// Why.
+    pub wait_type: WaitType,
+    /// Waits begun.
+    pub waiting_tasks_count: u64,
+    /// Sum over completed waits, signal time included.
+    pub wait_time_ms: u64,
+    /// The longest completed wait.
+    pub max_wait_time_ms: u64,
+    /// Part of `wait_time_ms` between being signalled and running again.
+    pub signal_wait_time_ms: u64,
+    /// `wait_time_ms` before rounding, in nanoseconds.
+    pub wait_time_ns: u64,
+}
+
+#[derive(Default)]
+struct Cell {
+    waits_total: AtomicU64,
+    wait_ns_total: AtomicU64,
+    wait_ns_max: AtomicU64,
+    signal_ns_total: AtomicU64,
+}
+
+/// Wait statistics of one instance; every blocking primitive of this crate fills them, nobody else.
+pub struct WaitStats {
+    cells: Vec<Cell>,
+}
+
+impl Default for WaitStats {
+    fn default() -> WaitStats {
+        WaitStats { cells: WaitType::ALL.iter().map(|_| Cell::default()).collect() }
+    }
+}
+
+impl WaitStats {
+    /// One row per known wait type, also those with zeros.
+    pub fn snapshot(&self) -> Vec<WaitRow> {
+        WaitType::ALL.iter().map(|&wait_type| self.row(wait_type)).collect()
+    }
+
+    /// The row of one wait type.
+    pub fn row(&self, wait_type: WaitType) -> WaitRow {
+        let cell = &self.cells[wait_type as usize];
+        let wait_time_ns = cell.wait_ns_total.load(Relaxed);
+        WaitRow {
+            wait_type,
+            waiting_tasks_count: cell.waits_total.load(Relaxed),
+            wait_time_ms: wait_time_ns / 1_000_000,
+            max_wait_time_ms: cell.wait_ns_max.load(Relaxed) / 1_000_000,
+            signal_wait_time_ms: cell.signal_ns_total.load(Relaxed) / 1_000_000,
+            wait_time_ns,
+        }
+    }
+
+    /// Sets everything to zero, as `DBCC SQLPERF('sys.dm_os_wait_stats', CLEAR)`.
+    pub fn clear(&self) {
+        for cell in &self.cells {
+            cell.waits_total.store(0, Relaxed);
+            cell.wait_ns_total.store(0, Relaxed);
+            cell.wait_ns_max.store(0, Relaxed);
+            cell.signal_ns_total.store(0, Relaxed);
+        }
+    }
+
+    fn begin(&self, wait_type: WaitType) {
+        self.cells[wait_type as usize].waits_total.fetch_add(1, Relaxed);
+    }
+
+    fn end(&self, wait_type: WaitType, wait_ns: u64, signal_ns: u64) {
+        let cell = &self.cells[wait_type as usize];
+        cell.wait_ns_total.fetch_add(wait_ns, Relaxed);
+        cell.wait_ns_max.fetch_max(wait_ns, Relaxed);
+        cell.signal_ns_total.fetch_add(signal_ns, Relaxed);
+    }
+}
+
+/// An accounted wait of the current task: from `begin` to drop. A wait inside a wait is not counted again.
+pub(crate) struct Waiting {
+    task: TaskRef,
+    wait_type: WaitType,
+    began_ns: u64,
+    outermost: bool,
+}
+
+impl Waiting {
+    pub(crate) fn begin(wait_type: WaitType) -> Waiting {
+        let task = task::current();
+        let began_ns = task.now_ns();
+        let outermost = task.enter_wait(wait_type, began_ns);
+        if outermost {
+            task.wait_stats().begin(wait_type);
+        }
+        Waiting { task, wait_type, began_ns, outermost }
+    }
+
+    pub(crate) fn task(&self) -> &TaskRef {
+        &self.task
+    }
+
+    pub(crate) fn began_ns(&self) -> u64 {
+        self.began_ns
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if !self.outermost {
+            return;
+        }
+        let now_ns = self.task.now_ns();
+        let wait_ns = now_ns.saturating_sub(self.began_ns);
+        let signalled_ns = self.task.leave_wait();
+        let signal_ns = if signalled_ns >= self.began_ns { now_ns.saturating_sub(signalled_ns) } else { 0 };
+        self.task.wait_stats().end(self.wait_type, wait_ns, signal_ns.min(wait_ns));
+        self.task.note_wait(self.wait_type, wait_ns);
+    }
+}
+
+/// The deadline of a time-out that starts now.
+pub(crate) fn deadline_after(now_ns: u64, timeout_ns: Option<u64>) -> Option<u64> {
+    timeout_ns.map(|timeout| now_ns.saturating_add(timeout))
+}

@@ -1,0 +1,267 @@
+//! The server's half: [`Request`]s out of messages, and an [`Encoder`] that writes answers straight into packets.
+
+use types::{SqlError, SqlType, Value};
+
+use crate::error::ProtocolError;
+use crate::login7::{Login7, TdsVersion};
+use crate::packet::{MessageWriter, PacketKind};
+use crate::prelogin::PreLogin;
+use crate::request::{Headers, TransactionRequest, decode_batch, decode_transaction_request};
+use crate::rpc::{RpcCall, decode_rpc};
+use crate::token::{self, DoneKind, DoneToken, EnvChange, done, kind};
+use crate::type_info::TypeInfo;
+use crate::wire::put_b_varchar;
+
+/// What a client asks for, decoded from one message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    /// PRELOGIN.
+    PreLogin(PreLogin),
+    /// LOGIN7.
+    Login7(Box<Login7>),
+    /// A batch of T-SQL text.
+    Batch {
+        /// ALL_HEADERS.
+        headers: Headers,
+        /// The text.
+        text: String,
+    },
+    /// Remote procedure calls, at least one.
+    Rpc {
+        /// ALL_HEADERS.
+        headers: Headers,
+        /// The calls in order.
+        calls: Vec<RpcCall>,
+    },
+    /// A transaction manager request.
+    Transaction {
+        /// ALL_HEADERS.
+        headers: Headers,
+        /// The request.
+        request: TransactionRequest,
+    },
+    /// Cancel.
+    Attention,
+    /// The rows of a bulk load, not decoded.
+    BulkLoad,
+}
+
+/// Decodes a whole message of a client that speaks `version` (any value before login).
+pub fn decode_request(
+    kind: PacketKind,
+    payload: &[u8],
+    version: TdsVersion,
+) -> Result<Request, ProtocolError> {
+    match kind {
+        PacketKind::PreLogin => Ok(Request::PreLogin(PreLogin::decode(payload)?)),
+        PacketKind::Login7 => Ok(Request::Login7(Box::new(Login7::decode(payload)?))),
+        PacketKind::SqlBatch => {
+            let (headers, text) = decode_batch(payload, version)?;
+            Ok(Request::Batch { headers, text })
+        }
+        PacketKind::Rpc => {
+            let (headers, calls) = decode_rpc(payload, version)?;
+            Ok(Request::Rpc { headers, calls })
+        }
+        PacketKind::TransactionManager => {
+            let (headers, request) = decode_transaction_request(payload, version)?;
+            Ok(Request::Transaction { headers, request })
+        }
+        PacketKind::Attention => Ok(Request::Attention),
+        PacketKind::BulkLoad => Ok(Request::BulkLoad),
+        PacketKind::OldLogin => Err(ProtocolError::Unsupported { what: "a login older than TDS 7.0".into() }),
+        PacketKind::Sspi => Err(ProtocolError::Unsupported { what: "Windows authentication".into() }),
+        PacketKind::FederatedAuthentication => {
+            Err(ProtocolError::Unsupported { what: "federated authentication".into() })
+        }
+        PacketKind::TabularResult => Err(ProtocolError::invalid("packet type from a client", kind as u8)),
+    }
+}
+
+/// A column of a result set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Name, empty for expressions without one.
+    pub name: String,
+    /// Type.
+    pub sql_type: SqlType,
+    /// May hold NULL.
+    pub nullable: bool,
+    /// Identity column.
+    pub identity: bool,
+    /// Computed column.
+    pub computed: bool,
+}
+
+impl Column {
+    /// A nullable column.
+    pub fn new(name: &str, sql_type: SqlType) -> Self {
+        Column { name: name.to_string(), sql_type, nullable: true, identity: false, computed: false }
+    }
+
+    fn flags(&self) -> u16 {
+        const NULLABLE: u16 = 0x0001;
+        const UPDATABLE: u16 = 0x0004;
+        const UPDATABLE_UNKNOWN: u16 = 0x0008;
+        const IDENTITY: u16 = 0x0010;
+        const COMPUTED: u16 = 0x0020;
+        let updatable = match (self.computed, self.identity) {
+            (true, _) => COMPUTED,
+            (_, true) => IDENTITY,
+            _ if self.nullable => UPDATABLE_UNKNOWN,
+            _ => UPDATABLE,
+        };
+        updatable | if self.nullable { NULLABLE } else { 0 }
+    }
+}
+
+/// Writes the answer to one request as packets. Rows go straight into the outgoing payload; the owner moves packets to
+/// the socket with [`take_packets`](Self::take_packets) now and then and with [`finish`](Self::finish) at the end.
+#[derive(Debug)]
+pub struct Encoder {
+    version: TdsVersion,
+    server_name: String,
+    writer: MessageWriter,
+    columns: Vec<TypeInfo>,
+}
+
+impl Encoder {
+    /// An encoder for a client that speaks `version` and takes packets of `packet_bytes`.
+    pub fn new(version: TdsVersion, packet_bytes: usize, spid: u16, server_name: &str) -> Self {
+        let writer = MessageWriter::new(PacketKind::TabularResult, packet_bytes, spid);
+        Encoder { version, server_name: server_name.to_string(), writer, columns: Vec::new() }
+    }
+
+    /// Sets what LOGIN7 has negotiated; the packet size holds from the next packet on.
+    pub fn negotiate(&mut self, version: TdsVersion, packet_bytes: usize) {
+        self.version = version;
+        self.writer.set_packet_bytes(packet_bytes);
+    }
+
+    /// Protocol version in use.
+    pub fn version(&self) -> TdsVersion {
+        self.version
+    }
+
+    /// Packet size in use in bytes, header included.
+    pub fn packet_bytes(&self) -> usize {
+        self.writer.packet_bytes()
+    }
+
+    /// Bytes written and not yet moved into packets.
+    #[inline]
+    pub fn pending_bytes(&self) -> usize {
+        self.writer.payload.len()
+    }
+
+    /// Moves full packets into `out` when more than `threshold` bytes are pending.
+    pub fn take_packets(&mut self, threshold: usize, out: &mut Vec<u8>) {
+        self.writer.take_full(threshold, out);
+    }
+
+    /// Ends the message: everything pending goes into `out`, the last packet marked.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        self.writer.finish(out);
+    }
+
+    /// Drops what is pending and has not left in a packet.
+    pub fn discard_pending(&mut self) {
+        self.writer.payload.clear();
+    }
+
+    /// The answer to PRELOGIN (a payload without tokens).
+    pub fn prelogin(&mut self, answer: &PreLogin) {
+        self.writer.payload.extend_from_slice(&answer.encode());
+    }
+
+    /// LOGINACK.
+    pub fn login_ack(&mut self, program: &str, program_version: (u8, u8, u16)) {
+        token::put_login_ack(&mut self.writer.payload, self.version, program, program_version);
+    }
+
+    /// FEATUREEXTACK, nothing when no feature is granted.
+    pub fn feature_acks(&mut self, features: &[(u8, Vec<u8>)]) {
+        token::put_feature_acks(&mut self.writer.payload, features);
+    }
+
+    /// ENVCHANGE.
+    pub fn env_change(&mut self, change: &EnvChange) {
+        token::put_env_change(&mut self.writer.payload, change);
+    }
+
+    /// ERROR (severity above 10) or INFO.
+    pub fn message(&mut self, error: &SqlError) {
+        token::put_message(&mut self.writer.payload, self.version, error, &self.server_name);
+    }
+
+    /// COLMETADATA; the rows that follow have these columns.
+    pub fn columns(&mut self, columns: &[Column]) {
+        self.columns.clear();
+        let out = &mut self.writer.payload;
+        out.push(kind::COLUMN_METADATA);
+        out.extend_from_slice(&(columns.len() as u16).to_le_bytes());
+        for column in columns {
+            let info = TypeInfo::for_type(&column.sql_type, self.version);
+            put_user_type(out, self.version, &column.sql_type);
+            out.extend_from_slice(&column.flags().to_le_bytes());
+            info.put(out);
+            if info.is_long() {
+                // The table's name; its number of parts came with 7.2.
+                out.extend_from_slice(if self.version.is_7_2_or_later() { &[0u8] } else { &[0u8, 0] });
+            }
+            put_b_varchar(out, &column.name);
+            self.columns.push(info);
+        }
+    }
+
+    /// ROW, with as many values as the last [`columns`](Self::columns) had.
+    #[inline]
+    pub fn row(&mut self, values: &[Value]) {
+        debug_assert_eq!(values.len(), self.columns.len());
+        let out = &mut self.writer.payload;
+        out.push(kind::ROW);
+        for (info, value) in self.columns.iter().zip(values) {
+            info.put_row_value(out, value);
+        }
+    }
+
+    /// One of the DONE tokens.
+    pub fn done(&mut self, token: &DoneToken) {
+        token::put_done(&mut self.writer.payload, self.version, token);
+    }
+
+    /// The final DONE that acknowledges an attention.
+    pub fn done_attention(&mut self) {
+        let status = done::ATTENTION;
+        self.done(&DoneToken { kind: DoneKind::Statement, status, command: 0, row_count: 0 });
+    }
+
+    /// RETURNSTATUS.
+    pub fn return_status(&mut self, status: i32) {
+        token::put_return_status(&mut self.writer.payload, status);
+    }
+
+    /// RETURNVALUE of the OUTPUT parameter `name` at `ordinal` of its call.
+    pub fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
+        const OUTPUT_PARAMETER: u8 = 1;
+        let info = TypeInfo::for_type(sql_type, self.version);
+        let out = &mut self.writer.payload;
+        out.push(kind::RETURN_VALUE);
+        out.extend_from_slice(&ordinal.to_le_bytes());
+        put_b_varchar(out, name);
+        out.push(OUTPUT_PARAMETER);
+        put_user_type(out, self.version, sql_type);
+        out.extend_from_slice(&[0, 0]);
+        info.put(out);
+        info.put_value(out, value);
+    }
+}
+
+/// The user type: 0, or 80 for timestamp; four bytes from 7.2 on.
+fn put_user_type(out: &mut Vec<u8>, version: TdsVersion, sql_type: &SqlType) {
+    let user_type: u16 = if *sql_type == SqlType::RowVersion { 80 } else { 0 };
+    out.extend_from_slice(&user_type.to_le_bytes());
+    if version.is_7_2_or_later() {
+        out.extend_from_slice(&[0, 0]);
+    }
+}

@@ -1,0 +1,158 @@
+//! What one half encodes the other half decodes: every type, every token, every version, through packets.
+
+mod common;
+
+use common::{Random, all_types, value_of};
+use hardpan_tds::client::{RequestWriter, Token, TokenReader};
+use hardpan_tds::login7::TdsVersion;
+use hardpan_tds::packet::{MessageReader, ReadLimits};
+use hardpan_tds::rpc::{Parameter, Procedure, ProcedureId, RpcCall};
+use hardpan_tds::server::{Column, Encoder, Request, decode_request};
+use hardpan_tds::token::{DEFAULT_COLLATION, DoneKind, DoneToken, EnvChange, done};
+use types::{SqlError, SqlType, Value};
+
+fn tokens(encoder: &mut Encoder) -> Vec<Token> {
+    let mut bytes = Vec::new();
+    encoder.finish(&mut bytes);
+    let mut reader = MessageReader::new(ReadLimits::default());
+    reader.feed(&bytes).unwrap();
+    reader.next().unwrap().expect("a whole message");
+    TokenReader::new(reader.payload(), encoder.version()).collect().unwrap()
+}
+
+fn request(bytes: &[u8], version: TdsVersion) -> Request {
+    let mut reader = MessageReader::new(ReadLimits::default());
+    reader.feed(bytes).unwrap();
+    let head = reader.next().unwrap().expect("a whole message");
+    decode_request(head.kind, reader.payload(), version).unwrap()
+}
+
+/// Types that an old version shows under their own name, and not as an older type.
+fn is_native(sql_type: &SqlType, version: TdsVersion) -> bool {
+    let dates = matches!(
+        sql_type,
+        SqlType::Date | SqlType::Time(_) | SqlType::DateTime2(_) | SqlType::DateTimeOffset(_)
+    );
+    !(dates && !version.is_7_3_or_later() || *sql_type == SqlType::SqlVariant && !version.is_7_3_or_later())
+}
+
+#[test]
+fn rows_of_every_type_arrive_in_every_version() {
+    for version in [TdsVersion::V7_1, TdsVersion::V7_2, TdsVersion::V7_3, TdsVersion::V7_4, TdsVersion::V8_0]
+    {
+        let types: Vec<SqlType> = all_types().into_iter().filter(|one| is_native(one, version)).collect();
+        let columns: Vec<Column> = types.iter().map(|one| Column::new(&format!("{one:?}"), *one)).collect();
+        let mut random = Random(version.0.into());
+        let mut encoder = Encoder::new(version, 4096, 51, "HARDPAN");
+        let rows: Vec<Vec<Value>> =
+            (0..40).map(|_| types.iter().map(|one| value_of(&mut random, one)).collect()).collect();
+        encoder.columns(&columns);
+        rows.iter().for_each(|row| encoder.row(row));
+        let mut seen = tokens(&mut encoder).into_iter();
+        let Some(Token::Columns(described)) = seen.next() else { panic!("no columns") };
+        for (described, column) in described.iter().zip(&columns) {
+            assert_eq!(described.name, column.name);
+            if version.is_7_2_or_later() {
+                assert_eq!(described.sql_type, column.sql_type);
+            }
+        }
+        for row in rows {
+            assert_eq!(seen.next(), Some(Token::Row(row)), "version {:08X}", version.0);
+        }
+        assert_eq!(seen.next(), None);
+    }
+}
+
+#[test]
+fn parameters_of_every_type_arrive() {
+    let types: Vec<SqlType> = all_types();
+    for version in [TdsVersion::V7_2, TdsVersion::V7_4] {
+        let types: Vec<SqlType> = types.iter().copied().filter(|one| is_native(one, version)).collect();
+        for seed in 0..20 {
+            let mut random = Random(seed);
+            let mut calls = Vec::new();
+            for procedure in
+                [Procedure::Id(ProcedureId::ExecuteSql), Procedure::Name("[sys].sp_tables".into())]
+            {
+                let parameter = |sql_type: &SqlType| Parameter {
+                    name: if seed % 2 == 0 { format!("@p{}", random.below(9)) } else { String::new() },
+                    output: random.below(3) == 0,
+                    default: false,
+                    sql_type: *sql_type,
+                    value: value_of(&mut random, sql_type),
+                };
+                let parameters = types.iter().map(parameter).collect();
+                calls.push(RpcCall { procedure, flags: seed as u16 & 3, parameters });
+            }
+            let mut writer = RequestWriter::new(version, 4096);
+            writer.transaction_descriptor = 7;
+            let Request::Rpc { headers, calls: seen } = request(&writer.rpc(&calls), version) else {
+                panic!("not an RPC")
+            };
+            assert_eq!(headers.transaction_descriptor, 7);
+            assert_eq!(seen, calls, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn every_token_arrives_in_every_version() {
+    for version in [TdsVersion::V7_1, TdsVersion::V7_4] {
+        let mut encoder = Encoder::new(version, 512, 51, "HARDPAN");
+        let mut error = SqlError::custom(2627, 14, 1, "Violation of PRIMARY KEY".into()).at_line(70_000);
+        error.procedure = Some("dbo.p".into());
+        let information = SqlError::custom(5701, 0, 2, "Changed database".into());
+        let changes = [
+            EnvChange::Database("tempdb".into(), "master".into()),
+            EnvChange::Language("us_english".into(), String::new()),
+            EnvChange::PacketSize(8000, 4096),
+            EnvChange::Collation(DEFAULT_COLLATION),
+            EnvChange::BeginTransaction(0x1122_3344),
+            EnvChange::CommitTransaction(0x1122_3344),
+            EnvChange::RollbackTransaction(u64::MAX),
+            EnvChange::ResetConnection,
+        ];
+        changes.iter().for_each(|change| encoder.env_change(change));
+        encoder.message(&error);
+        encoder.message(&information);
+        encoder.login_ack("Microsoft SQL Server", (16, 0, 1000));
+        encoder.feature_acks(&[(10, vec![1])]);
+        encoder.return_status(-6);
+        encoder.return_value(2, "@out", &SqlType::Int, &Value::Int(42));
+        let status = done::COUNT | done::MORE;
+        let ends = [DoneKind::InProcedure, DoneKind::Procedure, DoneKind::Statement].map(|kind| DoneToken {
+            kind,
+            status,
+            command: 193,
+            row_count: 1_000_000,
+        });
+        ends.iter().for_each(|end| encoder.done(end));
+        encoder.done_attention();
+
+        if !version.is_7_2_or_later() {
+            error.line = 65_535;
+        }
+        let mut expected: Vec<Token> = changes.into_iter().map(Token::EnvChange).collect();
+        expected.push(Token::Message { error, server_name: "HARDPAN".into() });
+        expected.push(Token::Message { error: information, server_name: "HARDPAN".into() });
+        let program = "Microsoft SQL Server".to_string();
+        expected.push(Token::LoginAck { version, program, program_version: (16, 0, 1000) });
+        expected.push(Token::FeatureAcks(vec![(10, vec![1])]));
+        expected.push(Token::ReturnStatus(-6));
+        let (name, value) = ("@out".to_string(), Value::Int(42));
+        expected.push(Token::ReturnValue { ordinal: 2, name, sql_type: SqlType::Int, value });
+        expected.extend(ends.map(Token::Done));
+        let status = done::ATTENTION;
+        expected.push(Token::Done(DoneToken { kind: DoneKind::Statement, status, command: 0, row_count: 0 }));
+        assert_eq!(tokens(&mut encoder), expected);
+    }
+}
+
+#[test]
+fn a_message_too_long_for_its_token_is_cut() {
+    let mut encoder = Encoder::new(TdsVersion::V7_4, 4096, 51, "HARDPAN");
+    encoder.message(&SqlError::custom(50000, 16, 1, "🦀".repeat(60_000)));
+    assert!(
+        matches!(&tokens(&mut encoder)[..], [Token::Message { error, .. }] if error.message.len() > 10_000)
+    );
+}

@@ -1,0 +1,56 @@
+//! Syntax errors with SQL Server's numbers.
+
+/// One syntax error of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// SQL Server's message number: 102, 105, 111, 113, 156, 191, 319, ...
+    pub number: i32,
+    /// Always 15 here.
+    pub severity: u8,
+    /// Always 1 here unless SQL Server differs.
+    pub state: u8,
+    /// 1-based line in the batch.
+    pub line: u32,
+    /// The argument of the message: the token it complains about, or the statement kind (111), or the label (132, 133).
+    pub near: String,
+    /// Byte offset of that token.
+    pub offset: u32,
+}
+
+impl SyntaxError {
+    /// The message in our words, with SQL Server's sense and arguments.
+    pub fn message(&self) -> String {
+        let near = &self.near;
+        match self.number {
+            102 => format!("Incorrect syntax near '{near}'."),
+            105 => format!("Unclosed quotation mark after the character string '{near}'."),
+            111 => format!("'{near}' must be the first statement in a query batch."),
+            113 => "Missing end comment mark '*/'.".to_string(),
+            132 => format!("The label '{near}' has already been declared in this batch or procedure; labels must be unique."),
+            133 => format!("A GOTO statement names the label '{near}', which is not declared."),
+            134 => format!("The variable '{near}' has already been declared; names must be unique in a batch or procedure."),
+            156 => format!("Incorrect syntax near the keyword '{near}'."),
+            191 => "Part of this statement is nested too deeply. Rewrite the query or split it into smaller ones.".to_string(),
+            319 => "Incorrect syntax near the keyword 'with'. If it starts a common table expression, an xmlnamespaces \
+                    clause or a change tracking context clause, the statement before it must end with a semicolon."
+                .to_string(),
+            _ => format!("Syntax error {} near '{near}'.", self.number),
+        }
+    }
+}
+
+impl std::fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Msg {}, Level {}, State {}, Line {}: {}",
+            self.number,
+            self.severity,
+            self.state,
+            self.line,
+            self.message()
+        )
+    }
+}
+
+impl std::error::Error for SyntaxError {}
