@@ -133,7 +133,7 @@ impl<'a> Runtime<'a> {
             return Ok(());
         }
         self.rows_until_check.set(ROWS_PER_CANCEL_CHECK);
-        if os::task::current().is_interrupted() { Err(crate::errors::cancelled()) } else { Ok(()) }
+        if os::task::interrupt_pending() { Err(crate::errors::cancelled()) } else { Ok(()) }
     }
 
     /// Remembers that an aggregate met NULL (message 8153).
