@@ -342,13 +342,22 @@ pub struct EndCkpt {
     pub end_time: LogTime,
     /// The oldest record that recovery from this checkpoint needs.
     pub min: Lsn,
+    /// Where analysis and redo start: at or below `begin`, below which every change is on disk and known to the checkpoint.
+    pub redo_start: Lsn,
     /// Dirty pages that the checkpoint left (named in its LOP_XACT_CKPT records).
     pub dirty_page_count: u32,
 }
 
 impl Payload for EndCkpt {
     fn encode(&self, out: &mut Vec<u8>) {
-        for number in [self.begin.raw(), self.end_time.0, self.min.raw(), u64::from(self.dirty_page_count)] {
+        let numbers = [
+            self.begin.raw(),
+            self.end_time.0,
+            self.min.raw(),
+            self.redo_start.raw(),
+            u64::from(self.dirty_page_count),
+        ];
+        for number in numbers {
             put_varint(out, number);
         }
     }
@@ -358,15 +367,16 @@ impl Payload for EndCkpt {
         let begin = Lsn::from_raw(reader.varint()?);
         let end_time = LogTime(reader.varint()?);
         let min = Lsn::from_raw(reader.varint()?);
+        let redo_start = Lsn::from_raw(reader.varint()?);
         let dirty_page_count = reader.varint_u32()?;
         reader.finish()?;
-        Ok(EndCkpt { begin, end_time, min, dirty_page_count })
+        Ok(EndCkpt { begin, end_time, min, redo_start, dirty_page_count })
     }
 
     fn describe(&self) -> String {
         format!(
-            "began {};{};minimum {};{} dirty pages",
-            self.begin, self.end_time, self.min, self.dirty_page_count
+            "began {};{};minimum {};redo from {};{} dirty pages",
+            self.begin, self.end_time, self.min, self.redo_start, self.dirty_page_count
         )
     }
 }

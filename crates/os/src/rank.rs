@@ -27,18 +27,18 @@ pub enum LatchRank {
     PlanCache = 450,
     /// Sequences and identity values.
     Sequence = 500,
-    /// The table of active transactions.
-    TransactionTable = 550,
-    /// One transaction's shared state.
-    Transaction = 600,
-    /// A partition of the lock table.
-    LockPartition = 650,
-    /// Wait-for graph of the deadlock monitor.
-    LockMonitor = 680,
     /// A page of a tree or heap in the buffer pool: parent before child, left before right (several may be held).
     BTreePage = 700,
     /// Allocation pages and caches (several may be held).
     Allocation = 750,
+    /// The table of active transactions: a first change is logged, and so entered here, while its page is latched.
+    TransactionTable = 760,
+    /// One transaction's record of its locks; asked, never waited with, while a page is latched.
+    Transaction = 770,
+    /// A partition of the lock table.
+    LockPartition = 780,
+    /// Wait-for graph of the deadlock search.
+    LockMonitor = 790,
     /// A partition of the buffer pool's page table.
     BufferPartition = 800,
     /// Writing dirty pages out: doublewrite area.

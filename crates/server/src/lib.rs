@@ -1,1 +1,23 @@
 //! Accepts connections, authenticates, dispatches requests to workers.
+//!
+//! One thread listens, one watches for attentions, and each connection has a thread of its own ([`connection`]). What
+//! a session does is behind [`seam::SessionSource`].
+
+mod channel;
+mod config;
+mod connection;
+mod convert;
+mod files;
+mod handshake;
+mod listener;
+mod logins;
+mod monitor;
+mod passwords;
+pub mod seam;
+mod sink;
+mod throttle;
+mod tls;
+
+pub use config::{Config, ServeError};
+pub use handshake::REPORTED_VERSION;
+pub use listener::Server;

@@ -302,6 +302,11 @@ impl MessageWriter {
         self.packet_bytes = packet_bytes.clamp(crate::limits::PACKET_BYTES_MIN, PACKET_BYTES_MAX);
     }
 
+    /// Sets the session number in the headers of what is cut from now on.
+    pub fn set_spid(&mut self, spid: u16) {
+        self.spid = spid;
+    }
+
     /// Packet size in use, header included.
     pub fn packet_bytes(&self) -> usize {
         self.packet_bytes

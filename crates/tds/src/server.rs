@@ -89,7 +89,7 @@ pub struct Column {
     pub nullable: bool,
     /// Identity column.
     pub identity: bool,
-    /// Computed column.
+    /// An expression or computed column.
     pub computed: bool,
 }
 
@@ -99,19 +99,18 @@ impl Column {
         Column { name: name.to_string(), sql_type, nullable: true, identity: false, computed: false }
     }
 
+    /// Flags as SQL Server sends them: updatability unknown but for identity and computed columns.
     fn flags(&self) -> u16 {
         const NULLABLE: u16 = 0x0001;
-        const UPDATABLE: u16 = 0x0004;
         const UPDATABLE_UNKNOWN: u16 = 0x0008;
         const IDENTITY: u16 = 0x0010;
         const COMPUTED: u16 = 0x0020;
-        let updatable = match (self.computed, self.identity) {
+        let origin = match (self.computed, self.identity) {
             (true, _) => COMPUTED,
             (_, true) => IDENTITY,
-            _ if self.nullable => UPDATABLE_UNKNOWN,
-            _ => UPDATABLE,
+            _ => UPDATABLE_UNKNOWN,
         };
-        updatable | if self.nullable { NULLABLE } else { 0 }
+        origin | if self.nullable { NULLABLE } else { 0 }
     }
 }
 
@@ -138,6 +137,11 @@ impl Encoder {
         self.writer.set_packet_bytes(packet_bytes);
     }
 
+    /// Sets the session number that packets carry.
+    pub fn set_spid(&mut self, spid: u16) {
+        self.writer.set_spid(spid);
+    }
+
     /// Protocol version in use.
     pub fn version(&self) -> TdsVersion {
         self.version
@@ -162,11 +166,6 @@ impl Encoder {
     /// Ends the message: everything pending goes into `out`, the last packet marked.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.writer.finish(out);
-    }
-
-    /// Drops what is pending and has not left in a packet.
-    pub fn discard_pending(&mut self) {
-        self.writer.payload.clear();
     }
 
     /// The answer to PRELOGIN (a payload without tokens).

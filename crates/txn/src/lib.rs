@@ -1,1 +1,30 @@
-//! Locks, the life of a transaction, the durability decision, the recovery passes.
+//! Locks, the life of a transaction, the durability decision, the recovery passes. Knows the log and positions in it; knows no page, no
+//! row and no catalog: what a record means is the [`ResourceManager`]'s (the crate `access`) to say.
+//!
+//! The doors: [`TxnManager`] (one per database) makes a [`Transaction`]; [`LockManager`] (one per instance) decides who waits;
+//! [`durability::resolve`] decides whether a commit waits for its log; [`commit`] is the whole story of a commit on one screen;
+//! [`recovery`] brings a database back after a crash with the same `redo` and `undo` that a rollback uses.
+
+pub mod commit;
+pub mod durability;
+mod error;
+mod gate;
+pub mod lock;
+pub mod recovery;
+mod rm;
+mod rollback;
+mod table;
+mod transaction;
+
+pub use commit::CommitOutcome;
+pub use durability::{CommitMode, DelayedDurability, XactFacts};
+pub use error::{TxnError, TxnResult};
+pub use gate::CommitGate;
+pub use lock::{
+    HASH_END, HeldLocks, LockError, LockManager, LockMode, LockOwner, LockRow, LockSpace, LockWait,
+    RequestStatus, Resource,
+};
+pub use rm::ResourceManager;
+pub use rollback::Savepoint;
+pub use table::{ActiveRow, TxnManager, TxnManagerOptions};
+pub use transaction::{IsolationLevel, Transaction, TxnOptions, XactState};

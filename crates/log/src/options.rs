@@ -1,0 +1,65 @@
+//! How a log is to be made or opened.
+
+use std::path::PathBuf;
+
+use crate::flush::DelayedFlushPolicy;
+use crate::limits::{LOG_BYTES_DEFAULT, LOG_BYTES_MAX, LOG_GROWTH_BYTES_DEFAULT, LogLimits};
+use crate::vlf::VlfRule;
+
+/// By how much a log file grows (FILEGROWTH).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Not at all.
+    None,
+    /// By so many bytes.
+    Bytes(u64),
+    /// By so many hundredths of its size.
+    Percent(u32),
+}
+
+/// Everything that shapes a log. Start from [`LogOptions::new`] and change what differs.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// The log file.
+    pub path: PathBuf,
+    /// Database name: the counters' instance and part of thread names.
+    pub database: String,
+    /// Size of a new log in bytes; rounded up to 64 KB, at least 512 KB. Not used at open.
+    pub size_bytes: u64,
+    /// FILEGROWTH.
+    pub growth: Growth,
+    /// MAXSIZE in bytes.
+    pub bytes_max: u64,
+    /// How many VLFs growth makes.
+    pub vlf_rule: VlfRule,
+    /// Sequence number of the first VLF of a new log (model's last + 1; at least 1).
+    pub first_vlf: u32,
+    /// How much may be in flight.
+    pub limits: LogLimits,
+    /// When delayed commits drain.
+    pub delayed_flush: DelayedFlushPolicy,
+    /// tempdb: made anew at each start, never recovered; no commit flushes, only full blocks are written, without
+    /// durability or checksums.
+    pub volatile: bool,
+    /// Whether a VLF is prepared ahead in the background when the log is nearly used up.
+    pub grow_ahead: bool,
+}
+
+impl LogOptions {
+    /// A durable log of default size and growth.
+    pub fn new(path: impl Into<PathBuf>, database: impl Into<String>) -> LogOptions {
+        LogOptions {
+            path: path.into(),
+            database: database.into(),
+            size_bytes: LOG_BYTES_DEFAULT,
+            growth: Growth::Bytes(LOG_GROWTH_BYTES_DEFAULT),
+            bytes_max: LOG_BYTES_MAX,
+            vlf_rule: VlfRule::default(),
+            first_vlf: 1,
+            limits: LogLimits::default(),
+            delayed_flush: DelayedFlushPolicy::Eager,
+            volatile: false,
+            grow_ahead: true,
+        }
+    }
+}

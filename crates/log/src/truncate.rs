@@ -1,0 +1,169 @@
+//! Who still needs old log: pins, the lowest of which is MinLSN, and the reason it gives for not truncating.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use os::{Latch, LatchRank};
+
+use crate::lsn::Lsn;
+
+/// log_reuse_wait: what keeps the log from being reused (reference 1.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum LogReuseWait {
+    /// Something can be reused.
+    Nothing = 0,
+    /// No checkpoint since the last truncation, or the head has not moved beyond a VLF.
+    Checkpoint = 1,
+    /// Waits for a log backup.
+    LogBackup = 2,
+    /// A data backup or restore runs.
+    ActiveBackupOrRestore = 3,
+    /// A transaction is open.
+    ActiveTransaction = 4,
+    /// Mirroring is behind.
+    DatabaseMirroring = 5,
+    /// Replication or change capture is behind.
+    Replication = 6,
+    /// A database snapshot is being made.
+    DatabaseSnapshotCreation = 7,
+    /// The log is being read.
+    LogScan = 8,
+    /// A secondary has not applied it.
+    AvailabilityReplica = 9,
+    /// A dirty page is older than the checkpoint.
+    OldestPage = 13,
+    /// Passing.
+    OtherTransient = 14,
+    /// Waits for an In-Memory OLTP checkpoint.
+    XtpCheckpoint = 16,
+}
+
+impl LogReuseWait {
+    /// log_reuse_wait_desc.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LogReuseWait::Nothing => "NOTHING",
+            LogReuseWait::Checkpoint => "CHECKPOINT",
+            LogReuseWait::LogBackup => "LOG_BACKUP",
+            LogReuseWait::ActiveBackupOrRestore => "ACTIVE_BACKUP_OR_RESTORE",
+            LogReuseWait::ActiveTransaction => "ACTIVE_TRANSACTION",
+            LogReuseWait::DatabaseMirroring => "DATABASE_MIRRORING",
+            LogReuseWait::Replication => "REPLICATION",
+            LogReuseWait::DatabaseSnapshotCreation => "DATABASE_SNAPSHOT_CREATION",
+            LogReuseWait::LogScan => "LOG_SCAN",
+            LogReuseWait::AvailabilityReplica => "AVAILABILITY_REPLICA",
+            LogReuseWait::OldestPage => "OLDEST_PAGE",
+            LogReuseWait::OtherTransient => "OTHER_TRANSIENT",
+            LogReuseWait::XtpCheckpoint => "XTP_CHECKPOINT",
+        }
+    }
+
+    /// log_reuse_wait.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+#[derive(Debug)]
+struct PinCell {
+    lsn: AtomicU64,
+    reason: LogReuseWait,
+    owner: String,
+}
+
+/// A pin as shown to people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinInfo {
+    /// What it stands for.
+    pub reason: LogReuseWait,
+    /// Who holds it.
+    pub owner: String,
+    /// The oldest record it needs; `Lsn::MAX`: none at present.
+    pub lsn: Lsn,
+}
+
+/// Keeps the log from a record on. Dropping it gives the log back (at the next truncation).
+#[derive(Debug)]
+pub struct LogPin {
+    cell: Arc<PinCell>,
+    table: Arc<PinTable>,
+}
+
+impl LogPin {
+    /// Needs the log only from `lsn` on (`Lsn::MAX`: nothing for now). Cheap: one atomic store. Going back is for the
+    /// holder to be sure of: what lies below the minimum may be gone.
+    pub fn move_to(&self, lsn: Lsn) {
+        self.cell.lsn.store(lsn.raw(), Ordering::Release);
+    }
+
+    /// The oldest record it needs.
+    pub fn lsn(&self) -> Lsn {
+        Lsn::from_raw(self.cell.lsn.load(Ordering::Acquire))
+    }
+}
+
+impl Drop for LogPin {
+    fn drop(&mut self) {
+        let mut pins = self.table.pins.lock();
+        let before = pins.len();
+        pins.retain(|cell| !Arc::ptr_eq(cell, &self.cell));
+        assert_eq!(pins.len() + 1, before, "a pin is in its table");
+    }
+}
+
+/// Every pin of a log.
+#[derive(Debug)]
+pub(crate) struct PinTable {
+    pins: Latch<Vec<Arc<PinCell>>>,
+}
+
+impl PinTable {
+    pub(crate) fn new() -> Arc<PinTable> {
+        Arc::new(PinTable { pins: Latch::new(LatchRank::LogPins, Vec::new()) })
+    }
+
+    pub(crate) fn pin(self: &Arc<Self>, reason: LogReuseWait, owner: &str, lsn: Lsn) -> LogPin {
+        let cell = Arc::new(PinCell { lsn: AtomicU64::new(lsn.raw()), reason, owner: owner.to_owned() });
+        self.pins.lock().push(Arc::clone(&cell));
+        LogPin { cell, table: Arc::clone(self) }
+    }
+
+    /// The lowest pin and its reason; `None` without any.
+    pub(crate) fn min(&self) -> Option<(Lsn, LogReuseWait)> {
+        let pins = self.pins.lock();
+        let lowest =
+            pins.iter().map(|cell| (Lsn::from_raw(cell.lsn.load(Ordering::Acquire)), cell.reason)).min()?;
+        (lowest.0 != Lsn::MAX).then_some(lowest)
+    }
+
+    pub(crate) fn infos(&self) -> Vec<PinInfo> {
+        let info = |cell: &Arc<PinCell>| PinInfo {
+            reason: cell.reason,
+            owner: cell.owner.clone(),
+            lsn: Lsn::from_raw(cell.lsn.load(Ordering::Acquire)),
+        };
+        self.pins.lock().iter().map(info).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_pin_gives_the_reason() {
+        let table = PinTable::new();
+        assert_eq!(table.min(), None);
+        let checkpoint = table.pin(LogReuseWait::Checkpoint, "checkpoint", Lsn::new(3, 16, 1));
+        let transaction = table.pin(LogReuseWait::ActiveTransaction, "oldest transaction", Lsn::MAX);
+        assert_eq!(table.min(), Some((Lsn::new(3, 16, 1), LogReuseWait::Checkpoint)));
+        transaction.move_to(Lsn::new(2, 20, 1));
+        assert_eq!(table.min(), Some((Lsn::new(2, 20, 1), LogReuseWait::ActiveTransaction)));
+        drop(transaction);
+        checkpoint.move_to(Lsn::MAX);
+        assert_eq!(table.min(), None);
+        assert_eq!(table.infos().len(), 1);
+        assert_eq!((LogReuseWait::ActiveTransaction.number(), LogReuseWait::OldestPage.number()), (4, 13));
+    }
+}

@@ -1,0 +1,438 @@
+//! Virtual log files: how many a log gets when it is made or grows, their header on disk, and the map of those there are.
+
+use rustc_hash::FxHashMap;
+
+use crate::codec::DecodeError;
+use crate::limits::{FILE_HEADER_BYTES, FIRST_BLOCK_SECTOR, SECTOR_BYTES, VLF_BYTES_MIN, VLF_HEADER_BYTES};
+use crate::lsn::{BLOCK_MAX, Lsn, VLF_MAX};
+
+const KB: u64 = 1024;
+const MB: u64 = 1024 * KB;
+const GB: u64 = 1024 * MB;
+
+/// How many VLFs a piece of log gets (reference 1.3; claims of seed 004).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum VlfRule {
+    /// SQL Server up to 2012: up to 64 MB 4, up to 1 GB 8, above 16.
+    Pre2014,
+    /// 2014 to 2019: one when the growth is below an eighth of the log, else as before.
+    Sql2014,
+    /// 2022: one when the growth is below an eighth of the log or at most 64 MB, up to 1 GB 8, above 16.
+    /// A new log gets 4, 8 or 16 as before.
+    #[default]
+    Sql2022,
+}
+
+impl VlfRule {
+    /// Number of VLFs for `added_bytes` more of a log that has `present_bytes` (0: it is being created).
+    pub fn vlf_count(self, present_bytes: u64, added_bytes: u64) -> u64 {
+        let table = match added_bytes {
+            bytes if bytes <= 64 * MB => 4,
+            bytes if bytes <= GB => 8,
+            _ => 16,
+        };
+        let grows_little = present_bytes > 0 && added_bytes < present_bytes / 8;
+        let count = match self {
+            VlfRule::Pre2014 => table,
+            VlfRule::Sql2014 | VlfRule::Sql2022 if grows_little => 1,
+            VlfRule::Sql2022 if present_bytes > 0 && added_bytes <= 64 * MB => 1,
+            VlfRule::Sql2014 | VlfRule::Sql2022 => table,
+        };
+        // None below about 256 KB; none so large that a block's position does not fit an LSN.
+        let at_most = (added_bytes / (256 * KB)).max(1);
+        let at_least = added_bytes.div_ceil(VLF_BYTES_MAX);
+        count.min(at_most).max(at_least)
+    }
+
+    /// The VLFs, as (begin offset in the file, bytes), that `added_bytes` at the end of a log of `present_bytes` become.
+    /// A new log's (`present_bytes` 0) bytes include the file header page.
+    pub fn layout(self, present_bytes: u64, added_bytes: u64) -> Vec<(u64, u64)> {
+        assert!(
+            present_bytes.is_multiple_of(8 * KB) && added_bytes.is_multiple_of(8 * KB),
+            "log sizes are pages"
+        );
+        let begin = if present_bytes == 0 { FILE_HEADER_BYTES } else { present_bytes };
+        let end = present_bytes + added_bytes;
+        assert!(end >= begin + VLF_BYTES_MIN, "log growth of {added_bytes} bytes is below one VLF");
+        let count = self.vlf_count(present_bytes, added_bytes);
+        let share = (end - begin) / count;
+        let coarse = share / (64 * KB) * (64 * KB);
+        let each = if coarse >= 256 * KB { coarse } else { share / (8 * KB) * (8 * KB) };
+        let mut layout: Vec<(u64, u64)> = (0..count).map(|index| (begin + index * each, each)).collect();
+        if let Some(last) = layout.last_mut() {
+            last.1 = end - last.0;
+        }
+        layout
+    }
+}
+
+/// Largest VLF: its last sector's number must fit an LSN.
+const VLF_BYTES_MAX: u64 = 16 * GB;
+const _: () = assert!(VLF_BYTES_MAX * 2 / SECTOR_BYTES as u64 <= BLOCK_MAX as u64 + 1);
+
+/// Parity of a VLF that was never used, and of its later uses in turn (reference 1.4).
+const PARITIES: [u8; 2] = [0x40, 0x80];
+
+/// First bytes of a VLF header on disk (docs/formats/log-file.md).
+const VLF_MAGIC: [u8; 4] = *b"HVLF";
+/// Bytes of a VLF header that carry meaning; the rest of its 8 KB is zero.
+pub(crate) const VLF_HEADER_USED_BYTES: usize = 512;
+
+/// The header of a VLF on disk; written once, when the VLF is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VlfHeader {
+    /// The log it belongs to.
+    pub log_id: u32,
+    /// Position in the file.
+    pub begin_offset: u64,
+    /// Size, header included.
+    pub size_bytes: u64,
+    /// End of the log when it was made; NULL for those made with the file.
+    pub create_lsn: Lsn,
+}
+
+impl VlfHeader {
+    /// The 512 bytes on disk.
+    pub fn encode(&self) -> [u8; VLF_HEADER_USED_BYTES] {
+        let mut out = [0; VLF_HEADER_USED_BYTES];
+        out[..4].copy_from_slice(&VLF_MAGIC);
+        out[4..6].copy_from_slice(&crate::block::LOG_FORMAT_VERSION.to_le_bytes());
+        out[8..12].copy_from_slice(&self.log_id.to_le_bytes());
+        out[16..24].copy_from_slice(&self.begin_offset.to_le_bytes());
+        out[24..32].copy_from_slice(&self.size_bytes.to_le_bytes());
+        out[32..40].copy_from_slice(&self.create_lsn.raw().to_le_bytes());
+        let checksum = crc32c::crc32c(&out[..508]);
+        out[508..].copy_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// Reads and checks it. Arbitrary bytes give an error, never a panic.
+    pub fn decode(bytes: &[u8]) -> Result<VlfHeader, DecodeError> {
+        let header = bytes.get(..VLF_HEADER_USED_BYTES).ok_or(DecodeError("VLF header ends early"))?;
+        let u32_at =
+            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
+        if header[..4] != VLF_MAGIC {
+            return Err(DecodeError("no VLF magic"));
+        }
+        if crc32c::crc32c(&header[..508]) != u32_at(508) {
+            return Err(DecodeError("VLF header checksum"));
+        }
+        let decoded = VlfHeader {
+            log_id: u32_at(8),
+            begin_offset: u64_at(16),
+            size_bytes: u64_at(24),
+            create_lsn: Lsn::from_raw(u64_at(32)),
+        };
+        let sane = decoded.size_bytes >= VLF_BYTES_MIN
+            && decoded.size_bytes <= 2 * VLF_BYTES_MAX
+            && decoded.size_bytes.is_multiple_of(8 * KB)
+            && decoded.begin_offset >= FILE_HEADER_BYTES
+            && decoded.begin_offset.is_multiple_of(8 * KB);
+        if sane { Ok(decoded) } else { Err(DecodeError("impossible VLF")) }
+    }
+}
+
+/// One VLF in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vlf {
+    /// Position in the file.
+    pub begin_offset: u64,
+    /// Size, header included.
+    pub size_bytes: u64,
+    /// Sequence number of its present or last use; 0: never used.
+    pub sequence: u32,
+    /// 0 when never used, else 0x40 and 0x80 in turn.
+    pub parity: u8,
+    /// Whether anything in it is still needed.
+    pub active: bool,
+    /// End of the log when it was made.
+    pub create_lsn: Lsn,
+}
+
+impl Vlf {
+    /// A VLF as made.
+    pub fn unused(header: &VlfHeader) -> Vlf {
+        Vlf {
+            begin_offset: header.begin_offset,
+            size_bytes: header.size_bytes,
+            sequence: 0,
+            parity: 0,
+            active: false,
+            create_lsn: header.create_lsn,
+        }
+    }
+
+    /// Number of its 512-byte sectors, header included: block positions are below.
+    pub fn sectors(&self) -> u32 {
+        (self.size_bytes / SECTOR_BYTES as u64) as u32
+    }
+
+    /// Bytes it has for blocks.
+    pub fn block_bytes(&self) -> u64 {
+        self.size_bytes - VLF_HEADER_BYTES
+    }
+}
+
+/// A row of sys.dm_db_log_info.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VlfInfo {
+    /// vlf_begin_offset.
+    pub begin_offset: u64,
+    /// vlf_size in bytes.
+    pub size_bytes: u64,
+    /// vlf_sequence_number; 0: never used.
+    pub sequence: u32,
+    /// vlf_active.
+    pub active: bool,
+    /// vlf_status: 0 inactive, 1 initialised but unused, 2 active.
+    pub status: u8,
+    /// vlf_parity.
+    pub parity: u8,
+    /// vlf_first_lsn; NULL when never used.
+    pub first_lsn: Lsn,
+    /// vlf_create_lsn.
+    pub create_lsn: Lsn,
+}
+
+/// All VLFs of a log, in file order. One is current: the one being written.
+#[derive(Debug)]
+pub struct VlfMap {
+    vlfs: Vec<Vlf>,
+    by_sequence: FxHashMap<u32, usize>,
+    current: usize,
+}
+
+impl VlfMap {
+    /// The map of a log being opened; `vlfs` carry the sequences found in their first blocks.
+    /// Whoever knows the end of the log then calls [`VlfMap::restore`].
+    pub fn new(vlfs: Vec<Vlf>) -> VlfMap {
+        assert!(!vlfs.is_empty());
+        assert!(
+            vlfs.windows(2).all(|pair| pair[0].begin_offset + pair[0].size_bytes == pair[1].begin_offset)
+        );
+        let by_sequence = vlfs
+            .iter()
+            .enumerate()
+            .filter(|(_, vlf)| vlf.sequence > 0)
+            .map(|(index, vlf)| (vlf.sequence, index))
+            .collect();
+        VlfMap { vlfs, by_sequence, current: 0 }
+    }
+
+    /// Makes the VLF of sequence `current` the current one and marks those from `oldest` on active.
+    pub fn restore(&mut self, oldest: u32, current: u32) {
+        assert!(oldest <= current);
+        self.current = *self.by_sequence.get(&current).expect("the current VLF is in the map");
+        for vlf in &mut self.vlfs {
+            vlf.active = vlf.sequence >= oldest && vlf.sequence <= current && vlf.sequence > 0;
+        }
+    }
+
+    /// Every VLF in file order.
+    pub fn vlfs(&self) -> &[Vlf] {
+        &self.vlfs
+    }
+
+    /// The one being written.
+    pub fn current(&self) -> &Vlf {
+        &self.vlfs[self.current]
+    }
+
+    /// The VLF whose present or last use has this sequence number.
+    pub fn by_sequence(&self, sequence: u32) -> Option<&Vlf> {
+        self.by_sequence.get(&sequence).map(|index| &self.vlfs[*index])
+    }
+
+    /// The file offset of a block; `None` when its VLF is not (or no longer) in the log.
+    pub fn offset_of(&self, block: Lsn) -> Option<u64> {
+        let vlf = self.by_sequence(block.vlf())?;
+        (block.block() < vlf.sectors())
+            .then(|| vlf.begin_offset + u64::from(block.block()) * SECTOR_BYTES as u64)
+    }
+
+    /// Makes the next reusable VLF in file order (wrapping round) current under the next sequence number; `None` when
+    /// all are active: the log must grow.
+    pub fn advance(&mut self) -> Option<Vlf> {
+        let count = self.vlfs.len();
+        let next =
+            (1..count).map(|step| (self.current + step) % count).find(|index| !self.vlfs[*index].active)?;
+        let sequence = self.vlfs[self.current].sequence + 1;
+        assert!(sequence <= VLF_MAX, "the log has used up its VLF sequence numbers");
+        self.begin_use(next, sequence);
+        Some(self.vlfs[next])
+    }
+
+    /// Begins the first use ever of the log: its first VLF under `sequence`.
+    pub fn begin_first(&mut self, sequence: u32) {
+        assert!(self.by_sequence.is_empty() && sequence > 0);
+        self.begin_use(0, sequence);
+    }
+
+    fn begin_use(&mut self, index: usize, sequence: u32) {
+        let vlf = &mut self.vlfs[index];
+        assert!(!vlf.active, "VLF {} is still active", vlf.sequence);
+        assert!(sequence > vlf.sequence);
+        self.by_sequence.remove(&vlf.sequence);
+        vlf.parity = if vlf.parity == PARITIES[0] { PARITIES[1] } else { PARITIES[0] };
+        vlf.sequence = sequence;
+        vlf.active = true;
+        self.by_sequence.insert(sequence, index);
+        self.current = index;
+    }
+
+    /// Adds what growth has made and made durable.
+    pub fn add(&mut self, headers: &[VlfHeader]) {
+        for header in headers {
+            assert_eq!(header.begin_offset, self.end_offset());
+            self.vlfs.push(Vlf::unused(header));
+        }
+    }
+
+    /// Frees the VLFs wholly before the one `min` stands in; returns how many and their block bytes.
+    pub fn truncate(&mut self, min: Lsn) -> (u64, u64) {
+        let (mut freed, mut freed_bytes) = (0, 0);
+        for (index, vlf) in self.vlfs.iter_mut().enumerate() {
+            if vlf.active && vlf.sequence < min.vlf() && index != self.current {
+                vlf.active = false;
+                freed += 1;
+                freed_bytes += vlf.block_bytes();
+            }
+        }
+        (freed, freed_bytes)
+    }
+
+    /// Number of VLFs that could be used next, and their block bytes.
+    pub fn reusable(&self) -> (u64, u64) {
+        let free = self.vlfs.iter().filter(|vlf| !vlf.active);
+        free.fold((0, 0), |(count, bytes), vlf| (count + 1, bytes + vlf.block_bytes()))
+    }
+
+    /// Sequence number of the oldest active VLF.
+    pub fn oldest_active(&self) -> u32 {
+        self.vlfs.iter().filter(|vlf| vlf.active).map(|vlf| vlf.sequence).min().unwrap_or(0)
+    }
+
+    /// Size of the file's formatted part.
+    pub fn end_offset(&self) -> u64 {
+        self.vlfs.last().map_or(FILE_HEADER_BYTES, |vlf| vlf.begin_offset + vlf.size_bytes)
+    }
+
+    /// Rows for sys.dm_db_log_info.
+    pub fn info(&self) -> Vec<VlfInfo> {
+        let row = |vlf: &Vlf| VlfInfo {
+            begin_offset: vlf.begin_offset,
+            size_bytes: vlf.size_bytes,
+            sequence: vlf.sequence,
+            active: vlf.active,
+            status: if vlf.active { 2 } else { u8::from(vlf.sequence == 0) },
+            parity: vlf.parity,
+            first_lsn: if vlf.sequence == 0 {
+                Lsn::NULL
+            } else {
+                Lsn::new(vlf.sequence, FIRST_BLOCK_SECTOR, 1)
+            },
+            create_lsn: vlf.create_lsn,
+        };
+        self.vlfs.iter().map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(rule: VlfRule, present: u64, added: u64) -> Vec<u64> {
+        rule.layout(present, added).iter().map(|vlf| vlf.1).collect()
+    }
+
+    #[test]
+    fn new_logs_are_laid_out_as_sql_server_does() {
+        // Reference 1.3: an 8 MB log begins its VLFs at these offsets, the last one is larger.
+        let layout = VlfRule::Sql2022.layout(0, 8 * MB);
+        assert_eq!(
+            layout.iter().map(|vlf| vlf.0).collect::<Vec<_>>(),
+            [8192, 2_039_808, 4_071_424, 6_103_040]
+        );
+        assert_eq!(sizes(VlfRule::Sql2022, 0, 8 * MB), [2_031_616, 2_031_616, 2_031_616, 2_285_568]);
+        assert_eq!(sizes(VlfRule::Sql2022, 0, MB), [253_952, 253_952, 253_952, 278_528]);
+        for (added, count) in [(64 * MB, 4), (GB, 8), (2 * GB, 16), (512 * KB, 2)] {
+            assert_eq!(sizes(VlfRule::Sql2022, 0, added).len(), count, "{added}");
+        }
+    }
+
+    #[test]
+    fn growth_in_small_steps_makes_the_counts_of_the_articles() {
+        // Seed 004: 1 MB, then 1,000 MB twice: 20 VLFs; 1 MB steps to 2,000 MB: 8,000 (rule up to 2012).
+        let grow = |rule: VlfRule, steps: &[u64]| {
+            let mut size = 0;
+            let mut count = 0;
+            for step in steps {
+                count += rule.layout(size, *step).len();
+                size += step;
+            }
+            count
+        };
+        assert_eq!(grow(VlfRule::Pre2014, &[MB, 1000 * MB, 1000 * MB]), 20);
+        let small_steps = [MB; 2000];
+        assert_eq!(grow(VlfRule::Pre2014, &small_steps), 8000);
+        assert_eq!(grow(VlfRule::Sql2014, &small_steps), 2027);
+        assert_eq!(grow(VlfRule::Sql2022, &small_steps), 2003);
+    }
+
+    #[test]
+    fn layouts_cover_their_bytes_without_a_gap() {
+        for rule in [VlfRule::Pre2014, VlfRule::Sql2014, VlfRule::Sql2022] {
+            for (present, added) in
+                [(0, 512 * KB), (0, 100 * MB), (8 * MB, 136 * KB), (8 * MB, 560 * KB), (3 * GB, 64 * MB)]
+            {
+                let layout = rule.layout(present, added);
+                let begin = if present == 0 { FILE_HEADER_BYTES } else { present };
+                let end = layout.iter().fold(begin, |at, (offset, size)| {
+                    assert_eq!(*offset, at);
+                    assert!(*size >= VLF_BYTES_MIN, "{rule:?} {present} {added}");
+                    at + size
+                });
+                assert_eq!(end, present + added);
+            }
+        }
+    }
+
+    fn map(count: u64) -> VlfMap {
+        let header = |index| VlfHeader {
+            log_id: 7,
+            begin_offset: FILE_HEADER_BYTES + index * 256 * KB,
+            size_bytes: 256 * KB,
+            create_lsn: Lsn::NULL,
+        };
+        VlfMap::new((0..count).map(|index| Vlf::unused(&header(index))).collect())
+    }
+
+    #[test]
+    fn the_log_wraps_round_and_parity_flips() {
+        let mut map = map(3);
+        map.begin_first(37);
+        assert_eq!(map.advance().map(|vlf| (vlf.sequence, vlf.parity)), Some((38, 0x40)));
+        assert_eq!(map.truncate(Lsn::new(38, 20, 1)), (1, 248 * KB));
+        assert_eq!(map.advance().map(|vlf| (vlf.sequence, vlf.begin_offset)), Some((39, 8192 + 512 * KB)));
+        assert_eq!(map.advance().map(|vlf| (vlf.sequence, vlf.parity)), Some((40, 0x80)));
+        assert_eq!(map.advance(), None, "all active");
+        assert_eq!(map.offset_of(Lsn::new(37, 16, 1)), None, "reused");
+        assert_eq!(map.offset_of(Lsn::new(40, 16, 1)), Some(16_384));
+        assert_eq!(map.oldest_active(), 38);
+        assert_eq!(map.truncate(Lsn::MAX).0, 2, "the current VLF stays");
+    }
+
+    #[test]
+    fn vlf_headers_round_trip_and_damage_shows() {
+        let header =
+            VlfHeader { log_id: 9, begin_offset: 8192, size_bytes: 256 * KB, create_lsn: Lsn::new(1, 16, 1) };
+        let bytes = header.encode();
+        assert_eq!(VlfHeader::decode(&bytes), Ok(header));
+        for at in 0..bytes.len() {
+            let mut damaged = bytes;
+            damaged[at] ^= 4;
+            assert!(VlfHeader::decode(&damaged).is_err(), "byte {at}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! A connection's bytes: whole messages in, packets out, in the clear or through TLS.
+
+use std::sync::Arc;
+
+use os::{IoError, IoErrorKind, Stream};
+use tds::ProtocolError;
+use tds::packet::{MessageHead, MessageReader, MessageWriter, PacketKind, ReadLimits};
+
+use crate::sink::PacketSink;
+use crate::tls::TlsSession;
+
+/// Bytes read from the socket at once.
+const READ_BYTES: usize = 8 * 1024;
+/// First byte of a TLS handshake record.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// Why a connection cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChannelError {
+    /// The socket or TLS failed, or a time-out passed.
+    Io(IoError),
+    /// The peer does not keep to the protocol.
+    Protocol(ProtocolError),
+}
+
+impl From<IoError> for ChannelError {
+    fn from(error: IoError) -> Self {
+        ChannelError::Io(error)
+    }
+}
+
+impl From<ProtocolError> for ChannelError {
+    fn from(error: ProtocolError) -> Self {
+        ChannelError::Protocol(error)
+    }
+}
+
+impl std::fmt::Display for ChannelError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ChannelError::Io(error) => error.fmt(f),
+            ChannelError::Protocol(error) => error.fmt(f),
+        }
+    }
+}
+
+/// How bytes are protected on their way.
+enum Protection {
+    Plain,
+    /// TLS for all that is sent; `login_only` lets the peer fall back to plain packets after its first encrypted one.
+    Tls {
+        session: Box<TlsSession>,
+        login_only: bool,
+    },
+}
+
+/// One connection.
+pub struct Channel {
+    stream: Arc<dyn Stream>,
+    protection: Protection,
+    reader: MessageReader,
+    buffer: Box<[u8]>,
+    plain: Vec<u8>,
+    records: Vec<u8>,
+    deadline: Option<Deadline>,
+}
+
+/// A moment until which reads must have ended.
+struct Deadline {
+    os: os::Os,
+    at_ns: u64,
+}
+
+impl Channel {
+    /// A connection that has said nothing yet; its limits are those before login.
+    pub fn new(stream: Arc<dyn Stream>) -> Channel {
+        Channel {
+            stream,
+            protection: Protection::Plain,
+            reader: MessageReader::new(ReadLimits::PRE_LOGIN),
+            buffer: vec![0; READ_BYTES].into_boxed_slice(),
+            plain: Vec::new(),
+            records: Vec::new(),
+            deadline: None,
+        }
+    }
+
+    /// The socket, for whoever ends the connection or watches it.
+    pub fn stream(&self) -> &Arc<dyn Stream> {
+        &self.stream
+    }
+
+    /// True when what is sent now is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self.protection, Protection::Tls { .. })
+    }
+
+    /// From now on every read must end before `at_ns` (monotonic); `None` lifts that.
+    pub fn set_deadline(&mut self, os: &os::Os, at_ns: Option<u64>) -> Result<(), IoError> {
+        self.deadline = at_ns.map(|at_ns| Deadline { os: os.clone(), at_ns });
+        self.stream.set_read_timeout(None)
+    }
+
+    /// Replaces the limits on what the peer may send.
+    pub fn set_limits(&mut self, limits: ReadLimits) {
+        self.reader.set_limits(limits);
+    }
+
+    /// Reads the very first byte without using it: true when the client starts with TLS (strict).
+    pub fn begins_with_tls(&mut self) -> Result<bool, ChannelError> {
+        if self.reader.unread().is_empty() {
+            let count = self.read_socket()?;
+            self.reader.feed(&self.buffer[..count])?;
+        }
+        Ok(self.reader.unread().first() == Some(&TLS_HANDSHAKE))
+    }
+
+    /// The next whole message; `None` when the peer has closed the connection between messages.
+    pub fn next_message(&mut self) -> Result<Option<MessageHead>, ChannelError> {
+        loop {
+            if let Some(head) = self.reader.next()? {
+                return Ok(Some(head));
+            }
+            let count = self.read_socket()?;
+            if count == 0 {
+                if self.reader.is_at_boundary() {
+                    return Ok(None);
+                }
+                return Err(
+                    IoError::new(IoErrorKind::UnexpectedEof, "the client closed inside a message").into()
+                );
+            }
+            self.take_in(count)?;
+        }
+    }
+
+    /// The payload of the message that came last.
+    pub fn payload(&self) -> &[u8] {
+        self.reader.payload()
+    }
+
+    /// True when an attention has already been read behind the message that came last.
+    pub fn has_attention(&self) -> bool {
+        self.reader.unread().first() == Some(&(PacketKind::Attention as u8))
+    }
+
+    /// TLS before anything else: all bytes so far are its records.
+    pub fn start_strict_tls(&mut self, mut session: TlsSession) -> Result<(), ChannelError> {
+        let mut records = self.reader.take_unread();
+        loop {
+            let received = session.receive(&records, &mut self.plain);
+            session.take_records(&mut self.records)?;
+            self.stream.write_all(&self.records)?;
+            self.records.clear();
+            received?;
+            if !session.is_handshaking() {
+                break;
+            }
+            let count = self.read_socket()?;
+            if count == 0 {
+                return Err(IoError::new(
+                    IoErrorKind::Disconnected,
+                    "the client closed during the TLS handshake",
+                )
+                .into());
+            }
+            records.clear();
+            records.extend_from_slice(&self.buffer[..count]);
+        }
+        self.reader.feed(&self.plain)?;
+        self.plain.clear();
+        self.protection = Protection::Tls { session: Box::new(session), login_only: false };
+        Ok(())
+    }
+
+    /// TLS whose handshake travels in PRELOGIN packets; afterwards records stand on the wire by themselves.
+    pub fn start_wrapped_tls(
+        &mut self,
+        mut session: TlsSession,
+        login_only: bool,
+    ) -> Result<(), ChannelError> {
+        let mut writer = MessageWriter::new(PacketKind::PreLogin, tds::limits::PACKET_BYTES_DEFAULT, 0);
+        while session.is_handshaking() {
+            let head = self.next_message()?;
+            match head {
+                Some(head) if head.kind == PacketKind::PreLogin => {}
+                Some(head) => {
+                    return Err(ProtocolError::Invalid {
+                        part: "packet type in a TLS handshake",
+                        value: head.kind as u64,
+                    }
+                    .into());
+                }
+                None => {
+                    return Err(IoError::new(
+                        IoErrorKind::Disconnected,
+                        "the client closed during the TLS handshake",
+                    )
+                    .into());
+                }
+            }
+            let received = session.receive(self.reader.payload(), &mut self.plain);
+            session.take_records(&mut writer.payload)?;
+            if !writer.payload.is_empty() {
+                writer.finish(&mut self.records);
+                self.stream.write_all(&self.records)?;
+                self.records.clear();
+            }
+            received?;
+        }
+        let early = self.reader.take_unread();
+        session.receive(&early, &mut self.plain)?;
+        self.reader.feed(&self.plain)?;
+        self.plain.clear();
+        self.protection = Protection::Tls { session: Box::new(session), login_only };
+        Ok(())
+    }
+
+    /// Ends TLS after a login that alone was to be encrypted.
+    pub fn stop_tls(&mut self) {
+        self.protection = Protection::Plain;
+    }
+
+    /// Decrypts, if need be, the first `count` bytes of the buffer and feeds the reader.
+    fn take_in(&mut self, count: usize) -> Result<(), ChannelError> {
+        let bytes = &self.buffer[..count];
+        match &mut self.protection {
+            Protection::Plain => self.reader.feed(bytes)?,
+            // Only the first packet of a long LOGIN7 need be encrypted: a packet's type is no type of a TLS record.
+            Protection::Tls { login_only: true, .. }
+                if bytes.first() == Some(&(PacketKind::Login7 as u8)) =>
+            {
+                self.reader.feed(bytes)?;
+            }
+            Protection::Tls { session, .. } => {
+                let received = session.receive(bytes, &mut self.plain);
+                session.take_records(&mut self.records)?;
+                if !self.records.is_empty() {
+                    self.stream.write_all(&self.records)?;
+                    self.records.clear();
+                }
+                received?;
+                self.reader.feed(&self.plain)?;
+                self.plain.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn read_socket(&mut self) -> Result<usize, IoError> {
+        if let Some(deadline) = &self.deadline {
+            let left_ns = deadline.at_ns.saturating_sub(deadline.os.clock().monotonic_ns());
+            if left_ns == 0 {
+                return Err(IoError::new(IoErrorKind::TimedOut, "the login took too long"));
+            }
+            self.stream.set_read_timeout(Some(left_ns))?;
+        }
+        self.stream.read(&mut self.buffer)
+    }
+}
+
+impl PacketSink for Channel {
+    fn send(&mut self, packets: &[u8]) -> Result<(), IoError> {
+        match &mut self.protection {
+            Protection::Plain => self.stream.write_all(packets),
+            Protection::Tls { session, .. } => {
+                session.send(packets, &mut self.records)?;
+                let sent = self.stream.write_all(&self.records);
+                self.records.clear();
+                sent
+            }
+        }
+    }
+}

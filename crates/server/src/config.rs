@@ -1,0 +1,74 @@
+//! What a server is started with, and why a start can fail.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use os::IoError;
+
+/// Settings of a server.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Address and port to listen on, `127.0.0.1:1433`; port 0 takes a free one.
+    pub listen: String,
+    /// Where the TLS pair and the logins are kept.
+    pub data_dir: PathBuf,
+    /// `@@SERVERNAME`, and the name in error messages.
+    pub server_name: String,
+    /// Connections at once; further ones are refused with error 17809.
+    pub connections_max: usize,
+    /// Take logins without TLS from other machines, too.
+    pub allow_plaintext_login: bool,
+    /// A certificate chain and key (PEM) instead of the self-signed pair in the data directory.
+    pub tls_pair: Option<(PathBuf, PathBuf)>,
+    /// Time from connecting to the end of the login, in ns.
+    pub login_timeout_ns: u64,
+    /// Greatest request, in bytes.
+    pub message_bytes_max: usize,
+    /// Stack of a connection's thread, in bytes.
+    pub connection_stack_bytes: usize,
+}
+
+impl Config {
+    /// The defaults for a data directory.
+    pub fn new(data_dir: PathBuf) -> Config {
+        Config {
+            listen: "127.0.0.1:1433".into(),
+            data_dir,
+            server_name: os::process::host_name(),
+            connections_max: 1_000,
+            allow_plaintext_login: false,
+            tls_pair: None,
+            login_timeout_ns: 10_000_000_000,
+            message_bytes_max: tds::limits::MESSAGE_BYTES_MAX,
+            connection_stack_bytes: 512 * 1024,
+        }
+    }
+}
+
+/// A server could not start.
+#[derive(Debug, Clone)]
+pub enum ServeError {
+    /// Files or sockets.
+    Io(IoError),
+    /// Certificate or key.
+    Tls(String),
+    /// The file of logins is damaged.
+    Logins(String),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServeError::Io(error) => error.fmt(f),
+            ServeError::Tls(what) | ServeError::Logins(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+impl From<IoError> for ServeError {
+    fn from(error: IoError) -> Self {
+        ServeError::Io(error)
+    }
+}

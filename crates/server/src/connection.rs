@@ -1,0 +1,236 @@
+//! The life of one connection, on a thread of its own: handshake, requests, end.
+
+use std::sync::Arc;
+
+use os::task::InterruptReason;
+use os::{Counter, Os, Stream};
+use tds::ProtocolError;
+use tds::packet::{MessageHead, PacketKind, ReadLimits, status};
+use tds::server::{Encoder, Request, decode_request};
+use types::SqlError;
+
+use crate::channel::{Channel, ChannelError};
+use crate::config::Config;
+use crate::convert;
+use crate::handshake::{self, LoggedIn};
+use crate::logins::Logins;
+use crate::monitor::{ConnectionEntry, ConnectionTable};
+use crate::seam::{ClientSession, RequestEnd, ResultSink, SessionSource};
+use crate::sink::{AnswerState, TdsSink};
+use crate::tls::TlsContext;
+
+/// What all connections of a server share.
+pub struct Shared {
+    /// The world.
+    pub os: Os,
+    /// Settings.
+    pub config: Config,
+    /// Who may log in.
+    pub logins: Logins,
+    /// Certificates.
+    pub tls: TlsContext,
+    /// Where sessions come from.
+    pub sessions: Box<dyn SessionSource>,
+    /// All connections.
+    pub table: Arc<ConnectionTable>,
+    /// `SQL Statistics: Batch Requests/sec`.
+    pub batch_requests: Arc<Counter>,
+    /// `General Statistics: Logins/sec`.
+    pub logins_total: Arc<Counter>,
+    /// `General Statistics: User Connections`.
+    pub user_connections: Arc<Counter>,
+}
+
+/// Serves one connection to its end. `admitted` is false for one beyond the maximum, which is told so after its login.
+pub fn serve(shared: &Shared, stream: Arc<dyn Stream>, entry: &ConnectionEntry, admitted: bool) {
+    let mut channel = Channel::new(stream);
+    match run(shared, &mut channel, entry, admitted) {
+        Ok(()) => {}
+        Err(ChannelError::Io(_)) => {}
+        Err(ChannelError::Protocol(error)) => {
+            let peer = channel.stream().peer_address();
+            os::report::warn("Network", &format!("connection from {peer} closed: {error}"));
+        }
+    }
+    channel.stream().shutdown();
+}
+
+fn run(
+    shared: &Shared,
+    channel: &mut Channel,
+    entry: &ConnectionEntry,
+    admitted: bool,
+) -> Result<(), ChannelError> {
+    let deadline_ns = shared.os.clock().monotonic_ns() + shared.config.login_timeout_ns;
+    channel.set_deadline(&shared.os, Some(deadline_ns))?;
+    let Some(LoggedIn { session, encoder }) = handshake::log_in(shared, channel, admitted)? else {
+        return Ok(());
+    };
+    channel.set_deadline(&shared.os, None)?;
+    channel.set_limits(ReadLimits::session(shared.config.message_bytes_max));
+    entry.set_encrypted(channel.is_encrypted());
+    shared.logins_total.increment();
+    shared.user_connections.increment();
+    let mut connection =
+        Connection { shared, channel, entry, session, encoder, answer: AnswerState::default() };
+    let outcome = connection.requests();
+    connection.session.close();
+    shared.user_connections.add(-1);
+    outcome
+}
+
+/// What becomes of a connection after a request.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Go,
+    Close,
+}
+
+struct Connection<'a> {
+    shared: &'a Shared,
+    channel: &'a mut Channel,
+    entry: &'a ConnectionEntry,
+    session: Box<dyn ClientSession>,
+    encoder: Encoder,
+    answer: AnswerState,
+}
+
+impl Connection<'_> {
+    fn requests(&mut self) -> Result<(), ChannelError> {
+        while !self.shared.table.is_draining() {
+            let Some(head) = self.channel.next_message()? else {
+                return Ok(());
+            };
+            if self.one_message(head)? == Next::Close {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn one_message(&mut self, head: MessageHead) -> Result<Next, ChannelError> {
+        if head.kind == PacketKind::Attention {
+            return self.acknowledge_attention();
+        }
+        if head.has(status::IGNORE) {
+            return self.answer_error(&SqlError::custom(
+                3617,
+                16,
+                1,
+                "The client gave the request up while sending it.".into(),
+            ));
+        }
+        match decode_request(head.kind, self.channel.payload(), self.encoder.version()) {
+            Ok(request) => self.run_request(head, &request),
+            Err(error) if error.is_refusal() => {
+                self.answer_error(&SqlError::custom(40510, 16, 1, format!("{error}.")))
+            }
+            Err(error) => {
+                let text =
+                    format!("The incoming tabular data stream (TDS) protocol stream is incorrect: {error}.");
+                self.answer_error(&SqlError::custom(4002, 20, 1, text))?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Runs a request between `begin_request` and `end_request`, so that it can be interrupted.
+    fn run_request(&mut self, head: MessageHead, request: &Request) -> Result<Next, ChannelError> {
+        self.shared.batch_requests.increment();
+        if self.channel.has_attention() {
+            // Cancelled before it began; the attention is the next message and is answered as one.
+            return Ok(Next::Go);
+        }
+        self.shared.table.begin_request(self.entry);
+        let is_call = matches!(request, Request::Rpc { .. });
+        let mut sink = TdsSink::new(&mut self.encoder, self.channel, &mut self.answer);
+        let keep = head.has(status::RESET_CONNECTION_KEEP_TRANSACTION);
+        if head.has(status::RESET_CONNECTION) || keep {
+            self.session.reset(keep, &mut sink);
+        }
+        let end = dispatch(self.session.as_mut(), request, &mut sink);
+        let mut attention = false;
+        match self.shared.table.end_request(self.entry) {
+            Some(InterruptReason::Attention) => match self.next_is_attention()? {
+                Some(is_attention) => attention = is_attention,
+                None => return Ok(Next::Close),
+            },
+            Some(InterruptReason::Kill | InterruptReason::Shutdown) => {
+                let text = "Cannot continue the execution because the session is in the kill state.";
+                self.answer_error(&SqlError::custom(596, 21, 1, text.into()))?;
+                return Ok(Next::Close);
+            }
+            Some(InterruptReason::TimeLimit) | None => {}
+        }
+        TdsSink::new(&mut self.encoder, self.channel, &mut self.answer).end(is_call, attention)?;
+        Ok(if end == RequestEnd::Close { Next::Close } else { Next::Go })
+    }
+
+    /// Reads the message that interrupted a request. `None`: it was the end of the connection.
+    fn next_is_attention(&mut self) -> Result<Option<bool>, ChannelError> {
+        match self.channel.next_message()? {
+            Some(head) if head.kind == PacketKind::Attention => Ok(Some(true)),
+            Some(head) => {
+                Err(ProtocolError::Invalid { part: "packet type during a request", value: head.kind as u64 }
+                    .into())
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// An attention while nothing runs: acknowledged by a message of its own.
+    fn acknowledge_attention(&mut self) -> Result<Next, ChannelError> {
+        TdsSink::new(&mut self.encoder, self.channel, &mut self.answer).end(false, true)?;
+        Ok(Next::Go)
+    }
+
+    fn answer_error(&mut self, error: &SqlError) -> Result<Next, ChannelError> {
+        let mut sink = TdsSink::new(&mut self.encoder, self.channel, &mut self.answer);
+        sink.message(&error.clone().at_line(1));
+        sink.end(false, false)?;
+        Ok(Next::Go)
+    }
+}
+
+/// Hands a request to the session.
+fn dispatch(session: &mut dyn ClientSession, request: &Request, sink: &mut TdsSink<'_>) -> RequestEnd {
+    match request {
+        Request::Batch { headers, text } => {
+            if let Some(error) = sink.check_descriptor(headers.transaction_descriptor) {
+                sink.message(&error);
+                return RequestEnd::Finished;
+            }
+            session.execute_batch(text, sink)
+        }
+        Request::Rpc { headers, calls } => {
+            if let Some(error) = sink.check_descriptor(headers.transaction_descriptor) {
+                sink.message(&error);
+                return RequestEnd::Finished;
+            }
+            let mut end = RequestEnd::Finished;
+            for (index, call) in calls.iter().enumerate() {
+                if index > 0 {
+                    sink.next_call();
+                }
+                end = session.execute_rpc(&convert::call(call), sink);
+                if end != RequestEnd::Finished {
+                    break;
+                }
+            }
+            end
+        }
+        Request::Transaction { request, .. } => {
+            session.transaction_request(&convert::transaction(request), sink)
+        }
+        Request::BulkLoad => {
+            let text = "Bulk load data came without an INSERT BULK statement before it.";
+            sink.message(&SqlError::custom(4002, 16, 1, text.into()).at_line(1));
+            RequestEnd::Finished
+        }
+        Request::PreLogin(_) | Request::Login7(_) | Request::Attention => {
+            let text = "A message of the login came after the login.";
+            sink.message(&SqlError::custom(4002, 20, 1, text.into()).at_line(1));
+            RequestEnd::Close
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! From the wire's requests to the session's: the same shapes in the words of either side.
+
+use tds::request::{self, BeginTransaction, IsolationLevel};
+use tds::rpc::{self, Procedure, call_flags};
+
+use crate::seam::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, TransactionRequest};
+
+/// A remote procedure call.
+pub fn call(call: &rpc::RpcCall) -> RpcCall {
+    let target = match &call.procedure {
+        Procedure::Id(id) => RpcTarget::Number(*id as u16),
+        Procedure::Name(name) => RpcTarget::Name(name.clone()),
+    };
+    let parameters = call
+        .parameters
+        .iter()
+        .map(|parameter| RpcParameter {
+            name: parameter.name.clone(),
+            sql_type: parameter.sql_type,
+            value: parameter.value.clone(),
+            output: parameter.output,
+            default: parameter.default,
+        })
+        .collect();
+    RpcCall { target, parameters, no_metadata: call.flags & call_flags::NO_METADATA != 0 }
+}
+
+/// A transaction manager request.
+pub fn transaction(request: &request::TransactionRequest) -> TransactionRequest {
+    let next = |begin: &Option<BeginTransaction>| {
+        begin.as_ref().map(|begin| (isolation(begin.isolation), begin.name.clone()))
+    };
+    match request {
+        request::TransactionRequest::Begin(begin) => {
+            TransactionRequest::Begin { isolation: isolation(begin.isolation), name: begin.name.clone() }
+        }
+        request::TransactionRequest::Commit { name, then_begin } => {
+            TransactionRequest::Commit { name: name.clone(), then_begin: next(then_begin) }
+        }
+        request::TransactionRequest::Rollback { name, then_begin } => {
+            TransactionRequest::Rollback { name: name.clone(), then_begin: next(then_begin) }
+        }
+        request::TransactionRequest::Save { name } => TransactionRequest::Save { name: name.clone() },
+    }
+}
+
+fn isolation(level: IsolationLevel) -> RequestedIsolation {
+    match level {
+        IsolationLevel::Unchanged => RequestedIsolation::Unchanged,
+        IsolationLevel::ReadUncommitted => RequestedIsolation::ReadUncommitted,
+        IsolationLevel::ReadCommitted => RequestedIsolation::ReadCommitted,
+        IsolationLevel::RepeatableRead => RequestedIsolation::RepeatableRead,
+        IsolationLevel::Serializable => RequestedIsolation::Serializable,
+        IsolationLevel::Snapshot => RequestedIsolation::Snapshot,
+    }
+}

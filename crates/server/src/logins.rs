@@ -1,0 +1,219 @@
+//! SQL logins: names, password hashes and default databases, kept in `logins.json` of the data directory (mode 0600).
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use os::{Latch, LatchRank, Os, WaitType};
+use serde_json::{Value as Json, json};
+
+use crate::config::ServeError;
+use crate::files;
+use crate::passwords::{self, PasswordChecker};
+use crate::throttle::LoginThrottle;
+
+const FILE: &str = "logins.json";
+const FILE_VERSION: u64 = 1;
+/// The login that the first start makes.
+const ADMINISTRATOR: &str = "sa";
+
+/// A login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Login {
+    /// Name, compared without regard to case.
+    pub name: String,
+    /// Argon2id hash in PHC form.
+    pub password_hash: String,
+    /// Database for clients that ask for none.
+    pub default_database: String,
+    /// May not log in.
+    pub disabled: bool,
+}
+
+/// All logins and everything that guards them.
+pub struct Logins {
+    os: Os,
+    path: PathBuf,
+    logins: Latch<Vec<Login>>,
+    checker: PasswordChecker,
+    throttle: LoginThrottle,
+}
+
+impl Logins {
+    /// Opens the file in `data_dir`, or makes it with the login `sa`. Returns the password when one was generated,
+    /// for printing once: it is stored only as a hash.
+    pub fn open(
+        os: &Os,
+        data_dir: &Path,
+        password: Option<&str>,
+    ) -> Result<(Logins, Option<String>), ServeError> {
+        let path = data_dir.join(FILE);
+        let is_new = !os.disk().exists(&path);
+        let known = if is_new { Vec::new() } else { parse(&os.disk().read_file(&path)?, &path)? };
+        let logins = Logins {
+            os: os.clone(),
+            path,
+            logins: Latch::new(LatchRank::Server, known),
+            checker: PasswordChecker::new(os),
+            throttle: LoginThrottle::new(),
+        };
+        if !is_new {
+            if let Some(password) = password {
+                logins.set_password(ADMINISTRATOR, password)?;
+            }
+            return Ok((logins, None));
+        }
+        let generated = password.is_none().then(|| passwords::generate(os));
+        let password = generated.as_deref().or(password).unwrap_or_default();
+        logins.set_password(ADMINISTRATOR, password)?;
+        Ok((logins, generated))
+    }
+
+    /// Creates a login or changes its password. Nothing is written when the password is the one it has.
+    pub fn set_password(&self, name: &str, password: &str) -> Result<(), ServeError> {
+        let present = self.find(name);
+        if let Some(login) = &present
+            && self.checker.verify(name, Some(&login.password_hash), password)
+        {
+            return Ok(());
+        }
+        let password_hash = self.checker.hash(password);
+        let mut login = present.unwrap_or_else(|| Login {
+            name: name.to_string(),
+            password_hash: String::new(),
+            default_database: "master".into(),
+            disabled: false,
+        });
+        login.password_hash = password_hash;
+        let mut logins = self.logins.lock();
+        logins.retain(|other| !is_same_name(&other.name, name));
+        logins.push(login);
+        files::write_private(&self.os, &self.path, &to_text(&logins))?;
+        Ok(())
+    }
+
+    /// The login of that name.
+    pub fn find(&self, name: &str) -> Option<Login> {
+        self.logins.lock().iter().find(|login| is_same_name(&login.name, name)).cloned()
+    }
+
+    /// Checks a name and password. A wrong name and a wrong password differ neither in answer nor in time; attempts
+    /// from an address with failures wait first.
+    pub fn authenticate(&self, name: &str, password: &str, address: IpAddr) -> Option<Login> {
+        let login = self.find(name).filter(|login| !login.disabled);
+        if let Some(login) = &login
+            && self.checker.is_remembered(name, &login.password_hash, password)
+        {
+            return Some(login.clone());
+        }
+        let wait_ns = self.throttle.wait_ns(address, self.os.clock().monotonic_ns());
+        if wait_ns > 0 && self.os.sleep(wait_ns, WaitType::SLEEP_TASK).is_err() {
+            return None;
+        }
+        let hash = login.as_ref().map(|login| login.password_hash.as_str());
+        if self.checker.verify(name, hash, password) {
+            self.throttle.succeeded(address);
+            return login;
+        }
+        self.throttle.failed(address, self.os.clock().monotonic_ns());
+        None
+    }
+}
+
+fn is_same_name(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+fn parse(bytes: &[u8], path: &Path) -> Result<Vec<Login>, ServeError> {
+    let damaged = |what: &str| ServeError::Logins(format!("{}: {what}", path.display()));
+    let root: Json = serde_json::from_slice(bytes).map_err(|error| damaged(&error.to_string()))?;
+    if root["version"] != FILE_VERSION {
+        return Err(damaged("the file has a version that this server does not know"));
+    }
+    let logins = root["logins"].as_array().ok_or_else(|| damaged("the list of logins is missing"))?;
+    let field = |login: &Json, name: &str| {
+        login[name].as_str().map(str::to_string).ok_or_else(|| damaged(&format!("a login lacks '{name}'")))
+    };
+    logins
+        .iter()
+        .map(|login| {
+            Ok(Login {
+                name: field(login, "name")?,
+                password_hash: field(login, "password_hash")?,
+                default_database: field(login, "default_database")?,
+                disabled: login["disabled"].as_bool().unwrap_or(false),
+            })
+        })
+        .collect()
+}
+
+fn to_text(logins: &[Login]) -> Vec<u8> {
+    let list: Vec<Json> = logins
+        .iter()
+        .map(|login| {
+            json!({
+                "name": login.name,
+                "password_hash": login.password_hash,
+                "default_database": login.default_database,
+                "disabled": login.disabled,
+            })
+        })
+        .collect();
+    let mut text = format!("{:#}", json!({ "version": FILE_VERSION, "logins": list }));
+    text.push('\n');
+    text.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn directory(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("hardpan-logins-{name}-{}", os::process::id()));
+        Os::real().disk().create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_first_start_makes_sa_and_later_ones_keep_it() {
+        let (os, directory) = (Os::real(), directory("first"));
+        let (logins, generated) = Logins::open(&os, &directory, None).unwrap();
+        let password = generated.expect("a password is generated at first start");
+        assert!(logins.authenticate("SA", &password, HOME).is_some());
+        let text = String::from_utf8(os.disk().read_file(&directory.join(FILE)).unwrap()).unwrap();
+        assert!(text.contains("$argon2id$") && !text.contains(&password));
+        let (logins, generated) = Logins::open(&os, &directory, None).unwrap();
+        assert_eq!(generated, None);
+        assert!(logins.authenticate("sa", &password, HOME).is_some());
+        assert!(logins.authenticate("sa", "wrong", HOME).is_none());
+        let (logins, _) = Logins::open(&os, &directory, Some("changed")).unwrap();
+        assert!(logins.authenticate("sa", "changed", HOME).is_some());
+        assert!(logins.authenticate("sa", &password, HOME).is_none());
+    }
+
+    #[test]
+    fn wrong_names_take_as_long_as_wrong_passwords() {
+        let (os, directory) = (Os::real(), directory("timing"));
+        let (logins, _) = Logins::open(&os, &directory, Some("right")).unwrap();
+        let time = |name: &str| {
+            let began_ns = os.clock().monotonic_ns();
+            assert!(logins.authenticate(name, "wrong", IpAddr::from([10, 0, 0, name.len() as u8])).is_none());
+            os.clock().monotonic_ns() - began_ns
+        };
+        let known = (0..3).map(|_| time("sa")).min().unwrap();
+        let unknown = (0..3).map(|_| time("nobody")).min().unwrap();
+        assert!(known > 2_000_000 && unknown > 2_000_000, "{known} {unknown}");
+        assert!(known < 4 * unknown && unknown < 4 * known, "{known} {unknown}");
+    }
+
+    #[test]
+    fn damaged_files_are_refused_with_their_name() {
+        let (os, directory) = (Os::real(), directory("damaged"));
+        for text in ["", "{}", r#"{"version":2,"logins":[]}"#, r#"{"version":1,"logins":[{"name":"sa"}]}"#] {
+            files::write_private(&os, &directory.join(FILE), text.as_bytes()).unwrap();
+            let error = Logins::open(&os, &directory, None).err().expect("refused").to_string();
+            assert!(error.contains(FILE), "{error}");
+        }
+    }
+}

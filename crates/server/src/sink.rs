@@ -1,0 +1,208 @@
+//! A session's results as TDS: `session::ResultSink` over the encoder, sending packets as they fill.
+
+use os::IoError;
+
+use tds::server::{Column, Encoder};
+use tds::token::{DoneKind, DoneToken, EnvChange, done};
+use types::{SqlError, SqlType, Value};
+
+use crate::seam::{self, ColumnDescription, Done, EnvironmentChange, Flow, ResultSink};
+
+/// Pending bytes beyond which packets leave before the answer is complete.
+const SEND_THRESHOLD_BYTES: usize = 32 * 1024;
+
+/// Where packets go: a connection, or a buffer in tests.
+pub trait PacketSink {
+    /// Sends whole packets.
+    fn send(&mut self, packets: &[u8]) -> Result<(), IoError>;
+}
+
+/// What outlives one sink of an answer: an answer may be continued after its connection has read something (an
+/// attention), and the transaction outlives answers.
+#[derive(Debug, Default)]
+pub struct AnswerState {
+    /// Descriptor of the session's open transaction as its client knows it, 0 for none.
+    pub transaction_descriptor: u64,
+    held: Option<DoneToken>,
+    error_since_done: bool,
+    failure: Option<IoError>,
+    packets: Vec<u8>,
+}
+
+/// The answer to one request, from its first token to the final DONE.
+///
+/// A DONE is held back until it is known whether anything follows it (the MORE bit):
+/// ```text
+///  nothing held ──done()──► held ──any token: release(MORE)──► nothing held
+///                            └──end(): release(final)──► answer complete
+/// ```
+pub struct TdsSink<'a> {
+    encoder: &'a mut Encoder,
+    out: &'a mut dyn PacketSink,
+    state: &'a mut AnswerState,
+}
+
+impl<'a> TdsSink<'a> {
+    /// Begins an answer, or continues the one that `state` holds.
+    pub fn new(encoder: &'a mut Encoder, out: &'a mut dyn PacketSink, state: &'a mut AnswerState) -> Self {
+        TdsSink { encoder, out, state }
+    }
+
+    /// Ends the answer with a final DONE (of a procedure, after an RPC), which acknowledges an attention if asked.
+    pub fn end(mut self, is_procedure: bool, acknowledge_attention: bool) -> Result<(), IoError> {
+        if acknowledge_attention {
+            self.release(done::MORE);
+            self.encoder.done_attention();
+        } else {
+            self.hold_final(is_procedure);
+            self.release(0);
+        }
+        self.state.error_since_done = false;
+        self.encoder.finish(&mut self.state.packets);
+        self.send();
+        self.state.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Ends the answer to one call of a message with several.
+    pub fn next_call(&mut self) {
+        self.hold_final(true);
+    }
+
+    /// The error for a request that names another transaction than the open one (ALL_HEADERS); 0 names none.
+    pub fn check_descriptor(&self, descriptor: u64) -> Option<SqlError> {
+        if descriptor == 0 || descriptor == self.state.transaction_descriptor {
+            return None;
+        }
+        let text =
+            "New request is not allowed to start because it should come with valid transaction descriptor.";
+        Some(SqlError::custom(3989, 16, 1, text.into()).at_line(1))
+    }
+
+    /// Makes sure that the DONE held is one that may end an answer.
+    fn hold_final(&mut self, is_procedure: bool) {
+        let wanted = if is_procedure { DoneKind::Procedure } else { DoneKind::Statement };
+        if self.state.held.is_some_and(|held| held.kind == wanted || held.kind == DoneKind::Procedure) {
+            return;
+        }
+        self.release(done::MORE);
+        let failed = std::mem::take(&mut self.state.error_since_done);
+        let status = self.transaction_bit() | if failed { done::ERROR } else { 0 };
+        self.state.held = Some(DoneToken { kind: wanted, status, command: 0, row_count: 0 });
+    }
+
+    /// Tells the client of a change that did not come from the session.
+    pub fn env_change(&mut self, change: &EnvChange) {
+        self.release(done::MORE);
+        self.encoder.env_change(change);
+    }
+
+    fn transaction_bit(&self) -> u16 {
+        if self.state.transaction_descriptor == 0 { 0 } else { done::IN_TRANSACTION }
+    }
+
+    fn release(&mut self, more: u16) {
+        if let Some(mut token) = self.state.held.take() {
+            let always_more = if token.kind == DoneKind::InProcedure { done::MORE } else { 0 };
+            token.status |= more | always_more;
+            self.encoder.done(&token);
+        }
+    }
+
+    /// Sends full packets when enough has gathered.
+    fn flow(&mut self) -> Flow {
+        if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES {
+            self.encoder.take_packets(SEND_THRESHOLD_BYTES, &mut self.state.packets);
+            self.send();
+        }
+        if self.state.failure.is_some() { Flow::Stop } else { Flow::Continue }
+    }
+
+    /// Sends the packets that are ready; after a failure they are dropped, nobody is there to read them.
+    fn send(&mut self) {
+        if self.state.failure.is_none() && !self.state.packets.is_empty() {
+            self.state.failure = self.out.send(&self.state.packets).err();
+        }
+        self.state.packets.clear();
+        self.state.packets.shrink_to(64 * 1024);
+    }
+}
+
+impl ResultSink for TdsSink<'_> {
+    fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
+        self.release(done::MORE);
+        let columns: Vec<Column> = columns
+            .iter()
+            .map(|column| Column {
+                name: column.name.clone(),
+                sql_type: column.sql_type,
+                nullable: column.nullable,
+                identity: column.identity,
+                computed: column.computed,
+            })
+            .collect();
+        self.encoder.columns(&columns);
+        self.flow()
+    }
+
+    #[inline]
+    fn row(&mut self, row: &[Value]) -> Flow {
+        self.encoder.row(row);
+        if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES || self.state.failure.is_some() {
+            return self.flow();
+        }
+        Flow::Continue
+    }
+
+    fn message(&mut self, message: &SqlError) {
+        self.release(done::MORE);
+        self.state.error_since_done |= message.severity > 10;
+        self.encoder.message(message);
+        self.flow();
+    }
+
+    fn done(&mut self, end: Done) {
+        self.release(done::MORE);
+        let kind = match end.kind {
+            seam::DoneKind::Statement => DoneKind::Statement,
+            seam::DoneKind::InProcedure => DoneKind::InProcedure,
+            seam::DoneKind::Procedure => DoneKind::Procedure,
+        };
+        let failed = end.error || std::mem::take(&mut self.state.error_since_done);
+        let count = end.row_count.map_or(0, |_| done::COUNT);
+        let status = count | if failed { done::ERROR } else { 0 } | self.transaction_bit();
+        let row_count = end.row_count.unwrap_or(0);
+        self.state.held = Some(DoneToken { kind, status, command: end.command, row_count });
+        self.flow();
+    }
+
+    fn return_status(&mut self, status: i32) {
+        self.release(done::MORE);
+        self.encoder.return_status(status);
+    }
+
+    fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
+        self.release(done::MORE);
+        self.encoder.return_value(ordinal, name, sql_type, value);
+    }
+
+    fn environment(&mut self, change: EnvironmentChange) {
+        let change = match change {
+            EnvironmentChange::Database(new, old) => EnvChange::Database(new, old),
+            EnvironmentChange::Language(new, old) => EnvChange::Language(new, old),
+            EnvironmentChange::BeginTransaction(descriptor) => {
+                self.state.transaction_descriptor = descriptor;
+                EnvChange::BeginTransaction(descriptor)
+            }
+            EnvironmentChange::CommitTransaction(descriptor) => {
+                self.state.transaction_descriptor = 0;
+                EnvChange::CommitTransaction(descriptor)
+            }
+            EnvironmentChange::RollbackTransaction(descriptor) => {
+                self.state.transaction_descriptor = 0;
+                EnvChange::RollbackTransaction(descriptor)
+            }
+            EnvironmentChange::ResetConnection => EnvChange::ResetConnection,
+        };
+        self.env_change(&change);
+    }
+}

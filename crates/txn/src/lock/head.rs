@@ -1,0 +1,256 @@
+//! One locked resource: who holds it, who waits for it, who is next.
+//!
+//! ```text
+//! request ──try_grant──► granted ──remove_grant──► gone
+//!    └────enqueue──► Waiting ──grant_next──► Granted (then as above)
+//!                       ├──make_victim──► Victim          (deadlock)
+//!                       └──remove_waiter──► gone          (time-out, interrupt)
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use os::Signal;
+
+use super::{LockMode, LockOwner, LockRow, LockSpace, RequestStatus, Resource};
+
+/// How a wait stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Outcome {
+    Waiting = 0,
+    Granted = 1,
+    Victim = 2,
+}
+
+impl Outcome {
+    pub(super) fn from_number(number: u8) -> Outcome {
+        match number {
+            0 => Outcome::Waiting,
+            1 => Outcome::Granted,
+            2 => Outcome::Victim,
+            _ => unreachable!("outcome {number}"),
+        }
+    }
+}
+
+/// A request that waits. `outcome` changes only under the partition's latch.
+pub(super) struct Waiter {
+    pub(super) space: Arc<LockSpace>,
+    pub(super) owner: LockOwner,
+    /// The mode to hold when granted (of a conversion: the combined mode).
+    pub(super) mode: LockMode,
+    pub(super) is_conversion: bool,
+    pub(super) signal: Signal,
+    pub(super) outcome: AtomicU8,
+}
+
+impl Waiter {
+    /// Readable without the partition's latch.
+    pub(super) fn outcome(&self) -> Outcome {
+        Outcome::from_number(self.outcome.load(Acquire))
+    }
+
+    fn new(space: &Arc<LockSpace>, owner: LockOwner, mode: LockMode, is_conversion: bool) -> Arc<Waiter> {
+        Arc::new(Waiter {
+            space: Arc::clone(space),
+            owner,
+            mode,
+            is_conversion,
+            signal: Signal::new(),
+            outcome: AtomicU8::new(Outcome::Waiting as u8),
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Grant {
+    space: u64,
+    session_id: u32,
+    owner: LockOwner,
+    mode: LockMode,
+}
+
+/// The first grant is kept in place: most locks have one holder, and so cost no allocation.
+#[derive(Default)]
+pub(super) struct Head {
+    first: Option<Grant>,
+    more: Vec<Grant>,
+    queue: VecDeque<Arc<Waiter>>,
+}
+
+impl Head {
+    /// Grants at once when nobody else is in the way; gives the mode then held.
+    pub(super) fn try_grant(
+        &mut self,
+        space: &LockSpace,
+        owner: LockOwner,
+        mode: LockMode,
+    ) -> Option<LockMode> {
+        if self.first.is_none() && self.queue.is_empty() {
+            self.first = Some(Grant { space: space.id, session_id: space.session_id(), owner, mode });
+            return Some(mode);
+        }
+        let own = self.position(space.id, owner);
+        let held = own.map(|at| self.grant_at(at).mode);
+        let target = held.map_or(mode, |held| held.combine(mode));
+        if held == Some(target) {
+            return held;
+        }
+        let overtakes = self.is_held_by(space.id);
+        if (!self.queue.is_empty() && !overtakes) || self.is_blocked_by_grants(space.id, target) {
+            return None;
+        }
+        self.set_grant(own, Grant { space: space.id, session_id: space.session_id(), owner, mode: target });
+        Some(target)
+    }
+
+    /// Queues a request that `try_grant` refused: a conversion behind the other conversions, anything else at the end.
+    pub(super) fn enqueue(
+        &mut self,
+        space: &Arc<LockSpace>,
+        owner: LockOwner,
+        mode: LockMode,
+    ) -> Arc<Waiter> {
+        let own = self.position(space.id, owner);
+        let target = own.map_or(mode, |at| self.grant_at(at).mode.combine(mode));
+        let is_conversion = self.is_held_by(space.id);
+        let waiter = Waiter::new(space, owner, target, is_conversion);
+        let at = if is_conversion {
+            self.queue.iter().position(|other| !other.is_conversion).unwrap_or(self.queue.len())
+        } else {
+            self.queue.len()
+        };
+        self.queue.insert(at, Arc::clone(&waiter));
+        waiter
+    }
+
+    /// Grants the first waiter if it can be granted; call until `None`. The caller sets its signal.
+    pub(super) fn grant_next(&mut self) -> Option<Arc<Waiter>> {
+        let waiter = self.queue.front()?;
+        if self.is_blocked_by_grants(waiter.space.id, waiter.mode) {
+            return None;
+        }
+        let waiter = self.queue.pop_front()?;
+        assert_eq!(waiter.outcome(), Outcome::Waiting, "a queued waiter waits");
+        let own = self.position(waiter.space.id, waiter.owner);
+        let session_id = waiter.space.session_id();
+        let grant = Grant { space: waiter.space.id, session_id, owner: waiter.owner, mode: waiter.mode };
+        self.set_grant(own, grant);
+        waiter.outcome.store(Outcome::Granted as u8, Release);
+        Some(waiter)
+    }
+
+    /// Takes the waiter out as deadlock victim; false when it no longer waits. The caller sets its signal.
+    pub(super) fn make_victim(&mut self, waiter: &Arc<Waiter>) -> bool {
+        if waiter.outcome() != Outcome::Waiting {
+            return false;
+        }
+        self.remove_waiter(waiter);
+        waiter.outcome.store(Outcome::Victim as u8, Release);
+        true
+    }
+
+    pub(super) fn remove_waiter(&mut self, waiter: &Arc<Waiter>) {
+        let at = self.queue.iter().position(|other| Arc::ptr_eq(other, waiter));
+        self.queue.remove(at.expect("a waiter is in its queue"));
+    }
+
+    pub(super) fn remove_grant(&mut self, space: u64, owner: LockOwner) {
+        match self.position(space, owner).expect("only a held lock is released") {
+            0 if self.first.is_some() => self.first = self.more.pop(),
+            at => {
+                self.more.swap_remove(at - 1);
+            }
+        }
+    }
+
+    pub(super) fn is_unused(&self) -> bool {
+        self.first.is_none() && self.queue.is_empty()
+    }
+
+    pub(super) fn assert_in_use(&self) {
+        assert!(!self.is_unused(), "a refused request met nobody");
+    }
+
+    /// The spaces that `waiter` waits for: holders of conflicting modes, and its predecessor in the queue (which nobody overtakes).
+    pub(super) fn blockers(&self, waiter: &Arc<Waiter>, into: &mut Vec<u64>) {
+        let me = waiter.space.id;
+        for grant in self.grants() {
+            if grant.space != me && !waiter.mode.is_compatible_with(grant.mode) {
+                into.push(grant.space);
+            }
+        }
+        let at = self.queue.iter().position(|other| Arc::ptr_eq(other, waiter));
+        if let Some(at) = at.filter(|&at| at > 0) {
+            into.push(self.queue[at - 1].space.id);
+        }
+    }
+
+    /// Rows of `sys.dm_tran_locks`.
+    pub(super) fn rows(&self, resource: &Resource, rows: &mut Vec<LockRow>) {
+        for grant in self.grants() {
+            rows.push(LockRow {
+                resource: *resource,
+                mode: grant.mode,
+                status: RequestStatus::Grant,
+                session_id: grant.session_id,
+                owner: grant.owner,
+                blocking_session_id: 0,
+            });
+        }
+        for (at, waiter) in self.queue.iter().enumerate() {
+            let status = if waiter.is_conversion { RequestStatus::Convert } else { RequestStatus::Wait };
+            rows.push(LockRow {
+                resource: *resource,
+                mode: waiter.mode,
+                status,
+                session_id: waiter.space.session_id(),
+                owner: waiter.owner,
+                blocking_session_id: self.blocking_session(waiter, at),
+            });
+        }
+    }
+
+    fn blocking_session(&self, waiter: &Waiter, at: usize) -> u32 {
+        let in_the_way =
+            |grant: &&Grant| grant.space != waiter.space.id && !waiter.mode.is_compatible_with(grant.mode);
+        match (self.grants().find(in_the_way), at) {
+            (Some(grant), _) => grant.session_id,
+            (None, 0) => 0,
+            (None, at) => self.queue[at - 1].space.session_id(),
+        }
+    }
+
+    fn is_blocked_by_grants(&self, space: u64, mode: LockMode) -> bool {
+        self.grants().any(|grant| grant.space != space && !mode.is_compatible_with(grant.mode))
+    }
+
+    fn is_held_by(&self, space: u64) -> bool {
+        self.grants().any(|grant| grant.space == space)
+    }
+
+    fn grants(&self) -> impl Iterator<Item = &Grant> {
+        self.first.iter().chain(&self.more)
+    }
+
+    fn position(&self, space: u64, owner: LockOwner) -> Option<usize> {
+        self.grants().position(|grant| grant.space == space && grant.owner == owner)
+    }
+
+    fn grant_at(&self, at: usize) -> &Grant {
+        self.grants().nth(at).expect("a position found a moment ago")
+    }
+
+    fn set_grant(&mut self, own: Option<usize>, grant: Grant) {
+        match own {
+            Some(0) => self.first = Some(grant),
+            Some(at) => self.more[at - 1] = grant,
+            None if self.first.is_none() => self.first = Some(grant),
+            None => self.more.push(grant),
+        }
+        assert!(self.first.is_some() || self.more.is_empty(), "the first grant stands in its place");
+    }
+}

@@ -1,0 +1,186 @@
+//! What one owner holds: the owner's own record of its locks, so that asking again is cheap and releasing all needs no search, and the
+//! place where many row locks become one object lock.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::{LockError, LockManager, LockMode, LockOwner, LockSpace, LockWait, Resource};
+
+/// Row, key and page locks of one object at which the object itself is locked instead.
+pub const ESCALATION_THRESHOLD_LOCKS: u32 = 5_000;
+/// After a refused escalation, the next try comes so many locks later.
+pub const ESCALATION_RETRY_LOCKS: u32 = 1_250;
+
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    mode: LockMode,
+    /// How often it was asked for and not given back.
+    count: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ObjectLocks {
+    rows: u32,
+    next_escalation: u32,
+}
+
+/// The locks of one owner (a transaction or a session). Used by one task at a time.
+pub struct HeldLocks {
+    manager: Arc<LockManager>,
+    space: Arc<LockSpace>,
+    owner: LockOwner,
+    held: FxHashMap<Resource, Held>,
+    per_object: FxHashMap<Resource, ObjectLocks>,
+    /// Objects held in a mode that covers row locks; usually none.
+    covering_objects: u32,
+}
+
+impl HeldLocks {
+    /// Nothing held yet.
+    pub fn new(manager: Arc<LockManager>, space: Arc<LockSpace>, owner: LockOwner) -> HeldLocks {
+        HeldLocks {
+            manager,
+            space,
+            owner,
+            held: FxHashMap::default(),
+            per_object: FxHashMap::default(),
+            covering_objects: 0,
+        }
+    }
+
+    /// Locks `resource` in `mode` (in addition to what is held), waiting as `wait` says.
+    pub fn lock(&mut self, resource: Resource, mode: LockMode, wait: LockWait) -> Result<(), LockError> {
+        if self.note_again(&resource, mode) {
+            return Ok(());
+        }
+        let granted = self.manager.acquire(&self.space, self.owner, resource, mode, wait)?;
+        self.note_granted(resource, granted);
+        Ok(())
+    }
+
+    /// Locks without waiting; false when somebody is in the way.
+    pub fn try_lock(&mut self, resource: Resource, mode: LockMode) -> bool {
+        if self.note_again(&resource, mode) {
+            return true;
+        }
+        match self.manager.try_acquire(&self.space, self.owner, resource, mode) {
+            Some(granted) => {
+                self.note_granted(resource, granted);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Undoes one `lock` of the resource; the lock goes when nothing more needs it. A stronger mode asked for in between stays.
+    /// Does nothing for a row that an escalation has covered.
+    pub fn unlock(&mut self, resource: &Resource) {
+        let Some(held) = self.held.get_mut(resource) else { return };
+        held.count -= 1;
+        if held.count > 0 || !held.mode.is_read_only() {
+            held.count = held.count.max(1);
+            return;
+        }
+        self.forget(resource);
+        self.manager.release(&self.space, self.owner, resource);
+    }
+
+    /// Gives everything back.
+    pub fn unlock_all(&mut self) {
+        self.manager.count_requests(self.held.len() as i64);
+        for (resource, _) in self.held.drain() {
+            self.manager.release(&self.space, self.owner, &resource);
+        }
+        self.per_object.clear();
+        self.covering_objects = 0;
+    }
+
+    /// The mode in which the resource is held.
+    pub fn mode(&self, resource: &Resource) -> Option<LockMode> {
+        self.held.get(resource).map(|held| held.mode)
+    }
+
+    /// Number of resources held.
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// True when nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// True when the lock is held already, or covered by the object's lock.
+    pub(crate) fn note_again(&mut self, resource: &Resource, mode: LockMode) -> bool {
+        if let Some(held) = self.held.get_mut(resource)
+            && held.mode.covers(mode)
+        {
+            held.count += 1;
+            return true;
+        }
+        if self.covering_objects > 0
+            && let Some(object) = resource.parent_object()
+            && self.held.get(&object).is_some_and(|held| covers_rows(held.mode, mode))
+        {
+            return true;
+        }
+        false
+    }
+
+    /// The lock manager has granted.
+    pub(crate) fn note_granted(&mut self, resource: Resource, granted: LockMode) {
+        let entry = self.held.entry(resource).or_insert(Held { mode: granted, count: 0 });
+        let is_new = entry.count == 0;
+        let was_covering = !is_new && is_covering(entry.mode);
+        entry.mode = granted;
+        entry.count += 1;
+        if let Resource::Object { .. } = resource {
+            self.covering_objects += u32::from(is_covering(granted) && !was_covering);
+        } else if is_new && let Some(object) = resource.parent_object() {
+            let locks = self.per_object.entry(object).or_default();
+            locks.rows += 1;
+            if locks.rows >= ESCALATION_THRESHOLD_LOCKS.max(locks.next_escalation) {
+                locks.next_escalation = locks.rows + ESCALATION_RETRY_LOCKS;
+                self.escalate(object);
+            }
+        }
+    }
+
+    /// Tries to lock the object in the mode that covers all its row locks, without waiting; then the row locks go.
+    fn escalate(&mut self, object: Resource) {
+        let rows = || self.held.iter().filter(|(resource, _)| resource.parent_object() == Some(object));
+        let target = rows().map(|(_, held)| held.mode.escalates_to()).fold(LockMode::S, LockMode::combine);
+        let Some(granted) = self.manager.try_acquire(&self.space, self.owner, object, target) else { return };
+        let covered: Vec<Resource> = rows().map(|(resource, _)| *resource).collect();
+        self.note_granted(object, granted);
+        for resource in covered {
+            self.forget(&resource);
+            self.manager.release(&self.space, self.owner, &resource);
+        }
+        self.manager.count_escalation();
+    }
+
+    fn forget(&mut self, resource: &Resource) {
+        let held = self.held.remove(resource).expect("only a held lock is forgotten");
+        if let Resource::Object { .. } = resource {
+            self.covering_objects -= u32::from(is_covering(held.mode));
+        } else if let Some(object) = resource.parent_object() {
+            let locks = self.per_object.get_mut(&object).expect("row locks are counted per object");
+            locks.rows -= 1;
+        }
+    }
+}
+
+/// Does an object held in `mode` make any row lock unnecessary?
+fn is_covering(mode: LockMode) -> bool {
+    matches!(mode, LockMode::S | LockMode::SIX | LockMode::SIU | LockMode::X | LockMode::SchM)
+}
+
+fn covers_rows(object_mode: LockMode, row_mode: LockMode) -> bool {
+    match object_mode {
+        LockMode::X | LockMode::SchM => true,
+        LockMode::S | LockMode::SIX | LockMode::SIU => row_mode.is_read_only(),
+        _ => false,
+    }
+}

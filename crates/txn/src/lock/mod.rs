@@ -1,0 +1,349 @@
+//! The lock manager: one per instance, a hash table in partitions, first come first served with conversions first.
+//!
+//! A request that cannot be granted queues behind all others (a conversion: behind other conversions); nobody overtakes, so nobody starves.
+//! Every wait goes through `os::Signal` with its `LCK_M_*` wait type. Before waiting, the requester searches for a deadlock (see
+//! [`deadlock`]): a cycle is closed by the last one to join it, so searching once per wait finds every deadlock at once.
+
+mod deadlock;
+mod head;
+mod held;
+mod modes;
+mod resource;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+use os::{Counter, Latch, LatchRank, Os, WaitOutcome};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use head::{Head, Outcome, Waiter};
+pub use held::{ESCALATION_RETRY_LOCKS, ESCALATION_THRESHOLD_LOCKS, HeldLocks};
+pub use modes::LockMode;
+pub use resource::{HASH_END, LockError, LockOwner, LockWait, Resource};
+
+/// Partitions of the lock table; a power of two.
+const PARTITIONS: usize = 64;
+
+/// Who waits and blocks: one session (with all its transactions in all databases) or one background task. Locks of one space never
+/// conflict with each other, and a space is one node of the wait-for graph.
+#[derive(Debug)]
+pub struct LockSpace {
+    id: u64,
+    session_id: AtomicU32,
+    /// `SET DEADLOCK_PRIORITY`, -10..=10.
+    deadlock_priority: AtomicI32,
+    /// `SET LOCK_TIMEOUT` in milliseconds, -1 for ever.
+    lock_timeout_ms: AtomicI32,
+    /// Log bytes of its open transactions: what a rollback would cost.
+    log_bytes: AtomicU64,
+}
+
+impl LockSpace {
+    /// Unique in the lock manager's life.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The session's number, 0 for a background task.
+    pub fn session_id(&self) -> u32 {
+        self.session_id.load(Relaxed)
+    }
+
+    /// `SET DEADLOCK_PRIORITY`: -10..=10, lowest is the victim.
+    pub fn set_deadlock_priority(&self, priority: i32) {
+        assert!((-10..=10).contains(&priority), "deadlock priority {priority}");
+        self.deadlock_priority.store(priority, Relaxed);
+    }
+
+    /// Present deadlock priority.
+    pub fn deadlock_priority(&self) -> i32 {
+        self.deadlock_priority.load(Relaxed)
+    }
+
+    /// `SET LOCK_TIMEOUT`: milliseconds, -1 waits for ever.
+    pub fn set_lock_timeout_ms(&self, timeout_ms: i32) {
+        self.lock_timeout_ms.store(timeout_ms.max(-1), Relaxed);
+    }
+
+    /// `@@LOCK_TIMEOUT`.
+    pub fn lock_timeout_ms(&self) -> i32 {
+        self.lock_timeout_ms.load(Relaxed)
+    }
+
+    pub(crate) fn add_log_bytes(&self, bytes: u64) {
+        self.log_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    pub(crate) fn remove_log_bytes(&self, bytes: u64) {
+        let before = self.log_bytes.fetch_sub(bytes, Relaxed);
+        assert!(before >= bytes, "a lock space gave back more log bytes than it counted");
+    }
+
+    fn timeout_ns(&self, wait: LockWait) -> Option<u64> {
+        const NS_PER_MS: u64 = 1_000_000;
+        match wait {
+            LockWait::Forever => None,
+            LockWait::NoWait => Some(0),
+            LockWait::Milliseconds(ms) => Some(u64::from(ms) * NS_PER_MS),
+            LockWait::Session => u64::try_from(self.lock_timeout_ms()).ok().map(|ms| ms * NS_PER_MS),
+        }
+    }
+}
+
+/// The state of one request in `sys.dm_tran_locks.request_status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestStatus {
+    /// Granted.
+    Grant,
+    /// Held in a weaker mode, waits for a stronger one.
+    Convert,
+    /// Waits.
+    Wait,
+}
+
+/// One row of `sys.dm_tran_locks`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockRow {
+    /// What.
+    pub resource: Resource,
+    /// In which mode (of a conversion: the mode asked for).
+    pub mode: LockMode,
+    /// Granted or not.
+    pub status: RequestStatus,
+    /// The session, 0 for a background task.
+    pub session_id: u32,
+    /// Transaction or session.
+    pub owner: LockOwner,
+    /// The session whose lock or earlier request stands in the way; 0 when nobody is known.
+    pub blocking_session_id: u32,
+}
+
+#[derive(Default)]
+struct Partition {
+    heads: FxHashMap<Resource, Head>,
+}
+
+/// What a waiting space waits for; the node's edge in the wait-for graph.
+#[derive(Clone)]
+struct WaitNote {
+    resource: Resource,
+    waiter: Arc<Waiter>,
+}
+
+/// One per instance; see the module's heading.
+pub struct LockManager {
+    partitions: Box<[Latch<Partition>]>,
+    waiting: Latch<FxHashMap<u64, WaitNote>>,
+    next_space: AtomicU64,
+    counters: LockCounters,
+    os: Os,
+}
+
+struct LockCounters {
+    requests: Arc<Counter>,
+    waits: Arc<Counter>,
+    wait_time_ms: Arc<Counter>,
+    timeouts: Arc<Counter>,
+    deadlocks: Arc<Counter>,
+    escalations: Arc<Counter>,
+}
+
+impl LockCounters {
+    fn new(os: &Os) -> LockCounters {
+        let total = |name: &str| os.counters().counter("SQLServer:Locks", name, "_Total");
+        LockCounters {
+            requests: total("Lock Requests/sec"),
+            waits: total("Lock Waits/sec"),
+            wait_time_ms: total("Lock Wait Time (ms)"),
+            timeouts: total("Lock Timeouts/sec"),
+            deadlocks: total("Number of Deadlocks/sec"),
+            escalations: os.counters().counter("SQLServer:Access Methods", "Table Lock Escalations/sec", ""),
+        }
+    }
+}
+
+impl LockManager {
+    /// An empty lock table.
+    pub fn new(os: &Os) -> Arc<LockManager> {
+        let partition = || Latch::new(LatchRank::LockPartition, Partition::default());
+        Arc::new(LockManager {
+            partitions: (0..PARTITIONS).map(|_| partition()).collect(),
+            waiting: Latch::new(LatchRank::LockMonitor, FxHashMap::default()),
+            next_space: AtomicU64::new(1),
+            counters: LockCounters::new(os),
+            os: os.clone(),
+        })
+    }
+
+    /// A new lock space: for a session (its number) or a background task (0).
+    pub fn new_space(&self, session_id: u32) -> Arc<LockSpace> {
+        Arc::new(LockSpace {
+            id: self.next_space.fetch_add(1, Relaxed),
+            session_id: AtomicU32::new(session_id),
+            deadlock_priority: AtomicI32::new(0),
+            lock_timeout_ms: AtomicI32::new(-1),
+            log_bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// Asks for `mode`, in addition to what the owner holds on the resource; waits as `wait` says. Returns the mode then held.
+    pub fn acquire(
+        &self,
+        space: &Arc<LockSpace>,
+        owner: LockOwner,
+        resource: Resource,
+        mode: LockMode,
+        wait: LockWait,
+    ) -> Result<LockMode, LockError> {
+        let mut partition = self.partition(&resource).lock();
+        let head = partition.heads.entry(resource).or_default();
+        if let Some(held) = head.try_grant(space, owner, mode) {
+            return Ok(held);
+        }
+        let timeout_ns = space.timeout_ns(wait);
+        if timeout_ns == Some(0) {
+            head.assert_in_use();
+            return Err(LockError::Timeout);
+        }
+        self.counters.waits.increment();
+        let waiter = head.enqueue(space, owner, mode);
+        self.note_waiting(space.id, WaitNote { resource, waiter: Arc::clone(&waiter) });
+        drop(partition);
+        self.wait_until_granted(space, &resource, &waiter, timeout_ns)
+    }
+
+    /// Asks for `mode` without waiting; may be called while page latches are held. `None`: not granted.
+    pub fn try_acquire(
+        &self,
+        space: &Arc<LockSpace>,
+        owner: LockOwner,
+        resource: Resource,
+        mode: LockMode,
+    ) -> Option<LockMode> {
+        let mut partition = self.partition(&resource).lock();
+        let head = partition.heads.entry(resource).or_default();
+        head.try_grant(space, owner, mode)
+    }
+
+    /// Gives the owner's lock on the resource back and grants whoever can be granted now.
+    pub fn release(&self, space: &LockSpace, owner: LockOwner, resource: &Resource) {
+        let mut partition = self.partition(resource).lock();
+        let head = partition.heads.get_mut(resource).expect("a held lock has a head");
+        head.remove_grant(space.id, owner);
+        self.grant_waiters(head);
+        if head.is_unused() {
+            partition.heads.remove(resource);
+        }
+    }
+
+    /// All granted and waiting requests: the rows of `sys.dm_tran_locks`, ordered by resource.
+    pub fn snapshot(&self) -> Vec<LockRow> {
+        let mut rows = Vec::new();
+        for partition in &self.partitions {
+            let partition = partition.lock();
+            for (resource, head) in &partition.heads {
+                head.rows(resource, &mut rows);
+            }
+        }
+        rows.sort_by_key(|row| row.resource);
+        rows
+    }
+
+    /// The session that blocks `session_id` now, if it waits for a lock (`sys.dm_exec_requests.blocking_session_id`).
+    pub fn blocking_session(&self, session_id: u32) -> Option<u32> {
+        let rows = self.snapshot();
+        let row =
+            rows.iter().find(|row| row.session_id == session_id && row.status != RequestStatus::Grant)?;
+        Some(row.blocking_session_id)
+    }
+
+    /// Number of resources locked now; 0 at rest.
+    pub fn locked_resource_count(&self) -> usize {
+        self.partitions.iter().map(|partition| partition.lock().heads.len()).sum()
+    }
+
+    fn wait_until_granted(
+        &self,
+        space: &Arc<LockSpace>,
+        resource: &Resource,
+        waiter: &Arc<Waiter>,
+        timeout_ns: Option<u64>,
+    ) -> Result<LockMode, LockError> {
+        assert_no_page_latch_held();
+        let began_ns = self.os.clock().monotonic_ns();
+        self.break_deadlocks(space.id);
+        let outcome = waiter.signal.wait(waiter.mode.wait_type(), timeout_ns);
+        let result = self.conclude_wait(resource, waiter, outcome);
+        self.waiting.lock().remove(&space.id);
+        let waited_ms = self.os.clock().monotonic_ns().saturating_sub(began_ns) / 1_000_000;
+        self.counters.wait_time_ms.add(waited_ms as i64);
+        result
+    }
+
+    /// The wait has ended: by a grant, as a victim, by time or by interrupt. What the queue says counts, not what woke us.
+    fn conclude_wait(
+        &self,
+        resource: &Resource,
+        waiter: &Arc<Waiter>,
+        woken: WaitOutcome,
+    ) -> Result<LockMode, LockError> {
+        let mut partition = self.partition(resource).lock();
+        match waiter.outcome() {
+            Outcome::Granted => return Ok(waiter.mode),
+            Outcome::Victim => return Err(LockError::Deadlock),
+            Outcome::Waiting => {}
+        }
+        assert!(woken != WaitOutcome::Set, "a lock wait was signalled without an outcome");
+        let head = partition.heads.get_mut(resource).expect("a waited-for lock has a head");
+        head.remove_waiter(waiter);
+        self.grant_waiters(head);
+        if head.is_unused() {
+            partition.heads.remove(resource);
+        }
+        if woken == WaitOutcome::TimedOut {
+            self.counters.timeouts.increment();
+            return Err(LockError::Timeout);
+        }
+        Err(LockError::Interrupted)
+    }
+
+    fn grant_waiters(&self, head: &mut Head) {
+        while let Some(waiter) = head.grant_next() {
+            waiter.signal.set();
+        }
+    }
+
+    fn note_waiting(&self, space: u64, note: WaitNote) {
+        let before = self.waiting.lock().insert(space, note);
+        assert!(before.is_none(), "one lock space waits for two locks");
+    }
+
+    #[inline]
+    fn partition(&self, resource: &Resource) -> &Latch<Partition> {
+        use std::hash::BuildHasher;
+        let hash = FxBuildHasher.hash_one(resource);
+        // The table inside uses the low and the top bits; take some between.
+        &self.partitions[(hash >> 32) as usize % PARTITIONS]
+    }
+
+    pub(crate) fn count_requests(&self, requests: i64) {
+        self.counters.requests.add(requests);
+    }
+
+    pub(crate) fn count_escalation(&self) {
+        self.counters.escalations.increment();
+    }
+}
+
+/// The rule that keeps page latches short: nobody waits for a lock while holding one.
+fn assert_no_page_latch_held() {
+    let held = os::held_ranks();
+    assert!(
+        !held.iter().any(|rank| matches!(rank, LatchRank::BTreePage | LatchRank::Allocation)),
+        "waiting for a lock while holding a page latch"
+    );
+}
+
+#[cfg(test)]
+mod tests;

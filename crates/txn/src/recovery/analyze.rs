@@ -1,0 +1,138 @@
+//! Analysis: reads the log from a checkpoint to its end and finds the losers, the transactions without an end.
+
+use std::sync::Arc;
+
+use log::records::{BeginCkpt, EndCkpt, Payload, XactCkpt};
+use log::{Log, LogOp, Lsn, OwnedRecord, RecordFlags, TxnId};
+use rustc_hash::FxHashMap;
+
+use crate::{TxnError, TxnResult};
+
+/// A transaction that a crash cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loser {
+    /// Its number.
+    pub id: TxnId,
+    /// Its LOP_BEGIN_XACT; NULL when it lies before the part of the log that was read.
+    pub begin: Lsn,
+    /// Its newest record: undo starts there.
+    pub last: Lsn,
+    /// Is it a system transaction?
+    pub is_system: bool,
+}
+
+/// What analysis found.
+#[derive(Clone, Debug, Default)]
+pub struct Analysis {
+    /// Where redo starts; NULL: the oldest record there is.
+    pub redo_start: Lsn,
+    /// The losers, by number.
+    pub losers: Vec<Loser>,
+    /// The highest transaction number seen.
+    pub max_txn: TxnId,
+    /// Records read.
+    pub record_count: u64,
+}
+
+/// Reads from the checkpoint whose LOP_BEGIN_CKPT stands at `checkpoint` (NULL: from the oldest record) to the end.
+pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
+    let mut pass = Pass::default();
+    if !checkpoint.is_null() {
+        pass.read_checkpoint(log, checkpoint)?;
+    }
+    let mut reader = log.read_from(pass.redo_start);
+    while let Some(record) = reader.next_record()? {
+        pass.record_count += 1;
+        pass.note(&record)?;
+    }
+    let mut losers: Vec<Loser> = pass.active.into_values().collect();
+    losers.sort_by_key(|loser| loser.id.0);
+    Ok(Analysis {
+        redo_start: pass.redo_start,
+        losers,
+        max_txn: pass.max_txn,
+        record_count: pass.record_count,
+    })
+}
+
+#[derive(Default)]
+struct Pass {
+    redo_start: Lsn,
+    active: FxHashMap<u64, Loser>,
+    max_txn: TxnId,
+    record_count: u64,
+}
+
+impl Pass {
+    /// Finds the checkpoint's own records behind its LOP_BEGIN_CKPT and takes its image.
+    fn read_checkpoint(&mut self, log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<()> {
+        let mut reader = log.read_from(checkpoint);
+        let mut is_begin = true;
+        while let Some(record) = reader.next_record()? {
+            if is_begin && (record.lsn != checkpoint || record.header.op != LogOp::BeginCkpt) {
+                return Err(damaged(&record, "the log's header names a checkpoint that does not begin here"));
+            }
+            is_begin = false;
+            match record.header.op {
+                LogOp::BeginCkpt => self.note_number(decode::<BeginCkpt>(&record)?.max_txn),
+                LogOp::XactCkpt => self.take_image(decode(&record)?),
+                LogOp::EndCkpt => {
+                    let end: EndCkpt = decode(&record)?;
+                    if end.begin != checkpoint {
+                        return Err(damaged(&record, "the end of another checkpoint"));
+                    }
+                    self.redo_start = end.redo_start;
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        Err(TxnError::Corrupt { what: format!("the checkpoint at {checkpoint} has no end in the log") })
+    }
+
+    fn take_image(&mut self, image: XactCkpt) {
+        for xact in image.transactions {
+            self.note_number(xact.txn);
+            let loser = Loser { id: xact.txn, begin: xact.begin, last: xact.last, is_system: xact.system };
+            self.active.insert(xact.txn.0, loser);
+        }
+    }
+
+    fn note(&mut self, record: &OwnedRecord) -> TxnResult<()> {
+        let header = &record.header;
+        if header.txn.is_null() {
+            return Ok(());
+        }
+        self.note_number(header.txn);
+        match header.op {
+            LogOp::CommitXact | LogOp::AbortXact => {
+                self.active.remove(&header.txn.0);
+            }
+            _ => {
+                let loser = self.active.entry(header.txn.0).or_insert(Loser {
+                    id: header.txn,
+                    begin: Lsn::NULL,
+                    last: Lsn::NULL,
+                    is_system: header.flags.contains(RecordFlags::SYSTEM),
+                });
+                loser.last = loser.last.max(record.lsn);
+                if header.op == LogOp::BeginXact {
+                    loser.begin = record.lsn;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note_number(&mut self, number: TxnId) {
+        self.max_txn = TxnId(self.max_txn.0.max(number.0));
+    }
+}
+
+fn decode<P: Payload>(record: &OwnedRecord) -> TxnResult<P> {
+    P::decode(&record.payload).map_err(|error| damaged(record, error.0))
+}
+
+fn damaged(record: &OwnedRecord, what: &str) -> TxnError {
+    TxnError::Corrupt { what: format!("log record {} ({}): {what}", record.lsn, record.header.op.name()) }
+}

@@ -1,0 +1,84 @@
+//! What a checkpoint leaves in the log: LOP_BEGIN_CKPT, LOP_XACT_CKPT (as many as needed), LOP_END_CKPT.
+//!
+//! A checkpoint is fuzzy: transactions go on. Its order makes it sound: first LOP_BEGIN_CKPT, then the dirty pages are written out, then
+//! the table of transactions and the pages that are dirty *still* are noted, then LOP_END_CKPT is hardened, and only then does the log's
+//! header name the new checkpoint. A crash before that last step recovers from the checkpoint before.
+
+use log::records::{ActiveXact, BeginCkpt, DirtyPage, EndCkpt, XactCkpt};
+use log::{LogOp, Lsn, RecordBuf, RecordHeader};
+
+use crate::table::TxnManager;
+use crate::{TxnError, TxnResult};
+
+/// What one checkpoint noted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointImage {
+    /// Its LOP_BEGIN_CKPT.
+    pub begin: Lsn,
+    /// Its LOP_END_CKPT; must be hardened before the checkpoint counts.
+    pub end: Lsn,
+    /// Analysis and redo start here.
+    pub redo_start: Lsn,
+    /// The oldest record that recovery from this checkpoint needs (redo or undo).
+    pub min: Lsn,
+    /// Transactions that were active.
+    pub active: Vec<ActiveXact>,
+    /// Pages left dirty.
+    pub dirty_page_count: u32,
+}
+
+impl TxnManager {
+    /// The first step of a checkpoint: LOP_BEGIN_CKPT. Dirty pages are to be written after it.
+    pub fn begin_checkpoint(&self) -> TxnResult<Lsn> {
+        let begin = BeginCkpt { begin_time: self.log_time(), max_txn: self.max_txn() };
+        let record = RecordBuf::from_payload(RecordHeader::new(LogOp::BeginCkpt), &begin);
+        self.log().append(&record).map_err(TxnError::from)
+    }
+}
+
+/// The last step but one: notes the active transactions and `dirty` (the pages dirty after the checkpoint's writing) and appends
+/// LOP_END_CKPT. The caller then hardens the log, with the reason of its checkpoint, and records the checkpoint in the log's header.
+pub fn write_checkpoint(manager: &TxnManager, begin: Lsn, dirty: &[DirtyPage]) -> TxnResult<CheckpointImage> {
+    let snapshot = manager.active_snapshot();
+    let active: Vec<ActiveXact> = snapshot
+        .rows
+        .iter()
+        .filter(|row| !row.begin.is_null())
+        .map(|row| ActiveXact {
+            txn: row.id,
+            begin: row.begin,
+            last: row.last,
+            undo_next: row.last,
+            system: row.is_system,
+        })
+        .collect();
+    let oldest_dirty = dirty.iter().map(|page| page.recovery).min().unwrap_or(Lsn::MAX);
+    let redo_start = begin.min(snapshot.scan_start).min(oldest_dirty);
+    let oldest_active = active.iter().map(|xact| xact.begin).min().unwrap_or(Lsn::MAX);
+    let min = redo_start.min(oldest_active);
+    append_image(manager, &active, dirty)?;
+    let dirty_page_count = u32::try_from(dirty.len()).unwrap_or(u32::MAX);
+    let end = EndCkpt { begin, end_time: manager.log_time(), min, redo_start, dirty_page_count };
+    let record = RecordBuf::from_payload(RecordHeader::new(LogOp::EndCkpt), &end);
+    let end = manager.log().append(&record)?;
+    assert!(
+        min <= redo_start && redo_start <= begin && begin < end,
+        "the positions of a checkpoint are ordered"
+    );
+    Ok(CheckpointImage { begin, end, redo_start, min, active, dirty_page_count })
+}
+
+fn append_image(manager: &TxnManager, active: &[ActiveXact], dirty: &[DirtyPage]) -> TxnResult<()> {
+    let append = |transactions: &[ActiveXact], dirty_pages: &[DirtyPage]| {
+        let image = XactCkpt { transactions: transactions.to_vec(), dirty_pages: dirty_pages.to_vec() };
+        let record = RecordBuf::from_payload(RecordHeader::new(LogOp::XactCkpt), &image);
+        manager.log().append(&record).map(|_| ())
+    };
+    for part in active.chunks(XactCkpt::ENTRIES_MAX) {
+        append(part, &[])?;
+    }
+    for part in dirty.chunks(XactCkpt::ENTRIES_MAX) {
+        append(&[], part)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! Redo: every change since the checkpoint again, in log order; page LSNs tell which are already there.
+
+use std::sync::Arc;
+
+use log::{Log, LogOp, Lsn};
+
+use crate::TxnResult;
+use crate::rm::ResourceManager;
+
+/// What redo did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RedoStats {
+    /// Records handed to the resource manager.
+    pub record_count: u64,
+}
+
+/// Redoes from `start` (NULL: the oldest record) to the end of the log.
+pub fn redo(log: &Arc<Log>, resource_manager: &dyn ResourceManager, start: Lsn) -> TxnResult<RedoStats> {
+    let mut stats = RedoStats::default();
+    let mut reader = log.read_from(start);
+    while let Some(record) = reader.next_record()? {
+        if is_machinery(record.header.op) {
+            continue;
+        }
+        resource_manager.redo(record.lsn, &record.header, &record.payload)?;
+        stats.record_count += 1;
+    }
+    Ok(stats)
+}
+
+/// Records of the transactions and checkpoints themselves: nothing on a page.
+fn is_machinery(op: LogOp) -> bool {
+    matches!(
+        op,
+        LogOp::BeginXact
+            | LogOp::CommitXact
+            | LogOp::AbortXact
+            | LogOp::MarkSavepoint
+            | LogOp::BeginCkpt
+            | LogOp::XactCkpt
+            | LogOp::EndCkpt
+    )
+}

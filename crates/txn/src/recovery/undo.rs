@@ -1,0 +1,36 @@
+//! Undo: rolls the losers back with the very code of an ordinary rollback.
+
+use std::sync::Arc;
+
+use log::{LogReuseWait, Lsn};
+
+use super::Loser;
+use crate::TxnResult;
+use crate::table::TxnManager;
+
+/// What undo did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UndoStats {
+    /// User transactions rolled back.
+    pub transaction_count: u64,
+    /// System transactions rolled back.
+    pub system_count: u64,
+}
+
+/// Rolls the losers back: system transactions first (an unfinished split must be gone before rows are looked for), each group newest first.
+pub fn undo(manager: &Arc<TxnManager>, losers: &[Loser]) -> TxnResult<UndoStats> {
+    let mut stats = UndoStats::default();
+    let oldest = losers.iter().map(|loser| loser.begin).min().unwrap_or(Lsn::MAX);
+    let _pin = manager.log().pin(LogReuseWait::ActiveTransaction, "recovery", oldest);
+    let mut order = losers.to_vec();
+    order.sort_by_key(|loser| (!loser.is_system, std::cmp::Reverse(loser.last)));
+    for loser in order {
+        manager.resume(&loser).finish_rollback()?;
+        if loser.is_system {
+            stats.system_count += 1;
+        } else {
+            stats.transaction_count += 1;
+        }
+    }
+    Ok(stats)
+}

@@ -1,0 +1,22 @@
+//! `ResourceManager`: who knows what a log record means. Gray and Reuter's term; `access` implements it.
+
+use log::{Lsn, RecordHeader};
+
+use crate::{Transaction, TxnResult};
+
+/// Applies and takes back what it has logged. Rollback, recovery and replicas use the same two calls.
+pub trait ResourceManager: Send + Sync {
+    /// Does the record's change again unless the page already has it (page LSN >= `lsn`). Called in log order, for every record that is
+    /// not of the transaction machinery itself; may be called any number of times for the same record.
+    fn redo(&self, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()>;
+
+    /// Takes the record's change back, logging that with [`Transaction::append_compensation`] and `header.prev` as the next to undo.
+    /// A record with nothing to undo is left alone.
+    fn undo(
+        &self,
+        transaction: &Transaction,
+        lsn: Lsn,
+        header: &RecordHeader,
+        payload: &[u8],
+    ) -> TxnResult<()>;
+}

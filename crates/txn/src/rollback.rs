@@ -1,0 +1,83 @@
+//! Rollback: walk the transaction's records backwards, take each change back, log that as a compensation record.
+//!
+//! A compensation record points behind the record it undid, so a rollback that is itself cut off by a crash goes on where it stopped and
+//! never undoes twice. A statement's own rollback is a rollback to a savepoint taken before it. Space in the log for all of this was
+//! reserved when the changes were made: rollback does not fail on a full log.
+
+use log::records::AbortXact;
+use log::{LogOp, Lsn, RecordBuf, RecordHeader};
+
+use crate::TxnResult;
+use crate::transaction::{Transaction, XactState};
+
+/// A point of a transaction to roll back to. Costs nothing to take: it is a position in the transaction's chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint {
+    lsn: Lsn,
+}
+
+impl Transaction {
+    /// The present point.
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint { lsn: self.entry.last() }
+    }
+
+    /// Undoes everything after the savepoint; the transaction goes on. Locks stay.
+    pub fn rollback_to(&self, savepoint: Savepoint) -> TxnResult<()> {
+        if self.entry.last() == savepoint.lsn {
+            return Ok(());
+        }
+        assert!(savepoint.lsn < self.entry.last(), "a savepoint of this transaction");
+        let _mask = os::task::mask_interrupts();
+        self.change_state(XactState::Active, XactState::RollingBack);
+        self.undo_down_to(savepoint.lsn)?;
+        self.change_state(XactState::RollingBack, XactState::Active);
+        Ok(())
+    }
+
+    /// Undoes everything and ends. An error means that storage failed in the middle: the database needs recovery.
+    pub fn rollback(&self) -> TxnResult<()> {
+        let _mask = os::task::mask_interrupts();
+        self.change_state(XactState::Active, XactState::RollingBack);
+        self.finish_rollback()
+    }
+
+    /// The second half of a rollback; recovery enters here with the transactions that a crash cut off.
+    pub(crate) fn finish_rollback(&self) -> TxnResult<()> {
+        self.assert_state(XactState::RollingBack);
+        if self.has_changed_data() {
+            let undone = self.undo_down_to(Lsn::NULL).and_then(|()| {
+                let abort = AbortXact { end_time: self.log_time() };
+                let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::AbortXact), &abort);
+                self.append_end(&mut record)
+            });
+            if let Err(error) = undone {
+                self.change_state(XactState::RollingBack, XactState::Ended);
+                self.unlock_all();
+                return Err(error);
+            }
+        }
+        self.finish(XactState::RollingBack);
+        Ok(())
+    }
+
+    fn undo_down_to(&self, stop: Lsn) -> TxnResult<()> {
+        let log = self.manager.log();
+        let resource_manager = self.manager.resource_manager();
+        let mut next = self.entry.last();
+        while next > stop {
+            let record = log.read(next)?;
+            let header = &record.header;
+            assert_eq!(header.txn, self.id(), "the chain of a transaction holds its own records");
+            let before = next;
+            next = if header.is_compensation() { header.undo_next } else { header.prev };
+            assert!(next < before, "the chain of a transaction leads back");
+            let is_machinery =
+                matches!(header.op, LogOp::BeginXact | LogOp::MarkSavepoint | LogOp::AbortXact);
+            if !header.is_compensation() && !is_machinery {
+                resource_manager.undo(self, record.lsn, header, &record.payload)?;
+            }
+        }
+        Ok(())
+    }
+}

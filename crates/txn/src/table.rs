@@ -1,0 +1,346 @@
+//! `TxnManager`: the transactions of one database, and the table of those that have written, which checkpoints and truncation read.
+//!
+//! How a checkpoint can look at the table while transactions go on: a transaction announces each append in `appending` (a lower bound of
+//! the LSN to come) before it appends and takes that back after it has noted the LSN. A reader that finds an announcement starts its
+//! analysis at that bound; one that finds none sees the final `last`. So no record between can be missed.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+use log::records::LogTime;
+use log::{Log, LogPin, LogReuseWait, Lsn, TxnId};
+use os::{Counter, Latch, LatchRank, Os};
+use rustc_hash::FxHashMap;
+
+use crate::durability::CommitMode;
+use crate::gate::CommitGate;
+use crate::lock::LockManager;
+use crate::recovery::Loser;
+use crate::rm::ResourceManager;
+use crate::transaction::{Transaction, TxnOptions, XactState};
+
+/// What a database tells its transaction manager.
+#[derive(Clone, Debug)]
+pub struct TxnManagerOptions {
+    /// The database's name, for its counters.
+    pub database_name: String,
+    /// The first transaction number to give out; above all numbers in the log.
+    pub first_txn: u64,
+}
+
+/// One row of the active table (`sys.dm_tran_database_transactions`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActiveRow {
+    /// Number.
+    pub id: TxnId,
+    /// Is it a system transaction?
+    pub is_system: bool,
+    /// Its LOP_BEGIN_XACT; NULL while that is being written.
+    pub begin: Lsn,
+    /// Its newest record.
+    pub last: Lsn,
+    /// Records written.
+    pub record_count: u64,
+    /// Log bytes written.
+    pub log_bytes: u64,
+    /// Log bytes reserved for its rollback.
+    pub reserved_bytes: u64,
+}
+
+/// What the table and the transaction share.
+pub(crate) struct XactEntry {
+    pub(crate) id: TxnId,
+    pub(crate) is_system: bool,
+    begin: AtomicU64,
+    last: AtomicU64,
+    /// Lower bound of the LSN of an append that is going on; 0 when none is.
+    appending: AtomicU64,
+    records: AtomicU64,
+    bytes: AtomicU64,
+    reserved: AtomicU64,
+    from_reservation: AtomicBool,
+}
+
+impl XactEntry {
+    pub(crate) fn new(id: TxnId, is_system: bool) -> XactEntry {
+        XactEntry {
+            id,
+            is_system,
+            begin: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+            appending: AtomicU64::new(0),
+            records: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            reserved: AtomicU64::new(0),
+            from_reservation: AtomicBool::new(false),
+        }
+    }
+
+    /// The entry of a transaction that a crash cut off.
+    pub(crate) fn of_loser(id: TxnId, is_system: bool, begin: Lsn, last: Lsn) -> XactEntry {
+        let entry = XactEntry::new(id, is_system);
+        entry.begin.store(begin.raw(), Relaxed);
+        entry.last.store(last.raw(), Relaxed);
+        entry
+    }
+
+    pub(crate) fn begin(&self) -> Lsn {
+        Lsn::from_raw(self.begin.load(Acquire))
+    }
+
+    pub(crate) fn last(&self) -> Lsn {
+        Lsn::from_raw(self.last.load(Acquire))
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    pub(crate) fn set_begin(&self, lsn: Lsn) {
+        assert!(self.begin().is_null(), "a transaction begins once");
+        self.begin.store(lsn.raw(), Release);
+    }
+
+    pub(crate) fn writes_from_reservation(&self) -> bool {
+        self.from_reservation.load(Relaxed)
+    }
+
+    pub(crate) fn set_writes_from_reservation(&self) {
+        self.from_reservation.store(true, Relaxed);
+    }
+
+    pub(crate) fn begin_append(&self, bound: Lsn) {
+        // Before the append in every observer's eyes, hence SeqCst.
+        self.appending.store(bound.raw().max(1), SeqCst);
+    }
+
+    pub(crate) fn end_append(&self) {
+        self.appending.store(0, Release);
+    }
+
+    pub(crate) fn note_append(&self, lsn: Lsn, bytes: u64, reserved: u64) {
+        self.last.store(lsn.raw(), Release);
+        self.records.store(self.records.load(Relaxed) + 1, Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
+        self.reserved.store(self.reserved.load(Relaxed) + reserved, Relaxed);
+        self.end_append();
+    }
+}
+
+#[derive(Default)]
+struct ActiveTable {
+    entries: FxHashMap<u64, Arc<XactEntry>>,
+    pin: Option<LogPin>,
+}
+
+struct TxnCounters {
+    started: Arc<Counter>,
+    written: Arc<Counter>,
+    active: Arc<Counter>,
+}
+
+/// The transactions of one database.
+pub struct TxnManager {
+    os: Os,
+    log: Arc<Log>,
+    locks: Arc<LockManager>,
+    resource_manager: OnceLock<Arc<dyn ResourceManager>>,
+    gates: OnceLock<Vec<Arc<dyn CommitGate>>>,
+    next_txn: AtomicU64,
+    table: Latch<ActiveTable>,
+    counters: TxnCounters,
+}
+
+/// What a checkpoint needs to know of the transactions.
+pub struct ActiveSnapshot {
+    /// Those that have written and not ended.
+    pub rows: Vec<ActiveRow>,
+    /// Analysis must start here at the latest (an append was going on); `Lsn::MAX` when none was.
+    pub scan_start: Lsn,
+}
+
+impl TxnManager {
+    /// The manager of a database whose log is open. Its resource manager is attached once that exists.
+    pub fn new(
+        os: &Os,
+        log: Arc<Log>,
+        locks: Arc<LockManager>,
+        options: TxnManagerOptions,
+    ) -> Arc<TxnManager> {
+        let counter = |name: &str| os.counters().counter("SQLServer:Databases", name, &options.database_name);
+        Arc::new(TxnManager {
+            os: os.clone(),
+            log,
+            locks,
+            resource_manager: OnceLock::new(),
+            gates: OnceLock::new(),
+            next_txn: AtomicU64::new(options.first_txn.max(1)),
+            table: Latch::new(LatchRank::TransactionTable, ActiveTable::default()),
+            counters: TxnCounters {
+                started: counter("Transactions/sec"),
+                written: counter("Write Transactions/sec"),
+                active: counter("Active Transactions"),
+            },
+        })
+    }
+
+    /// Says who undoes and redoes; once.
+    pub fn attach(&self, resource_manager: Arc<dyn ResourceManager>) {
+        let before = self.resource_manager.set(resource_manager);
+        assert!(before.is_ok(), "a database has one resource manager");
+    }
+
+    /// Says whom fully durable commits wait for besides the log; once, before transactions begin.
+    pub fn set_gates(&self, gates: Vec<Arc<dyn CommitGate>>) {
+        assert!(self.gates.set(gates).is_ok(), "commit gates are set once");
+    }
+
+    /// A user transaction.
+    pub fn begin(self: &Arc<Self>, options: TxnOptions) -> Transaction {
+        let space = options.space.unwrap_or_else(|| self.locks.new_space(0));
+        self.counters.started.increment();
+        self.counters.active.increment();
+        Transaction::new(Arc::clone(self), XactEntry::new(self.next_id(), false), space, options.name)
+    }
+
+    /// A system transaction; see [`Transaction::begin_system`].
+    pub fn begin_system(self: &Arc<Self>) -> Transaction {
+        let space = self.locks.new_space(0);
+        Transaction::new(Arc::clone(self), XactEntry::new(self.next_id(), true), space, None)
+    }
+
+    /// A loser, back in the table and about to be undone.
+    pub(crate) fn resume(self: &Arc<Self>, loser: &Loser) -> Transaction {
+        let entry = XactEntry::of_loser(loser.id, loser.is_system, loser.begin, loser.last);
+        let transaction = Transaction::resumed(Arc::clone(self), entry, self.locks.new_space(0));
+        let before = self.table.lock().entries.insert(loser.id.0, Arc::clone(&transaction.entry));
+        assert!(before.is_none(), "a loser is undone once");
+        if !loser.is_system {
+            self.counters.active.increment();
+        }
+        transaction
+    }
+
+    /// The transactions that have written and not ended.
+    pub fn active(&self) -> Vec<ActiveRow> {
+        self.active_snapshot().rows
+    }
+
+    /// The same with the start of analysis; call after LOP_BEGIN_CKPT has been appended.
+    pub fn active_snapshot(&self) -> ActiveSnapshot {
+        let table = self.table.lock();
+        let mut scan_start = Lsn::MAX;
+        let mut rows = Vec::with_capacity(table.entries.len());
+        for entry in table.entries.values() {
+            let appending = entry.appending.load(SeqCst);
+            if appending != 0 {
+                scan_start = scan_start.min(Lsn::from_raw(appending));
+            }
+            rows.push(ActiveRow {
+                id: entry.id,
+                is_system: entry.is_system,
+                begin: entry.begin(),
+                last: entry.last(),
+                record_count: entry.records.load(Relaxed),
+                log_bytes: entry.bytes(),
+                reserved_bytes: entry.reserved.load(Relaxed),
+            });
+        }
+        rows.sort_by_key(|row| row.id.0);
+        ActiveSnapshot { rows, scan_start }
+    }
+
+    /// The oldest record that a rollback may need; `None` when no transaction has written. Moves the log's ActiveTransaction pin there
+    /// (to the end of the log when there is none), so that truncation knows.
+    pub fn oldest_begin(&self) -> Option<Lsn> {
+        let mut table = self.table.lock();
+        let oldest = table
+            .entries
+            .values()
+            .map(|entry| {
+                let begin = entry.begin();
+                if begin.is_null() { Lsn::from_raw(entry.appending.load(SeqCst)) } else { begin }
+            })
+            .min();
+        match oldest {
+            None => table.pin = None,
+            Some(lsn) => match &table.pin {
+                Some(pin) => pin.move_to(lsn),
+                None => {
+                    let pin = self.log.pin(LogReuseWait::ActiveTransaction, "oldest transaction", lsn);
+                    table.pin = Some(pin);
+                }
+            },
+        }
+        oldest
+    }
+
+    /// The highest number given out.
+    pub fn max_txn(&self) -> TxnId {
+        TxnId(self.next_txn.load(Relaxed) - 1)
+    }
+
+    /// The database's log.
+    pub fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    /// The instance's lock manager.
+    pub fn lock_manager(&self) -> &Arc<LockManager> {
+        &self.locks
+    }
+
+    pub(crate) fn log_time(&self) -> LogTime {
+        LogTime::from_utc_100ns(self.os.clock().utc_100ns().max(0).cast_unsigned())
+    }
+
+    pub(crate) fn resource_manager(&self) -> &Arc<dyn ResourceManager> {
+        self.resource_manager
+            .get()
+            .expect("a database attaches its resource manager before its first transaction")
+    }
+
+    pub(crate) fn gates(&self) -> &[Arc<dyn CommitGate>] {
+        self.gates.get().map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn next_id(&self) -> TxnId {
+        TxnId(self.next_txn.fetch_add(1, Relaxed))
+    }
+
+    /// Enters a transaction before its first record can be in the log.
+    pub(crate) fn enter(&self, entry: &Arc<XactEntry>) {
+        entry.begin_append(self.log.hardened());
+        let before = self.table.lock().entries.insert(entry.id.0, Arc::clone(entry));
+        assert!(before.is_none(), "transaction {} is in the table once", entry.id);
+    }
+
+    /// Takes a transaction out, with what it had reserved; one that never wrote is not in.
+    pub(crate) fn leave(&self, entry: &XactEntry) {
+        if self.table.lock().entries.remove(&entry.id.0).is_some() {
+            self.log.release_reservation(entry.reserved.swap(0, Relaxed));
+        }
+    }
+
+    pub(crate) fn note_committed(&self, entry: &XactEntry) {
+        if !entry.is_system {
+            self.counters.written.increment();
+        }
+    }
+
+    pub(crate) fn note_ended(&self, entry: &XactEntry) {
+        if !entry.is_system {
+            self.counters.active.add(-1);
+        }
+    }
+}
+
+impl Transaction {
+    /// Commits a system transaction: its records become hard with whatever is hardened after them.
+    pub fn commit_system(&self) -> crate::TxnResult<()> {
+        assert!(self.is_system(), "a system transaction");
+        self.assert_state(XactState::Active);
+        self.commit(CommitMode::Volatile).map(|_| ())
+    }
+}

@@ -1,0 +1,330 @@
+//! One transaction: its states, its chain of log records, its locks.
+//!
+//! ```text
+//!             ┌────────── commit ─────────► Committing ──harden──► Hardened ──finish──► Ended
+//! Active ─────┤
+//!             └─ rollback ─► RollingBack ──undo all, finish──► Ended
+//! Active ── rollback_to(savepoint) ──► RollingBack ──► Active
+//! ```
+//! A transaction is used by one task at a time, through `&self`, so that cursors can share it. Nothing is logged before the first change:
+//! a transaction that only reads leaves no trace in the log and never flushes (claim 12).
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use log::records::{BeginXact, LogTime};
+use log::{LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
+use os::{Latch, LatchRank};
+
+use crate::lock::{HeldLocks, LockError, LockMode, LockOwner, LockSpace, LockWait, Resource};
+use crate::table::{TxnManager, XactEntry};
+use crate::{TxnError, TxnResult};
+
+/// Log bytes that undoing a record may take beyond the record itself (compensation header, a page split on the way).
+const UNDO_OVERHEAD_BYTES: u64 = 96;
+/// Log bytes reserved at begin for LOP_COMMIT_XACT or LOP_ABORT_XACT.
+const END_RECORD_BYTES: u64 = 64;
+
+/// `SET TRANSACTION ISOLATION LEVEL`; numbers as in `sys.dm_exec_sessions.transaction_isolation_level`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum IsolationLevel {
+    /// Reads take no row locks and see uncommitted changes.
+    ReadUncommitted = 1,
+    /// Reads take short S locks. The default.
+    #[default]
+    ReadCommitted = 2,
+    /// Reads keep their S locks to the end.
+    RepeatableRead = 3,
+    /// Reads keep key-range locks to the end.
+    Serializable = 4,
+    /// Reads see the versions of the transaction's start.
+    Snapshot = 5,
+}
+
+/// What a new transaction is to be.
+#[derive(Clone, Default)]
+pub struct TxnOptions {
+    /// Whose it is, for locks; `None` makes a space of its own.
+    pub space: Option<Arc<LockSpace>>,
+    /// Name for LOP_BEGIN_XACT; `None` is `user_transaction`.
+    pub name: Option<String>,
+}
+
+/// The states; see the module's heading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum XactState {
+    /// May read and change.
+    Active = 0,
+    /// The commit record is being written or waited for.
+    Committing = 1,
+    /// The commit record is as durable as the commit mode asks.
+    Hardened = 2,
+    /// Undoing.
+    RollingBack = 3,
+    /// Over; locks are gone.
+    Ended = 4,
+}
+
+impl XactState {
+    fn from_number(number: u8) -> XactState {
+        [
+            XactState::Active,
+            XactState::Committing,
+            XactState::Hardened,
+            XactState::RollingBack,
+            XactState::Ended,
+        ][usize::from(number)]
+    }
+}
+
+/// See the module's heading.
+pub struct Transaction {
+    pub(crate) manager: Arc<TxnManager>,
+    pub(crate) entry: Arc<XactEntry>,
+    space: Arc<LockSpace>,
+    locks: Latch<HeldLocks>,
+    state: AtomicU8,
+    name: Option<String>,
+}
+
+impl Transaction {
+    pub(crate) fn new(
+        manager: Arc<TxnManager>,
+        entry: XactEntry,
+        space: Arc<LockSpace>,
+        name: Option<String>,
+    ) -> Transaction {
+        let owner = LockOwner::Transaction(entry.id.0);
+        let locks = HeldLocks::new(Arc::clone(manager.lock_manager()), Arc::clone(&space), owner);
+        Transaction {
+            manager,
+            entry: Arc::new(entry),
+            space,
+            locks: Latch::new(LatchRank::Transaction, locks),
+            state: AtomicU8::new(XactState::Active as u8),
+            name,
+        }
+    }
+
+    /// A transaction that a crash cut off, about to be undone.
+    pub(crate) fn resumed(manager: Arc<TxnManager>, entry: XactEntry, space: Arc<LockSpace>) -> Transaction {
+        let transaction = Transaction::new(manager, entry, space, None);
+        transaction.change_state(XactState::Active, XactState::RollingBack);
+        transaction
+    }
+
+    /// Its number, unique in the database.
+    pub fn id(&self) -> TxnId {
+        self.entry.id
+    }
+
+    /// Is it a system transaction (a structure modification)?
+    pub fn is_system(&self) -> bool {
+        self.entry.is_system
+    }
+
+    /// Has it logged anything?
+    pub fn has_changed_data(&self) -> bool {
+        !self.entry.last().is_null()
+    }
+
+    /// Its newest log record; NULL before the first change.
+    pub fn last_lsn(&self) -> Lsn {
+        self.entry.last()
+    }
+
+    /// Its LOP_BEGIN_XACT; NULL before the first change.
+    pub fn begin_lsn(&self) -> Lsn {
+        self.entry.begin()
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> XactState {
+        XactState::from_number(self.state.load(Acquire))
+    }
+
+    /// The database's transaction manager.
+    pub fn manager(&self) -> &Arc<TxnManager> {
+        &self.manager
+    }
+
+    /// Whose locks it takes.
+    pub fn space(&self) -> &Arc<LockSpace> {
+        &self.space
+    }
+
+    /// A system transaction for a structure modification on behalf of this one: it takes no locks, commits without flushing, and its
+    /// changes stay when this one rolls back. While this one rolls back, it writes from its reservation.
+    pub fn begin_system(&self) -> Transaction {
+        let system = self.manager.begin_system();
+        if self.state() == XactState::RollingBack || self.entry.writes_from_reservation() {
+            system.entry.set_writes_from_reservation();
+        }
+        system
+    }
+
+    /// Appends a change that can be undone: fills in transaction and chain, writes LOP_BEGIN_XACT before the first one, reserves log for
+    /// the undo. May be called while page latches are held.
+    pub fn append(&self, record: &mut RecordBuf) -> TxnResult<Lsn> {
+        self.assert_state(XactState::Active);
+        if self.entry.last().is_null() {
+            self.append_begin()?;
+        }
+        self.fill_header(record);
+        let undo_bytes = record.encoded_bytes_max() as u64 + UNDO_OVERHEAD_BYTES;
+        self.append_chained(record, Some(undo_bytes))
+    }
+
+    /// Appends a compensation record: it redoes an undo, is never undone, and names the next record of the transaction that is still to
+    /// be undone. Takes its space from the reservation, so it does not fail on a full log.
+    pub fn append_compensation(&self, record: &mut RecordBuf, undo_next: Lsn) -> TxnResult<Lsn> {
+        self.assert_state(XactState::RollingBack);
+        assert!(undo_next < self.entry.last(), "a compensation record points back");
+        self.fill_header(record);
+        record.header.flags = record.header.flags.with(RecordFlags::COMPENSATION);
+        record.header.undo_next = undo_next;
+        self.append_chained(record, None)
+    }
+
+    /// Locks a resource; waits as `wait` says.
+    pub fn lock(&self, resource: Resource, mode: LockMode, wait: LockWait) -> Result<(), LockError> {
+        debug_assert!(self.state() != XactState::Ended, "an ended transaction locks nothing");
+        {
+            let mut locks = self.locks.lock();
+            if locks.note_again(&resource, mode) {
+                return Ok(());
+            }
+        }
+        let owner = LockOwner::Transaction(self.entry.id.0);
+        let granted = self.manager.lock_manager().acquire(&self.space, owner, resource, mode, wait)?;
+        self.locks.lock().note_granted(resource, granted);
+        Ok(())
+    }
+
+    /// Locks a resource if nobody is in the way; may be called while page latches are held.
+    pub fn try_lock(&self, resource: Resource, mode: LockMode) -> bool {
+        self.locks.lock().try_lock(resource, mode)
+    }
+
+    /// Undoes one `lock` in a reading mode; see [`HeldLocks::unlock`].
+    pub fn unlock(&self, resource: &Resource) {
+        self.locks.lock().unlock(resource);
+    }
+
+    /// The mode in which it holds the resource itself.
+    pub fn held_mode(&self, resource: &Resource) -> Option<LockMode> {
+        self.locks.lock().mode(resource)
+    }
+
+    /// Number of resources it has locked.
+    pub fn lock_count(&self) -> usize {
+        self.locks.lock().len()
+    }
+
+    pub(crate) fn unlock_all(&self) {
+        self.locks.lock().unlock_all();
+    }
+
+    pub(crate) fn assert_state(&self, expected: XactState) {
+        let state = self.state();
+        assert!(state == expected, "transaction {} is {state:?}, not {expected:?}", self.entry.id);
+    }
+
+    pub(crate) fn change_state(&self, from: XactState, to: XactState) {
+        self.assert_state(from);
+        let allowed = matches!(
+            (from, to),
+            (XactState::Active, XactState::Committing | XactState::RollingBack)
+                | (XactState::Committing, XactState::Hardened | XactState::Ended)
+                | (XactState::Hardened, XactState::Ended)
+                | (XactState::RollingBack, XactState::Active | XactState::Ended)
+        );
+        assert!(allowed, "transaction {}: {from:?} to {to:?}", self.entry.id);
+        self.state.store(to as u8, Release);
+    }
+
+    /// Appends LOP_COMMIT_XACT or LOP_ABORT_XACT from the space reserved at begin.
+    pub(crate) fn append_end(&self, record: &mut RecordBuf) -> TxnResult<Lsn> {
+        assert!(matches!(record.header.op, LogOp::CommitXact | LogOp::AbortXact), "an end record");
+        assert!(!self.entry.last().is_null(), "a transaction that wrote nothing has no end record");
+        self.fill_header(record);
+        self.append_chained(record, None)
+    }
+
+    pub(crate) fn log_time(&self) -> LogTime {
+        self.manager.log_time()
+    }
+
+    fn append_begin(&self) -> TxnResult<()> {
+        let name = match (&self.name, self.entry.is_system) {
+            (Some(name), _) => name.clone(),
+            (None, true) => "system".to_owned(),
+            (None, false) => log::records::DEFAULT_TRANSACTION_NAME.to_owned(),
+        };
+        let begin = BeginXact { begin_time: self.log_time(), spid: self.space.session_id(), name };
+        let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::BeginXact), &begin);
+        self.fill_header(&mut record);
+        // In the table before the record can be in the log: a checkpoint must not miss it.
+        self.manager.enter(&self.entry);
+        match self.append_chained(&mut record, Some(END_RECORD_BYTES)) {
+            Ok(lsn) => {
+                self.entry.set_begin(lsn);
+                Ok(())
+            }
+            Err(error) => {
+                self.manager.leave(&self.entry);
+                Err(error)
+            }
+        }
+    }
+
+    fn fill_header(&self, record: &mut RecordBuf) {
+        record.header.txn = self.entry.id;
+        record.header.prev = self.entry.last();
+        if self.entry.is_system {
+            record.header.flags = record.header.flags.with(RecordFlags::SYSTEM);
+        }
+    }
+
+    /// The one place where a transaction's record enters the log. `reserve`: bytes to set aside for its undo; `None`: the record itself
+    /// is paid from what was set aside.
+    fn append_chained(&self, record: &mut RecordBuf, reserve: Option<u64>) -> TxnResult<Lsn> {
+        let log = self.manager.log();
+        self.entry.begin_append(log.hardened());
+        let result = match reserve {
+            Some(undo_bytes) if !self.entry.writes_from_reservation() => {
+                log.append_reserving(record, undo_bytes)
+            }
+            _ => log.append_from_reservation(record),
+        };
+        let lsn = match result {
+            Ok(lsn) => lsn,
+            Err(error) => {
+                self.entry.end_append();
+                return Err(TxnError::Log(error));
+            }
+        };
+        assert!(lsn > self.entry.last(), "log positions grow");
+        let bytes = record.encoded_bytes_max() as u64;
+        let reserved = if self.entry.writes_from_reservation() { 0 } else { reserve.unwrap_or(0) };
+        self.entry.note_append(lsn, bytes, reserved);
+        if !self.entry.is_system {
+            self.space.add_log_bytes(bytes);
+        }
+        Ok(lsn)
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        // Nothing is written here: a simulated power loss unwinds through this point. Whoever drops an active transaction that has
+        // changed data leaves it to recovery, as a crash would.
+        if self.state() == XactState::Active && !self.has_changed_data() && !std::thread::panicking() {
+            self.manager.note_ended(&self.entry);
+            self.locks.get_mut().unlock_all();
+        }
+    }
+}
