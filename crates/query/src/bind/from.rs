@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{IsolationLevel, ObjectDef};
+use engine::{IsolationLevel, ModuleKind, ObjectDef};
 use tsql::ast::{self, Ident, ObjectName, TableSource};
 use types::{Collation, SqlError, SqlType};
 
@@ -85,13 +85,21 @@ impl Binder<'_> {
                 }
                 Ok(self.add_system(view, database, Vec::new(), &exposed))
             }
-            Resolved::Object(database, object) => match &*object {
+            Resolved::Object(database, object) => match &object {
                 ObjectDef::Table(table) => {
                     let source = Arc::new(BaseTable::new(database, table.clone()));
                     let (schema, catalog) = if alias.is_some() { (None, None) } else { (Some(source.schema().to_string()), Some(source.database.name().to_string())) };
-                    Ok(self.add_table(source, &exposed, schema, catalog, hints, false))
+                    let wanted = self.is_wanted_target(&source, alias);
+                    let rel = self.add_table(source.clone(), &exposed, schema, catalog, hints, wanted);
+                    if wanted
+                        && let (Rel::Table(scan), Some(request)) = (&rel, &mut self.target)
+                        && let Some(locator) = scan.locator
+                    {
+                        request.found = Some(super::target::FoundTarget { source, columns: scan.columns.clone(), locator });
+                    }
+                    Ok(rel)
                 }
-                ObjectDef::View(module) => {
+                ObjectDef::Module(module) if module.kind == ModuleKind::View => {
                     let text = module.definition.clone();
                     let query = self.isolated(database, |binder| binder.view_query(&text))?;
                     self.add_query(query.0, &exposed, &query.1)
@@ -116,7 +124,7 @@ impl Binder<'_> {
         for column in &source.def.columns {
             let id = self.new_column(column.sql_type, column.nullable, column.collation);
             columns.push(id);
-            visible.push(ScopeColumn { name: column.name.clone(), id, identity: column.identity.is_some(), base: true });
+            visible.push(ScopeColumn { name: column.name.to_string(), id, identity: column.identity.is_some(), base: true });
         }
         let locator = locator.then(|| self.new_column(SqlType::BigInt, false, Collation::default()));
         self.scope().tables.push(ScopeTable { alias: alias.to_string(), schema, database, columns: visible });
@@ -277,8 +285,8 @@ impl Binder<'_> {
                 self.rename_columns(&function.columns)?;
                 Ok(rel)
             }
-            Resolved::Object(database, object) => match &*object {
-                ObjectDef::Function(module) => {
+            Resolved::Object(database, object) => match &object {
+                ObjectDef::Module(module) if module.kind == ModuleKind::InlineFunction => {
                     let text = module.definition.clone();
                     let query = self.isolated(database, |binder| binder.inline_function(&text, arguments))?;
                     self.add_query(query, &alias, &function.columns)

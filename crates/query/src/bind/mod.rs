@@ -2,8 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod coerce;
-pub(crate) mod data_type;
-pub(crate) mod delete;
+pub mod data_type;
 pub(crate) mod from;
 pub(crate) mod group;
 pub(crate) mod insert;
@@ -43,6 +42,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) dependencies: Vec<(Arc<Database>, u64)>,
     /// Column aliases of inlined function parameters: name -> expression.
     pub(crate) arguments: Vec<(String, Expr)>,
+    /// What UPDATE or DELETE with FROM changes.
+    pub(crate) target: Option<target::TargetRequest>,
     depth: u32,
     view_depth: u32,
     next_work: u32,
@@ -142,6 +143,7 @@ impl<'a> Binder<'a> {
             common_tables: Vec::new(),
             dependencies: Vec::new(),
             arguments: Vec::new(),
+            target: None,
             depth: 0,
             view_depth: 0,
             next_work: 0,

@@ -13,7 +13,7 @@ use crate::sysviews::{self, SystemView};
 /// What a table name stands for.
 pub(crate) enum Resolved {
     /// A table, view or other object of a database's catalog.
-    Object(Arc<Database>, Arc<ObjectDef>),
+    Object(Arc<Database>, ObjectDef),
     System(&'static SystemView, Arc<Database>),
 }
 

@@ -1,7 +1,6 @@
 //! The executor: Volcano iterators over a physical plan, one row buffer handed down and filled.
 
 pub(crate) mod aggregate;
-pub(crate) mod assign;
 pub(crate) mod constraints;
 pub(crate) mod delete;
 pub(crate) mod hash_join;
@@ -13,6 +12,7 @@ pub(crate) mod scan;
 pub(crate) mod set_op;
 pub(crate) mod simple;
 pub(crate) mod sort;
+pub(crate) mod store;
 pub(crate) mod subquery;
 pub(crate) mod update;
 pub(crate) mod window;
@@ -65,4 +65,31 @@ pub(crate) fn read_all(plan: &Plan, runtime: &Runtime<'_>) -> Result<Vec<Row>, S
         rows.push(std::mem::take(&mut row));
     }
     Ok(rows)
+}
+
+/// Calls `f` for every row of a table.
+pub(crate) fn scan_all(
+    source: &crate::plan::table::TableSource,
+    runtime: &Runtime<'_>,
+    f: &mut dyn FnMut(&Row) -> Result<(), SqlError>,
+) -> Result<(), SqlError> {
+    let options = engine::ScanOptions { isolation: runtime.options.isolation, ..engine::ScanOptions::default() };
+    let mut cursor = {
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+        source.table.scan(transaction, &options)?
+    };
+    let mut row = Row::new();
+    loop {
+        let found = {
+            let mut transactions = runtime.transactions.borrow_mut();
+            let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+            cursor.next(transaction, &mut row)?
+        };
+        if !found {
+            return Ok(());
+        }
+        runtime.check_cancelled()?;
+        f(&row)?;
+    }
 }

@@ -3,7 +3,7 @@
 use types::SqlError;
 
 use super::simple::pad_nulls;
-use super::{Row, RowSource, open, read_all};
+use super::{Row, RowSource, read_all};
 use crate::expr::runtime::Runtime;
 use crate::plan::logical::JoinKind;
 use crate::plan::physical::NestedLoopPlan;
@@ -34,7 +34,7 @@ impl DependentLoop<'_> {
             return Ok(false);
         }
         runtime.set_params(&self.plan.pass, &self.left_row);
-        self.right = Some(open(&self.plan.right, runtime)?);
+        self.right = Some(super::open(&self.plan.right, runtime)?);
         self.found = false;
         runtime.check_cancelled()?;
         Ok(true)

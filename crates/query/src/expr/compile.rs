@@ -23,6 +23,11 @@ impl Layout {
         Layout { positions: columns.iter().enumerate().map(|(position, id)| (*id, position)).collect() }
     }
 
+    /// Puts a column at a position.
+    pub(crate) fn set(&mut self, id: ColumnId, position: usize) {
+        self.positions.insert(id, position);
+    }
+
     /// Position of a column.
     pub(crate) fn position(&self, id: ColumnId) -> Option<usize> {
         self.positions.get(&id).copied()

@@ -26,11 +26,13 @@ pub(crate) struct Runtime<'a> {
     pub(crate) transactions: RefCell<&'a mut TransactionSet>,
     /// Columns of outer rows, by column id.
     params: RefCell<Vec<Value>>,
-    now_utc: Cell<Option<u64>>,
+    now_utc: Cell<Option<i64>>,
     convert: OnceCell<ConvertContext>,
     rows_until_check: Cell<u32>,
     null_eliminated: Cell<bool>,
     max_recursion: Cell<u32>,
+    last_identity: Cell<Option<Value>>,
+    spare_row: Cell<Row>,
     /// What only statements with plans need.
     extra: OnceCell<Box<Extra>>,
 }
@@ -70,6 +72,8 @@ impl<'a> Runtime<'a> {
             rows_until_check: Cell::new(ROWS_PER_CANCEL_CHECK),
             null_eliminated: Cell::new(false),
             max_recursion: Cell::new(100),
+            last_identity: Cell::new(None),
+            spare_row: Cell::new(Row::new()),
             extra: OnceCell::new(),
         }
     }
@@ -108,7 +112,7 @@ impl<'a> Runtime<'a> {
     }
 
     /// UTC in ticks of 100 ns since 0001-01-01, the same for the whole statement.
-    pub(crate) fn now_utc_ticks(&self) -> u64 {
+    pub(crate) fn now_utc_ticks(&self) -> i64 {
         match self.now_utc.get() {
             Some(now) => now,
             None => {
@@ -144,6 +148,30 @@ impl<'a> Runtime<'a> {
     /// Did an aggregate meet NULL?
     pub(crate) fn null_was_eliminated(&self) -> bool {
         self.null_eliminated.get()
+    }
+
+    /// A row buffer to fill.
+    #[inline]
+    pub(crate) fn take_row(&self) -> Row {
+        let mut row = self.spare_row.take();
+        row.clear();
+        row
+    }
+
+    /// Gives the buffer back for the next row.
+    #[inline]
+    pub(crate) fn give_back(&self, row: Row) {
+        self.spare_row.set(row);
+    }
+
+    /// Remembers the identity value just given out.
+    pub(crate) fn note_identity(&self, value: Value) {
+        self.last_identity.set(Some(value));
+    }
+
+    /// The last identity value given out in this statement.
+    pub(crate) fn last_identity(&self) -> Option<Value> {
+        self.last_identity.take()
     }
 
     /// OPTION (MAXRECURSION n), 0 = unlimited.

@@ -127,6 +127,20 @@ impl Expr {
         }
     }
 
+    /// The same, also inside subqueries.
+    pub(crate) fn rewrite_deep(&mut self, replace: &mut dyn FnMut(&Expr) -> Option<Expr>) {
+        if let Some(new) = replace(self) {
+            *self = new;
+            return;
+        }
+        if let ExprKind::Subquery(subquery) = &mut self.kind {
+            std::sync::Arc::make_mut(&mut subquery.rel).visit_expressions_mut(&mut |expr| expr.rewrite_deep(replace));
+        }
+        for child in self.children_mut() {
+            child.rewrite_deep(replace);
+        }
+    }
+
     /// Splits a conjunction.
     pub(crate) fn split_conjuncts(self, into: &mut Vec<Expr>) {
         match self.kind {

@@ -1,6 +1,6 @@
 //! The registry of scalar built-in functions: one table a file, name -> arity, argument rule, result rule, evaluator.
 //!
-//! To add a function: write `fn name(call: &Call<'_>) -> Result<Value, SqlError>` in the family's file and one line in its table.
+//! To add a function: write `fn name(call: &Call<'_, '_>) -> Result<Value, SqlError>` in the family's file and one line in its table.
 
 pub(crate) mod conversion;
 pub(crate) mod datetime;
@@ -33,7 +33,7 @@ pub(crate) struct FunctionDef {
     /// Any NULL argument makes the result NULL without calling the evaluator.
     pub(crate) strict: bool,
     /// The result is NULL only for NULL arguments (for `nullable` of columns).
-    pub(crate) evaluate: fn(&Call<'_>) -> Result<Value, SqlError>,
+    pub(crate) evaluate: fn(&Call<'_, '_>) -> Result<Value, SqlError>,
 }
 
 /// When a call may be computed.
@@ -87,15 +87,15 @@ pub(crate) struct Argument<'a> {
 }
 
 /// A call being evaluated.
-pub(crate) struct Call<'a> {
+pub(crate) struct Call<'a, 'r> {
     pub(crate) args: &'a [Value],
     pub(crate) types: &'a [SqlType],
     pub(crate) result: SqlType,
     pub(crate) collation: Collation,
-    pub(crate) runtime: &'a Runtime<'a>,
+    pub(crate) runtime: &'a Runtime<'r>,
 }
 
-impl Call<'_> {
+impl Call<'_, '_> {
     /// An integer argument; the binder has made it int or bigint. NULL and absent are `None`.
     pub(crate) fn int(&self, index: usize) -> Option<i64> {
         self.args.get(index).and_then(Value::as_i64)
@@ -122,7 +122,7 @@ impl FunctionDef {
         name: &'static str,
         parameters: &'static [Parameter],
         result: ResultRule,
-        evaluate: fn(&Call<'_>) -> Result<Value, SqlError>,
+        evaluate: fn(&Call<'_, '_>) -> Result<Value, SqlError>,
     ) -> FunctionDef {
         let count = parameters.len() as u8;
         FunctionDef {

@@ -59,12 +59,18 @@ pub(crate) struct ScanHints {
 }
 
 /// A system view or function with its arguments.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct SystemScan {
     pub(crate) view: &'static SystemView,
     pub(crate) database: Arc<engine::Database>,
     pub(crate) arguments: Vec<Expr>,
     pub(crate) columns: Vec<ColumnId>,
+}
+
+impl std::fmt::Debug for SystemScan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.view)
+    }
 }
 
 /// Kinds of join.
@@ -303,5 +309,71 @@ impl WindowCall {
             WindowKind::Aggregate(aggregate) => aggregate.expressions_mut(),
         };
         own.into_iter().chain(&mut self.partition).chain(self.order.iter_mut().map(|key| &mut key.expr)).collect()
+    }
+}
+
+impl Rel {
+    /// Replaces reads of a column from outside, through the whole tree.
+    pub(crate) fn rename_free(&mut self, from: ColumnId, to: &Expr) {
+        self.visit_expressions_mut(&mut |expr| {
+            expr.rewrite_deep(&mut |part| match &part.kind {
+                crate::expr::ExprKind::Column(id) if *id == from => Some(to.clone()),
+                _ => None,
+            });
+        });
+    }
+
+    /// Calls `f` on every expression of the tree.
+    pub(crate) fn visit_expressions_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            Rel::OneRow | Rel::Table(_) | Rel::WorkTable { .. } => {}
+            Rel::Values { rows, .. } => rows.iter_mut().flatten().for_each(f),
+            Rel::System(scan) => scan.arguments.iter_mut().for_each(f),
+            Rel::Filter { input, predicate } => {
+                f(predicate);
+                input.visit_expressions_mut(f);
+            }
+            Rel::Project { input, items } => {
+                items.iter_mut().for_each(|item| f(&mut item.1));
+                input.visit_expressions_mut(f);
+            }
+            Rel::Join { left, right, on, .. } => {
+                on.iter_mut().for_each(&mut *f);
+                left.visit_expressions_mut(f);
+                right.visit_expressions_mut(f);
+            }
+            Rel::Apply { left, right, .. } | Rel::SetOp { left, right, .. } => {
+                left.visit_expressions_mut(f);
+                right.visit_expressions_mut(f);
+            }
+            Rel::Aggregate { input, keys, aggregates } => {
+                keys.iter_mut().for_each(|key| f(&mut key.1));
+                aggregates.iter_mut().flat_map(|aggregate| aggregate.1.expressions_mut()).for_each(&mut *f);
+                input.visit_expressions_mut(f);
+            }
+            Rel::Window { input, calls } => {
+                calls.iter_mut().flat_map(|call| call.1.expressions_mut()).for_each(&mut *f);
+                input.visit_expressions_mut(f);
+            }
+            Rel::Distinct { input } => input.visit_expressions_mut(f),
+            Rel::Sort { input, keys } => {
+                keys.iter_mut().for_each(|key| f(&mut key.expr));
+                input.visit_expressions_mut(f);
+            }
+            Rel::Top { input, top } => {
+                f(&mut top.count);
+                top.ties.iter_mut().for_each(|key| f(&mut key.expr));
+                input.visit_expressions_mut(f);
+            }
+            Rel::Offset { input, offset, fetch } => {
+                f(offset);
+                fetch.iter_mut().for_each(&mut *f);
+                input.visit_expressions_mut(f);
+            }
+            Rel::Recursive { anchor, step, .. } => {
+                anchor.visit_expressions_mut(f);
+                step.visit_expressions_mut(f);
+            }
+        }
     }
 }

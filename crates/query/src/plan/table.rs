@@ -39,3 +39,10 @@ impl std::fmt::Debug for TableSource {
         write!(f, "{}", self.full_name())
     }
 }
+
+impl TableSource {
+    /// Rows the table is thought to have.
+    pub(crate) fn row_estimate(&self) -> Option<f64> {
+        Some(self.table.row_count_estimate() as f64)
+    }
+}

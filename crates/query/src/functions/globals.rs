@@ -1,0 +1,5 @@
+//! The @@ functions.
+
+use super::FunctionDef;
+
+pub(crate) static TABLE: &[FunctionDef] = &[];

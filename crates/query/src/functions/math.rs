@@ -1,0 +1,5 @@
+//! Mathematical functions.
+
+use super::FunctionDef;
+
+pub(crate) static TABLE: &[FunctionDef] = &[];

@@ -1,0 +1,5 @@
+//! String functions.
+
+use super::FunctionDef;
+
+pub(crate) static TABLE: &[FunctionDef] = &[];
