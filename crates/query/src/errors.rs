@@ -573,3 +573,18 @@ pub(crate) fn alter_missing_table(name: &str) -> SqlError {
 pub(crate) fn alter_missing_column(column: &str, table: &str) -> SqlError {
     error(4924, &[&"ALTER TABLE ALTER COLUMN", &column, &table])
 }
+
+/// 537: an invalid length for SUBSTRING, LEFT or RIGHT.
+pub(crate) fn invalid_length(function: &str) -> SqlError {
+    error(537, &[&function])
+}
+
+/// 3623: an invalid floating point operation.
+pub(crate) fn invalid_float() -> SqlError {
+    error(3623, &[])
+}
+
+/// 9828: TRANSLATE with lists of different length.
+pub(crate) fn translate_lengths() -> SqlError {
+    error(9828, &[])
+}

@@ -99,9 +99,8 @@ pub(crate) fn run_select_into(into: &SelectIntoPlan, runtime: &Runtime<'_>, _sin
         let transaction = transactions.in_database(&into.database, runtime.options.isolation)?;
         target.table.insert(transaction, &row)?;
         if let Some(ordinal) = target.def.identity_ordinal()
-            && let Some(number) = crate::exec::insert::whole_number(&row[ordinal])
         {
-            target.table.note_identity(transaction, number)?;
+            target.table.note_identity(transaction, &row[ordinal])?;
         }
         count += 1;
     }

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use engine::{KeyRange, ReadLock, ScanOptions};
+use engine::{KeyRange, ScanOptions};
 use types::{SqlError, Value};
 
 use super::Row;
@@ -116,14 +116,14 @@ impl Reference {
     fn exists(&self, runtime: &Runtime<'_>, key: &[Value]) -> Result<bool, SqlError> {
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.in_database(&self.other.database, runtime.options.isolation)?;
-        let options = ScanOptions { lock: ReadLock::Shared, isolation: runtime.options.isolation, ..ScanOptions::default() };
+        let options = ScanOptions { isolation: runtime.options.isolation, ..ScanOptions::default() };
         let mut row = Row::new();
         let mut cursor = match self.other_index {
             Some(index) => {
                 let range = KeyRange { lower: Bound::Included(key.to_vec()), upper: Bound::Included(key.to_vec()) };
-                self.other.table.seek(transaction, index, range, &options)?
+                self.other.table.seek(transaction, index, &range, &options, None)?
             }
-            None => self.other.table.scan(transaction, &options)?,
+            None => self.other.table.scan(transaction, self.other.def.base().index_id, &options, None)?,
         };
         while cursor.next(transaction, &mut row)? {
             let collation = |ordinal: usize| self.other.def.columns[ordinal].collation;

@@ -9,7 +9,6 @@ use super::output::{OutputPlan, OutputRows};
 use super::store::{Store, check_not_null};
 use super::{Row, open, read_all};
 use crate::context::{RowSink, StatementOutcome};
-use crate::expr::number;
 use crate::expr::runtime::Runtime;
 use crate::plan::physical::Plan;
 use crate::plan::table::TableSource;
@@ -117,14 +116,26 @@ pub(crate) fn insert_row(
     let mut transactions = runtime.transactions.borrow_mut();
     let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
     source.table.insert(transaction, &row)?;
+    if let Some(ordinal) = explicit_identity(source, stores) {
+        source.table.note_identity(transaction, &row[ordinal])?;
+        runtime.note_identity(row[ordinal].clone());
+    }
     Ok(row)
 }
 
+/// The identity column when its value was given explicitly.
+fn explicit_identity(source: &TableSource, stores: &[Store]) -> Option<usize> {
+    let ordinal = source.def.identity_ordinal()?;
+    let given = |store: &Store| store.ordinal == ordinal && !matches!(store.kind, super::store::StoreKind::Identity);
+    stores.iter().any(given).then_some(ordinal)
+}
+
 /// The next identity value in the column's type. Error 8115 when the type is used up.
-pub(crate) fn next_identity(runtime: &Runtime<'_>, source: &TableSource, ordinal: usize) -> Result<Value, SqlError> {
-    let number = source.table.next_identity()?;
-    let value = number::integer_as(number, &source.def.columns[ordinal].sql_type)?;
-    runtime.note_identity(Value::Decimal(types::Decimal::new(i128::from(number), 38, 0)));
+pub(crate) fn next_identity(runtime: &Runtime<'_>, source: &TableSource) -> Result<Value, SqlError> {
+    let mut transactions = runtime.transactions.borrow_mut();
+    let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+    let value = source.table.next_identity(transaction)?;
+    runtime.note_identity(value.clone());
     Ok(value)
 }
 
@@ -138,12 +149,4 @@ pub(crate) fn next_row_version(runtime: &Runtime<'_>) -> Value {
 pub(crate) fn is_identity_type(sql_type: &SqlType) -> bool {
     matches!(sql_type, SqlType::TinyInt | SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
         || matches!(sql_type, SqlType::Decimal { scale: 0, .. } | SqlType::Numeric { scale: 0, .. })
-}
-
-/// A whole number of any numeric type.
-pub(crate) fn whole_number(value: &Value) -> Option<i64> {
-    match value {
-        Value::Decimal(number) if number.scale() == 0 => i64::try_from(number.mantissa()).ok(),
-        other => other.as_i64(),
-    }
 }

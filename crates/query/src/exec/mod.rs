@@ -77,7 +77,7 @@ pub(crate) fn scan_all(
     let mut cursor = {
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
-        source.table.scan(transaction, &options)?
+        source.table.scan(transaction, source.def.base().index_id, &options, None)?
     };
     let mut row = Row::new();
     loop {

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use engine::{Cursor, KeyRange, ReadLock, ScanOptions};
+use engine::{Cursor, KeyRange, LockWait, RowLock, ScanOptions};
 use types::{Collation, SqlError, Value};
 
 use super::simple::{Buffered, Empty};
@@ -57,10 +57,10 @@ impl Scan<'_> {
             AccessPath::Scan if self.done => None,
             AccessPath::Scan => {
                 self.done = true;
-                Some(source.table.scan(transaction, &self.options)?)
+                Some(source.table.scan(transaction, source.def.base().index_id, &self.options, None)?)
             }
             AccessPath::Seek { index_id, .. } => match self.ranges.next() {
-                Some(range) => Some(source.table.seek(transaction, *index_id, range, &self.options)?),
+                Some(range) => Some(source.table.seek(transaction, *index_id, &range, &self.options, None)?),
                 None => None,
             },
         };
@@ -90,10 +90,12 @@ impl RowSource for Scan<'_> {
             if let Some(filter) = &self.plan.filter
                 && filter.test(runtime, row)? != Some(true)
             {
+                let mut transactions = runtime.transactions.borrow_mut();
+                cursor.release_row(transactions.in_database(&self.plan.source.database, runtime.options.isolation)?);
                 continue;
             }
             if self.plan.locator {
-                row.push(runtime.add_locator(cursor.locator()));
+                row.push(runtime.add_locator(cursor.locator()?));
             }
             return Ok(true);
         }
@@ -103,17 +105,17 @@ impl RowSource for Scan<'_> {
 fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> ScanOptions {
     let hints = &plan.hints;
     let lock = if hints.exclusive_lock || hints.table_lock_exclusive {
-        ReadLock::Exclusive
+        RowLock::Exclusive
     } else if hints.update_lock || plan.locator {
-        ReadLock::Update
+        RowLock::Update
     } else {
-        ReadLock::Shared
+        RowLock::Shared
     };
     ScanOptions {
         isolation: hints.isolation.unwrap_or(runtime.options.isolation),
-        lock,
-        read_past: hints.read_past,
-        no_wait: hints.no_wait,
+        row_lock: lock,
+        skip_locked: hints.read_past,
+        wait: if hints.no_wait { LockWait::NoWait } else { LockWait::Session },
         ..ScanOptions::default()
     }
 }
@@ -147,7 +149,7 @@ fn key_range(range: &SeekRange, runtime: &Runtime<'_>) -> Result<Option<KeyRange
     let (Some(lower), Some(upper)) = (side(&range.lower)?, side(&range.upper)?) else {
         return Ok(None);
     };
-    Ok(Some(if range.descending { KeyRange { lower: upper, upper: lower } } else { KeyRange { lower, upper } }))
+    Ok(Some(KeyRange { lower, upper }))
 }
 
 /// The value in the column's type; `None` when it is NULL or changes its meaning on the way (then nothing equals it).

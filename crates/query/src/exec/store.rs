@@ -34,7 +34,7 @@ impl Store {
             StoreKind::Direct(node) => node.eval(runtime, input),
             StoreKind::Assign(node, from) => self.assign(runtime, source, &node.eval(runtime, input)?, from),
             StoreKind::Null => Ok(Value::Null),
-            StoreKind::Identity => super::insert::next_identity(runtime, source, self.ordinal),
+            StoreKind::Identity => super::insert::next_identity(runtime, source),
             StoreKind::RowVersion => Ok(super::insert::next_row_version(runtime)),
         }
     }

@@ -110,24 +110,3 @@ pub(crate) fn convert_context(options: &SetOptions) -> ConvertContext {
     };
     ConvertContext { date_format, date_first: options.date_first, ansi_warnings: options.ansi_warnings, ..ConvertContext::default() }
 }
-
-/// A whole number in a numeric type; error 8115 when it does not fit.
-pub(crate) fn integer_as(number: i64, sql_type: &SqlType) -> Result<Value, SqlError> {
-    if let Some(kind) = super::program::IntKind::of(sql_type) {
-        let (least, greatest) = kind.range();
-        if number < least || number > greatest {
-            return Err(crate::errors::overflow_of("IDENTITY", kind.name()));
-        }
-        return Ok(kind.value(number));
-    }
-    match *sql_type {
-        SqlType::Decimal { precision, scale } | SqlType::Numeric { precision, scale } => {
-            let mantissa = i128::from(number) * 10i128.pow(u32::from(scale));
-            if mantissa.unsigned_abs() >= 10u128.pow(u32::from(precision)) {
-                return Err(crate::errors::overflow_of("IDENTITY", sql_type.name()));
-            }
-            Ok(Value::Decimal(Decimal::new(mantissa, precision, scale)))
-        }
-        _ => Err(crate::errors::overflow_of("IDENTITY", sql_type.name())),
-    }
-}

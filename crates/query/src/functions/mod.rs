@@ -10,6 +10,7 @@ pub(crate) mod math;
 pub(crate) mod metadata;
 pub(crate) mod string;
 pub(crate) mod system;
+mod text;
 
 use std::sync::LazyLock;
 

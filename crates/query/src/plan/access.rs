@@ -47,8 +47,6 @@ pub(crate) struct SeekRange {
     pub(crate) equal: Vec<SeekKey>,
     pub(crate) lower: Option<(SeekKey, bool)>,
     pub(crate) upper: Option<(SeekKey, bool)>,
-    /// The next key column is DESC: its bounds change sides in the index's order.
-    pub(crate) descending: bool,
 }
 
 /// A key value, computed when the seek starts and brought to the column's type.
@@ -159,8 +157,7 @@ impl Planner<'_> {
             };
             let lower = bound(self, best.lower)?;
             let upper = bound(self, best.upper)?;
-            let descending = best.index.key.get(equal.len()).is_some_and(|column| column.descending);
-            ranges.push(SeekRange { equal, lower, upper, descending });
+            ranges.push(SeekRange { equal, lower, upper });
         }
         Ok((ranges, by_outer))
     }

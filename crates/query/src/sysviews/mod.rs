@@ -299,3 +299,64 @@ fn parse_column(item: &str) -> ViewColumn {
     let nullable = !not_null && !matches!(sql_type, SqlType::SysName | SqlType::Bit);
     ViewColumn { name: name.to_string(), sql_type, nullable }
 }
+
+/// The types of `sys.types`, with their greatest or usual arguments.
+pub(crate) fn all_types() -> &'static [SqlType] {
+    use types::Length::N;
+    &[
+        SqlType::Image,
+        SqlType::Text,
+        SqlType::UniqueIdentifier,
+        SqlType::Date,
+        SqlType::Time(7),
+        SqlType::DateTime2(7),
+        SqlType::DateTimeOffset(7),
+        SqlType::TinyInt,
+        SqlType::SmallInt,
+        SqlType::Int,
+        SqlType::SmallDateTime,
+        SqlType::Real,
+        SqlType::Money,
+        SqlType::DateTime,
+        SqlType::Float,
+        SqlType::SqlVariant,
+        SqlType::NText,
+        SqlType::Bit,
+        SqlType::Decimal { precision: 38, scale: 38 },
+        SqlType::Numeric { precision: 38, scale: 38 },
+        SqlType::SmallMoney,
+        SqlType::BigInt,
+        SqlType::VarBinary(N(8000)),
+        SqlType::VarChar(N(8000)),
+        SqlType::Binary(8000),
+        SqlType::Char(8000),
+        SqlType::RowVersion,
+        SqlType::SysName,
+        SqlType::NVarChar(N(4000)),
+        SqlType::NChar(4000),
+        SqlType::Xml,
+    ]
+}
+
+/// A type by its name in `sys.types`.
+pub(crate) fn type_by_name(name: &str) -> Option<SqlType> {
+    all_types().iter().find(|sql_type| sql_type.name().eq_ignore_ascii_case(name.trim())).copied()
+}
+
+/// A property of a database for DATABASEPROPERTYEX.
+pub(crate) fn database_property(_database: &Database, property: &str) -> Value {
+    match property.to_ascii_lowercase().as_str() {
+        "collation" => Value::nvarchar(types::Collation::DEFAULT.name()),
+        "status" => Value::nvarchar("ONLINE"),
+        _ => Value::Null,
+    }
+}
+
+/// A stable negative number for a system view.
+pub(crate) fn object_id_of(view: &SystemView) -> i32 {
+    let mut hash: u32 = 0x811c_9dc5;
+    for byte in format!("{}.{}", view.schema, view.name).bytes() {
+        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    }
+    -((hash & 0x3fff_ffff) as i32) - 1
+}
