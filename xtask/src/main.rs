@@ -1,6 +1,7 @@
 //! `cargo xtask`: the project's chores as one program.
 #![allow(clippy::disallowed_methods, reason = "a chore of the build, not part of the product")]
 
+mod sim;
 mod tidy;
 
 use clap::{Parser, Subcommand};
@@ -23,12 +24,20 @@ enum Chore {
         #[arg(long)]
         update_ratchet: bool,
     },
+    /// Run seeds of the simulation: workloads, crashes, recoveries, oracles (`--help` for its arguments).
+    #[command(disable_help_flag = true)]
+    Sim {
+        /// Handed on: --seeds N, --seed S, --scenario NAME, --plant BUG, --twice, --minutes M.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> std::process::ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Tidy { explain: Some(pair), .. } => tidy::layers::explain(&pair[0], &pair[1]),
         Chore::Tidy { update_ratchet, .. } => tidy::run(update_ratchet),
+        Chore::Sim { arguments } => sim::run(&arguments),
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

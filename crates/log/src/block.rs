@@ -6,8 +6,10 @@
 //! Byte table: docs/formats/log-block.md.
 
 use crate::codec::DecodeError;
-use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR, SECTOR_BYTES};
-use crate::lsn::{BLOCK_MAX, Lsn, SLOT_MAX, TxnId, VLF_MAX};
+use crate::limits::{
+    BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR, SECTOR_BYTES, SLOTS_PER_BLOCK_MAX,
+};
+use crate::lsn::{BLOCK_MAX, Lsn, TxnId, VLF_MAX};
 use crate::record::{Record, decode_record};
 
 /// First four bytes of every block.
@@ -18,12 +20,15 @@ pub const LOG_FORMAT_VERSION: u16 = 1;
 /// The block carries no checksum (tempdb, whose log is never recovered).
 pub const BLOCK_FLAG_VOLATILE: u16 = 0x0001;
 
+/// High byte of the flags: the parity of the block's VLF.
+const PARITY_SHIFT: u32 = 8;
+
 const CHECKSUM_OFFSET: usize = 60;
 
 /// What a block says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// BLOCK_FLAG_ bits.
+    /// BLOCK_FLAG_ bits; the high byte is the parity of its VLF.
     pub flags: u16,
     /// Sequence number of its VLF.
     pub vlf: u32,
@@ -55,6 +60,16 @@ impl BlockHeader {
     /// Padded size in bytes.
     pub fn padded_bytes(&self) -> usize {
         usize::from(self.sectors) * SECTOR_BYTES
+    }
+
+    /// Flags of a block in a VLF of `parity`.
+    pub fn flags(parity: u8, volatile: bool) -> u16 {
+        u16::from(parity) << PARITY_SHIFT | if volatile { BLOCK_FLAG_VOLATILE } else { 0 }
+    }
+
+    /// The parity of its VLF (0x40 or 0x80).
+    pub fn parity(&self) -> u8 {
+        (self.flags >> PARITY_SHIFT) as u8
     }
 
     /// The block's address, slot 0.
@@ -108,7 +123,7 @@ impl BlockHeader {
         if !fits {
             return Err(DecodeError("impossible block size"));
         }
-        if self.slots == 0 || u32::from(self.slots) > SLOT_MAX {
+        if self.slots == 0 || usize::from(self.slots) > SLOTS_PER_BLOCK_MAX {
             return Err(DecodeError("impossible slot count"));
         }
         if self.vlf == 0 || self.vlf > VLF_MAX || self.sector < FIRST_BLOCK_SECTOR || self.sector > BLOCK_MAX

@@ -1,19 +1,28 @@
 //! The transaction log of one database: append, harden, read, truncate.
 
+mod append;
 pub mod block;
+mod cache;
 pub mod codec;
 mod error;
+mod file;
 mod flush;
+mod inflight;
 pub mod limits;
 mod log;
 mod lsn;
 mod options;
+pub mod page_records;
 mod reader;
 mod record;
 pub mod records;
+mod shared;
 mod stats;
+mod tail;
 mod truncate;
 mod vlf;
+mod window;
+mod writer;
 
 pub use error::LogError;
 pub use flush::{DelayedFlushPolicy, FlushReason};

@@ -1,22 +1,29 @@
 //! `Log`: the door of the crate.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use os::Os;
 
+use crate::append::Payment;
+use crate::cache::Cache;
 use crate::error::LogError;
-use crate::flush::{DelayedFlushPolicy, FlushReason};
+use crate::file::LogFile;
+use crate::flush::{DelayedFlushPolicy, FlushQueue, FlushReason};
+use crate::limits::{FIRST_BLOCK_SECTOR, LOG_BYTES_MIN};
 use crate::lsn::Lsn;
 use crate::options::LogOptions;
 use crate::reader::LogReader;
 use crate::record::{OwnedRecord, RecordBuf};
+use crate::shared::{Parts, Shared};
 use crate::stats::LogStats;
+use crate::tail::{self, EndOfLog};
 use crate::truncate::{LogPin, LogReuseWait, PinInfo};
-use crate::vlf::VlfInfo;
+use crate::vlf::{Vlf, VlfInfo, VlfMap};
 
 /// The transaction log of one database. Shared by `Arc`; every method takes `&self`.
 pub struct Log {
-    _private: (),
+    shared: Arc<Shared>,
 }
 
 /// What opening a log found.
@@ -26,7 +33,7 @@ pub struct Tail {
     pub last: Lsn,
     /// Begin of the last completed checkpoint that was recorded; NULL when none was.
     pub checkpoint: Lsn,
-    /// The oldest record that was still needed at the last truncation or checkpoint; recovery may read from here on.
+    /// The oldest record that recovery from that checkpoint needs; NULL: all there is.
     pub min: Lsn,
     /// Whether the log was closed properly (then nothing needs recovery beyond the last checkpoint).
     pub clean: bool,
@@ -37,64 +44,138 @@ pub struct Tail {
 impl Log {
     /// Makes a new log file; it must not exist (except for a volatile log, which replaces it).
     pub fn create(os: &Os, options: &LogOptions) -> Result<Log, LogError> {
-        let _ = (os, options);
-        todo!()
+        let size = options.size_bytes.max(LOG_BYTES_MIN).next_multiple_of(64 * 1024);
+        let layout = options.vlf_rule.layout(0, size);
+        let log_file = LogFile::create(os, options, &layout)?;
+        let mut vlfs = VlfMap::new(log_file.read_vlfs()?);
+        vlfs.begin_first(log_file.header().first_vlf);
+        let end = EndOfLog::empty(&log_file.header());
+        Ok(Log::start(os, options, log_file, vlfs, &end))
     }
 
     /// Opens a log: finds its end, begins a new recovery epoch. All that is read back is durable.
     /// Errors: [`LogError::Corrupt`], [`LogError::NotOurs`], [`LogError::Io`].
     pub fn open(os: &Os, options: &LogOptions) -> Result<(Log, Tail), LogError> {
-        let _ = (os, options);
-        todo!()
+        let log_file = LogFile::open(os, &options.path, false)?;
+        let header = log_file.header();
+        if header.volatile || options.volatile {
+            let what = "the log of a database that is made anew at each start (tempdb)".to_owned();
+            return Err(LogError::NotOurs { file: options.path.clone(), what });
+        }
+        let mut vlfs = VlfMap::new(log_file.read_vlfs()?);
+        let end = tail::find_end(&log_file, &vlfs)?;
+        if end.last.is_null() {
+            vlfs.forget_all();
+            vlfs.begin_first(header.first_vlf);
+        } else {
+            let oldest = if header.min.is_null() { header.first_vlf } else { header.min.vlf() };
+            vlfs.restore(oldest.min(end.chain.vlf), end.chain.vlf);
+        }
+        // What a killed process had written may still be on its way to the device.
+        log_file.file.sync()?;
+        let hardened = end.last;
+        log_file.update_header(|next| {
+            next.epoch += 1;
+            next.clean = false;
+            next.hardened = hardened;
+        })?;
+        let tail = Tail {
+            last: end.last,
+            checkpoint: header.checkpoint,
+            min: header.min,
+            clean: header.clean,
+            scanned_bytes: end.scanned_bytes,
+        };
+        Ok((Log::start(os, options, log_file, vlfs, &end), tail))
+    }
+
+    fn start(os: &Os, options: &LogOptions, log_file: LogFile, vlfs: VlfMap, end: &EndOfLog) -> Log {
+        let header = log_file.header();
+        let vlf: Vlf = *vlfs.current();
+        assert_eq!(vlf.sequence, end.chain.vlf);
+        let sector_step = (log_file.sector_bytes / crate::limits::SECTOR_BYTES) as u32;
+        let next_sector = end.chain.sector.next_multiple_of(sector_step).min(vlf.sectors());
+        let reusable_bytes = vlfs.reusable().1;
+        let cache = Cache::new(vlf, next_sector, end.last, reusable_bytes, log_file.sector_bytes);
+        let queue = FlushQueue::new(options.limits, end.chain.checksum.unwrap_or(header.log_id));
+        let first = Lsn::new(header.first_vlf, FIRST_BLOCK_SECTOR, 1);
+        let shared = Arc::new(Shared::new(Parts {
+            os: os.clone(),
+            options: options.clone(),
+            log_file,
+            cache,
+            vlfs,
+            queue,
+            checkpoint: header.checkpoint,
+            min: if header.min.is_null() { first } else { header.min },
+        }));
+        shared.note_used();
+        let body = Arc::clone(&shared);
+        let on_panic = Arc::clone(&shared);
+        let writer = os.spawn_guarded(
+            "LOG WRITER",
+            move || crate::writer::run(&body),
+            move |message| {
+                on_panic.fail(os::IoError::new(
+                    os::IoErrorKind::Io,
+                    format!("the log writer stopped: {message}"),
+                ));
+            },
+        );
+        *shared.writer.lock() = Some(writer);
+        Log { shared }
     }
 
     /// Appends a record and returns its address; it is not durable yet. Waits (LOGBUFFER) while the cache is full.
-    /// Errors: [`LogError::Full`], [`LogError::Failed`], [`LogError::Closed`].
+    /// Errors: [`LogError::Full`], [`LogError::Failed`], [`LogError::Closed`], [`LogError::Interrupted`].
     pub fn append(&self, record: &RecordBuf) -> Result<Lsn, LogError> {
         self.append_reserving(record, 0)
     }
 
     /// The same, and keeps `undo_reserve_bytes` of log for undoing it later (the caller's estimate of the compensation
-    /// records' payloads; 0 for what is never undone). The caller sums what it reserved and gives it back with
-    /// [`Log::release_reservation`] when its transaction has ended.
+    /// records, headers of some 20 bytes included; 0 for what is never undone). The caller sums what it reserved and
+    /// gives it back with [`Log::release_reservation`] when its transaction has ended.
     pub fn append_reserving(&self, record: &RecordBuf, undo_reserve_bytes: u64) -> Result<Lsn, LogError> {
-        let _ = (record, undo_reserve_bytes);
-        todo!()
+        self.shared.append(record, Payment::FreeSpace { reserve: undo_reserve_bytes })
     }
 
-    /// Appends a record for which room was reserved (compensation, abort, commit): never [`LogError::Full`].
+    /// Appends a record for which room was reserved (compensation, abort, commit): never [`LogError::Full`] while the
+    /// reservations are honest, and not interruptible.
     pub fn append_from_reservation(&self, record: &RecordBuf) -> Result<Lsn, LogError> {
-        let _ = record;
-        todo!()
+        self.shared.append(record, Payment::Reservation)
     }
 
     /// Gives reserved room back.
     pub fn release_reservation(&self, bytes: u64) {
-        let _ = bytes;
-        todo!()
+        if bytes > 0 {
+            self.shared.cache.lock().release(bytes);
+        }
     }
 
-    /// Makes everything up to and including the record at `lsn` durable; waits for it (WRITELOG).
-    /// Not interruptible: what is on its way to the device cannot be called back.
+    /// Makes everything up to and including the record at `lsn` durable; waits for it (WRITELOG). On a volatile log this
+    /// is nothing. Not interruptible: what is on its way to the device cannot be called back.
     pub fn harden(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
-        let _ = (lsn, reason);
-        todo!()
+        self.shared.harden(lsn, reason)
     }
 
-    /// Asks for the same without waiting: delayed commits (drained by policy).
-    pub fn want(&self, lsn: Lsn, reason: FlushReason) {
-        let _ = (lsn, reason);
-        todo!()
+    /// Asks for the same without waiting: a delayed commit, drained by policy (the flush then counts as Background).
+    pub fn want(&self, lsn: Lsn) {
+        self.shared.want(lsn);
     }
 
     /// The newest record that is durable with all before it: `lsn <= hardened()` means safe.
     pub fn hardened(&self) -> Lsn {
-        todo!()
+        self.shared.positions.hardened()
     }
 
     /// Where the next record goes at the earliest: above every record appended so far.
     pub fn end(&self) -> Lsn {
-        todo!()
+        self.shared.positions.end()
+    }
+
+    /// The newest record appended; NULL when there is none.
+    pub fn last(&self) -> Lsn {
+        self.shared.cache.lock().last
     }
 
     /// One record, from the cache or the file. For many, keep a [`LogReader`].
@@ -103,7 +184,7 @@ impl Log {
     }
 
     /// A reader positioned at `lsn` (a record or block address, or NULL: the oldest record there is), going forward.
-    pub fn read_from(self: &Arc<Self>, lsn: Lsn) -> LogReader {
+    pub fn read_from(&self, lsn: Lsn) -> LogReader {
         let mut reader = self.reader();
         reader.seek(lsn);
         reader
@@ -111,55 +192,240 @@ impl Log {
 
     /// A reader for any record.
     pub fn reader(&self) -> LogReader {
-        todo!()
+        LogReader::new(Arc::clone(&self.shared))
     }
 
     /// Keeps the log from `lsn` on, for `reason`; `owner` is shown to people.
     pub fn pin(&self, reason: LogReuseWait, owner: &str, lsn: Lsn) -> LogPin {
-        let _ = (reason, owner, lsn);
-        todo!()
+        self.shared.pins.pin(reason, owner, lsn)
     }
 
     /// All pins.
     pub fn pins(&self) -> Vec<PinInfo> {
-        todo!()
+        self.shared.pins.infos()
     }
 
     /// Durably notes a completed checkpoint: its LOP_BEGIN_CKPT and the oldest record that recovery from it needs. The
     /// log keeps itself from `min` on. Its LOP_END_CKPT must be hardened before.
     pub fn record_checkpoint(&self, begin: Lsn, min: Lsn) -> Result<(), LogError> {
-        let _ = (begin, min);
-        todo!()
+        let shared = &self.shared;
+        shared.check_alive()?;
+        let hardened = self.hardened();
+        assert!(begin <= hardened, "checkpoint {begin} is not hardened");
+        assert!(min <= begin && !min.is_null(), "checkpoint {begin} needs {min}");
+        assert!(
+            begin >= Lsn::from_raw(shared.positions.checkpoint.load(Acquire)),
+            "checkpoints only go forward"
+        );
+        shared.log_file.update_header(|header| {
+            header.checkpoint = begin;
+            header.min = min;
+            header.hardened = hardened;
+        })?;
+        shared.positions.checkpoint.store(begin.raw(), Release);
+        if !shared.options.volatile {
+            shared.checkpoint_pin.move_to(min);
+        }
+        Ok(())
     }
 
     /// Frees the VLFs that nobody needs; returns MinLSN.
     pub fn truncate(&self) -> Result<Lsn, LogError> {
-        todo!()
+        self.shared.check_alive()?;
+        Ok(self.shared.truncate())
     }
 
     /// Why the log could not be truncated further, as of the last [`Log::truncate`].
     pub fn reuse_wait(&self) -> LogReuseWait {
-        todo!()
+        LogReuseWait::from_number(self.shared.reuse_wait.load(Relaxed))
     }
 
     /// Every VLF in file order.
     pub fn vlfs(&self) -> Vec<VlfInfo> {
-        todo!()
+        self.shared.vlfs.lock().info()
     }
 
     /// Figures for counters and views.
     pub fn stats(&self) -> LogStats {
-        todo!()
+        self.shared.stats()
+    }
+
+    /// I/O of the log file, for sys.dm_io_virtual_file_stats.
+    pub fn file_stats(&self) -> os::FileStats {
+        self.shared.log_file.file.stats()
     }
 
     /// When delayed commits drain from now on.
     pub fn set_delayed_flush_policy(&self, policy: DelayedFlushPolicy) {
-        let _ = policy;
-        todo!()
+        self.shared.policy.store(policy.to_raw(), Relaxed);
+        self.shared.bell.set();
     }
 
-    /// Drains everything, stops the log writer, marks the file as properly closed. Later calls get [`LogError::Closed`].
+    /// Stops (or resumes) the draining of delayed commits, whatever the policy: for tests that count flushes exactly.
+    pub fn suspend_background_flush(&self, suspended: bool) {
+        self.shared.background_suspended.store(suspended, Relaxed);
+        self.shared.bell.set();
+    }
+
+    /// Makes the file larger (ALTER DATABASE MODIFY FILE); nothing when it has `bytes` already. Errors leave it as it was.
+    pub fn grow_to(&self, bytes: u64) -> Result<(), LogError> {
+        self.shared.grow_to(bytes)
+    }
+
+    /// Hardens everything, stops the log writer, marks the file as properly closed. Appends get [`LogError::Closed`] from
+    /// then on; a second close does nothing.
     pub fn close(&self) -> Result<(), LogError> {
-        todo!()
+        let shared = &self.shared;
+        let last = {
+            let mut cache = shared.cache.lock();
+            if std::mem::replace(&mut cache.closed, true) {
+                return Ok(());
+            }
+            cache.last
+        };
+        let drained = if last.is_null() { Ok(()) } else { shared.drain(last) };
+        shared.stop_writer();
+        drained?;
+        shared.check_alive()?;
+        if !shared.options.volatile {
+            shared.log_file.update_header(|header| {
+                header.hardened = last;
+                header.clean = true;
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Log {
+    /// A log that is dropped unclosed (crash, error at start) leaves what was not hardened behind; its writer ends.
+    fn drop(&mut self) {
+        if !self.shared.stopping.swap(true, AcqRel) && !std::thread::panicking() {
+            self.shared.bell.set();
+        }
+    }
+}
+
+impl Shared {
+    /// Ends the LOG WRITER and waits for it and for growth in the background.
+    fn stop_writer(&self) {
+        self.stopping.store(true, Release);
+        self.bell.set();
+        let writer = self.writer.lock().take();
+        if let Some(writer) = writer {
+            // A panic of the writer has poisoned the log already; `check_alive` tells.
+            let _ = writer.join();
+        }
+        let _mask = os::task::mask_interrupts();
+        let mut cache = self.cache.lock();
+        while cache.growing {
+            (cache, _) = self.room.wait(cache, os::WaitType::LOGMGR_QUEUE, None);
+        }
+    }
+
+    /// Frees VLFs below the lowest pin.
+    fn truncate(&self) -> Lsn {
+        let (min, reason) = match self.pins.min() {
+            Some((lsn, reason)) => (lsn, reason),
+            None => (self.positions.hardened(), LogReuseWait::Nothing),
+        };
+        // What is not hardened is never freed, whatever the pins say.
+        let min = min.min(self.positions.hardened());
+        let mut cache = self.cache.lock();
+        let mut vlfs = self.vlfs.lock();
+        let (freed, freed_bytes) = vlfs.truncate(min);
+        let reusable = vlfs.reusable().0;
+        cache.add_space(freed_bytes);
+        drop(vlfs);
+        drop(cache);
+        self.positions.min.fetch_max(min.raw(), AcqRel);
+        let wait = if reusable > 0 { LogReuseWait::Nothing } else { reason };
+        self.reuse_wait.store(wait.number(), Relaxed);
+        if freed > 0 {
+            self.counters.truncations.increment();
+            self.counters.own_truncations.fetch_add(1, Relaxed);
+            self.room.notify_all();
+        }
+        self.note_used();
+        min
+    }
+
+    /// What keeps the log from being truncated at this moment, for error 9002.
+    pub(crate) fn present_reuse_wait(&self) -> LogReuseWait {
+        self.pins.min().map_or(LogReuseWait::Nothing, |(_, reason)| reason)
+    }
+
+    fn grow_to(&self, bytes: u64) -> Result<(), LogError> {
+        let _mask = os::task::mask_interrupts();
+        let mut cache = self.cache.lock();
+        while cache.growing {
+            (cache, _) = self.room.wait(cache, os::WaitType::LOGMGR_RESERVE_APPEND, None);
+        }
+        let present = self.vlfs.lock().end_offset();
+        let wanted = bytes.next_multiple_of(64 * 1024);
+        if wanted < present + 256 * 1024 {
+            return Ok(());
+        }
+        cache.growing = true;
+        drop(cache);
+        let grown = self.grow_by(wanted - present);
+        drop(self.growth_is_over());
+        grown
+    }
+
+    /// Bytes of log in use: not free, or promised.
+    fn used_bytes(&self) -> u64 {
+        let cache = self.cache.lock();
+        let vlfs = self.vlfs.lock();
+        let total: u64 = vlfs.vlfs().iter().map(Vlf::block_bytes).sum();
+        let free = cache.space_left_bytes.saturating_sub(cache.open_bytes() as u64 + cache.reserved_bytes);
+        total - free.min(total)
+    }
+
+    /// Brings the counters of used log up to date.
+    pub(crate) fn note_used(&self) {
+        self.counters.note_used(self.used_bytes());
+    }
+
+    fn stats(&self) -> LogStats {
+        let used_bytes = self.used_bytes();
+        let (vlf_count, active_vlf_count, size_bytes) = {
+            let vlfs = self.vlfs.lock();
+            let active = vlfs.vlfs().iter().filter(|vlf| vlf.active).count();
+            (vlfs.vlfs().len() as u64, active as u64, vlfs.end_offset())
+        };
+        let (records_total, record_bytes_total, reserved_bytes) = {
+            let cache = self.cache.lock();
+            (cache.records_total, cache.record_bytes_total, cache.reserved_bytes)
+        };
+        let counters = &self.counters;
+        counters.note_used(used_bytes);
+        let queue = self.queue.lock();
+        let flight = &queue.in_flight;
+        LogStats {
+            hardened: self.positions.hardened(),
+            end: self.positions.end(),
+            min: Lsn::from_raw(self.positions.min.load(Acquire)),
+            checkpoint: Lsn::from_raw(self.positions.checkpoint.load(Acquire)),
+            records_total,
+            record_bytes_total,
+            flushes_total: counters.own_flushes.load(Relaxed),
+            flushes_by_reason_total: std::array::from_fn(|index| counters.by_reason[index].load(Relaxed)),
+            flushed_bytes_total: counters.own_bytes.load(Relaxed),
+            flush_waits_total: counters.own_waits.load(Relaxed),
+            flush_wait_ns_total: counters.flush_wait_ns_total.load(Relaxed),
+            flush_write_ns_total: counters.flush_write_ns_total.load(Relaxed),
+            size_bytes,
+            used_bytes,
+            reserved_bytes,
+            growths_total: counters.own_growths.load(Relaxed),
+            truncations_total: counters.own_truncations.load(Relaxed),
+            vlf_count,
+            active_vlf_count,
+            outstanding_ios_high_water: flight.ios_high_water,
+            outstanding_bytes_high_water: flight.bytes_high_water,
+            outstanding_ios_limit_reached_total: flight.ios_limit_reached_total,
+            outstanding_bytes_limit_reached_total: flight.bytes_limit_reached_total,
+        }
     }
 }

@@ -1,31 +1,245 @@
 //! Reading the log: forward, and by LSN for rollback.
 
+use std::sync::Arc;
+
+use os::WaitType;
+
+use crate::block::{BlockHeader, SlotTable};
 use crate::error::LogError;
+use crate::limits::FIRST_BLOCK_SECTOR;
 use crate::lsn::Lsn;
 use crate::record::OwnedRecord;
+use crate::shared::Shared;
+use crate::tail::Chain;
+use crate::window::Window;
 
 /// Reads records, from the cache where they are not yet on disk, else from the file. Keeps the last block, so that
 /// walking a transaction's chain of previous records is fast.
+///
+/// What it reads must be kept by somebody's [`crate::LogPin`]; records of reused VLFs are [`LogError::NotThere`].
 pub struct LogReader {
-    _private: (),
+    shared: Arc<Shared>,
+    window: Window,
+    block: Option<LoadedBlock>,
+    /// Where `next_record` goes on; slot 0 counts as 1.
+    target: Lsn,
+}
+
+struct LoadedBlock {
+    header: BlockHeader,
+    bytes: Vec<u8>,
+    slots: SlotTable,
+    /// Whether no record can join it any more.
+    is_complete: bool,
+    /// Whether it came from the file, so that its checksum is known.
+    is_from_file: bool,
+}
+
+impl LoadedBlock {
+    fn behind(&self) -> Chain {
+        let chain = Chain::behind(&self.header);
+        if self.is_from_file { chain } else { Chain { checksum: None, ..chain } }
+    }
+
+    fn record(&self, lsn: Lsn) -> Option<Result<OwnedRecord, crate::codec::DecodeError>> {
+        let decoded = self.slots.record(&self.header, &self.bytes, lsn.slot())?;
+        Some(decoded.map(|(record, bytes)| OwnedRecord {
+            lsn,
+            header: record.header,
+            payload: record.payload.to_vec(),
+            encoded_bytes: bytes as u32,
+        }))
+    }
+}
+
+/// What stands at a place where a block could begin.
+enum Place {
+    /// A block; it is loaded now.
+    Loaded,
+    /// The log went on in the next VLF.
+    NextVlf,
+    /// Nothing: the address is no block of the log.
+    Nothing(&'static str),
 }
 
 impl LogReader {
+    pub(crate) fn new(shared: Arc<Shared>) -> LogReader {
+        let window = Window::new(shared.log_file.file.clone());
+        LogReader { shared, window, block: None, target: Lsn::NULL }
+    }
+
     /// The record at `lsn`. Errors: [`LogError::NotThere`], [`LogError::Corrupt`], [`LogError::Io`].
     pub fn read(&mut self, lsn: Lsn) -> Result<OwnedRecord, LogError> {
-        let _ = lsn;
-        todo!()
+        if lsn.slot() == 0 || lsn >= self.shared.positions.end() {
+            return Err(LogError::NotThere(lsn));
+        }
+        if let Some(found) = self.from_loaded(lsn) {
+            return found;
+        }
+        if lsn > self.shared.positions.hardened() {
+            let cached = self.shared.cache.lock().record(lsn);
+            match cached {
+                Some(record) => return record.ok_or(LogError::NotThere(lsn)),
+                None => self.wait_hardened(lsn)?,
+            }
+        }
+        match self.load(lsn.block_start())? {
+            Place::Loaded => self.from_loaded(lsn).unwrap_or(Err(LogError::NotThere(lsn))),
+            Place::NextVlf | Place::Nothing(_) => Err(LogError::NotThere(lsn)),
+        }
     }
 
     /// Positions before `lsn`: `next_record` gives it, or the first after it. NULL: the oldest there is.
     pub fn seek(&mut self, lsn: Lsn) {
-        let _ = lsn;
-        todo!()
+        self.target = match lsn {
+            Lsn::NULL => Lsn::new(self.shared.vlfs.lock().oldest_active(), FIRST_BLOCK_SECTOR, 1),
+            lsn if lsn.slot() == 0 => Lsn::from_raw(lsn.raw() | 1),
+            lsn => lsn,
+        };
     }
 
     /// The next record; `None` at the end of what has been appended so far (later calls see what came meanwhile).
     pub fn next_record(&mut self) -> Result<Option<OwnedRecord>, LogError> {
-        todo!()
+        loop {
+            if self.target >= self.shared.positions.end() {
+                return Ok(None);
+            }
+            if let Some(found) = self.from_loaded(self.target) {
+                let record = found?;
+                self.target = record.lsn.with_slot(record.lsn.slot() + 1);
+                return Ok(Some(record));
+            }
+            if let Some(block) = &self.block
+                && block.is_complete
+                && block.header.start() == self.target.block_start()
+            {
+                let behind = block.behind();
+                self.target = Lsn::new(behind.vlf, behind.sector, 1);
+                continue;
+            }
+            if !self.advance_to_target()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Loads the block that the target stands in, or moves the target to where the log goes on. False: nothing new.
+    fn advance_to_target(&mut self) -> Result<bool, LogError> {
+        let start = self.target.block_start();
+        let slots_before = match &self.block {
+            Some(block) if block.header.start() == start => Some(block.header.slots),
+            _ => None,
+        };
+        let chain = self.block.as_ref().filter(|block| block.is_complete).map(LoadedBlock::behind);
+        match self.load(start)? {
+            Place::Loaded => {
+                let block = self.block.as_ref().expect("it was just loaded");
+                // A block that an earlier run left behind is whole, but it does not continue this chain.
+                let successor =
+                    chain.filter(|chain| (chain.vlf, chain.sector) == (start.vlf(), start.block()));
+                if block.is_from_file && successor.is_some_and(|chain| !chain.accepts(&block.header)) {
+                    return self.skip_or_damage(start, chain, "a block of an earlier run").map(|()| true);
+                }
+                Ok(block.is_complete || slots_before.is_none_or(|before| block.header.slots > before))
+            }
+            Place::NextVlf => {
+                self.target = Lsn::new(start.vlf() + 1, FIRST_BLOCK_SECTOR, 1);
+                Ok(true)
+            }
+            Place::Nothing(what) => self.skip_or_damage(start, chain, what).map(|()| true),
+        }
+    }
+
+    /// No block stands at `start`, which is hardened. If the log goes on elsewhere (a VLF that an earlier run left), the
+    /// target moves there; otherwise the log is damaged, or the address was wrong to begin with.
+    fn skip_or_damage(
+        &mut self,
+        start: Lsn,
+        chain: Option<Chain>,
+        what: &'static str,
+    ) -> Result<(), LogError> {
+        let Some(chain) = chain else { return Err(LogError::NotThere(start)) };
+        for candidate in chain.candidates().filter(|candidate| *candidate > start) {
+            if !matches!(self.load(candidate)?, Place::Loaded) {
+                continue;
+            }
+            let continues =
+                self.block.as_ref().is_some_and(|block| !block.is_from_file || chain.accepts(&block.header));
+            if continues {
+                self.target = candidate.with_slot(1);
+                return Ok(());
+            }
+        }
+        self.block = None;
+        let offset = self.shared.vlfs.lock().offset_of(start).unwrap_or(0);
+        Err(self.shared.log_file.corrupt(offset, what))
+    }
+
+    fn from_loaded(&self, lsn: Lsn) -> Option<Result<OwnedRecord, LogError>> {
+        let block = self.block.as_ref().filter(|block| block.header.start() == lsn.block_start())?;
+        let record = block.record(lsn)?;
+        Some(record.map_err(|error| self.shared.log_file.corrupt(0, error.to_string())))
+    }
+
+    /// Waits until what is in flight at `lsn` is durable, and so in the file.
+    fn wait_hardened(&self, lsn: Lsn) -> Result<(), LogError> {
+        match self.shared.positions.hardened.wait_for(lsn.raw(), WaitType::LOGMGR_FLUSH) {
+            Ok(()) => Ok(()),
+            Err(os::WaitError::Interrupted) => Err(LogError::Interrupted),
+            Err(_) => {
+                self.shared.check_alive()?;
+                Err(LogError::NotThere(lsn))
+            }
+        }
+    }
+
+    /// Loads the block at `start` from the cache or the file.
+    fn load(&mut self, start: Lsn) -> Result<Place, LogError> {
+        let first = start.with_slot(1);
+        let Some(vlf) = self.shared.vlfs.lock().by_sequence(start.vlf()).copied() else {
+            return Ok(Place::Nothing("its VLF has been reused"));
+        };
+        if vlf.end_sector != 0 && start.block() >= vlf.end_sector {
+            return Ok(Place::NextVlf);
+        }
+        if first > self.shared.positions.hardened() {
+            let copy = self.shared.cache.lock().copy(start, self.shared.log_id);
+            if let Some(copy) = copy {
+                let slots = SlotTable::from_offsets(copy.offsets);
+                self.block = Some(LoadedBlock {
+                    header: copy.header,
+                    bytes: copy.bytes,
+                    slots,
+                    is_complete: copy.is_sealed,
+                    is_from_file: false,
+                });
+                return Ok(Place::Loaded);
+            }
+            self.wait_hardened(first)?;
+        }
+        self.shared.counters.cache_reads.increment();
+        for attempt in 0..2 {
+            match self.window.block(&vlf, start, self.shared.log_id)? {
+                Ok((header, bytes)) => {
+                    let slots = SlotTable::build(&header, bytes).map_err(|error| {
+                        let offset = vlf.begin_offset + u64::from(start.block()) * 512;
+                        self.shared.log_file.corrupt(offset, error.to_string())
+                    })?;
+                    self.block = Some(LoadedBlock {
+                        header,
+                        bytes: bytes.to_vec(),
+                        slots,
+                        is_complete: true,
+                        is_from_file: true,
+                    });
+                    return Ok(Place::Loaded);
+                }
+                // What the window holds may be older than the block.
+                Err(_) if attempt == 0 => self.window.forget(),
+                Err(what) => return Ok(Place::Nothing(what)),
+            }
+        }
+        Ok(Place::Nothing("no block"))
     }
 }
 

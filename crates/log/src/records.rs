@@ -38,7 +38,7 @@ pub fn describe(header: &RecordHeader, payload: &[u8]) -> String {
 }
 
 /// The table: which payload an operation carries. `None`: no typed form is known.
-fn describe_payload(op: LogOp, _context: LogContext, payload: &[u8]) -> Option<Result<String, DecodeError>> {
+fn describe_payload(op: LogOp, context: LogContext, payload: &[u8]) -> Option<Result<String, DecodeError>> {
     fn line<P: Payload>(payload: &[u8]) -> Option<Result<String, DecodeError>> {
         Some(P::decode(payload).map(|decoded| decoded.describe()))
     }
@@ -50,7 +50,7 @@ fn describe_payload(op: LogOp, _context: LogContext, payload: &[u8]) -> Option<R
         LogOp::BeginCkpt => line::<BeginCkpt>(payload),
         LogOp::XactCkpt => line::<XactCkpt>(payload),
         LogOp::EndCkpt => line::<EndCkpt>(payload),
-        _ => None,
+        _ => crate::page_records::describe(op, context, payload),
     }
 }
 

@@ -1,5 +1,10 @@
 //! What the log counts.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use os::{Counter, Os};
+
 use crate::flush::FlushReason;
 use crate::lsn::Lsn;
 
@@ -52,4 +57,88 @@ pub struct LogStats {
     pub outstanding_ios_limit_reached_total: u64,
     /// Times a block had to wait for the limit of bytes in flight.
     pub outstanding_bytes_limit_reached_total: u64,
+}
+
+/// The log's counters of object `SQLServer:Databases`, instance = database name (reference 8.3).
+pub(crate) struct Counters {
+    pub(crate) flushes: Arc<Counter>,
+    pub(crate) bytes_flushed: Arc<Counter>,
+    pub(crate) flush_waits: Arc<Counter>,
+    flush_wait_ms: Arc<Counter>,
+    flush_write_ms: Arc<Counter>,
+    pub(crate) growths: Arc<Counter>,
+    pub(crate) truncations: Arc<Counter>,
+    pub(crate) file_size_kb: Arc<Counter>,
+    pub(crate) file_used_kb: Arc<Counter>,
+    pub(crate) percent_used: Arc<Counter>,
+    pub(crate) cache_reads: Arc<Counter>,
+    pub(crate) flush_wait_ns_total: AtomicU64,
+    pub(crate) flush_write_ns_total: AtomicU64,
+    pub(crate) by_reason: [AtomicU64; FlushReason::ALL.len()],
+    // This log's own share: the registry's counters survive a database of the same name.
+    pub(crate) own_flushes: AtomicU64,
+    pub(crate) own_bytes: AtomicU64,
+    pub(crate) own_waits: AtomicU64,
+    pub(crate) own_growths: AtomicU64,
+    pub(crate) own_truncations: AtomicU64,
+}
+
+/// The object that all counters of databases belong to.
+const DATABASES: &str = "SQLServer:Databases";
+
+impl Counters {
+    pub(crate) fn new(os: &Os, database: &str) -> Counters {
+        let counter = |name: &str| os.counters().counter(DATABASES, name, database);
+        for name in ["Log Shrinks", "Log Cache Hit Ratio", "Log Cache Hit Ratio Base"] {
+            counter(name);
+        }
+        Counters {
+            flushes: counter("Log Flushes/sec"),
+            bytes_flushed: counter("Log Bytes Flushed/sec"),
+            flush_waits: counter("Log Flush Waits/sec"),
+            flush_wait_ms: counter("Log Flush Wait Time"),
+            flush_write_ms: counter("Log Flush Write Time (ms)"),
+            growths: counter("Log Growths"),
+            truncations: counter("Log Truncations"),
+            file_size_kb: counter("Log File(s) Size (KB)"),
+            file_used_kb: counter("Log File(s) Used Size (KB)"),
+            percent_used: counter("Percent Log Used"),
+            cache_reads: counter("Log Cache Reads/sec"),
+            flush_wait_ns_total: AtomicU64::new(0),
+            flush_write_ns_total: AtomicU64::new(0),
+            by_reason: Default::default(),
+            own_flushes: AtomicU64::new(0),
+            own_bytes: AtomicU64::new(0),
+            own_waits: AtomicU64::new(0),
+            own_growths: AtomicU64::new(0),
+            own_truncations: AtomicU64::new(0),
+        }
+    }
+
+    /// One block was written.
+    pub(crate) fn note_flush(&self, reason: FlushReason, bytes: u64, write_ns: u64) {
+        self.flushes.increment();
+        self.bytes_flushed.add(bytes as i64);
+        self.own_flushes.fetch_add(1, Relaxed);
+        self.own_bytes.fetch_add(bytes, Relaxed);
+        self.by_reason[reason.index()].fetch_add(1, Relaxed);
+        let total_ns = self.flush_write_ns_total.fetch_add(write_ns, Relaxed) + write_ns;
+        self.flush_write_ms.set((total_ns / 1_000_000) as i64);
+    }
+
+    /// Somebody waited for a flush.
+    pub(crate) fn note_wait(&self, wait_ns: u64) {
+        self.flush_waits.increment();
+        self.own_waits.fetch_add(1, Relaxed);
+        let total_ns = self.flush_wait_ns_total.fetch_add(wait_ns, Relaxed) + wait_ns;
+        self.flush_wait_ms.set((total_ns / 1_000_000) as i64);
+    }
+
+    /// How much of the file is in use.
+    pub(crate) fn note_used(&self, used_bytes: u64) {
+        let size_kb = self.file_size_kb.get().max(1);
+        let used_kb = (used_bytes / 1024) as i64;
+        self.file_used_kb.set(used_kb);
+        self.percent_used.set((used_kb * 100 / size_kb).min(100));
+    }
 }

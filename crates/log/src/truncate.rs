@@ -59,6 +59,25 @@ impl LogReuseWait {
         }
     }
 
+    pub(crate) fn from_number(number: u8) -> LogReuseWait {
+        use LogReuseWait::*;
+        let all = [
+            Checkpoint,
+            LogBackup,
+            ActiveBackupOrRestore,
+            ActiveTransaction,
+            DatabaseMirroring,
+            Replication,
+            DatabaseSnapshotCreation,
+            LogScan,
+            AvailabilityReplica,
+            OldestPage,
+            OtherTransient,
+            XtpCheckpoint,
+        ];
+        all.into_iter().find(|reason| reason.number() == number).unwrap_or(Nothing)
+    }
+
     /// log_reuse_wait.
     pub const fn number(self) -> u8 {
         self as u8
@@ -129,11 +148,11 @@ impl PinTable {
         LogPin { cell, table: Arc::clone(self) }
     }
 
-    /// The lowest pin and its reason; `None` without any.
+    /// The lowest pin and its reason; `None` without any. Of equal pins a checkpoint's is named last: it moves by itself.
     pub(crate) fn min(&self) -> Option<(Lsn, LogReuseWait)> {
         let pins = self.pins.lock();
-        let lowest =
-            pins.iter().map(|cell| (Lsn::from_raw(cell.lsn.load(Ordering::Acquire)), cell.reason)).min()?;
+        let all = pins.iter().map(|cell| (Lsn::from_raw(cell.lsn.load(Ordering::Acquire)), cell.reason));
+        let lowest = all.min_by_key(|(lsn, reason)| (*lsn, std::cmp::Reverse(*reason)))?;
         (lowest.0 != Lsn::MAX).then_some(lowest)
     }
 

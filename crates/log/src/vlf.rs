@@ -67,8 +67,8 @@ impl VlfRule {
 }
 
 /// Largest VLF: its last sector's number must fit an LSN.
-const VLF_BYTES_MAX: u64 = 16 * GB;
-const _: () = assert!(VLF_BYTES_MAX * 2 / SECTOR_BYTES as u64 <= BLOCK_MAX as u64 + 1);
+const VLF_BYTES_MAX: u64 = 15 * GB;
+const _: () = assert!((VLF_BYTES_MAX * 2 / SECTOR_BYTES as u64) < BLOCK_MAX as u64);
 
 /// Parity of a VLF that was never used, and of its later uses in turn (reference 1.4).
 const PARITIES: [u8; 2] = [0x40, 0x80];
@@ -148,6 +148,8 @@ pub struct Vlf {
     pub active: bool,
     /// End of the log when it was made.
     pub create_lsn: Lsn,
+    /// The sector that its blocks end before, once the log has moved on from it; 0 while unknown.
+    pub end_sector: u32,
 }
 
 impl Vlf {
@@ -160,6 +162,7 @@ impl Vlf {
             parity: 0,
             active: false,
             create_lsn: header.create_lsn,
+            end_sector: 0,
         }
     }
 
@@ -220,13 +223,24 @@ impl VlfMap {
         VlfMap { vlfs, by_sequence, current: 0 }
     }
 
-    /// Makes the VLF of sequence `current` the current one and marks those from `oldest` on active.
+    /// Makes the VLF of sequence `current` the current one and marks those from `oldest` on active. What looked newer
+    /// than `current` was never part of the log: it counts as unused.
     pub fn restore(&mut self, oldest: u32, current: u32) {
         assert!(oldest <= current);
         self.current = *self.by_sequence.get(&current).expect("the current VLF is in the map");
         for vlf in &mut self.vlfs {
-            vlf.active = vlf.sequence >= oldest && vlf.sequence <= current && vlf.sequence > 0;
+            if vlf.sequence > current {
+                self.by_sequence.remove(&vlf.sequence);
+                vlf.sequence = 0;
+            }
+            vlf.active = vlf.sequence >= oldest && vlf.sequence > 0;
         }
+    }
+
+    /// What looked like sequence numbers was none: the log is empty.
+    pub fn forget_all(&mut self) {
+        self.by_sequence.clear();
+        self.vlfs.iter_mut().for_each(|vlf| vlf.sequence = 0);
     }
 
     /// Every VLF in file order.
@@ -252,13 +266,14 @@ impl VlfMap {
     }
 
     /// Makes the next reusable VLF in file order (wrapping round) current under the next sequence number; `None` when
-    /// all are active: the log must grow.
-    pub fn advance(&mut self) -> Option<Vlf> {
+    /// all are active: the log must grow. The blocks of the present one end before `end_sector`.
+    pub fn advance(&mut self, end_sector: u32) -> Option<Vlf> {
         let count = self.vlfs.len();
         let next =
             (1..count).map(|step| (self.current + step) % count).find(|index| !self.vlfs[*index].active)?;
         let sequence = self.vlfs[self.current].sequence + 1;
         assert!(sequence <= VLF_MAX, "the log has used up its VLF sequence numbers");
+        self.vlfs[self.current].end_sector = end_sector;
         self.begin_use(next, sequence);
         Some(self.vlfs[next])
     }
@@ -277,6 +292,7 @@ impl VlfMap {
         vlf.parity = if vlf.parity == PARITIES[0] { PARITIES[1] } else { PARITIES[0] };
         vlf.sequence = sequence;
         vlf.active = true;
+        vlf.end_sector = 0;
         self.by_sequence.insert(sequence, index);
         self.current = index;
     }
@@ -412,11 +428,11 @@ mod tests {
     fn the_log_wraps_round_and_parity_flips() {
         let mut map = map(3);
         map.begin_first(37);
-        assert_eq!(map.advance().map(|vlf| (vlf.sequence, vlf.parity)), Some((38, 0x40)));
+        assert_eq!(map.advance(500).map(|vlf| (vlf.sequence, vlf.parity)), Some((38, 0x40)));
         assert_eq!(map.truncate(Lsn::new(38, 20, 1)), (1, 248 * KB));
-        assert_eq!(map.advance().map(|vlf| (vlf.sequence, vlf.begin_offset)), Some((39, 8192 + 512 * KB)));
-        assert_eq!(map.advance().map(|vlf| (vlf.sequence, vlf.parity)), Some((40, 0x80)));
-        assert_eq!(map.advance(), None, "all active");
+        assert_eq!(map.advance(500).map(|vlf| (vlf.sequence, vlf.begin_offset)), Some((39, 8192 + 512 * KB)));
+        assert_eq!(map.advance(500).map(|vlf| (vlf.sequence, vlf.parity)), Some((40, 0x80)));
+        assert_eq!(map.advance(500), None, "all active");
         assert_eq!(map.offset_of(Lsn::new(37, 16, 1)), None, "reused");
         assert_eq!(map.offset_of(Lsn::new(40, 16, 1)), Some(16_384));
         assert_eq!(map.oldest_active(), 38);

@@ -51,6 +51,7 @@ impl<T> Latch<T> {
 impl<T: ?Sized> Latch<T> {
     /// Takes the latch, waiting (`LATCH_EX`, not interruptible) while another has it.
     #[inline]
+    #[track_caller]
     pub fn lock(&self) -> LatchGuard<'_, T> {
         rank::check(self.rank);
         if self.state.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {

@@ -153,7 +153,7 @@ impl Os {
     /// A place where a simulation may switch to another task; nothing in production.
     #[inline]
     pub fn yield_point(&self) {
-        sim::maybe_switch();
+        sim::yield_point();
     }
 
     pub(crate) fn world(&self) -> Option<&sim::World> {

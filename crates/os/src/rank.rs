@@ -28,6 +28,8 @@ pub enum LatchRank {
     /// Sequences and identity values.
     Sequence = 500,
     /// A page of a tree or heap in the buffer pool: parent before child, left before right (several may be held).
+    /// Access methods try locks and append to the log while they hold page latches, so these come before the
+    /// transaction's own.
     BTreePage = 700,
     /// Allocation pages and caches (several may be held).
     Allocation = 750,
@@ -84,6 +86,7 @@ fn checked() -> bool {
 
 /// Called before waiting for a latch. Panics on a breach of the order.
 #[inline]
+#[track_caller]
 pub(crate) fn check(rank: LatchRank) {
     if checked() {
         check_cold(rank);
@@ -91,6 +94,7 @@ pub(crate) fn check(rank: LatchRank) {
 }
 
 #[cold]
+#[track_caller]
 fn check_cold(rank: LatchRank) {
     let highest = HELD.with_borrow(|held| held.iter().max().copied());
     let Some(highest) = highest else { return };

@@ -88,6 +88,7 @@ impl<T> RwLatch<T> {
 impl<T: ?Sized> RwLatch<T> {
     /// Shared use; waits while a writer has the latch or somebody waits already.
     #[inline]
+    #[track_caller]
     pub fn read(&self) -> ReadGuard<'_, T> {
         self.acquire_shared();
         ReadGuard { latch: self }
@@ -95,6 +96,7 @@ impl<T: ?Sized> RwLatch<T> {
 
     /// Exclusive use; waits while anybody has the latch.
     #[inline]
+    #[track_caller]
     pub fn write(&self) -> WriteGuard<'_, T> {
         self.acquire_exclusive();
         WriteGuard { latch: self }
@@ -114,6 +116,7 @@ impl<T: ?Sized> RwLatch<T> {
 
     /// As `read`, keeping the latch alive by itself.
     #[inline]
+    #[track_caller]
     pub fn read_arc(self: &Arc<Self>) -> ReadArcGuard<T> {
         self.acquire_shared();
         ReadArcGuard { latch: Arc::clone(self) }
@@ -121,6 +124,7 @@ impl<T: ?Sized> RwLatch<T> {
 
     /// As `write`, keeping the latch alive by itself.
     #[inline]
+    #[track_caller]
     pub fn write_arc(self: &Arc<Self>) -> WriteArcGuard<T> {
         self.acquire_exclusive();
         WriteArcGuard { latch: Arc::clone(self) }
@@ -159,6 +163,7 @@ impl<T: ?Sized> RwLatch<T> {
     }
 
     #[inline]
+    #[track_caller]
     fn acquire_shared(&self) {
         rank::check(self.rank);
         if !self.enter_shared() {
@@ -168,6 +173,7 @@ impl<T: ?Sized> RwLatch<T> {
     }
 
     #[inline]
+    #[track_caller]
     fn acquire_exclusive(&self) {
         rank::check(self.rank);
         if !self.enter_exclusive() {

@@ -98,6 +98,13 @@ impl Drop for InterruptMask {
     }
 }
 
+/// Runs `body` as one accounted wait: what blocks inside counts as `wait_type`, whatever it is by itself. (A committer
+/// that writes its log block itself waits WRITELOG, not IO_COMPLETION.)
+pub fn wait_as<R>(wait_type: WaitType, body: impl FnOnce() -> R) -> R {
+    let _waiting = crate::wait::Waiting::begin(wait_type);
+    body()
+}
+
 /// True when the calling task is interrupted and has not masked interrupts: long loops ask this.
 pub fn interrupt_pending() -> bool {
     MASKED.get() == 0 && CURRENT.with_borrow(|slot| slot.as_ref().is_some_and(TaskRef::is_interrupted))

@@ -49,6 +49,7 @@ impl Watermark {
         if self.lowest_target.load(Relaxed) <= value {
             self.wake_reached(value);
         }
+        crate::sim::maybe_switch();
     }
 
     /// Waits until the watermark stands at `target` or above. Interruptible.

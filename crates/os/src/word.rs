@@ -16,6 +16,11 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) ->
     if let Some(baton) = sim::baton() {
         return baton.wait_word(word, expected, deadline_ns);
     }
+    futex_wait(word, expected, deadline_ns)
+}
+
+/// The kernel's wait, whatever world the thread belongs to; the scheduler itself passes the baton with it.
+pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -> Woke {
     let timeout = match deadline_ns {
         None => None,
         Some(deadline) => {
@@ -50,6 +55,11 @@ pub(crate) fn wake(word: &AtomicU32, count: u32) {
     if let Some(baton) = sim::baton() {
         return baton.wake_word(word, count);
     }
+    futex_wake(word, count);
+}
+
+/// The kernel's wake-up.
+pub(crate) fn futex_wake(word: &AtomicU32, count: u32) {
     let count = count.min(i32::MAX as u32);
     // SAFETY: the word is alive; FUTEX_WAKE only uses its address.
     unsafe {

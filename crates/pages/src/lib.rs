@@ -1,1 +1,32 @@
 //! Data files and the buffer pool; never writes a page ahead of its log.
+//!
+//! A [`FileSpace`] is the data files of one database; [`FileSpace::fix`] gives a latched page of it as a [`PageGuard`], from
+//! the instance's one [`BufferPool`]. [`header`] and [`slots`] read and change a page's bytes. Who changes a page appends the
+//! log record first, then calls [`PageGuard::set_lsn`]; write_out.rs keeps the WAL rule, doublewrite.rs repairs torn pages.
+
+pub mod checksum;
+mod data_file;
+mod doublewrite;
+mod dump;
+mod error;
+mod file_header;
+mod frame;
+pub mod header;
+mod lazy_writer;
+mod page_id;
+mod pool;
+pub mod slots;
+mod space;
+mod write_out;
+
+pub use data_file::FileInfo;
+pub use doublewrite::doublewrite_path;
+pub use dump::{dump_page, read_page_of_file};
+pub use error::PageError;
+pub use file_header::{BOOT_PAGE, BOOT_PAYLOAD_BYTES_MAX, BootPage, FileHeader, Growth};
+pub use frame::{LatchMode, PageGuard};
+pub use header::PageType;
+pub use lazy_writer::LazyWriter;
+pub use page_id::{BODY_BYTES, HEADER_BYTES, PAGE_BYTES, PageBytes, PageId, SLOT_BYTES};
+pub use pool::{BufferPool, PoolOptions, PoolStats};
+pub use space::{CreateSpace, FILE_PAGES_MIN, FileSpace, NewFile, OpenSpace};

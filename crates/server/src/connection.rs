@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use os::task::InterruptReason;
 use os::{Counter, Os, Stream};
-use tds::ProtocolError;
 use tds::packet::{MessageHead, PacketKind, ReadLimits, status};
 use tds::server::{Encoder, Request, decode_request};
 use types::SqlError;
@@ -16,7 +15,7 @@ use crate::handshake::{self, LoggedIn};
 use crate::logins::Logins;
 use crate::monitor::{ConnectionEntry, ConnectionTable};
 use crate::seam::{ClientSession, RequestEnd, ResultSink, SessionSource};
-use crate::sink::{AnswerState, TdsSink};
+use crate::sink::{AnswerState, PacketSink, TdsSink};
 use crate::tls::TlsContext;
 
 /// What all connections of a server share.
@@ -138,7 +137,9 @@ impl Connection<'_> {
     fn run_request(&mut self, head: MessageHead, request: &Request) -> Result<Next, ChannelError> {
         self.shared.batch_requests.increment();
         if self.channel.has_attention() {
-            // Cancelled before it began; the attention is the next message and is answered as one.
+            // Cancelled before it began.
+            let is_call = matches!(request, Request::Rpc { .. });
+            TdsSink::new(&mut self.encoder, self.channel, &mut self.answer).end(is_call, true)?;
             return Ok(Next::Go);
         }
         self.shared.table.begin_request(self.entry);
@@ -149,38 +150,24 @@ impl Connection<'_> {
             self.session.reset(keep, &mut sink);
         }
         let end = dispatch(self.session.as_mut(), request, &mut sink);
-        let mut attention = false;
-        match self.shared.table.end_request(self.entry) {
-            Some(InterruptReason::Attention) => match self.next_is_attention()? {
-                Some(is_attention) => attention = is_attention,
-                None => return Ok(Next::Close),
-            },
-            Some(InterruptReason::Kill | InterruptReason::Shutdown) => {
-                let text = "Cannot continue the execution because the session is in the kill state.";
-                self.answer_error(&SqlError::custom(596, 21, 1, text.into()))?;
-                return Ok(Next::Close);
-            }
-            Some(InterruptReason::TimeLimit) | None => {}
+        let reason = self.shared.table.end_request(self.entry);
+        if matches!(reason, Some(InterruptReason::Kill | InterruptReason::Shutdown)) {
+            let text = "Cannot continue the execution because the session is in the kill state.";
+            self.answer_error(&SqlError::custom(596, 21, 1, text.into()))?;
+            return Ok(Next::Close);
         }
-        TdsSink::new(&mut self.encoder, self.channel, &mut self.answer).end(is_call, attention)?;
+        // The attention itself is the next message; clients expect its acknowledgement in a message of its own.
+        let cancelled = reason == Some(InterruptReason::Attention);
+        TdsSink::new(&mut self.encoder, self.channel, &mut self.answer).end(is_call, cancelled)?;
         Ok(if end == RequestEnd::Close { Next::Close } else { Next::Go })
     }
 
-    /// Reads the message that interrupted a request. `None`: it was the end of the connection.
-    fn next_is_attention(&mut self) -> Result<Option<bool>, ChannelError> {
-        match self.channel.next_message()? {
-            Some(head) if head.kind == PacketKind::Attention => Ok(Some(true)),
-            Some(head) => {
-                Err(ProtocolError::Invalid { part: "packet type during a request", value: head.kind as u64 }
-                    .into())
-            }
-            None => Ok(None),
-        }
-    }
-
-    /// An attention while nothing runs: acknowledged by a message of its own.
+    /// An attention, whether it came in time to cancel something or not: acknowledged by a message of its own.
     fn acknowledge_attention(&mut self) -> Result<Next, ChannelError> {
-        TdsSink::new(&mut self.encoder, self.channel, &mut self.answer).end(false, true)?;
+        self.encoder.done_attention();
+        let mut packets = Vec::new();
+        self.encoder.finish(&mut packets);
+        self.channel.send(&packets)?;
         Ok(Next::Go)
     }
 

@@ -10,7 +10,7 @@ pub(crate) fn write_private(os: &Os, path: &Path, bytes: &[u8]) -> Result<(), Io
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     let temporary = Path::new(&temporary);
-    let file = disk.open(temporary, &OpenOptions::create())?;
+    let file = disk.open(temporary, &OpenOptions { private: true, ..OpenOptions::create() })?;
     disk.restrict_to_owner(temporary)?;
     file.set_len(0)?;
     file.write_at(bytes, 0, WriteMode::Cached)?;

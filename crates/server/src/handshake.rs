@@ -6,7 +6,7 @@
 //!     ─► LOGIN7 ─► [back to plain packets] ─► authenticate ─► open_session ─► answer
 //! ```
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use os::IoError;
 use tds::ProtocolError;
@@ -167,7 +167,10 @@ fn authenticate(
         return Err(vec![SqlError::custom(18452, 14, 1, text.into())]);
     }
     let Some(account) = shared.logins.authenticate(&login.user_name, &login.password.0, peer.ip()) else {
-        os::report::warn("Logon", &format!("login failed for user '{}' from {}", login.user_name, peer.ip()));
+        os::report::warn(
+            "Logon",
+            &format!("login failed for user '{}' from {}", login.user_name.escape_debug(), peer.ip()),
+        );
         return Err(vec![login_failed(login, "")]);
     };
     let local: Option<SocketAddr> = channel.stream().local_address().parse().ok();

@@ -1,6 +1,6 @@
 //! SQL logins: names, password hashes and default databases, kept in `logins.json` of the data directory (mode 0600).
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use os::{Latch, LatchRank, Os, WaitType};
@@ -167,7 +167,7 @@ fn to_text(logins: &[Login]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    const HOME: IpAddr = IpAddr::V4(core::net::Ipv4Addr::LOCALHOST);
 
     fn directory(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("hardpan-logins-{name}-{}", os::process::id()));

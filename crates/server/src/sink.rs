@@ -17,8 +17,7 @@ pub trait PacketSink {
     fn send(&mut self, packets: &[u8]) -> Result<(), IoError>;
 }
 
-/// What outlives one sink of an answer: an answer may be continued after its connection has read something (an
-/// attention), and the transaction outlives answers.
+/// What outlives one answer, or must be given back by it.
 #[derive(Debug, Default)]
 pub struct AnswerState {
     /// Descriptor of the session's open transaction as its client knows it, 0 for none.
@@ -43,20 +42,21 @@ pub struct TdsSink<'a> {
 }
 
 impl<'a> TdsSink<'a> {
-    /// Begins an answer, or continues the one that `state` holds.
+    /// Begins an answer.
     pub fn new(encoder: &'a mut Encoder, out: &'a mut dyn PacketSink, state: &'a mut AnswerState) -> Self {
         TdsSink { encoder, out, state }
     }
 
-    /// Ends the answer with a final DONE (of a procedure, after an RPC), which acknowledges an attention if asked.
-    pub fn end(mut self, is_procedure: bool, acknowledge_attention: bool) -> Result<(), IoError> {
-        if acknowledge_attention {
-            self.release(done::MORE);
-            self.encoder.done_attention();
-        } else {
-            self.hold_final(is_procedure);
-            self.release(0);
+    /// Ends the answer with a final DONE (of a procedure, after an RPC), with its error bit when the request was
+    /// cancelled.
+    pub fn end(mut self, is_procedure: bool, cancelled: bool) -> Result<(), IoError> {
+        self.hold_final(is_procedure);
+        if let Some(held) = &mut self.state.held
+            && cancelled
+        {
+            held.status |= done::ERROR;
         }
+        self.release(0);
         self.state.error_since_done = false;
         self.encoder.finish(&mut self.state.packets);
         self.send();

@@ -1,6 +1,6 @@
 //! Back-off of an address after failed logins: each failure beyond the first few doubles the wait before the next attempt.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use os::{Latch, LatchRank};
 use rustc_hash::FxHashMap;

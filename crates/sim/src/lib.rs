@@ -1,1 +1,95 @@
 //! Simulated worlds, workloads, nemeses and checkers over the real crates.
+//!
+//! A *scenario* runs a workload in a simulated world, lets a [`nemesis`] end it at some moment, restarts on the surviving
+//! disk, lets an oracle judge, and goes on for a few generations. Everything follows from the seed:
+//!
+//! ```text
+//!  run_seed(scenario, seed, bug) ─► World::new(seed) ─► [ arm nemesis ─► run workload ─► restart ─► oracle ]* ─► Outcome
+//! ```
+//! The checkers are worth something only because they condemn planted bugs (`os::sim::Bug`, tests/planted.rs).
+//! `cargo xtask sim --seeds N [--seed S] [--scenario log|sql] [--plant BUG]` drives it; `corpus/` keeps seeds that
+//! once failed.
+
+mod ledger;
+mod log_scenario;
+pub mod nemesis;
+#[allow(dead_code, reason = "used by the scenario sql, which comes with the session")]
+mod sql_ledger;
+
+use os::sim::Bug;
+
+/// A workload with its oracles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scenario {
+    /// Eight tasks append and harden in mixed durability on a bare log.
+    Log,
+}
+
+impl Scenario {
+    /// Every scenario.
+    pub const ALL: [Scenario; 1] = [Scenario::Log];
+
+    /// The name on the command line and of its corpus file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scenario::Log => "log",
+        }
+    }
+
+    /// The scenario of that name.
+    pub fn by_name(name: &str) -> Option<Scenario> {
+        Scenario::ALL.into_iter().find(|scenario| scenario.name() == name)
+    }
+
+    /// True when its workload runs the code that the bug would be in.
+    pub fn can_see(self, bug: Bug) -> bool {
+        match self {
+            Scenario::Log => bug != Bug::PageBeforeLog,
+        }
+    }
+
+    /// Seeds that once failed, with the reason in the file.
+    pub fn corpus(self) -> Vec<u64> {
+        let text = match self {
+            Scenario::Log => include_str!("../corpus/log.seeds"),
+        };
+        let seed = |line: &str| line.split('#').next().and_then(|part| part.trim().parse().ok());
+        text.lines().filter_map(seed).collect()
+    }
+}
+
+/// What became of one seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The seed.
+    pub seed: u64,
+    /// Broken promises; empty: the seed passed.
+    pub violations: Vec<String>,
+    /// Over all runs of the world: equal for equal seeds.
+    pub trace_hash: u64,
+    /// Hand-overs of the baton.
+    pub switches: u64,
+    /// Crashes that happened (power losses and kills).
+    pub crashes: u64,
+    /// Commits that were acknowledged.
+    pub acknowledged: u64,
+    /// The server's last report lines, when something is wrong.
+    pub log: Vec<String>,
+}
+
+/// Runs one seed of a scenario, with a bug planted or without.
+pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
+    match scenario {
+        Scenario::Log => log_scenario::run(seed, bug),
+    }
+}
+
+/// The bug of that name on the command line.
+pub fn bug_by_name(name: &str) -> Option<Bug> {
+    match name {
+        "acknowledge-before-harden" => Some(Bug::AcknowledgeBeforeHarden),
+        "hardened-jumps-over-hole" => Some(Bug::HardenedJumpsOverHole),
+        "page-before-log" => Some(Bug::PageBeforeLog),
+        _ => None,
+    }
+}

@@ -14,6 +14,8 @@ pub enum Encryption {
     NotSupported = 2,
     /// Encrypt everything or hang up.
     Required = 3,
+    /// TLS came first (TDS 8.0); the byte has nothing left to say.
+    Strict = 4,
 }
 
 impl Encryption {
@@ -24,6 +26,7 @@ impl Encryption {
             1 => Ok(Encryption::On),
             2 => Ok(Encryption::NotSupported),
             3 => Ok(Encryption::Required),
+            4 => Ok(Encryption::Strict),
             _ => Err(ProtocolError::invalid("PRELOGIN encryption", byte)),
         }
     }
@@ -48,7 +51,7 @@ pub fn agree(client: Encryption) -> (Encryption, EncryptionPlan) {
         Encryption::Off => (Encryption::Off, EncryptionPlan::LoginOnly),
         Encryption::On => (Encryption::On, EncryptionPlan::Everything),
         Encryption::NotSupported => (Encryption::NotSupported, EncryptionPlan::Plaintext),
-        Encryption::Required => (Encryption::On, EncryptionPlan::Everything),
+        Encryption::Required | Encryption::Strict => (Encryption::On, EncryptionPlan::Everything),
     }
 }
 

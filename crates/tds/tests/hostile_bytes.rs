@@ -1,4 +1,5 @@
 //! Truncated, flipped and random bytes end in an error, never in a panic (reliability F18).
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

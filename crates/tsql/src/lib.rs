@@ -5,9 +5,14 @@
 
 pub mod ast;
 mod error;
+mod keywords;
+mod lexer;
+mod parser;
 mod script;
 
 pub use error::SyntaxError;
+pub use keywords::Keyword;
+pub use lexer::{Lexer, Token, TokenKind};
 pub use script::{ScriptBatch, split_go};
 
 /// What changes the meaning of the text.
@@ -25,14 +30,12 @@ impl Default for ParseOptions {
 
 /// Parses a whole batch. Nothing of a batch with an error may run; errors come in text order, at least one.
 pub fn parse_batch(text: &str, options: &ParseOptions) -> Result<ast::Batch, Vec<SyntaxError>> {
-    let _ = (text, options);
-    todo!()
+    parser::parse_batch(text, options)
 }
 
 /// Parses one expression that must fill `text` (stored defaults, checks, computed columns).
 pub fn parse_expression(text: &str, options: &ParseOptions) -> Result<ast::Expr, Vec<SyntaxError>> {
-    let _ = (text, options);
-    todo!()
+    parser::parse_expression(text, options)
 }
 
 /// Prints a batch canonically: parsing the result gives an equal tree.

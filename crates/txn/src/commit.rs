@@ -49,7 +49,7 @@ impl Transaction {
                     gate.wait_hardened(lsn).map_err(|error| self.fail(error))?;
                 }
             }
-            CommitMode::Delayed => self.manager.log().want(lsn, FlushReason::Background),
+            CommitMode::Delayed => self.manager.log().want(lsn),
             CommitMode::Volatile => {}
         }
         self.change_state(XactState::Committing, XactState::Hardened);
@@ -60,7 +60,9 @@ impl Transaction {
 
     /// Leaves the active table, then releases the locks.
     pub(crate) fn finish(&self, from: XactState) {
-        self.manager.leave(&self.entry);
+        if self.manager.leave(&self.entry) {
+            self.manager.resource_manager().finished(self.id(), from == XactState::Hardened);
+        }
         self.manager.note_ended(&self.entry);
         if !self.is_system() {
             self.space().remove_log_bytes(self.entry.bytes());

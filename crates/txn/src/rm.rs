@@ -1,6 +1,6 @@
 //! `ResourceManager`: who knows what a log record means. Gray and Reuter's term; `access` implements it.
 
-use log::{Lsn, RecordHeader};
+use log::{Lsn, RecordHeader, TxnId};
 
 use crate::{Transaction, TxnResult};
 
@@ -19,4 +19,10 @@ pub trait ResourceManager: Send + Sync {
         header: &RecordHeader,
         payload: &[u8],
     ) -> TxnResult<()>;
+
+    /// A transaction that had written has ended: committed (its commit record is as durable as its mode asks) or rolled back. Its locks
+    /// are still held. The place for what must wait until then, such as giving dropped pages back.
+    fn finished(&self, transaction: TxnId, committed: bool) {
+        let _ = (transaction, committed);
+    }
 }

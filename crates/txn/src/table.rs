@@ -2,8 +2,10 @@
 //!
 //! How a checkpoint can look at the table while transactions go on: a transaction announces each append in `appending` (a lower bound of
 //! the LSN to come) before it appends and takes that back after it has noted the LSN. A reader that finds an announcement starts its
-//! analysis at that bound; one that finds none sees the final `last`. So no record between can be missed.
+//! analysis at that bound; one that finds none sees the final `last`. So no record between can be missed. A transaction whose end is in
+//! the log, but which still waits for it to harden, is no longer active for a checkpoint: that will harden more than this end.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -11,7 +13,6 @@ use std::sync::{Arc, OnceLock};
 use log::records::LogTime;
 use log::{Log, LogPin, LogReuseWait, Lsn, TxnId};
 use os::{Counter, Latch, LatchRank, Os};
-use rustc_hash::FxHashMap;
 
 use crate::durability::CommitMode;
 use crate::gate::CommitGate;
@@ -46,6 +47,8 @@ pub struct ActiveRow {
     pub log_bytes: u64,
     /// Log bytes reserved for its rollback.
     pub reserved_bytes: u64,
+    /// Its end is in the log and only waits to be hardened.
+    pub is_ended: bool,
 }
 
 /// What the table and the transaction share.
@@ -54,12 +57,16 @@ pub(crate) struct XactEntry {
     pub(crate) is_system: bool,
     begin: AtomicU64,
     last: AtomicU64,
+    /// Lower bound of `begin`, known before it; written once, under the table's latch.
+    begin_bound: AtomicU64,
     /// Lower bound of the LSN of an append that is going on; 0 when none is.
     appending: AtomicU64,
     records: AtomicU64,
     bytes: AtomicU64,
     reserved: AtomicU64,
     from_reservation: AtomicBool,
+    /// Its LOP_COMMIT_XACT or LOP_ABORT_XACT is in the log.
+    ended: AtomicBool,
 }
 
 impl XactEntry {
@@ -68,12 +75,14 @@ impl XactEntry {
             id,
             is_system,
             begin: AtomicU64::new(0),
+            begin_bound: AtomicU64::new(0),
             last: AtomicU64::new(0),
             appending: AtomicU64::new(0),
             records: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
             from_reservation: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
         }
     }
 
@@ -119,6 +128,10 @@ impl XactEntry {
         self.appending.store(0, Release);
     }
 
+    pub(crate) fn set_ended(&self) {
+        self.ended.store(true, Release);
+    }
+
     pub(crate) fn note_append(&self, lsn: Lsn, bytes: u64, reserved: u64) {
         self.last.store(lsn.raw(), Release);
         self.records.store(self.records.load(Relaxed) + 1, Relaxed);
@@ -130,7 +143,9 @@ impl XactEntry {
 
 #[derive(Default)]
 struct ActiveTable {
-    entries: FxHashMap<u64, Arc<XactEntry>>,
+    entries: BTreeMap<u64, Arc<XactEntry>>,
+    /// The same by order of entering: (lower bound of its begin, number). Bounds are taken under the latch, so they ascend.
+    by_begin: BTreeSet<(u64, u64)>,
     pin: Option<LogPin>,
 }
 
@@ -149,6 +164,10 @@ pub struct TxnManager {
     gates: OnceLock<Vec<Arc<dyn CommitGate>>>,
     next_txn: AtomicU64,
     table: Latch<ActiveTable>,
+    /// The least number in the table, `u64::MAX` when it is empty; written under its latch.
+    oldest_id: AtomicU64,
+    /// The least begin bound in the table, `u64::MAX` when it is empty; written under its latch.
+    oldest_lsn: AtomicU64,
     counters: TxnCounters,
 }
 
@@ -177,6 +196,8 @@ impl TxnManager {
             gates: OnceLock::new(),
             next_txn: AtomicU64::new(options.first_txn.max(1)),
             table: Latch::new(LatchRank::TransactionTable, ActiveTable::default()),
+            oldest_id: AtomicU64::new(u64::MAX),
+            oldest_lsn: AtomicU64::new(u64::MAX),
             counters: TxnCounters {
                 started: counter("Transactions/sec"),
                 written: counter("Write Transactions/sec"),
@@ -214,8 +235,8 @@ impl TxnManager {
     pub(crate) fn resume(self: &Arc<Self>, loser: &Loser) -> Transaction {
         let entry = XactEntry::of_loser(loser.id, loser.is_system, loser.begin, loser.last);
         let transaction = Transaction::resumed(Arc::clone(self), entry, self.locks.new_space(0));
-        let before = self.table.lock().entries.insert(loser.id.0, Arc::clone(&transaction.entry));
-        assert!(before.is_none(), "a loser is undone once");
+        transaction.entry.end_append();
+        self.insert(&transaction.entry, loser.begin);
         if !loser.is_system {
             self.counters.active.increment();
         }
@@ -245,35 +266,38 @@ impl TxnManager {
                 record_count: entry.records.load(Relaxed),
                 log_bytes: entry.bytes(),
                 reserved_bytes: entry.reserved.load(Relaxed),
+                is_ended: entry.ended.load(Acquire),
             });
         }
-        rows.sort_by_key(|row| row.id.0);
         ActiveSnapshot { rows, scan_start }
     }
 
-    /// The oldest record that a rollback may need; `None` when no transaction has written. Moves the log's ActiveTransaction pin there
-    /// (to the end of the log when there is none), so that truncation knows.
+    /// The oldest record that a rollback may need; `None` when no transaction has written. Moves the log's ActiveTransaction pin there (to
+    /// the end of the log when there is none), so that truncation knows; call before `Log::truncate`.
     pub fn oldest_begin(&self) -> Option<Lsn> {
         let mut table = self.table.lock();
-        let oldest = table
-            .entries
-            .values()
-            .map(|entry| {
-                let begin = entry.begin();
-                if begin.is_null() { Lsn::from_raw(entry.appending.load(SeqCst)) } else { begin }
-            })
-            .min();
-        match oldest {
-            None => table.pin = None,
-            Some(lsn) => match &table.pin {
-                Some(pin) => pin.move_to(lsn),
-                None => {
-                    let pin = self.log.pin(LogReuseWait::ActiveTransaction, "oldest transaction", lsn);
-                    table.pin = Some(pin);
-                }
-            },
+        let oldest = table.by_begin.first().map(|&(bound, _)| Lsn::from_raw(bound));
+        // Whoever begins from now on begins at the end or later: its entering waits for this latch.
+        let needed = oldest.unwrap_or_else(|| self.log.end());
+        match &table.pin {
+            Some(pin) => pin.move_to(needed),
+            None => {
+                table.pin = Some(self.log.pin(LogReuseWait::ActiveTransaction, "oldest transaction", needed))
+            }
         }
         oldest
+    }
+
+    /// The least number of a transaction that has written and not ended; `TxnId(u64::MAX)` when there is none. One atomic load: whatever a
+    /// smaller number left behind is decided.
+    pub fn oldest_active_id(&self) -> TxnId {
+        TxnId(self.oldest_id.load(Acquire))
+    }
+
+    /// No transaction that has written and not ended has a record below this; `Lsn::MAX` when there is none. One atomic load: a page with
+    /// a smaller LSN holds only decided changes (Mohan's Commit_LSN, 1990).
+    pub fn oldest_active_lsn(&self) -> Lsn {
+        Lsn::from_raw(self.oldest_lsn.load(Acquire))
     }
 
     /// The highest number given out.
@@ -312,15 +336,39 @@ impl TxnManager {
     /// Enters a transaction before its first record can be in the log.
     pub(crate) fn enter(&self, entry: &Arc<XactEntry>) {
         entry.begin_append(self.log.hardened());
-        let before = self.table.lock().entries.insert(entry.id.0, Arc::clone(entry));
-        assert!(before.is_none(), "transaction {} is in the table once", entry.id);
+        self.insert(entry, Lsn::NULL);
     }
 
-    /// Takes a transaction out, with what it had reserved; one that never wrote is not in.
-    pub(crate) fn leave(&self, entry: &XactEntry) {
-        if self.table.lock().entries.remove(&entry.id.0).is_some() {
-            self.log.release_reservation(entry.reserved.swap(0, Relaxed));
+    /// `begin` NULL: about to begin, not below the present end of the log.
+    fn insert(&self, entry: &Arc<XactEntry>, begin: Lsn) {
+        let mut table = self.table.lock();
+        let bound = if begin.is_null() { self.log.end() } else { begin };
+        entry.begin_bound.store(bound.raw(), Relaxed);
+        let before = table.entries.insert(entry.id.0, Arc::clone(entry));
+        assert!(before.is_none(), "transaction {} is in the table once", entry.id);
+        table.by_begin.insert((bound.raw(), entry.id.0));
+        self.note_oldest(&table);
+    }
+
+    /// Takes a transaction out, with what it had reserved; false when it never wrote and so is not in.
+    pub(crate) fn leave(&self, entry: &XactEntry) -> bool {
+        let mut table = self.table.lock();
+        if table.entries.remove(&entry.id.0).is_none() {
+            return false;
         }
+        let was_there = table.by_begin.remove(&(entry.begin_bound.load(Relaxed), entry.id.0));
+        assert!(was_there, "both orders of the table hold the same transactions");
+        self.note_oldest(&table);
+        drop(table);
+        self.log.release_reservation(entry.reserved.swap(0, Relaxed));
+        true
+    }
+
+    fn note_oldest(&self, table: &ActiveTable) {
+        let id = table.entries.first_key_value().map_or(u64::MAX, |(&id, _)| id);
+        let lsn = table.by_begin.first().map_or(u64::MAX, |&(bound, _)| bound);
+        self.oldest_id.store(id, Release);
+        self.oldest_lsn.store(lsn, Release);
     }
 
     pub(crate) fn note_committed(&self, entry: &XactEntry) {

@@ -209,9 +209,19 @@ impl Transaction {
         self.locks.lock().try_lock(resource, mode)
     }
 
-    /// Undoes one `lock` in a reading mode; see [`HeldLocks::unlock`].
-    pub fn unlock(&self, resource: &Resource) {
-        self.locks.lock().unlock(resource);
+    /// Undoes one `lock` in `mode` (READ COMMITTED readers, rows that did not qualify); see [`HeldLocks::unlock`].
+    pub fn unlock(&self, resource: &Resource, mode: LockMode) {
+        self.locks.lock().unlock(resource, mode);
+    }
+
+    /// Would the lock be granted at once? The instant test of READ COMMITTED readers; leaves nothing behind.
+    pub fn could_lock(&self, resource: &Resource, mode: LockMode) -> bool {
+        self.locks.lock().could_lock(resource, mode)
+    }
+
+    /// Does its lock on the object (TABLOCK, escalation) make row locks of `mode` unnecessary?
+    pub fn has_table_lock(&self, object: &Resource, mode: LockMode) -> bool {
+        self.locks.lock().covers_rows(object, mode)
     }
 
     /// The mode in which it holds the resource itself.
@@ -309,6 +319,9 @@ impl Transaction {
         };
         assert!(lsn > self.entry.last(), "log positions grow");
         let bytes = record.encoded_bytes_max() as u64;
+        if matches!(record.header.op, LogOp::CommitXact | LogOp::AbortXact) {
+            self.entry.set_ended();
+        }
         let reserved = if self.entry.writes_from_reservation() { 0 } else { reserve.unwrap_or(0) };
         self.entry.note_append(lsn, bytes, reserved);
         if !self.entry.is_system {

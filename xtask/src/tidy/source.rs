@@ -24,8 +24,9 @@ impl SourceFile {
 
     /// Neither a test, a bench, an example nor a fuzz target.
     pub fn is_production(&self) -> bool {
-        let aside =
-            ["/tests/", "/benches/", "/examples/", "fuzz/"].iter().any(|part| self.path.contains(part));
+        let aside = ["/tests/", "/benches/", "/examples/", "fuzz/", "crates/sim/"]
+            .iter()
+            .any(|part| self.path.contains(part));
         !aside && !self.path.ends_with("/tests.rs") && !self.path.ends_with("_tests.rs")
     }
 }

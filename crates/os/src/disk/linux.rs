@@ -156,7 +156,7 @@ fn open_with(path: &Path, options: &OpenOptions, flags: i32) -> std::io::Result<
         .create(options.create && !options.read_only)
         .create_new(options.create_new && !options.read_only)
         .custom_flags(flags | libc::O_CLOEXEC)
-        .mode(0o640)
+        .mode(if options.private { 0o600 } else { 0o640 })
         .open(path)
 }
 
@@ -287,7 +287,10 @@ impl File for LinuxFile {
     }
 
     fn allocate_zeroed(&self, from: u64, to: u64) -> Result<(), IoError> {
-        assert!(from <= to && from % 512 == 0 && to % 512 == 0, "zeroing {from}..{to} off the sector grid");
+        assert!(
+            from <= to && from.is_multiple_of(512) && to.is_multiple_of(512),
+            "zeroing {from}..{to} off the sector grid"
+        );
         let zeros = AlignedBuf::new(ZERO_CHUNK_BYTES.min((to - from) as usize));
         let mut at = from;
         while at < to {

@@ -28,6 +28,8 @@ pub struct OpenOptions {
     /// Direct files want 512-byte-aligned offsets and lengths (see `DeviceTraits`) and an `AlignedBuf`; anything else
     /// goes through a bounce buffer when only the memory is unaligned.
     pub direct: bool,
+    /// A file that is made gets access rights for its owner alone (mode 0600: keys, logins).
+    pub private: bool,
     /// The wait type that reads count as.
     pub read_wait: WaitType,
     /// The wait type that writes and syncs count as.
@@ -41,6 +43,7 @@ impl Default for OpenOptions {
             create_new: false,
             read_only: false,
             direct: false,
+            private: false,
             read_wait: WaitType::IO_COMPLETION,
             write_wait: WaitType::IO_COMPLETION,
         }
@@ -108,6 +111,11 @@ pub trait File: Send + Sync {
     fn is_direct(&self) -> bool;
     /// The path it was opened by.
     fn path(&self) -> &Path;
+    /// For the queue of the same world to know its own files.
+    #[doc(hidden)]
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
 
     /// Reads all of `buffer` or fails with `UnexpectedEof`.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), IoError> {

@@ -94,6 +94,13 @@ impl ReadinessWatcher {
     }
 }
 
+impl Watch {
+    /// True when the callback has been called (or is being called just now).
+    pub fn has_fired(&self) -> bool {
+        !self.shared.state().callbacks.contains_key(&self.token)
+    }
+}
+
 impl Drop for Watch {
     fn drop(&mut self) {
         self.shared.state().callbacks.remove(&self.token);

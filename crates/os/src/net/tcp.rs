@@ -109,9 +109,23 @@ fn wait_readable(descriptor: i32, deadline_ns: Option<u64>) -> bool {
     true
 }
 
+/// Dead peers are noticed in about two minutes. A refusal is no reason to refuse the connection.
+fn set_keepalive(stream: &TcpStream) {
+    let set = |level, name, value: libc::c_int| {
+        let (pointer, size) = ((&raw const value).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+        // SAFETY: a valid descriptor and an int of the size told.
+        unsafe { libc::setsockopt(stream.as_raw_fd(), level, name, pointer, size) };
+    };
+    set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1);
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 60);
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 15);
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 4);
+}
+
 impl TcpConnection {
     fn new(stream: TcpStream) -> std::io::Result<TcpConnection> {
         stream.set_nodelay(true)?;
+        set_keepalive(&stream);
         let (peer, local) = (stream.peer_addr()?, stream.local_addr()?);
         let loopback = peer.ip().to_canonical().is_loopback() && local.ip().to_canonical().is_loopback();
         Ok(TcpConnection { stream, peer: peer.to_string(), local: local.to_string(), loopback })

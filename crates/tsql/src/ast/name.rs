@@ -91,10 +91,12 @@ pub enum OptionValue {
     Word(Ident),
     /// A literal, variable or other expression, with a unit word behind it (`10 MS`, `480 KB`, `50 PERCENT`).
     Value(Expr, Option<Ident>),
+    /// `PAGE ON PARTITIONS (1, 3 TO 5)`
+    OnPartitions(Ident, Vec<(Expr, Option<Expr>)>),
     /// A qualified name.
     Name(ObjectName),
     /// A list in parentheses.
     List(Vec<NamedOption>),
-    /// A list of expressions or ranges in parentheses (`PARTITIONS (1, 3 TO 5)`): `(from, to)`.
+    /// A list of expressions or ranges in parentheses (`(1, 3 TO 5)`): `(from, to)`.
     Ranges(Vec<(Expr, Option<Expr>)>),
 }

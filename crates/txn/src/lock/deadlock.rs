@@ -17,21 +17,36 @@ struct Step {
     blockers: Vec<u64>,
 }
 
+enum Search {
+    /// `start` is on no cycle, or no longer waits.
+    Nothing,
+    /// A cycle dissolved while it was looked at: others may stand behind it.
+    Changed,
+    /// Who waits for whom, in a circle.
+    Cycle(Vec<WaitNote>),
+}
+
 impl LockManager {
     /// Searches for cycles through `start`, which has just queued, until there is none.
     pub(super) fn break_deadlocks(&self, start: u64) {
-        while let Some(cycle) = self.find_cycle(start) {
-            let victim = choose_victim(&cycle);
-            if self.kill(&victim) {
-                self.counters.deadlocks.increment();
+        loop {
+            match self.find_cycle(start) {
+                Search::Nothing => return,
+                Search::Changed => self.os.yield_point(),
+                Search::Cycle(cycle) => {
+                    if self.kill(&choose_victim(&cycle)) {
+                        self.counters.deadlocks.increment();
+                    }
+                }
             }
         }
     }
 
-    /// A depth-first walk along "waits for"; `None` when `start` is not on a cycle, or no longer waits.
-    fn find_cycle(&self, start: u64) -> Option<Vec<WaitNote>> {
+    /// A depth-first walk along "waits for".
+    fn find_cycle(&self, start: u64) -> Search {
         let mut seen = FxHashSet::default();
-        let mut path = vec![self.step(start)?];
+        let Some(first) = self.step(start) else { return Search::Nothing };
+        let mut path = vec![first];
         seen.insert(start);
         while let Some(step) = path.last_mut() {
             let Some(blocker) = step.blockers.pop() else {
@@ -39,11 +54,10 @@ impl LockManager {
                 continue;
             };
             if blocker == start {
-                let cycle: Vec<_> = path.iter().map(|step| step.note.clone()).collect();
-                if self.is_still_waiting(&path) {
-                    return Some(cycle);
+                if !self.is_still_waiting(&path) {
+                    return Search::Changed;
                 }
-                return None;
+                return Search::Cycle(path.into_iter().map(|step| step.note).collect());
             }
             if seen.insert(blocker)
                 && let Some(next) = self.step(blocker)
@@ -51,7 +65,7 @@ impl LockManager {
                 path.push(next);
             }
         }
-        None
+        Search::Nothing
     }
 
     /// What `space` waits for and who is in its way; `None` when it does not wait.

@@ -107,6 +107,11 @@ impl Head {
         Some(target)
     }
 
+    /// Would `try_grant` of a new request succeed?
+    pub(super) fn could_grant(&self, space: u64, mode: LockMode) -> bool {
+        (self.queue.is_empty() || self.is_held_by(space)) && !self.is_blocked_by_grants(space, mode)
+    }
+
     /// Queues a request that `try_grant` refused: a conversion behind the other conversions, anything else at the end.
     pub(super) fn enqueue(
         &mut self,

@@ -28,7 +28,7 @@ struct ObjectLocks {
 /// The locks of one owner (a transaction or a session). Used by one task at a time.
 pub struct HeldLocks {
     manager: Arc<LockManager>,
-    space: Arc<LockSpace>,
+    pub(super) space: Arc<LockSpace>,
     owner: LockOwner,
     held: FxHashMap<Resource, Held>,
     per_object: FxHashMap<Resource, ObjectLocks>,
@@ -73,17 +73,31 @@ impl HeldLocks {
         }
     }
 
-    /// Undoes one `lock` of the resource; the lock goes when nothing more needs it. A stronger mode asked for in between stays.
-    /// Does nothing for a row that an escalation has covered.
-    pub fn unlock(&mut self, resource: &Resource) {
+    /// Undoes one `lock` of the resource in `mode`. The lock goes when it was not asked for again and has not become stronger since.
+    /// Does nothing for a row that the object's lock covers.
+    pub fn unlock(&mut self, resource: &Resource, mode: LockMode) {
         let Some(held) = self.held.get_mut(resource) else { return };
-        held.count -= 1;
-        if held.count > 0 || !held.mode.is_read_only() {
-            held.count = held.count.max(1);
+        assert!(held.count > 0, "a held lock was asked for");
+        if held.count > 1 || held.mode != mode {
+            held.count = (held.count - 1).max(1);
             return;
         }
         self.forget(resource);
         self.manager.release(&self.space, self.owner, resource);
+    }
+
+    /// Does a lock on the object make row locks of `mode` unnecessary?
+    pub fn covers_rows(&self, object: &Resource, mode: LockMode) -> bool {
+        self.covering_objects > 0 && self.held.get(object).is_some_and(|held| covers_rows(held.mode, mode))
+    }
+
+    /// Would `lock` be granted without waiting? Leaves nothing behind.
+    pub fn could_lock(&self, resource: &Resource, mode: LockMode) -> bool {
+        if self.held.get(resource).is_some_and(|held| held.mode.covers(mode)) {
+            return true;
+        }
+        let covered = resource.parent_object().is_some_and(|object| self.covers_rows(&object, mode));
+        covered || self.manager.could_acquire(&self.space, resource, mode)
     }
 
     /// Gives everything back.
@@ -121,7 +135,7 @@ impl HeldLocks {
         }
         if self.covering_objects > 0
             && let Some(object) = resource.parent_object()
-            && self.held.get(&object).is_some_and(|held| covers_rows(held.mode, mode))
+            && self.covers_rows(&object, mode)
         {
             return true;
         }

@@ -226,6 +226,12 @@ impl LockManager {
         head.try_grant(space, owner, mode)
     }
 
+    /// Would the request be granted now? Makes no entry; may be called while page latches are held.
+    pub fn could_acquire(&self, space: &LockSpace, resource: &Resource, mode: LockMode) -> bool {
+        let partition = self.partition(resource).lock();
+        partition.heads.get(resource).is_none_or(|head| head.could_grant(space.id, mode))
+    }
+
     /// Gives the owner's lock on the resource back and grants whoever can be granted now.
     pub fn release(&self, space: &LockSpace, owner: LockOwner, resource: &Resource) {
         let mut partition = self.partition(resource).lock();

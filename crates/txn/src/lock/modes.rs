@@ -434,8 +434,13 @@ mod tests {
 
     #[test]
     fn a_converted_lock_conflicts_with_all_that_either_part_conflicted_with() {
+        let never_meet =
+            |left: LockMode, right: LockMode| PUBLISHED[left as usize].as_bytes()[right as usize] == b'I';
         for &held in &LockMode::ALL {
             for &wanted in &LockMode::ALL {
+                if never_meet(held, wanted) {
+                    continue;
+                }
                 let both = held.combine(wanted);
                 assert!(both.covers(held) && both.covers(wanted), "{held:?} + {wanted:?} = {both:?}");
                 for &other in &LockMode::ALL {

@@ -32,7 +32,7 @@ impl TxnManager {
     pub fn begin_checkpoint(&self) -> TxnResult<Lsn> {
         let begin = BeginCkpt { begin_time: self.log_time(), max_txn: self.max_txn() };
         let record = RecordBuf::from_payload(RecordHeader::new(LogOp::BeginCkpt), &begin);
-        self.log().append(&record).map_err(TxnError::from)
+        self.log().append_from_reservation(&record).map_err(TxnError::from)
     }
 }
 
@@ -43,7 +43,7 @@ pub fn write_checkpoint(manager: &TxnManager, begin: Lsn, dirty: &[DirtyPage]) -
     let active: Vec<ActiveXact> = snapshot
         .rows
         .iter()
-        .filter(|row| !row.begin.is_null())
+        .filter(|row| !row.begin.is_null() && !row.is_ended)
         .map(|row| ActiveXact {
             txn: row.id,
             begin: row.begin,
@@ -60,7 +60,7 @@ pub fn write_checkpoint(manager: &TxnManager, begin: Lsn, dirty: &[DirtyPage]) -
     let dirty_page_count = u32::try_from(dirty.len()).unwrap_or(u32::MAX);
     let end = EndCkpt { begin, end_time: manager.log_time(), min, redo_start, dirty_page_count };
     let record = RecordBuf::from_payload(RecordHeader::new(LogOp::EndCkpt), &end);
-    let end = manager.log().append(&record)?;
+    let end = manager.log().append_from_reservation(&record)?;
     assert!(
         min <= redo_start && redo_start <= begin && begin < end,
         "the positions of a checkpoint are ordered"
@@ -72,7 +72,7 @@ fn append_image(manager: &TxnManager, active: &[ActiveXact], dirty: &[DirtyPage]
     let append = |transactions: &[ActiveXact], dirty_pages: &[DirtyPage]| {
         let image = XactCkpt { transactions: transactions.to_vec(), dirty_pages: dirty_pages.to_vec() };
         let record = RecordBuf::from_payload(RecordHeader::new(LogOp::XactCkpt), &image);
-        manager.log().append(&record).map(|_| ())
+        manager.log().append_from_reservation(&record).map(|_| ())
     };
     for part in active.chunks(XactCkpt::ENTRIES_MAX) {
         append(part, &[])?;

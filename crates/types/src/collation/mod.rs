@@ -1,6 +1,25 @@
 //! Collations: how character values compare, sort, hash and match.
+//!
+//! Three kinds. *SQL* collations order varchar by a table of 256 weights ([`sql_order`]) and nvarchar by the Windows rules; *Windows*
+//! collations order both by those ([`unicode`]); *binary* ones by code. All ignore trailing blanks: the shorter string is compared
+//! as if filled with blanks (claimed by the documentation of `=`, after ANSI SQL-92).
 
-/// A collation by its number in the table of those known; `DEFAULT` is SQL_Latin1_General_CP1_CI_AS.
+use std::cmp::Ordering;
+use std::hash::Hasher;
+
+use crate::Value;
+
+mod binary;
+mod known;
+pub mod like;
+mod sql_order;
+pub mod unicode;
+
+pub use known::{CollationInfo, all};
+pub use like::LikePattern;
+
+/// A collation by its number in the table of those known; `DEFAULT` is SQL_Latin1_General_CP1_CI_AS. The number is stable: it may
+/// be stored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Collation(u8);
 
@@ -10,55 +29,171 @@ impl Default for Collation {
     }
 }
 
+/// The rules that a collation follows for one of the two kinds of string.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rules {
+    /// The weight table of the SQL collations (varchar only).
+    Sql(sql_order::Sensitivity),
+    /// Windows rules by levels.
+    Unicode(unicode::Levels),
+    /// By code.
+    Binary,
+    /// By code, but the old `_BIN` way for nvarchar: the first unit as a number, the rest as bytes.
+    BinaryFirstUnit,
+}
+
 impl Collation {
     /// SQL_Latin1_General_CP1_CI_AS
     pub const DEFAULT: Collation = Collation(0);
+    /// Latin1_General_BIN2: by code; for catalogue columns and where order must not depend on language.
+    pub const BIN2: Collation = Collation(1);
 
-    /// Appends the memcomparable key of `value`: byte order of keys is the order of [`crate::sort_compare`] under this
-    /// collation, NULL first, and no key is a prefix of another, so that keys of several columns may be joined.
-    pub fn key(self, value: &crate::Value, out: &mut Vec<u8>) {
-        let _ = (value, out);
-        todo!("next landing")
+    /// The collation of a name, in any letter case; `None`: error 448.
+    pub fn by_name(name: &str) -> Option<Collation> {
+        all().iter().position(|info| info.name.eq_ignore_ascii_case(name)).map(|index| Collation(index as u8))
     }
 
-    /// The collation of a name, in any letter case.
-    pub fn by_name(name: &str) -> Option<Collation> {
-        let _ = name;
-        todo!("next landing")
+    /// The collation of a stored number.
+    pub fn by_id(id: u8) -> Option<Collation> {
+        (usize::from(id) < all().len()).then_some(Collation(id))
+    }
+
+    /// The number under which it may be stored.
+    pub fn id(self) -> u8 {
+        self.0
+    }
+
+    /// Everything known of it.
+    pub fn info(self) -> &'static CollationInfo {
+        &all()[usize::from(self.0)]
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        todo!("next landing")
+        self.info().name
+    }
+
+    /// Does it tell upper from lower case?
+    pub fn is_case_sensitive(self) -> bool {
+        self.info().case_sensitive || self.info().is_binary()
     }
 
     /// The five bytes of the wire: LCID and flags (4, little-endian), sort id.
     pub fn tds_bytes(self) -> [u8; 5] {
-        todo!("next landing")
+        self.info().tds_bytes()
     }
 
     /// The collation of five wire bytes; the default when they name none that is known.
     pub fn from_tds_bytes(bytes: [u8; 5]) -> Collation {
-        let _ = bytes;
-        todo!("next landing")
+        let known = all().iter().position(|info| info.tds_bytes() == bytes);
+        known.map_or(Collation::DEFAULT, |index| Collation(index as u8))
     }
 
-    /// Does `text` match the LIKE pattern (`%`, `_`, `[a-z]`, `[^a]`, escape character)? Both are Char or NChar values; NULL gives
-    /// `None`.
-    pub fn like(self, text: &crate::Value, pattern: &crate::Value, escape: Option<u16>) -> Option<bool> {
-        let _ = (text, pattern, escape);
-        todo!("next landing")
+    /// Orders two varchar strings.
+    #[inline]
+    pub fn compare_bytes(self, left: &[u8], right: &[u8]) -> Ordering {
+        match self.info().char_rules() {
+            Rules::Sql(sensitivity) => sql_order::compare(left, right, sensitivity),
+            Rules::Unicode(levels) => unicode::compare(&widen(left), &widen(right), levels),
+            Rules::Binary | Rules::BinaryFirstUnit => binary::compare_bytes(left, right),
+        }
+    }
+
+    /// Orders two nvarchar strings.
+    #[inline]
+    pub fn compare_units(self, left: &[u16], right: &[u16]) -> Ordering {
+        match self.info().nchar_rules() {
+            Rules::Unicode(levels) => unicode::compare(left, right, levels),
+            Rules::BinaryFirstUnit => binary::compare_units_old(left, right),
+            Rules::Binary | Rules::Sql(_) => binary::compare_units(left, right),
+        }
+    }
+
+    /// Appends the memcomparable key of `value`: byte order of keys is the order of [`crate::sort_compare`] under this
+    /// collation, NULL first, and no key is a prefix of another, so that keys of several columns may be joined. All values keyed
+    /// for one column must be of one [`Value`] kind (as columns are).
+    pub fn key(self, value: &Value, out: &mut Vec<u8>) {
+        crate::compare::key::append(value, self, out);
+    }
+
+    /// Appends the key of a varchar string (self-delimiting).
+    pub(crate) fn key_bytes(self, text: &[u8], out: &mut Vec<u8>) {
+        match self.info().char_rules() {
+            Rules::Sql(sensitivity) => sql_order::key(text, sensitivity, out),
+            Rules::Unicode(levels) => unicode::key(&widen(text), levels, out),
+            Rules::Binary | Rules::BinaryFirstUnit => binary::key_bytes(text, out),
+        }
+    }
+
+    /// Appends the key of an nvarchar string (self-delimiting).
+    pub(crate) fn key_units(self, text: &[u16], out: &mut Vec<u8>) {
+        match self.info().nchar_rules() {
+            Rules::Unicode(levels) => unicode::key(text, levels, out),
+            Rules::BinaryFirstUnit => binary::key_units_old(text, out),
+            Rules::Binary | Rules::Sql(_) => binary::key_units(text, out),
+        }
+    }
+
+    /// Hashes a varchar string: equal strings hash alike.
+    pub(crate) fn hash_bytes<H: Hasher>(self, text: &[u8], state: &mut H) {
+        match self.info().char_rules() {
+            Rules::Sql(sensitivity) => sql_order::hash(text, sensitivity, state),
+            Rules::Unicode(levels) => unicode::hash(&widen(text), levels, state),
+            Rules::Binary | Rules::BinaryFirstUnit => state.write(binary::trim_bytes(text)),
+        }
+    }
+
+    /// Hashes an nvarchar string: equal strings hash alike.
+    pub(crate) fn hash_units<H: Hasher>(self, text: &[u16], state: &mut H) {
+        match self.info().nchar_rules() {
+            Rules::Unicode(levels) => unicode::hash(text, levels, state),
+            _ => binary::trim_units(text).iter().for_each(|unit| state.write_u16(*unit)),
+        }
+    }
+
+    /// A number for one varchar character such that equality and order of numbers are those of single characters: LIKE, CHARINDEX,
+    /// REPLACE and ranges work with it.
+    #[inline]
+    pub fn byte_weight(self, byte: u8) -> u32 {
+        match self.info().char_rules() {
+            Rules::Sql(sensitivity) => sql_order::weight(byte, sensitivity),
+            Rules::Unicode(levels) => unicode::single_weight(crate::codepage::decode_byte(byte), levels),
+            Rules::Binary | Rules::BinaryFirstUnit => u32::from(byte),
+        }
+    }
+
+    /// As [`Collation::byte_weight`], for a UTF-16 unit.
+    #[inline]
+    pub fn unit_weight(self, unit: u16) -> u32 {
+        match self.info().nchar_rules() {
+            Rules::Unicode(levels) => unicode::single_weight(unit, levels),
+            _ => u32::from(unit),
+        }
+    }
+
+    /// Does `text` match the LIKE pattern (`%`, `_`, `[a-z]`, `[^a]`, escape character)? Both are Char or NChar values; `None` when
+    /// either is NULL. A pattern used many times is better compiled once: [`LikePattern::new`].
+    pub fn like(self, text: &Value, pattern: &Value, escape: Option<u16>) -> Option<bool> {
+        Some(LikePattern::new(self, pattern, escape)?.matches(text)?)
     }
 
     /// Do two identifiers name the same object under this collation?
     pub fn same_name(self, left: &str, right: &str) -> bool {
-        let _ = (left, right);
-        todo!("next landing")
+        let (left, right) = (left.trim_end_matches(' '), right.trim_end_matches(' '));
+        if self.is_case_sensitive() {
+            return left == right;
+        }
+        left.eq_ignore_ascii_case(right)
+            || (!(left.is_ascii() && right.is_ascii()) && left.to_lowercase() == right.to_lowercase())
     }
 
     /// An identifier folded so that [`Collation::same_name`] is equality of folded names (keys of name maps).
     pub fn fold_name(self, name: &str) -> String {
-        let _ = name;
-        todo!("next landing")
+        let name = name.trim_end_matches(' ');
+        if self.is_case_sensitive() { name.to_owned() } else { name.to_lowercase() }
     }
+}
+
+fn widen(text: &[u8]) -> Vec<u16> {
+    crate::codepage::decode_units(text)
 }

@@ -1,4 +1,27 @@
 //! Dates and times: civil arithmetic over 0001-01-01..=9999-12-31, text forms, and the kernels of the date functions.
+//!
+//! [`Moment`] is the form in which all of them meet: a day, 100 ns ticks in it, an offset. [`civil`] is the calendar, [`parse`] and
+//! [`format`] the text forms, [`parts`] DATEPART and friends, [`functions`] DATEADD, DATEDIFF and friends.
+
+use std::cmp::Ordering;
+
+pub mod civil;
+pub mod format;
+pub mod functions;
+pub mod hijri;
+pub mod parse;
+pub mod parts;
+
+pub use parts::DatePart;
+
+use crate::{SqlType, Value};
+
+/// 100 ns ticks in a second.
+pub const TICKS_PER_SECOND: u64 = 10_000_000;
+/// 100 ns ticks in a day.
+pub const TICKS_PER_DAY: u64 = 86_400 * TICKS_PER_SECOND;
+/// Ticks of 1/300 s in a day.
+pub const DATETIME_TICKS_PER_DAY: u32 = 86_400 * 300;
 
 /// date: days since 0001-01-01, 0..=3_652_058.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -39,7 +62,7 @@ pub struct DateTime2 {
     pub ticks: i64,
 }
 
-/// datetimeoffset(n): an instant with the offset it is shown in. Two with one instant are equal whatever their offsets.
+/// datetimeoffset(n): an instant with the offset it is shown in. `==` tells offsets apart; SQL compares instants.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DateTimeOffset {
     /// The instant in UTC.
@@ -66,37 +89,188 @@ pub enum DateFormat {
     Dym,
 }
 
-/// The date parts of DATEADD, DATEDIFF, DATEPART, DATENAME, DATETRUNC.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DatePart {
-    /// year, yy, yyyy
-    Year,
-    /// quarter, qq, q
-    Quarter,
-    /// month, mm, m
-    Month,
-    /// dayofyear, dy, y
-    DayOfYear,
-    /// day, dd, d
-    Day,
-    /// week, wk, ww
-    Week,
-    /// weekday, dw, w
-    WeekDay,
-    /// hour, hh
-    Hour,
-    /// minute, mi, n
-    Minute,
-    /// second, ss, s
-    Second,
-    /// millisecond, ms
-    Millisecond,
-    /// microsecond, mcs
-    Microsecond,
-    /// nanosecond, ns
-    Nanosecond,
-    /// tzoffset, tz
-    TzOffset,
-    /// iso_week, isowk, isoww
-    IsoWeek,
+impl DateFormat {
+    /// The format of a name (`mdy`, in any case).
+    pub fn by_name(name: &str) -> Option<DateFormat> {
+        use DateFormat::*;
+        let named = [("mdy", Mdy), ("dmy", Dmy), ("ymd", Ymd), ("ydm", Ydm), ("myd", Myd), ("dym", Dym)];
+        named.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, format)| format)
+    }
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            DateFormat::Mdy => "mdy",
+            DateFormat::Dmy => "dmy",
+            DateFormat::Ymd => "ymd",
+            DateFormat::Ydm => "ydm",
+            DateFormat::Myd => "myd",
+            DateFormat::Dym => "dym",
+        }
+    }
+}
+
+/// Any date or time, taken apart. A type without a date has 1900-01-01, one without a time midnight, one without an offset 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// Days since 0001-01-01, local.
+    pub days: i32,
+    /// 100 ns ticks since midnight, local.
+    pub ticks: u64,
+    /// Minutes east of Greenwich.
+    pub offset_minutes: i16,
+}
+
+impl Moment {
+    /// A moment of day and ticks, offset 0.
+    pub fn new(days: i32, ticks: u64) -> Moment {
+        Moment { days, ticks, offset_minutes: 0 }
+    }
+
+    /// Takes a date or time value apart; `None` for other values.
+    pub fn of(value: &Value) -> Option<Moment> {
+        Some(match *value {
+            Value::Date(date) => Moment::new(date.days, 0),
+            Value::Time(time) => Moment::new(civil::DAYS_TO_1900, time.ticks),
+            Value::DateTime(moment) => Moment::new(
+                moment.days + civil::DAYS_TO_1900,
+                (u64::from(moment.ticks) * TICKS_PER_SECOND + 150) / 300,
+            ),
+            Value::SmallDateTime(moment) => Moment::new(
+                i32::from(moment.days) + civil::DAYS_TO_1900,
+                u64::from(moment.minutes) * 60 * TICKS_PER_SECOND,
+            ),
+            Value::DateTime2(moment) => moment.moment(),
+            Value::DateTimeOffset(moment) => moment.local(),
+            _ => return None,
+        })
+    }
+
+    /// Ticks since 0001-01-01, local.
+    pub fn total_ticks(&self) -> i64 {
+        i64::from(self.days) * TICKS_PER_DAY as i64 + self.ticks as i64
+    }
+
+    /// Ticks since 0001-01-01 in UTC.
+    pub fn utc_ticks(&self) -> i64 {
+        self.total_ticks() - i64::from(self.offset_minutes) * 60 * TICKS_PER_SECOND as i64
+    }
+
+    /// A moment of ticks since 0001-01-01; `None` outside years 1..=9999.
+    pub fn from_ticks(ticks: i64) -> Option<Moment> {
+        let days = ticks.div_euclid(TICKS_PER_DAY as i64);
+        let in_day = ticks.rem_euclid(TICKS_PER_DAY as i64) as u64;
+        (0..=i64::from(civil::DAYS_MAX)).contains(&days).then(|| Moment::new(days as i32, in_day))
+    }
+
+    /// Rounded to `scale` digits of a second, half up; at the very end of 9999 it is cut, so as to stay inside.
+    pub fn rounded(&self, scale: u8) -> Moment {
+        let ticks = round_ticks(self.ticks, scale);
+        if ticks < TICKS_PER_DAY {
+            return Moment { ticks, ..*self };
+        }
+        if self.days < civil::DAYS_MAX {
+            return Moment { days: self.days + 1, ticks: ticks - TICKS_PER_DAY, ..*self };
+        }
+        let unit = 10u64.pow(u32::from(7 - scale.min(7)));
+        Moment { ticks: self.ticks - self.ticks % unit, ..*self }
+    }
+
+    /// As a value of a date or time type, rounded to its scale; `None` when outside its range (or `target` is another kind of type).
+    pub fn to_value(&self, target: &SqlType) -> Option<Value> {
+        Some(match *target {
+            SqlType::Date => Value::Date(Date { days: self.days }),
+            SqlType::Time(scale) => {
+                Value::Time(Time { ticks: round_ticks(self.ticks, scale) % TICKS_PER_DAY })
+            }
+            SqlType::DateTime => Value::DateTime(self.to_datetime()?),
+            SqlType::SmallDateTime => {
+                let rounded = self.to_datetime()?;
+                let minutes = (rounded.ticks + 30 * 300) / (60 * 300);
+                let days = rounded.days + (minutes / 1440) as i32;
+                let small =
+                    SmallDateTime { days: u16::try_from(days).ok()?, minutes: (minutes % 1440) as u16 };
+                (small <= SMALLDATETIME_MAX).then_some(())?;
+                Value::SmallDateTime(small)
+            }
+            SqlType::DateTime2(scale) => {
+                Value::DateTime2(DateTime2 { ticks: self.rounded(scale).total_ticks() })
+            }
+            SqlType::DateTimeOffset(scale) => {
+                let rounded = self.rounded(scale);
+                let utc = DateTime2 { ticks: rounded.utc_ticks() };
+                Moment::from_ticks(utc.ticks)?;
+                Value::DateTimeOffset(DateTimeOffset { utc, offset_minutes: self.offset_minutes })
+            }
+            _ => return None,
+        })
+    }
+
+    fn to_datetime(self) -> Option<DateTime> {
+        let ticks = (self.ticks * 300 + TICKS_PER_SECOND / 2) / TICKS_PER_SECOND;
+        let carry = ticks / u64::from(DATETIME_TICKS_PER_DAY);
+        let days = self.days + carry as i32;
+        (civil::DAYS_TO_1753..=civil::DAYS_MAX).contains(&days).then(|| DateTime {
+            days: days - civil::DAYS_TO_1900,
+            ticks: (ticks % u64::from(DATETIME_TICKS_PER_DAY)) as u32,
+        })
+    }
+}
+
+const SMALLDATETIME_MAX: SmallDateTime = SmallDateTime { days: 65_535, minutes: 1439 };
+
+/// Ticks rounded to `scale` digits of a second, half up; may reach a whole day.
+pub fn round_ticks(ticks: u64, scale: u8) -> u64 {
+    let unit = 10u64.pow(u32::from(7 - scale.min(7)));
+    (ticks + unit / 2) / unit * unit
+}
+
+impl Date {
+    /// The day of the calendar.
+    pub fn civil(self) -> civil::Civil {
+        civil::from_days(self.days)
+    }
+
+    /// The date of a day; `None` when there is none.
+    pub fn from_civil(year: i32, month: u32, day: u32) -> Option<Date> {
+        civil::to_days(year, month, day).map(|days| Date { days })
+    }
+}
+
+impl DateTime {
+    /// Milliseconds in the day as they show: .000, .003, .007.
+    pub fn milliseconds(self) -> u32 {
+        ((u64::from(self.ticks) * 10 + 1) / 3) as u32
+    }
+}
+
+impl DateTime2 {
+    /// Taken apart.
+    pub fn moment(self) -> Moment {
+        Moment::from_ticks(self.ticks).expect("a datetime2 lies in years 1..=9999")
+    }
+}
+
+impl DateTimeOffset {
+    /// The local time it shows, with its offset. At the edges of the calendar the local time may lie outside; it is then held at
+    /// the edge.
+    pub fn local(self) -> Moment {
+        let ticks = self.utc.ticks + i64::from(self.offset_minutes) * 60 * TICKS_PER_SECOND as i64;
+        let last = (i64::from(civil::DAYS_MAX) + 1) * TICKS_PER_DAY as i64 - 1;
+        let moment = Moment::from_ticks(ticks.clamp(0, last)).expect("clamped into the calendar");
+        Moment { offset_minutes: self.offset_minutes, ..moment }
+    }
+}
+
+impl PartialOrd for DateTimeOffset {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// By instant, then (so that it agrees with `==`) by offset.
+impl Ord for DateTimeOffset {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.utc.cmp(&other.utc).then(self.offset_minutes.cmp(&other.offset_minutes))
+    }
 }

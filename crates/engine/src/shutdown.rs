@@ -1,0 +1,36 @@
+//! Closing a database for good: everything that was committed, delayed or not, is on disk afterwards (better than SQL Server promises).
+
+use std::sync::Arc;
+
+use log::{FlushReason, Log, LogError, Lsn};
+
+use crate::checkpoint::{self, Reason};
+use crate::database::Database;
+use crate::error::StorageError;
+
+/// Hardens the log up to `lsn` because something planned needs it whole: the end of a checkpoint, a clean close. The one place with this
+/// reason.
+pub(crate) fn quiesce(log: &Log, lsn: Lsn) -> Result<(), LogError> {
+    if lsn.is_null() {
+        return Ok(());
+    }
+    log.harden(lsn, FlushReason::Quiesce)
+}
+
+/// Drains the log, writes the pages, marks the log as properly closed and forgets the pages. Nobody uses the database any more.
+/// A suspect database is only let go: recovery will look at it.
+pub(crate) fn close_database(database: &Arc<Database>) -> Result<(), StorageError> {
+    let is_usable = database.check_usable().is_ok();
+    let result = if is_usable { drain(database) } else { Ok(()) };
+    database.space.discard_pages();
+    result
+}
+
+fn drain(database: &Arc<Database>) -> Result<(), StorageError> {
+    if !database.is_volatile() {
+        quiesce(&database.log, database.log.last())?;
+        checkpoint::run(database, Reason::Shutdown)?;
+    }
+    database.log.close()?;
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! Appending: room in the open block, the next block, the next VLF, more file, in this order.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use os::{LatchGuard, WaitType};
+
+use crate::cache::{Blocked, Cache};
+use crate::error::LogError;
+use crate::flush::FlushReason;
+use crate::limits::{BLOCK_HEADER_BYTES, RECORD_PAYLOAD_BYTES_MAX};
+use crate::lsn::Lsn;
+use crate::options::Growth;
+use crate::record::RecordBuf;
+use crate::shared::Shared;
+
+/// Log grows by at least this many bytes.
+const GROWTH_BYTES_MIN: u64 = 256 * 1024;
+
+/// Who pays for an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Payment {
+    /// Free space, and so many bytes are to be promised to the undo.
+    FreeSpace { reserve: u64 },
+    /// A promise made earlier.
+    Reservation,
+}
+
+impl Shared {
+    /// See `Log::append_reserving` and `Log::append_from_reservation`.
+    pub(crate) fn append(self: &Arc<Self>, record: &RecordBuf, payment: Payment) -> Result<Lsn, LogError> {
+        let payload_bytes = record.payload().len();
+        assert!(payload_bytes <= RECORD_PAYLOAD_BYTES_MAX, "a record of {payload_bytes} bytes");
+        self.os.yield_point();
+        let mut sealed = false;
+        let _mask = (payment == Payment::Reservation).then(os::task::mask_interrupts);
+        let result = self.append_latched(record, payment, &mut sealed);
+        if sealed {
+            self.ring_for_sealed();
+        }
+        result
+    }
+
+    fn append_latched(
+        self: &Arc<Self>,
+        record: &RecordBuf,
+        payment: Payment,
+        sealed: &mut bool,
+    ) -> Result<Lsn, LogError> {
+        let need = record.encoded_bytes_max();
+        let mut cache = self.cache.lock();
+        loop {
+            self.check_alive()?;
+            if cache.closed {
+                return Err(LogError::Closed);
+            }
+            if let Payment::FreeSpace { reserve } = payment
+                && !cache.space_allows(BLOCK_HEADER_BYTES + need, reserve, self.margin_bytes())
+            {
+                cache = self.make_space(cache)?;
+                continue;
+            }
+            if cache.fits_open(record) {
+                break;
+            }
+            if cache.open.is_some() {
+                let last = cache.seal(FlushReason::BlockFull).expect("the open block has records");
+                self.note_sealed(&cache, last);
+                *sealed = true;
+                continue;
+            }
+            match cache.open_block(need, |end| self.vlfs.lock().advance(end)) {
+                Ok(()) => self.grow_ahead(&mut cache),
+                Err(Blocked::NoBuffer) => cache = self.wait_for_buffer(cache)?,
+                Err(Blocked::NoSpace) => cache = self.make_space(cache)?,
+            }
+        }
+        let lsn = cache.push(record);
+        if let Payment::FreeSpace { reserve } = payment {
+            cache.reserved_bytes += reserve;
+        }
+        self.positions.end.store(cache.end().raw(), Release);
+        self.open_bytes.store(cache.open_bytes() as u32, Relaxed);
+        Ok(lsn)
+    }
+
+    /// LOGBUFFER: all 128 blocks wait for the device.
+    fn wait_for_buffer<'a>(
+        &'a self,
+        mut cache: LatchGuard<'a, Cache>,
+    ) -> Result<LatchGuard<'a, Cache>, LogError> {
+        cache.waiting_for_buffer += 1;
+        self.ring_for_sealed();
+        let (mut cache, outcome) = self.room.wait(cache, WaitType::LOGBUFFER, None);
+        cache.waiting_for_buffer -= 1;
+        if outcome == os::WaitOutcome::Interrupted { Err(LogError::Interrupted) } else { Ok(cache) }
+    }
+
+    /// No VLF is free, or what is free has been promised: the file grows, or the log is full (9002). Waits while
+    /// somebody else makes it grow.
+    fn make_space<'a>(
+        self: &'a Arc<Self>,
+        mut cache: LatchGuard<'a, Cache>,
+    ) -> Result<LatchGuard<'a, Cache>, LogError> {
+        if cache.growing {
+            let (cache, outcome) = self.room.wait(cache, WaitType::LOGMGR_RESERVE_APPEND, None);
+            return if outcome == os::WaitOutcome::Interrupted {
+                Err(LogError::Interrupted)
+            } else {
+                Ok(cache)
+            };
+        }
+        cache.growing = true;
+        drop(cache);
+        let grown = os::task::wait_as(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER, || self.grow_by_option());
+        let cache = self.growth_is_over();
+        match grown {
+            Ok(()) => Ok(cache),
+            Err(growth) => {
+                drop(cache);
+                let reuse_wait = self.present_reuse_wait();
+                Err(LogError::Full { reuse_wait, growth })
+            }
+        }
+    }
+
+    pub(crate) fn growth_is_over(&self) -> LatchGuard<'_, Cache> {
+        let mut cache = self.cache.lock();
+        assert!(cache.growing);
+        cache.growing = false;
+        drop(cache);
+        self.room.notify_all();
+        self.cache.lock()
+    }
+
+    /// Makes the file larger by its growth option. The caller has set `growing`. Errors with the reason, if there is one
+    /// besides the options.
+    fn grow_by_option(&self) -> Result<(), Option<Arc<os::IoError>>> {
+        let present = self.vlfs.lock().end_offset();
+        let step = match self.options.growth {
+            Growth::None => return Err(None),
+            Growth::Bytes(bytes) => bytes,
+            Growth::Percent(percent) => present / 100 * u64::from(percent),
+        };
+        let step = step.max(GROWTH_BYTES_MIN).next_multiple_of(64 * 1024);
+        let step = step.min(self.options.bytes_max.saturating_sub(present) / (64 * 1024) * (64 * 1024));
+        if step < GROWTH_BYTES_MIN {
+            return Err(None);
+        }
+        self.grow_by(step).map_err(|error| match error {
+            LogError::Io(error) => Some(error),
+            _ => None,
+        })
+    }
+
+    /// Adds `bytes` of log: zeroed, described, durable; only then usable. The caller has set `growing`.
+    pub(crate) fn grow_by(&self, bytes: u64) -> Result<(), LogError> {
+        let present = self.vlfs.lock().end_offset();
+        let layout = self.options.vlf_rule.layout(present, bytes);
+        let create_lsn = self.positions.end();
+        let headers = self.log_file.grow(&layout, create_lsn)?;
+        let block_bytes = layout.iter().map(|vlf| vlf.1 - crate::limits::VLF_HEADER_BYTES).sum();
+        let mut cache = self.cache.lock();
+        self.vlfs.lock().add(&headers);
+        cache.add_space(block_bytes);
+        drop(cache);
+        self.counters.file_size_kb.set(((present + bytes) / 1024) as i64);
+        self.counters.growths.increment();
+        self.counters.own_growths.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// Starts growth in the background when a block was opened in the last usable VLF and the log is at least three
+    /// quarters used, so that nobody has to wait for it later.
+    fn grow_ahead(self: &Arc<Self>, cache: &mut Cache) {
+        let wanted = self.options.grow_ahead && self.options.growth != Growth::None && !cache.growing;
+        let total_bytes = self.counters.file_size_kb.get() as u64 * 1024;
+        if !wanted || cache.space_left_bytes > total_bytes / 4 || self.vlfs.lock().reusable().0 > 0 {
+            return;
+        }
+        cache.growing = true;
+        let shared = Arc::clone(self);
+        let body = move || {
+            // A failure is not told to anybody: whoever needs the space tries again and gets the error.
+            let _ = shared.grow_by_option();
+            drop(shared.growth_is_over());
+        };
+        let name = os::SpawnOptions::named("LOG GROWTH");
+        if self.os.try_spawn(&name, body).is_err() {
+            cache.growing = false;
+        }
+    }
+}

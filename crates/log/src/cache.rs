@@ -1,0 +1,331 @@
+//! The log cache: the open block that records join, sealed blocks that wait for the writer, free buffers.
+//!
+//! Everything here happens under the cache latch and does no I/O. The cache decides where blocks stand: when one is opened
+//! it gets its place in the current VLF, or the first place of the next. Only [`Cache::seal`] moves `sealed`, only
+//! [`Cache::push`] and `seal` move `end`.
+
+use std::collections::VecDeque;
+
+use os::AlignedBuf;
+
+use crate::block::{BlockHeader, BlockState};
+use crate::flush::FlushReason;
+use crate::limits::{
+    BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, SECTOR_BYTES,
+    SLOTS_PER_BLOCK_MAX,
+};
+use crate::lsn::{Lsn, TxnId};
+use crate::record::{OwnedRecord, RecordBuf, decode_record, encode_header};
+use crate::vlf::Vlf;
+
+/// Free buffers kept for reuse; more go back to the system, since an instance has hundreds of logs.
+const FREE_BUFFERS_MAX: usize = 4;
+
+/// A block under construction or waiting for the writer.
+pub(crate) struct CachedBlock {
+    pub(crate) state: BlockState,
+    /// Its address, slot 0.
+    pub(crate) start: Lsn,
+    /// Where it goes in the file.
+    pub(crate) file_offset: u64,
+    pub(crate) buffer: AlignedBuf,
+    /// Bytes in use, header included.
+    pub(crate) used_bytes: usize,
+    /// Most bytes it can have here.
+    pub(crate) capacity_bytes: usize,
+    /// Padded size; set by seal.
+    pub(crate) padded_bytes: usize,
+    /// Where each record begins.
+    pub(crate) offsets: Vec<u16>,
+    pub(crate) base_txn: TxnId,
+    pub(crate) parity: u8,
+    /// Why it was sealed.
+    pub(crate) reason: FlushReason,
+}
+
+impl CachedBlock {
+    /// Its newest record.
+    pub(crate) fn last(&self) -> Lsn {
+        self.start.with_slot(self.offsets.len() as u16)
+    }
+
+    /// The record in `slot`, copied; `None` when there is none yet.
+    fn record(&self, slot: u16) -> Option<OwnedRecord> {
+        let at = usize::from(*self.offsets.get(usize::from(slot).checked_sub(1)?)?);
+        let lsn = self.start.with_slot(slot);
+        let (record, bytes) = decode_record(&self.buffer[at..self.used_bytes], lsn, self.base_txn)
+            .expect("the cache decodes what it has encoded");
+        Some(OwnedRecord {
+            lsn,
+            header: record.header,
+            payload: record.payload.to_vec(),
+            encoded_bytes: bytes as u32,
+        })
+    }
+}
+
+/// A block's records copied out of the cache for a reader. `header.sectors` and the checksums are not final.
+pub(crate) struct BlockCopy {
+    pub(crate) header: BlockHeader,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) offsets: Vec<u16>,
+    pub(crate) is_sealed: bool,
+}
+
+/// Why a record could not be pushed yet.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Blocked {
+    /// All buffers wait for the writer.
+    NoBuffer,
+    /// No VLF can be used next, or what room there is has been reserved.
+    NoSpace,
+}
+
+/// What the cache latch guards.
+pub(crate) struct Cache {
+    pub(crate) open: Option<CachedBlock>,
+    pub(crate) sealed: VecDeque<CachedBlock>,
+    /// Open, sealed, issued and not yet recycled.
+    blocks_in_use: usize,
+    free: Vec<AlignedBuf>,
+    /// The current VLF and the next free sector in it.
+    vlf: Vlf,
+    next_sector: u32,
+    /// The newest record ever.
+    pub(crate) last: Lsn,
+    /// Bytes for blocks that are neither in use nor needed: from the open block's start on, plus reusable VLFs.
+    pub(crate) space_left_bytes: u64,
+    /// Promised to rollbacks.
+    pub(crate) reserved_bytes: u64,
+    pub(crate) records_total: u64,
+    pub(crate) record_bytes_total: u64,
+    /// A task makes the file larger at the moment.
+    pub(crate) growing: bool,
+    /// Appenders waiting for a buffer.
+    pub(crate) waiting_for_buffer: u32,
+    pub(crate) closed: bool,
+    scratch: Vec<u8>,
+    sector_bytes: usize,
+}
+
+impl Cache {
+    /// A cache that goes on at `next_sector` of `vlf`, after `last`.
+    pub(crate) fn new(
+        vlf: Vlf,
+        next_sector: u32,
+        last: Lsn,
+        reusable_bytes: u64,
+        sector_bytes: usize,
+    ) -> Cache {
+        assert!(next_sector >= FIRST_BLOCK_SECTOR && next_sector <= vlf.sectors());
+        assert!(vlf.sequence > 0 && last < Lsn::new(vlf.sequence, next_sector, 0));
+        let rest = u64::from(vlf.sectors() - next_sector) * SECTOR_BYTES as u64;
+        Cache {
+            open: None,
+            sealed: VecDeque::new(),
+            blocks_in_use: 0,
+            free: Vec::new(),
+            vlf,
+            next_sector,
+            last,
+            space_left_bytes: rest + reusable_bytes,
+            reserved_bytes: 0,
+            records_total: 0,
+            record_bytes_total: 0,
+            growing: false,
+            waiting_for_buffer: 0,
+            closed: false,
+            scratch: Vec::new(),
+            sector_bytes,
+        }
+    }
+
+    /// Where the next record goes at the earliest.
+    pub(crate) fn end(&self) -> Lsn {
+        match &self.open {
+            Some(open) if open.offsets.len() < SLOTS_PER_BLOCK_MAX => {
+                open.start.with_slot(open.offsets.len() as u16 + 1)
+            }
+            _ => {
+                let sector = self.open.as_ref().map_or(self.next_sector, |open| open.start.block() + 1);
+                Lsn::new(self.vlf.sequence, sector, 1)
+            }
+        }
+    }
+
+    /// Bytes that the open block holds, header included; 0 without one.
+    pub(crate) fn open_bytes(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.used_bytes)
+    }
+
+    /// Whether the open block can take `record`.
+    pub(crate) fn fits_open(&self, record: &RecordBuf) -> bool {
+        let need = record.encoded_bytes_max();
+        self.open.as_ref().is_some_and(|open| {
+            open.used_bytes + need <= open.capacity_bytes && open.offsets.len() < SLOTS_PER_BLOCK_MAX
+        })
+    }
+
+    /// Whether `need` more bytes may be used by somebody who has reserved nothing, and `reserve` be promised.
+    pub(crate) fn space_allows(&self, need: usize, reserve: u64, margin: u64) -> bool {
+        let kept = self.reserved_bytes + reserve + margin + self.open_bytes() as u64 + need as u64;
+        kept <= self.space_left_bytes
+    }
+
+    /// Appends to the open block, which must have room. Returns the record's address.
+    pub(crate) fn push(&mut self, record: &RecordBuf) -> Lsn {
+        let open = self.open.as_mut().expect("the caller has made room");
+        open.state.assert_state(BlockState::Open);
+        let slot = open.offsets.len() as u16 + 1;
+        let lsn = open.start.with_slot(slot);
+        if open.base_txn.is_null() {
+            open.base_txn = record.header.txn;
+        }
+        self.scratch.clear();
+        encode_header(&mut self.scratch, &record.header, record.payload().len(), lsn, open.base_txn);
+        let (at, header_bytes) = (open.used_bytes, self.scratch.len());
+        let end = at + header_bytes + record.payload().len();
+        assert!(end <= open.capacity_bytes, "the record overflows its block");
+        open.buffer[at..at + header_bytes].copy_from_slice(&self.scratch);
+        open.buffer[at + header_bytes..end].copy_from_slice(record.payload());
+        open.used_bytes = end;
+        open.offsets.push(at as u16);
+        assert!(lsn > self.last, "log addresses rise");
+        self.last = lsn;
+        self.records_total += 1;
+        self.record_bytes_total += (end - at) as u64;
+        lsn
+    }
+
+    /// Opens a block that can take `need` bytes of record, moving to the next VLF (by `advance`, which gets the sector
+    /// that the current one ends before) when the rest of the current one is too short.
+    pub(crate) fn open_block(
+        &mut self,
+        need: usize,
+        advance: impl FnOnce(u32) -> Option<Vlf>,
+    ) -> Result<(), Blocked> {
+        assert!(self.open.is_none());
+        if self.blocks_in_use >= CACHE_BLOCKS_MAX {
+            return Err(Blocked::NoBuffer);
+        }
+        if self.capacity_here() < BLOCK_HEADER_BYTES + need {
+            // The next VLF is used even when only a little of this one is left: that little is lost.
+            let vlf = advance(self.next_sector).ok_or(Blocked::NoSpace)?;
+            let rest = u64::from(self.vlf.sectors() - self.next_sector) * SECTOR_BYTES as u64;
+            assert!(self.space_left_bytes >= rest);
+            self.space_left_bytes -= rest;
+            self.vlf = vlf;
+            self.next_sector = FIRST_BLOCK_SECTOR;
+        }
+        let capacity_bytes = self.capacity_here();
+        assert!(capacity_bytes >= BLOCK_HEADER_BYTES + need);
+        let start = Lsn::new(self.vlf.sequence, self.next_sector, 0);
+        let mut buffer = self.free.pop().unwrap_or_else(|| AlignedBuf::new(BLOCK_BYTES_MAX));
+        buffer[..BLOCK_HEADER_BYTES].fill(0);
+        let mut state = BlockState::Reusable;
+        state.advance(BlockState::Open);
+        self.blocks_in_use += 1;
+        self.open = Some(CachedBlock {
+            state,
+            start,
+            file_offset: self.vlf.begin_offset + u64::from(self.next_sector) * SECTOR_BYTES as u64,
+            buffer,
+            used_bytes: BLOCK_HEADER_BYTES,
+            capacity_bytes,
+            padded_bytes: 0,
+            offsets: Vec::new(),
+            base_txn: TxnId::NULL,
+            parity: self.vlf.parity,
+            reason: FlushReason::BlockFull,
+        });
+        Ok(())
+    }
+
+    /// Most bytes a block at the next place can have.
+    fn capacity_here(&self) -> usize {
+        let rest = (self.vlf.sectors() - self.next_sector) as usize * SECTOR_BYTES;
+        rest.min(BLOCK_BYTES_MAX) / self.sector_bytes * self.sector_bytes
+    }
+
+    /// Closes the open block: no record joins it any more, the next block's place is fixed. Returns its newest record.
+    pub(crate) fn seal(&mut self, reason: FlushReason) -> Option<Lsn> {
+        let mut block = self.open.take()?;
+        assert!(!block.offsets.is_empty(), "an empty block is never sealed");
+        block.state.advance(BlockState::Sealed);
+        block.padded_bytes = block.used_bytes.next_multiple_of(self.sector_bytes);
+        assert!(block.padded_bytes <= block.capacity_bytes);
+        let (used, padded) = (block.used_bytes, block.padded_bytes);
+        block.buffer[used..padded].fill(0);
+        block.reason = reason;
+        self.next_sector += (padded / SECTOR_BYTES) as u32;
+        assert!(self.next_sector <= self.vlf.sectors());
+        assert!(self.space_left_bytes >= padded as u64);
+        self.space_left_bytes -= padded as u64;
+        let last = block.last();
+        self.sealed.push_back(block);
+        Some(last)
+    }
+
+    /// The oldest block for the writer; the open one (sealed now, for `reason`) only when `seal_open` says so.
+    pub(crate) fn take_next(&mut self, seal_open: Option<FlushReason>) -> Option<CachedBlock> {
+        if self.sealed.is_empty() {
+            self.seal(seal_open?)?;
+        }
+        let mut block = self.sealed.pop_front()?;
+        block.state.advance(BlockState::Issued);
+        Some(block)
+    }
+
+    /// Takes the buffer of a hardened block back.
+    pub(crate) fn recycle(&mut self, mut block: CachedBlock) {
+        block.state.advance(BlockState::Reusable);
+        assert!(self.blocks_in_use > 0);
+        self.blocks_in_use -= 1;
+        if self.free.len() < FREE_BUFFERS_MAX {
+            self.free.push(block.buffer);
+        }
+    }
+
+    /// Growth or truncation has made `bytes` more of VLFs usable.
+    pub(crate) fn add_space(&mut self, bytes: u64) {
+        self.space_left_bytes += bytes;
+    }
+
+    /// Gives promised room back.
+    pub(crate) fn release(&mut self, bytes: u64) {
+        assert!(self.reserved_bytes >= bytes, "more log released than was reserved");
+        self.reserved_bytes -= bytes;
+    }
+
+    /// The record at `lsn`, if its block is here; the inner `None`: the block is, the record is not (yet).
+    pub(crate) fn record(&self, lsn: Lsn) -> Option<Option<OwnedRecord>> {
+        self.block(lsn.block_start()).map(|block| block.record(lsn.slot()))
+    }
+
+    /// A copy of the block at `start`, if it is here.
+    pub(crate) fn copy(&self, start: Lsn, log_id: u32) -> Option<BlockCopy> {
+        let block = self.block(start)?;
+        let header = BlockHeader {
+            flags: BlockHeader::flags(block.parity, false),
+            vlf: block.start.vlf(),
+            sector: block.start.block(),
+            used_bytes: block.used_bytes as u32,
+            sectors: (block.padded_bytes / SECTOR_BYTES) as u16,
+            slots: block.offsets.len() as u16,
+            previous_checksum: 0,
+            epoch: 0,
+            hardened: Lsn::NULL,
+            base_txn: block.base_txn,
+            time_100ns: 0,
+            log_id,
+            checksum: 0,
+        };
+        let bytes = block.buffer[..block.used_bytes].to_vec();
+        let is_sealed = block.state == BlockState::Sealed;
+        Some(BlockCopy { header, bytes, offsets: block.offsets.clone(), is_sealed })
+    }
+
+    fn block(&self, start: Lsn) -> Option<&CachedBlock> {
+        self.open.iter().chain(self.sealed.iter()).find(|block| block.start == start)
+    }
+}

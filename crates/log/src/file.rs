@@ -1,0 +1,393 @@
+//! The log file: its header page (two copies, written in turn), VLF headers, creation and growth.
+//! Byte tables: docs/formats/log-file.md.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use os::{AlignedBuf, File, Latch, LatchRank, OpenOptions, Os, WriteMode};
+
+use crate::block::{BlockHeader, LOG_FORMAT_VERSION};
+use crate::codec::DecodeError;
+use crate::error::LogError;
+use crate::limits::{FILE_HEADER_BYTES, FIRST_BLOCK_SECTOR, LOG_BYTES_MIN, SECTOR_BYTES, VLF_HEADER_BYTES};
+use crate::lsn::Lsn;
+use crate::options::LogOptions;
+use crate::vlf::{VLF_HEADER_USED_BYTES, Vlf, VlfHeader};
+
+const FILE_MAGIC: [u8; 8] = *b"HPDNLOG1";
+const COPY_BYTES: usize = 4096;
+const CHECKSUM_OFFSET: usize = COPY_BYTES - 4;
+/// No log has more VLFs than this; a larger number in a header is damage.
+const VLF_COUNT_MAX: u32 = 1 << 22;
+
+const _: () = assert!(2 * COPY_BYTES as u64 == FILE_HEADER_BYTES);
+
+/// What the header page of a log file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileHeader {
+    /// Random number that every block and VLF of this log carries.
+    pub log_id: u32,
+    /// Number of the header write; the valid copy with the higher one counts.
+    pub generation: u64,
+    /// Bytes of the file that are formatted: header page and whole VLFs. What lies beyond is an unfinished growth.
+    pub size_bytes: u64,
+    /// Number of VLFs in them.
+    pub vlf_count: u32,
+    /// Number of the run that owns the log; rises at each opening.
+    pub epoch: u32,
+    /// Sequence number of the first VLF ever used.
+    pub first_vlf: u32,
+    /// LOP_BEGIN_CKPT of the last completed checkpoint; NULL: none yet.
+    pub checkpoint: Lsn,
+    /// The oldest record that recovery from that checkpoint needs.
+    pub min: Lsn,
+    /// `hardened` when this header was written: the end of the log cannot lie before it.
+    pub hardened: Lsn,
+    /// Whether the log was closed properly; `hardened` is then its very last record.
+    pub clean: bool,
+    /// tempdb: never recovered.
+    pub volatile: bool,
+    /// UTC when the log was made, 100 ns ticks since 0001-01-01.
+    pub created_100ns: u64,
+}
+
+impl FileHeader {
+    /// One copy as on disk.
+    pub fn encode(&self) -> [u8; COPY_BYTES] {
+        let mut out = [0; COPY_BYTES];
+        out[..8].copy_from_slice(&FILE_MAGIC);
+        out[8..10].copy_from_slice(&LOG_FORMAT_VERSION.to_le_bytes());
+        out[10] = u8::from(self.clean) | u8::from(self.volatile) << 1;
+        out[12..16].copy_from_slice(&self.log_id.to_le_bytes());
+        out[16..24].copy_from_slice(&self.generation.to_le_bytes());
+        out[24..32].copy_from_slice(&self.size_bytes.to_le_bytes());
+        out[32..36].copy_from_slice(&self.vlf_count.to_le_bytes());
+        out[36..40].copy_from_slice(&self.epoch.to_le_bytes());
+        out[40..44].copy_from_slice(&self.first_vlf.to_le_bytes());
+        out[48..56].copy_from_slice(&self.checkpoint.raw().to_le_bytes());
+        out[56..64].copy_from_slice(&self.min.raw().to_le_bytes());
+        out[64..72].copy_from_slice(&self.hardened.raw().to_le_bytes());
+        out[72..80].copy_from_slice(&self.created_100ns.to_le_bytes());
+        let checksum = crc32c::crc32c(&out[..CHECKSUM_OFFSET]);
+        out[CHECKSUM_OFFSET..].copy_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// Reads and checks one copy. Arbitrary bytes give an error, never a panic.
+    pub fn decode(bytes: &[u8]) -> Result<FileHeader, DecodeError> {
+        let copy = bytes.get(..COPY_BYTES).ok_or(DecodeError("file header ends early"))?;
+        let u32_at = |at: usize| u32::from_le_bytes([copy[at], copy[at + 1], copy[at + 2], copy[at + 3]]);
+        let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
+        if copy[..8] != FILE_MAGIC {
+            return Err(DecodeError("no log file magic"));
+        }
+        if u16::from_le_bytes([copy[8], copy[9]]) != LOG_FORMAT_VERSION {
+            return Err(NEWER_VERSION);
+        }
+        if crc32c::crc32c(&copy[..CHECKSUM_OFFSET]) != u32_at(CHECKSUM_OFFSET) {
+            return Err(DecodeError("file header checksum"));
+        }
+        let header = FileHeader {
+            log_id: u32_at(12),
+            generation: u64_at(16),
+            size_bytes: u64_at(24),
+            vlf_count: u32_at(32),
+            epoch: u32_at(36),
+            first_vlf: u32_at(40),
+            checkpoint: Lsn::from_raw(u64_at(48)),
+            min: Lsn::from_raw(u64_at(56)),
+            hardened: Lsn::from_raw(u64_at(64)),
+            clean: copy[10] & 1 != 0,
+            volatile: copy[10] & 2 != 0,
+            created_100ns: u64_at(72),
+        };
+        let sane = header.vlf_count > 0
+            && header.vlf_count <= VLF_COUNT_MAX
+            && header.size_bytes >= LOG_BYTES_MIN
+            && header.first_vlf > 0
+            && header.first_vlf <= crate::lsn::VLF_MAX;
+        if sane { Ok(header) } else { Err(DecodeError("impossible file header")) }
+    }
+
+    /// The valid copy with the higher generation out of a header page.
+    pub fn decode_page(page: &[u8]) -> Result<FileHeader, DecodeError> {
+        let first = FileHeader::decode(page);
+        let second = FileHeader::decode(page.get(COPY_BYTES..).unwrap_or_default());
+        match (first, second) {
+            (Ok(one), Ok(two)) => Ok(if one.generation > two.generation { one } else { two }),
+            (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
+            (Err(error), Err(other)) => Err(if other == NEWER_VERSION { other } else { error }),
+        }
+    }
+}
+
+const NEWER_VERSION: DecodeError = DecodeError("log file of another format version");
+
+/// An open log file and its header.
+pub(crate) struct LogFile {
+    pub(crate) file: Arc<dyn File>,
+    path: PathBuf,
+    header: Latch<FileHeader>,
+    /// The unit that blocks are padded to.
+    pub(crate) sector_bytes: usize,
+}
+
+impl LogFile {
+    /// Makes a file of one header page and the VLFs of `layout`, all durable.
+    pub(crate) fn create(os: &Os, options: &LogOptions, layout: &[(u64, u64)]) -> Result<LogFile, LogError> {
+        let disk = os.disk();
+        if options.volatile && disk.exists(&options.path) {
+            disk.remove(&options.path)?;
+        }
+        let file = disk.open(&options.path, &OpenOptions { direct: true, ..OpenOptions::create_new() })?;
+        match LogFile::format(os, options, layout, Arc::clone(&file)) {
+            Ok(log_file) => Ok(log_file),
+            Err(error) => {
+                // What was made of the file is of no use to anybody; the first error is the one to tell.
+                drop(file);
+                let _ = disk.remove(&options.path);
+                Err(error)
+            }
+        }
+    }
+
+    fn format(
+        os: &Os,
+        options: &LogOptions,
+        layout: &[(u64, u64)],
+        file: Arc<dyn File>,
+    ) -> Result<LogFile, LogError> {
+        let size_bytes = layout.last().map_or(0, |vlf| vlf.0 + vlf.1);
+        let mut id = [0; 4];
+        os.fill_random(&mut id);
+        let header = FileHeader {
+            log_id: u32::from_le_bytes(id),
+            generation: 1,
+            size_bytes,
+            vlf_count: layout.len() as u32,
+            epoch: 1,
+            first_vlf: options.first_vlf.max(1),
+            checkpoint: Lsn::NULL,
+            min: Lsn::NULL,
+            hardened: Lsn::NULL,
+            clean: false,
+            volatile: options.volatile,
+            created_100ns: os.clock().utc_100ns() as u64,
+        };
+        if options.volatile {
+            file.set_len(size_bytes)?;
+        } else {
+            file.allocate_zeroed(0, size_bytes)?;
+        }
+        let log_file = LogFile::new(file, &options.path, header);
+        let headers: Vec<VlfHeader> = layout
+            .iter()
+            .map(|(begin_offset, size_bytes)| VlfHeader {
+                log_id: header.log_id,
+                begin_offset: *begin_offset,
+                size_bytes: *size_bytes,
+                create_lsn: Lsn::NULL,
+            })
+            .collect();
+        log_file.write_vlf_headers(&headers)?;
+        let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
+        page[..COPY_BYTES].copy_from_slice(&header.encode());
+        page[COPY_BYTES..].copy_from_slice(&header.encode());
+        log_file.file.write_at(&page, 0, WriteMode::Durable)?;
+        if !options.volatile {
+            os.disk().sync_dir(options.path.parent().unwrap_or(Path::new(".")))?;
+        }
+        Ok(log_file)
+    }
+
+    fn new(file: Arc<dyn File>, path: &Path, header: FileHeader) -> LogFile {
+        let sector_bytes = (file.device().sector_bytes as usize).max(SECTOR_BYTES);
+        assert!(
+            crate::limits::BLOCK_BYTES_MAX.is_multiple_of(sector_bytes),
+            "device sector of {sector_bytes} bytes"
+        );
+        LogFile { file, path: path.to_owned(), header: Latch::new(LatchRank::LogFile, header), sector_bytes }
+    }
+
+    /// Opens a log file and reads its header; nothing is changed.
+    pub(crate) fn open(os: &Os, path: &Path, read_only: bool) -> Result<LogFile, LogError> {
+        let file =
+            os.disk().open(path, &OpenOptions { direct: !read_only, read_only, ..OpenOptions::default() })?;
+        let not_ours = |what: String| LogError::NotOurs { file: path.to_owned(), what };
+        let len = file.len()?;
+        let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
+        if len < FILE_HEADER_BYTES {
+            return Err(not_ours(format!("it has {len} bytes, less than a header page")));
+        }
+        file.read_exact_at(&mut page, 0)?;
+        let header = FileHeader::decode_page(&page).map_err(|error| not_ours(error.to_string()))?;
+        if len < header.size_bytes {
+            return Err(not_ours(format!("it has {len} bytes and its header says {}", header.size_bytes)));
+        }
+        Ok(LogFile::new(file, path, header))
+    }
+
+    pub(crate) fn header(&self) -> FileHeader {
+        *self.header.lock()
+    }
+
+    pub(crate) fn corrupt(&self, offset: u64, what: impl Into<String>) -> LogError {
+        LogError::Corrupt { file: self.path.clone(), offset, what: what.into() }
+    }
+
+    /// Every VLF, with the sequence number that its first block shows (0: none).
+    pub(crate) fn read_vlfs(&self) -> Result<Vec<Vlf>, LogError> {
+        let header = self.header();
+        let mut vlfs: Vec<Vlf> = Vec::new();
+        let mut newest: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
+        let mut at = FILE_HEADER_BYTES;
+        let mut page = AlignedBuf::new(VLF_HEADER_BYTES as usize + COPY_BYTES);
+        for _ in 0..header.vlf_count {
+            if at + VLF_HEADER_BYTES + COPY_BYTES as u64 > header.size_bytes {
+                return Err(self.corrupt(at, "VLF header: the VLFs do not fill the file"));
+            }
+            self.file.read_exact_at(&mut page, at)?;
+            let vlf = VlfHeader::decode(&page).map_err(|error| self.corrupt(at, error.to_string()))?;
+            if vlf.log_id != header.log_id
+                || vlf.begin_offset != at
+                || vlf.size_bytes > header.size_bytes - at
+            {
+                return Err(self.corrupt(at, "VLF header of another place or log"));
+            }
+            let mut vlf_in_memory = Vlf::unused(&vlf);
+            if let Ok(first) = BlockHeader::decode(&page[VLF_HEADER_BYTES as usize..])
+                && first.log_id == header.log_id
+                && first.sector == FIRST_BLOCK_SECTOR
+            {
+                // Blocks of an earlier run that were never part of the log may claim the same sequence number: the
+                // newest run's count.
+                let known = newest.get(&first.vlf).copied();
+                vlf_in_memory.parity = first.parity();
+                if known.is_none_or(|(_, epoch)| epoch < first.epoch) {
+                    vlf_in_memory.sequence = first.vlf;
+                    newest.insert(first.vlf, (vlfs.len(), first.epoch));
+                    if let Some((index, _)) = known {
+                        vlfs[index].sequence = 0;
+                    }
+                }
+            }
+            vlfs.push(vlf_in_memory);
+            at += vlf.size_bytes;
+        }
+        if at != header.size_bytes {
+            return Err(self.corrupt(at, "the VLFs do not fill the file"));
+        }
+        Ok(vlfs)
+    }
+
+    /// Changes the header, durably: the copy that is not the newest is overwritten.
+    pub(crate) fn update_header(&self, change: impl FnOnce(&mut FileHeader)) -> Result<(), LogError> {
+        let mut header = self.header.lock();
+        let mut next = *header;
+        change(&mut next);
+        next.generation += 1;
+        assert_eq!(next.log_id, header.log_id);
+        let mut copy = AlignedBuf::new(COPY_BYTES);
+        copy.copy_from_slice(&next.encode());
+        let offset = (next.generation % 2) * COPY_BYTES as u64;
+        // A write that fails may have reached the device or not: the next one goes to the same copy.
+        self.file.write_at(&copy, offset, WriteMode::Durable)?;
+        *header = next;
+        Ok(())
+    }
+
+    /// Adds VLFs at the end, zeroed and durable; the header's size is the commit point. The file keeps its formatted
+    /// size when this fails.
+    pub(crate) fn grow(&self, layout: &[(u64, u64)], create_lsn: Lsn) -> Result<Vec<VlfHeader>, LogError> {
+        let header = self.header();
+        let end = layout.last().map_or(header.size_bytes, |vlf| vlf.0 + vlf.1);
+        assert!(end > header.size_bytes && layout.first().is_some_and(|vlf| vlf.0 == header.size_bytes));
+        let prepared = self.prepare_growth(&header, layout, create_lsn, end);
+        if prepared.is_err() {
+            // Give the space back; should that fail too, the excess is reused by the next growth.
+            let _ = self.file.set_len(header.size_bytes);
+        }
+        let headers = prepared?;
+        // From here on the larger size may be on disk even if the write fails: the file keeps its length.
+        self.update_header(|next| {
+            next.size_bytes = end;
+            next.vlf_count += layout.len() as u32;
+        })?;
+        Ok(headers)
+    }
+
+    fn prepare_growth(
+        &self,
+        header: &FileHeader,
+        layout: &[(u64, u64)],
+        create_lsn: Lsn,
+        end: u64,
+    ) -> Result<Vec<VlfHeader>, LogError> {
+        if header.volatile {
+            self.file.set_len(end)?;
+        } else {
+            self.file.allocate_zeroed(header.size_bytes, end)?;
+        }
+        let of = |vlf: &(u64, u64)| VlfHeader {
+            log_id: header.log_id,
+            begin_offset: vlf.0,
+            size_bytes: vlf.1,
+            create_lsn,
+        };
+        let headers: Vec<VlfHeader> = layout.iter().map(of).collect();
+        self.write_vlf_headers(&headers)?;
+        Ok(headers)
+    }
+
+    fn write_vlf_headers(&self, headers: &[VlfHeader]) -> Result<(), LogError> {
+        let mut page = AlignedBuf::new(VLF_HEADER_BYTES as usize);
+        for header in headers {
+            page[..VLF_HEADER_USED_BYTES].copy_from_slice(&header.encode());
+            self.file.write_at(&page, header.begin_offset, WriteMode::Cached)?;
+        }
+        self.file.sync()?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(generation: u64) -> FileHeader {
+        FileHeader {
+            log_id: 5,
+            generation,
+            size_bytes: 8 << 20,
+            vlf_count: 4,
+            epoch: 3,
+            first_vlf: 37,
+            checkpoint: Lsn::new(37, 20, 1),
+            min: Lsn::new(37, 16, 1),
+            hardened: Lsn::new(37, 30, 2),
+            clean: true,
+            volatile: false,
+            created_100ns: 7,
+        }
+    }
+
+    #[test]
+    fn the_newer_valid_copy_counts() {
+        let mut page = [header(4).encode(), header(5).encode()].concat();
+        assert_eq!(FileHeader::decode_page(&page), Ok(header(5)));
+        page[COPY_BYTES + 100] ^= 1;
+        assert_eq!(FileHeader::decode_page(&page), Ok(header(4)), "a torn copy leaves the older one");
+        page[100] ^= 1;
+        assert!(FileHeader::decode_page(&page).is_err());
+    }
+
+    #[test]
+    fn another_format_version_is_named() {
+        let mut copy = header(1).encode();
+        copy[8] = 2;
+        assert_eq!(FileHeader::decode_page(&[copy, copy].concat()), Err(NEWER_VERSION));
+        assert!(FileHeader::decode_page(&[]).is_err());
+    }
+}

@@ -1,0 +1,591 @@
+//! Payloads of the records about pages: rows, tree structure, allocation, large objects. The second half of the table of records.rs.
+//!
+//! Pages are named by file and page number in one number (`file << 32 | page`), written as one varint when the file is number 1.
+//! Rows and keys are borrowed in both directions: encoding and decoding copy nothing that need not be copied. In a database that
+//! is never redone (tempdb) the redo images are empty (claims 82, 83).
+
+use crate::codec::{DecodeError, Reader, put_bytes, put_varint};
+
+/// Appends a page address.
+pub fn put_page(out: &mut Vec<u8>, page: u64) {
+    let (file, number) = (page >> 32, page & 0xffff_ffff);
+    if file == 1 {
+        put_varint(out, number << 1);
+    } else {
+        put_varint(out, number << 1 | 1);
+        put_varint(out, file);
+    }
+}
+
+/// Reads a page address.
+pub fn take_page(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
+    let number = reader.varint()?;
+    if number >> 33 != 0 {
+        return Err(DecodeError("page number too large"));
+    }
+    let file = if number & 1 == 0 { 1 } else { u64::from(reader.varint_u16()?) };
+    Ok(file << 32 | number >> 1)
+}
+
+/// `(file:page)`.
+fn name(page: u64) -> String {
+    format!("({}:{})", page >> 32, page & 0xffff_ffff)
+}
+
+/// A row of a heap comes, goes (as a ghost), comes back, or is taken out again: LOP_INSERT_ROWS and LOP_DELETE_ROWS with LCX_HEAP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeapRow<'a> {
+    /// The page.
+    pub page: u64,
+    /// The slot.
+    pub slot: u16,
+    /// The row was moved here; its address is a forwarding stub elsewhere.
+    pub is_forwarded: bool,
+    /// The row, where redo needs it.
+    pub row: &'a [u8],
+}
+
+impl<'a> HeapRow<'a> {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_page(out, self.page);
+        put_varint(out, u64::from(self.slot) << 1 | u64::from(self.is_forwarded));
+        out.extend_from_slice(self.row);
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &'a [u8]) -> Result<HeapRow<'a>, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let page = take_page(&mut reader)?;
+        let slot = reader.varint_u32()?;
+        if slot >> 17 != 0 {
+            return Err(DecodeError("slot too large"));
+        }
+        Ok(HeapRow { page, slot: (slot >> 1) as u16, is_forwarded: slot & 1 != 0, row: reader.rest() })
+    }
+
+    fn describe(&self) -> String {
+        format!("page {} slot {} row {} bytes", name(self.page), self.slot, self.row.len())
+    }
+}
+
+/// A row of a B+tree: LOP_INSERT_ROWS and LOP_DELETE_ROWS with LCX_CLUSTERED or LCX_INDEX_LEAF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeRow<'a> {
+    /// The leaf.
+    pub page: u64,
+    /// The slot.
+    pub slot: u16,
+    /// A ghost with this key stood there before (insert); the row becomes a ghost again (compensation of such an insert).
+    pub over_ghost: bool,
+    /// The tree's root: undo looks for the key from there.
+    pub root: u64,
+    /// The key.
+    pub key: &'a [u8],
+    /// What the key leads to, where redo or undo needs it.
+    pub value: &'a [u8],
+}
+
+impl<'a> TreeRow<'a> {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_page(out, self.page);
+        put_varint(out, u64::from(self.slot) << 1 | u64::from(self.over_ghost));
+        put_page(out, self.root);
+        put_bytes(out, self.key);
+        out.extend_from_slice(self.value);
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &'a [u8]) -> Result<TreeRow<'a>, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let page = take_page(&mut reader)?;
+        let slot = reader.varint_u32()?;
+        if slot >> 17 != 0 {
+            return Err(DecodeError("slot too large"));
+        }
+        let root = take_page(&mut reader)?;
+        let key = reader.bytes()?;
+        let over_ghost = slot & 1 != 0;
+        Ok(TreeRow { page, slot: (slot >> 1) as u16, over_ghost, root, key, value: reader.rest() })
+    }
+
+    fn describe(&self) -> String {
+        let (key, value) = (self.key.len(), self.value.len());
+        format!("page {} slot {} key {key} bytes value {value} bytes", name(self.page), self.slot)
+    }
+}
+
+/// Part of a row is replaced: LOP_MODIFY_ROW. The part may change its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowPatch<'a> {
+    /// The page.
+    pub page: u64,
+    /// The slot.
+    pub slot: u16,
+    /// Root and key, when the row is in a tree; then `offset` counts from the start of the value.
+    pub tree: Option<(u64, &'a [u8])>,
+    /// Heap only: the row was a forwarding stub before, is one after.
+    pub is_stub: (bool, bool),
+    /// Where in the row the part begins.
+    pub offset: u16,
+    /// Length of the part before and after, in bytes.
+    pub lengths: (u16, u16),
+    /// The part before; empty in a compensation record.
+    pub old: &'a [u8],
+    /// The part after; empty where nothing is redone.
+    pub new: &'a [u8],
+}
+
+impl<'a> RowPatch<'a> {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(self.old.is_empty() || self.old.len() == usize::from(self.lengths.0));
+        assert!(self.new.is_empty() || self.new.len() == usize::from(self.lengths.1));
+        let mut bits = u64::from(self.slot) << 5;
+        bits |= u64::from(!self.old.is_empty()) << 4 | u64::from(!self.new.is_empty()) << 3;
+        bits |= u64::from(self.tree.is_some()) << 2;
+        bits |= u64::from(self.is_stub.0) << 1 | u64::from(self.is_stub.1);
+        put_page(out, self.page);
+        put_varint(out, bits);
+        if let Some((root, key)) = self.tree {
+            put_page(out, root);
+            put_bytes(out, key);
+        }
+        put_varint(out, u64::from(self.offset));
+        put_varint(out, u64::from(self.lengths.0));
+        put_varint(out, u64::from(self.lengths.1));
+        out.extend_from_slice(self.old);
+        out.extend_from_slice(self.new);
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &'a [u8]) -> Result<RowPatch<'a>, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let page = take_page(&mut reader)?;
+        let bits = reader.varint_u32()?;
+        if bits >> 21 != 0 {
+            return Err(DecodeError("slot too large"));
+        }
+        let tree = match bits & 4 {
+            0 => None,
+            _ => Some((take_page(&mut reader)?, reader.bytes()?)),
+        };
+        let offset = reader.varint_u16()?;
+        let lengths = (reader.varint_u16()?, reader.varint_u16()?);
+        let old = if bits & 16 == 0 { &[] } else { reader.take(usize::from(lengths.0))? };
+        let new = if bits & 8 == 0 { &[] } else { reader.take(usize::from(lengths.1))? };
+        reader.finish()?;
+        let is_stub = (bits & 2 != 0, bits & 1 != 0);
+        Ok(RowPatch { page, slot: (bits >> 5) as u16, tree, is_stub, offset, lengths, old, new })
+    }
+
+    fn describe(&self) -> String {
+        let (old, new) = self.lengths;
+        format!(
+            "page {} slot {} offset {}: {old} bytes become {new}",
+            name(self.page),
+            self.slot,
+            self.offset
+        )
+    }
+}
+
+/// Ghosts are taken out and bytes kept for undo are given free: LOP_EXPUNGE_ROWS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expunge {
+    /// The page.
+    pub page: u64,
+    /// The slots, ascending, as numbered before any is taken out.
+    pub slots: Vec<u16>,
+}
+
+impl Expunge {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_page(out, self.page);
+        put_varint(out, self.slots.len() as u64);
+        for slot in &self.slots {
+            put_varint(out, u64::from(*slot));
+        }
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &[u8]) -> Result<Expunge, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let page = take_page(&mut reader)?;
+        let count = reader.varint()?;
+        if count > reader.remaining() as u64 {
+            return Err(DecodeError("ends early"));
+        }
+        let slots = (0..count).map(|_| reader.varint_u16()).collect::<Result<Vec<u16>, _>>()?;
+        reader.finish()?;
+        if !slots.is_sorted() {
+            return Err(DecodeError("slots out of order"));
+        }
+        Ok(Expunge { page, slots })
+    }
+}
+
+/// A heap or tree is made: LOP_CREATE_ALLOCCHAIN. Undo frees every page of the unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitCreate {
+    /// The allocation unit.
+    pub unit: u32,
+    /// Its first page or root.
+    pub page: u64,
+    /// Page type code.
+    pub page_type: u8,
+    /// Flags of the page header.
+    pub page_flags: u8,
+}
+
+impl UnitCreate {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.unit));
+        put_page(out, self.page);
+        out.extend_from_slice(&[self.page_type, self.page_flags]);
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &[u8]) -> Result<UnitCreate, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let unit = reader.varint_u32()?;
+        let page = take_page(&mut reader)?;
+        let (page_type, page_flags) = (reader.u8()?, reader.u8()?);
+        reader.finish()?;
+        Ok(UnitCreate { unit, page, page_type, page_flags })
+    }
+}
+
+/// A heap gets one more page at its end: LOP_FORMAT_PAGE with LCX_HEAP. Changes the page, its predecessor, the heap's first page
+/// and the allocation map, as one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeapAppend {
+    /// The heap's allocation unit.
+    pub unit: u32,
+    /// The new page.
+    pub page: u64,
+    /// The page that was last.
+    pub previous: u64,
+    /// The heap's first page, which keeps the address of the last.
+    pub first: u64,
+}
+
+impl HeapAppend {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.unit));
+        put_page(out, self.page);
+        put_page(out, self.previous);
+        put_page(out, self.first);
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &[u8]) -> Result<HeapAppend, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let unit = reader.varint_u32()?;
+        let (page, previous) = (take_page(&mut reader)?, take_page(&mut reader)?);
+        let first = take_page(&mut reader)?;
+        reader.finish()?;
+        Ok(HeapAppend { unit, page, previous, first })
+    }
+}
+
+/// Rows as they move from page to page: bytes and slot flags.
+pub type MovedRow<'a> = (&'a [u8], u16);
+
+fn put_rows(out: &mut Vec<u8>, rows: &[MovedRow<'_>]) {
+    put_varint(out, rows.len() as u64);
+    for (row, flags) in rows {
+        put_varint(out, u64::from(*flags));
+        put_bytes(out, row);
+    }
+}
+
+fn take_rows<'a>(reader: &mut Reader<'a>) -> Result<Vec<MovedRow<'a>>, DecodeError> {
+    let count = reader.varint()?;
+    if count > reader.remaining() as u64 {
+        return Err(DecodeError("ends early"));
+    }
+    let mut rows = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        let flags = reader.varint_u16()?;
+        rows.push((reader.bytes()?, flags));
+    }
+    Ok(rows)
+}
+
+/// A tree page splits: LOP_DELETE_SPLIT. Changes both halves, the right neighbour, the parent and the allocation map, as one step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeSplit<'a> {
+    /// The tree's allocation unit.
+    pub unit: u32,
+    /// The page that splits and keeps the lower rows.
+    pub left: u64,
+    /// The new page.
+    pub right: u64,
+    /// The page that was to the right of `left`; 0 for none.
+    pub next: u64,
+    /// The parent.
+    pub parent: u64,
+    /// Where the parent gets its new entry.
+    pub parent_slot: u16,
+    /// Level of the halves.
+    pub level: u8,
+    /// The first slot that moves.
+    pub split_slot: u16,
+    /// The least key of the right half.
+    pub separator: &'a [u8],
+    /// The rows that move.
+    pub rows: Vec<MovedRow<'a>>,
+}
+
+impl<'a> TreeSplit<'a> {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.unit));
+        for page in [self.left, self.right, self.next, self.parent] {
+            put_page(out, page);
+        }
+        put_varint(out, u64::from(self.parent_slot));
+        out.push(self.level);
+        put_varint(out, u64::from(self.split_slot));
+        put_bytes(out, self.separator);
+        put_rows(out, &self.rows);
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &'a [u8]) -> Result<TreeSplit<'a>, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let split = TreeSplit {
+            unit: reader.varint_u32()?,
+            left: take_page(&mut reader)?,
+            right: take_page(&mut reader)?,
+            next: take_page(&mut reader)?,
+            parent: take_page(&mut reader)?,
+            parent_slot: reader.varint_u16()?,
+            level: reader.u8()?,
+            split_slot: reader.varint_u16()?,
+            separator: reader.bytes()?,
+            rows: take_rows(&mut reader)?,
+        };
+        reader.finish()?;
+        Ok(split)
+    }
+}
+
+/// A tree grows by a level: LOP_ROOT_CHANGE. The root's rows move to a new child, the root keeps its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootGrow<'a> {
+    /// The tree's allocation unit.
+    pub unit: u32,
+    /// The root.
+    pub root: u64,
+    /// The new child.
+    pub child: u64,
+    /// The child's level; the root's is one more.
+    pub level: u8,
+    /// All the rows.
+    pub rows: Vec<MovedRow<'a>>,
+}
+
+impl<'a> RootGrow<'a> {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.unit));
+        put_page(out, self.root);
+        put_page(out, self.child);
+        out.push(self.level);
+        put_rows(out, &self.rows);
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &'a [u8]) -> Result<RootGrow<'a>, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let grow = RootGrow {
+            unit: reader.varint_u32()?,
+            root: take_page(&mut reader)?,
+            child: take_page(&mut reader)?,
+            level: reader.u8()?,
+            rows: take_rows(&mut reader)?,
+        };
+        reader.finish()?;
+        Ok(grow)
+    }
+}
+
+/// An empty leaf leaves its tree: LOP_MODIFY_HEADER. Changes the leaf, both neighbours, the parent and the allocation map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeUnlink {
+    /// The leaf.
+    pub page: u64,
+    /// Its left neighbour; 0 for none.
+    pub left: u64,
+    /// Its right neighbour.
+    pub right: u64,
+    /// Its parent.
+    pub parent: u64,
+    /// The parent's entry for it.
+    pub parent_slot: u16,
+}
+
+impl TreeUnlink {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for page in [self.page, self.left, self.right, self.parent] {
+            put_page(out, page);
+        }
+        put_varint(out, u64::from(self.parent_slot));
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &[u8]) -> Result<TreeUnlink, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let page = take_page(&mut reader)?;
+        let (left, right) = (take_page(&mut reader)?, take_page(&mut reader)?);
+        let unlink = TreeUnlink {
+            page,
+            left,
+            right,
+            parent: take_page(&mut reader)?,
+            parent_slot: reader.varint_u16()?,
+        };
+        reader.finish()?;
+        Ok(unlink)
+    }
+}
+
+/// What happens to entries of an allocation map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapChange {
+    /// The pages are free for anybody.
+    Free = 0,
+    /// The pages will be free once the transaction has committed.
+    Pending = 1,
+    /// The transaction rolled back: they stay with their owner.
+    Keep = 2,
+}
+
+/// Entries of one allocation map change: LOP_SET_BITS with LCX_GAM (free) or LCX_IAM (pending, keep).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapBits {
+    /// The map page.
+    pub map: u64,
+    /// What happens.
+    pub change: MapChange,
+    /// Runs of entries: first and how many, ascending.
+    pub runs: Vec<(u16, u16)>,
+}
+
+impl MapBits {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_page(out, self.map);
+        out.push(self.change as u8);
+        put_varint(out, self.runs.len() as u64);
+        for (first, count) in &self.runs {
+            put_varint(out, u64::from(*first));
+            put_varint(out, u64::from(*count));
+        }
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &[u8]) -> Result<MapBits, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let map = take_page(&mut reader)?;
+        let change = match reader.u8()? {
+            0 => MapChange::Free,
+            1 => MapChange::Pending,
+            2 => MapChange::Keep,
+            _ => return Err(DecodeError("unknown change of an allocation map")),
+        };
+        let count = reader.varint()?;
+        if count > reader.remaining() as u64 {
+            return Err(DecodeError("ends early"));
+        }
+        let mut runs = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            runs.push((reader.varint_u16()?, reader.varint_u16()?));
+        }
+        reader.finish()?;
+        Ok(MapBits { map, change, runs })
+    }
+
+    fn describe(&self) -> String {
+        let pages: u32 = self.runs.iter().map(|run| u32::from(run.1)).sum();
+        format!("map {} {:?} {pages} pages", name(self.map), self.change)
+    }
+}
+
+/// A piece of a large object gets its page: LOP_FORMAT_PAGE with LCX_TEXT_MIX. Undo frees the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LobPage<'a> {
+    /// The allocation unit.
+    pub unit: u32,
+    /// The page.
+    pub page: u64,
+    /// The page with the next piece; 0 for the last.
+    pub next: u64,
+    /// The object's own number, the same in all its pieces.
+    pub stamp: u64,
+    /// The piece; empty where nothing is redone.
+    pub data: &'a [u8],
+}
+
+impl<'a> LobPage<'a> {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.unit));
+        put_page(out, self.page);
+        put_page(out, self.next);
+        out.extend_from_slice(&self.stamp.to_le_bytes());
+        out.extend_from_slice(self.data);
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &'a [u8]) -> Result<LobPage<'a>, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let unit = reader.varint_u32()?;
+        let (page, next) = (take_page(&mut reader)?, take_page(&mut reader)?);
+        Ok(LobPage { unit, page, next, stamp: reader.u64()?, data: reader.rest() })
+    }
+}
+
+/// The lines of the table for page records; `None` for an operation that is not about pages.
+pub(crate) fn describe(
+    op: crate::LogOp,
+    context: crate::LogContext,
+    payload: &[u8],
+) -> Option<Result<String, DecodeError>> {
+    use crate::{LogContext as Lcx, LogOp as Lop};
+    Some(match (op, context) {
+        (Lop::InsertRows | Lop::DeleteRows, Lcx::Heap) => HeapRow::decode(payload).map(|row| row.describe()),
+        (Lop::InsertRows | Lop::DeleteRows, _) => TreeRow::decode(payload).map(|row| row.describe()),
+        (Lop::ModifyRow, _) => RowPatch::decode(payload).map(|patch| patch.describe()),
+        (Lop::ExpungeRows, _) => Expunge::decode(payload)
+            .map(|expunge| format!("page {} {} ghosts", name(expunge.page), expunge.slots.len())),
+        (Lop::CreateAllocchain, _) => UnitCreate::decode(payload)
+            .map(|create| format!("unit {} first page {}", create.unit, name(create.page))),
+        (Lop::FormatPage, Lcx::Heap) => HeapAppend::decode(payload).map(|append| {
+            format!("unit {} page {} after {}", append.unit, name(append.page), name(append.previous))
+        }),
+        (Lop::FormatPage, _) => LobPage::decode(payload)
+            .map(|lob| format!("unit {} page {} {} bytes", lob.unit, name(lob.page), lob.data.len())),
+        (Lop::DeleteSplit, _) => TreeSplit::decode(payload).map(|split| {
+            format!("page {} splits, {} rows to {}", name(split.left), split.rows.len(), name(split.right))
+        }),
+        (Lop::RootChange, _) => RootGrow::decode(payload)
+            .map(|grow| format!("root {} gets child {}", name(grow.root), name(grow.child))),
+        (Lop::ModifyHeader, _) => {
+            TreeUnlink::decode(payload).map(|unlink| format!("page {} leaves its tree", name(unlink.page)))
+        }
+        (Lop::SetBits, _) => MapBits::decode(payload).map(|bits| bits.describe()),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+#[path = "page_records_tests.rs"]
+mod tests;

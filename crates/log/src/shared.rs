@@ -1,0 +1,187 @@
+//! What all parts of an open log share, and the positions with their one updater each.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use os::{Condition, IoError, JoinHandle, Latch, Os, Signal, Watermark};
+
+use crate::cache::Cache;
+use crate::error::LogError;
+use crate::file::LogFile;
+use crate::flush::{DelayedFlushPolicy, FlushQueue};
+use crate::lsn::Lsn;
+use crate::options::LogOptions;
+use crate::stats::Counters;
+use crate::truncate::{LogPin, PinTable};
+use crate::vlf::VlfMap;
+
+/// The positions of a log; see the glossary in lib.rs for who moves which.
+pub(crate) struct Positions {
+    /// Where the next record goes at the earliest. Updated by append and seal, under the cache latch.
+    pub(crate) end: AtomicU64,
+    /// Newest record of the newest sealed block. Updated by `Shared::note_sealed`, under the cache latch.
+    pub(crate) sealed: AtomicU64,
+    /// Newest record of the newest issued block. Updated by `Shared::issue`, by the holder of the writer role.
+    pub(crate) issued: AtomicU64,
+    /// Newest record of the contiguous durable prefix. Updated by `Shared::complete`, under the queue latch.
+    pub(crate) hardened: Watermark,
+    /// Begin of the last completed checkpoint. Updated by `Log::record_checkpoint`.
+    pub(crate) checkpoint: AtomicU64,
+    /// MinLSN as of the last truncation. Updated by `Log::truncate`.
+    pub(crate) min: AtomicU64,
+}
+
+impl Positions {
+    pub(crate) fn new(last: Lsn, end: Lsn, checkpoint: Lsn, min: Lsn) -> Positions {
+        assert!(last < end && checkpoint <= last && min <= end);
+        Positions {
+            end: AtomicU64::new(end.raw()),
+            sealed: AtomicU64::new(last.raw()),
+            issued: AtomicU64::new(last.raw()),
+            hardened: Watermark::new(last.raw()),
+            checkpoint: AtomicU64::new(checkpoint.raw()),
+            min: AtomicU64::new(min.raw()),
+        }
+    }
+
+    pub(crate) fn end(&self) -> Lsn {
+        Lsn::from_raw(self.end.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn sealed(&self) -> Lsn {
+        Lsn::from_raw(self.sealed.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn issued(&self) -> Lsn {
+        Lsn::from_raw(self.issued.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn hardened(&self) -> Lsn {
+        Lsn::from_raw(self.hardened.get())
+    }
+
+    /// The order of the glossary, as far as it can be read without latches: each is read before the greater one.
+    pub(crate) fn assert_order(&self) {
+        let hardened = self.hardened();
+        let issued = self.issued();
+        let sealed = self.sealed();
+        let end = self.end();
+        assert!(hardened <= issued && issued <= sealed && sealed < end, "{hardened} {issued} {sealed} {end}");
+    }
+}
+
+/// The insides of a `Log`.
+pub(crate) struct Shared {
+    pub(crate) os: Os,
+    pub(crate) options: LogOptions,
+    pub(crate) log_file: LogFile,
+    pub(crate) log_id: u32,
+    pub(crate) epoch: u32,
+    pub(crate) cache: Latch<Cache>,
+    /// Appenders that wait for a buffer or for growth.
+    pub(crate) room: Condition,
+    pub(crate) vlfs: Latch<VlfMap>,
+    pub(crate) queue: Latch<FlushQueue>,
+    /// Wakes the LOG WRITER.
+    pub(crate) bell: Signal,
+    pub(crate) positions: Positions,
+    /// Bytes in the open block; a hint for the delayed flush policy.
+    pub(crate) open_bytes: AtomicU32,
+    pub(crate) policy: AtomicU64,
+    pub(crate) pins: Arc<PinTable>,
+    pub(crate) checkpoint_pin: LogPin,
+    pub(crate) reuse_wait: AtomicU8,
+    pub(crate) counters: Counters,
+    poison: OnceLock<Arc<IoError>>,
+    pub(crate) stopping: AtomicBool,
+    pub(crate) background_suspended: AtomicBool,
+    pub(crate) writer: Latch<Option<JoinHandle>>,
+}
+
+/// What [`Shared::new`] is made of.
+pub(crate) struct Parts {
+    pub(crate) os: Os,
+    pub(crate) options: LogOptions,
+    pub(crate) log_file: LogFile,
+    pub(crate) cache: Cache,
+    pub(crate) vlfs: VlfMap,
+    pub(crate) queue: FlushQueue,
+    pub(crate) checkpoint: Lsn,
+    pub(crate) min: Lsn,
+}
+
+impl Shared {
+    pub(crate) fn new(parts: Parts) -> Shared {
+        use os::LatchRank;
+        let Parts { os, options, log_file, cache, vlfs, queue, checkpoint, min } = parts;
+        let header = log_file.header();
+        let pins = PinTable::new();
+        let needed = if options.volatile { Lsn::MAX } else { min };
+        let checkpoint_pin = pins.pin(crate::truncate::LogReuseWait::Checkpoint, "checkpoint", needed);
+        let counters = Counters::new(&os, &options.database);
+        counters.file_size_kb.set((vlfs.end_offset() / 1024) as i64);
+        Shared {
+            log_id: header.log_id,
+            epoch: header.epoch,
+            positions: Positions::new(cache.last, cache.end(), checkpoint, min),
+            cache: Latch::new(LatchRank::LogCache, cache),
+            room: Condition::new(),
+            vlfs: Latch::new(LatchRank::VlfMap, vlfs),
+            queue: Latch::new(LatchRank::FlushQueue, queue),
+            bell: Signal::new(),
+            open_bytes: AtomicU32::new(0),
+            policy: AtomicU64::new(options.delayed_flush.to_raw()),
+            pins,
+            checkpoint_pin,
+            reuse_wait: AtomicU8::new(0),
+            counters,
+            poison: OnceLock::new(),
+            stopping: AtomicBool::new(false),
+            background_suspended: AtomicBool::new(false),
+            writer: Latch::new(LatchRank::Leaf, None),
+            os,
+            options,
+            log_file,
+        }
+    }
+
+    /// Errors once a log write has failed.
+    pub(crate) fn check_alive(&self) -> Result<(), LogError> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(error) => Err(LogError::Failed(Arc::clone(error))),
+        }
+    }
+
+    pub(crate) fn is_failed(&self) -> bool {
+        self.poison.get().is_some()
+    }
+
+    /// A log write has failed: nothing more becomes durable, every waiter is told, and the write is never tried again
+    /// (the system may have dropped the data while reporting the error once).
+    pub(crate) fn fail(&self, error: IoError) {
+        os::report::error("log", &format!("log of {} failed: {error}", self.options.database));
+        if self.poison.set(Arc::new(error)).is_err() {
+            return;
+        }
+        self.positions.hardened.poison();
+        let bells = self.queue.lock().drain_waiters();
+        for bell in bells {
+            bell.set();
+        }
+        // Whoever has looked at the poison before it was set waits in `room` by the time the cache latch is free.
+        drop(self.cache.lock());
+        self.room.notify_all();
+        self.bell.set();
+    }
+
+    pub(crate) fn policy(&self) -> DelayedFlushPolicy {
+        DelayedFlushPolicy::from_raw(self.policy.load(Ordering::Relaxed))
+    }
+
+    /// Room that only rollbacks may use, beyond what they reserved: padding of their blocks, ends of VLFs.
+    pub(crate) fn margin_bytes(&self) -> u64 {
+        let size = self.counters.file_size_kb.get() as u64 * 1024;
+        (size / 16).clamp(64 * 1024, 1024 * 1024)
+    }
+}

@@ -1,0 +1,101 @@
+//! Reading blocks from the log file through a window of read-ahead.
+
+use std::sync::Arc;
+
+use os::{AlignedBuf, File};
+
+use crate::block::BlockHeader;
+use crate::error::LogError;
+use crate::limits::{BLOCK_BYTES_MAX, SECTOR_BYTES};
+use crate::lsn::Lsn;
+use crate::vlf::Vlf;
+
+/// First read of a window: one block and a little; most readers want no more.
+const FIRST_BYTES: usize = 128 * 1024;
+/// Later reads: sequential scans.
+const NEXT_BYTES: usize = 1024 * 1024;
+/// Reads are aligned to this, whatever the device.
+const ALIGN_BYTES: u64 = 4096;
+
+/// A stretch of the file in memory.
+pub(crate) struct Window {
+    file: Arc<dyn File>,
+    buffer: AlignedBuf,
+    offset: u64,
+    len: usize,
+    /// Bytes read from the file so far.
+    pub(crate) read_bytes_total: u64,
+}
+
+impl Window {
+    pub(crate) fn new(file: Arc<dyn File>) -> Window {
+        Window { file, buffer: AlignedBuf::new(0), offset: 0, len: 0, read_bytes_total: 0 }
+    }
+
+    /// Forgets what was read: it may have been written since.
+    pub(crate) fn forget(&mut self) {
+        self.len = 0;
+    }
+
+    /// The bytes at `offset`, at most `len`, reading no further than `end`. Fewer only at `end`.
+    pub(crate) fn bytes(&mut self, offset: u64, len: usize, end: u64) -> Result<&[u8], LogError> {
+        let len = len.min(end.saturating_sub(offset) as usize);
+        let inside = offset >= self.offset && offset + len as u64 <= self.offset + self.len as u64;
+        if !inside {
+            self.load(offset, len, end)?;
+        }
+        let at = (offset - self.offset) as usize;
+        Ok(&self.buffer[at..at + len])
+    }
+
+    /// Reads around `offset`: behind it when the reader walks forward (or at first), before it when it walks back.
+    fn load(&mut self, offset: u64, len: usize, end: u64) -> Result<(), LogError> {
+        let bytes = if self.buffer.is_empty() { FIRST_BYTES } else { NEXT_BYTES };
+        if self.buffer.len() < bytes {
+            self.buffer = AlignedBuf::new(bytes);
+        }
+        let backward = self.len > 0 && offset < self.offset && self.offset - offset < NEXT_BYTES as u64;
+        let room_before = self.buffer.len() as u64 - (BLOCK_BYTES_MAX as u64 + 2 * ALIGN_BYTES);
+        let wished = if backward { offset.saturating_sub(room_before) } else { offset };
+        let from = wished / ALIGN_BYTES * ALIGN_BYTES;
+        let to = (from + self.buffer.len() as u64).min(end.next_multiple_of(ALIGN_BYTES));
+        assert!(offset + len as u64 <= to, "a window of {from}..{to} misses {offset}+{len}");
+        self.len = 0;
+        let count = self.file.read_at(&mut self.buffer[..(to - from) as usize], from)?;
+        if (from + count as u64) < offset + len as u64 {
+            let what = format!("read {len} bytes at {offset} of {}: end of file", self.file.path().display());
+            return Err(os::IoError::new(os::IoErrorKind::UnexpectedEof, what).into());
+        }
+        self.offset = from;
+        self.len = count;
+        self.read_bytes_total += count as u64;
+        Ok(())
+    }
+
+    /// The block at `start`, which stands in `vlf`: header and padded bytes, if a whole and valid block of this log stands
+    /// there; else what is wrong.
+    pub(crate) fn block(
+        &mut self,
+        vlf: &Vlf,
+        start: Lsn,
+        log_id: u32,
+    ) -> Result<Result<(BlockHeader, &[u8]), &'static str>, LogError> {
+        if start.block() >= vlf.sectors() {
+            return Ok(Err("the VLF ends"));
+        }
+        let offset = vlf.begin_offset + u64::from(start.block()) * SECTOR_BYTES as u64;
+        let end = vlf.begin_offset + vlf.size_bytes;
+        let header = match BlockHeader::decode(self.bytes(offset, SECTOR_BYTES, end)?) {
+            Ok(header) => header,
+            Err(error) => return Ok(Err(error.0)),
+        };
+        if header.log_id != log_id || header.start() != start {
+            return Ok(Err("a block of another place or log"));
+        }
+        if offset + header.padded_bytes() as u64 > end {
+            return Ok(Err("the block passes the end of its VLF"));
+        }
+        let bytes = self.bytes(offset, header.padded_bytes(), end)?;
+        if header.checksum_matches(bytes) { Ok(Ok((header, bytes))) } else { Ok(Err("block checksum")) }
+    }
+}

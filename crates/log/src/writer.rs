@@ -1,0 +1,107 @@
+//! The LOG WRITER: the thread that writes full blocks, drains delayed commits, and leads when many committers wait.
+
+use std::sync::Arc;
+
+use os::{IoQueue, Request, WaitType, WriteMode};
+use rustc_hash::FxHashMap;
+
+use crate::cache::CachedBlock;
+use crate::flush::{FlushReason, Work, WriterRole};
+use crate::shared::Shared;
+
+/// Writes in flight of the LOG WRITER itself: the device queue (made when two blocks are first queued at once; most logs
+/// never need one) and the blocks whose buffers it has.
+struct OwnWrites {
+    queue: Option<Box<dyn IoQueue>>,
+    blocks: FxHashMap<u64, (CachedBlock, u64)>,
+}
+
+/// The body of the LOG WRITER.
+pub(crate) fn run(shared: &Arc<Shared>) {
+    let _mask = os::task::mask_interrupts();
+    let mut own = OwnWrites { queue: None, blocks: FxHashMap::default() };
+    let mut idle = false;
+    loop {
+        match shared.next_work(idle) {
+            Work::Write(role, seal_open) => {
+                idle = false;
+                write_out(shared, role, seal_open, &mut own);
+            }
+            Work::Wait(timeout_ns) => {
+                let outcome = shared.bell.wait(WaitType::LOGMGR_QUEUE, timeout_ns);
+                idle = outcome == os::WaitOutcome::TimedOut;
+            }
+            Work::Stop => break,
+        }
+    }
+    assert!(own.blocks.is_empty());
+}
+
+/// Writes the sealed blocks (and the open one, if `seal_open` gives a reason), several at once when there are several.
+/// Returns when all of its own writes are complete.
+fn write_out(shared: &Shared, mut role: WriterRole, mut seal_open: Option<FlushReason>, own: &mut OwnWrites) {
+    loop {
+        // The open block rides alone: when full blocks wait, it keeps collecting records meanwhile.
+        let Some(mut block) = shared.take_next(if own.blocks.is_empty() { seal_open } else { None }) else {
+            break;
+        };
+        seal_open = None;
+        shared.finish_header(&mut role, &mut block);
+        let number = shared.issue_holding(&block);
+        let began_ns = shared.os.clock().monotonic_ns();
+        let more = shared.positions.sealed() > shared.positions.issued();
+        if !more && own.blocks.is_empty() {
+            shared.give_role_back(role, false);
+            let result = os::task::wait_as(WaitType::LOGMGR_FLUSH, || shared.write_block(&block));
+            let write_ns = shared.os.clock().monotonic_ns() - began_ns;
+            shared.complete(number, block, result, write_ns, false);
+            return;
+        }
+        submit(shared, own, number, block, began_ns);
+        if !shared.admits_another() {
+            reap(shared, own);
+        }
+        if shared.is_failed() {
+            break;
+        }
+    }
+    shared.give_role_back(role, false);
+    while !own.blocks.is_empty() {
+        reap(shared, own);
+    }
+}
+
+fn submit(shared: &Shared, own: &mut OwnWrites, number: u64, mut block: CachedBlock, began_ns: u64) {
+    let depth = shared.options.limits.outstanding_ios_max as usize;
+    let queue = own.queue.get_or_insert_with(|| shared.os.disk().io_queue(depth));
+    while queue.in_flight() >= queue.depth() {
+        // Limits are checked before; a queue of smaller depth than asked for is waited for here.
+        let completions = queue.reap(true);
+        finish(shared, &mut own.blocks, completions);
+    }
+    let buffer = std::mem::replace(&mut block.buffer, os::AlignedBuf::new(0));
+    let mode = if shared.options.volatile { WriteMode::Cached } else { WriteMode::Durable };
+    let (bytes, offset) = (block.padded_bytes, block.file_offset);
+    own.blocks.insert(number, (block, began_ns));
+    queue.submit(&shared.log_file.file, Request::Write(mode), buffer, bytes, offset, number);
+}
+
+fn reap(shared: &Shared, own: &mut OwnWrites) {
+    let Some(queue) = own.queue.as_mut() else { return };
+    let completions = os::task::wait_as(WaitType::LOGMGR_FLUSH, || queue.reap(true));
+    finish(shared, &mut own.blocks, completions);
+}
+
+fn finish(
+    shared: &Shared,
+    blocks: &mut FxHashMap<u64, (CachedBlock, u64)>,
+    completions: Vec<os::Completion>,
+) {
+    let now_ns = shared.os.clock().monotonic_ns();
+    for completion in completions {
+        let (mut block, began_ns) =
+            blocks.remove(&completion.token).expect("a completion of a write in flight");
+        block.buffer = completion.buffer;
+        shared.complete(completion.token, block, completion.result, now_ns - began_ns, false);
+    }
+}

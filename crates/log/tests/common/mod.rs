@@ -1,0 +1,84 @@
+//! What the log's tests share: a directory of their own, options, records.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::path::{Path, PathBuf};
+
+use hardpan_log::records::{BeginXact, CommitXact, LogTime};
+use hardpan_log::{Growth, Log, LogContext, LogOp, LogOptions, Lsn, RecordBuf, RecordHeader, TxnId};
+use os::Os;
+
+/// A real world with a directory that goes when the test ends.
+pub struct Workbench {
+    pub os: Os,
+    directory: PathBuf,
+}
+
+impl Workbench {
+    pub fn new(name: &str) -> Workbench {
+        let directory = std::env::temp_dir().join(format!("hardpan-log-{}-{name}", std::process::id()));
+        let os = Os::real();
+        let _ = std::fs::remove_dir_all(&directory);
+        os.disk().create_dir_all(&directory).unwrap();
+        Workbench { os, directory }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.directory.join("test.ldf")
+    }
+
+    pub fn options(&self) -> LogOptions {
+        small_options(self.path(), 8 << 20)
+    }
+
+    /// Waits until `done`, at most ten seconds.
+    pub fn wait_until(&self, done: impl Fn() -> bool) {
+        for _ in 0..10_000 {
+            if done() {
+                return;
+            }
+            self.os.sleep(1_000_000, os::WaitType::SLEEP_TASK).unwrap();
+        }
+        panic!("it did not happen within ten seconds");
+    }
+}
+
+impl Drop for Workbench {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+pub fn small_options(path: impl AsRef<Path>, size_bytes: u64) -> LogOptions {
+    LogOptions { size_bytes, growth: Growth::Bytes(4 << 20), ..LogOptions::new(path.as_ref(), "test") }
+}
+
+pub fn record(op: LogOp, txn: u64, prev: Lsn, payload: &[u8]) -> RecordBuf {
+    let mut buf = RecordBuf::new();
+    let header = RecordHeader { txn: TxnId(txn), prev, ..RecordHeader::new(op) };
+    buf.start(header).extend_from_slice(payload);
+    buf
+}
+
+/// A row insert whose payload has so many bytes.
+pub fn insert(txn: u64, payload_bytes: usize) -> RecordBuf {
+    let mut buf = record(LogOp::InsertRows, txn, Lsn::NULL, &vec![txn as u8; payload_bytes]);
+    buf.header.context = LogContext::Heap;
+    buf
+}
+
+/// BEGIN, one insert, COMMIT; returns the commit's address.
+pub fn commit(log: &Log, txn: u64, row_bytes: usize) -> Lsn {
+    let header = |op, prev| RecordHeader { txn: TxnId(txn), prev, ..RecordHeader::new(op) };
+    let time = LogTime::from_utc_100ns(638_000_000_000_000_000);
+    let begin = BeginXact {
+        begin_time: time,
+        spid: 51,
+        name: hardpan_log::records::DEFAULT_TRANSACTION_NAME.to_owned(),
+    };
+    let first = log.append(&RecordBuf::from_payload(header(LogOp::BeginXact, Lsn::NULL), &begin)).unwrap();
+    let mut row = insert(txn, row_bytes);
+    row.header.prev = first;
+    let change = log.append(&row).unwrap();
+    let commit = CommitXact { end_time: time };
+    log.append(&RecordBuf::from_payload(header(LogOp::CommitXact, change), &commit)).unwrap()
+}

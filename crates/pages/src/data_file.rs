@@ -1,0 +1,246 @@
+//! One data file: reading and writing whole pages, growing so that the new size is durable before it is used.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU32,
+    Ordering::{Acquire, Release},
+};
+
+use os::{AlignedBuf, File, FileStats, IoErrorKind, Latch, LatchRank, OpenOptions, Os, WaitType, WriteMode};
+
+use crate::checksum::{self, PageCheck};
+use crate::error::PageError;
+use crate::file_header::{FileHeader, Growth};
+use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
+
+/// Pages of a growth step, at most: 64 MB.
+const GROWTH_PAGES_MAX: u32 = 8192;
+/// Pages of an automatic growth step, at least: 256 KB.
+const GROWTH_PAGES_MIN: u32 = 32;
+/// Page numbers stay below this, whatever MAXSIZE says: 16 TB.
+const PAGES_MAX: u32 = 1 << 31;
+
+/// What sys.database_files and sys.dm_io_virtual_file_stats show of a file.
+#[derive(Clone, Debug)]
+pub struct FileInfo {
+    /// Number in the database.
+    pub file_id: u16,
+    /// Name in the catalog.
+    pub logical_name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Size in pages.
+    pub pages: u32,
+    /// MAXSIZE in pages; 0 is unlimited.
+    pub max_pages: u32,
+    /// How it grows.
+    pub growth: Growth,
+    /// Reads, writes and stalls since it was opened.
+    pub stats: FileStats,
+}
+
+/// An open data file.
+pub(crate) struct DataFile {
+    file_id: u16,
+    file: Arc<dyn File>,
+    path: PathBuf,
+    /// Pages that may be used; raised only after the growth is durable.
+    pages: AtomicU32,
+    /// The header as on disk; who holds it may grow the file.
+    header: Latch<FileHeader>,
+}
+
+impl DataFile {
+    fn options(create: bool, volatile: bool) -> OpenOptions {
+        OpenOptions {
+            create_new: create,
+            direct: !volatile,
+            read_wait: WaitType::PAGEIOLATCH_SH,
+            write_wait: WaitType::IO_COMPLETION,
+            ..OpenOptions::default()
+        }
+    }
+
+    /// Makes a file of `pages` zeroed pages with its header; everything but the directory entry is durable.
+    pub(crate) fn create(
+        os: &Os,
+        path: &Path,
+        header: FileHeader,
+        pages: u32,
+        volatile: bool,
+    ) -> Result<DataFile, PageError> {
+        assert!(header.file_id > 0 && pages >= 16, "a file has room for its system pages");
+        let file = os.disk().open(path, &DataFile::options(true, volatile))?;
+        let bytes = u64::from(pages) * PAGE_BYTES as u64;
+        let made = if volatile { file.set_len(bytes) } else { file.allocate_zeroed(0, bytes) };
+        if let Err(error) = made {
+            drop(file);
+            let _ = os.disk().remove(path);
+            return Err(full_or_io(error, path));
+        }
+        let file_id = header.file_id;
+        let page = AlignedBuf::from_slice(&header.encode()[..], PAGE_BYTES);
+        file.write_at(&page, 0, if volatile { WriteMode::Cached } else { WriteMode::Durable })?;
+        let path = path.to_owned();
+        let header = Latch::new(LatchRank::DataFiles, header);
+        Ok(DataFile { file_id, file, path, pages: AtomicU32::new(pages), header })
+    }
+
+    /// Opens a file without looking inside: torn pages may have to be repaired first.
+    pub(crate) fn open_raw(os: &Os, path: &Path) -> Result<Arc<dyn File>, PageError> {
+        Ok(os.disk().open(path, &DataFile::options(false, false))?)
+    }
+
+    /// Reads the header of an opened file and refuses what is not ours.
+    pub(crate) fn adopt(file: Arc<dyn File>) -> Result<DataFile, PageError> {
+        let path = file.path().to_owned();
+        let mut page = AlignedBuf::new(PAGE_BYTES);
+        let length = file.len()?;
+        if length < PAGE_BYTES as u64 || file.read_at(&mut page, 0)? < PAGE_BYTES {
+            let what = format!("{length} bytes are too few for a data file");
+            return Err(PageError::NotOurs { path, what });
+        }
+        let header = FileHeader::decode(page_of(&page), &path)?;
+        let pages = AtomicU32::new((length / PAGE_BYTES as u64).min(u64::from(PAGES_MAX)) as u32);
+        Ok(DataFile {
+            file_id: header.file_id,
+            file,
+            path,
+            pages,
+            header: Latch::new(LatchRank::DataFiles, header),
+        })
+    }
+
+    pub(crate) fn file_id(&self) -> u16 {
+        self.file_id
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn pages(&self) -> u32 {
+        self.pages.load(Acquire)
+    }
+
+    pub(crate) fn header(&self) -> FileHeader {
+        self.header.lock().clone()
+    }
+
+    pub(crate) fn info(&self) -> FileInfo {
+        let header = self.header();
+        FileInfo {
+            file_id: self.file_id,
+            logical_name: header.logical_name,
+            path: self.path.clone(),
+            pages: self.pages(),
+            max_pages: header.max_pages,
+            growth: header.growth,
+            stats: self.file.stats(),
+        }
+    }
+
+    /// Reads a page and checks it; a page that was never formatted comes back as zeros.
+    pub(crate) fn read(&self, page: u32, into: &mut [u8]) -> Result<(), PageError> {
+        assert!(into.len() == PAGE_BYTES);
+        let id = PageId::new(self.file_id, page);
+        if page >= self.pages() {
+            return Err(PageError::NoSuchPage(id));
+        }
+        self.file.read_exact_at(into, id.offset())?;
+        let what = match checksum::check(page_of(into), id) {
+            PageCheck::Sound | PageCheck::NeverFormatted => return Ok(()),
+            PageCheck::BadChecksum(expected, found) => {
+                format!("wrong checksum (expected 0x{expected:08x}, found 0x{found:08x})")
+            }
+            PageCheck::WrongAddress(other) => format!("holds page {other}"),
+            PageCheck::NewerFormat(version) => {
+                format!("page format version {version} is newer than this server")
+            }
+        };
+        Err(PageError::Corrupt { page: id, path: self.path.clone(), what })
+    }
+
+    /// Writes whole pages that follow each other; durable only after [`DataFile::sync`].
+    pub(crate) fn write(&self, first_page: u32, bytes: &[u8]) -> Result<(), PageError> {
+        assert!(bytes.len() % PAGE_BYTES == 0 && !bytes.is_empty(), "whole pages");
+        assert!(
+            first_page as usize + bytes.len() / PAGE_BYTES <= self.pages() as usize,
+            "writes stay inside the file"
+        );
+        Ok(self.file.write_at(bytes, PageId::new(self.file_id, first_page).offset(), WriteMode::Cached)?)
+    }
+
+    pub(crate) fn sync(&self) -> Result<(), PageError> {
+        Ok(self.file.sync()?)
+    }
+
+    /// Grows by one step so that page `wanted` exists; durable when it returns. Fails with `SpaceFull` and leaves the file
+    /// as it was when the disk is full or MAXSIZE is reached.
+    pub(crate) fn grow_to_hold(&self, wanted: u32, volatile: bool) -> Result<(), PageError> {
+        let header = self.header.lock();
+        let before = self.pages();
+        if wanted < before {
+            return Ok(());
+        }
+        let step = match header.growth {
+            Growth::Automatic => before.clamp(GROWTH_PAGES_MIN, GROWTH_PAGES_MAX),
+            Growth::Pages(pages) => pages.max(1),
+            Growth::Percent(percent) => {
+                (u64::from(before) * u64::from(percent) / 100).clamp(8, 1 << 30) as u32
+            }
+            Growth::Fixed => 0,
+        };
+        let most = if header.max_pages == 0 { PAGES_MAX } else { header.max_pages.min(PAGES_MAX) };
+        let full = |what: &str| PageError::SpaceFull { path: self.path.clone(), what: what.to_owned() };
+        if step == 0 {
+            return Err(full("FILEGROWTH is 0"));
+        }
+        let after = before.saturating_add(step).max(wanted.saturating_add(1)).min(most);
+        if after <= wanted {
+            return Err(full("MAXSIZE is reached"));
+        }
+        self.extend(before, after, volatile)
+    }
+
+    /// Grows to exactly `pages` (ALTER DATABASE ... MODIFY FILE SIZE); never shrinks.
+    pub(crate) fn grow_to(&self, pages: u32, volatile: bool) -> Result<(), PageError> {
+        let _growing = self.header.lock();
+        let before = self.pages();
+        if pages > before { self.extend(before, pages, volatile) } else { Ok(()) }
+    }
+
+    fn extend(&self, before: u32, after: u32, volatile: bool) -> Result<(), PageError> {
+        let bytes = |pages: u32| u64::from(pages) * PAGE_BYTES as u64;
+        let grown = match volatile {
+            true => self.file.set_len(bytes(after)),
+            false => self.file.allocate_zeroed(bytes(before), bytes(after)),
+        };
+        if let Err(error) = grown {
+            // Best effort: a file that stays longer is harmless, its size is only believed at the next open.
+            let _ = self.file.set_len(bytes(before));
+            return Err(full_or_io(error, &self.path));
+        }
+        self.pages.store(after, Release);
+        Ok(())
+    }
+
+    /// Remembers a changed header; the caller writes it out.
+    pub(crate) fn set_header(&self, header: FileHeader) {
+        assert!(header.file_id == self.file_id, "a file keeps its number");
+        *self.header.lock() = header;
+    }
+}
+
+/// Bytes of one page as a page.
+pub(crate) fn page_of(bytes: &[u8]) -> &PageBytes {
+    bytes.try_into().expect("callers give exactly one page")
+}
+
+fn full_or_io(error: os::IoError, path: &Path) -> PageError {
+    match error.kind {
+        IoErrorKind::NoSpace => PageError::SpaceFull { path: path.to_owned(), what: error.to_string() },
+        _ => PageError::Io(error),
+    }
+}

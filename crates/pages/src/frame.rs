@@ -1,0 +1,248 @@
+//! A frame of the buffer pool, and the guard through which a page in it is read and changed.
+
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+use log::Lsn;
+use os::{AlignedBuf, LatchRank, ReadArcGuard, RwLatch, WaitType, WriteArcGuard};
+
+use crate::header;
+use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
+
+/// The key of a frame that holds no page.
+pub(crate) const NO_KEY: u64 = u64::MAX;
+
+/// How a page is to be latched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LatchMode {
+    /// For reading, beside other readers.
+    Shared,
+    /// For changing, alone.
+    Exclusive,
+}
+
+/// Memory for one page, 4096-aligned for direct I/O.
+pub(crate) struct FrameBytes(AlignedBuf);
+
+impl FrameBytes {
+    #[inline]
+    pub(crate) fn page(&self) -> &PageBytes {
+        self.0[..].try_into().expect("a frame is one page")
+    }
+
+    #[inline]
+    pub(crate) fn page_mut(&mut self) -> &mut PageBytes {
+        (&mut self.0[..]).try_into().expect("a frame is one page")
+    }
+}
+
+/// A place for a page. Holding a clone of its `Arc` pins it: the pool evicts only frames that nobody else holds.
+///
+/// Dirty state, both fields raw LSNs, 0 for none:
+/// ```text
+///   clean ──set_lsn──► recovery_lsn ≠ 0 ──begin_write──► writing_lsn ≠ 0 ──end_write(ok)──► clean
+///                            ▲     ▲                         │   (may become dirty again meanwhile)
+///                            │     └──────end_write(failed)──┘
+/// ```
+/// A page may need redo from the lower of the two.
+pub(crate) struct Frame {
+    key: AtomicU64,
+    latch: Arc<RwLatch<FrameBytes>>,
+    recovery_lsn: AtomicU64,
+    writing_lsn: AtomicU64,
+    referenced: AtomicBool,
+}
+
+impl Frame {
+    pub(crate) fn new() -> Frame {
+        let bytes = FrameBytes(AlignedBuf::new(PAGE_BYTES));
+        let (shared, exclusive) = (WaitType::PAGELATCH_SH, WaitType::PAGELATCH_EX);
+        Frame {
+            key: AtomicU64::new(NO_KEY),
+            latch: Arc::new(RwLatch::with_wait_types(LatchRank::BTreePage, shared, exclusive, bytes)),
+            recovery_lsn: AtomicU64::new(0),
+            writing_lsn: AtomicU64::new(0),
+            referenced: AtomicBool::new(false),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> u64 {
+        self.key.load(Acquire)
+    }
+
+    pub(crate) fn set_key(&self, key: u64) {
+        self.key.store(key, Release);
+    }
+
+    #[inline]
+    pub(crate) fn note_use(&self) {
+        if !self.referenced.load(Relaxed) {
+            self.referenced.store(true, Relaxed);
+        }
+    }
+
+    /// Was it used since the clock's hand came by last?
+    pub(crate) fn take_reference(&self) -> bool {
+        self.referenced.swap(false, Relaxed)
+    }
+
+    pub(crate) fn latch(&self) -> &Arc<RwLatch<FrameBytes>> {
+        &self.latch
+    }
+
+    /// The oldest log record that the page on disk may lack; `None` when it lacks none.
+    pub(crate) fn oldest_unwritten(&self) -> Option<Lsn> {
+        // In this order: `begin_write` sets `writing_lsn` before it clears `recovery_lsn`.
+        let recovery = self.recovery_lsn.load(Acquire);
+        let writing = self.writing_lsn.load(Acquire);
+        let oldest = match (recovery, writing) {
+            (0, 0) => return None,
+            (0, lsn) | (lsn, 0) => lsn,
+            (one, other) => one.min(other),
+        };
+        Some(Lsn::from_raw(oldest))
+    }
+
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.oldest_unwritten().is_some()
+    }
+
+    /// Forgets that the page is dirty: its database goes away.
+    pub(crate) fn forget_changes(&self) {
+        self.recovery_lsn.store(0, Release);
+    }
+
+    /// Under the exclusive latch: the page was changed by `lsn`.
+    #[inline]
+    fn note_change(&self, lsn: Lsn) {
+        if self.recovery_lsn.load(Relaxed) == 0 {
+            // Fails only when a failed write has just put an older LSN there.
+            let _ = self.recovery_lsn.compare_exchange(0, lsn.raw(), AcqRel, Relaxed);
+        }
+    }
+
+    /// Under the shared latch: claims the page for writing. False when it is clean or someone else writes it.
+    pub(crate) fn begin_write(&self) -> bool {
+        let recovery = self.recovery_lsn.load(Acquire);
+        if recovery == 0 || self.writing_lsn.compare_exchange(0, recovery, AcqRel, Relaxed).is_err() {
+            return false;
+        }
+        if self.recovery_lsn.load(Acquire) != recovery {
+            self.writing_lsn.store(0, Release);
+            return false;
+        }
+        self.recovery_lsn.store(0, Release);
+        true
+    }
+
+    /// The write claimed by [`Frame::begin_write`] is durable, or failed.
+    pub(crate) fn end_write(&self, succeeded: bool) {
+        let writing = self.writing_lsn.load(Acquire);
+        assert!(writing != 0, "a write ends that never began");
+        if !succeeded {
+            // Lower than whatever a later change put there: the page still lacks the older records.
+            self.recovery_lsn.store(writing, Release);
+        }
+        self.writing_lsn.store(0, Release);
+    }
+}
+
+enum Hold {
+    Shared(ReadArcGuard<FrameBytes>),
+    Exclusive(WriteArcGuard<FrameBytes>),
+}
+
+/// A latched page. Dropping it gives the latch back.
+pub struct PageGuard {
+    // Before `frame`: the latch goes first, so that an evictor never meets a frame that is unpinned but latched.
+    hold: Hold,
+    frame: Arc<Frame>,
+}
+
+impl PageGuard {
+    #[inline]
+    pub(crate) fn take(frame: Arc<Frame>, mode: LatchMode) -> PageGuard {
+        let hold = match mode {
+            LatchMode::Shared => Hold::Shared(frame.latch.read_arc()),
+            LatchMode::Exclusive => Hold::Exclusive(frame.latch.write_arc()),
+        };
+        PageGuard { hold, frame }
+    }
+
+    pub(crate) fn try_take(frame: Arc<Frame>, mode: LatchMode) -> Option<PageGuard> {
+        let hold = match mode {
+            LatchMode::Shared => Hold::Shared(frame.latch.try_read_arc()?),
+            LatchMode::Exclusive => Hold::Exclusive(frame.latch.try_write_arc()?),
+        };
+        Some(PageGuard { hold, frame })
+    }
+
+    #[inline]
+    pub(crate) fn frame(&self) -> &Arc<Frame> {
+        &self.frame
+    }
+
+    /// The page's address.
+    #[inline]
+    pub fn id(&self) -> PageId {
+        PageId::unpack(self.frame.key())
+    }
+
+    /// The page.
+    #[inline]
+    pub fn page(&self) -> &PageBytes {
+        match &self.hold {
+            Hold::Shared(guard) => guard.page(),
+            Hold::Exclusive(guard) => guard.page(),
+        }
+    }
+
+    /// The page for a change; [`PageGuard::set_lsn`] must follow with the record that describes it.
+    #[inline]
+    pub fn page_mut(&mut self) -> &mut PageBytes {
+        match &mut self.hold {
+            Hold::Shared(_) => panic!("a page is changed under an exclusive latch only"),
+            Hold::Exclusive(guard) => guard.page_mut(),
+        }
+    }
+
+    /// Is the latch exclusive?
+    pub fn is_exclusive(&self) -> bool {
+        matches!(self.hold, Hold::Exclusive(_))
+    }
+
+    /// The log record that changed the page last.
+    #[inline]
+    pub fn lsn(&self) -> Lsn {
+        header::lsn(self.page())
+    }
+
+    /// The page now contains the change that record `lsn` describes; it is dirty from that record on.
+    #[inline]
+    pub fn set_lsn(&mut self, lsn: Lsn) {
+        assert!(!lsn.is_null(), "a change has a log record");
+        let page = self.page_mut();
+        debug_assert!(header::lsn(page) <= lsn, "page LSN goes back from {} to {lsn}", header::lsn(page));
+        header::set_lsn(page, lsn);
+        self.frame.note_change(lsn);
+    }
+
+    /// Gives up the right to change the page, keeps it latched for reading.
+    pub fn downgrade(self) -> PageGuard {
+        let hold = match self.hold {
+            Hold::Shared(guard) => Hold::Shared(guard),
+            Hold::Exclusive(guard) => Hold::Shared(guard.downgrade()),
+        };
+        PageGuard { hold, frame: self.frame }
+    }
+}
+
+impl std::fmt::Debug for PageGuard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PageGuard{}", self.id())
+    }
+}

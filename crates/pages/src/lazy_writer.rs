@@ -1,0 +1,58 @@
+//! The lazy writer: a background thread that keeps clean pages at hand, so that statements seldom write pages themselves.
+
+use std::sync::Arc;
+
+use os::{JoinHandle, Signal, WaitOutcome, WaitType};
+
+use crate::error::PageError;
+use crate::frame::Frame;
+use crate::pool::BufferPool;
+
+/// How long it rests between rounds.
+const PAUSE_NS: u64 = 100_000_000;
+/// Pages that it writes in one round, at most.
+const ROUND_PAGES: usize = 256;
+
+/// The running lazy writer; [`LazyWriter::stop`] ends it.
+pub struct LazyWriter {
+    stop: Arc<Signal>,
+    thread: JoinHandle,
+}
+
+impl LazyWriter {
+    /// Starts the thread `LAZY WRITER`.
+    pub fn start(pool: &Arc<BufferPool>) -> LazyWriter {
+        let stop = Arc::new(Signal::new());
+        let (signal, pool) = (Arc::clone(&stop), Arc::clone(pool));
+        let os = pool.os().clone();
+        let thread = os.spawn("LAZY WRITER", move || {
+            while !matches!(signal.wait(WaitType::LAZYWRITER_SLEEP, Some(PAUSE_NS)), WaitOutcome::Set) {
+                if let Err(error) = write_round(&pool) {
+                    os::report::warn("lazy writer", &error.to_string());
+                }
+            }
+        });
+        LazyWriter { stop, thread }
+    }
+
+    /// Ends it and waits for its last round.
+    pub fn stop(self) {
+        self.stop.set();
+        // A panic in it has been reported where it happened.
+        let _ = self.thread.join();
+    }
+}
+
+/// Writes some of the dirty pages that have not been used lately, if the pool is nearly full.
+pub(crate) fn write_round(pool: &BufferPool) -> Result<usize, PageError> {
+    if !pool.is_nearly_full() {
+        return Ok(0);
+    }
+    let mut victims: Vec<Arc<Frame>> = Vec::new();
+    pool.for_each_frame(|frame| {
+        if victims.len() < ROUND_PAGES && frame.is_dirty() && !frame.latch().is_held() {
+            victims.push(Arc::clone(frame));
+        }
+    });
+    pool.write_victims(victims)
+}

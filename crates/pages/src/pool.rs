@@ -1,0 +1,301 @@
+//! The buffer pool: one per instance. Finds a page's frame, or a frame for a page (clock replacement).
+//!
+//! Latches: a partition of the page table and the list of frames are never held together, and neither during I/O.
+//! Pinning is holding a clone of the frame's `Arc`; clones are made under the partition's latch only, so that an evictor
+//! who holds that latch and counts no foreign clone may take the frame.
+
+use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+
+use os::{Counter, CounterType, Latch, LatchRank, Os};
+use rustc_hash::FxHashMap;
+
+use crate::error::PageError;
+use crate::frame::{Frame, NO_KEY};
+use crate::page_id::PAGE_BYTES;
+use crate::space::FileSpace;
+use crate::write_out::{self, IfLatched};
+
+/// Partitions of the page table.
+const PARTITIONS: usize = 128;
+/// Dirty frames that one evictor writes together, at most.
+const EVICT_BATCH: usize = 32;
+/// Clones of a frame's `Arc` that exist when nobody uses it: the frame list's, the page table's and the evictor's.
+const CLONES_WHEN_IDLE: usize = 3;
+
+/// How big the pool may become.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolOptions {
+    /// Memory for pages in bytes; taken as it is needed. At least 64 pages.
+    pub memory_bytes: u64,
+}
+
+/// Figures of the pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolStats {
+    /// Frames that exist.
+    pub frames: usize,
+    /// Frames that may exist.
+    pub frames_max: usize,
+    /// Frames whose page differs from the disk.
+    pub dirty: usize,
+    /// Pages read since start.
+    pub reads_total: u64,
+    /// Pages written since start.
+    pub writes_total: u64,
+    /// Pages thrown out for others since start.
+    pub evictions_total: u64,
+}
+
+struct FrameList {
+    all: Vec<Arc<Frame>>,
+    free: Vec<Arc<Frame>>,
+    hand: usize,
+}
+
+/// Memory for pages of all databases.
+pub struct BufferPool {
+    os: Os,
+    table: Box<[Latch<FxHashMap<u64, Arc<Frame>>>]>,
+    frames: Latch<FrameList>,
+    frames_max: usize,
+    spaces: Latch<FxHashMap<u16, Weak<FileSpace>>>,
+    next_space: AtomicU16,
+    frames_count: AtomicUsize,
+    evictions_total: AtomicU64,
+    reads: Arc<Counter>,
+    writes: Arc<Counter>,
+}
+
+impl BufferPool {
+    /// An empty pool; frames are allocated as pages come in.
+    pub fn new(os: &Os, options: PoolOptions) -> Arc<BufferPool> {
+        let frames_max = ((options.memory_bytes / PAGE_BYTES as u64) as usize).max(64);
+        let table = (0..PARTITIONS).map(|_| Latch::new(LatchRank::BufferPartition, FxHashMap::default()));
+        let counter = |name: &str| {
+            os.counters().counter_of_type("SQLServer:Buffer Manager", name, "", CounterType::BulkCount)
+        };
+        let list = FrameList { all: Vec::new(), free: Vec::new(), hand: 0 };
+        Arc::new(BufferPool {
+            table: table.collect(),
+            frames: Latch::new(LatchRank::BufferPartition, list),
+            frames_max,
+            spaces: Latch::new(LatchRank::BufferPartition, FxHashMap::default()),
+            next_space: AtomicU16::new(1),
+            frames_count: AtomicUsize::new(0),
+            evictions_total: AtomicU64::new(0),
+            reads: counter("Page reads/sec"),
+            writes: counter("Page writes/sec"),
+            os: os.clone(),
+        })
+    }
+
+    /// The world that the pool lives in.
+    pub fn os(&self) -> &Os {
+        &self.os
+    }
+
+    /// Figures; counts dirty frames one by one.
+    pub fn stats(&self) -> PoolStats {
+        let mut dirty = 0;
+        self.for_each_frame(|frame| dirty += usize::from(frame.is_dirty()));
+        PoolStats {
+            frames: self.frames_count.load(Relaxed),
+            frames_max: self.frames_max,
+            dirty,
+            reads_total: self.reads.get() as u64,
+            writes_total: self.writes.get() as u64,
+            evictions_total: self.evictions_total.load(Relaxed),
+        }
+    }
+
+    /// True when new pages must soon push out others.
+    pub(crate) fn is_nearly_full(&self) -> bool {
+        self.frames_count.load(Relaxed) + self.frames_max / 16 >= self.frames_max
+    }
+
+    pub(crate) fn note_read(&self) {
+        self.reads.increment();
+    }
+
+    pub(crate) fn note_writes(&self, pages: usize) {
+        self.writes.add(pages as i64);
+    }
+
+    /// Gives a database's files their number in the keys of the page table.
+    pub(crate) fn register(&self, make: impl FnOnce(u16) -> Arc<FileSpace>) -> Arc<FileSpace> {
+        let number = loop {
+            let number = self.next_space.fetch_add(1, Relaxed) & 0x7fff;
+            if number != 0 && self.space(number).is_none() {
+                break number;
+            }
+        };
+        // Pages of a space that once had this number and was dropped without a word.
+        self.discard(number);
+        let space = make(number);
+        self.spaces.lock().insert(number, Arc::downgrade(&space));
+        space
+    }
+
+    pub(crate) fn space(&self, number: u16) -> Option<Arc<FileSpace>> {
+        self.spaces.lock().get(&number).and_then(Weak::upgrade)
+    }
+
+    #[inline]
+    fn partition(&self, key: u64) -> &Latch<FxHashMap<u64, Arc<Frame>>> {
+        // Neighbouring pages spread over the partitions; files and databases are mixed in from above.
+        let mixed = key ^ key >> 32 ^ key >> 43;
+        &self.table[mixed as usize % PARTITIONS]
+    }
+
+    /// The frame that holds the page, pinned.
+    #[inline]
+    pub(crate) fn lookup(&self, key: u64) -> Option<Arc<Frame>> {
+        self.partition(key).lock().get(&key).cloned()
+    }
+
+    /// Enters a frame that the caller has latched exclusively; the frame already there when someone was faster.
+    pub(crate) fn publish(&self, key: u64, frame: &Arc<Frame>) -> Result<(), Arc<Frame>> {
+        let mut partition = self.partition(key).lock();
+        if let Some(other) = partition.get(&key) {
+            return Err(Arc::clone(other));
+        }
+        frame.set_key(key);
+        partition.insert(key, Arc::clone(frame));
+        Ok(())
+    }
+
+    /// Takes a page out of the table: reading it failed. Whoever waits for its latch sees the key gone and tries again.
+    pub(crate) fn withdraw(&self, key: u64, frame: &Arc<Frame>) {
+        let mut partition = self.partition(key).lock();
+        let removed = partition.remove(&key);
+        assert!(removed.is_some_and(|removed| Arc::ptr_eq(&removed, frame)), "withdraws its own frame only");
+        frame.set_key(NO_KEY);
+    }
+
+    /// Gives a frame back that never got a page.
+    pub(crate) fn give_back(&self, frame: Arc<Frame>) {
+        assert!(frame.key() == NO_KEY, "only empty frames are free");
+        self.frames.lock().free.push(frame);
+    }
+
+    /// A frame without a page that nobody else knows: free, new, or taken from a page not used lately.
+    pub(crate) fn take_frame(&self) -> Result<Arc<Frame>, PageError> {
+        {
+            let mut list = self.frames.lock();
+            if let Some(frame) = list.free.pop() {
+                return Ok(frame);
+            }
+            if list.all.len() < self.frames_max {
+                let frame = Arc::new(Frame::new());
+                list.all.push(Arc::clone(&frame));
+                self.frames_count.store(list.all.len(), Relaxed);
+                return Ok(frame);
+            }
+        }
+        self.evict()
+    }
+
+    /// Clock replacement. Writes dirty pages out in small batches when it meets nothing else.
+    fn evict(&self) -> Result<Arc<Frame>, PageError> {
+        let mut dirty: Vec<Arc<Frame>> = Vec::new();
+        let patience = 4 * self.frames_max;
+        for step in 1.. {
+            if dirty.len() >= EVICT_BATCH || (step % patience == 0 && !dirty.is_empty()) {
+                self.write_victims(std::mem::take(&mut dirty))?;
+            } else if step > 3 * patience {
+                break;
+            }
+            let frame = self.next_candidate();
+            let key = frame.key();
+            if key != NO_KEY && frame.take_reference() {
+                continue;
+            }
+            if key == NO_KEY {
+                // Lost by a failed read: the list and this function are all that know it.
+                if Arc::strong_count(&frame) == CLONES_WHEN_IDLE - 1 {
+                    return Ok(frame);
+                }
+                continue;
+            }
+            if frame.is_dirty() {
+                dirty.push(frame);
+                continue;
+            }
+            if self.take_from_table(key, &frame) {
+                self.evictions_total.fetch_add(1, Relaxed);
+                return Ok(frame);
+            }
+        }
+        Err(PageError::PoolExhausted)
+    }
+
+    fn next_candidate(&self) -> Arc<Frame> {
+        let mut list = self.frames.lock();
+        list.hand = (list.hand + 1) % list.all.len();
+        Arc::clone(&list.all[list.hand])
+    }
+
+    fn take_from_table(&self, key: u64, frame: &Arc<Frame>) -> bool {
+        let mut partition = self.partition(key).lock();
+        let idle = Arc::strong_count(frame) == CLONES_WHEN_IDLE && frame.key() == key && !frame.is_dirty();
+        if idle {
+            let removed = partition.remove(&key);
+            assert!(removed.is_some(), "a keyed frame is in the table");
+            frame.set_key(NO_KEY);
+        }
+        idle
+    }
+
+    /// Writes dirty frames out, those of each database together. Pages that are latched are passed over: the caller may
+    /// hold page latches itself.
+    pub(crate) fn write_victims(&self, mut frames: Vec<Arc<Frame>>) -> Result<usize, PageError> {
+        frames.sort_by_key(|frame| frame.key());
+        let mut written = 0;
+        while let Some(first) = frames.first().map(|frame| (frame.key() >> 48) as u16) {
+            let rest = frames.split_off(frames.partition_point(|frame| (frame.key() >> 48) as u16 <= first));
+            if let Some(space) = self.space(first) {
+                written += write_out::write_out(&space, &frames, IfLatched::PassOver)?;
+            }
+            frames = rest;
+        }
+        Ok(written)
+    }
+
+    /// Calls `body` with every frame, a few at a time and without holding a latch.
+    pub(crate) fn for_each_frame(&self, mut body: impl FnMut(&Arc<Frame>)) {
+        let mut from = 0;
+        loop {
+            let some: Vec<Arc<Frame>> = self.frames.lock().all.iter().skip(from).take(256).cloned().collect();
+            if some.is_empty() {
+                return;
+            }
+            from += some.len();
+            some.iter().for_each(&mut body);
+        }
+    }
+
+    /// Throws out every page of a database, changed or not. Nobody uses them any more.
+    pub(crate) fn discard(&self, space: u16) {
+        self.for_each_frame(|frame| {
+            let key = frame.key();
+            if key == NO_KEY || (key >> 48) as u16 != space {
+                return;
+            }
+            // Waits for a writer of the page to finish.
+            drop(frame.latch().write());
+            let mut partition = self.partition(key).lock();
+            if frame.key() == key {
+                partition.remove(&key);
+                frame.forget_changes();
+                frame.set_key(NO_KEY);
+            }
+        });
+    }
+}
+
+impl std::fmt::Debug for BufferPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "BufferPool({} of {} frames)", self.frames_count.load(Relaxed), self.frames_max)
+    }
+}

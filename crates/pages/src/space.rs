@@ -1,0 +1,507 @@
+//! `FileSpace`: the data files of one database as one space of pages, seen through the buffer pool.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Arc, OnceLock};
+
+use log::{Log, Lsn};
+use os::{AlignedBuf, Latch, LatchRank, RwLatch, WaitType};
+
+use crate::data_file::{DataFile, FileInfo, page_of};
+use crate::doublewrite::{self, Doublewrite, PREFIX_BYTES, doublewrite_path};
+use crate::error::PageError;
+use crate::file_header::{BOOT_PAGE, BootPage, FileHeader, Growth};
+use crate::frame::{Frame, LatchMode, PageGuard};
+use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
+use crate::pool::BufferPool;
+use crate::write_out;
+
+/// Pages of a new file, at least: 128 KB.
+pub const FILE_PAGES_MIN: u32 = 16;
+
+/// A data file to be made.
+#[derive(Clone, Debug)]
+pub struct NewFile {
+    /// Where; it must not exist.
+    pub path: PathBuf,
+    /// Its name in the catalog.
+    pub logical_name: String,
+    /// Its size in pages; at least [`FILE_PAGES_MIN`].
+    pub pages: u32,
+    /// How it grows.
+    pub growth: Growth,
+    /// MAXSIZE in pages; 0 is unlimited.
+    pub max_pages: u32,
+}
+
+impl NewFile {
+    /// A file of the smallest size that grows automatically without limit.
+    pub fn new(path: impl Into<PathBuf>, logical_name: impl Into<String>) -> NewFile {
+        NewFile {
+            path: path.into(),
+            logical_name: logical_name.into(),
+            pages: 32,
+            growth: Growth::Automatic,
+            max_pages: 0,
+        }
+    }
+}
+
+/// A space to be made. Files get the numbers 1, 2, ... in order.
+#[derive(Clone, Debug)]
+pub struct CreateSpace {
+    /// Identity of the database; also in its log.
+    pub database_guid: [u8; 16],
+    /// At least one.
+    pub files: Vec<NewFile>,
+    /// tempdb: existing files are replaced, nothing is ever made durable.
+    pub volatile: bool,
+}
+
+/// A space to be opened.
+#[derive(Clone, Debug)]
+pub struct OpenSpace {
+    /// The data files in the order of their numbers.
+    pub files: Vec<PathBuf>,
+}
+
+/// The data files of one database.
+///
+/// `Online ──a write fails (become_suspect)──► Suspect`: from then on nothing is written, reads go on.
+pub struct FileSpace {
+    number: u16,
+    pool: Arc<BufferPool>,
+    database_guid: [u8; 16],
+    volatile: bool,
+    files: RwLatch<Vec<Arc<DataFile>>>,
+    doublewrite: Latch<Option<Doublewrite>>,
+    boot: Latch<BootPage>,
+    log: OnceLock<Arc<Log>>,
+    suspect: OnceLock<String>,
+    repaired: Vec<PageId>,
+    wal_rule_broken: AtomicBool,
+}
+
+impl FileSpace {
+    /// Makes the files of a new database; all is durable when it returns (except for tempdb).
+    pub fn create(pool: &Arc<BufferPool>, options: &CreateSpace) -> Result<Arc<FileSpace>, PageError> {
+        assert!(!options.files.is_empty() && options.files.len() < 32_767, "at least one data file");
+        let os = pool.os();
+        let mut files = Vec::new();
+        for (index, new) in options.files.iter().enumerate() {
+            let header = FileHeader {
+                database_guid: options.database_guid,
+                file_id: index as u16 + 1,
+                logical_name: new.logical_name.clone(),
+                growth: new.growth,
+                max_pages: new.max_pages,
+            };
+            if options.volatile && os.disk().exists(&new.path) {
+                os.disk().remove(&new.path)?;
+            }
+            let pages = new.pages.max(FILE_PAGES_MIN);
+            files.push(Arc::new(DataFile::create(os, &new.path, header, pages, options.volatile)?));
+        }
+        let doublewrite = match options.volatile {
+            true => None,
+            false => {
+                let path = doublewrite_path(&options.files[0].path);
+                Some(Doublewrite::create(os, &path, options.database_guid)?)
+            }
+        };
+        let boot = BootPage { database_guid: options.database_guid, ..BootPage::default() };
+        let space = FileSpace::assemble(pool, files, doublewrite, boot.clone(), options.volatile, Vec::new());
+        space.write_boot(&boot)?;
+        if !options.volatile {
+            for new in &options.files {
+                os.disk().sync_dir(new.path.parent().unwrap_or(Path::new(".")))?;
+            }
+        }
+        Ok(space)
+    }
+
+    /// Opens the files of a database. Pages that a power loss tore are repaired first; [`FileSpace::repaired`] names them.
+    /// Refuses files that are not ours, of another database, or of a newer format.
+    pub fn open(pool: &Arc<BufferPool>, options: &OpenSpace) -> Result<Arc<FileSpace>, PageError> {
+        assert!(!options.files.is_empty(), "at least one data file");
+        let os = pool.os();
+        let mut raw = Vec::new();
+        for (index, path) in options.files.iter().enumerate() {
+            raw.push((index as u16 + 1, DataFile::open_raw(os, path)?));
+        }
+        let doublewrite_path = doublewrite_path(&options.files[0]);
+        let repaired = doublewrite::repair(os, &doublewrite_path, &raw)?;
+        let mut files: Vec<Arc<DataFile>> = Vec::new();
+        for (number, file) in raw {
+            let file = DataFile::adopt(file)?;
+            let guid = file.header().database_guid;
+            let wanted = files.first().map_or(guid, |first| first.header().database_guid);
+            if file.file_id() != number || guid != wanted {
+                let what =
+                    format!("is file {} of another database or place, not file {number}", file.file_id());
+                return Err(PageError::NotOurs { path: file.path().to_owned(), what });
+            }
+            files.push(Arc::new(file));
+        }
+        let mut page = AlignedBuf::new(PAGE_BYTES);
+        files[0].read(BOOT_PAGE.page, &mut page)?;
+        let boot = BootPage::decode(page_of(&page), files[0].path())?;
+        let doublewrite = Doublewrite::create(os, &doublewrite_path, boot.database_guid)?;
+        Ok(FileSpace::assemble(pool, files, Some(doublewrite), boot, false, repaired))
+    }
+
+    fn assemble(
+        pool: &Arc<BufferPool>,
+        files: Vec<Arc<DataFile>>,
+        doublewrite: Option<Doublewrite>,
+        boot: BootPage,
+        volatile: bool,
+        repaired: Vec<PageId>,
+    ) -> Arc<FileSpace> {
+        let (shared, exclusive) = (WaitType::LATCH_SH, WaitType::LATCH_EX);
+        pool.register(|number| {
+            Arc::new(FileSpace {
+                number,
+                pool: Arc::clone(pool),
+                database_guid: boot.database_guid,
+                volatile,
+                files: RwLatch::with_wait_types(LatchRank::DataFiles, shared, exclusive, files),
+                doublewrite: Latch::new(LatchRank::WriteOut, doublewrite),
+                boot: Latch::new(LatchRank::BufferPartition, boot),
+                log: OnceLock::new(),
+                suspect: OnceLock::new(),
+                repaired,
+                wal_rule_broken: AtomicBool::new(false),
+            })
+        })
+    }
+
+    /// Names the log that must be ahead of every page written. Once, before the first change.
+    pub fn attach_log(&self, log: Arc<Log>) {
+        assert!(self.log.set(log).is_ok(), "a database has one log");
+    }
+
+    /// The database's log, once attached.
+    pub fn log(&self) -> Option<&Arc<Log>> {
+        self.log.get()
+    }
+
+    /// The pool that the pages live in.
+    pub fn pool(&self) -> &Arc<BufferPool> {
+        &self.pool
+    }
+
+    /// Identity of the database.
+    pub fn database_guid(&self) -> [u8; 16] {
+        self.database_guid
+    }
+
+    /// tempdb?
+    pub fn is_volatile(&self) -> bool {
+        self.volatile
+    }
+
+    /// Pages that were torn and have been put right when the space was opened.
+    pub fn repaired(&self) -> &[PageId] {
+        &self.repaired
+    }
+
+    pub(crate) fn doublewrite(&self) -> &Latch<Option<Doublewrite>> {
+        &self.doublewrite
+    }
+
+    #[inline]
+    fn key(&self, id: PageId) -> u64 {
+        u64::from(self.number) << 48 | id.pack()
+    }
+
+    /// Is this the key of one of our pages?
+    pub(crate) fn owns(&self, key: u64) -> bool {
+        (key >> 48) as u16 == self.number
+    }
+
+    /// Latches a page, reading it when it is not in memory. A page never formatted comes as zeros (`PageType::Empty`).
+    /// Errors: 823, 824 (this page only), 701, a page beyond the file.
+    #[inline]
+    pub fn fix(&self, id: PageId, mode: LatchMode) -> Result<PageGuard, PageError> {
+        let key = self.key(id);
+        if let Some(frame) = self.pool.lookup(key) {
+            frame.note_use();
+            let guard = PageGuard::take(frame, mode);
+            if guard.frame().key() == key {
+                return Ok(guard);
+            }
+        }
+        self.fix_slowly(id, mode, Missing::Read)
+    }
+
+    /// The same without waiting for the latch; `None` when it is taken or the page is not in memory.
+    pub fn try_fix(&self, id: PageId, mode: LatchMode) -> Option<PageGuard> {
+        let key = self.key(id);
+        let frame = self.pool.lookup(key)?;
+        frame.note_use();
+        PageGuard::try_take(frame, mode).filter(|guard| guard.frame().key() == key)
+    }
+
+    /// Latches a page exclusively that the caller is about to format: its old content does not matter and is not read.
+    pub fn fix_new(&self, id: PageId) -> Result<PageGuard, PageError> {
+        self.fix_slowly(id, LatchMode::Exclusive, Missing::Zeros)
+    }
+
+    /// For redo of a record that formats the page: what is there counts only if it is sound; damage and pages beyond the
+    /// end of the file (which grows) come as zeros with LSN NULL.
+    pub fn fix_for_format_redo(&self, id: PageId) -> Result<PageGuard, PageError> {
+        let file = self.file(id.file)?;
+        if id.page >= file.pages() {
+            file.grow_to_hold(id.page, self.volatile)?;
+        }
+        match self.fix(id, LatchMode::Exclusive) {
+            Err(PageError::Corrupt { .. }) => self.fix_new(id),
+            other => other,
+        }
+    }
+
+    #[cold]
+    fn fix_slowly(&self, id: PageId, mode: LatchMode, missing: Missing) -> Result<PageGuard, PageError> {
+        let key = self.key(id);
+        loop {
+            if let Some(frame) = self.pool.lookup(key) {
+                frame.note_use();
+                let guard = PageGuard::take(frame, mode);
+                if guard.frame().key() == key {
+                    return Ok(guard);
+                }
+                continue;
+            }
+            let frame = self.pool.take_frame()?;
+            let mut guard = PageGuard::take(Arc::clone(&frame), LatchMode::Exclusive);
+            if self.pool.publish(key, &frame).is_err() {
+                drop(guard);
+                self.pool.give_back(frame);
+                continue;
+            }
+            frame.note_use();
+            let filled = match missing {
+                Missing::Zeros => {
+                    guard.page_mut().fill(0);
+                    Ok(())
+                }
+                Missing::Read => self.read_page(id, guard.page_mut()),
+            };
+            if let Err(error) = filled {
+                self.pool.withdraw(key, &frame);
+                drop(guard);
+                self.pool.give_back(frame);
+                return Err(error);
+            }
+            return Ok(if mode == LatchMode::Shared { guard.downgrade() } else { guard });
+        }
+    }
+
+    fn read_page(&self, id: PageId, into: &mut PageBytes) -> Result<(), PageError> {
+        if id.is_null() {
+            return Err(PageError::NoSuchPage(id));
+        }
+        self.file(id.file)?.read(id.page, into)?;
+        self.pool.note_read();
+        Ok(())
+    }
+
+    pub(crate) fn file(&self, number: u16) -> Result<Arc<DataFile>, PageError> {
+        let files = self.files.read();
+        let index = usize::from(number).wrapping_sub(1);
+        files.get(index).cloned().ok_or(PageError::NoSuchPage(PageId::new(number, 0)))
+    }
+
+    /// How many data files there are; they are numbered from 1.
+    pub fn file_count(&self) -> u16 {
+        self.files.read().len() as u16
+    }
+
+    /// Pages of a file that may be used; 0 for a file that does not exist.
+    pub fn file_pages(&self, number: u16) -> u32 {
+        self.file(number).map_or(0, |file| file.pages())
+    }
+
+    /// Facts and statistics of every file.
+    pub fn files(&self) -> Vec<FileInfo> {
+        let files: Vec<Arc<DataFile>> = self.files.read().clone();
+        files.iter().map(|file| file.info()).collect()
+    }
+
+    /// The doublewrite file; `None` for tempdb.
+    pub fn doublewrite_path(&self) -> Option<PathBuf> {
+        let first = self.file(1).ok()?;
+        (!self.volatile).then(|| doublewrite_path(first.path()))
+    }
+
+    /// Makes page `wanted` of a file exist, growing by the file's growth step; the growth is durable when it returns.
+    /// Error 1105 when disk or MAXSIZE forbid; the file is then as before.
+    pub fn grow_to_hold(&self, file: u16, wanted: u32) -> Result<(), PageError> {
+        self.file(file)?.grow_to_hold(wanted, self.volatile)
+    }
+
+    /// Makes a file at least `pages` long.
+    pub fn grow_file(&self, file: u16, pages: u32) -> Result<(), PageError> {
+        self.file(file)?.grow_to(pages, self.volatile)
+    }
+
+    /// Adds a data file (ALTER DATABASE ... ADD FILE) and returns its number.
+    pub fn add_file(&self, new: &NewFile) -> Result<u16, PageError> {
+        let number = self.file_count() + 1;
+        let header = FileHeader {
+            database_guid: self.database_guid,
+            file_id: number,
+            logical_name: new.logical_name.clone(),
+            growth: new.growth,
+            max_pages: new.max_pages,
+        };
+        let os = self.pool.os();
+        let file = DataFile::create(os, &new.path, header, new.pages.max(FILE_PAGES_MIN), self.volatile)?;
+        os.disk().sync_dir(new.path.parent().unwrap_or(Path::new(".")))?;
+        self.files.write().push(Arc::new(file));
+        Ok(number)
+    }
+
+    /// Changes name, growth or MAXSIZE of a file, durably.
+    pub fn set_file_options(
+        &self,
+        file: u16,
+        logical_name: &str,
+        growth: Growth,
+        max_pages: u32,
+    ) -> Result<(), PageError> {
+        let target = self.file(file)?;
+        let header =
+            FileHeader { logical_name: logical_name.to_owned(), growth, max_pages, ..target.header() };
+        self.write_page_now(PageId::new(file, 0), &header.encode())?;
+        target.set_header(header);
+        Ok(())
+    }
+
+    /// The boot page as last written.
+    pub fn boot(&self) -> BootPage {
+        self.boot.lock().clone()
+    }
+
+    /// Writes the boot page: durable and safe from tearing when it returns.
+    pub fn write_boot(&self, boot: &BootPage) -> Result<(), PageError> {
+        assert!(boot.database_guid == self.database_guid, "a database keeps its identity");
+        let mut current = self.boot.lock();
+        self.write_page_now(BOOT_PAGE, &boot.encode())?;
+        *current = boot.clone();
+        Ok(())
+    }
+
+    /// Writes one page that does not live in the pool.
+    fn write_page_now(&self, id: PageId, image: &PageBytes) -> Result<(), PageError> {
+        self.refuse_if_suspect()?;
+        let mut buffer = Doublewrite::buffer(1);
+        buffer[PREFIX_BYTES..].copy_from_slice(image);
+        let written = write_out::write_images(self, &mut buffer, &[id]);
+        if let Err(error) = &written {
+            self.become_suspect(error);
+        }
+        written
+    }
+
+    /// Every page that may lack log records on disk, with the oldest that it may lack. Complete for all records appended
+    /// before the call: pages being changed at the moment are waited for. The caller holds no page latch.
+    pub fn dirty_pages(&self) -> Vec<(PageId, Lsn)> {
+        let mut dirty = Vec::new();
+        self.pool.for_each_frame(|frame| {
+            if let Some(lsn) = self.recovery_lsn_of(frame) {
+                dirty.push((PageId::unpack(frame.key()), lsn));
+            }
+        });
+        dirty.sort_unstable();
+        dirty
+    }
+
+    fn recovery_lsn_of(&self, frame: &Arc<Frame>) -> Option<Lsn> {
+        if !self.owns(frame.key()) {
+            return None;
+        }
+        if frame.latch().is_held_exclusively() {
+            // Its record may be in the log while the page does not say so yet.
+            drop(frame.latch().read());
+        }
+        frame.oldest_unwritten().filter(|_| self.owns(frame.key()))
+    }
+
+    /// Writes out every page whose oldest missing record is at or below `up_to` (NULL: every dirty page), at most
+    /// `pages_per_second` of them (0: no limit); returns how many were written. The caller holds no page latch.
+    pub fn write_out_dirty(&self, up_to: Lsn, pages_per_second: u64) -> Result<u64, PageError> {
+        let limit = if up_to.is_null() { Lsn::MAX } else { up_to };
+        let mut written = 0;
+        loop {
+            let mut due = Vec::new();
+            self.pool.for_each_frame(|frame| {
+                if self.recovery_lsn_of(frame).is_some_and(|lsn| lsn <= limit) {
+                    due.push(Arc::clone(frame));
+                }
+            });
+            if due.is_empty() {
+                return Ok(written);
+            }
+            due.sort_by_key(|frame| frame.key());
+            let before = written;
+            for batch in due.chunks(doublewrite::BATCH_PAGES_MAX) {
+                let some = write_out::write_out(self, batch, write_out::IfLatched::Wait)? as u64;
+                written += some;
+                if pages_per_second > 0 && some > 0 {
+                    let pause_ns = some * 1_000_000_000 / pages_per_second;
+                    let _ = self.pool.os().sleep(pause_ns, WaitType::CHECKPOINT_QUEUE);
+                }
+            }
+            if up_to.is_null() {
+                return Ok(written);
+            }
+            if written == before {
+                // All that is due is being written by others: let their batch finish.
+                drop(self.doublewrite.lock());
+                self.pool.os().yield_point();
+            }
+        }
+    }
+
+    /// Forgets all pages of this database in memory, changed ones too. Before dropping it, and after a clean
+    /// [`FileSpace::write_out_dirty`] when it goes offline.
+    pub fn discard_pages(&self) {
+        self.pool.discard(self.number);
+    }
+
+    /// Why nothing is written any more; `None` while all is well.
+    pub fn suspect_reason(&self) -> Option<&str> {
+        self.suspect.get().map(String::as_str)
+    }
+
+    pub(crate) fn refuse_if_suspect(&self) -> Result<(), PageError> {
+        self.suspect.get().map_or(Ok(()), |reason| Err(PageError::Suspect(reason.clone())))
+    }
+
+    pub(crate) fn become_suspect(&self, error: &PageError) {
+        let first = self.suspect.set(error.to_string()).is_ok();
+        if first {
+            os::report::error("pages", &format!("database is suspect, nothing more is written: {error}"));
+        }
+    }
+
+    /// Planted bug for the proof that the simulation finds it: pages are written before their log is durable.
+    #[doc(hidden)]
+    pub fn plant_page_before_log(&self) {
+        self.wal_rule_broken.store(true, Release);
+    }
+
+    pub(crate) fn breaks_wal_rule(&self) -> bool {
+        self.wal_rule_broken.load(Relaxed) && self.wal_rule_broken.load(Acquire)
+    }
+}
+
+enum Missing {
+    Read,
+    Zeros,
+}

@@ -1,0 +1,163 @@
+//! Writing pages to their files. The WAL rule stands here: no page image leaves memory before the log that made it is
+//! durable.
+//!
+//! A batch goes: copy images (shared latches) → harden the log up to the highest page LSN → doublewrite file, durable →
+//! in place → sync. tempdb's pages skip the log and the doublewrite file: nothing of them is read after a restart.
+
+use std::sync::Arc;
+
+use log::{FlushReason, Lsn};
+use os::AlignedBuf;
+
+use crate::checksum;
+use crate::doublewrite::{BATCH_PAGES_MAX, Doublewrite, PREFIX_BYTES};
+use crate::error::PageError;
+use crate::frame::Frame;
+use crate::header;
+use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
+use crate::space::FileSpace;
+
+/// What to do with a page that somebody is changing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfLatched {
+    /// Leave it for another time (the caller may hold page latches).
+    PassOver,
+    /// Wait for it (the caller holds none).
+    Wait,
+}
+
+/// Writes those of `frames` that are dirty and belong to `space`; returns how many. When a write fails, the pages stay
+/// dirty and the database becomes suspect: what the device holds is unknown, and a later sync could lie about it.
+pub(crate) fn write_out(
+    space: &FileSpace,
+    frames: &[Arc<Frame>],
+    if_latched: IfLatched,
+) -> Result<usize, PageError> {
+    let mut written = 0;
+    for batch in frames.chunks(BATCH_PAGES_MAX) {
+        written += write_batch(space, batch, if_latched)?;
+    }
+    Ok(written)
+}
+
+fn write_batch(space: &FileSpace, frames: &[Arc<Frame>], if_latched: IfLatched) -> Result<usize, PageError> {
+    space.refuse_if_suspect()?;
+    let mut sorted: Vec<&Arc<Frame>> = frames.iter().collect();
+    sorted.sort_by_key(|frame| frame.key());
+    sorted.dedup_by_key(|frame| frame.key());
+    let mut batch = Batch::new(sorted.len());
+    for frame in sorted {
+        batch.take_image(space, frame, if_latched);
+    }
+    if batch.frames.is_empty() {
+        return Ok(0);
+    }
+    let written = batch.frames.len();
+    let result = harden(space, batch.highest_lsn).and_then(|()| {
+        let (buffer, pages) = batch.parts();
+        let outcome = write_images(space, buffer, pages);
+        if let Err(error) = &outcome {
+            space.become_suspect(error);
+        }
+        outcome
+    });
+    batch.frames.iter().for_each(|frame| frame.end_write(result.is_ok()));
+    result?;
+    space.pool().note_writes(written);
+    Ok(written)
+}
+
+/// Page images on their way, in page order.
+struct Batch<'a> {
+    buffer: Option<AlignedBuf>,
+    capacity: usize,
+    pages: Vec<PageId>,
+    frames: Vec<&'a Arc<Frame>>,
+    highest_lsn: Lsn,
+}
+
+impl<'a> Batch<'a> {
+    fn new(capacity: usize) -> Batch<'a> {
+        Batch { buffer: None, capacity, pages: Vec::new(), frames: Vec::new(), highest_lsn: Lsn::NULL }
+    }
+
+    fn take_image(&mut self, space: &FileSpace, frame: &'a Arc<Frame>, if_latched: IfLatched) {
+        let guard = match if_latched {
+            IfLatched::Wait => frame.latch().read(),
+            IfLatched::PassOver => match frame.latch().try_read() {
+                Some(guard) => guard,
+                None => return,
+            },
+        };
+        let key = frame.key();
+        if !space.owns(key) || !frame.begin_write() {
+            return;
+        }
+        let capacity = self.capacity;
+        let buffer = self.buffer.get_or_insert_with(|| Doublewrite::buffer(capacity));
+        let at = PREFIX_BYTES + self.pages.len() * PAGE_BYTES;
+        let image: &mut PageBytes =
+            (&mut buffer[at..at + PAGE_BYTES]).try_into().expect("a slice of one page");
+        image.copy_from_slice(guard.page());
+        drop(guard);
+        assert!(header::version(image) != 0, "page {} was changed but never formatted", PageId::unpack(key));
+        checksum::stamp(image);
+        self.highest_lsn = self.highest_lsn.max(header::lsn(image));
+        self.pages.push(PageId::unpack(key));
+        self.frames.push(frame);
+    }
+
+    fn parts(&mut self) -> (&mut AlignedBuf, &[PageId]) {
+        let used = PREFIX_BYTES + self.pages.len() * PAGE_BYTES;
+        let buffer = self.buffer.as_mut().expect("a batch with frames has a buffer");
+        if buffer.len() != used {
+            *buffer = AlignedBuf::from_slice(&buffer[..used], used);
+        }
+        (buffer, &self.pages)
+    }
+}
+
+/// The WAL rule.
+fn harden(space: &FileSpace, lsn: Lsn) -> Result<(), PageError> {
+    if space.is_volatile() || space.breaks_wal_rule() {
+        return Ok(());
+    }
+    let log = space.log().expect("a durable database has its log before a page of it is changed");
+    if log.hardened() < lsn {
+        log.harden(lsn, FlushReason::WriteAhead)?;
+    }
+    assert!(log.hardened() >= lsn, "harden({lsn}) came back at {}", log.hardened());
+    Ok(())
+}
+
+/// Makes images durable in their places. `buffer` holds them behind the doublewrite prefix, in the order of `pages`.
+pub(crate) fn write_images(
+    space: &FileSpace,
+    buffer: &mut AlignedBuf,
+    pages: &[PageId],
+) -> Result<(), PageError> {
+    assert!(pages.is_sorted(), "images go out in page order");
+    let mut doublewrite = space.doublewrite().lock();
+    if let Some(doublewrite) = doublewrite.as_mut() {
+        doublewrite.write(buffer, pages)?;
+    }
+    let mut first = 0;
+    while first < pages.len() {
+        let mut last = first;
+        while last + 1 < pages.len()
+            && pages[last + 1].file == pages[first].file
+            && pages[last + 1].page == pages[last].page + 1
+        {
+            last += 1;
+        }
+        let bytes = &buffer[PREFIX_BYTES + first * PAGE_BYTES..PREFIX_BYTES + (last + 1) * PAGE_BYTES];
+        space.file(pages[first].file)?.write(pages[first].page, bytes)?;
+        first = last + 1;
+    }
+    if !space.is_volatile() {
+        for file in pages.chunk_by(|one, other| one.file == other.file) {
+            space.file(file[0].file)?.sync()?;
+        }
+    }
+    Ok(())
+}

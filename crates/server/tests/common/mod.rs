@@ -1,0 +1,187 @@
+//! A session without an engine: fixed answers to a few commands, so that the wire is tested alone.
+
+use hardpan_server::seam::*;
+use os::task;
+use os::{Os, WaitType};
+use types::{Length, SqlError, SqlResult, SqlType, Value};
+
+/// Opens [`StubSession`]s; the database `missing` does not exist.
+pub struct StubSource {
+    pub os: Os,
+}
+
+struct StubSession {
+    os: Os,
+    database: String,
+    transaction: u64,
+}
+
+impl SessionSource for StubSource {
+    fn open(&self, login: LoginInfo) -> SqlResult<Box<dyn ClientSession>> {
+        if login.database == "missing" {
+            let text = "Cannot open database \"missing\" requested by the login. The login failed.";
+            return Err(SqlError::custom(4060, 11, 1, text.into()));
+        }
+        Ok(Box::new(StubSession { os: self.os.clone(), database: login.database, transaction: 0 }))
+    }
+}
+
+fn column(name: &str, sql_type: SqlType) -> ColumnDescription {
+    ColumnDescription {
+        name: name.into(),
+        sql_type,
+        nullable: true,
+        identity: false,
+        updatable: false,
+        computed: true,
+    }
+}
+
+impl StubSession {
+    fn done(&self, sink: &mut dyn ResultSink, kind: DoneKind, rows: Option<u64>) {
+        sink.done(Done { kind, row_count: rows, error: false, command: 193 });
+    }
+
+    fn begin(&mut self, sink: &mut dyn ResultSink) {
+        self.transaction += 1;
+        sink.environment(EnvironmentChange::BeginTransaction(self.transaction));
+    }
+
+    fn run(&mut self, text: &str, kind: DoneKind, sink: &mut dyn ResultSink) -> RequestEnd {
+        let mut words = text.split_whitespace();
+        match (words.next().unwrap_or("").to_lowercase().as_str(), words.next()) {
+            ("rows", Some(count)) => {
+                let count = count.parse().unwrap_or(1);
+                sink.columns(&[column("n", SqlType::Int), column("text", SqlType::NVarChar(Length::N(40)))]);
+                for n in 0..count {
+                    if task::interrupt_pending() {
+                        return RequestEnd::Attention;
+                    }
+                    if sink.row(&[Value::Int(n), Value::nvarchar("row with some text")]) == Flow::Stop {
+                        return RequestEnd::Close;
+                    }
+                }
+                self.done(sink, kind, Some(count as u64));
+            }
+            ("sleep", _) => {
+                if self.os.sleep(20_000_000_000, WaitType::WAITFOR).is_err() {
+                    return RequestEnd::Attention;
+                }
+                self.done(sink, kind, None);
+            }
+            ("fail", _) => {
+                let mut error =
+                    SqlError::custom(208, 16, 1, "Invalid object name 'nowhere'.".into()).at_line(3);
+                error.procedure = Some("p".into());
+                sink.message(&error);
+                sink.done(Done { kind, row_count: None, error: true, command: 193 });
+            }
+            ("print", _) => {
+                sink.message(&SqlError::custom(0, 0, 1, "hello".into()).at_line(1));
+                self.done(sink, kind, None);
+            }
+            ("two", _) => {
+                for n in [1, 2] {
+                    sink.columns(&[column("n", SqlType::Int)]);
+                    sink.row(&[Value::Int(n)]);
+                    self.done(sink, kind, Some(1));
+                }
+            }
+            ("begin", _) => {
+                self.begin(sink);
+                self.done(sink, kind, None);
+            }
+            ("commit", _) => {
+                sink.environment(EnvironmentChange::CommitTransaction(self.transaction));
+                self.done(sink, kind, None);
+            }
+            ("use", Some(name)) => {
+                let new = name.trim_matches(['[', ']']).to_string();
+                let old = std::mem::replace(&mut self.database, new.clone());
+                sink.environment(EnvironmentChange::Database(new, old));
+                self.done(sink, kind, None);
+            }
+            ("select", _) => {
+                sink.columns(&[column("", SqlType::Int)]);
+                sink.row(&[Value::Int(1)]);
+                self.done(sink, kind, Some(1));
+            }
+            _ => self.done(sink, kind, None),
+        }
+        RequestEnd::Finished
+    }
+}
+
+impl ClientSession for StubSession {
+    fn id(&self) -> u16 {
+        57
+    }
+
+    fn database_name(&self) -> String {
+        self.database.clone()
+    }
+
+    fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink) -> RequestEnd {
+        self.run(text, DoneKind::Statement, sink)
+    }
+
+    /// sp_executesql and its kin: a text starting with a command runs it; else the parameters come back as a row, and
+    /// OUTPUT parameters as they came.
+    fn execute_rpc(&mut self, call: &RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
+        let skip = match call.target {
+            RpcTarget::Number(10) => 2,
+            RpcTarget::Number(13) => 3,
+            _ => 0,
+        };
+        let text = call.parameters.get(skip.max(1) - if skip == 2 { 2 } else { 1 });
+        let text = text.and_then(|parameter| parameter.value.as_text()).unwrap_or_default();
+        if skip > 0 && ["sleep", "rows", "fail"].iter().any(|command| text.starts_with(command)) {
+            return self.run(&text, DoneKind::InProcedure, sink);
+        }
+        let echoed = if skip == 0 { &[] } else { call.parameters.get(skip..).unwrap_or_default() };
+        if !echoed.is_empty() {
+            let columns: Vec<_> = echoed.iter().map(|one| column(&one.name, one.sql_type)).collect();
+            sink.columns(&columns);
+            let values: Vec<Value> = echoed.iter().map(|one| one.value.clone()).collect();
+            sink.row(&values);
+            self.done(sink, DoneKind::InProcedure, Some(1));
+        }
+        sink.return_status(0);
+        for (ordinal, parameter) in call.parameters.iter().enumerate() {
+            if parameter.output {
+                let handle = (skip == 3 && ordinal == 0).then_some(Value::Int(1));
+                let value = handle.as_ref().unwrap_or(&parameter.value);
+                sink.return_value(ordinal as u16, &parameter.name, &parameter.sql_type, value);
+            }
+        }
+        self.done(sink, DoneKind::Procedure, None);
+        RequestEnd::Finished
+    }
+
+    fn transaction_request(&mut self, request: &TransactionRequest, sink: &mut dyn ResultSink) -> RequestEnd {
+        match request {
+            TransactionRequest::Begin { .. } => self.begin(sink),
+            TransactionRequest::Commit { then_begin, .. } => {
+                sink.environment(EnvironmentChange::CommitTransaction(self.transaction));
+                if then_begin.is_some() {
+                    self.begin(sink);
+                }
+            }
+            TransactionRequest::Rollback { then_begin, .. } => {
+                sink.environment(EnvironmentChange::RollbackTransaction(self.transaction));
+                if then_begin.is_some() {
+                    self.begin(sink);
+                }
+            }
+            TransactionRequest::Save { .. } => {}
+        }
+        self.done(sink, DoneKind::Statement, None);
+        RequestEnd::Finished
+    }
+
+    fn reset(&mut self, _keep_transaction: bool, sink: &mut dyn ResultSink) {
+        sink.environment(EnvironmentChange::ResetConnection);
+    }
+
+    fn close(self: Box<Self>) {}
+}

@@ -1,0 +1,409 @@
+//! The server over real sockets with the client half of `tds`: login, encryption negotiation, requests, attention,
+//! limits, refusals, draining. Sessions are stubs; TLS itself is proven by the stock clients in `tests/compat`.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::StubSource;
+use hardpan_server::{Config, Server};
+use os::{Os, Stream};
+use tds::client::{RequestWriter, Token, TokenReader};
+use tds::login7::{Login7, Password, TdsVersion};
+use tds::packet::{MessageReader, ReadLimits, status};
+use tds::prelogin::{Encryption, PreLogin};
+use tds::request::{BeginTransaction, IsolationLevel, TransactionRequest};
+use tds::rpc::{Parameter, Procedure, ProcedureId, RpcCall};
+use tds::token::{DoneKind, DoneToken, EnvChange, done};
+use types::{SqlType, Value};
+
+const PASSWORD: &str = "Passw0rd!";
+
+fn start(change: impl FnOnce(&mut Config)) -> (Os, Server) {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let os = Os::real();
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let directory: PathBuf =
+        std::env::temp_dir().join(format!("hardpan-wire-{}-{number}", os::process::id()));
+    os.disk().create_dir_all(&directory).unwrap();
+    let mut config = Config::new(directory);
+    config.listen = "127.0.0.1:0".into();
+    change(&mut config);
+    let source = StubSource { os: os.clone() };
+    let server = Server::start(&os, config, Some(PASSWORD), Box::new(source)).unwrap();
+    (os, server)
+}
+
+struct Client {
+    stream: Arc<dyn Stream>,
+    reader: MessageReader,
+    writer: RequestWriter,
+    version: TdsVersion,
+}
+
+impl Client {
+    fn connect(os: &Os, server: &Server, version: TdsVersion) -> Client {
+        let stream = os.net().connect(&server.local_address(), 5_000_000_000).unwrap();
+        stream.set_read_timeout(Some(30_000_000_000)).unwrap();
+        let (reader, writer) = (MessageReader::new(ReadLimits::default()), RequestWriter::new(version, 4096));
+        Client { stream, reader, writer, version }
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
+    }
+
+    /// The payload of the next message; `None` when the server has closed.
+    fn receive(&mut self) -> Option<Vec<u8>> {
+        let mut buffer = [0; 4096];
+        loop {
+            if self.reader.next().unwrap().is_some() {
+                return Some(self.reader.payload().to_vec());
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(0) | Err(_) => return None,
+                Ok(count) => self.reader.feed(&buffer[..count]).unwrap(),
+            }
+        }
+    }
+
+    fn tokens(&mut self) -> Vec<Token> {
+        let payload = self.receive().expect("an answer");
+        TokenReader::new(&payload, self.version).collect().unwrap()
+    }
+
+    fn log_in(&mut self, change: impl FnOnce(&mut Login7)) -> Vec<Token> {
+        let mut login = Login7 {
+            version: self.version,
+            user_name: "sa".into(),
+            password: Password(PASSWORD.into()),
+            database: "master".into(),
+            ..Login7::default()
+        };
+        change(&mut login);
+        let bytes = self.writer.login7(&login);
+        self.send(&bytes);
+        self.tokens()
+    }
+
+    fn batch(&mut self, text: &str) -> Vec<Token> {
+        let bytes = self.writer.batch(text, 0);
+        self.send(&bytes);
+        self.tokens()
+    }
+}
+
+fn connected(os: &Os, server: &Server) -> Client {
+    let mut client = Client::connect(os, server, TdsVersion::V7_4);
+    let tokens = client.log_in(|_| {});
+    assert!(tokens.iter().any(|token| matches!(token, Token::LoginAck { .. })), "{tokens:?}");
+    client
+}
+
+fn final_status(tokens: &[Token]) -> u16 {
+    match tokens.last() {
+        Some(Token::Done(token)) => token.status,
+        other => panic!("the answer ends with {other:?}"),
+    }
+}
+
+fn error_numbers(tokens: &[Token]) -> Vec<i32> {
+    let number = |token: &Token| match token {
+        Token::Message { error, .. } if error.severity > 10 => Some(error.number),
+        _ => None,
+    };
+    tokens.iter().filter_map(number).collect()
+}
+
+#[test]
+fn every_version_logs_in_and_gets_the_answer_that_drivers_read() {
+    let (os, server) = start(|_| {});
+    for version in [TdsVersion::V7_1, TdsVersion::V7_2, TdsVersion::V7_3, TdsVersion::V7_4] {
+        let mut client = Client::connect(&os, &server, version);
+        let tokens = client.log_in(|login| login.packet_bytes = 0);
+        let ack = Token::LoginAck {
+            version,
+            program: "Microsoft SQL Server".into(),
+            program_version: (16, 0, 1000),
+        };
+        assert!(tokens.contains(&ack), "{tokens:?}");
+        assert!(tokens.contains(&Token::EnvChange(EnvChange::PacketSize(8000, 4096))));
+        assert!(tokens.iter().any(|token| matches!(token, Token::EnvChange(EnvChange::Collation(_)))));
+        assert!(tokens.iter().any(|token| matches!(token, Token::EnvChange(EnvChange::Database(..)))));
+        assert_eq!(final_status(&tokens), 0);
+        assert_eq!(client.batch("select 1").len(), 3);
+    }
+    server.stop();
+}
+
+#[test]
+fn prelogin_is_answered_in_kind() {
+    let (os, server) = start(|_| {});
+    for (asked, answered) in [
+        (Encryption::NotSupported, Encryption::NotSupported),
+        (Encryption::Off, Encryption::Off),
+        (Encryption::On, Encryption::On),
+        (Encryption::Required, Encryption::On),
+    ] {
+        let mut client = Client::connect(&os, &server, TdsVersion::V7_4);
+        let message = PreLogin { encryption: Some(asked), mars: Some(true), ..PreLogin::default() };
+        let bytes = client.writer.prelogin(&message);
+        client.send(&bytes);
+        let answer = PreLogin::decode(&client.receive().unwrap()).unwrap();
+        assert_eq!((answer.encryption, answer.mars), (Some(answered), Some(false)));
+        assert_eq!(answer.version, Some((16, 0, 1000, 0)));
+    }
+    server.stop();
+}
+
+#[test]
+fn wrong_names_and_wrong_passwords_get_equal_answers() {
+    let (os, server) = start(|_| {});
+    let wrong = |name: &str| {
+        let mut client = Client::connect(&os, &server, TdsVersion::V7_4);
+        let tokens = client.log_in(|login| {
+            login.user_name = name.into();
+            login.password = Password("wrong".into());
+        });
+        assert_eq!(final_status(&tokens), done::ERROR);
+        assert_eq!(client.receive(), None);
+        format!("{tokens:?}").replace(&format!("'{name}'"), "'NAME'")
+    };
+    assert_eq!(wrong("sa"), wrong("nobody"));
+    let mut client = Client::connect(&os, &server, TdsVersion::V7_4);
+    let tokens = client.log_in(|login| login.database = "missing".into());
+    assert_eq!(error_numbers(&tokens), [4060, 18456]);
+    server.stop();
+}
+
+#[test]
+fn batches_have_their_done_flags() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let tokens = client.batch("two");
+    let [
+        Token::Columns(_),
+        Token::Row(_),
+        Token::Done(first),
+        Token::Columns(_),
+        Token::Row(row),
+        Token::Done(last),
+    ] = &tokens[..]
+    else {
+        panic!("{tokens:?}")
+    };
+    assert_eq!((first.status, last.status), (done::COUNT | done::MORE, done::COUNT));
+    assert_eq!(row, &[Value::Int(2)]);
+    let tokens = client.batch("fail");
+    assert_eq!((error_numbers(&tokens), final_status(&tokens)), (vec![208], done::ERROR));
+    let Token::Message { error, server_name } = &tokens[0] else { panic!("{tokens:?}") };
+    assert_eq!((error.line, error.procedure.as_deref()), (3, Some("p")));
+    assert_eq!(*server_name, os::process::host_name());
+    server.stop();
+}
+
+#[test]
+fn a_long_result_crosses_many_packets() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let tokens = client.batch("rows 50000");
+    assert_eq!(tokens.len(), 50_002);
+    assert_eq!(tokens[50_000], Token::Row(vec![Value::Int(49_999), Value::nvarchar("row with some text")]));
+    server.stop();
+}
+
+#[test]
+fn calls_return_status_values_and_done_proc() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let parameter = |name: &str, value: Value, output| {
+        let sql_type = value.natural_type();
+        Parameter { name: name.into(), output, default: false, sql_type, value }
+    };
+    let call = RpcCall {
+        procedure: Procedure::Id(ProcedureId::ExecuteSql),
+        flags: 0,
+        parameters: vec![
+            parameter("", Value::nvarchar("x"), false),
+            parameter("", Value::nvarchar("@a int"), false),
+            parameter("@a", Value::Int(7), true),
+        ],
+    };
+    let bytes = client.writer.rpc(&[call.clone(), call]);
+    client.send(&bytes);
+    let tokens = client.tokens();
+    let ends: Vec<DoneToken> = tokens
+        .iter()
+        .filter_map(|token| if let Token::Done(end) = token { Some(*end) } else { None })
+        .collect();
+    let kinds = [DoneKind::InProcedure, DoneKind::Procedure, DoneKind::InProcedure, DoneKind::Procedure];
+    assert_eq!(ends.iter().map(|end| end.kind).collect::<Vec<_>>(), kinds);
+    assert_eq!(ends.iter().map(|end| end.status & done::MORE).collect::<Vec<_>>(), [1, 1, 1, 0]);
+    let value =
+        Token::ReturnValue { ordinal: 2, name: "@a".into(), sql_type: SqlType::Int, value: Value::Int(7) };
+    assert_eq!(tokens.iter().filter(|token| **token == value).count(), 2);
+    assert_eq!(tokens.iter().filter(|token| **token == Token::ReturnStatus(0)).count(), 2);
+    server.stop();
+}
+
+#[test]
+fn transactions_are_told_and_their_descriptor_is_checked() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let begin = BeginTransaction { isolation: IsolationLevel::ReadCommitted, name: String::new() };
+    let bytes = client.writer.transaction(&TransactionRequest::Begin(begin.clone()));
+    client.send(&bytes);
+    let tokens = client.tokens();
+    assert_eq!(tokens[0], Token::EnvChange(EnvChange::BeginTransaction(1)));
+    assert_ne!(final_status(&tokens) & done::IN_TRANSACTION, 0);
+    client.writer.transaction_descriptor = 9;
+    assert_eq!(error_numbers(&client.batch("select 1")), [3989]);
+    client.writer.transaction_descriptor = 1;
+    assert!(error_numbers(&client.batch("select 1")).is_empty());
+    let chained = TransactionRequest::Commit { name: String::new(), then_begin: Some(begin) };
+    let bytes = client.writer.transaction(&chained);
+    client.send(&bytes);
+    let tokens = client.tokens();
+    assert_eq!(tokens[0], Token::EnvChange(EnvChange::CommitTransaction(1)));
+    assert_eq!(tokens[1], Token::EnvChange(EnvChange::BeginTransaction(2)));
+    server.stop();
+}
+
+#[test]
+fn an_attention_ends_a_request_and_the_connection_goes_on() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    for (text, wait_ns) in [("sleep", 100_000_000), ("rows 100000000", 50_000_000), ("sleep", 0)] {
+        let began_ns = os.clock().monotonic_ns();
+        let mut bytes = client.writer.batch(text, 0);
+        let attention = client.writer.attention();
+        if wait_ns == 0 {
+            bytes.extend(&attention);
+        }
+        client.send(&bytes);
+        if wait_ns > 0 {
+            os.sleep(wait_ns, os::WaitType::SLEEP_TASK).unwrap();
+            client.send(&attention);
+        }
+        assert_ne!(
+            final_status(&client.tokens()) & done::ERROR,
+            0,
+            "the cancelled request is answered first"
+        );
+        assert_eq!(final_status(&client.tokens()), done::ATTENTION);
+        assert!(os.clock().monotonic_ns() - began_ns < 5_000_000_000);
+        assert_eq!(client.batch("select 1").len(), 3);
+    }
+    let attention = client.writer.attention();
+    client.send(&attention);
+    assert_eq!(final_status(&client.tokens()), done::ATTENTION, "also when nothing runs");
+    server.stop();
+}
+
+#[test]
+fn a_client_that_goes_away_ends_its_request() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let bytes = client.writer.batch("sleep", 0);
+    client.send(&bytes);
+    os.sleep(100_000_000, os::WaitType::SLEEP_TASK).unwrap();
+    drop(client);
+    let began_ns = os.clock().monotonic_ns();
+    server.stop();
+    assert!(os.clock().monotonic_ns() - began_ns < 2_000_000_000, "nothing was left to wait for");
+}
+
+#[test]
+fn a_reset_bit_is_acknowledged() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let bytes = client.writer.batch("select 1", status::RESET_CONNECTION);
+    client.send(&bytes);
+    assert_eq!(client.tokens()[0], Token::EnvChange(EnvChange::ResetConnection));
+    server.stop();
+}
+
+#[test]
+fn an_ignored_message_is_answered_with_an_error() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let bytes = client.writer.batch("select 1", status::IGNORE);
+    client.send(&bytes);
+    assert_ne!(final_status(&client.tokens()) & done::ERROR, 0);
+    assert_eq!(client.batch("select 1").len(), 3);
+    server.stop();
+}
+
+#[test]
+fn bulk_rows_and_table_parameters_are_refused_politely() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    client.send(&[0x07, 1, 0, 9, 0, 0, 1, 0, 0xFD]);
+    assert_eq!(error_numbers(&client.tokens()), [4002]);
+    assert_eq!(client.batch("select 1").len(), 3);
+    server.stop();
+}
+
+#[test]
+fn broken_requests_are_answered_and_end_the_connection() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    client.send(&[0x03, 1, 0, 10, 0, 0, 1, 0, 0xFF, 0xFF]);
+    assert_eq!(error_numbers(&client.tokens()), [4002]);
+    assert_eq!(client.receive(), None);
+    server.stop();
+}
+
+#[test]
+fn limits_hold_before_login() {
+    let (os, server) = start(|config| config.login_timeout_ns = 300_000_000);
+    for garbage in
+        [&[0x12, 1, 0xFF, 0xFF, 0, 0, 1, 0][..], b"GET / HTTP/1.1\r\n\r\n", &[0x16, 3, 3, 0, 1, 0], &[0; 64]]
+    {
+        let mut client = Client::connect(&os, &server, TdsVersion::V7_4);
+        client.send(garbage);
+        let _ = client.stream.read(&mut [0; 64]);
+    }
+    // Half of a login, then silence: the time-out ends it.
+    let mut client = Client::connect(&os, &server, TdsVersion::V7_4);
+    client.send(&[0x10, 1, 0, 200, 0, 0, 1, 0, 1, 2, 3]);
+    let began_ns = os.clock().monotonic_ns();
+    assert_eq!(client.receive(), None);
+    let waited_ns = os.clock().monotonic_ns() - began_ns;
+    assert!((100_000_000..5_000_000_000).contains(&waited_ns), "{waited_ns}");
+    // Endless packets of a login end at 64 KB.
+    let mut client = Client::connect(&os, &server, TdsVersion::V7_4);
+    let packet = [&[0x10, 0, 0x10, 0, 0, 0, 1, 0][..], &[0; 4088]].concat();
+    let sent = (0..64).take_while(|_| client.stream.write_all(&packet).is_ok()).count();
+    assert!(sent <= 64 && client.receive().is_none());
+    connected(&os, &server);
+    server.stop();
+}
+
+#[test]
+fn too_many_connections_are_refused_clearly() {
+    let (os, server) = start(|config| config.connections_max = 2);
+    let (_one, _two) = (connected(&os, &server), connected(&os, &server));
+    let mut third = Client::connect(&os, &server, TdsVersion::V7_4);
+    assert_eq!(error_numbers(&third.log_in(|_| {})), [17809]);
+    server.stop();
+}
+
+#[test]
+fn stopping_lets_a_request_finish_and_ends_idle_connections() {
+    let (os, server) = start(|_| {});
+    let mut idle = connected(&os, &server);
+    let address = server.local_address();
+    let mut busy = connected(&os, &server);
+    let bytes = busy.writer.batch("rows 20000", 0);
+    busy.send(&bytes);
+    os.sleep(20_000_000, os::WaitType::SLEEP_TASK).unwrap();
+    let stopper = os.spawn("stopper", move || server.stop());
+    assert_eq!(busy.tokens().len(), 20_002);
+    assert_eq!(idle.receive(), None);
+    assert!(stopper.join().is_ok());
+    assert!(os.net().connect(&address, 1_000_000_000).is_err());
+}

@@ -1,0 +1,96 @@
+//! The ledger: what the workload tried and what it was promised, kept outside the world, so that no crash takes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use log::Lsn;
+
+/// What one generation of a log workload did. A record's identity is its payload's number.
+#[derive(Default)]
+pub(crate) struct LogLedger {
+    /// Records that were about to be appended.
+    pub(crate) intended: BTreeSet<u64>,
+    /// Records whose address came back.
+    pub(crate) appended: BTreeMap<Lsn, u64>,
+    /// Commits whose `harden` returned: must survive.
+    pub(crate) acknowledged: BTreeMap<Lsn, u64>,
+    /// Delayed commits that were acknowledged without waiting: may be lost, as a suffix.
+    pub(crate) delayed: BTreeMap<Lsn, u64>,
+    /// Records below may have been truncated: nobody needs them.
+    pub(crate) trimmed: Lsn,
+    /// What recovery found, once: it is durable from then on.
+    pub(crate) recovered: BTreeMap<Lsn, u64>,
+}
+
+impl LogLedger {
+    /// The log was closed in an orderly way: everything appended is durable.
+    pub(crate) fn acknowledge_all(&mut self) {
+        self.acknowledged = self.appended.clone();
+    }
+
+    /// Judges what recovery found (`found`: address to record number) and takes it over as the new durable past.
+    pub(crate) fn judge(&mut self, found: &BTreeMap<Lsn, u64>, violations: &mut Vec<String>) {
+        let needed = |lsn: &Lsn| *lsn >= self.trimmed;
+        for (lsn, number) in self.acknowledged.iter().chain(&self.recovered) {
+            if needed(lsn) && found.get(lsn) != Some(number) {
+                violations
+                    .push(format!("LOST: record {number} at {lsn} was durable, found {:?}", found.get(lsn)));
+            }
+        }
+        for (lsn, number) in found {
+            let known = self.appended.get(lsn).is_none_or(|other| other == number);
+            if !(self.intended.contains(number) && known) {
+                violations.push(format!("PHANTOM: record {number} at {lsn} was never appended there"));
+            }
+        }
+        if let Some((&last, _)) = found.last_key_value() {
+            for (lsn, number) in self.appended.range(..=last) {
+                if needed(lsn) && !found.contains_key(lsn) {
+                    violations
+                        .push(format!("HOLE: record {number} at {lsn} is missing below the end {last}"));
+                }
+            }
+        }
+        self.recovered = found.clone();
+        self.appended = found.clone();
+        self.acknowledged.clear();
+        self.delayed.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(ledger: &mut LogLedger, found: &[(u32, u64)]) -> Vec<String> {
+        let found = found.iter().map(|&(block, number)| (Lsn::new(1, block, 1), number)).collect();
+        let mut violations = Vec::new();
+        ledger.judge(&found, &mut violations);
+        violations.iter().map(|text| text.split(':').next().unwrap_or("").to_owned()).collect()
+    }
+
+    fn three() -> LogLedger {
+        let mut ledger = LogLedger::default();
+        for number in 1..=3 {
+            ledger.intended.insert(number);
+            ledger.appended.insert(Lsn::new(1, 16 + number as u32, 1), number);
+        }
+        ledger.acknowledged.insert(Lsn::new(1, 18, 1), 2);
+        ledger
+    }
+
+    #[test]
+    fn the_oracle_sees_loss_holes_and_phantoms() {
+        assert!(judged(&mut three(), &[(17, 1), (18, 2)]).is_empty(), "losing the delayed suffix is allowed");
+        assert!(judged(&mut three(), &[(17, 1), (18, 2), (19, 3)]).is_empty());
+        assert_eq!(judged(&mut three(), &[(17, 1)]), ["LOST"]);
+        assert_eq!(judged(&mut three(), &[(18, 2), (19, 3)]), ["HOLE"]);
+        assert_eq!(judged(&mut three(), &[(17, 1), (18, 2), (19, 9)]), ["PHANTOM"]);
+        assert_eq!(judged(&mut three(), &[(17, 1), (18, 2), (19, 1)]), ["PHANTOM"]);
+        let mut ledger = three();
+        assert!(judged(&mut ledger, &[(17, 1), (18, 2), (19, 3)]).is_empty());
+        assert_eq!(judged(&mut ledger, &[(17, 1), (18, 2)]), ["LOST"], "what recovery has shown is durable");
+        let mut ledger = three();
+        ledger.trimmed = Lsn::new(1, 18, 1);
+        assert!(judged(&mut ledger, &[(18, 2), (19, 3)]).is_empty(), "truncated");
+    }
+}

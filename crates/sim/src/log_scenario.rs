@@ -1,0 +1,304 @@
+//! Scenario `log`: eight tasks append small transactions to a bare log in mixed durability; crash, reopen, judge.
+//!
+//! Oracles (faults F1-F4, F9, F10): an acknowledged commit survives with everything before it; what is lost is a suffix;
+//! nothing is there that was not appended; what one recovery has shown, the next one shows too.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use log::{DelayedFlushPolicy, FlushReason, Growth, Log, LogError, LogLimits, LogOp, LogOptions, Lsn};
+use log::{RecordBuf, RecordHeader, TxnId};
+use os::sim::{Bug, End, Profile, World};
+use os::{Latch, LatchRank, Os, Rng, WaitType};
+
+use crate::Outcome;
+use crate::ledger::LogLedger;
+use crate::nemesis::{Nemesis, Trouble};
+
+const TASKS: u64 = 8;
+const LOG_PATH: &str = "/data/sim.ldf";
+
+type Shared = Arc<Latch<LogLedger>>;
+
+/// Runs the scenario for one seed.
+pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
+    let world = World::new(seed, Profile::drawn(seed));
+    world.plant(bug);
+    let mut rng = Rng::named(seed, "log scenario");
+    let ledger: Shared = Arc::new(Latch::new(LatchRank::Leaf, LogLedger::default()));
+    let options = draw_options(&mut rng);
+    let mut outcome = Outcome {
+        seed,
+        violations: Vec::new(),
+        trace_hash: 0,
+        switches: 0,
+        crashes: 0,
+        acknowledged: 0,
+        log: Vec::new(),
+    };
+    create(&world, &options, &mut outcome);
+    let generations = 1 + rng.below(3);
+    for generation in 1..=generations {
+        Nemesis::draw(&mut rng, 400, 3_000).arm(&world);
+        let trouble = Trouble::draw(&mut rng, 200);
+        trouble.arm(&world);
+        let plan =
+            Plan { generation, transactions: 10 + rng.below(30), trouble, truncates: rng.chance(1, 2) };
+        work(&world, &options, &ledger, plan, &mut outcome);
+        Trouble::heal(&world);
+        recover(&world, &options, &ledger, &mut rng, &mut outcome);
+        if !outcome.violations.is_empty() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn draw_options(rng: &mut Rng) -> LogOptions {
+    let policies = [DelayedFlushPolicy::Eager, DelayedFlushPolicy::Timed(2), DelayedFlushPolicy::BlockFull];
+    let limits = [LogLimits::sql2008(), LogLimits::sql2005()];
+    LogOptions {
+        size_bytes: 512 * 1024 * (1 + rng.below(3)),
+        growth: Growth::Bytes(256 * 1024),
+        delayed_flush: policies[rng.below(3) as usize],
+        limits: limits[rng.below(2) as usize],
+        grow_ahead: rng.chance(1, 2),
+        ..LogOptions::new(LOG_PATH, "sim")
+    }
+}
+
+/// Makes the log; this run is not disturbed.
+fn create(world: &World, options: &LogOptions, outcome: &mut Outcome) {
+    let options = options.clone();
+    world.disarm();
+    let report = world.run(move |os| {
+        let made = create_durably(os, &options);
+        assert!(made.is_ok(), "making a log on a healthy disk: {made:?}");
+    });
+    note(&report, outcome);
+}
+
+fn create_durably(os: &Os, options: &LogOptions) -> Result<(), LogError> {
+    let directory = options.path.parent().expect("the log lies in a directory");
+    os.disk().create_dir_all(directory)?;
+    if let Some(above) = directory.parent() {
+        os.disk().sync_dir(above)?;
+    }
+    let log = Log::create(os, options)?;
+    log.close()?;
+    os.disk().sync_dir(directory)?;
+    Ok(())
+}
+
+/// What one life of the process is to do.
+#[derive(Clone, Copy)]
+struct Plan {
+    generation: u64,
+    transactions: u64,
+    trouble: Trouble,
+    truncates: bool,
+}
+
+impl Plan {
+    /// An error that this life may meet.
+    fn allows(&self, error: &LogError) -> bool {
+        matches!(error, LogError::Full { .. }) || self.trouble.makes_errors()
+    }
+}
+
+/// One life of the process: tasks commit until the nemesis strikes or all is done.
+fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcome: &mut Outcome) {
+    let (options, ledger) = (options.clone(), Arc::clone(ledger));
+    let report = world.run(move |os| {
+        let log = match Log::open(os, &options) {
+            Ok((log, _tail)) => Arc::new(log),
+            Err(error) if plan.allows(&error) => return,
+            Err(error) => panic!("reopening a log that recovery has just read: {error}"),
+        };
+        let workers: Vec<_> = (0..TASKS)
+            .map(|task| {
+                let worker = Worker::new(os, &log, &ledger, plan, task);
+                os.spawn(&format!("committer {task}"), move || worker.run())
+            })
+            .collect();
+        for worker in workers {
+            let _ = worker.join();
+        }
+        match log.close() {
+            // An orderly stop drains: nothing may be lost any more.
+            Ok(()) => ledger.lock().acknowledge_all(),
+            Err(error) => assert!(plan.allows(&error), "closing a healthy log: {error}"),
+        }
+    });
+    note(&report, outcome);
+}
+
+struct Worker {
+    os: Os,
+    log: Arc<Log>,
+    ledger: Shared,
+    plan: Plan,
+    truncates: bool,
+    rng: Rng,
+    next_number: u64,
+    transaction: u64,
+}
+
+impl Worker {
+    fn new(os: &Os, log: &Arc<Log>, ledger: &Shared, plan: Plan, task: u64) -> Worker {
+        let first = (plan.generation << 40) | (task << 32);
+        Worker {
+            os: os.clone(),
+            log: Arc::clone(log),
+            ledger: Arc::clone(ledger),
+            plan,
+            truncates: plan.truncates && task == 0,
+            rng: os.rng(&format!("committer {task}")),
+            next_number: first,
+            transaction: first,
+        }
+    }
+
+    fn run(mut self) {
+        for _ in 0..self.plan.transactions {
+            let done =
+                if self.truncates && self.rng.chance(1, 3) { self.checkpoint() } else { self.transact() };
+            if let Err(error) = done {
+                assert!(self.plan.allows(&error), "a healthy disk, yet: {error}");
+                return;
+            }
+            if self.rng.chance(1, 8) {
+                let pause_ns = self.rng.below(2_000_000);
+                let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
+            }
+        }
+    }
+
+    fn transact(&mut self) -> Result<(), LogError> {
+        self.transaction += 1;
+        let mut prev = self.append(LogOp::BeginXact, Lsn::NULL)?.0;
+        for _ in 0..1 + self.rng.below(3) {
+            prev = self.append(LogOp::InsertRows, prev)?.0;
+        }
+        let (lsn, number) = self.append(LogOp::CommitXact, prev)?;
+        if self.rng.chance(1, 2) {
+            self.log.harden(lsn, FlushReason::Commit)?;
+            self.ledger.lock().acknowledged.insert(lsn, number);
+        } else {
+            self.log.want(lsn);
+            self.ledger.lock().delayed.insert(lsn, number);
+        }
+        Ok(())
+    }
+
+    /// Lets the log forget what lies below some durable record.
+    fn checkpoint(&mut self) -> Result<(), LogError> {
+        let begin = self.append(LogOp::BeginCkpt, Lsn::NULL)?.0;
+        let end = self.append(LogOp::EndCkpt, begin)?.0;
+        self.log.harden(end, FlushReason::Commit)?;
+        let min = {
+            let mut ledger = self.ledger.lock();
+            let durable: Vec<Lsn> =
+                ledger.appended.range(ledger.trimmed..=begin).map(|(&lsn, _)| lsn).collect();
+            // From the newer half, so that there is something to forget.
+            let min = durable[durable.len() / 2 + self.rng.below(durable.len().div_ceil(2) as u64) as usize];
+            ledger.trimmed = min;
+            min
+        };
+        self.log.record_checkpoint(begin, min)?;
+        self.log.truncate()?;
+        Ok(())
+    }
+
+    fn append(&mut self, op: LogOp, prev: Lsn) -> Result<(Lsn, u64), LogError> {
+        self.next_number += 1;
+        let number = self.next_number;
+        let header = RecordHeader { txn: TxnId(self.transaction), prev, ..RecordHeader::new(op) };
+        let mut record = RecordBuf::new();
+        let payload = record.start(header);
+        payload.extend_from_slice(&number.to_le_bytes());
+        payload.resize(8 + self.draw_padding(), number as u8);
+        self.ledger.lock().intended.insert(number);
+        let lsn = self.log.append(&record)?;
+        self.ledger.lock().appended.insert(lsn, number);
+        Ok((lsn, number))
+    }
+
+    /// Mostly small records, sometimes some that fill blocks.
+    fn draw_padding(&mut self) -> usize {
+        let most = [20, 20, 20, 200, 3_000, 30_000][self.rng.below(6) as usize];
+        if most > 200 && self.rng.chance(3, 4) { 20 } else { self.rng.below(most) as usize }
+    }
+}
+
+/// Recovers, possibly crashing in the middle a few times, and judges what is there.
+fn recover(world: &World, options: &LogOptions, ledger: &Shared, rng: &mut Rng, outcome: &mut Outcome) {
+    for attempt in 0..4 {
+        let disturbed = attempt < 3 && rng.chance(1, 3);
+        let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(20)) } else { Nemesis::None };
+        nemesis.arm(world);
+        let found = Arc::new(Latch::new(LatchRank::Leaf, None));
+        let (options, answer) = (options.clone(), Arc::clone(&found));
+        let report = world.run(move |os| {
+            let read = read_all(os, &options);
+            *answer.lock() = Some(read);
+        });
+        note(&report, outcome);
+        let result = found.lock().take();
+        match result {
+            None if report.end == End::PowerOff => continue,
+            None => return,
+            Some(Err(text)) => {
+                outcome.violations.push(format!("UNREADABLE: {text}"));
+                return;
+            }
+            Some(Ok(records)) => {
+                let mut ledger = ledger.lock();
+                outcome.acknowledged += ledger.acknowledged.len() as u64;
+                ledger.judge(&records, &mut outcome.violations);
+                return;
+            }
+        }
+    }
+}
+
+/// Every record of the log by its number; checks payloads and chains on the way.
+fn read_all(os: &Os, options: &LogOptions) -> Result<BTreeMap<Lsn, u64>, String> {
+    let (log, tail) = Log::open(os, options).map_err(|error| format!("open: {error}"))?;
+    let log = Arc::new(log);
+    let mut found = BTreeMap::new();
+    for record in log.read_from(Lsn::NULL) {
+        let record = record.map_err(|error| format!("read: {error}"))?;
+        let Some((head, padding)) = record.payload.split_first_chunk::<8>() else {
+            return Err(format!("record {} of {} bytes", record.lsn, record.payload.len()));
+        };
+        let number = u64::from_le_bytes(*head);
+        if padding.iter().any(|&byte| byte != number as u8) {
+            return Err(format!("record {number} at {} is damaged", record.lsn));
+        }
+        let prev = record.header.prev;
+        let prev_is_kept = found.first_key_value().is_some_and(|(&first, _)| first <= prev);
+        if prev_is_kept && !found.contains_key(&prev) {
+            return Err(format!("record {number} at {} comes after {prev}, which is not there", record.lsn));
+        }
+        if found.last_key_value().is_some_and(|(&last, _)| last >= record.lsn) {
+            return Err(format!("record {number} at {} is out of order", record.lsn));
+        }
+        found.insert(record.lsn, number);
+    }
+    let last = found.last_key_value().map_or(Lsn::NULL, |(&lsn, _)| lsn);
+    if tail.last != last {
+        return Err(format!("the tail says {}, the last record is {last}", tail.last));
+    }
+    log.close().map_err(|error| format!("close: {error}"))?;
+    Ok(found)
+}
+
+/// Adds a run's figures and failures to the outcome.
+fn note(report: &os::sim::Report, outcome: &mut Outcome) {
+    outcome.trace_hash = outcome.trace_hash.rotate_left(7) ^ report.trace_hash;
+    outcome.switches = report.switches;
+    outcome.crashes += u64::from(matches!(report.end, End::PowerOff | End::Killed));
+    outcome.violations.extend(report.failures.iter().cloned());
+    outcome.log.extend(report.log.iter().cloned());
+}

@@ -1,0 +1,43 @@
+//! A fixed budget of seeds on each change: the corpus, some fresh ones twice, and the planted bugs, which must be found.
+
+use hardpan_sim::{Scenario, run_seed};
+use os::sim::Bug;
+
+const SCENARIOS: [Scenario; 1] = [Scenario::Log];
+
+#[test]
+fn corpus_and_first_seeds_pass_and_repeat() {
+    for scenario in SCENARIOS {
+        for seed in scenario.corpus().into_iter().chain(0..60) {
+            let outcome = run_seed(scenario, seed, None);
+            assert!(
+                outcome.violations.is_empty(),
+                "{} seed {seed}: {:?}",
+                scenario.name(),
+                outcome.violations
+            );
+            if seed < 10 {
+                assert_eq!(
+                    outcome,
+                    run_seed(scenario, seed, None),
+                    "{} seed {seed} repeats",
+                    scenario.name()
+                );
+            }
+        }
+    }
+}
+
+/// The first seed below 500 that condemns `bug`.
+fn first_condemned(scenario: Scenario, bug: Bug) -> Option<u64> {
+    (0..500).find(|&seed| !run_seed(scenario, seed, Some(bug)).violations.is_empty())
+}
+
+#[test]
+fn planted_bugs_are_found_within_500_seeds() {
+    for bug in [Bug::AcknowledgeBeforeHarden, Bug::HardenedJumpsOverHole] {
+        let found = first_condemned(Scenario::Log, bug);
+        println!("{bug:?}: seed {found:?}");
+        assert!(found.is_some(), "{bug:?} was not seen in 500 seeds of scenario log");
+    }
+}

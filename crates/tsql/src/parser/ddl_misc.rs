@@ -1,0 +1,361 @@
+//! CREATE, ALTER and DROP: which kind of object, and the small kinds.
+
+use super::{Parsed, Parser};
+use crate::ast::{
+    CreateSynonym, CreateType, Drop, DropKind, Expr, ModuleAction, ObjectName, SequenceCache,
+    SequenceDefinition, StatementKind, TypeDefinition,
+};
+use crate::keywords::Keyword;
+use crate::lexer::{Token, TokenKind};
+
+/// Objects that are recognised and kept as text, longest phrases first where one starts another.
+const OPAQUE_OBJECTS: [&str; 54] = [
+    "AGGREGATE",
+    "APPLICATION ROLE",
+    "ASSEMBLY",
+    "ASYMMETRIC KEY",
+    "AVAILABILITY GROUP",
+    "BROKER PRIORITY",
+    "CERTIFICATE",
+    "COLUMN ENCRYPTION KEY",
+    "COLUMN MASTER KEY",
+    "CONTRACT",
+    "COUNTER SIGNATURE",
+    "CREDENTIAL",
+    "CRYPTOGRAPHIC PROVIDER",
+    "DATABASE AUDIT SPECIFICATION",
+    "DATABASE ENCRYPTION KEY",
+    "DATABASE SCOPED CREDENTIAL",
+    "DEFAULT",
+    "ENDPOINT",
+    "EVENT NOTIFICATION",
+    "EVENT SESSION",
+    "EXTERNAL DATA SOURCE",
+    "EXTERNAL FILE FORMAT",
+    "EXTERNAL LANGUAGE",
+    "EXTERNAL LIBRARY",
+    "EXTERNAL MODEL",
+    "EXTERNAL RESOURCE POOL",
+    "EXTERNAL TABLE",
+    "FULLTEXT CATALOG",
+    "FULLTEXT INDEX",
+    "FULLTEXT STOPLIST",
+    "MASTER KEY",
+    "MESSAGE TYPE",
+    "QUEUE",
+    "REMOTE SERVICE BINDING",
+    "RESOURCE GOVERNOR",
+    "RESOURCE POOL",
+    "ROUTE",
+    "RULE",
+    "SEARCH PROPERTY LIST",
+    "SECURITY POLICY",
+    "SELECTIVE XML INDEX",
+    "SENSITIVITY CLASSIFICATION",
+    "SERVER AUDIT SPECIFICATION",
+    "SERVER AUDIT",
+    "SERVER CONFIGURATION",
+    "SERVICE MASTER KEY",
+    "SERVICE",
+    "SIGNATURE",
+    "SYMMETRIC KEY",
+    "WORKLOAD CLASSIFIER",
+    "WORKLOAD GROUP",
+    "XML SCHEMA COLLECTION",
+    "PARTITION FUNCTION",
+    "PARTITION SCHEME",
+];
+
+impl Parser<'_> {
+    pub(super) fn create(&mut self) -> Parsed<StatementKind> {
+        let start = self.token();
+        if let Some(opaque) = self.opaque_object("CREATE", &["PARTITION FUNCTION", "PARTITION SCHEME"]) {
+            return opaque;
+        }
+        self.advance();
+        let action = if self.at(Keyword::Or) && self.at_ahead(1, Keyword::Alter) {
+            self.advance();
+            self.advance();
+            return self.module(start, ModuleAction::CreateOrAlter, false);
+        } else {
+            ModuleAction::Create
+        };
+        if self.at_word("MATERIALIZED") && self.at_ahead(1, Keyword::View) {
+            self.advance();
+            return self.module(start, action, true);
+        }
+        if self.at_create_index() {
+            return self.create_index();
+        }
+        match self.kind() {
+            TokenKind::Keyword(
+                Keyword::Proc | Keyword::Procedure | Keyword::View | Keyword::Function | Keyword::Trigger,
+            ) => self.module(start, action, false),
+            TokenKind::Keyword(Keyword::Schema) => self.create_schema(start),
+            TokenKind::Keyword(keyword) => self.create_keyword(keyword),
+            _ => self.create_word(),
+        }
+    }
+
+    fn create_keyword(&mut self, keyword: Keyword) -> Parsed<StatementKind> {
+        match keyword {
+            Keyword::Table => {
+                self.advance();
+                self.create_table()
+            }
+            Keyword::Statistics => {
+                self.advance();
+                self.create_statistics()
+            }
+            Keyword::Database => {
+                self.advance();
+                self.create_database()
+            }
+            Keyword::User => {
+                self.advance();
+                self.create_user()
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn create_word(&mut self) -> Parsed<StatementKind> {
+        if self.accept_word("SEQUENCE") {
+            return Ok(StatementKind::CreateSequence(Box::new(self.sequence()?)));
+        }
+        if self.accept_word("TYPE") {
+            return self.create_type();
+        }
+        if self.accept_word("SYNONYM") {
+            let name = self.object_name()?;
+            self.expect(Keyword::For)?;
+            let target = self.object_name()?;
+            return Ok(StatementKind::CreateSynonym(Box::new(CreateSynonym { name, target })));
+        }
+        if self.accept_word("LOGIN") {
+            return self.create_login();
+        }
+        if self.accept_word("ROLE") {
+            return self.create_role(false);
+        }
+        if self.accept_words(&["SERVER", "ROLE"]) {
+            return self.create_role(true);
+        }
+        if self.accept_word("PARTITION") {
+            return self.create_partition();
+        }
+        Err(self.unknown_object())
+    }
+
+    /// Error 343: no such kind of object.
+    fn unknown_object(&self) -> Box<crate::error::SyntaxError> {
+        match self.kind() {
+            TokenKind::Word => self.error_at(343, self.token(), self.near(self.token())),
+            _ => self.unexpected(),
+        }
+    }
+
+    /// A statement on an object that is kept as text; `verb` stands here.
+    fn opaque_object(&mut self, verb: &str, except: &[&str]) -> Option<Parsed<StatementKind>> {
+        let phrase = OPAQUE_OBJECTS.iter().find(|phrase| {
+            phrase.split(' ').enumerate().all(|(index, word)| self.spells_ahead(1 + index, word))
+        })?;
+        if except.contains(phrase) {
+            return None;
+        }
+        // A database or table may be named like the second word of a phrase; the phrase needs something behind it.
+        let words = phrase.split(' ').count();
+        if self.peek_kind(1 + words) == TokenKind::End
+            && !matches!(*phrase, "MASTER KEY" | "DATABASE ENCRYPTION KEY")
+        {
+            return Some(Err(self.unexpected_at((self.position + 1 + words).min(self.tokens.len() - 1))));
+        }
+        let start = self.token();
+        for _ in 0..words {
+            self.advance();
+        }
+        Some(self.opaque_text(start, format!("{verb} {phrase}")))
+    }
+
+    fn opaque_text(&mut self, start: Token, kind_name: String) -> Parsed<StatementKind> {
+        self.advance();
+        self.skip_statement();
+        let text = self.raw_since(start);
+        Ok(StatementKind::Other(Box::new(crate::ast::Other { kind_name, text })))
+    }
+
+    pub(super) fn alter(&mut self) -> Parsed<StatementKind> {
+        let start = self.token();
+        if let Some(opaque) = self.opaque_object("ALTER", &[]) {
+            return opaque;
+        }
+        self.advance();
+        match self.kind() {
+            TokenKind::Keyword(
+                Keyword::Proc | Keyword::Procedure | Keyword::View | Keyword::Function | Keyword::Trigger,
+            ) => self.module(start, ModuleAction::Alter, false),
+            TokenKind::Keyword(keyword) => {
+                self.advance();
+                match keyword {
+                    Keyword::Table => self.alter_table(),
+                    Keyword::Index => self.alter_index(),
+                    Keyword::Database => self.alter_database(),
+                    Keyword::Schema => self.alter_schema(),
+                    Keyword::User => self.alter_user(),
+                    Keyword::Authorization => self.alter_authorization(),
+                    _ => Err(self.unexpected_at(self.position - 1)),
+                }
+            }
+            _ if self.accept_word("SEQUENCE") => Ok(StatementKind::AlterSequence(Box::new(self.sequence()?))),
+            _ if self.accept_word("LOGIN") => self.alter_login(),
+            _ if self.accept_word("ROLE") => self.alter_role(false),
+            _ if self.accept_words(&["SERVER", "ROLE"]) => self.alter_role(true),
+            _ => Err(self.unknown_object()),
+        }
+    }
+
+    pub(super) fn drop(&mut self) -> Parsed<StatementKind> {
+        let simple = self.drop_kind();
+        if simple.is_none()
+            && let Some(opaque) = self.opaque_object("DROP", &[])
+        {
+            return opaque;
+        }
+        self.advance();
+        let Some((kind, words)) = simple else {
+            return match self.kind() {
+                TokenKind::Keyword(Keyword::Index) => {
+                    self.advance();
+                    self.drop_index()
+                }
+                TokenKind::Keyword(Keyword::Statistics) => {
+                    self.advance();
+                    Ok(StatementKind::DropStatistics(self.comma_list(Self::object_name)?))
+                }
+                TokenKind::Keyword(Keyword::Database) => {
+                    self.advance();
+                    self.drop_database()
+                }
+                _ => Err(self.unknown_object()),
+            };
+        };
+        for _ in 0..words {
+            self.advance();
+        }
+        let if_exists = self.if_exists()?;
+        let names: Vec<ObjectName> = self.comma_list(Self::object_name)?;
+        let scoped = kind == DropKind::Trigger && self.accept(Keyword::On);
+        let scope = if scoped { Some(self.trigger_scope()?) } else { None };
+        Ok(StatementKind::Drop(Box::new(Drop { kind, if_exists, names, scope })))
+    }
+
+    /// The kind behind DROP and how many words it has.
+    fn drop_kind(&self) -> Option<(DropKind, usize)> {
+        match self.peek_kind(1) {
+            TokenKind::Keyword(keyword) => match keyword {
+                Keyword::Table => Some((DropKind::Table, 1)),
+                Keyword::View => Some((DropKind::View, 1)),
+                Keyword::Proc | Keyword::Procedure => Some((DropKind::Procedure, 1)),
+                Keyword::Function => Some((DropKind::Function, 1)),
+                Keyword::Trigger => Some((DropKind::Trigger, 1)),
+                Keyword::Schema => Some((DropKind::Schema, 1)),
+                Keyword::User => Some((DropKind::User, 1)),
+                Keyword::Default => Some((DropKind::Default, 1)),
+                Keyword::Rule => Some((DropKind::Rule, 1)),
+                Keyword::External if self.at_ahead(2, Keyword::Table) => Some((DropKind::ExternalTable, 2)),
+                _ => None,
+            },
+            TokenKind::Word => [
+                ("SEQUENCE", "", DropKind::Sequence),
+                ("TYPE", "", DropKind::Type),
+                ("SYNONYM", "", DropKind::Synonym),
+                ("ROLE", "", DropKind::Role),
+                ("LOGIN", "", DropKind::Login),
+                ("AGGREGATE", "", DropKind::Aggregate),
+                ("SERVER", "ROLE", DropKind::ServerRole),
+                ("APPLICATION", "ROLE", DropKind::ApplicationRole),
+                ("PARTITION", "FUNCTION", DropKind::PartitionFunction),
+                ("PARTITION", "SCHEME", DropKind::PartitionScheme),
+            ]
+            .into_iter()
+            .find(|(first, second, _)| {
+                self.word_ahead(1, first) && (second.is_empty() || self.spells_ahead(2, second))
+            })
+            .map(|(_, second, kind)| (kind, if second.is_empty() { 1 } else { 2 })),
+            _ => None,
+        }
+    }
+
+    /// The rest of CREATE/ALTER SEQUENCE.
+    fn sequence(&mut self) -> Parsed<SequenceDefinition> {
+        let mut sequence = SequenceDefinition {
+            name: self.object_name()?,
+            data_type: None,
+            start_with: None,
+            restart: None,
+            increment: None,
+            min_value: None,
+            max_value: None,
+            cycle: None,
+            cache: None,
+        };
+        if self.accept(Keyword::As) {
+            sequence.data_type = Some(self.data_type()?);
+        }
+        while self.sequence_option(&mut sequence)? {}
+        Ok(sequence)
+    }
+
+    fn sequence_option(&mut self, sequence: &mut SequenceDefinition) -> Parsed<bool> {
+        if self.accept_word("START") {
+            self.expect(Keyword::With)?;
+            sequence.start_with = Some(self.signed_constant()?);
+        } else if self.accept_word("RESTART") {
+            let value = if self.accept(Keyword::With) { Some(self.signed_constant()?) } else { None };
+            sequence.restart = Some(value);
+        } else if self.accept_word("INCREMENT") {
+            self.expect(Keyword::By)?;
+            sequence.increment = Some(self.signed_constant()?);
+        } else if self.accept_word("MINVALUE") {
+            sequence.min_value = Some(Some(self.signed_constant()?));
+        } else if self.accept_word("MAXVALUE") {
+            sequence.max_value = Some(Some(self.signed_constant()?));
+        } else if self.accept_word("CYCLE") {
+            sequence.cycle = Some(true);
+        } else if self.accept_word("CACHE") {
+            let size: Option<Expr> =
+                if self.kind() == TokenKind::Integer { Some(self.signed_constant()?) } else { None };
+            sequence.cache = Some(size.map_or(SequenceCache::Default, SequenceCache::Size));
+        } else if self.at_word("NO") {
+            self.advance();
+            match () {
+                () if self.accept_word("MINVALUE") => sequence.min_value = Some(None),
+                () if self.accept_word("MAXVALUE") => sequence.max_value = Some(None),
+                () if self.accept_word("CYCLE") => sequence.cycle = Some(false),
+                () if self.accept_word("CACHE") => sequence.cache = Some(SequenceCache::NoCache),
+                () => return Err(self.unexpected()),
+            }
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// The rest of CREATE TYPE.
+    fn create_type(&mut self) -> Parsed<StatementKind> {
+        let name = self.object_name()?;
+        let definition = if self.accept(Keyword::From) {
+            let base = self.data_type()?;
+            TypeDefinition::Alias { base, nullable: self.nullable_opt()? }
+        } else if self.accept(Keyword::External) {
+            self.expect_word("NAME")?;
+            TypeDefinition::External(self.rest_as_text())
+        } else {
+            self.expect(Keyword::As)?;
+            self.expect(Keyword::Table)?;
+            let elements = self.nested(Self::table_elements)?;
+            TypeDefinition::Table { elements, options: self.with_options_opt()? }
+        };
+        Ok(StatementKind::CreateType(Box::new(CreateType { name, definition })))
+    }
+}

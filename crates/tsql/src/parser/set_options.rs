@@ -1,0 +1,182 @@
+//! SET: variables, session options, isolation level.
+
+use super::{Parsed, Parser};
+use crate::ast::{
+    Expr, ExprKind, IsolationLevel, Literal, SetStatement, SetVariable, StatementKind, StatisticsKind,
+    SwitchOption, ValueOption,
+};
+use crate::keywords::Keyword;
+use crate::lexer::TokenKind;
+
+/// ON/OFF options with their spelling.
+pub(crate) const SWITCHES: [(&str, SwitchOption); 26] = [
+    ("NOCOUNT", SwitchOption::NoCount),
+    ("QUOTED_IDENTIFIER", SwitchOption::QuotedIdentifier),
+    ("ANSI_NULLS", SwitchOption::AnsiNulls),
+    ("XACT_ABORT", SwitchOption::XactAbort),
+    ("ANSI_WARNINGS", SwitchOption::AnsiWarnings),
+    ("ANSI_PADDING", SwitchOption::AnsiPadding),
+    ("ANSI_DEFAULTS", SwitchOption::AnsiDefaults),
+    ("ANSI_NULL_DFLT_ON", SwitchOption::AnsiNullDfltOn),
+    ("ANSI_NULL_DFLT_OFF", SwitchOption::AnsiNullDfltOff),
+    ("ARITHABORT", SwitchOption::ArithAbort),
+    ("ARITHIGNORE", SwitchOption::ArithIgnore),
+    ("CONCAT_NULL_YIELDS_NULL", SwitchOption::ConcatNullYieldsNull),
+    ("CURSOR_CLOSE_ON_COMMIT", SwitchOption::CursorCloseOnCommit),
+    ("DISABLE_DEF_CNST_CHK", SwitchOption::DisableDefCnstChk),
+    ("FMTONLY", SwitchOption::FmtOnly),
+    ("FORCEPLAN", SwitchOption::ForcePlan),
+    ("IMPLICIT_TRANSACTIONS", SwitchOption::ImplicitTransactions),
+    ("NO_BROWSETABLE", SwitchOption::NoBrowseTable),
+    ("NOEXEC", SwitchOption::NoExec),
+    ("NUMERIC_ROUNDABORT", SwitchOption::NumericRoundAbort),
+    ("PARSEONLY", SwitchOption::ParseOnly),
+    ("REMOTE_PROC_TRANSACTIONS", SwitchOption::RemoteProcTransactions),
+    ("RESULT_SET_CACHING", SwitchOption::ResultSetCaching),
+    ("SHOWPLAN_ALL", SwitchOption::ShowplanAll),
+    ("SHOWPLAN_TEXT", SwitchOption::ShowplanText),
+    ("SHOWPLAN_XML", SwitchOption::ShowplanXml),
+];
+
+/// Options with a value and their spelling.
+pub(crate) const VALUES: [(&str, ValueOption); 10] = [
+    ("ROWCOUNT", ValueOption::RowCount),
+    ("TEXTSIZE", ValueOption::TextSize),
+    ("LOCK_TIMEOUT", ValueOption::LockTimeout),
+    ("DATEFIRST", ValueOption::DateFirst),
+    ("DATEFORMAT", ValueOption::DateFormat),
+    ("LANGUAGE", ValueOption::Language),
+    ("DEADLOCK_PRIORITY", ValueOption::DeadlockPriority),
+    ("CONTEXT_INFO", ValueOption::ContextInfo),
+    ("QUERY_GOVERNOR_COST_LIMIT", ValueOption::QueryGovernorCostLimit),
+    ("FIPS_FLAGGER", ValueOption::FipsFlagger),
+];
+
+/// Kinds of SET STATISTICS with their spelling.
+pub(crate) const STATISTICS: [(&str, StatisticsKind); 4] = [
+    ("IO", StatisticsKind::Io),
+    ("TIME", StatisticsKind::Time),
+    ("PROFILE", StatisticsKind::Profile),
+    ("XML", StatisticsKind::Xml),
+];
+
+impl Parser<'_> {
+    pub(super) fn set_statement(&mut self) -> Parsed<StatementKind> {
+        self.advance();
+        if self.kind() == TokenKind::Variable {
+            return self.set_variable();
+        }
+        Ok(StatementKind::Set(Box::new(self.set_option()?)))
+    }
+
+    fn set_variable(&mut self) -> Parsed<StatementKind> {
+        let variable = self.variable()?;
+        let set = if self.at_symbol(b'.') {
+            self.set_member(variable)?
+        } else {
+            let op = self.expect_assign()?;
+            if self.at(Keyword::Cursor) {
+                let definition = self.cursor_definition(Vec::new())?;
+                SetVariable::Cursor { variable, definition }
+            } else {
+                SetVariable::Assign { variable, op, value: self.value()? }
+            }
+        };
+        Ok(StatementKind::SetVariable(Box::new(set)))
+    }
+
+    /// `.method(..)` or `.property = expr`
+    fn set_member(&mut self, variable: String) -> Parsed<SetVariable> {
+        self.advance();
+        let member = self.ident()?;
+        if self.at_symbol(b'(') {
+            return Ok(SetVariable::Method { variable, method: member, args: self.call_args()? });
+        }
+        let op = self.expect_assign()?;
+        Ok(SetVariable::Property { variable, property: member, op, value: self.value()? })
+    }
+
+    fn set_option(&mut self) -> Parsed<SetStatement> {
+        match self.kind() {
+            TokenKind::Keyword(Keyword::Transaction | Keyword::Tran) => self.set_isolation(),
+            TokenKind::Keyword(Keyword::IdentityInsert) => {
+                self.advance();
+                let table = self.object_name()?;
+                Ok(SetStatement::IdentityInsert { table, on: self.on_off()? })
+            }
+            TokenKind::Keyword(Keyword::Statistics) => {
+                self.advance();
+                let kinds = self.comma_list(|p| p.choice(&STATISTICS))?;
+                Ok(SetStatement::Statistics { kinds, on: self.on_off()? })
+            }
+            TokenKind::Keyword(Keyword::Offsets) => {
+                self.advance();
+                let words = self.comma_list(Self::ident_or_keyword)?;
+                Ok(SetStatement::Offsets { words, on: self.on_off()? })
+            }
+            TokenKind::Keyword(Keyword::Errlvl) => {
+                self.advance();
+                Ok(SetStatement::ErrorLevel(self.signed_constant()?))
+            }
+            TokenKind::Keyword(Keyword::Rowcount | Keyword::Textsize) | TokenKind::Word
+                if VALUES.iter().any(|(word, _)| self.at_spelling(word)) =>
+            {
+                let option = self.choice(&VALUES)?;
+                Ok(SetStatement::Value { option, value: self.set_value()? })
+            }
+            _ => {
+                let options = self.comma_list(|p| p.choice(&SWITCHES))?;
+                Ok(SetStatement::Switches { options, on: self.on_off()? })
+            }
+        }
+    }
+
+    fn choice<T: Copy>(&mut self, choices: &[(&str, T)]) -> Parsed<T> {
+        match choices.iter().find(|(word, _)| self.at_spelling(word)) {
+            Some((_, value)) => {
+                self.advance();
+                Ok(*value)
+            }
+            None => Err(self.unexpected()),
+        }
+    }
+
+    /// A constant, a variable or a bare word, which means its text.
+    fn set_value(&mut self) -> Parsed<Expr> {
+        let start = self.token();
+        if matches!(start.kind, TokenKind::Word | TokenKind::Bracketed | TokenKind::Quoted)
+            || self.at(Keyword::Off)
+            || self.at(Keyword::Full)
+        {
+            let word = self.ident_or_keyword()?.value;
+            return Ok(Expr { span: self.span_of(start), kind: ExprKind::Literal(Literal::String(word)) });
+        }
+        self.signed_constant()
+    }
+
+    fn set_isolation(&mut self) -> Parsed<SetStatement> {
+        self.advance();
+        self.expect_word("ISOLATION")?;
+        self.expect_word("LEVEL")?;
+        Ok(SetStatement::TransactionIsolation(self.isolation_level()?))
+    }
+
+    fn isolation_level(&mut self) -> Parsed<IsolationLevel> {
+        if self.accept(Keyword::Read) {
+            if self.accept_word("COMMITTED") {
+                return Ok(IsolationLevel::ReadCommitted);
+            }
+            self.expect_word("UNCOMMITTED")?;
+            return Ok(IsolationLevel::ReadUncommitted);
+        }
+        if self.accept_word("REPEATABLE") {
+            self.expect(Keyword::Read)?;
+            return Ok(IsolationLevel::RepeatableRead);
+        }
+        if self.accept_word("SNAPSHOT") {
+            return Ok(IsolationLevel::Snapshot);
+        }
+        self.expect_word("SERIALIZABLE")?;
+        Ok(IsolationLevel::Serializable)
+    }
+}

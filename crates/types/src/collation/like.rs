@@ -1,0 +1,201 @@
+//! LIKE: patterns compiled once, matched without recursion.
+
+use super::Collation;
+use crate::Value;
+
+/// A compiled LIKE pattern.
+///
+/// `%` any run, `_` any one character, `[a-f]` and `[abc]` one of, `[^a]` none of, the escape character takes the next one
+/// literally. A bracket that is not closed matches nothing. Ranges follow the collation's order of single characters. Trailing
+/// blanks of the text count when text or pattern is nvarchar, and do not when both are varchar (the documented difference).
+#[derive(Clone, Debug)]
+pub struct LikePattern {
+    collation: Collation,
+    /// Tokens with weights of UTF-16 units; used when either side is nvarchar.
+    wide: Option<Vec<Token>>,
+    /// Tokens with weights of code page 1252; `None` when the pattern is nvarchar.
+    narrow: Option<Vec<Token>>,
+    pattern_is_wide: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Token {
+    Literal(u32),
+    AnyOne,
+    AnyRun,
+    Set { negated: bool, ranges: Vec<(u32, u32)> },
+}
+
+impl LikePattern {
+    /// Compiles a Char or NChar pattern; `None` for NULL (and for values that are not text).
+    pub fn new(collation: Collation, pattern: &Value, escape: Option<u16>) -> Option<LikePattern> {
+        let (units, pattern_is_wide) = match pattern {
+            Value::Char(text) => (crate::codepage::decode_units(text), false),
+            Value::NChar(text) => (text.to_vec(), true),
+            _ => return None,
+        };
+        let narrow = match pattern {
+            Value::Char(text) => {
+                let escape = escape.map(u32::from);
+                Some(compile(
+                    text.iter().map(|byte| (u32::from(*byte), collation.byte_weight(*byte))),
+                    escape,
+                ))
+            }
+            _ => None,
+        };
+        let wide = compile(
+            units.iter().map(|unit| (u32::from(*unit), collation.unit_weight(*unit))),
+            escape.map(u32::from),
+        );
+        Some(LikePattern { collation, wide: wide.into(), narrow: narrow.flatten(), pattern_is_wide })
+    }
+
+    /// Does the whole text match? `None` for NULL.
+    pub fn matches(&self, text: &Value) -> Option<bool> {
+        match text {
+            Value::Char(text) if !self.pattern_is_wide => {
+                let Some(tokens) = &self.narrow else { return Some(false) };
+                let weigh = |index: usize| self.collation.byte_weight(text[index]);
+                let blanks = text.iter().rev().take_while(|byte| **byte == b' ').count();
+                Some(matches(tokens, text.len(), blanks, weigh))
+            }
+            Value::Char(text) => Some(self.matches_units(&crate::codepage::decode_units(text))),
+            Value::NChar(text) => Some(self.matches_units(text)),
+            _ => None,
+        }
+    }
+
+    fn matches_units(&self, text: &[u16]) -> bool {
+        let Some(tokens) = &self.wide else { return false };
+        matches(tokens, text.len(), 0, |index| self.collation.unit_weight(text[index]))
+    }
+
+    /// PATINDEX: the first place (from 1) where the pattern, its leading `%` taken off, matches to the end; 0 when nowhere. `None`
+    /// for NULL.
+    pub fn position(&self, text: &Value) -> Option<usize> {
+        let (tokens, len, weights) = match text {
+            Value::Char(text) if !self.pattern_is_wide => {
+                let weights: Vec<u32> = text.iter().map(|byte| self.collation.byte_weight(*byte)).collect();
+                (&self.narrow, text.len(), weights)
+            }
+            Value::Char(text) => {
+                let units = crate::codepage::decode_units(text);
+                (
+                    &self.wide,
+                    units.len(),
+                    units.iter().map(|unit| self.collation.unit_weight(*unit)).collect(),
+                )
+            }
+            Value::NChar(text) => {
+                (&self.wide, text.len(), text.iter().map(|unit| self.collation.unit_weight(*unit)).collect())
+            }
+            _ => return None,
+        };
+        let Some(tokens) = tokens else { return Some(0) };
+        let skip = tokens.iter().take_while(|token| **token == Token::AnyRun).count();
+        let starts = if skip > 0 { 0..len.max(1) } else { 0..1 };
+        let found = starts
+            .clone()
+            .find(|start| matches(&tokens[skip..], len - start.min(&len), 0, |index| weights[start + index]));
+        Some(found.map_or(0, |start| start + 1))
+    }
+}
+
+/// `None`: the pattern can match nothing (a bracket or the escape is left open).
+fn compile(pattern: impl Iterator<Item = (u32, u32)>, escape: Option<u32>) -> Option<Vec<Token>> {
+    let mut symbols = pattern.peekable();
+    let mut tokens = Vec::new();
+    while let Some((code, weight)) = symbols.next() {
+        let token = match char::from_u32(code) {
+            _ if Some(code) == escape => Token::Literal(symbols.next()?.1),
+            Some('%') => Token::AnyRun,
+            Some('_') => Token::AnyOne,
+            Some('[') => compile_set(&mut symbols, escape)?,
+            _ => Token::Literal(weight),
+        };
+        if token != Token::AnyRun || tokens.last() != Some(&Token::AnyRun) {
+            tokens.push(token);
+        }
+    }
+    Some(tokens)
+}
+
+fn compile_set(
+    symbols: &mut std::iter::Peekable<impl Iterator<Item = (u32, u32)>>,
+    escape: Option<u32>,
+) -> Option<Token> {
+    let is = |symbol: Option<&(u32, u32)>, c: char| symbol.is_some_and(|(code, _)| *code == u32::from(c));
+    let negated = is(symbols.peek(), '^');
+    if negated {
+        symbols.next();
+    }
+    let mut ranges = Vec::new();
+    loop {
+        let (code, weight) = symbols.next()?;
+        if code == u32::from(']') && Some(code) != escape {
+            return Some(Token::Set { negated, ranges });
+        }
+        let low = if Some(code) == escape { symbols.next()?.1 } else { weight };
+        if !is(symbols.peek(), '-') {
+            ranges.push((low, low));
+            continue;
+        }
+        let (_, hyphen) = symbols.next()?;
+        if is(symbols.peek(), ']') {
+            // A hyphen at the end stands for itself.
+            ranges.push((low, low));
+            ranges.push((hyphen, hyphen));
+            continue;
+        }
+        let (code, weight) = symbols.next()?;
+        let high = if Some(code) == escape { symbols.next()?.1 } else { weight };
+        ranges.push((low, high));
+    }
+}
+
+impl Token {
+    #[inline]
+    fn takes(&self, weight: u32) -> bool {
+        match self {
+            Token::Literal(literal) => *literal == weight,
+            Token::AnyOne => true,
+            Token::AnyRun => false,
+            Token::Set { negated, ranges } => {
+                ranges.iter().any(|(low, high)| (*low..=*high).contains(&weight)) != *negated
+            }
+        }
+    }
+}
+
+/// Matches with one point of return: the latest `%`, which takes one character more each time what follows it fails. `blanks`
+/// characters at the end of the text may be left over.
+fn matches(tokens: &[Token], len: usize, blanks: usize, weigh: impl Fn(usize) -> u32) -> bool {
+    let (mut token, mut index) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        if token == tokens.len() && index + blanks >= len {
+            return true;
+        }
+        if tokens.get(token) == Some(&Token::AnyRun) {
+            token += 1;
+            retry = Some((token, index));
+            if token == tokens.len() {
+                return true;
+            }
+            continue;
+        }
+        if token < tokens.len() && index < len && tokens[token].takes(weigh(index)) {
+            token += 1;
+            index += 1;
+            continue;
+        }
+        match retry {
+            Some((after, start)) if start < len => {
+                retry = Some((after, start + 1));
+                (token, index) = (after, start + 1);
+            }
+            _ => return false,
+        }
+    }
+}

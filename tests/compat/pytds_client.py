@@ -1,0 +1,109 @@
+"""python-tds: no encryption by default, nvarchar(max) PLP parameters, chained transaction manager requests."""
+import time
+
+import common
+from common import check, refused, same
+
+import pytds
+
+common.CLIENT = "pytds"
+
+
+def connect(**more):
+    options = dict(server=common.HOST, port=common.PORT, database="master", user="sa", password=common.PASSWORD, login_timeout=10, timeout=20)
+    return pytds.connect(**{**options, **more})
+
+
+def select_one(**more):
+    with connect(**more) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT 1 AS one")
+        same(cursor.fetchall(), [(1,)])
+
+
+def wrong_password():
+    refused(lambda: connect(password="wrong"), text="Login failed for user 'sa'")
+
+
+def batch():
+    with connect() as connection, connection.cursor() as cursor:
+        cursor.execute("DECLARE @i int = 1; SELECT @i; SET @i += 1; SELECT @i, N'zwei'; PRINT 'done'")
+        same(cursor.fetchall(), [(1,)])
+        assert cursor.nextset()
+        same(cursor.fetchall(), [(2, "zwei")])
+
+
+def types():
+    with connect() as connection, connection.cursor() as cursor:
+        for sql_type, value, want in common.TYPES + common.BINARIES + [("uniqueidentifier", common.GUID, common.GUID)]:
+            cursor.execute(f"SELECT CAST(%s AS {sql_type})", (value,))
+            got = cursor.fetchone()[0]
+            if sql_type == "datetime":
+                assert abs((got - want).total_seconds()) < 0.004, got
+                continue
+            same(got, want)
+
+
+def errors():
+    with connect() as connection, connection.cursor() as cursor:
+        error = refused(lambda: cursor.execute("\n\nSELECT * FROM dbo.does_not_exist"))
+        same((error.number, error.severity), (208, 16))
+        error = refused(lambda: cursor.execute("RAISERROR('own words', 16, 3)"))
+        same((error.number, error.state), (50000, 3))
+        cursor.execute("SELECT 2")
+        same(cursor.fetchone(), (2,))
+
+
+def transactions():
+    with connect() as connection, connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS dbo.compat_pytds; CREATE TABLE dbo.compat_pytds (id int PRIMARY KEY, t nvarchar(20))")
+        connection.commit()
+        cursor.executemany("INSERT INTO dbo.compat_pytds VALUES (%s, %s)", [(1, "a"), (2, "b")])
+        connection.rollback()
+        cursor.execute("SELECT COUNT(*) FROM dbo.compat_pytds")
+        same(cursor.fetchone(), (0,))
+        cursor.execute("INSERT INTO dbo.compat_pytds VALUES (%s, %s)", (1, "ä"))
+        same(cursor.rowcount, 1)
+        connection.commit()
+        refused(lambda: cursor.execute("INSERT INTO dbo.compat_pytds VALUES (1, N'ä')"), text="PRIMARY KEY")
+        connection.rollback()
+        cursor.execute("SELECT id, t FROM dbo.compat_pytds")
+        same(cursor.fetchall(), [(1, "ä")])
+
+
+def procedure():
+    with connect(autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE OR ALTER PROCEDURE dbo.compat_pytds_p @in int, @out int OUTPUT AS BEGIN SET @out = @in * 2; RETURN 7 END")
+        result = cursor.callproc("dbo.compat_pytds_p", (21, pytds.output(value=0, param_type="int")))
+        same(result[1], 42)
+        same(cursor.get_proc_return_status(), 7)
+
+
+def cancel():
+    connection = connect(timeout=1)
+    began = time.monotonic()
+    refused(lambda: connection.cursor().execute("WAITFOR DELAY '00:00:20'"))
+    assert time.monotonic() - began < 5
+    select_one()
+
+
+def early_close():
+    with connect() as connection:
+        for _ in range(50):
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3")
+                cursor.fetchone()
+
+
+check("connect without encryption", select_one)
+if common.CERTIFICATE:
+    check("connect with encryption", lambda: select_one(cafile=common.CERTIFICATE, validate_host=False))
+    check("connect with login-only encryption", lambda: select_one(cafile=common.CERTIFICATE, validate_host=False, enc_login_only=True))
+check("wrong password", wrong_password)
+check("multi-statement batch", batch)
+check("parameters of every type", types)
+check("errors with number and state", errors)
+check("transactions", transactions)
+check("procedure with OUTPUT", procedure)
+check("time-out cancels", cancel)
+check("results closed early", early_close)
+common.finish()

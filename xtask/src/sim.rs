@@ -1,0 +1,18 @@
+//! `cargo xtask sim ...`: builds the simulation in release mode and hands the arguments on to it.
+
+use std::process::Command;
+
+/// Runs the simulation's own program (crates/sim) with `arguments`.
+///
+/// # Errors
+/// A text when it could not be started or found something.
+pub fn run(arguments: &[String]) -> Result<(), String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    command.args(["run", "--release", "--quiet", "--package", "hardpan-sim", "--"]).args(arguments);
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err("sim: failed".to_owned()),
+        Err(error) => Err(format!("sim: cannot start cargo: {error}")),
+    }
+}
