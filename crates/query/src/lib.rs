@@ -12,6 +12,7 @@ pub(crate) mod exec;
 pub(crate) mod expr;
 pub(crate) mod functions;
 pub(crate) mod plan;
+pub mod scripts;
 mod statement;
 pub mod sysviews;
 

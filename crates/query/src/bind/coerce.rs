@@ -112,7 +112,7 @@ pub(crate) fn same_type(left: Expr, right: Expr) -> Result<(Expr, Expr), SqlErro
     if compares_directly(&left.sql_type, &right.sql_type) {
         return Ok((left, right));
     }
-    let to = arith::comparison_type(&left.sql_type, &right.sql_type)?;
+    let to = arith::comparison_type(&left.sql_type, &right.sql_type, "equal to")?;
     let (left_family, right_family, family) = (left.sql_type.family(), right.sql_type.family(), to.family());
     let left = if left_family == family && !needs_same_scale(family) { left } else { implicit(left, &to)? };
     let right = if right_family == family && !needs_same_scale(family) { right } else { implicit(right, &to)? };

@@ -158,7 +158,7 @@ impl Binder<'_> {
         let mut wanted = left.sql_type;
         for item in bound.iter().filter(|item| !item.is_null_literal()) {
             if wanted != item.sql_type {
-                wanted = types::arith::comparison_type(&wanted, &item.sql_type)?;
+                wanted = types::arith::comparison_type(&wanted, &item.sql_type, "equal to")?;
             }
         }
         let left = if coerce::compares_directly(&left.sql_type, &wanted) && !left.sql_type.is_numeric() { left } else { coerce::implicit(left, &wanted)? };
@@ -196,7 +196,7 @@ impl Binder<'_> {
         let (mut left, mut right) = coerce::same_type(left, inner)?;
         // Keys of sets are compared by their bytes: both sides must be of one type.
         if left.sql_type != right.sql_type && left.sql_type.is_numeric() {
-            let to = types::arith::comparison_type(&left.sql_type, &right.sql_type)?;
+            let to = types::arith::comparison_type(&left.sql_type, &right.sql_type, "equal to")?;
             left = coerce::implicit(left, &to)?;
             right = coerce::implicit(right, &to)?;
         }

@@ -20,12 +20,11 @@ use crate::plan::table::TableSource;
 
 /// ALTER TABLE. Error 4902 when there is no such table.
 pub(super) fn table(alter: &ast::AlterTable, text: &str, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
-    let _ = text;
     let Some((database, table)) = find_table(&alter.name, context)? else {
         return Err(crate::errors::alter_missing_table(&written(&alter.name)));
     };
     match &alter.action {
-        AlterTableAction::Add { check, elements } => add(&database, table, elements, *check != Some(false), context),
+        AlterTableAction::Add { check, elements } => add(&database, table, elements, *check != Some(false), text, context),
         AlterTableAction::AlterColumn(change) => alter_column(&database, &table, change, context),
         AlterTableAction::Drop(items) => drop_items(&database, table, items, context),
         AlterTableAction::Set(_) | AlterTableAction::Rebuild { .. } => Ok(()),
@@ -45,18 +44,18 @@ fn reload(database: &Arc<Database>, table: &TableDef) -> Result<Arc<TableDef>, S
     }
 }
 
-fn add(database: &Arc<Database>, mut table: Arc<TableDef>, elements: &[TableElement], check: bool, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+fn add(database: &Arc<Database>, mut table: Arc<TableDef>, elements: &[TableElement], check: bool, text: &str, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
     let name = table.name.to_string();
     for element in elements {
         let mut new = NewTable { schema: String::new(), name: name.clone(), columns: Vec::new(), constraints: Vec::new(), indexes: Vec::new() };
         match element {
             TableElement::Column(column) => {
-                let made = create::column(column, context, &existing_columns(&table))?;
-                create::column_constraints(column, &name, context, &mut new)?;
+                let made = create::column(column, text, context, &existing_columns(&table))?;
+                create::column_constraints(column, &name, text, context, &mut new)?;
                 let fill = fill_value(column, &made, context)?;
                 with_transaction(context, database, |transaction| database.add_column(transaction, &table, &made, &fill))?;
             }
-            TableElement::Constraint(constraint) => new.constraints.push(create::table_constraint(constraint, context, &name)?),
+            TableElement::Constraint(constraint) => new.constraints.push(create::table_constraint(constraint, text, context, &name)?),
             TableElement::Index(index) => new.indexes.push(create::inline_index(index, None)?),
             TableElement::Period(..) => return Err(crate::errors::unsupported("PERIOD FOR SYSTEM_TIME")),
         }

@@ -43,11 +43,11 @@ fn definition(elements: &[TableElement], text: &str, context: &ExecContext<'_>, 
     for element in elements {
         match element {
             TableElement::Column(column) => {
-                let made = self::column(column, context, &new.columns)?;
+                let made = self::column(column, text, context, &new.columns)?;
                 new.columns.push(made);
-                column_constraints(column, table, context, &mut new)?;
+                column_constraints(column, table, text, context, &mut new)?;
             }
-            TableElement::Constraint(constraint) => new.constraints.push(table_constraint(constraint, context, table)?),
+            TableElement::Constraint(constraint) => new.constraints.push(table_constraint(constraint, text, context, table)?),
             TableElement::Index(index) => new.indexes.push(inline_index(index, None)?),
             TableElement::Period(..) => return Err(crate::errors::unsupported("PERIOD FOR SYSTEM_TIME")),
         }
@@ -68,15 +68,14 @@ fn definition(elements: &[TableElement], text: &str, context: &ExecContext<'_>, 
         }
     }
     check_expressions(elements, &new, context)?;
-    let _ = text;
     Ok(new)
 }
 
 /// One column.
-pub(super) fn column(column: &ast::ColumnDefinition, context: &ExecContext<'_>, earlier: &[NewColumn]) -> Result<NewColumn, SqlError> {
+pub(super) fn column(column: &ast::ColumnDefinition, text: &str, context: &ExecContext<'_>, earlier: &[NewColumn]) -> Result<NewColumn, SqlError> {
     if let Some(computed) = &column.computed {
         let sql_type = computed_type(computed, context, earlier)?;
-        let text = tsql::format_expression(&computed.expr);
+        let text = source_text(&computed.expr, text);
         return Ok(NewColumn {
             name: column.name.value.clone(),
             sql_type,
@@ -112,7 +111,7 @@ pub(super) fn column(column: &ast::ColumnDefinition, context: &ExecContext<'_>, 
     }
     let default = column.constraints.iter().find_map(|constraint| match &constraint.kind {
         ColumnConstraintKind::Default { value, .. } => {
-            Some((constraint.name.as_ref().map(|name| name.value.clone()), default_text(value)))
+            Some((constraint.name.as_ref().map(|name| name.value.clone()), default_text(value, text)))
         }
         _ => None,
     });
@@ -129,8 +128,8 @@ pub(super) fn column(column: &ast::ColumnDefinition, context: &ExecContext<'_>, 
 }
 
 /// Text of a default as the catalog shows it: in parentheses.
-pub(super) fn default_text(value: &ast::Expr) -> String {
-    let text = tsql::format_expression(value);
+pub(super) fn default_text(value: &ast::Expr, text: &str) -> String {
+    let text = source_text(value, text);
     match &value.kind {
         ast::ExprKind::Literal(ast::Literal::Int(_) | ast::Literal::Numeric(_) | ast::Literal::Float(_)) => format!("(({text}))"),
         _ => format!("({text})"),
@@ -220,13 +219,13 @@ fn check_expressions(elements: &[TableElement], new: &NewTable, context: &ExecCo
 }
 
 /// Constraints and the index written behind a column.
-pub(super) fn column_constraints(column: &ast::ColumnDefinition, table: &str, context: &ExecContext<'_>, new: &mut NewTable) -> Result<(), SqlError> {
+pub(super) fn column_constraints(column: &ast::ColumnDefinition, table: &str, text: &str, context: &ExecContext<'_>, new: &mut NewTable) -> Result<(), SqlError> {
     for constraint in &column.constraints {
         let name = constraint.name.as_ref().map(|name| name.value.clone());
         match &constraint.kind {
             ColumnConstraintKind::Default { .. } => {}
             ColumnConstraintKind::Check { condition, .. } => {
-                new.constraints.push(NewConstraint::Check { name, text: check_text(condition) });
+                new.constraints.push(NewConstraint::Check { name, text: check_text(condition, text) });
             }
             ColumnConstraintKind::Key(key) => {
                 let columns = if key.columns.is_empty() { vec![(column.name.value.clone(), false)] } else { key_columns(&key.columns) };
@@ -245,7 +244,7 @@ pub(super) fn column_constraints(column: &ast::ColumnDefinition, table: &str, co
 }
 
 /// A constraint of the table.
-pub(super) fn table_constraint(constraint: &ast::TableConstraint, context: &ExecContext<'_>, table: &str) -> Result<NewConstraint, SqlError> {
+pub(super) fn table_constraint(constraint: &ast::TableConstraint, text: &str, context: &ExecContext<'_>, table: &str) -> Result<NewConstraint, SqlError> {
     let name = constraint.name.as_ref().map(|name| name.value.clone());
     Ok(match &constraint.kind {
         TableConstraintKind::Key(key) => {
@@ -255,16 +254,24 @@ pub(super) fn table_constraint(constraint: &ast::TableConstraint, context: &Exec
             let columns = columns.iter().map(|column| column.value.clone()).collect();
             NewConstraint::Foreign(foreign_key(name, columns, references, context, table)?)
         }
-        TableConstraintKind::Check { condition, .. } => NewConstraint::Check { name, text: check_text(condition) },
+        TableConstraintKind::Check { condition, .. } => NewConstraint::Check { name, text: check_text(condition, text) },
         TableConstraintKind::Default { value, column, .. } => {
-            NewConstraint::Default { name, column: column.value.clone(), text: default_text(value) }
+            NewConstraint::Default { name, column: column.value.clone(), text: default_text(value, text) }
         }
         TableConstraintKind::Connection(..) => return Err(crate::errors::unsupported("edge constraints")),
     })
 }
 
-fn check_text(condition: &ast::Expr) -> String {
-    format!("({})", tsql::format_expression(condition))
+fn check_text(condition: &ast::Expr, text: &str) -> String {
+    format!("({})", source_text(condition, text))
+}
+
+/// An expression as it was written; printed anew when its text is not at hand.
+fn source_text(expr: &ast::Expr, text: &str) -> String {
+    match expr.span.slice(text) {
+        "" => tsql::format_expression(expr),
+        written => written.to_string(),
+    }
 }
 
 fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {

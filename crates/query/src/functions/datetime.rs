@@ -1,6 +1,8 @@
 //! Date and time functions.
 
-use types::datetime::{self, DatePart, DateTimeParts, Moment};
+use types::datetime::functions::{self, DateTimeParts};
+use types::datetime::parts;
+use types::datetime::{DatePart, Moment};
 use types::{DateTime2, SqlError, SqlType, Value};
 
 use super::{Argument, Call, FunctionDef, Parameter, ResultRule};
@@ -20,33 +22,33 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("CURRENT_DATE", &[], Fixed(SqlType::Date), |call| now(call, true, SqlType::Date)).runtime(),
     FunctionDef::new("DATEADD", &[Word, BigInt, Time], Rule(date_add_type), date_add),
     FunctionDef::new("DATEDIFF", &[Word, Time, Time], Fixed(SqlType::Int), |call| {
-        datetime::date_diff(part(call, "datediff")?, &call.args[1], &call.args[2])
+        functions::date_diff(part(call, "datediff")?, &call.args[1], &call.args[2])
     }),
     FunctionDef::new("DATEDIFF_BIG", &[Word, Time, Time], Fixed(SqlType::BigInt), |call| {
-        datetime::date_diff_big(part(call, "datediff_big")?, &call.args[1], &call.args[2])
+        functions::date_diff_big(part(call, "datediff_big")?, &call.args[1], &call.args[2])
     }),
-    FunctionDef::new("DATEPART", &[Word, Time], Fixed(SqlType::Int), |call| datetime::date_part(part(call, "datepart")?, &call.args[1], first_day(call))),
+    FunctionDef::new("DATEPART", &[Word, Time], Fixed(SqlType::Int), |call| parts::date_part(part(call, "datepart")?, &call.args[1], first_day(call))),
     FunctionDef::new("DATENAME", &[Word, Time], Fixed(SqlType::nvarchar(30)), |call| {
-        datetime::date_name(part(call, "datename")?, &call.args[1], first_day(call))
+        parts::date_name(part(call, "datename")?, &call.args[1], first_day(call))
     }),
     FunctionDef::new("DATETRUNC", &[Word, Time], ResultRule::Argument(1), |call| {
-        datetime::date_trunc(part(call, "datetrunc")?, &call.args[1], first_day(call))
+        functions::date_trunc(part(call, "datetrunc")?, &call.args[1], first_day(call))
     }),
-    FunctionDef::new("YEAR", &[Time], Fixed(SqlType::Int), |call| datetime::date_part(DatePart::Year, &call.args[0], first_day(call))),
-    FunctionDef::new("MONTH", &[Time], Fixed(SqlType::Int), |call| datetime::date_part(DatePart::Month, &call.args[0], first_day(call))),
-    FunctionDef::new("DAY", &[Time], Fixed(SqlType::Int), |call| datetime::date_part(DatePart::Day, &call.args[0], first_day(call))),
-    FunctionDef::new("EOMONTH", &[Time, Int], Fixed(SqlType::Date), |call| datetime::end_of_month(&call.args[0], call.int(1).unwrap_or(0))).arity(1, 2),
-    FunctionDef::new("DATEFROMPARTS", &[Int], Fixed(SqlType::Date), |call| datetime::date_from_parts(number(call, 0), number(call, 1), number(call, 2)))
+    FunctionDef::new("YEAR", &[Time], Fixed(SqlType::Int), |call| parts::date_part(DatePart::Year, &call.args[0], first_day(call))),
+    FunctionDef::new("MONTH", &[Time], Fixed(SqlType::Int), |call| parts::date_part(DatePart::Month, &call.args[0], first_day(call))),
+    FunctionDef::new("DAY", &[Time], Fixed(SqlType::Int), |call| parts::date_part(DatePart::Day, &call.args[0], first_day(call))),
+    FunctionDef::new("EOMONTH", &[Time, Int], Fixed(SqlType::Date), |call| functions::end_of_month(&call.args[0], call.int(1).unwrap_or(0))).arity(1, 2),
+    FunctionDef::new("DATEFROMPARTS", &[Int], Fixed(SqlType::Date), |call| functions::date_from_parts(number(call, 0), number(call, 1), number(call, 2)))
         .arity(3, 3),
     FunctionDef::new("TIMEFROMPARTS", &[Int], Rule(|arguments| Ok(SqlType::Time(scale_of(arguments, 4)))), time_from_parts).arity(5, 5),
-    FunctionDef::new("DATETIMEFROMPARTS", &[Int], Fixed(SqlType::DateTime), |call| parts(call, 3).to_value(&SqlType::DateTime)).arity(7, 7),
-    FunctionDef::new("SMALLDATETIMEFROMPARTS", &[Int], Fixed(SqlType::SmallDateTime), |call| parts(call, 0).to_value(&SqlType::SmallDateTime)).arity(5, 5),
+    FunctionDef::new("DATETIMEFROMPARTS", &[Int], Fixed(SqlType::DateTime), |call| all_parts(call, 3).to_value(&SqlType::DateTime)).arity(7, 7),
+    FunctionDef::new("SMALLDATETIMEFROMPARTS", &[Int], Fixed(SqlType::SmallDateTime), |call| all_parts(call, 0).to_value(&SqlType::SmallDateTime)).arity(5, 5),
     FunctionDef::new("DATETIME2FROMPARTS", &[Int], Rule(|arguments| Ok(SqlType::DateTime2(scale_of(arguments, 7)))), |call| {
-        parts(call, call.int(7).unwrap_or(7) as u8).to_value(&call.result)
+        all_parts(call, call.int(7).unwrap_or(7) as u8).to_value(&call.result)
     })
     .arity(8, 8),
     FunctionDef::new("DATETIMEOFFSETFROMPARTS", &[Int], Rule(|arguments| Ok(SqlType::DateTimeOffset(scale_of(arguments, 9)))), |call| {
-        parts(call, call.int(9).unwrap_or(7) as u8).to_offset_value(number(call, 7), number(call, 8))
+        all_parts(call, call.int(9).unwrap_or(7) as u8).to_offset_value(number(call, 7), number(call, 8))
     })
     .arity(10, 10),
     FunctionDef::new("ISDATE", &[Any], Fixed(SqlType::Int), is_date).runtime(),
@@ -90,7 +92,7 @@ fn date_add_type(arguments: &[Argument<'_>]) -> Result<SqlType> {
 }
 
 fn date_add(call: &Call<'_, '_>) -> Result<Value> {
-    datetime::date_add(part(call, "dateadd")?, call.int(1).unwrap_or(0), &call.args[2])
+    functions::date_add(part(call, "dateadd")?, call.int(1).unwrap_or(0), &call.args[2])
 }
 
 fn scale_of(arguments: &[Argument<'_>], index: usize) -> u8 {
@@ -99,11 +101,11 @@ fn scale_of(arguments: &[Argument<'_>], index: usize) -> u8 {
 
 fn time_from_parts(call: &Call<'_, '_>) -> Result<Value> {
     let scale = call.int(4).unwrap_or(7).clamp(0, 7) as u8;
-    datetime::time_from_parts(number(call, 0), number(call, 1), number(call, 2), number(call, 3), scale)
+    functions::time_from_parts(number(call, 0), number(call, 1), number(call, 2), number(call, 3), scale)
 }
 
 /// Year, month, day, hour, minute, second, fraction; missing ones are 0.
-fn parts(call: &Call<'_, '_>, scale: u8) -> DateTimeParts {
+fn all_parts(call: &Call<'_, '_>, scale: u8) -> DateTimeParts {
     let fractions = if call.args.len() > 6 { number(call, 6) } else { 0 };
     DateTimeParts {
         date: [number(call, 0), number(call, 1), number(call, 2)],
@@ -145,7 +147,7 @@ fn offset_minutes(call: &Call<'_, '_>) -> Result<i32> {
 fn switch_offset(call: &Call<'_, '_>) -> Result<Value> {
     let to = SqlType::DateTimeOffset(7);
     match types::convert(&call.args[0], &call.types[0], &to, types::DEFAULT_STYLE, call.runtime.convert_context())? {
-        Value::DateTimeOffset(value) => datetime::switch_offset(value, offset_minutes(call)?).map(Value::DateTimeOffset),
+        Value::DateTimeOffset(value) => functions::switch_offset(value, offset_minutes(call)?).map(Value::DateTimeOffset),
         other => Ok(other),
     }
 }
@@ -153,7 +155,7 @@ fn switch_offset(call: &Call<'_, '_>) -> Result<Value> {
 fn to_offset(call: &Call<'_, '_>) -> Result<Value> {
     let to = SqlType::DateTime2(7);
     match types::convert(&call.args[0], &call.types[0], &to, types::DEFAULT_STYLE, call.runtime.convert_context())? {
-        Value::DateTime2(value) => datetime::to_datetimeoffset(value, offset_minutes(call)?).map(Value::DateTimeOffset),
+        Value::DateTime2(value) => functions::to_datetimeoffset(value, offset_minutes(call)?).map(Value::DateTimeOffset),
         other => Ok(other),
     }
 }

@@ -2,7 +2,7 @@
 
 use types::{SqlError, SqlType, Value};
 
-use super::{Call, FunctionDef, ResultRule::Fixed};
+use super::{FunctionDef, ResultRule::Fixed};
 
 type Result<T> = std::result::Result<T, SqlError>;
 

@@ -297,7 +297,7 @@ fn equi_keys(conjuncts: &[Expr], left_columns: &FxHashSet<ColumnId>, right_colum
         let pair = if left.sql_type == right.sql_type || left.sql_type.is_character() && right.sql_type.is_character() {
             Some((left, right))
         } else {
-            types::arith::comparison_type(&left.sql_type, &right.sql_type)
+            types::arith::comparison_type(&left.sql_type, &right.sql_type, "equal to")
                 .ok()
                 .and_then(|to| Some((coerce::implicit(left, &to).ok()?, coerce::implicit(right, &to).ok()?)))
         };
