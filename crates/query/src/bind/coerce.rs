@@ -55,6 +55,7 @@ fn fold_conversion(value: &Value, from: &SqlType, to: &SqlType, conversion: Conv
 
 /// `left op right` with the types and conversions of SQL Server; folded when both are constants.
 pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+    let (left, right) = narrow_literals(left, right);
     let left_type = if left.is_null_literal() { right.sql_type } else { left.sql_type };
     let right_type = if right.is_null_literal() { left_type } else { right.sql_type };
     let plan = arith::plan_binary(op, &left_type, &right_type)?;
@@ -69,6 +70,23 @@ pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlE
         return Ok(Expr { kind: ExprKind::Constant(value), sql_type: plan.result, nullable, collation, explicit_collation });
     }
     Ok(Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), sql_type: plan.result, nullable, collation, explicit_collation })
+}
+
+/// An int literal beside a decimal counts with the digits it has: `1.0 / 3` divides by a decimal(1,0).
+fn narrow_literals(left: Expr, right: Expr) -> (Expr, Expr) {
+    let is_decimal = |expr: &Expr| expr.sql_type.family() == TypeFamily::Decimal;
+    let narrowed = |expr: Expr| match expr.kind {
+        ExprKind::Constant(Value::Int(number)) => {
+            let digits = number.unsigned_abs().checked_ilog10().unwrap_or(0) as u8 + 1;
+            Expr::constant(Value::Decimal(types::Decimal::new(i128::from(number), digits, 0)), SqlType::decimal(digits, 0))
+        }
+        _ => expr,
+    };
+    match (is_decimal(&left), is_decimal(&right)) {
+        (true, false) => (left, narrowed(right)),
+        (false, true) => (narrowed(left), right),
+        _ => (left, right),
+    }
 }
 
 /// A unary operator.
