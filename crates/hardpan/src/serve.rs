@@ -12,9 +12,12 @@ use session::SessionShared;
 const DATA_DIR: &str = "./hardpan-data";
 const LISTEN: &str = "127.0.0.1:1433";
 const CONNECTIONS_MAX: usize = 1_000;
-/// Exit codes: could not start; stopped at once by a second signal.
+/// Exit codes: could not start; stopped at once by a second signal; a broken invariant.
 const EXIT_FAILED: i32 = 1;
 const EXIT_AT_ONCE: i32 = 130;
+const EXIT_BROKEN: i32 = 70;
+/// Crates whose assertions guard what is durable.
+const STORAGE_CRATES: [&str; 6] = ["os", "log", "pages", "txn", "access", "engine"];
 
 /// Form of the server's log lines on standard error.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -95,6 +98,7 @@ pub fn run(arguments: &ServeArguments) -> i32 {
         LogFormat::Json => os::report::Format::Json,
     });
     os::process::raise_open_file_limit();
+    crash_on_broken_storage();
     match serve(&os, arguments) {
         Ok(()) => 0,
         Err(why) => {
@@ -102,6 +106,20 @@ pub fn run(arguments: &ServeArguments) -> i32 {
             EXIT_FAILED
         }
     }
+}
+
+/// Reports panics in the log. One in a storage crate is a broken invariant of what is on disk: going on would be
+/// lying, so the process ends and recovery puts things right. One elsewhere ends its connection.
+fn crash_on_broken_storage() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(|place| format!("{}:{}", place.file(), place.line())).unwrap_or_default();
+        let text = panic.payload_as_str().unwrap_or("without a message");
+        let trace = std::backtrace::Backtrace::capture();
+        os::report::error("Server", &format!("panic at {place}: {text}\n{trace}"));
+        if STORAGE_CRATES.iter().any(|name| place.contains(&format!("crates/{name}/"))) {
+            os::process::exit(EXIT_BROKEN);
+        }
+    }));
 }
 
 fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {

@@ -334,6 +334,19 @@ fn a_client_that_goes_away_ends_its_request() {
 }
 
 #[test]
+fn a_panic_ends_its_connection_only() {
+    let (os, server) = start(|_| {});
+    let (mut other, mut client) = (connected(&os, &server), connected(&os, &server));
+    assert_eq!(error_numbers(&client.batch("panic")), [3624]);
+    assert_eq!(client.receive(), None);
+    assert_eq!(other.batch("select 1").len(), 3);
+    drop((other, client));
+    let began_ns = os.clock().monotonic_ns();
+    server.stop();
+    assert!(os.clock().monotonic_ns() - began_ns < 2_000_000_000);
+}
+
+#[test]
 fn a_reset_bit_is_acknowledged() {
     let (os, server) = start(|_| {});
     let mut client = connected(&os, &server);

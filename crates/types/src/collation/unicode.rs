@@ -426,7 +426,10 @@ impl Levels {
             return 0;
         }
         // PLAIN (2) and UPPER (3) differ in the lowest bit.
-        u8::from(self.case) * UPPER | PLAIN | u8::from(self.kana) * KATAKANA | u8::from(self.width) * WIDE
+        (u8::from(self.case) * UPPER)
+            | PLAIN
+            | (u8::from(self.kana) * KATAKANA)
+            | (u8::from(self.width) * WIDE)
     }
 }
 
