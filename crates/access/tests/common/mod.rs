@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hardpan_access::{
-    AccessMethods, AccessOptions, BTree, BTreeDef, BTreeKind, Heap, HeapDef, Logging, UnitId, UnitKind, UnitToVerify,
+    AccessMethods, AccessOptions, BTree, BTreeDef, BTreeKind, Heap, HeapDef, Logging, UnitId, UnitKind,
+    UnitToVerify,
 };
 use log::records::DirtyPage;
 use log::{FlushReason, Log, LogOptions};
