@@ -1,1 +1,29 @@
 //! Heaps, B+trees and allocation over pages inside transactions, with their redo and undo.
+//!
+//! [`AccessMethods`] is one database's; it makes [`Heap`] and [`BTree`] handles. [`RowFormat`] turns values into rows and
+//! [`KeyFormat`] into keys; heaps and trees themselves know only bytes. All changes go: lock the row, latch the page, append
+//! the log record, change the page. redo.rs says what each record means.
+
+mod alloc;
+mod btree;
+mod error;
+mod heap;
+mod key;
+mod lob;
+mod methods;
+mod options;
+mod patch;
+mod redo;
+mod row;
+mod row_value;
+mod verify;
+
+pub use btree::{BTree, BTreeCursor, BTreeDef, BTreeKind, Inserted};
+pub use error::{AccessError, AccessResult};
+pub use heap::{Heap, HeapCursor, HeapDef};
+pub use key::{ENTRY_BYTES_MAX, KEY_BYTES_MAX, KeyColumn, KeyFormat, KeyRange};
+pub use lob::LOB_PIECE_BYTES;
+pub use methods::{AccessMethods, AccessOptions, Logging, Rid, UnitId};
+pub use options::{RowLock, ScanOptions};
+pub use row::{ColumnValue, LobPointer, ROW_BYTES_MAX, RowColumn, RowFormat};
+pub use verify::{UnitKind, UnitToVerify, VerifyReport};

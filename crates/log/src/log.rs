@@ -252,7 +252,7 @@ impl Log {
 
     /// I/O of the log file, for sys.dm_io_virtual_file_stats.
     pub fn file_stats(&self) -> os::FileStats {
-        self.shared.log_file.file.stats()
+        self.shared.log_file.stats()
     }
 
     /// When delayed commits drain from now on.

@@ -293,6 +293,33 @@ impl HeapAppend {
     }
 }
 
+/// What a page header says of the page's rows, and must say of them on another page too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageFacts {
+    /// Flags of the page.
+    pub flags: u8,
+    /// Bytes kept for undo.
+    pub reserved_bytes: u16,
+    /// The highest transaction that removed a row or part of one.
+    pub last_remover: u64,
+}
+
+impl PageFacts {
+    fn encode(self, out: &mut Vec<u8>) {
+        out.push(self.flags);
+        put_varint(out, u64::from(self.reserved_bytes));
+        put_varint(out, self.last_remover);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<PageFacts, DecodeError> {
+        Ok(PageFacts {
+            flags: reader.u8()?,
+            reserved_bytes: reader.varint_u16()?,
+            last_remover: reader.varint()?,
+        })
+    }
+}
+
 /// Rows as they move from page to page: bytes and slot flags.
 pub type MovedRow<'a> = (&'a [u8], u16);
 
@@ -338,6 +365,8 @@ pub struct TreeSplit<'a> {
     pub split_slot: u16,
     /// The least key of the right half.
     pub separator: &'a [u8],
+    /// Facts of the page header that go with the rows.
+    pub facts: PageFacts,
     /// The rows that move.
     pub rows: Vec<MovedRow<'a>>,
 }
@@ -353,6 +382,7 @@ impl<'a> TreeSplit<'a> {
         out.push(self.level);
         put_varint(out, u64::from(self.split_slot));
         put_bytes(out, self.separator);
+        self.facts.encode(out);
         put_rows(out, &self.rows);
     }
 
@@ -369,6 +399,7 @@ impl<'a> TreeSplit<'a> {
             level: reader.u8()?,
             split_slot: reader.varint_u16()?,
             separator: reader.bytes()?,
+            facts: PageFacts::decode(&mut reader)?,
             rows: take_rows(&mut reader)?,
         };
         reader.finish()?;
@@ -387,6 +418,8 @@ pub struct RootGrow<'a> {
     pub child: u64,
     /// The child's level; the root's is one more.
     pub level: u8,
+    /// Facts of the page header that go with the rows.
+    pub facts: PageFacts,
     /// All the rows.
     pub rows: Vec<MovedRow<'a>>,
 }
@@ -398,6 +431,7 @@ impl<'a> RootGrow<'a> {
         put_page(out, self.root);
         put_page(out, self.child);
         out.push(self.level);
+        self.facts.encode(out);
         put_rows(out, &self.rows);
     }
 
@@ -409,6 +443,7 @@ impl<'a> RootGrow<'a> {
             root: take_page(&mut reader)?,
             child: take_page(&mut reader)?,
             level: reader.u8()?,
+            facts: PageFacts::decode(&mut reader)?,
             rows: take_rows(&mut reader)?,
         };
         reader.finish()?;

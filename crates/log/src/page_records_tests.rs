@@ -39,6 +39,7 @@ fn payloads_round_trip() {
         level: 1,
         split_slot: 200,
         separator: b"sep",
+        facts: PageFacts { flags: 1, reserved_bytes: 300, last_remover: 77 },
         rows: vec![(b"one", 0), (b"two", 0x8000)],
     };
     assert_eq!(TreeSplit::decode(&encoded(|out| split.encode(out))), Ok(split));

@@ -40,7 +40,7 @@ impl Config {
             tls_pair: None,
             login_timeout_ns: 10_000_000_000,
             message_bytes_max: tds::limits::MESSAGE_BYTES_MAX,
-            connection_stack_bytes: 512 * 1024,
+            connection_stack_bytes: 1024 * 1024,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The life of one connection, on a thread of its own: handshake, requests, end.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use os::task::InterruptReason;
-use os::{Counter, Os, Stream};
+use os::{Counter, IoError, IoErrorKind, Os, Stream};
 use tds::packet::{MessageHead, PacketKind, ReadLimits, status};
 use tds::server::{Encoder, Request, decode_request};
 use types::SqlError;
@@ -17,6 +18,9 @@ use crate::monitor::{ConnectionEntry, ConnectionTable};
 use crate::seam::{ClientSession, RequestEnd, ResultSink, SessionSource};
 use crate::sink::{AnswerState, PacketSink, TdsSink};
 use crate::tls::TlsContext;
+
+/// Exit code when only recovery can put things right.
+const EXIT_BROKEN: i32 = 70;
 
 /// What all connections of a server share.
 pub struct Shared {
@@ -72,9 +76,19 @@ fn run(
     shared.user_connections.increment();
     let mut connection =
         Connection { shared, channel, entry, session, encoder, answer: AnswerState::default() };
-    let outcome = connection.requests();
-    connection.session.close();
+    let outcome = catch_unwind(AssertUnwindSafe(|| connection.requests()));
+    let outcome = outcome.unwrap_or_else(|panic| Err(connection.give_up(panic.as_ref())));
+    let session = connection.session;
+    let closed = catch_unwind(AssertUnwindSafe(|| session.close()));
     shared.user_connections.add(-1);
+    if closed.is_err() {
+        // Its transaction cannot be rolled back: recovery is the only way left.
+        os::report::error(
+            "Server",
+            "a session could not be closed after a panic; the server stops for recovery",
+        );
+        os::process::exit(EXIT_BROKEN);
+    }
     outcome
 }
 
@@ -105,6 +119,20 @@ impl Connection<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A bug of ours has unwound a request: the client is told, the session will be rolled back, the connection ends.
+    fn give_up(&mut self, panic: &(dyn std::any::Any + Send)) -> ChannelError {
+        let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        os::report::error(&format!("spid{}", self.session.id()), &format!("a request panicked: {text}"));
+        self.shared.table.end_request(self.entry);
+        let told =
+            "A system assertion check has failed. The request was rolled back and its connection ends.";
+        match self.answer_error(&SqlError::custom(3624, 20, 1, told.into())) {
+            Ok(_) => IoError::new(IoErrorKind::Disconnected, "a request panicked").into(),
+            Err(error) => error,
+        }
     }
 
     fn one_message(&mut self, head: MessageHead) -> Result<Next, ChannelError> {

@@ -173,6 +173,15 @@ fn authenticate(
         );
         return Err(vec![login_failed(login, "")]);
     };
+    if login.flags[3] & options::FLAGS3_CHANGE_PASSWORD != 0
+        && let Err(error) = shared.logins.set_password(&account.name, &login.new_password.0)
+    {
+        os::report::error(
+            "Logon",
+            &format!("the password of '{}' could not be changed: {error}", account.name),
+        );
+        return Err(vec![login_failed(login, "The password could not be changed.")]);
+    }
     let local: Option<SocketAddr> = channel.stream().local_address().parse().ok();
     Ok(LoginInfo {
         login_name: account.name,

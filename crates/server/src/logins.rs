@@ -70,6 +70,9 @@ impl Logins {
 
     /// Creates a login or changes its password. Nothing is written when the password is the one it has.
     pub fn set_password(&self, name: &str, password: &str) -> Result<(), ServeError> {
+        if password.is_empty() {
+            return Err(ServeError::Logins(format!("the new password of '{name}' is empty")));
+        }
         let present = self.find(name);
         if let Some(login) = &present
             && self.checker.verify(name, Some(&login.password_hash), password)

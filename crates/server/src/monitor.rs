@@ -107,11 +107,11 @@ impl ConnectionTable {
     /// The request has ended; returns why its task was interrupted, if it was, and takes that back.
     pub fn end_request(&self, entry: &ConnectionEntry) -> Option<InterruptReason> {
         let before = std::mem::replace(&mut *entry.state.lock(), State::Idle);
-        self.running.fetch_sub(1, Ordering::SeqCst);
         entry.signalled.store(false, Ordering::Release);
         let State::Running { task, .. } = before else {
             return None;
         };
+        self.running.fetch_sub(1, Ordering::SeqCst);
         let reason = task.interrupt_reason();
         if reason.is_some() {
             task.clear_interrupt();

@@ -180,6 +180,23 @@ fn wrong_names_and_wrong_passwords_get_equal_answers() {
 }
 
 #[test]
+fn a_login_can_change_its_password() {
+    let (os, server) = start(|_| {});
+    let log_in = |password: &str, new: &str| {
+        let tokens = Client::connect(&os, &server, TdsVersion::V7_4).log_in(|login| {
+            login.password = Password(password.into());
+            login.new_password = Password(new.into());
+            login.flags[3] |= if new.is_empty() { 0 } else { tds::login7::options::FLAGS3_CHANGE_PASSWORD };
+        });
+        error_numbers(&tokens).is_empty()
+    };
+    assert!(log_in(PASSWORD, "another"));
+    assert!(!log_in(PASSWORD, ""));
+    assert!(log_in("another", ""));
+    server.stop();
+}
+
+#[test]
 fn batches_have_their_done_flags() {
     let (os, server) = start(|_| {});
     let mut client = connected(&os, &server);
@@ -314,6 +331,19 @@ fn a_client_that_goes_away_ends_its_request() {
     let began_ns = os.clock().monotonic_ns();
     server.stop();
     assert!(os.clock().monotonic_ns() - began_ns < 2_000_000_000, "nothing was left to wait for");
+}
+
+#[test]
+fn a_panic_ends_its_connection_only() {
+    let (os, server) = start(|_| {});
+    let (mut other, mut client) = (connected(&os, &server), connected(&os, &server));
+    assert_eq!(error_numbers(&client.batch("panic")), [3624]);
+    assert_eq!(client.receive(), None);
+    assert_eq!(other.batch("select 1").len(), 3);
+    drop((other, client));
+    let began_ns = os.clock().monotonic_ns();
+    server.stop();
+    assert!(os.clock().monotonic_ns() - began_ns < 2_000_000_000);
 }
 
 #[test]

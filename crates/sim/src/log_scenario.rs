@@ -39,11 +39,13 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     create(&world, &options, &mut outcome);
     let generations = 1 + rng.below(3);
     for generation in 1..=generations {
-        Nemesis::draw(&mut rng, 400, 3_000).arm(&world);
+        let nemesis = Nemesis::draw(&mut rng, 400, 3_000);
+        nemesis.arm(&world);
         let trouble = Trouble::draw(&mut rng, 200);
         trouble.arm(&world);
         let plan =
             Plan { generation, transactions: 10 + rng.below(30), trouble, truncates: rng.chance(1, 2) };
+        outcome.log.push(format!("{plan:?} {nemesis:?}"));
         work(&world, &options, &ledger, plan, &mut outcome);
         Trouble::heal(&world);
         recover(&world, &options, &ledger, &mut rng, &mut outcome);
@@ -91,7 +93,7 @@ fn create_durably(os: &Os, options: &LogOptions) -> Result<(), LogError> {
 }
 
 /// What one life of the process is to do.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Plan {
     generation: u64,
     transactions: u64,
@@ -237,6 +239,7 @@ fn recover(world: &World, options: &LogOptions, ledger: &Shared, rng: &mut Rng, 
         let disturbed = attempt < 3 && rng.chance(1, 3);
         let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(20)) } else { Nemesis::None };
         nemesis.arm(world);
+        outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
         let (options, answer) = (options.clone(), Arc::clone(&found));
         let report = world.run(move |os| {
@@ -300,5 +303,6 @@ fn note(report: &os::sim::Report, outcome: &mut Outcome) {
     outcome.switches = report.switches;
     outcome.crashes += u64::from(matches!(report.end, End::PowerOff | End::Killed));
     outcome.violations.extend(report.failures.iter().cloned());
+    outcome.log.push(format!("ended: {:?} at {} ns", report.end, report.now_ns));
     outcome.log.extend(report.log.iter().cloned());
 }

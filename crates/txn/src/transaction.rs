@@ -17,7 +17,7 @@ use log::records::{BeginXact, LogTime};
 use log::{LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
 use os::{Latch, LatchRank};
 
-use crate::lock::{HeldLocks, LockError, LockMode, LockOwner, LockSpace, LockWait, Resource};
+use crate::lock::{HeldLocks, LockError, LockMode, LockOwner, LockSpace, LockWait, Resource, ResourceKey};
 use crate::table::{TxnManager, XactEntry};
 use crate::{TxnError, TxnResult};
 
@@ -192,15 +192,13 @@ impl Transaction {
     /// Locks a resource; waits as `wait` says.
     pub fn lock(&self, resource: Resource, mode: LockMode, wait: LockWait) -> Result<(), LockError> {
         debug_assert!(self.state() != XactState::Ended, "an ended transaction locks nothing");
-        {
-            let mut locks = self.locks.lock();
-            if locks.note_again(&resource, mode) {
-                return Ok(());
-            }
+        let key = ResourceKey::new(resource);
+        if self.locks.lock().note_again(&key, mode) {
+            return Ok(());
         }
         let owner = LockOwner::Transaction(self.entry.id.0);
-        let granted = self.manager.lock_manager().acquire(&self.space, owner, resource, mode, wait)?;
-        self.locks.lock().note_granted(resource, granted);
+        let granted = self.manager.lock_manager().acquire_hashed(&self.space, owner, key, mode, wait)?;
+        self.locks.lock().note_granted(key, granted);
         Ok(())
     }
 

@@ -8,8 +8,8 @@
 //! * A created, renamed or removed name is durable only after `sync_dir` of its directory; until then each directory
 //!   keeps a prefix of its changes. A file's own sync does not make its name durable.
 //! * `sync`, `Durable` and `sync_dir` are honest: what they confirmed survives. (A device that lies cannot be survived.)
-//! * An injected `Fail` of a write leaves any of its sectors behind; of a sync, it may drop what was dirty, and a later
-//!   sync then returns success without making it durable.
+//! * An injected `Fail` of a write leaves any of its sectors behind; of a sync, it may drop what cached writes had left
+//!   dirty, and a later sync then returns success without making it durable.
 //! * At `power_off` the image freezes first; then the tasks unwind, so nothing that destructors do reaches the disk.
 //!
 //! Each operation takes virtual time by the profile and is a switch point; requests of a queue complete in any order.
@@ -448,13 +448,13 @@ impl SimFile {
         let takes_ns = disk.drawn_ns(range, bytes.len()) + extra_ns;
         let ticket = disk.ticket();
         match fate {
-            Fate::Succeed | Fate::PowerOff => disk.inode(self.inode).write(bytes, offset, ticket),
+            Fate::Succeed | Fate::PowerOff => disk.inode(self.inode).write(bytes, offset, ticket, mode),
             Fate::NoSpace => {}
             // Any part of a failed write may have arrived.
             Fate::Fail => {
                 let kept =
                     disk.rng.below(bytes.len() as u64 / SECTOR_BYTES as u64 + 1) as usize * SECTOR_BYTES;
-                disk.inode(self.inode).write(&bytes[..kept.min(bytes.len())], offset, ticket);
+                disk.inode(self.inode).write(&bytes[..kept.min(bytes.len())], offset, ticket, mode);
             }
         }
         Ok(Started { fate, takes_ns, ticket })
@@ -469,8 +469,10 @@ impl SimFile {
     ) -> Result<(), IoError> {
         unwind_if_over();
         finish(&self.world, started.fate, || self.what("write", len, offset))?;
-        if mode == WriteMode::Durable {
-            self.world.disk().inode(self.inode).confirm_range(offset, len, started.ticket);
+        if mode == WriteMode::Durable
+            && !self.world.disk().inode(self.inode).confirm_range(offset, len, started.ticket)
+        {
+            return Err(device_error(self.what("write", len, offset)));
         }
         self.meter.note_write(len as u64, started.takes_ns);
         Ok(())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::disk::Survival;
+use crate::disk::WriteMode;
 use crate::rng::Rng;
 
 pub(super) const SECTOR_BYTES: usize = 512;
@@ -31,6 +32,8 @@ struct History {
 struct Version {
     ticket: u64,
     data: Sector,
+    /// A `Durable` write: it answers for itself, a failed sync of the page cache does not touch it.
+    write_through: bool,
     /// A sync failed while this was dirty: no later sync makes it durable (the kernel has dropped it).
     doomed: bool,
 }
@@ -44,7 +47,7 @@ impl Inode {
     }
 
     /// Readers see the bytes at once; a power loss may take each sector until `confirm`.
-    pub(super) fn write(&mut self, data: &[u8], offset: u64, ticket: u64) {
+    pub(super) fn write(&mut self, data: &[u8], offset: u64, ticket: u64, mode: WriteMode) {
         if data.is_empty() {
             return;
         }
@@ -63,7 +66,12 @@ impl Inode {
         for sector in sectors {
             let data = self.sector(sector);
             let history = self.unconfirmed.get_mut(&sector).expect("inserted just above");
-            history.versions.push(Version { ticket, data, doomed: false });
+            history.versions.push(Version {
+                ticket,
+                data,
+                write_through: mode == WriteMode::Durable,
+                doomed: false,
+            });
         }
     }
 
@@ -93,15 +101,18 @@ impl Inode {
         self.confirm_len(ticket);
     }
 
-    /// The sectors of one durable write are durable.
-    pub(super) fn confirm_range(&mut self, offset: u64, len: usize, ticket: u64) {
+    /// The sectors of one durable write are durable. False when a sync that failed meanwhile has dropped some of them: the
+    /// write must fail too (its own sync would have seen the error).
+    pub(super) fn confirm_range(&mut self, offset: u64, len: usize, ticket: u64) -> bool {
         if len == 0 {
-            return;
+            return true;
         }
+        let mut whole = true;
         let sectors = offset / SECTOR_BYTES as u64..=(offset + len as u64 - 1) / SECTOR_BYTES as u64;
         let inside: Vec<u64> = self.unconfirmed.range(sectors).map(|(&sector, _)| sector).collect();
         for sector in inside {
             let history = self.unconfirmed.get_mut(&sector).expect("found just above");
+            whole &= !history.versions.iter().any(|version| version.ticket == ticket && version.doomed);
             if !history.confirm(ticket) {
                 self.unconfirmed.remove(&sector);
             }
@@ -109,12 +120,13 @@ impl Inode {
         if self.durable_len < offset + len as u64 {
             self.confirm_len(ticket);
         }
+        whole
     }
 
     /// A sync failed: what is dirty now may be dropped for good.
     pub(super) fn doom(&mut self, rng: &mut Rng) {
         for version in self.unconfirmed.values_mut().flat_map(|history| &mut history.versions) {
-            version.doomed |= rng.chance(1, 2);
+            version.doomed |= !version.write_through && rng.chance(1, 2);
         }
     }
 

@@ -76,6 +76,7 @@ impl StubSession {
                 sink.message(&error);
                 sink.done(Done { kind, row_count: None, error: true, command: 193 });
             }
+            ("panic", _) => panic!("as asked"),
             ("print", _) => {
                 sink.message(&SqlError::custom(0, 0, 1, "hello".into()).at_line(1));
                 self.done(sink, kind, None);

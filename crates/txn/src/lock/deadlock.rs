@@ -72,11 +72,11 @@ impl LockManager {
     fn step(&self, space: u64) -> Option<Step> {
         let note = self.waiting.lock().get(&space)?.clone();
         let mut blockers = Vec::new();
-        let partition = self.partition(&note.resource).lock();
+        let partition = self.partition(&note.key).lock();
         if note.waiter.outcome() != Outcome::Waiting {
             return None;
         }
-        partition.heads.get(&note.resource)?.blockers(&note.waiter, &mut blockers);
+        partition.heads.get(&note.key)?.blockers(&note.waiter, &mut blockers);
         drop(partition);
         Some(Step { space, note, blockers })
     }
@@ -92,14 +92,14 @@ impl LockManager {
 
     /// False when the victim got away (granted or timed out) in the meantime.
     fn kill(&self, victim: &WaitNote) -> bool {
-        let mut partition = self.partition(&victim.resource).lock();
-        let Some(head) = partition.heads.get_mut(&victim.resource) else { return false };
+        let mut partition = self.partition(&victim.key).lock();
+        let Some(head) = partition.heads.get_mut(&victim.key) else { return false };
         if !head.make_victim(&victim.waiter) {
             return false;
         }
         self.grant_waiters(head);
         if head.is_unused() {
-            partition.heads.remove(&victim.resource);
+            partition.heads.remove(&victim.key);
         }
         drop(partition);
         victim.waiter.signal.set();

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
-use super::{LockError, LockManager, LockMode, LockOwner, LockSpace, LockWait, Resource};
+use super::{
+    LockError, LockManager, LockMode, LockOwner, LockSpace, LockWait, Resource, ResourceKey, ResourceMap,
+};
 
 /// Row, key and page locks of one object at which the object itself is locked instead.
 pub const ESCALATION_THRESHOLD_LOCKS: u32 = 5_000;
@@ -19,8 +19,9 @@ struct Held {
     count: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct ObjectLocks {
+    object: Resource,
     rows: u32,
     next_escalation: u32,
 }
@@ -30,8 +31,9 @@ pub struct HeldLocks {
     manager: Arc<LockManager>,
     pub(super) space: Arc<LockSpace>,
     owner: LockOwner,
-    held: FxHashMap<Resource, Held>,
-    per_object: FxHashMap<Resource, ObjectLocks>,
+    held: ResourceMap<Held>,
+    /// One entry per object with row locks: few, so a list.
+    per_object: Vec<ObjectLocks>,
     /// Objects held in a mode that covers row locks; usually none.
     covering_objects: u32,
 }
@@ -43,30 +45,32 @@ impl HeldLocks {
             manager,
             space,
             owner,
-            held: FxHashMap::default(),
-            per_object: FxHashMap::default(),
+            held: ResourceMap::default(),
+            per_object: Vec::new(),
             covering_objects: 0,
         }
     }
 
     /// Locks `resource` in `mode` (in addition to what is held), waiting as `wait` says.
     pub fn lock(&mut self, resource: Resource, mode: LockMode, wait: LockWait) -> Result<(), LockError> {
-        if self.note_again(&resource, mode) {
+        let key = ResourceKey::new(resource);
+        if self.note_again(&key, mode) {
             return Ok(());
         }
-        let granted = self.manager.acquire(&self.space, self.owner, resource, mode, wait)?;
-        self.note_granted(resource, granted);
+        let granted = self.manager.acquire_hashed(&self.space, self.owner, key, mode, wait)?;
+        self.note_granted(key, granted);
         Ok(())
     }
 
     /// Locks without waiting; false when somebody is in the way.
     pub fn try_lock(&mut self, resource: Resource, mode: LockMode) -> bool {
-        if self.note_again(&resource, mode) {
+        let key = ResourceKey::new(resource);
+        if self.note_again(&key, mode) {
             return true;
         }
-        match self.manager.try_acquire(&self.space, self.owner, resource, mode) {
+        match self.manager.try_acquire_hashed(&self.space, self.owner, key, mode) {
             Some(granted) => {
-                self.note_granted(resource, granted);
+                self.note_granted(key, granted);
                 true
             }
             None => false,
@@ -76,35 +80,37 @@ impl HeldLocks {
     /// Undoes one `lock` of the resource in `mode`. The lock goes when it was not asked for again and has not become stronger since.
     /// Does nothing for a row that the object's lock covers.
     pub fn unlock(&mut self, resource: &Resource, mode: LockMode) {
-        let Some(held) = self.held.get_mut(resource) else { return };
+        let key = ResourceKey::new(*resource);
+        let Some(held) = self.held.get_mut(&key) else { return };
         assert!(held.count > 0, "a held lock was asked for");
         if held.count > 1 || held.mode != mode {
             held.count = (held.count - 1).max(1);
             return;
         }
-        self.forget(resource);
-        self.manager.release(&self.space, self.owner, resource);
+        self.forget(&key);
+        self.manager.release_hashed(&self.space, self.owner, &key);
     }
 
     /// Does a lock on the object make row locks of `mode` unnecessary?
     pub fn covers_rows(&self, object: &Resource, mode: LockMode) -> bool {
-        self.covering_objects > 0 && self.held.get(object).is_some_and(|held| covers_rows(held.mode, mode))
+        self.covering_objects > 0 && self.mode(object).is_some_and(|held| covers_rows(held, mode))
     }
 
     /// Would `lock` be granted without waiting? Leaves nothing behind.
     pub fn could_lock(&self, resource: &Resource, mode: LockMode) -> bool {
-        if self.held.get(resource).is_some_and(|held| held.mode.covers(mode)) {
+        let key = ResourceKey::new(*resource);
+        if self.held.get(&key).is_some_and(|held| held.mode.covers(mode)) {
             return true;
         }
         let covered = resource.parent_object().is_some_and(|object| self.covers_rows(&object, mode));
-        covered || self.manager.could_acquire(&self.space, resource, mode)
+        covered || self.manager.could_acquire_hashed(&self.space, &key, mode)
     }
 
     /// Gives everything back.
     pub fn unlock_all(&mut self) {
         self.manager.count_requests(self.held.len() as i64);
-        for (resource, _) in self.held.drain() {
-            self.manager.release(&self.space, self.owner, &resource);
+        for (key, _) in self.held.drain() {
+            self.manager.release_hashed(&self.space, self.owner, &key);
         }
         self.per_object.clear();
         self.covering_objects = 0;
@@ -112,7 +118,7 @@ impl HeldLocks {
 
     /// The mode in which the resource is held.
     pub fn mode(&self, resource: &Resource) -> Option<LockMode> {
-        self.held.get(resource).map(|held| held.mode)
+        self.held.get(&ResourceKey::new(*resource)).map(|held| held.mode)
     }
 
     /// Number of resources held.
@@ -126,33 +132,28 @@ impl HeldLocks {
     }
 
     /// True when the lock is held already, or covered by the object's lock.
-    pub(crate) fn note_again(&mut self, resource: &Resource, mode: LockMode) -> bool {
-        if let Some(held) = self.held.get_mut(resource)
+    pub(crate) fn note_again(&mut self, key: &ResourceKey, mode: LockMode) -> bool {
+        if let Some(held) = self.held.get_mut(key)
             && held.mode.covers(mode)
         {
             held.count += 1;
             return true;
         }
-        if self.covering_objects > 0
-            && let Some(object) = resource.parent_object()
-            && self.covers_rows(&object, mode)
-        {
-            return true;
-        }
-        false
+        self.covering_objects > 0
+            && key.resource.parent_object().is_some_and(|object| self.covers_rows(&object, mode))
     }
 
     /// The lock manager has granted.
-    pub(crate) fn note_granted(&mut self, resource: Resource, granted: LockMode) {
-        let entry = self.held.entry(resource).or_insert(Held { mode: granted, count: 0 });
+    pub(crate) fn note_granted(&mut self, key: ResourceKey, granted: LockMode) {
+        let entry = self.held.entry(key).or_insert(Held { mode: granted, count: 0 });
         let is_new = entry.count == 0;
         let was_covering = !is_new && is_covering(entry.mode);
         entry.mode = granted;
         entry.count += 1;
-        if let Resource::Object { .. } = resource {
+        if let Resource::Object { .. } = key.resource {
             self.covering_objects += u32::from(is_covering(granted) && !was_covering);
-        } else if is_new && let Some(object) = resource.parent_object() {
-            let locks = self.per_object.entry(object).or_default();
+        } else if is_new && let Some(object) = key.resource.parent_object() {
+            let locks = self.object_locks(object);
             locks.rows += 1;
             if locks.rows >= ESCALATION_THRESHOLD_LOCKS.max(locks.next_escalation) {
                 locks.next_escalation = locks.rows + ESCALATION_RETRY_LOCKS;
@@ -161,26 +162,40 @@ impl HeldLocks {
         }
     }
 
+    fn object_locks(&mut self, object: Resource) -> &mut ObjectLocks {
+        let known = self.per_object.iter().position(|locks| locks.object == object);
+        let at = known.unwrap_or_else(|| {
+            self.per_object.push(ObjectLocks { object, rows: 0, next_escalation: 0 });
+            self.per_object.len() - 1
+        });
+        &mut self.per_object[at]
+    }
+
     /// Tries to lock the object in the mode that covers all its row locks, without waiting; then the row locks go.
     fn escalate(&mut self, object: Resource) {
-        let rows = || self.held.iter().filter(|(resource, _)| resource.parent_object() == Some(object));
+        let rows = || self.held.iter().filter(|(key, _)| key.resource.parent_object() == Some(object));
         let target = rows().map(|(_, held)| held.mode.escalates_to()).fold(LockMode::S, LockMode::combine);
-        let Some(granted) = self.manager.try_acquire(&self.space, self.owner, object, target) else { return };
-        let covered: Vec<Resource> = rows().map(|(resource, _)| *resource).collect();
-        self.note_granted(object, granted);
-        for resource in covered {
-            self.forget(&resource);
-            self.manager.release(&self.space, self.owner, &resource);
+        let object_key = ResourceKey::new(object);
+        let Some(granted) = self.manager.try_acquire_hashed(&self.space, self.owner, object_key, target)
+        else {
+            return;
+        };
+        let covered: Vec<ResourceKey> = rows().map(|(key, _)| *key).collect();
+        self.note_granted(object_key, granted);
+        for key in covered {
+            self.forget(&key);
+            self.manager.release_hashed(&self.space, self.owner, &key);
         }
         self.manager.count_escalation();
     }
 
-    fn forget(&mut self, resource: &Resource) {
-        let held = self.held.remove(resource).expect("only a held lock is forgotten");
-        if let Resource::Object { .. } = resource {
+    fn forget(&mut self, key: &ResourceKey) {
+        let held = self.held.remove(key).expect("only a held lock is forgotten");
+        if let Resource::Object { .. } = key.resource {
             self.covering_objects -= u32::from(is_covering(held.mode));
-        } else if let Some(object) = resource.parent_object() {
-            let locks = self.per_object.get_mut(&object).expect("row locks are counted per object");
+        } else if let Some(object) = key.resource.parent_object() {
+            let locks = self.object_locks(object);
+            assert!(locks.rows > 0, "row locks are counted per object");
             locks.rows -= 1;
         }
     }

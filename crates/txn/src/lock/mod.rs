@@ -15,12 +15,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 use os::{Counter, Latch, LatchRank, Os, WaitOutcome};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use head::{Head, Outcome, Waiter};
 pub use held::{ESCALATION_RETRY_LOCKS, ESCALATION_THRESHOLD_LOCKS, HeldLocks};
 pub use modes::LockMode;
 pub use resource::{HASH_END, LockError, LockOwner, LockWait, Resource};
+pub(crate) use resource::{ResourceKey, ResourceMap};
 
 /// Partitions of the lock table; a power of two.
 const PARTITIONS: usize = 64;
@@ -121,13 +122,13 @@ pub struct LockRow {
 
 #[derive(Default)]
 struct Partition {
-    heads: FxHashMap<Resource, Head>,
+    heads: ResourceMap<Head>,
 }
 
 /// What a waiting space waits for; the node's edge in the wait-for graph.
 #[derive(Clone)]
 struct WaitNote {
-    resource: Resource,
+    key: ResourceKey,
     waiter: Arc<Waiter>,
 }
 
@@ -188,16 +189,16 @@ impl LockManager {
     }
 
     /// Asks for `mode`, in addition to what the owner holds on the resource; waits as `wait` says. Returns the mode then held.
-    pub fn acquire(
+    pub(crate) fn acquire_hashed(
         &self,
         space: &Arc<LockSpace>,
         owner: LockOwner,
-        resource: Resource,
+        key: ResourceKey,
         mode: LockMode,
         wait: LockWait,
     ) -> Result<LockMode, LockError> {
-        let mut partition = self.partition(&resource).lock();
-        let head = partition.heads.entry(resource).or_default();
+        let mut partition = self.partition(&key).lock();
+        let head = partition.heads.entry(key).or_default();
         if let Some(held) = head.try_grant(space, owner, mode) {
             return Ok(held);
         }
@@ -208,12 +209,55 @@ impl LockManager {
         }
         self.counters.waits.increment();
         let waiter = head.enqueue(space, owner, mode);
-        self.note_waiting(space.id, WaitNote { resource, waiter: Arc::clone(&waiter) });
+        self.note_waiting(space.id, WaitNote { key, waiter: Arc::clone(&waiter) });
         drop(partition);
-        self.wait_until_granted(space, &resource, &waiter, timeout_ns)
+        self.wait_until_granted(space, &key, &waiter, timeout_ns)
     }
 
     /// Asks for `mode` without waiting; may be called while page latches are held. `None`: not granted.
+    pub(crate) fn try_acquire_hashed(
+        &self,
+        space: &Arc<LockSpace>,
+        owner: LockOwner,
+        key: ResourceKey,
+        mode: LockMode,
+    ) -> Option<LockMode> {
+        let mut partition = self.partition(&key).lock();
+        let head = partition.heads.entry(key).or_default();
+        head.try_grant(space, owner, mode)
+    }
+
+    /// Would the request be granted now? Makes no entry; may be called while page latches are held.
+    pub(crate) fn could_acquire_hashed(&self, space: &LockSpace, key: &ResourceKey, mode: LockMode) -> bool {
+        let partition = self.partition(key).lock();
+        partition.heads.get(key).is_none_or(|head| head.could_grant(space.id, mode))
+    }
+
+    /// Gives the owner's lock on the resource back and grants whoever can be granted now.
+    pub(crate) fn release_hashed(&self, space: &LockSpace, owner: LockOwner, key: &ResourceKey) {
+        let mut partition = self.partition(key).lock();
+        let head = partition.heads.get_mut(key).expect("a held lock has a head");
+        head.remove_grant(space.id, owner);
+        self.grant_waiters(head);
+        if head.is_unused() {
+            partition.heads.remove(key);
+        }
+    }
+
+    /// [`HeldLocks`] does this for most callers. Asks for `mode` in addition to what the owner holds on the resource; waits as `wait` says;
+    /// gives the mode then held.
+    pub fn acquire(
+        &self,
+        space: &Arc<LockSpace>,
+        owner: LockOwner,
+        resource: Resource,
+        mode: LockMode,
+        wait: LockWait,
+    ) -> Result<LockMode, LockError> {
+        self.acquire_hashed(space, owner, ResourceKey::new(resource), mode, wait)
+    }
+
+    /// The same without waiting: `None` when somebody is in the way. May be called while page latches are held.
     pub fn try_acquire(
         &self,
         space: &Arc<LockSpace>,
@@ -221,26 +265,12 @@ impl LockManager {
         resource: Resource,
         mode: LockMode,
     ) -> Option<LockMode> {
-        let mut partition = self.partition(&resource).lock();
-        let head = partition.heads.entry(resource).or_default();
-        head.try_grant(space, owner, mode)
+        self.try_acquire_hashed(space, owner, ResourceKey::new(resource), mode)
     }
 
-    /// Would the request be granted now? Makes no entry; may be called while page latches are held.
-    pub fn could_acquire(&self, space: &LockSpace, resource: &Resource, mode: LockMode) -> bool {
-        let partition = self.partition(resource).lock();
-        partition.heads.get(resource).is_none_or(|head| head.could_grant(space.id, mode))
-    }
-
-    /// Gives the owner's lock on the resource back and grants whoever can be granted now.
+    /// Gives back what `acquire` or `try_acquire` granted.
     pub fn release(&self, space: &LockSpace, owner: LockOwner, resource: &Resource) {
-        let mut partition = self.partition(resource).lock();
-        let head = partition.heads.get_mut(resource).expect("a held lock has a head");
-        head.remove_grant(space.id, owner);
-        self.grant_waiters(head);
-        if head.is_unused() {
-            partition.heads.remove(resource);
-        }
+        self.release_hashed(space, owner, &ResourceKey::new(*resource));
     }
 
     /// All granted and waiting requests: the rows of `sys.dm_tran_locks`, ordered by resource.
@@ -248,8 +278,8 @@ impl LockManager {
         let mut rows = Vec::new();
         for partition in &self.partitions {
             let partition = partition.lock();
-            for (resource, head) in &partition.heads {
-                head.rows(resource, &mut rows);
+            for (key, head) in &partition.heads {
+                head.rows(&key.resource, &mut rows);
             }
         }
         rows.sort_by_key(|row| row.resource);
@@ -272,7 +302,7 @@ impl LockManager {
     fn wait_until_granted(
         &self,
         space: &Arc<LockSpace>,
-        resource: &Resource,
+        key: &ResourceKey,
         waiter: &Arc<Waiter>,
         timeout_ns: Option<u64>,
     ) -> Result<LockMode, LockError> {
@@ -280,7 +310,7 @@ impl LockManager {
         let began_ns = self.os.clock().monotonic_ns();
         self.break_deadlocks(space.id);
         let outcome = waiter.signal.wait(waiter.mode.wait_type(), timeout_ns);
-        let result = self.conclude_wait(resource, waiter, outcome);
+        let result = self.conclude_wait(key, waiter, outcome);
         self.waiting.lock().remove(&space.id);
         let waited_ms = self.os.clock().monotonic_ns().saturating_sub(began_ns) / 1_000_000;
         self.counters.wait_time_ms.add(waited_ms as i64);
@@ -290,22 +320,22 @@ impl LockManager {
     /// The wait has ended: by a grant, as a victim, by time or by interrupt. What the queue says counts, not what woke us.
     fn conclude_wait(
         &self,
-        resource: &Resource,
+        key: &ResourceKey,
         waiter: &Arc<Waiter>,
         woken: WaitOutcome,
     ) -> Result<LockMode, LockError> {
-        let mut partition = self.partition(resource).lock();
+        let mut partition = self.partition(key).lock();
         match waiter.outcome() {
             Outcome::Granted => return Ok(waiter.mode),
             Outcome::Victim => return Err(LockError::Deadlock),
             Outcome::Waiting => {}
         }
         assert!(woken != WaitOutcome::Set, "a lock wait was signalled without an outcome");
-        let head = partition.heads.get_mut(resource).expect("a waited-for lock has a head");
+        let head = partition.heads.get_mut(key).expect("a waited-for lock has a head");
         head.remove_waiter(waiter);
         self.grant_waiters(head);
         if head.is_unused() {
-            partition.heads.remove(resource);
+            partition.heads.remove(key);
         }
         if woken == WaitOutcome::TimedOut {
             self.counters.timeouts.increment();
@@ -326,11 +356,9 @@ impl LockManager {
     }
 
     #[inline]
-    fn partition(&self, resource: &Resource) -> &Latch<Partition> {
-        use std::hash::BuildHasher;
-        let hash = FxBuildHasher.hash_one(resource);
-        // The table inside uses the low and the top bits; take some between.
-        &self.partitions[(hash >> 32) as usize % PARTITIONS]
+    fn partition(&self, key: &ResourceKey) -> &Latch<Partition> {
+        // The map inside uses the lowest and the highest bits; take some between.
+        &self.partitions[(key.hash >> 40) as usize % PARTITIONS]
     }
 
     pub(crate) fn count_requests(&self, requests: i64) {

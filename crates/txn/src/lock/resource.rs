@@ -1,6 +1,8 @@
 //! What can be locked, who locks it, and why a lock was refused.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A lockable thing. Row, key and page resources carry the object they belong to, so that escalation can count per object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -134,6 +136,81 @@ impl Resource {
         }
     }
 }
+
+/// A resource with its hash: computed once per request, used by the lock table's partition, its map and the owner's own map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResourceKey {
+    pub(crate) hash: u64,
+    pub(crate) resource: Resource,
+}
+
+impl ResourceKey {
+    #[inline]
+    pub(crate) fn new(resource: Resource) -> ResourceKey {
+        // Two words that hold every field (several may share bits: equality decides), mixed as in splitmix64.
+        let kind_word = |kind: u64, database: u16, object: u32| {
+            kind << 56 | u64::from(database) << 32 | u64::from(object)
+        };
+        let (high, low) = match resource {
+            Resource::Database { database } => (kind_word(1, database, 0), 0),
+            Resource::Object { database, object } => (kind_word(2, database, object), 0),
+            Resource::Page { database, object, file, page } => {
+                (kind_word(3, database, object), u64::from(file) << 48 | u64::from(page) << 16)
+            }
+            Resource::Rid { database, object, file, page, slot } => (
+                kind_word(4, database, object),
+                u64::from(file) << 48 | u64::from(page) << 16 | u64::from(slot),
+            ),
+            Resource::Key { database, object, hobt, hash } => {
+                (kind_word(5, database, object), hash ^ hobt.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            }
+            Resource::Metadata { database, class, id } => (kind_word(6, database, class), id),
+            Resource::Application { database, hash } => (kind_word(7, database, 0), hash),
+        };
+        let mut hash = (high ^ low.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ low;
+        hash = (hash ^ hash >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ResourceKey { hash: hash ^ hash >> 29, resource }
+    }
+}
+
+impl PartialEq for ResourceKey {
+    #[inline]
+    fn eq(&self, other: &ResourceKey) -> bool {
+        self.hash == other.hash && self.resource == other.resource
+    }
+}
+
+impl Eq for ResourceKey {}
+
+impl Hash for ResourceKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// Takes the hash that a [`ResourceKey`] carries as it is.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct CarriedHash(u64);
+
+impl Hasher for CarriedHash {
+    #[inline]
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("only resource keys are hashed");
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A map by resource.
+pub(crate) type ResourceMap<V> = HashMap<ResourceKey, V, BuildHasherDefault<CarriedHash>>;
 
 /// `sys.dm_tran_locks.resource_description`.
 impl fmt::Display for Resource {

@@ -1,0 +1,375 @@
+//! Allocation: maps that name the owner of every page (docs/formats/data-file.md).
+//!
+//! Each interval of 2,024 pages has one map page (its second): a u32 per page, 0 for free, else the allocation unit, with the
+//! high bit while a transaction that frees the page has not ended. One structure does what GAM, SGAM, IAM and PFS do
+//! together: a unit's pages are found by reading the maps, 4 KB of map for 8 MB of data.
+//!
+//! Latching: a map page is latched after all data pages of the operation, and before the fresh page that nobody else knows.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use log::page_records::{MapBits, MapChange, UnitCreate};
+use log::{LogContext, LogOp, Lsn, TxnId};
+use os::{Latch, LatchRank};
+use pages::{BOOT_PAGE, HEADER_BYTES, LatchMode, PageBytes, PageError, PageGuard, PageId, PageType, header};
+use rustc_hash::FxHashMap;
+use txn::Transaction;
+
+use crate::error::{AccessError, AccessResult};
+use crate::methods::{AccessMethods, UnitId};
+
+/// Pages of an interval: as many as its map page has entries.
+pub(crate) const INTERVAL_PAGES: u32 = 2024;
+/// Where in its interval the map page stands.
+const MAP_INDEX: u32 = 1;
+/// The page will be free when the transaction that freed it has committed.
+pub(crate) const PENDING: u32 = 0x8000_0000;
+
+const _: () = assert!(INTERVAL_PAGES as usize * 4 == pages::BODY_BYTES);
+
+/// Where to look for free pages, and what committed transactions will free.
+pub(crate) struct Allocator {
+    /// Per file: no page below this number is free.
+    hints: Latch<Vec<AtomicU32>>,
+    /// Pages freed by transactions that have not ended.
+    pending: Latch<FxHashMap<u64, Vec<PageId>>>,
+}
+
+/// The map page that says who owns `page`.
+pub(crate) fn map_of(page: PageId) -> PageId {
+    PageId::new(page.file, page.page / INTERVAL_PAGES * INTERVAL_PAGES + MAP_INDEX)
+}
+
+fn index_of(page: PageId) -> usize {
+    (page.page % INTERVAL_PAGES) as usize
+}
+
+/// Pages that belong to the system and are never allocated.
+fn is_system_page(page: PageId) -> bool {
+    page.page % INTERVAL_PAGES == MAP_INDEX || page.page == 0 || page == BOOT_PAGE
+}
+
+/// An entry of a map page.
+pub(crate) fn owner(map: &PageBytes, page: PageId) -> u32 {
+    let at = HEADER_BYTES + 4 * index_of(page);
+    u32::from_le_bytes([map[at], map[at + 1], map[at + 2], map[at + 3]])
+}
+
+/// Sets an entry; a map page that was never formatted becomes one.
+pub(crate) fn set_owner(map: &mut PageBytes, map_id: PageId, page: PageId, owner: u32) {
+    assert!(map_of(page) == map_id, "page {page} is not of map {map_id}");
+    if header::version(map) == 0 {
+        header::format(map, map_id, PageType::AllocationMap, 0, 0);
+    }
+    let at = HEADER_BYTES + 4 * index_of(page);
+    map[at..at + 4].copy_from_slice(&owner.to_le_bytes());
+}
+
+impl Allocator {
+    pub(crate) fn new() -> Allocator {
+        Allocator {
+            hints: Latch::new(LatchRank::Leaf, Vec::new()),
+            pending: Latch::new(LatchRank::Leaf, FxHashMap::default()),
+        }
+    }
+
+    fn hint(&self, file: u16) -> u32 {
+        self.hints.lock().get(usize::from(file)).map_or(0, |hint| hint.load(Relaxed))
+    }
+
+    fn set_hint(&self, file: u16, first_free: u32) {
+        let mut hints = self.hints.lock();
+        while hints.len() <= usize::from(file) {
+            hints.push(AtomicU32::new(0));
+        }
+        hints[usize::from(file)].store(first_free, Relaxed);
+    }
+
+    pub(crate) fn lower_hint(&self, page: PageId) {
+        if let Some(hint) = self.hints.lock().get(usize::from(page.file)) {
+            hint.fetch_min(page.page, Relaxed);
+        }
+    }
+
+    fn note_pending(&self, txn: TxnId, pages: impl IntoIterator<Item = PageId>) {
+        self.pending.lock().entry(txn.0).or_default().extend(pages);
+    }
+}
+
+impl AccessMethods {
+    /// Finds a free page and latches its map page exclusively: the caller logs the allocation, then calls [`set_owner`].
+    /// Grows a file when none is free.
+    pub(crate) fn find_free_page(&self) -> AccessResult<(PageId, PageGuard)> {
+        let files = self.space.file_count();
+        loop {
+            for file in 1..=files {
+                if let Some(found) = self.find_free_in(file)? {
+                    return Ok(found);
+                }
+            }
+            let mut refusal = None;
+            for file in 1..=files {
+                let pages = self.space.file_pages(file);
+                match self.space.grow_to_hold(file, pages + 1) {
+                    Ok(()) => {
+                        refusal = None;
+                        break;
+                    }
+                    Err(error @ PageError::SpaceFull { .. }) => refusal = Some(error),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            if let Some(error) = refusal {
+                return Err(error.into());
+            }
+        }
+    }
+
+    fn find_free_in(&self, file: u16) -> AccessResult<Option<(PageId, PageGuard)>> {
+        let pages = self.space.file_pages(file);
+        let mut from = self.allocator.hint(file);
+        while from < pages {
+            let map_id = map_of(PageId::new(file, from));
+            if map_id.page >= pages {
+                break;
+            }
+            let guard = self.fix(map_id, LatchMode::Exclusive)?;
+            check_map(map_id, guard.page())?;
+            let end = (map_id.page - MAP_INDEX + INTERVAL_PAGES).min(pages);
+            for number in from..end {
+                let page = PageId::new(file, number);
+                if owner(guard.page(), page) == 0 && !is_system_page(page) {
+                    self.allocator.set_hint(file, number + 1);
+                    return Ok(Some((page, guard)));
+                }
+            }
+            from = end;
+        }
+        self.allocator.set_hint(file, pages);
+        Ok(None)
+    }
+
+    pub(crate) fn create_unit(
+        &self,
+        txn: &Transaction,
+        unit: UnitId,
+        page_type: PageType,
+        page_flags: u8,
+    ) -> AccessResult<PageId> {
+        assert!(unit.0 > 0 && unit.0 < PENDING, "unit numbers are 1..2^31");
+        self.forget_unit(unit.0);
+        let (page, mut map) = self.find_free_page()?;
+        let mut guard = self.space.fix_new(page)?;
+        let create = UnitCreate { unit: unit.0, page: page.pack(), page_type: page_type as u8, page_flags };
+        let lsn = self.append(txn, LogOp::CreateAllocchain, LogContext::Null, |out| create.encode(out))?;
+        apply_create(guard.page_mut(), &create);
+        guard.set_lsn(lsn);
+        let map_id = map.id();
+        set_owner(map.page_mut(), map_id, page, unit.0);
+        map.set_lsn(lsn);
+        Ok(page)
+    }
+
+    /// Gives the pages of a heap or tree back when `txn` commits; until then, and after a rollback, it stays as it is.
+    /// The caller holds Sch-M on its table.
+    pub fn drop_unit(&self, txn: &Transaction, unit: UnitId) -> AccessResult<()> {
+        self.forget_unit(unit.0);
+        self.for_each_map(|map| {
+            let pages = pages_of_unit(map.page(), map.id(), unit.0);
+            self.change_map(map, Some(txn), MapChange::Pending, &pages)
+        })
+    }
+
+    /// Marks some pages of a unit as free once `txn` commits.
+    pub(crate) fn free_at_commit(&self, txn: &Transaction, pages: &[PageId]) -> AccessResult<()> {
+        let mut sorted = pages.to_vec();
+        sorted.sort_unstable();
+        for same_map in sorted.chunk_by(|one, other| map_of(*one) == map_of(*other)) {
+            let map = self.fix(map_of(same_map[0]), LatchMode::Exclusive)?;
+            self.change_map(map, Some(txn), MapChange::Pending, same_map)?;
+        }
+        Ok(())
+    }
+
+    /// Frees every page of a unit at once and for good: the undo of its creation.
+    pub(crate) fn free_unit_now(&self, unit: u32) -> AccessResult<()> {
+        self.forget_unit(unit);
+        self.for_each_map(|map| {
+            let pages = pages_of_unit(map.page(), map.id(), unit);
+            self.change_map(map, None, MapChange::Free, &pages)
+        })
+    }
+
+    /// The transaction is over: what it freed is free now, or stays with its owner.
+    pub(crate) fn finish_pending(&self, txn: TxnId, committed: bool) -> AccessResult<()> {
+        let pages = self.allocator.pending.lock().remove(&txn.0);
+        let Some(mut pages) = pages.filter(|_| committed) else { return Ok(()) };
+        pages.sort_unstable();
+        pages.dedup();
+        for same_map in pages.chunk_by(|one, other| map_of(*one) == map_of(*other)) {
+            let map = self.fix(map_of(same_map[0]), LatchMode::Exclusive)?;
+            // A rollback to a savepoint may have kept some of them.
+            let freed: Vec<PageId> =
+                same_map.iter().copied().filter(|page| owner(map.page(), *page) & PENDING != 0).collect();
+            self.change_map(map, None, MapChange::Free, &freed)?;
+        }
+        Ok(())
+    }
+
+    /// Frees what transactions of an earlier life had freed and committed without coming to an end here. After undo, before
+    /// the database is opened; not needed after a clean shutdown. Returns the number of pages.
+    pub fn sweep_pending_frees(&self) -> AccessResult<u64> {
+        let mut total = 0;
+        self.for_each_map(|map| {
+            let mut pages = entries(map.id());
+            pages.retain(|page| owner(map.page(), *page) & PENDING != 0);
+            total += pages.len() as u64;
+            self.change_map(map, None, MapChange::Free, &pages)
+        })?;
+        Ok(total)
+    }
+
+    /// Calls `body` with every map page in use, latched exclusively, one after the other.
+    pub(crate) fn for_each_map(
+        &self,
+        mut body: impl FnMut(PageGuard) -> AccessResult<()>,
+    ) -> AccessResult<()> {
+        for file in 1..=self.space.file_count() {
+            let pages = self.space.file_pages(file);
+            for interval in 0..pages.div_ceil(INTERVAL_PAGES) {
+                let map_id = PageId::new(file, interval * INTERVAL_PAGES + MAP_INDEX);
+                if map_id.page < pages {
+                    let guard = self.fix(map_id, LatchMode::Exclusive)?;
+                    check_map(map_id, guard.page())?;
+                    body(guard)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Logs and makes one change to some entries of a map page.
+    fn change_map(
+        &self,
+        mut map: PageGuard,
+        txn: Option<&Transaction>,
+        change: MapChange,
+        pages: &[PageId],
+    ) -> AccessResult<()> {
+        if pages.is_empty() {
+            return Ok(());
+        }
+        assert!(change != MapChange::Free || txn.is_none(), "pages become free outside transactions");
+        let bits = MapBits { map: map.id().pack(), change, runs: runs_of(pages) };
+        let lsn = match txn {
+            Some(txn) => self.append(txn, LogOp::SetBits, LogContext::Iam, |out| bits.encode(out))?,
+            None => self.append_structural(true, LogOp::SetBits, LogContext::Gam, |out| bits.encode(out))?,
+        };
+        apply_bits(&mut map, &bits, lsn)?;
+        match txn {
+            Some(txn) => self.allocator.note_pending(txn.id(), pages.iter().copied()),
+            None => pages.iter().for_each(|page| self.allocator.lower_hint(*page)),
+        }
+        Ok(())
+    }
+
+    /// The inverse of a pending free, for rollback.
+    pub(crate) fn keep_pending(&self, txn: &Transaction, bits: &MapBits, undo_next: Lsn) -> AccessResult<()> {
+        let mut map = self.fix(PageId::unpack(bits.map), LatchMode::Exclusive)?;
+        let keep = MapBits { change: MapChange::Keep, ..bits.clone() };
+        let lsn = self
+            .append_compensation(txn, LogOp::SetBits, LogContext::Iam, undo_next, |out| keep.encode(out))?;
+        apply_bits(&mut map, &keep, lsn)
+    }
+
+    /// Frees a page of `unit` for good, as the undo of its allocation.
+    pub(crate) fn free_page_now(&self, page: PageId, unit: u32) -> AccessResult<()> {
+        let map = self.fix(map_of(page), LatchMode::Exclusive)?;
+        if owner(map.page(), page) & !PENDING != unit {
+            return Ok(());
+        }
+        self.change_map(map, None, MapChange::Free, &[page])
+    }
+}
+
+/// Formats the first page of a unit.
+pub(crate) fn apply_create(page: &mut PageBytes, create: &UnitCreate) {
+    let id = PageId::unpack(create.page);
+    header::format(page, id, PageType::from_code(create.page_type), 0, create.unit);
+    header::set_flags(page, create.page_flags);
+}
+
+/// Makes the change of a [`MapBits`] record to its latched map page.
+pub(crate) fn apply_bits(map: &mut PageGuard, bits: &MapBits, lsn: Lsn) -> AccessResult<()> {
+    let map_id = map.id();
+    let base = map_id.page - MAP_INDEX;
+    for &(first, count) in &bits.runs {
+        for index in u32::from(first)..u32::from(first) + u32::from(count) {
+            if index >= INTERVAL_PAGES {
+                return Err(AccessError::corrupt(map_id, "a log record names an entry beyond the map"));
+            }
+            let page = PageId::new(map_id.file, base + index);
+            let before = owner(map.page(), page);
+            let after = match bits.change {
+                MapChange::Free => 0,
+                MapChange::Pending => before | PENDING,
+                MapChange::Keep => before & !PENDING,
+            };
+            set_owner(map.page_mut(), map_id, page, after);
+        }
+    }
+    map.set_lsn(lsn);
+    Ok(())
+}
+
+/// Every page that a map page speaks of.
+pub(crate) fn entries(map_id: PageId) -> Vec<PageId> {
+    let base = map_id.page - MAP_INDEX;
+    (base..base + INTERVAL_PAGES).map(|number| PageId::new(map_id.file, number)).collect()
+}
+
+fn pages_of_unit(map: &PageBytes, map_id: PageId, unit: u32) -> Vec<PageId> {
+    let mut pages = entries(map_id);
+    pages.retain(|page| owner(map, *page) == unit);
+    pages
+}
+
+fn runs_of(pages: &[PageId]) -> Vec<(u16, u16)> {
+    let mut runs: Vec<(u16, u16)> = Vec::new();
+    for page in pages {
+        let index = index_of(*page) as u16;
+        match runs.last_mut() {
+            Some((first, count)) if *first + *count == index => *count += 1,
+            _ => runs.push((index, 1)),
+        }
+    }
+    runs
+}
+
+fn check_map(map_id: PageId, map: &PageBytes) -> AccessResult<()> {
+    match header::page_type(map) {
+        PageType::AllocationMap => Ok(()),
+        PageType::Empty if header::version(map) == 0 => Ok(()),
+        other => Err(AccessError::corrupt(map_id, format!("is a {}, not an allocation map", other.name()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_find_their_maps() {
+        assert_eq!(map_of(PageId::new(1, 0)), PageId::new(1, 1));
+        assert_eq!(map_of(PageId::new(1, 2023)), PageId::new(1, 1));
+        assert_eq!(map_of(PageId::new(3, 2024)), PageId::new(3, 2025));
+        assert!(is_system_page(PageId::new(2, 2025)) && is_system_page(BOOT_PAGE));
+        assert!(!is_system_page(PageId::new(2, 9)) && !is_system_page(PageId::new(1, 2024)));
+    }
+
+    #[test]
+    fn runs_join_neighbours() {
+        let pages: Vec<PageId> = [3, 4, 5, 9, 2023].iter().map(|n| PageId::new(1, *n)).collect();
+        assert_eq!(runs_of(&pages), vec![(3, 3), (9, 1), (2023, 1)]);
+    }
+}

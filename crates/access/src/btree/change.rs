@@ -1,0 +1,260 @@
+//! Insert, update and delete of one key.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use log::LogOp;
+use log::page_records::{RowPatch, TreeRow};
+use pages::{BODY_BYTES, LatchMode, PageBytes, PageGuard, header, slots};
+use txn::{LockMode, LockOwner, LockWait, Resource, Transaction};
+
+use super::page::{KEY_LENGTH_BYTES, entry_bytes, key_at, search, split_row};
+use super::{BTree, Inserted};
+use crate::error::{AccessError, AccessResult};
+use crate::heap::{apply_ghost, context_of};
+use crate::key::KEY_BYTES_MAX;
+use crate::patch::{self, Change};
+
+impl BTree {
+    /// Inserts a key that is not there; it is locked exclusively. The caller holds IX on the table. Waits for whoever has
+    /// an undecided claim on the key. At SERIALIZABLE neighbours' ranges are respected (RangeI-N on the next key).
+    pub fn insert(&self, txn: &Transaction, key: &[u8], value: &[u8]) -> AccessResult<Inserted> {
+        if key.len() > KEY_BYTES_MAX {
+            return Err(AccessError::KeyTooLarge { bytes: key.len() });
+        }
+        let bytes = entry_bytes(key, value.len());
+        if bytes > BODY_BYTES {
+            return Err(AccessError::RowTooLarge { bytes, limit: BODY_BYTES });
+        }
+        let resource = self.key_resource(key);
+        loop {
+            let mut leaf = self.leaf_for(key)?;
+            match search(leaf.page(), key) {
+                Ok(slot) if slots::flags(leaf.page(), slot) & slots::GHOST == 0 => {
+                    if txn.could_lock(&resource, LockMode::S) {
+                        return Ok(Inserted::Duplicate);
+                    }
+                    drop(leaf);
+                    txn.lock(resource, LockMode::S, LockWait::Session)?;
+                    txn.unlock(&resource, LockMode::S);
+                }
+                Ok(slot) => {
+                    if !txn.try_lock(resource, LockMode::X) {
+                        drop(leaf);
+                        txn.lock(resource, LockMode::X, LockWait::Session)?;
+                        continue;
+                    }
+                    let before = slots::row(leaf.page(), slot).map_or(0, <[u8]>::len);
+                    let after = KEY_LENGTH_BYTES + key.len() + value.len();
+                    if after > before && after - before > room_to_grow(leaf.page()) {
+                        self.make_room(txn, leaf, key, after - before)?;
+                        continue;
+                    }
+                    return self.write_row(txn, &mut leaf, slot, true, key, value);
+                }
+                Err(slot) => {
+                    if self.state.has_ranges.load(Relaxed) {
+                        let next = self.next_key_resource(&leaf, slot)?;
+                        if !txn.could_lock(&next, LockMode::RangeIN) {
+                            drop(leaf);
+                            txn.lock(next, LockMode::RangeIN, LockWait::Session)?;
+                            txn.unlock(&next, LockMode::RangeIN);
+                            continue;
+                        }
+                    }
+                    if !txn.try_lock(resource, LockMode::X) {
+                        drop(leaf);
+                        txn.lock(resource, LockMode::X, LockWait::Session)?;
+                        continue;
+                    }
+                    if bytes > slots::room(leaf.page()) {
+                        self.make_room(txn, leaf, key, bytes)?;
+                        continue;
+                    }
+                    return self.write_row(txn, &mut leaf, slot, false, key, value);
+                }
+            }
+        }
+    }
+
+    fn write_row(
+        &self,
+        txn: &Transaction,
+        leaf: &mut PageGuard,
+        slot: u16,
+        over_ghost: bool,
+        key: &[u8],
+        value: &[u8],
+    ) -> AccessResult<Inserted> {
+        let image = if self.methods.undo_only { &[] } else { value };
+        let page = leaf.id().pack();
+        let record = TreeRow { page, slot, over_ghost, root: self.def.root.pack(), key, value: image };
+        let context = context_of(leaf.page());
+        let lsn = self.methods.append(txn, LogOp::InsertRows, context, |out| record.encode(out))?;
+        apply_insert(leaf.page_mut(), slot, over_ghost, key, value, Change::Forward(txn.id().0));
+        leaf.set_lsn(lsn);
+        Ok(Inserted::Done)
+    }
+
+    /// The lock resource of the key that follows slot `slot` of a latched leaf, ghosts included.
+    pub(super) fn next_key_resource(&self, leaf: &PageGuard, slot: u16) -> AccessResult<Resource> {
+        if slot < header::slot_count(leaf.page()) {
+            return Ok(self.key_resource(key_at(leaf.page(), slot)));
+        }
+        let mut next = header::next(leaf.page());
+        let mut held: Option<PageGuard> = None;
+        while !next.is_null() {
+            let guard = self.fix_page(next, LatchMode::Shared)?;
+            if header::slot_count(guard.page()) > 0 {
+                return Ok(self.key_resource(key_at(guard.page(), 0)));
+            }
+            next = header::next(guard.page());
+            held = Some(guard);
+        }
+        drop(held);
+        Ok(self.end_resource())
+    }
+
+    /// Takes ghosts out of the leaf, or splits it; afterwards the caller looks again.
+    pub(super) fn make_room(
+        &self,
+        txn: &Transaction,
+        mut leaf: PageGuard,
+        key: &[u8],
+        bytes: usize,
+    ) -> AccessResult<()> {
+        if self.expunge_leaf(txn.manager(), &mut leaf)? && slots::room(leaf.page()) >= bytes {
+            return Ok(());
+        }
+        drop(leaf);
+        self.split_for(key, bytes, crate::methods::rolls_back(txn))
+    }
+
+    /// Takes out the ghosts of a leaf that nobody may bring back and no range lock names.
+    pub(super) fn expunge_leaf(&self, manager: &txn::TxnManager, leaf: &mut PageGuard) -> AccessResult<bool> {
+        let has_ranges = self.state.has_ranges.load(Relaxed);
+        let (locks, space) = (manager.lock_manager(), &self.methods.cleanup_locks);
+        self.methods.expunge(manager, leaf, |row| {
+            if !has_ranges {
+                return true;
+            }
+            let resource = self.key_resource(split_row(row).0);
+            let granted = locks.try_acquire(space, LockOwner::Session, resource, LockMode::X).is_some();
+            if granted {
+                locks.release(space, LockOwner::Session, &resource);
+            }
+            granted
+        })
+    }
+
+    /// Replaces the value of a key; the key is locked exclusively. The caller holds IX on the table. Error `RowGone` when
+    /// the key is not there.
+    pub fn update(&self, txn: &Transaction, key: &[u8], value: &[u8]) -> AccessResult<()> {
+        let bytes = entry_bytes(key, value.len());
+        if bytes > BODY_BYTES {
+            return Err(AccessError::RowTooLarge { bytes, limit: BODY_BYTES });
+        }
+        txn.lock(self.key_resource(key), LockMode::X, LockWait::Session)?;
+        loop {
+            let mut leaf = self.leaf_for(key)?;
+            let slot = live_slot(&leaf, key)?;
+            let row = slots::row(leaf.page(), slot).ok_or(AccessError::RowGone)?;
+            let (at, old, new) = patch::difference(split_row(row).1, value);
+            if old.is_empty() && new.is_empty() {
+                return Ok(());
+            }
+            if new.len() > old.len() && new.len() - old.len() > room_to_grow(leaf.page()) {
+                let growth = new.len() - old.len();
+                self.make_room(txn, leaf, key, growth)?;
+                continue;
+            }
+            let lengths = (old.len() as u16, new.len() as u16);
+            let record = RowPatch {
+                page: leaf.id().pack(),
+                slot,
+                tree: Some((self.def.root.pack(), key)),
+                is_stub: (false, false),
+                offset: at as u16,
+                lengths,
+                old,
+                new: if self.methods.undo_only { &[] } else { new },
+            };
+            let context = context_of(leaf.page());
+            let lsn = self.methods.append(txn, LogOp::ModifyRow, context, |out| record.encode(out))?;
+            let at = KEY_LENGTH_BYTES + key.len() + at;
+            patch::apply(leaf.page_mut(), slot, at, lengths, new, Change::Forward(txn.id().0));
+            leaf.set_lsn(lsn);
+            return Ok(());
+        }
+    }
+
+    /// Deletes a key: it becomes a ghost. The key is locked exclusively; the caller holds IX on the table. Error `RowGone`
+    /// when the key is not there.
+    pub fn delete(&self, txn: &Transaction, key: &[u8]) -> AccessResult<()> {
+        txn.lock(self.key_resource(key), LockMode::X, LockWait::Session)?;
+        let mut leaf = self.leaf_for(key)?;
+        let slot = live_slot(&leaf, key)?;
+        let row = slots::row(leaf.page(), slot).ok_or(AccessError::RowGone)?;
+        let record = TreeRow {
+            page: leaf.id().pack(),
+            slot,
+            over_ghost: false,
+            root: self.def.root.pack(),
+            key,
+            value: split_row(row).1,
+        };
+        let context = context_of(leaf.page());
+        let lsn = self.methods.append(txn, LogOp::DeleteRows, context, |out| record.encode(out))?;
+        apply_ghost(leaf.page_mut(), slot, txn.id().0);
+        leaf.set_lsn(lsn);
+        if header::ghosts(leaf.page()) == 1 {
+            self.methods.note_ghosts(leaf.id(), self.def.root);
+        }
+        Ok(())
+    }
+
+    /// Locks a key (UPDLOCK, key known beforehand), waiting as `wait` says.
+    pub fn lock_key(
+        &self,
+        txn: &Transaction,
+        key: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+    ) -> AccessResult<()> {
+        Ok(txn.lock(self.key_resource(key), mode, wait)?)
+    }
+}
+
+/// Bytes by which a row may grow. What is kept for undo on a page with one row can only be that row's own.
+fn room_to_grow(page: &PageBytes) -> usize {
+    if header::slot_count(page) == 1 { header::free_bytes(page) } else { slots::room(page) }
+}
+
+/// The slot of a key that is there and no ghost.
+fn live_slot(leaf: &PageGuard, key: &[u8]) -> AccessResult<u16> {
+    match search(leaf.page(), key) {
+        Ok(slot) if slots::flags(leaf.page(), slot) & slots::GHOST == 0 => Ok(slot),
+        _ => Err(AccessError::RowGone),
+    }
+}
+
+/// Puts a row into a leaf, over a ghost of the same key or between its neighbours.
+pub(crate) fn apply_insert(
+    page: &mut PageBytes,
+    slot: u16,
+    over_ghost: bool,
+    key: &[u8],
+    value: &[u8],
+    change: Change,
+) {
+    let length = (key.len() as u16).to_le_bytes();
+    if !over_ghost {
+        slots::insert(page, slot, &[&length, key, value], 0);
+        return;
+    }
+    let old = slots::row(page, slot).map_or(0, <[u8]>::len);
+    assert!(old >= KEY_LENGTH_BYTES + key.len(), "a ghost has its key");
+    let at = KEY_LENGTH_BYTES + key.len();
+    let lengths = ((old - at) as u16, value.len() as u16);
+    patch::apply(page, slot, at, lengths, value, change);
+    slots::set_flags(page, slot, 0);
+}

@@ -1,0 +1,138 @@
+//! Ghost cleanup: takes out rows deleted for good, and gives empty leaves back.
+
+use log::page_records::TreeUnlink;
+use log::{LogContext, LogOp};
+use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
+use txn::TxnManager;
+
+use super::BTree;
+use super::page::{child_at, child_slot, key_at};
+use crate::alloc::{map_of, set_owner};
+use crate::error::AccessResult;
+use crate::methods::{AccessMethods, removers_are_done};
+
+impl AccessMethods {
+    /// One round of the ghost cleanup over at most `pages` pages that had ghosts when last seen; returns how many were
+    /// looked at. For a background thread (GHOST CLEANUP), now and then.
+    pub fn clean_ghosts(&self, manager: &TxnManager, pages: usize) -> AccessResult<usize> {
+        let some: Vec<(PageId, PageId)> = {
+            let mut waiting = self.ghost_pages.lock();
+            let count = waiting.len().min(pages);
+            waiting.drain(..count).collect()
+        };
+        for &(page, root) in &some {
+            let mut guard = self.fix(page, LatchMode::Exclusive)?;
+            let is_tree =
+                header::page_type(guard.page()) == PageType::BTree && header::level(guard.page()) == 0;
+            if !is_tree && header::page_type(guard.page()) != PageType::Heap {
+                continue;
+            }
+            if !removers_are_done(guard.page(), manager.oldest_active_id()) {
+                drop(guard);
+                self.note_ghosts(page, root);
+                continue;
+            }
+            if !is_tree {
+                self.expunge(manager, &mut guard, |_| true)?;
+                continue;
+            }
+            let unit = header::unit(guard.page());
+            drop(guard);
+            let tree = match self.tree_of_root(root) {
+                Ok(tree) if tree.def.unit.0 == unit => tree,
+                _ => continue,
+            };
+            tree.clean_leaf(manager, page)?;
+        }
+        Ok(some.len())
+    }
+}
+
+impl BTree {
+    fn clean_leaf(&self, manager: &TxnManager, page: PageId) -> AccessResult<()> {
+        let Ok(mut leaf) = self.fix_page(page, LatchMode::Exclusive) else { return Ok(()) };
+        if header::level(leaf.page()) != 0 {
+            return Ok(());
+        }
+        let Some(key) = (header::slot_count(leaf.page()) > 0).then(|| key_at(leaf.page(), 0).to_vec()) else {
+            return Ok(());
+        };
+        self.expunge_leaf(manager, &mut leaf)?;
+        let is_empty = header::slot_count(leaf.page()) == 0;
+        drop(leaf);
+        if is_empty { self.unlink_leaf(&key, page) } else { Ok(()) }
+    }
+
+    /// Takes an empty leaf out of the tree. `key`: one that would belong to it. Does nothing when the leaf is the only child
+    /// of its parent, the last of the tree, or not empty any more.
+    fn unlink_leaf(&self, key: &[u8], page: PageId) -> AccessResult<()> {
+        let mut parent = self.fix_page(self.def.root, LatchMode::Exclusive)?;
+        while header::level(parent.page()) > 1 {
+            let child = child_at(parent.page(), child_slot(parent.page(), key, false))?;
+            parent = self.fix_page(child, LatchMode::Exclusive)?;
+        }
+        if header::level(parent.page()) == 0 || header::slot_count(parent.page()) < 2 {
+            return Ok(());
+        }
+        let parent_slot = child_slot(parent.page(), key, false);
+        if child_at(parent.page(), parent_slot)? != page {
+            return Ok(());
+        }
+        let left_id = header::prev(self.fix_page(page, LatchMode::Shared)?.page());
+        let left = match left_id.is_null() {
+            true => None,
+            false => Some(self.fix_page(left_id, LatchMode::Exclusive)?),
+        };
+        let leaf = self.fix_page(page, LatchMode::Exclusive)?;
+        let right_id = header::next(leaf.page());
+        let moved = header::prev(leaf.page()) != left_id
+            || left.as_ref().is_some_and(|left| header::next(left.page()) != page);
+        if moved || right_id.is_null() || header::slot_count(leaf.page()) > 0 {
+            return Ok(());
+        }
+        let right = self.fix_page(right_id, LatchMode::Exclusive)?;
+        self.unlink(parent, parent_slot, left, leaf, right)
+    }
+
+    fn unlink(
+        &self,
+        mut parent: PageGuard,
+        parent_slot: u16,
+        mut left: Option<PageGuard>,
+        mut leaf: PageGuard,
+        mut right: PageGuard,
+    ) -> AccessResult<()> {
+        let page = leaf.id();
+        let left_id = left.as_ref().map_or(PageId::NULL, PageGuard::id);
+        let unlink = TreeUnlink {
+            page: page.pack(),
+            left: left_id.pack(),
+            right: right.id().pack(),
+            parent: parent.id().pack(),
+            parent_slot,
+        };
+        let map_id = map_of(page);
+        let mut map = self.methods.fix(map_id, LatchMode::Exclusive)?;
+        let context = LogContext::UnlinkedReorgPage;
+        let lsn =
+            self.methods.append_structural(false, LogOp::ModifyHeader, context, |out| unlink.encode(out))?;
+        if let Some(left) = &mut left {
+            header::set_next(left.page_mut(), right.id());
+            left.set_lsn(lsn);
+        }
+        header::set_prev(right.page_mut(), left_id);
+        right.set_lsn(lsn);
+        apply_unlink_parent(parent.page_mut(), parent_slot);
+        parent.set_lsn(lsn);
+        header::format(leaf.page_mut(), page, PageType::Empty, 0, 0);
+        leaf.set_lsn(lsn);
+        set_owner(map.page_mut(), map_id, page, 0);
+        map.set_lsn(lsn);
+        self.methods.allocator.lower_hint(page);
+        Ok(())
+    }
+}
+
+pub(crate) fn apply_unlink_parent(page: &mut PageBytes, slot: u16) {
+    slots::remove(page, slot);
+}

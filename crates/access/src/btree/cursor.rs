@@ -1,0 +1,363 @@
+//! `BTreeCursor`: the keys of a range, forward or backward, while others split the pages under it.
+//!
+//! Between calls no latch is held. The cursor remembers the last key it has dealt with; it goes on at the same page when
+//! that has not changed since (same LSN), else it looks the key up again.
+
+use std::ops::Bound;
+use std::sync::atomic::Ordering::Relaxed;
+
+use log::Lsn;
+use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
+use txn::{LockMode, Resource, Transaction};
+
+use super::BTree;
+use super::page::{search, split_row};
+use crate::error::AccessResult;
+use crate::key::KeyRange;
+use crate::options::{Locking, ScanOptions};
+
+/// Reads a range of keys. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
+pub struct BTreeCursor {
+    tree: BTree,
+    range: KeyRange,
+    options: ScanOptions,
+    locking: Option<Locking>,
+    bytes: Vec<u8>,
+    /// Start of key, start of value, end of value.
+    rows: Vec<(usize, usize, usize)>,
+    at: usize,
+    /// The last key dealt with; with `None` the range has not been entered.
+    last_key: Option<Vec<u8>>,
+    place: Option<Place>,
+    /// Nothing is left beyond the rows in hand.
+    finished: bool,
+    kept: Option<Resource>,
+}
+
+/// Where a forward cursor stopped: still true if the page's LSN is the same.
+#[derive(Clone, Copy)]
+struct Place {
+    page: PageId,
+    lsn: Lsn,
+    /// The next slot to deal with.
+    slot: u16,
+}
+
+/// What stopped the filling of a batch.
+enum Stop {
+    /// Rows are in hand.
+    Full,
+    /// The range or the tree ends.
+    End,
+    /// Somebody else has the row or gap.
+    Locked(Resource),
+    /// The page has no more; the next one follows.
+    Next,
+}
+
+impl BTreeCursor {
+    pub(super) fn new(tree: BTree, range: KeyRange, options: ScanOptions) -> BTreeCursor {
+        BTreeCursor {
+            tree,
+            range,
+            options,
+            locking: None,
+            bytes: Vec::new(),
+            rows: Vec::new(),
+            at: 0,
+            last_key: None,
+            place: None,
+            finished: false,
+            kept: None,
+        }
+    }
+
+    /// Begins again with another range, keeping its memory.
+    pub fn restart(&mut self, range: KeyRange) {
+        self.range = range;
+        self.rows.clear();
+        self.at = 0;
+        self.last_key = None;
+        self.place = None;
+        self.finished = false;
+    }
+
+    /// Moves to the next row; false at the end. The row before, if it was locked only for reading and not changed, is
+    /// unlocked.
+    pub fn next(&mut self, txn: &Transaction) -> AccessResult<bool> {
+        self.release_row(txn);
+        if self.at + 1 < self.rows.len() {
+            self.at += 1;
+        } else if !self.fill(txn)? {
+            return Ok(false);
+        }
+        if let Some(Locking::Hold { until_next: true, .. }) = self.locking {
+            self.kept = Some(self.tree.key_resource(self.key()));
+        }
+        Ok(true)
+    }
+
+    /// The present key.
+    pub fn key(&self) -> &[u8] {
+        let (key, value, _) = self.rows[self.at];
+        &self.bytes[key..value]
+    }
+
+    /// The present value.
+    pub fn value(&self) -> &[u8] {
+        let (_, value, end) = self.rows[self.at];
+        &self.bytes[value..end]
+    }
+
+    /// Gives the present row's lock back now: it does not qualify.
+    pub fn release_row(&mut self, txn: &Transaction) {
+        if let (Some(resource), Some(Locking::Hold { mode, .. })) = (self.kept.take(), self.locking) {
+            txn.unlock(&resource, mode);
+        }
+    }
+
+    fn fill(&mut self, txn: &Transaction) -> AccessResult<bool> {
+        let locking = match self.locking {
+            Some(locking) => locking,
+            None => {
+                let locking = self.options.locking(txn, &self.tree.object_resource());
+                if let Locking::Range { .. } = locking {
+                    // Before the first page is looked at: from now on inserts ask for the next key.
+                    self.tree.state.has_ranges.store(true, Relaxed);
+                }
+                self.locking = Some(locking);
+                locking
+            }
+        };
+        self.rows.clear();
+        self.bytes.clear();
+        self.at = 0;
+        while !self.finished {
+            let stop = if self.options.backward {
+                self.fill_backward(txn, locking)?
+            } else {
+                self.fill_forward(txn, locking)?
+            };
+            match stop {
+                Stop::End => self.finished = true,
+                Stop::Locked(resource) if self.rows.is_empty() => {
+                    locking.wait_row(txn, &resource, self.options.wait)?;
+                }
+                Stop::Full | Stop::Next | Stop::Locked(_) => {}
+            }
+            if !self.rows.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Deals with one row: `None` goes on. The guard's page is latched.
+    fn take_row(
+        &mut self,
+        txn: &Transaction,
+        locking: Locking,
+        page: &pages::PageBytes,
+        slot: u16,
+        is_settled: bool,
+    ) -> Option<Stop> {
+        let Some(row) = slots::row(page, slot) else { return None };
+        let (key, value) = split_row(row);
+        let is_ghost = slots::flags(page, slot) & slots::GHOST != 0;
+        let outside = match self.options.backward {
+            false => !self.range.is_below_upper(key),
+            true => !self.range.is_above_lower(key),
+        };
+        if outside {
+            // Serializable: the key beyond the range guards the gap before it. Backward, the gap below the lowest key of the
+            // range is guarded by that key itself.
+            if let Locking::Range { mode } = locking
+                && !self.options.backward
+            {
+                let resource = self.tree.key_resource(key);
+                if !txn.try_lock(resource, range_only(mode)) {
+                    return Some(Stop::Locked(resource));
+                }
+            }
+            return Some(Stop::End);
+        }
+        if !matches!(locking, Locking::None) && !(is_settled && matches!(locking, Locking::Probe)) {
+            let resource = self.tree.key_resource(key);
+            let granted = match (locking, is_ghost) {
+                // A ghost is passed over as soon as its deleter has ended; only ranges lock it.
+                (Locking::Hold { .. }, true) => is_settled || txn.could_lock(&resource, LockMode::S),
+                _ => locking.try_row(txn, &resource, false),
+            };
+            if !granted && self.options.skip_locked {
+                self.remember(key);
+                return None;
+            }
+            if !granted {
+                return Some(Stop::Locked(resource));
+            }
+        }
+        self.remember(key);
+        if is_ghost {
+            return None;
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.rows.push((start, start + key.len(), self.bytes.len()));
+        (!locking.reads_ahead()).then_some(Stop::Full)
+    }
+
+    fn remember(&mut self, key: &[u8]) {
+        let last = self.last_key.get_or_insert_with(Vec::new);
+        last.clear();
+        last.extend_from_slice(key);
+    }
+
+    /// Latches the page where the scan goes on, with the slot.
+    fn resume_forward(&mut self) -> AccessResult<(PageGuard, u16)> {
+        if let Some(place) = self.place.take() {
+            let guard = self.tree.methods.fix(place.page, LatchMode::Shared)?;
+            let is_same = guard.lsn() == place.lsn
+                && header::page_type(guard.page()) == PageType::BTree
+                && header::unit(guard.page()) == self.tree.def.unit.0;
+            if is_same {
+                return Ok((guard, place.slot));
+            }
+        }
+        let (key, included) = match (&self.last_key, &self.range.lower) {
+            (Some(last), _) => (last.as_slice(), false),
+            (None, Bound::Included(lower)) => (lower.as_slice(), true),
+            (None, Bound::Excluded(lower)) => (lower.as_slice(), false),
+            (None, Bound::Unbounded) => (&[][..], true),
+        };
+        let guard = self.tree.descend(key, LatchMode::Shared, false)?;
+        let slot = match search(guard.page(), key) {
+            Ok(slot) if included => slot,
+            Ok(slot) => slot + 1,
+            Err(slot) => slot,
+        };
+        Ok((guard, slot))
+    }
+
+    fn fill_forward(&mut self, txn: &Transaction, locking: Locking) -> AccessResult<Stop> {
+        let (mut guard, mut slot) = self.resume_forward()?;
+        loop {
+            let stop = self.fill_from_leaf(txn, locking, &guard, slot);
+            match stop {
+                Stop::Next if self.rows.is_empty() => {}
+                stop => return Ok(stop),
+            }
+            let next = header::next(guard.page());
+            if next.is_null() {
+                return Ok(self.end_of_tree(txn, locking));
+            }
+            guard = self.tree.fix_page(next, LatchMode::Shared)?;
+            slot = 0;
+        }
+    }
+
+    fn fill_from_leaf(&mut self, txn: &Transaction, locking: Locking, guard: &PageGuard, from: u16) -> Stop {
+        let page = guard.page();
+        let is_settled = header::lsn(page) < txn.manager().oldest_active_lsn();
+        let count = header::slot_count(page);
+        if header::ghosts(page) > 0 && is_settled {
+            self.tree.methods.note_ghosts(guard.id(), self.tree.def.root);
+        }
+        for slot in from..count {
+            if let Some(stop) = self.take_row(txn, locking, page, slot, is_settled) {
+                let next = if matches!(stop, Stop::Full) { slot + 1 } else { slot };
+                self.place = Some(Place { page: guard.id(), lsn: guard.lsn(), slot: next });
+                return stop;
+            }
+        }
+        self.place = Some(Place { page: guard.id(), lsn: guard.lsn(), slot: count });
+        Stop::Next
+    }
+
+    /// The tree has no further key: a serializable scan locks what comes after the last.
+    fn end_of_tree(&mut self, txn: &Transaction, locking: Locking) -> Stop {
+        if let Locking::Range { mode } = locking {
+            let resource = self.tree.end_resource();
+            if !txn.try_lock(resource, range_only(mode)) {
+                return Stop::Locked(resource);
+            }
+        }
+        Stop::End
+    }
+
+    /// One page's rows, from high to low. Each page is looked up from the root: latches go from left to right only.
+    fn fill_backward(&mut self, txn: &Transaction, locking: Locking) -> AccessResult<Stop> {
+        let (mut key, mut included) = match (&self.last_key, &self.range.upper) {
+            (Some(last), _) => (Some(last.clone()), false),
+            (None, Bound::Included(upper)) => (Some(upper.clone()), true),
+            (None, Bound::Excluded(upper)) => (Some(upper.clone()), false),
+            (None, Bound::Unbounded) => (None, true),
+        };
+        if self.last_key.is_none()
+            && let Some(stop) = self.lock_above(txn, locking, key.as_deref(), included)?
+        {
+            return Ok(stop);
+        }
+        loop {
+            let mut fence = Vec::new();
+            let bound = key.clone().unwrap_or_else(|| vec![u8::MAX; crate::key::KEY_BYTES_MAX + 1]);
+            let guard =
+                self.tree.descend_with_fence(&bound, LatchMode::Shared, !included, Some(&mut fence))?;
+            let page = guard.page();
+            let end = match search(page, &bound) {
+                Ok(slot) if included => slot + 1,
+                Ok(slot) | Err(slot) => slot,
+            };
+            let is_settled = header::lsn(page) < txn.manager().oldest_active_lsn();
+            for slot in (0..end).rev() {
+                if let Some(stop) = self.take_row(txn, locking, page, slot, is_settled) {
+                    return Ok(stop);
+                }
+            }
+            if !self.rows.is_empty() {
+                return Ok(Stop::Full);
+            }
+            if fence.is_empty() {
+                return Ok(Stop::End);
+            }
+            key = Some(fence);
+            included = false;
+        }
+    }
+
+    /// A serializable backward scan first locks the key above its range.
+    fn lock_above(
+        &mut self,
+        txn: &Transaction,
+        locking: Locking,
+        upper: Option<&[u8]>,
+        included: bool,
+    ) -> AccessResult<Option<Stop>> {
+        let Locking::Range { mode } = locking else { return Ok(None) };
+        let resource = match upper {
+            None => self.tree.end_resource(),
+            Some(upper) => {
+                let guard = self.tree.descend(upper, LatchMode::Shared, false)?;
+                let slot = match search(guard.page(), upper) {
+                    Ok(slot) if included => slot + 1,
+                    Ok(slot) | Err(slot) => slot,
+                };
+                // Under the latch: nobody inserts between looking and locking.
+                let resource = self.tree.next_key_resource(&guard, slot)?;
+                if txn.try_lock(resource, range_only(mode)) {
+                    return Ok(None);
+                }
+                resource
+            }
+        };
+        Ok((!txn.try_lock(resource, range_only(mode))).then_some(Stop::Locked(resource)))
+    }
+}
+
+/// The mode for a key that only guards a gap: its row is not read.
+fn range_only(mode: LockMode) -> LockMode {
+    match mode {
+        LockMode::RangeXX => LockMode::RangeSU,
+        other => other,
+    }
+}

@@ -1,0 +1,285 @@
+//! B+trees: clustered indexes (the value is the row) and nonclustered ones, over keys whose byte order is their order.
+//!
+//! The root never moves. Leaves form a chain in key order; all pages are latched from parent to child and from left to
+//! right, so latches cannot deadlock. A structure modification (split, root growth, unlinking an empty leaf) is one log
+//! record with all its pages latched: it happens whole or not at all and no rollback takes it back. Deleted rows stay as
+//! ghosts until their deleter has ended, so that undo finds their room and range locks their key.
+//!
+//! Who waits for a row lock holds no latch: release, wait, look again.
+
+mod change;
+mod cleanup;
+mod cursor;
+pub(crate) mod page;
+mod split;
+mod undo;
+
+pub(crate) use change::apply_insert;
+pub(crate) use cleanup::apply_unlink_parent;
+pub use cursor::BTreeCursor;
+pub(crate) use split::{
+    apply_root_grow_child, apply_root_grow_root, apply_split_left, apply_split_parent, apply_split_right,
+};
+pub(crate) use undo::apply_take_out;
+
+use std::hash::Hasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
+use rustc_hash::FxHasher;
+use txn::{HASH_END, Resource, Transaction};
+
+use crate::error::{AccessError, AccessResult};
+use crate::key::KeyRange;
+use crate::methods::{AccessMethods, UnitId};
+use crate::options::ScanOptions;
+use page::{child_at, child_slot, search, split_row};
+
+/// Bit of the page header's flags in pages of clustered indexes.
+pub(crate) const CLUSTERED_FLAG: u8 = 1;
+/// Levels of a tree, at most: a page that says it is higher is damaged.
+const LEVELS_MAX: u8 = 32;
+
+/// What a tree is for. Only names in the log depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum BTreeKind {
+    /// Its values are keys' companions: row addresses, included columns.
+    Nonclustered = 0,
+    /// Its values are the table's rows.
+    Clustered = CLUSTERED_FLAG,
+}
+
+/// Which tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BTreeDef {
+    /// Object id of its table, for locks.
+    pub object: u32,
+    /// Its allocation unit; also the hobt id in key locks.
+    pub unit: UnitId,
+    /// Its root page.
+    pub root: PageId,
+}
+
+/// What the handles of a tree share. Hints only, except `has_ranges`.
+#[derive(Default)]
+pub(crate) struct TreeState {
+    /// The rightmost leaf, as last seen: rising keys need no search.
+    rightmost: AtomicU64,
+    /// Somebody has locked key ranges since the database was opened: inserts must look at the next key's lock.
+    pub(crate) has_ranges: AtomicBool,
+}
+
+/// What an insert came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// The key is in the tree.
+    Done,
+    /// The key was there already; nothing was changed (2627, 2601).
+    Duplicate,
+}
+
+/// A tree. Cheap to clone.
+#[derive(Clone)]
+pub struct BTree {
+    pub(crate) methods: Arc<AccessMethods>,
+    pub(crate) def: BTreeDef,
+    pub(crate) state: Arc<TreeState>,
+}
+
+impl BTree {
+    pub(crate) fn new(methods: Arc<AccessMethods>, def: BTreeDef, state: Arc<TreeState>) -> BTree {
+        BTree { methods, def, state }
+    }
+
+    /// Which tree it is.
+    pub fn def(&self) -> &BTreeDef {
+        &self.def
+    }
+
+    /// The lock resource of a key.
+    pub fn key_resource(&self, key: &[u8]) -> Resource {
+        let mut hasher = FxHasher::default();
+        hasher.write(key);
+        let hash = hasher.finish();
+        self.hash_resource(if hash == HASH_END { 0 } else { hash })
+    }
+
+    /// The lock resource of what comes after the last key.
+    pub(crate) fn end_resource(&self) -> Resource {
+        self.hash_resource(HASH_END)
+    }
+
+    fn hash_resource(&self, hash: u64) -> Resource {
+        Resource::Key {
+            database: self.methods.database,
+            object: self.def.object,
+            hobt: u64::from(self.def.unit.0),
+            hash,
+        }
+    }
+
+    pub(crate) fn object_resource(&self) -> Resource {
+        Resource::Object { database: self.methods.database, object: self.def.object }
+    }
+
+    /// Appends the value of `key` to `out`, locking as a scan of that one key would; false when the key is not there.
+    /// The lock, where one is kept, goes with [`BTree::release`] or the transaction.
+    pub fn get(
+        &self,
+        txn: &Transaction,
+        key: &[u8],
+        options: &ScanOptions,
+        out: &mut Vec<u8>,
+    ) -> AccessResult<bool> {
+        use crate::options::Locking;
+        let locking = options.locking(txn, &self.object_resource());
+        if let Locking::Range { .. } = locking {
+            let mut cursor = self.scan(KeyRange::exactly(key), *options);
+            let found = cursor.next(txn)?;
+            if found {
+                out.extend_from_slice(cursor.value());
+            }
+            return Ok(found);
+        }
+        loop {
+            let leaf = self.descend(key, LatchMode::Shared, false)?;
+            let page = leaf.page();
+            let is_settled =
+                locking == Locking::None || header::lsn(page) < txn.manager().oldest_active_lsn();
+            let found = search(page, key).ok();
+            if found.is_none() {
+                return Ok(false);
+            }
+            let resource = self.key_resource(key);
+            if !locking.try_row(txn, &resource, is_settled) {
+                drop(leaf);
+                if options.skip_locked {
+                    return Ok(false);
+                }
+                locking.wait_row(txn, &resource, options.wait)?;
+                continue;
+            }
+            let row = found.filter(|slot| slots::flags(page, *slot) & slots::GHOST == 0);
+            let Some(row) = row.and_then(|slot| slots::row(page, slot)) else {
+                self.release(txn, key, options);
+                return Ok(false);
+            };
+            out.extend_from_slice(split_row(row).1);
+            return Ok(true);
+        }
+    }
+
+    /// Gives back the lock with which [`BTree::get`] kept an unchanged row.
+    pub fn release(&self, txn: &Transaction, key: &[u8], options: &ScanOptions) {
+        if let crate::options::Locking::Hold { mode, until_next: true } =
+            options.locking(txn, &self.object_resource())
+        {
+            txn.unlock(&self.key_resource(key), mode);
+        }
+    }
+
+    /// Reads the keys of a range in order (or backward).
+    pub fn scan(&self, range: KeyRange, options: ScanOptions) -> BTreeCursor {
+        BTreeCursor::new(self.clone(), range, options)
+    }
+
+    /// Latches the leaf where `key` belongs (or the keys just below it), coupling latches on the way.
+    pub(crate) fn descend(
+        &self,
+        key: &[u8],
+        mode: LatchMode,
+        strictly_below: bool,
+    ) -> AccessResult<PageGuard> {
+        self.descend_with_fence(key, mode, strictly_below, None)
+    }
+
+    /// The same; `fence` receives the greatest separator at or below the leaf's keys (empty: there is none).
+    pub(crate) fn descend_with_fence(
+        &self,
+        key: &[u8],
+        mode: LatchMode,
+        strictly_below: bool,
+        mut fence: Option<&mut Vec<u8>>,
+    ) -> AccessResult<PageGuard> {
+        let mut guard = self.fix_root(mode)?;
+        let mut level = header::level(guard.page());
+        while level > 0 {
+            let slot = child_slot(guard.page(), key, strictly_below);
+            let child = child_at(guard.page(), slot)?;
+            if let Some(fence) = fence.as_deref_mut()
+                && slot > 0
+            {
+                fence.clear();
+                fence.extend_from_slice(page::key_at(guard.page(), slot));
+            }
+            let child_mode = if level == 1 { mode } else { LatchMode::Shared };
+            let next = self.fix_page(child, child_mode)?;
+            if header::level(next.page()) + 1 != level {
+                let what = format!("level {} under level {level}", header::level(next.page()));
+                return Err(AccessError::corrupt(child, what));
+            }
+            guard = next;
+            level -= 1;
+        }
+        Ok(guard)
+    }
+
+    /// The root: shared while it is above the leaves, in `mode` when it is a leaf itself.
+    fn fix_root(&self, mode: LatchMode) -> AccessResult<PageGuard> {
+        loop {
+            let guard = self.fix_page(self.def.root, LatchMode::Shared)?;
+            let level = header::level(guard.page());
+            if level > LEVELS_MAX {
+                return Err(AccessError::corrupt(self.def.root, format!("level {level}")));
+            }
+            if level > 0 || mode == LatchMode::Shared {
+                return Ok(guard);
+            }
+            drop(guard);
+            let guard = self.fix_page(self.def.root, mode)?;
+            if header::level(guard.page()) == 0 {
+                return Ok(guard);
+            }
+        }
+    }
+
+    pub(crate) fn fix_page(&self, page: PageId, mode: LatchMode) -> AccessResult<PageGuard> {
+        self.methods.fix_of(page, mode, PageType::BTree, self.def.unit.0)
+    }
+
+    /// The leaf for `key` if it is known to be the rightmost one and the key belongs behind all its keys.
+    fn rightmost_leaf_for(&self, key: &[u8]) -> AccessResult<Option<PageGuard>> {
+        let hint = self.state.rightmost.load(Relaxed);
+        if hint == 0 {
+            return Ok(None);
+        }
+        let guard = self.methods.fix(PageId::unpack(hint), LatchMode::Exclusive)?;
+        let page = guard.page();
+        let count = header::slot_count(page);
+        let is_rightmost = header::page_type(page) == PageType::BTree
+            && header::unit(page) == self.def.unit.0
+            && header::level(page) == 0
+            && header::next(page).is_null();
+        if is_rightmost && count > 0 && page::key_at(page, count - 1) < key {
+            return Ok(Some(guard));
+        }
+        if !is_rightmost {
+            self.state.rightmost.store(0, Relaxed);
+        }
+        Ok(None)
+    }
+
+    /// The leaf for a change of `key`, latched exclusively.
+    pub(crate) fn leaf_for(&self, key: &[u8]) -> AccessResult<PageGuard> {
+        if let Some(guard) = self.rightmost_leaf_for(key)? {
+            return Ok(guard);
+        }
+        let guard = self.descend(key, LatchMode::Exclusive, false)?;
+        if header::next(guard.page()).is_null() {
+            self.state.rightmost.store(guard.id().pack(), Relaxed);
+        }
+        Ok(guard)
+    }
+}

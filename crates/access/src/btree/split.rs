@@ -1,0 +1,269 @@
+//! Splits and root growth: room is made from the leaf upward, each step one log record over all its pages.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use log::page_records::{MovedRow, PageFacts, RootGrow, TreeSplit};
+use log::{LogContext, LogOp};
+use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
+
+use super::BTree;
+use super::page::{CHILD_BYTES, child_at, child_slot, entry_bytes, key_at, search, separator};
+use crate::alloc::set_owner;
+use crate::error::AccessResult;
+
+/// Where a page is cut.
+struct Cut {
+    /// The first slot that moves to the right half.
+    slot: u16,
+    /// The least key of the right half.
+    separator: Vec<u8>,
+}
+
+impl BTree {
+    /// Splits the leaf of `key` unless `bytes` more fit on it meanwhile. The caller holds no latch of the tree.
+    pub(super) fn split_for(&self, key: &[u8], bytes: usize, for_rollback: bool) -> AccessResult<()> {
+        let mut path = vec![self.fix_page(self.def.root, LatchMode::Exclusive)?];
+        loop {
+            let last = &path[path.len() - 1];
+            if header::level(last.page()) == 0 {
+                break;
+            }
+            let child = child_at(last.page(), child_slot(last.page(), key, false))?;
+            path.push(self.fix_page(child, LatchMode::Exclusive)?);
+        }
+        let leaf = path.len() - 1;
+        let page = path[leaf].page();
+        let is_alone = header::slot_count(page) == 1 && search(page, key).is_ok();
+        if slots::room(page) >= bytes || is_alone || header::slot_count(page) == 0 {
+            return Ok(());
+        }
+        self.split(&mut path, leaf, key, bytes, for_rollback)
+    }
+
+    /// Splits `path[at]` so that an entry of `bytes` with `key` may find room; `path` then leads to the half for `key`.
+    /// All pages of the path are latched exclusively.
+    fn split(
+        &self,
+        path: &mut Vec<PageGuard>,
+        mut at: usize,
+        key: &[u8],
+        bytes: usize,
+        for_rollback: bool,
+    ) -> AccessResult<()> {
+        if at == 0 {
+            let child = self.grow_root(&mut path[0], for_rollback)?;
+            path.insert(1, child);
+            at = 1;
+        }
+        let cut = match header::level(path[at].page()) {
+            0 => cut_leaf(path[at].page(), key, bytes),
+            _ => cut_interior(path[at].page(), key),
+        };
+        let wanted = entry_bytes(&cut.separator, CHILD_BYTES);
+        while slots::room(path[at - 1].page()) < wanted {
+            let depth = path.len();
+            self.split(path, at - 1, &cut.separator, wanted, for_rollback)?;
+            // A grown root has put one more page above.
+            at += path.len() - depth;
+        }
+        let (upper, lower) = path.split_at_mut(at);
+        let right = self.cut_page(&mut lower[0], &mut upper[at - 1], &cut, for_rollback)?;
+        if key >= cut.separator.as_slice() {
+            path[at] = right;
+        }
+        Ok(())
+    }
+
+    fn cut_page(
+        &self,
+        left: &mut PageGuard,
+        parent: &mut PageGuard,
+        cut: &Cut,
+        for_rollback: bool,
+    ) -> AccessResult<PageGuard> {
+        let (left_id, level) = (left.id(), header::level(left.page()));
+        let next_id = header::next(left.page());
+        let mut next = match next_id.is_null() {
+            true => None,
+            false => Some(self.fix_page(next_id, LatchMode::Exclusive)?),
+        };
+        let (right_id, mut map) = self.methods.find_free_page()?;
+        let mut right = self.methods.space.fix_new(right_id)?;
+        let before = *left.page();
+        let split = TreeSplit {
+            unit: self.def.unit.0,
+            left: left_id.pack(),
+            right: right_id.pack(),
+            next: next_id.pack(),
+            parent: parent.id().pack(),
+            parent_slot: child_slot(parent.page(), &cut.separator, false) + 1,
+            level,
+            split_slot: cut.slot,
+            separator: &cut.separator,
+            facts: facts_of(&before),
+            rows: rows_from(&before, cut.slot),
+        };
+        let context = if level == 0 { crate::heap::context_of(&before) } else { LogContext::IndexInterior };
+        // In a database that is never redone the images need not be in the log.
+        let logged = match self.methods.undo_only {
+            true => TreeSplit { rows: Vec::new(), ..split.clone() },
+            false => split.clone(),
+        };
+        let lsn = self
+            .methods
+            .append_structural(for_rollback, LogOp::DeleteSplit, context, |out| logged.encode(out))?;
+        let map_id = map.id();
+        set_owner(map.page_mut(), map_id, right_id, split.unit);
+        map.set_lsn(lsn);
+        apply_split_right(right.page_mut(), &split);
+        right.set_lsn(lsn);
+        apply_split_left(left.page_mut(), &split);
+        left.set_lsn(lsn);
+        if let Some(next) = &mut next {
+            header::set_prev(next.page_mut(), right_id);
+            next.set_lsn(lsn);
+        }
+        apply_split_parent(parent.page_mut(), &split);
+        parent.set_lsn(lsn);
+        if level == 0 && next_id.is_null() {
+            self.state.rightmost.store(right_id.pack(), Relaxed);
+        }
+        Ok(right)
+    }
+
+    /// Moves all of the root's rows to a new child; returns the child.
+    fn grow_root(&self, root: &mut PageGuard, for_rollback: bool) -> AccessResult<PageGuard> {
+        assert!(root.id() == self.def.root, "only the root grows upward");
+        let (child_id, mut map) = self.methods.find_free_page()?;
+        let mut child = self.methods.space.fix_new(child_id)?;
+        let before = *root.page();
+        let grow = RootGrow {
+            unit: self.def.unit.0,
+            root: root.id().pack(),
+            child: child_id.pack(),
+            level: header::level(&before),
+            facts: facts_of(&before),
+            rows: rows_from(&before, 0),
+        };
+        let logged = match self.methods.undo_only {
+            true => RootGrow { rows: Vec::new(), ..grow.clone() },
+            false => grow.clone(),
+        };
+        let context = LogContext::IndexInterior;
+        let lsn = self
+            .methods
+            .append_structural(for_rollback, LogOp::RootChange, context, |out| logged.encode(out))?;
+        let map_id = map.id();
+        set_owner(map.page_mut(), map_id, child_id, grow.unit);
+        map.set_lsn(lsn);
+        apply_root_grow_child(child.page_mut(), &grow);
+        child.set_lsn(lsn);
+        apply_root_grow_root(root.page_mut(), &grow);
+        root.set_lsn(lsn);
+        self.state.rightmost.store(0, Relaxed);
+        Ok(child)
+    }
+}
+
+/// Cuts a leaf in the middle, the new entry counted in; behind its last key when keys rise at the end of the tree.
+fn cut_leaf(page: &PageBytes, key: &[u8], bytes: usize) -> Cut {
+    let count = header::slot_count(page);
+    assert!(count > 0, "an empty leaf has room for any row");
+    let (position, is_new) = match search(page, key) {
+        Ok(slot) => (slot, false),
+        Err(slot) => (slot, true),
+    };
+    if is_new && position == count && header::next(page).is_null() {
+        return Cut { slot: count, separator: separator(key_at(page, count - 1), key).to_vec() };
+    }
+    // The entries with the new one (or the growth of an old one) in its place.
+    let mut entries: Vec<(&[u8], usize)> = (0..count)
+        .map(|slot| (key_at(page, slot), slots::row(page, slot).map_or(0, <[u8]>::len) + pages::SLOT_BYTES))
+        .collect();
+    if is_new {
+        entries.insert(usize::from(position), (key, bytes));
+    } else {
+        entries[usize::from(position)].1 += bytes;
+    }
+    assert!(entries.len() > 1, "one row alone always has room to grow");
+    let total: usize = entries.iter().map(|entry| entry.1).sum();
+    let mut left = 0;
+    let mut index = 0;
+    while index + 1 < entries.len() && (index == 0 || left + entries[index].1 / 2 < total / 2) {
+        left += entries[index].1;
+        index += 1;
+    }
+    let separator = separator(entries[index - 1].0, entries[index].0).to_vec();
+    let slot = if is_new && index > usize::from(position) { index - 1 } else { index };
+    Cut { slot: slot as u16, separator }
+}
+
+/// Cuts an interior page at one of its own entries: neither half may be empty at any moment.
+fn cut_interior(page: &PageBytes, key: &[u8]) -> Cut {
+    let count = header::slot_count(page);
+    assert!(count >= 2, "an interior page that is full has at least two children");
+    let position = child_slot(page, key, false);
+    let slot = if position + 1 == count { count - 1 } else { count / 2 };
+    Cut { slot, separator: key_at(page, slot).to_vec() }
+}
+
+fn facts_of(page: &PageBytes) -> PageFacts {
+    PageFacts {
+        flags: header::flags(page),
+        reserved_bytes: header::reserved_bytes(page) as u16,
+        last_remover: header::last_remover(page),
+    }
+}
+
+fn rows_from(page: &PageBytes, slot: u16) -> Vec<MovedRow<'_>> {
+    slots::occupied(page).skip(usize::from(slot)).map(|(_, row, flags)| (row, flags)).collect()
+}
+
+fn set_facts(page: &mut PageBytes, facts: &PageFacts) {
+    header::set_flags(page, facts.flags);
+    header::raise_last_remover(page, facts.last_remover);
+    // Bytes are kept for rows; a page without rows keeps none.
+    let reserved = if header::slot_count(page) == 0 { 0 } else { usize::from(facts.reserved_bytes) };
+    header::set_reserved_bytes(page, reserved);
+}
+
+fn put_rows(page: &mut PageBytes, rows: &[MovedRow<'_>]) {
+    for (slot, (row, flags)) in rows.iter().enumerate() {
+        slots::insert(page, slot as u16, &[row], *flags);
+    }
+}
+
+pub(crate) fn apply_split_right(page: &mut PageBytes, split: &TreeSplit<'_>) {
+    header::format(page, PageId::unpack(split.right), PageType::BTree, split.level, split.unit);
+    put_rows(page, &split.rows);
+    set_facts(page, &split.facts);
+    header::set_prev(page, PageId::unpack(split.left));
+    header::set_next(page, PageId::unpack(split.next));
+}
+
+pub(crate) fn apply_split_left(page: &mut PageBytes, split: &TreeSplit<'_>) {
+    slots::truncate(page, split.split_slot);
+    header::set_next(page, PageId::unpack(split.right));
+    if header::slot_count(page) == 0 {
+        header::set_reserved_bytes(page, 0);
+    }
+}
+
+pub(crate) fn apply_split_parent(page: &mut PageBytes, split: &TreeSplit<'_>) {
+    let length = (split.separator.len() as u16).to_le_bytes();
+    let child = PageId::unpack(split.right).to_bytes();
+    slots::insert(page, split.parent_slot, &[&length, split.separator, &child], 0);
+}
+
+pub(crate) fn apply_root_grow_child(page: &mut PageBytes, grow: &RootGrow<'_>) {
+    header::format(page, PageId::unpack(grow.child), PageType::BTree, grow.level, grow.unit);
+    put_rows(page, &grow.rows);
+    set_facts(page, &grow.facts);
+}
+
+pub(crate) fn apply_root_grow_root(page: &mut PageBytes, grow: &RootGrow<'_>) {
+    header::format(page, PageId::unpack(grow.root), PageType::BTree, grow.level + 1, grow.unit);
+    header::set_flags(page, grow.facts.flags);
+    let child = PageId::unpack(grow.child).to_bytes();
+    slots::insert(page, 0, &[&0u16.to_le_bytes(), &child], 0);
+}

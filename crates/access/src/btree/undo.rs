@@ -1,0 +1,121 @@
+//! Undo of changes to tree rows: logical, by key from the root, because the row may have moved to another page since.
+
+use log::page_records::{RowPatch, TreeRow};
+use log::{LogOp, Lsn};
+use pages::{PageBytes, PageGuard, PageId, header, slots};
+use txn::Transaction;
+
+use super::BTree;
+use super::change::apply_insert;
+use super::page::{KEY_LENGTH_BYTES, search};
+use crate::error::{AccessError, AccessResult};
+use crate::heap::context_of;
+use crate::methods::AccessMethods;
+use crate::patch::{self, Change};
+
+impl AccessMethods {
+    pub(crate) fn undo_tree_insert(
+        &self,
+        txn: &Transaction,
+        record: &TreeRow<'_>,
+        undo_next: Lsn,
+    ) -> AccessResult<()> {
+        let tree = self.tree_of_root(PageId::unpack(record.root))?;
+        let (mut leaf, slot) = tree.find_for_undo(record.key)?;
+        let clr = TreeRow { page: leaf.id().pack(), slot, value: &[], ..*record };
+        let context = context_of(leaf.page());
+        let lsn =
+            self.append_compensation(txn, LogOp::DeleteRows, context, undo_next, |out| clr.encode(out))?;
+        apply_take_out(leaf.page_mut(), slot, record.over_ghost);
+        leaf.set_lsn(lsn);
+        if header::slot_count(leaf.page()) == 0 {
+            self.note_ghosts(leaf.id(), tree.def.root);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn undo_tree_delete(
+        &self,
+        txn: &Transaction,
+        record: &TreeRow<'_>,
+        undo_next: Lsn,
+    ) -> AccessResult<()> {
+        let tree = self.tree_of_root(PageId::unpack(record.root))?;
+        let (mut leaf, slot) = loop {
+            let (leaf, slot) = tree.find_for_undo(record.key)?;
+            let before = slots::row(leaf.page(), slot).map_or(0, <[u8]>::len);
+            let after = KEY_LENGTH_BYTES + record.key.len() + record.value.len();
+            if after <= before + header::free_bytes(leaf.page()) {
+                break (leaf, slot);
+            }
+            drop(leaf);
+            tree.split_for(record.key, after - before, true)?;
+        };
+        let value = if self.undo_only { &[] } else { record.value };
+        let clr = TreeRow { page: leaf.id().pack(), slot, over_ghost: true, value, ..*record };
+        let context = context_of(leaf.page());
+        let lsn =
+            self.append_compensation(txn, LogOp::InsertRows, context, undo_next, |out| clr.encode(out))?;
+        apply_insert(leaf.page_mut(), slot, true, record.key, record.value, Change::Compensation);
+        leaf.set_lsn(lsn);
+        Ok(())
+    }
+
+    pub(crate) fn undo_tree_patch(
+        &self,
+        txn: &Transaction,
+        record: &RowPatch<'_>,
+        root: u64,
+        key: &[u8],
+        undo_next: Lsn,
+    ) -> AccessResult<()> {
+        let tree = self.tree_of_root(PageId::unpack(root))?;
+        let growth = usize::from(record.lengths.0).saturating_sub(usize::from(record.lengths.1));
+        let (mut leaf, slot) = loop {
+            let (leaf, slot) = tree.find_for_undo(key)?;
+            if growth <= header::free_bytes(leaf.page()) {
+                break (leaf, slot);
+            }
+            drop(leaf);
+            tree.split_for(key, growth, true)?;
+        };
+        let clr = RowPatch {
+            page: leaf.id().pack(),
+            slot,
+            lengths: (record.lengths.1, record.lengths.0),
+            old: &[],
+            new: if self.undo_only { &[] } else { record.old },
+            ..*record
+        };
+        let context = context_of(leaf.page());
+        let lsn =
+            self.append_compensation(txn, LogOp::ModifyRow, context, undo_next, |out| clr.encode(out))?;
+        let at = KEY_LENGTH_BYTES + key.len() + usize::from(record.offset);
+        patch::apply(leaf.page_mut(), slot, at, clr.lengths, record.old, Change::Compensation);
+        leaf.set_lsn(lsn);
+        Ok(())
+    }
+}
+
+impl BTree {
+    /// The leaf and slot of a key that must be there, as a row or a ghost.
+    fn find_for_undo(&self, key: &[u8]) -> AccessResult<(PageGuard, u16)> {
+        let leaf = self.leaf_for(key)?;
+        match search(leaf.page(), key) {
+            Ok(slot) => Ok((leaf, slot)),
+            Err(_) => Err(AccessError::corrupt(leaf.id(), "a row to be undone is not in its tree")),
+        }
+    }
+}
+
+/// Takes an inserted row out again: gone, or the ghost that it was before.
+pub(crate) fn apply_take_out(page: &mut PageBytes, slot: u16, to_ghost: bool) {
+    if to_ghost {
+        slots::set_flags(page, slot, slots::GHOST);
+        return;
+    }
+    slots::remove(page, slot);
+    if header::slot_count(page) == 0 {
+        header::set_reserved_bytes(page, 0);
+    }
+}

@@ -1,0 +1,598 @@
+//! Heaps: rows in the order in which they found room, each at an address that stays.
+//!
+//! Pages form a chain from the first; the first page's `prev` names the last. A row that outgrows its page moves, and leaves
+//! a stub with its new address; only the stub's address is ever seen outside. Deleted rows stay as ghosts until their
+//! deleter has ended, so that its rollback always finds them.
+//!
+//! Latching: one page at a time, except when a page is appended (first, last, map, new).
+
+mod scan;
+
+pub use scan::HeapCursor;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use log::page_records::{Expunge, HeapAppend, HeapRow, RowPatch};
+use log::{LogContext, LogOp, Lsn};
+use os::{Latch, LatchRank};
+use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
+use txn::{LockMode, LockWait, Resource, Transaction};
+
+use crate::alloc::set_owner;
+use crate::error::{AccessError, AccessResult};
+use crate::methods::{AccessMethods, Rid, UnitId, removers_are_done};
+use crate::options::ScanOptions;
+use crate::patch::{self, Change};
+use crate::row::{ROW_BYTES_MAX, ROW_BYTES_MIN};
+
+/// Pages with room that a heap remembers, at most.
+const CANDIDATES_MAX: usize = 1024;
+/// Remembered pages that one insert tries before it appends a page.
+const CANDIDATES_TRIED: usize = 2;
+/// A page is worth remembering when so many of its bytes are free or ghosts'.
+const WORTH_BYTES: usize = 1024;
+
+/// Which heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeapDef {
+    /// Object id of its table, for locks.
+    pub object: u32,
+    /// Its allocation unit.
+    pub unit: UnitId,
+    /// Its first page.
+    pub first_page: PageId,
+}
+
+/// What the handles of a heap share. Hints only: losing them costs time.
+pub(crate) struct HeapState {
+    /// The page that took the last row.
+    insert_page: AtomicU64,
+    /// Pages where rows were deleted.
+    candidates: Latch<VecDeque<PageId>>,
+}
+
+impl Default for HeapState {
+    fn default() -> HeapState {
+        HeapState { insert_page: AtomicU64::new(0), candidates: Latch::new(LatchRank::Leaf, VecDeque::new()) }
+    }
+}
+
+/// A heap. Cheap to clone.
+#[derive(Clone)]
+pub struct Heap {
+    methods: Arc<AccessMethods>,
+    def: HeapDef,
+    state: Arc<HeapState>,
+}
+
+impl Heap {
+    pub(crate) fn new(methods: Arc<AccessMethods>, def: HeapDef, state: Arc<HeapState>) -> Heap {
+        Heap { methods, def, state }
+    }
+
+    /// Which heap it is.
+    pub fn def(&self) -> &HeapDef {
+        &self.def
+    }
+
+    /// The lock resource of a row.
+    pub fn row_resource(&self, rid: Rid) -> Resource {
+        Resource::Rid {
+            database: self.methods.database,
+            object: self.def.object,
+            file: rid.page.file,
+            page: rid.page.page,
+            slot: rid.slot,
+        }
+    }
+
+    fn object_resource(&self) -> Resource {
+        Resource::Object { database: self.methods.database, object: self.def.object }
+    }
+
+    fn fix_row_page(&self, page: PageId, mode: LatchMode) -> AccessResult<PageGuard> {
+        self.methods.fix_of(page, mode, PageType::Heap, self.def.unit.0)
+    }
+
+    /// Inserts a row; it is locked exclusively. The caller holds IX on the table.
+    pub fn insert(&self, txn: &Transaction, row: &[u8]) -> AccessResult<Rid> {
+        self.place(txn, row, Placing::Row)
+    }
+
+    fn place(&self, txn: &Transaction, row: &[u8], placing: Placing) -> AccessResult<Rid> {
+        if row.len() > ROW_BYTES_MAX {
+            return Err(AccessError::RowTooLarge { bytes: row.len(), limit: ROW_BYTES_MAX });
+        }
+        let padding = &[0u8; ROW_BYTES_MIN][row.len().min(ROW_BYTES_MIN)..];
+        let bytes = row.len() + padding.len();
+        let mut guard = self.page_with_room(txn, bytes)?;
+        let page = guard.id();
+        let mut rid = Rid { page, slot: slots::vacant_slot(guard.page()) };
+        if placing == Placing::Row && !txn.try_lock(self.row_resource(rid), LockMode::X) {
+            // Somebody still waits for the row that was there: a fresh slot is nobody's.
+            rid.slot = header::slot_count(guard.page());
+            let locked = txn.try_lock(self.row_resource(rid), LockMode::X);
+            if !locked {
+                drop(guard);
+                txn.lock(self.row_resource(rid), LockMode::X, LockWait::Session)?;
+                return self.place(txn, row, placing);
+            }
+        }
+        let is_forwarded = placing == Placing::Forwarded;
+        let lsn = self.methods.append(txn, LogOp::InsertRows, LogContext::Heap, |out| {
+            let image = if self.methods.undo_only { &[] } else { row };
+            HeapRow { page: page.pack(), slot: rid.slot, is_forwarded, row: image }.encode(out);
+            if !self.methods.undo_only {
+                out.extend_from_slice(padding);
+            }
+        })?;
+        let flags = if is_forwarded { slots::FORWARDED } else { 0 };
+        slots::put(guard.page_mut(), rid.slot, &[row, padding], flags);
+        guard.set_lsn(lsn);
+        Ok(rid)
+    }
+
+    /// Latches a page on which a new row of `bytes` fits.
+    fn page_with_room(&self, txn: &Transaction, bytes: usize) -> AccessResult<PageGuard> {
+        let hint = self.state.insert_page.load(Relaxed);
+        if hint != 0
+            && let Some(guard) = self.try_page(txn, PageId::unpack(hint), bytes)?
+        {
+            return Ok(guard);
+        }
+        for _ in 0..CANDIDATES_TRIED {
+            let candidate = self.state.candidates.lock().pop_front();
+            let Some(page) = candidate else { break };
+            if let Some(guard) = self.try_page(txn, page, bytes)? {
+                self.state.insert_page.store(page.pack(), Relaxed);
+                return Ok(guard);
+            }
+            let guard = self.methods.fix(page, LatchMode::Shared)?;
+            if header::ghosts(guard.page()) > 0 || header::reserved_bytes(guard.page()) >= WORTH_BYTES {
+                // Its deleter has not ended: later perhaps.
+                drop(guard);
+                self.note_candidate(page);
+            }
+        }
+        let guard = self.last_page_with_room(txn, bytes)?;
+        self.state.insert_page.store(guard.id().pack(), Relaxed);
+        Ok(guard)
+    }
+
+    /// The page, if it is of this heap and has room, perhaps after its ghosts are taken out.
+    fn try_page(&self, txn: &Transaction, page: PageId, bytes: usize) -> AccessResult<Option<PageGuard>> {
+        let mut guard = self.methods.fix(page, LatchMode::Exclusive)?;
+        if header::page_type(guard.page()) != PageType::Heap || header::unit(guard.page()) != self.def.unit.0
+        {
+            return Ok(None);
+        }
+        if !slots::fits(guard.page(), bytes) {
+            self.expunge(txn, &mut guard)?;
+        }
+        Ok(slots::fits(guard.page(), bytes).then_some(guard))
+    }
+
+    /// Takes out the ghosts of a page and frees what was kept for undo, if all who may roll back have ended.
+    fn expunge(&self, txn: &Transaction, guard: &mut PageGuard) -> AccessResult<bool> {
+        self.methods.expunge(txn.manager(), guard, |_| true)
+    }
+
+    /// The last page of the chain if it has room, else a new one behind it.
+    fn last_page_with_room(&self, txn: &Transaction, bytes: usize) -> AccessResult<PageGuard> {
+        let mut first = self.fix_row_page(self.def.first_page, LatchMode::Exclusive)?;
+        let last_id = header::prev(first.page());
+        if last_id.is_null() {
+            if slots::fits(first.page(), bytes) {
+                return Ok(first);
+            }
+        } else if let Some(last) = self.try_page(txn, last_id, bytes)? {
+            return Ok(last);
+        }
+        let mut last = match last_id.is_null() {
+            true => None,
+            false => Some(self.fix_row_page(last_id, LatchMode::Exclusive)?),
+        };
+        let (page, mut map) = self.methods.find_free_page()?;
+        let mut new = self.methods.space.fix_new(page)?;
+        let previous = if last_id.is_null() { first.id() } else { last_id };
+        let append = HeapAppend {
+            unit: self.def.unit.0,
+            page: page.pack(),
+            previous: previous.pack(),
+            first: first.id().pack(),
+        };
+        let lsn = self
+            .methods
+            .append_structural(false, LogOp::FormatPage, LogContext::Heap, |out| append.encode(out))?;
+        let map_id = map.id();
+        set_owner(map.page_mut(), map_id, page, append.unit);
+        map.set_lsn(lsn);
+        apply_append_new(new.page_mut(), &append);
+        new.set_lsn(lsn);
+        if let Some(last) = &mut last {
+            header::set_next(last.page_mut(), page);
+            last.set_lsn(lsn);
+        }
+        apply_append_first(first.page_mut(), &append);
+        first.set_lsn(lsn);
+        Ok(new)
+    }
+
+    /// Remembers a page for reuse of its room.
+    fn note_candidate(&self, page: PageId) {
+        let mut candidates = self.state.candidates.lock();
+        if candidates.len() < CANDIDATES_MAX && !candidates.contains(&page) {
+            candidates.push_back(page);
+        }
+    }
+
+    /// Replaces a row; it keeps its address. The row is locked exclusively; the caller holds IX on the table.
+    /// Error `RowGone` when there is no such row.
+    pub fn update(&self, txn: &Transaction, rid: Rid, row: &[u8]) -> AccessResult<()> {
+        if row.len() > ROW_BYTES_MAX {
+            return Err(AccessError::RowTooLarge { bytes: row.len(), limit: ROW_BYTES_MAX });
+        }
+        let mut padded = row.to_vec();
+        padded.resize(row.len().max(ROW_BYTES_MIN), 0);
+        txn.lock(self.row_resource(rid), LockMode::X, LockWait::Session)?;
+        let guard = self.fix_row_page(rid.page, LatchMode::Exclusive)?;
+        let Some(old) = slots::row(guard.page(), rid.slot) else { return Err(AccessError::RowGone) };
+        let flags = slots::flags(guard.page(), rid.slot);
+        if flags & (slots::GHOST | slots::FORWARDED) != 0 {
+            return Err(AccessError::RowGone);
+        }
+        if flags & slots::FORWARD == 0 {
+            if self.fits_in_place(txn, guard, rid.slot, &padded)? {
+                return Ok(());
+            }
+            let target = self.place(txn, &padded, Placing::Forwarded)?;
+            return self.replace_row(txn, rid, &target.to_bytes(), (false, true));
+        }
+        // The exclusive lock keeps the stub as it is while its page is not latched.
+        let target = Rid::from_bytes(old).ok_or_else(|| bad_stub(rid))?;
+        drop(guard);
+        let guard = self.fix_row_page(target.page, LatchMode::Exclusive)?;
+        if self.fits_in_place(txn, guard, target.slot, &padded)? {
+            return Ok(());
+        }
+        let new_target = self.place(txn, &padded, Placing::Forwarded)?;
+        self.replace_row(txn, rid, &new_target.to_bytes(), (true, true))?;
+        self.ghost(txn, target)
+    }
+
+    /// Changes a row where it is, if its page has room.
+    fn fits_in_place(
+        &self,
+        txn: &Transaction,
+        mut guard: PageGuard,
+        slot: u16,
+        row: &[u8],
+    ) -> AccessResult<bool> {
+        let old = slots::row(guard.page(), slot).ok_or(AccessError::RowGone)?.len();
+        if row.len() > old && row.len() - old > slots::room(guard.page()) {
+            self.expunge(txn, &mut guard)?;
+        }
+        if row.len() > old && row.len() - old > slots::room(guard.page()) {
+            return Ok(false);
+        }
+        self.patch_row(txn, &mut guard, slot, row, (false, false))?;
+        Ok(true)
+    }
+
+    fn replace_row(
+        &self,
+        txn: &Transaction,
+        rid: Rid,
+        row: &[u8],
+        is_stub: (bool, bool),
+    ) -> AccessResult<()> {
+        let mut guard = self.fix_row_page(rid.page, LatchMode::Exclusive)?;
+        self.patch_row(txn, &mut guard, rid.slot, row, is_stub)
+    }
+
+    fn patch_row(
+        &self,
+        txn: &Transaction,
+        guard: &mut PageGuard,
+        slot: u16,
+        row: &[u8],
+        is_stub: (bool, bool),
+    ) -> AccessResult<()> {
+        let old_row = slots::row(guard.page(), slot).ok_or(AccessError::RowGone)?;
+        let (at, old, new) = patch::difference(old_row, row);
+        if old.is_empty() && new.is_empty() && is_stub.0 == is_stub.1 {
+            return Ok(());
+        }
+        let lengths = (old.len() as u16, new.len() as u16);
+        let record = RowPatch {
+            page: guard.id().pack(),
+            slot,
+            tree: None,
+            is_stub,
+            offset: at as u16,
+            lengths,
+            old,
+            new: if self.methods.undo_only { &[] } else { new },
+        };
+        let lsn = self.methods.append(txn, LogOp::ModifyRow, LogContext::Heap, |out| record.encode(out))?;
+        apply_patch(guard.page_mut(), slot, at, lengths, new, is_stub.1, Change::Forward(txn.id().0));
+        guard.set_lsn(lsn);
+        if lengths.1 < lengths.0 && header::reserved_bytes(guard.page()) >= WORTH_BYTES {
+            self.note_candidate(guard.id());
+        }
+        Ok(())
+    }
+
+    /// Deletes a row: it becomes a ghost. The row is locked exclusively; the caller holds IX on the table.
+    /// Error `RowGone` when there is no such row.
+    pub fn delete(&self, txn: &Transaction, rid: Rid) -> AccessResult<()> {
+        txn.lock(self.row_resource(rid), LockMode::X, LockWait::Session)?;
+        let target = {
+            let guard = self.fix_row_page(rid.page, LatchMode::Shared)?;
+            let row = slots::row(guard.page(), rid.slot).ok_or(AccessError::RowGone)?;
+            let flags = slots::flags(guard.page(), rid.slot);
+            if flags & (slots::GHOST | slots::FORWARDED) != 0 {
+                return Err(AccessError::RowGone);
+            }
+            match flags & slots::FORWARD {
+                0 => None,
+                _ => Some(Rid::from_bytes(row).ok_or_else(|| bad_stub(rid))?),
+            }
+        };
+        self.ghost(txn, rid)?;
+        target.map_or(Ok(()), |target| self.ghost(txn, target))
+    }
+
+    fn ghost(&self, txn: &Transaction, rid: Rid) -> AccessResult<()> {
+        let mut guard = self.fix_row_page(rid.page, LatchMode::Exclusive)?;
+        if slots::row(guard.page(), rid.slot).is_none() {
+            return Err(AccessError::RowGone);
+        }
+        let record = HeapRow { page: rid.page.pack(), slot: rid.slot, is_forwarded: false, row: &[] };
+        let lsn = self.methods.append(txn, LogOp::DeleteRows, LogContext::Heap, |out| record.encode(out))?;
+        apply_ghost(guard.page_mut(), rid.slot, txn.id().0);
+        guard.set_lsn(lsn);
+        if header::ghosts(guard.page()) == 1 {
+            self.note_candidate(rid.page);
+            self.methods.note_ghosts(rid.page, PageId::NULL);
+        }
+        Ok(())
+    }
+
+    /// Appends the row at an address to `out`, locking as a scan would; false when there is none (any more). What `Hold`
+    /// locks it keeps: [`Heap::release`] gives it back.
+    pub fn fetch(
+        &self,
+        txn: &Transaction,
+        rid: Rid,
+        options: &ScanOptions,
+        out: &mut Vec<u8>,
+    ) -> AccessResult<bool> {
+        let locking = options.locking(txn, &self.object_resource());
+        let resource = self.row_resource(rid);
+        loop {
+            let guard = self.methods.fix(rid.page, LatchMode::Shared)?;
+            let page = guard.page();
+            let is_ours = header::page_type(page) == PageType::Heap && header::unit(page) == self.def.unit.0;
+            if !is_ours {
+                return Ok(false);
+            }
+            let is_settled = header::lsn(page) < txn.manager().oldest_active_lsn();
+            if !locking.try_row(txn, &resource, is_settled) {
+                drop(guard);
+                if options.skip_locked {
+                    return Ok(false);
+                }
+                locking.wait_row(txn, &resource, options.wait)?;
+                continue;
+            }
+            let Some(row) = slots::row(page, rid.slot) else { return Ok(false) };
+            let flags = slots::flags(page, rid.slot);
+            if flags & (slots::GHOST | slots::FORWARDED) != 0 {
+                return Ok(false);
+            }
+            if flags & slots::FORWARD == 0 {
+                out.extend_from_slice(row);
+                return Ok(true);
+            }
+            let target = Rid::from_bytes(row).ok_or_else(|| bad_stub(rid))?;
+            drop(guard);
+            if self.fetch_forwarded(target, out)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Appends a row that has moved; false when it has moved on (only a reader without a lock can see that).
+    fn fetch_forwarded(&self, target: Rid, out: &mut Vec<u8>) -> AccessResult<bool> {
+        let guard = self.methods.fix(target.page, LatchMode::Shared)?;
+        let page = guard.page();
+        if header::page_type(page) != PageType::Heap
+            || header::unit(page) != self.def.unit.0
+            || slots::flags(page, target.slot) & (slots::GHOST | slots::FORWARDED) != slots::FORWARDED
+        {
+            return Ok(false);
+        }
+        let Some(row) = slots::row(page, target.slot) else { return Ok(false) };
+        out.extend_from_slice(row);
+        Ok(true)
+    }
+
+    /// Gives back the lock with which [`Heap::fetch`] or a cursor kept an unchanged row.
+    pub fn release(&self, txn: &Transaction, rid: Rid, options: &ScanOptions) {
+        if let crate::options::Locking::Hold { mode, until_next: true } =
+            options.locking(txn, &self.object_resource())
+        {
+            txn.unlock(&self.row_resource(rid), mode);
+        }
+    }
+
+    /// Reads every row.
+    pub fn scan(&self, options: ScanOptions) -> HeapCursor {
+        HeapCursor::new(self.clone(), options)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Placing {
+    Row,
+    Forwarded,
+}
+
+fn bad_stub(rid: Rid) -> AccessError {
+    AccessError::corrupt(rid.page, format!("slot {} is no forwarding address", rid.slot))
+}
+
+impl AccessMethods {
+    /// Takes out the ghosts of a heap page or leaf that `may_go` allows, and frees the bytes kept for undo, if everybody who
+    /// may roll back has ended. Returns whether anything changed.
+    pub(crate) fn expunge(
+        &self,
+        manager: &txn::TxnManager,
+        guard: &mut PageGuard,
+        may_go: impl Fn(&[u8]) -> bool,
+    ) -> AccessResult<bool> {
+        let page = guard.page();
+        let nothing = header::ghosts(page) == 0 && header::reserved_bytes(page) == 0;
+        if nothing || !removers_are_done(page, manager.oldest_active_id()) {
+            return Ok(false);
+        }
+        let ghosts = slots::occupied(page)
+            .filter(|(_, row, flags)| flags & slots::GHOST != 0 && may_go(row))
+            .map(|(slot, _, _)| slot);
+        let record = Expunge { page: guard.id().pack(), slots: ghosts.collect() };
+        if record.slots.is_empty() && header::reserved_bytes(page) == 0 {
+            return Ok(false);
+        }
+        let context = context_of(page);
+        let lsn = self.append_structural(false, LogOp::ExpungeRows, context, |out| record.encode(out))?;
+        apply_expunge(guard.page_mut(), &record.slots);
+        guard.set_lsn(lsn);
+        Ok(true)
+    }
+}
+
+/// The log context of changes to rows of a page.
+pub(crate) fn context_of(page: &PageBytes) -> LogContext {
+    match (header::page_type(page), header::level(page), header::flags(page)) {
+        (PageType::BTree, 0, flags) if flags & crate::btree::CLUSTERED_FLAG != 0 => LogContext::Clustered,
+        (PageType::BTree, 0, _) => LogContext::IndexLeaf,
+        (PageType::BTree, _, _) => LogContext::IndexInterior,
+        _ => LogContext::Heap,
+    }
+}
+
+pub(crate) fn apply_expunge(page: &mut PageBytes, ghosts: &[u16]) {
+    let is_tree = header::page_type(page) == PageType::BTree;
+    for &slot in ghosts.iter().rev() {
+        if is_tree {
+            slots::remove(page, slot);
+        } else {
+            slots::free(page, slot);
+        }
+    }
+    header::set_reserved_bytes(page, 0);
+}
+
+pub(crate) fn apply_append_new(page: &mut PageBytes, append: &HeapAppend) {
+    header::format(page, PageId::unpack(append.page), PageType::Heap, 0, append.unit);
+    header::set_prev(page, PageId::unpack(append.previous));
+}
+
+pub(crate) fn apply_append_first(page: &mut PageBytes, append: &HeapAppend) {
+    header::set_prev(page, PageId::unpack(append.page));
+    if append.previous == append.first {
+        header::set_next(page, PageId::unpack(append.page));
+    }
+}
+
+pub(crate) fn apply_ghost(page: &mut PageBytes, slot: u16, txn: u64) {
+    let flags = slots::flags(page, slot);
+    slots::set_flags(page, slot, flags | slots::GHOST);
+    header::raise_last_remover(page, txn);
+}
+
+pub(crate) fn apply_patch(
+    page: &mut PageBytes,
+    slot: u16,
+    at: usize,
+    lengths: (u16, u16),
+    new: &[u8],
+    is_stub: bool,
+    change: Change,
+) {
+    patch::apply(page, slot, at, lengths, new, change);
+    let flags = slots::flags(page, slot) & !slots::FORWARD;
+    slots::set_flags(page, slot, if is_stub { flags | slots::FORWARD } else { flags });
+}
+
+/// Undo of a change to a heap row, with its compensation record.
+impl AccessMethods {
+    pub(crate) fn undo_heap_insert(
+        &self,
+        txn: &Transaction,
+        record: &HeapRow<'_>,
+        undo_next: Lsn,
+    ) -> AccessResult<()> {
+        let mut guard = self.fix(PageId::unpack(record.page), LatchMode::Exclusive)?;
+        require_slot(&guard, record.slot)?;
+        let clr = HeapRow { row: &[], ..*record };
+        let lsn = self.append_compensation(txn, LogOp::DeleteRows, LogContext::Heap, undo_next, |out| {
+            clr.encode(out);
+        })?;
+        slots::free(guard.page_mut(), record.slot);
+        guard.set_lsn(lsn);
+        Ok(())
+    }
+
+    pub(crate) fn undo_heap_delete(
+        &self,
+        txn: &Transaction,
+        record: &HeapRow<'_>,
+        undo_next: Lsn,
+    ) -> AccessResult<()> {
+        let mut guard = self.fix(PageId::unpack(record.page), LatchMode::Exclusive)?;
+        require_slot(&guard, record.slot)?;
+        let lsn = self.append_compensation(txn, LogOp::InsertRows, LogContext::Heap, undo_next, |out| {
+            record.encode(out);
+        })?;
+        let flags = slots::flags(guard.page(), record.slot);
+        slots::set_flags(guard.page_mut(), record.slot, flags & !slots::GHOST);
+        guard.set_lsn(lsn);
+        Ok(())
+    }
+
+    pub(crate) fn undo_heap_patch(
+        &self,
+        txn: &Transaction,
+        record: &RowPatch<'_>,
+        undo_next: Lsn,
+    ) -> AccessResult<()> {
+        let mut guard = self.fix(PageId::unpack(record.page), LatchMode::Exclusive)?;
+        require_slot(&guard, record.slot)?;
+        let clr = RowPatch {
+            is_stub: (record.is_stub.1, record.is_stub.0),
+            lengths: (record.lengths.1, record.lengths.0),
+            old: &[],
+            new: if self.undo_only { &[] } else { record.old },
+            ..*record
+        };
+        let lsn = self.append_compensation(txn, LogOp::ModifyRow, LogContext::Heap, undo_next, |out| {
+            clr.encode(out);
+        })?;
+        let (slot, at) = (record.slot, usize::from(record.offset));
+        let (page, stub) = (guard.page_mut(), record.is_stub.0);
+        apply_patch(page, slot, at, clr.lengths, record.old, stub, Change::Compensation);
+        guard.set_lsn(lsn);
+        Ok(())
+    }
+}
+
+fn require_slot(guard: &PageGuard, slot: u16) -> AccessResult<()> {
+    match slots::row(guard.page(), slot) {
+        Some(_) => Ok(()),
+        None => Err(AccessError::corrupt(guard.id(), format!("slot {slot} is to be undone but empty"))),
+    }
+}

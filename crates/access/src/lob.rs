@@ -1,0 +1,162 @@
+//! Large values out of row: chains of pages, each with a piece. Written once, never changed; freed when the row that points to
+//! them is deleted or changed for good.
+
+use log::page_records::LobPage;
+use log::{LogContext, LogOp};
+use pages::{BODY_BYTES, HEADER_BYTES, LatchMode, PageBytes, PageId, PageType, header};
+use txn::Transaction;
+use types::Value;
+
+use crate::alloc::set_owner;
+use crate::error::{AccessError, AccessResult};
+use crate::methods::{AccessMethods, UnitId};
+use crate::row::{LobPointer, RowFormat};
+
+/// Bytes of a value in one page: the body less the stamp and the length.
+pub const LOB_PIECE_BYTES: usize = BODY_BYTES - 10;
+/// Bytes of a value, at most (2^31-1).
+const LOB_BYTES_MAX: usize = i32::MAX as usize;
+
+const STAMP: usize = HEADER_BYTES;
+const LENGTH: usize = HEADER_BYTES + 8;
+const DATA: usize = HEADER_BYTES + 10;
+
+impl AccessMethods {
+    /// Appends the row of `values` to `out` for the heap or clustered index `unit`, long values stored out of row inside
+    /// `txn`. `limit`: see [`RowFormat::encode`].
+    pub fn encode_row(
+        &self,
+        txn: &Transaction,
+        unit: UnitId,
+        format: &RowFormat,
+        values: &[Value],
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> AccessResult<()> {
+        format.encode(values, limit, out, &mut |bytes| self.store_lob(txn, unit, bytes))
+    }
+
+    /// The values of a row, out-of-row ones included. The row must be locked (or its table), or its large values may be gone:
+    /// error `RowGone`.
+    pub fn decode_row(&self, format: &RowFormat, row: &[u8], out: &mut Vec<Value>) -> AccessResult<()> {
+        format.decode(row, out, &mut |pointer| self.load_lob(pointer))
+    }
+
+    /// Frees the out-of-row values of a row that `txn` deletes, once it commits.
+    pub fn free_row_lobs(&self, txn: &Transaction, format: &RowFormat, row: &[u8]) -> AccessResult<()> {
+        for pointer in format.lob_pointers(row)? {
+            self.free_lob(txn, &pointer)?;
+        }
+        Ok(())
+    }
+
+    /// Frees those out-of-row values of `old` that `new` does not point to, once `txn` commits.
+    pub fn free_replaced_lobs(
+        &self,
+        txn: &Transaction,
+        format: &RowFormat,
+        old: &[u8],
+        new: &[u8],
+    ) -> AccessResult<()> {
+        let kept = format.lob_pointers(new)?;
+        for pointer in format.lob_pointers(old)?.iter().filter(|pointer| !kept.contains(pointer)) {
+            self.free_lob(txn, pointer)?;
+        }
+        Ok(())
+    }
+
+    /// Stores a value; a rollback of `txn` frees it.
+    pub fn store_lob(&self, txn: &Transaction, unit: UnitId, bytes: &[u8]) -> AccessResult<LobPointer> {
+        if bytes.len() > LOB_BYTES_MAX {
+            return Err(AccessError::RowTooLarge { bytes: bytes.len(), limit: LOB_BYTES_MAX });
+        }
+        let stamp = self.next_uniquifier();
+        let mut next = PageId::NULL;
+        // From the last piece to the first, so that each knows its successor.
+        let pieces: Vec<&[u8]> =
+            if bytes.is_empty() { vec![bytes] } else { bytes.chunks(LOB_PIECE_BYTES).collect() };
+        for piece in pieces.into_iter().rev() {
+            let (page, mut map) = self.find_free_page()?;
+            let mut guard = self.space.fix_new(page)?;
+            let lob = LobPage { unit: unit.0, page: page.pack(), next: next.pack(), stamp, data: piece };
+            let logged = LobPage { data: if self.undo_only { &[] } else { piece }, ..lob };
+            let lsn = self.append(txn, LogOp::FormatPage, LogContext::TextMix, |out| logged.encode(out))?;
+            apply_lob(guard.page_mut(), &lob);
+            guard.set_lsn(lsn);
+            let map_id = map.id();
+            set_owner(map.page_mut(), map_id, page, unit.0);
+            map.set_lsn(lsn);
+            next = page;
+        }
+        Ok(LobPointer { page: next, bytes: bytes.len() as u32, stamp })
+    }
+
+    /// Reads a value. Error `RowGone` when it has been freed since the pointer was read.
+    pub fn load_lob(&self, pointer: &LobPointer) -> AccessResult<Vec<u8>> {
+        let wanted = pointer.bytes as usize;
+        let mut bytes = Vec::with_capacity(wanted.min(16 << 20));
+        self.walk_lob(pointer, |_, data| bytes.extend_from_slice(data))?;
+        if bytes.len() == wanted {
+            Ok(bytes)
+        } else {
+            let what = format!("a large value has {} of {wanted} bytes", bytes.len());
+            Err(AccessError::corrupt(pointer.page, what))
+        }
+    }
+
+    /// Frees a value once `txn` commits.
+    pub fn free_lob(&self, txn: &Transaction, pointer: &LobPointer) -> AccessResult<()> {
+        let mut pages = Vec::new();
+        self.walk_lob(pointer, |page, _| pages.push(page))?;
+        self.free_at_commit(txn, &pages)
+    }
+
+    fn walk_lob(&self, pointer: &LobPointer, mut body: impl FnMut(PageId, &[u8])) -> AccessResult<()> {
+        let mut page = pointer.page;
+        let pieces_max = (pointer.bytes as usize).div_ceil(LOB_PIECE_BYTES).max(1);
+        for _ in 0..pieces_max {
+            if page.is_null() {
+                break;
+            }
+            let guard = self.fix(page, LatchMode::Shared)?;
+            let (stamp, data) = piece(guard.page()).ok_or(AccessError::RowGone)?;
+            if stamp != pointer.stamp {
+                return Err(AccessError::RowGone);
+            }
+            body(page, data);
+            page = header::next(guard.page());
+        }
+        Ok(())
+    }
+
+    /// Frees one page of a large object that `lob` allocated, if it still is that: the undo of its allocation.
+    pub(crate) fn undo_lob_page(&self, lob: &LobPage<'_>) -> AccessResult<()> {
+        let page = PageId::unpack(lob.page);
+        let is_it = {
+            let guard = self.fix(page, LatchMode::Shared)?;
+            piece(guard.page()).is_some_and(|(stamp, _)| stamp == lob.stamp)
+                && header::unit(guard.page()) == lob.unit
+        };
+        if is_it { self.free_page_now(page, lob.unit) } else { Ok(()) }
+    }
+}
+
+/// Stamp and bytes of a piece; `None` when the page holds none.
+fn piece(page: &PageBytes) -> Option<(u64, &[u8])> {
+    if header::page_type(page) != PageType::Lob {
+        return None;
+    }
+    let stamp = u64::from_le_bytes(*page[STAMP..].first_chunk()?);
+    let length = usize::from(u16::from_le_bytes(*page[LENGTH..].first_chunk()?));
+    Some((stamp, page.get(DATA..DATA + length)?))
+}
+
+/// Formats a page with a piece of a large object.
+pub(crate) fn apply_lob(page: &mut PageBytes, lob: &LobPage<'_>) {
+    assert!(lob.data.len() <= LOB_PIECE_BYTES, "a piece fits its page");
+    header::format(page, PageId::unpack(lob.page), PageType::Lob, 0, lob.unit);
+    header::set_next(page, PageId::unpack(lob.next));
+    page[STAMP..STAMP + 8].copy_from_slice(&lob.stamp.to_le_bytes());
+    page[LENGTH..LENGTH + 2].copy_from_slice(&(lob.data.len() as u16).to_le_bytes());
+    page[DATA..DATA + lob.data.len()].copy_from_slice(lob.data);
+}

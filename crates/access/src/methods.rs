@@ -1,0 +1,272 @@
+//! `AccessMethods`: one per database. Knows its space and log, hands out heaps and trees, writes this crate's log records.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+
+use log::{Log, LogContext, LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
+use os::{Latch, LatchRank, Os};
+use pages::{FileSpace, LatchMode, PageGuard, PageId, PageType, header};
+use rustc_hash::FxHashMap;
+use txn::{LockSpace, Transaction, XactState};
+
+use crate::alloc::Allocator;
+use crate::btree::{BTree, BTreeDef, BTreeKind, TreeState};
+use crate::error::{AccessError, AccessResult};
+use crate::heap::{Heap, HeapDef, HeapState};
+
+/// An allocation unit: one heap or one index with its large values. Numbered by the catalog, 1..2^31, unique in the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnitId(pub u32);
+
+/// The address of a heap row; it never changes while the row lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rid {
+    /// The page.
+    pub page: PageId,
+    /// The slot on it.
+    pub slot: u16,
+}
+
+impl Rid {
+    /// Bytes of a row address in an index entry.
+    pub const BYTES: usize = 8;
+
+    /// As index entries and forwarding stubs carry it.
+    pub fn to_bytes(self) -> [u8; Rid::BYTES] {
+        let mut bytes = [0; Rid::BYTES];
+        bytes[..6].copy_from_slice(&self.page.to_bytes());
+        bytes[6..].copy_from_slice(&self.slot.to_le_bytes());
+        bytes
+    }
+
+    /// The inverse, of the first 8 bytes; `None` when there are fewer.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Rid> {
+        let [a, b, c, d, e, f, g, h] = *bytes.first_chunk::<{ Rid::BYTES }>()?;
+        Some(Rid { page: PageId::from_bytes([a, b, c, d, e, f]), slot: u16::from_le_bytes([g, h]) })
+    }
+}
+
+/// What the records of a database's changes carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logging {
+    /// What redo and undo need.
+    Full,
+    /// What undo needs: tempdb, which is never redone (claims 82, 83).
+    UndoOnly,
+}
+
+/// What a database tells its access methods.
+#[derive(Clone)]
+pub struct AccessOptions {
+    /// The world.
+    pub os: Os,
+    /// The data files; their log is attached.
+    pub space: Arc<FileSpace>,
+    /// Database id, for lock resources.
+    pub database: u16,
+    /// What records carry.
+    pub logging: Logging,
+    /// Lock space of the ghost cleanup (a background task's, from `LockManager::new_space(0)`).
+    pub cleanup_locks: Arc<LockSpace>,
+}
+
+/// Heaps, trees, allocation and large objects of one database, with their redo and undo.
+pub struct AccessMethods {
+    me: Weak<AccessMethods>,
+    pub(crate) space: Arc<FileSpace>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) database: u16,
+    pub(crate) undo_only: bool,
+    pub(crate) allocator: Allocator,
+    pub(crate) cleanup_locks: Arc<LockSpace>,
+    heaps: Latch<FxHashMap<u32, Arc<HeapState>>>,
+    trees: Latch<FxHashMap<u32, Arc<TreeState>>>,
+    /// Pages with ghosts, for the cleanup; bounded, only a help.
+    pub(crate) ghost_pages: Latch<Vec<(PageId, PageId)>>,
+    next_stamp: AtomicU64,
+}
+
+/// Pages that wait for the ghost cleanup, at most; more are found again by scans.
+const GHOST_PAGES_MAX: usize = 4096;
+
+thread_local! {
+    static RECORD: RefCell<RecordBuf> = RefCell::new(RecordBuf::new());
+}
+
+impl AccessMethods {
+    /// The access methods of a database whose space has its log.
+    pub fn new(options: AccessOptions) -> Arc<AccessMethods> {
+        let log = Arc::clone(options.space.log().expect("the log is attached before anything changes pages"));
+        Arc::new_cyclic(|me| AccessMethods {
+            me: Weak::clone(me),
+            allocator: Allocator::new(),
+            space: options.space,
+            log,
+            database: options.database,
+            undo_only: options.logging == Logging::UndoOnly,
+            cleanup_locks: options.cleanup_locks,
+            heaps: Latch::new(LatchRank::Leaf, FxHashMap::default()),
+            trees: Latch::new(LatchRank::Leaf, FxHashMap::default()),
+            ghost_pages: Latch::new(LatchRank::Leaf, Vec::new()),
+            next_stamp: AtomicU64::new(1),
+        })
+    }
+
+    /// The data files.
+    pub fn space(&self) -> &Arc<FileSpace> {
+        &self.space
+    }
+
+    /// Makes an empty heap inside `txn`; returns its first page, which stays the same for its life.
+    pub fn create_heap(&self, txn: &Transaction, unit: UnitId) -> AccessResult<PageId> {
+        self.create_unit(txn, unit, PageType::Heap, 0)
+    }
+
+    /// Makes an empty tree inside `txn`; returns its root, which stays the same for its life.
+    pub fn create_btree(&self, txn: &Transaction, unit: UnitId, kind: BTreeKind) -> AccessResult<PageId> {
+        self.create_unit(txn, unit, PageType::BTree, kind as u8)
+    }
+
+    /// A handle on a heap. Handles of one unit share their hints.
+    pub fn heap(self: &Arc<Self>, def: HeapDef) -> Heap {
+        let state = Arc::clone(self.heaps.lock().entry(def.unit.0).or_default());
+        Heap::new(Arc::clone(self), def, state)
+    }
+
+    /// A handle on a tree. Handles of one unit share their hints.
+    pub fn btree(self: &Arc<Self>, def: BTreeDef) -> BTree {
+        let state = self.tree_state(def.unit.0);
+        BTree::new(Arc::clone(self), def, state)
+    }
+
+    /// The tree with this root, as far as its pages tell: for undo, which knows no catalog. It cannot lock.
+    pub(crate) fn tree_of_root(&self, root: PageId) -> AccessResult<BTree> {
+        let me = self.me.upgrade().expect("whoever calls holds it");
+        let unit = {
+            let guard = self.fix(root, LatchMode::Shared)?;
+            if header::page_type(guard.page()) != PageType::BTree {
+                return Err(AccessError::corrupt(root, "is not the root of a tree"));
+            }
+            header::unit(guard.page())
+        };
+        let def = BTreeDef { object: 0, unit: UnitId(unit), root };
+        Ok(BTree::new(me, def, self.tree_state(unit)))
+    }
+
+    pub(crate) fn tree_state(&self, unit: u32) -> Arc<TreeState> {
+        Arc::clone(self.trees.lock().entry(unit).or_default())
+    }
+
+    pub(crate) fn forget_unit(&self, unit: u32) {
+        self.heaps.lock().remove(&unit);
+        self.trees.lock().remove(&unit);
+    }
+
+    /// A number that no other call returns, in this life of the database or a later one as long as what it marks is logged:
+    /// the uniquifier of a row in a non-unique clustered index, the stamp of a large object.
+    pub fn next_uniquifier(&self) -> u64 {
+        let floor = self.log.end().raw();
+        let mut current = self.next_stamp.load(Relaxed);
+        loop {
+            let next = current.max(floor) + 1;
+            match self.next_stamp.compare_exchange_weak(current, next, Relaxed, Relaxed) {
+                Ok(_) => return next,
+                Err(now) => current = now,
+            }
+        }
+    }
+
+    /// Appends a change of `txn` that can be undone. Page latches are held.
+    #[inline]
+    pub(crate) fn append(
+        &self,
+        txn: &Transaction,
+        op: LogOp,
+        context: LogContext,
+        payload: impl FnOnce(&mut Vec<u8>),
+    ) -> AccessResult<Lsn> {
+        RECORD.with_borrow_mut(|record| {
+            payload(record.start(RecordHeader { context, ..RecordHeader::new(op) }));
+            Ok(txn.append(record)?)
+        })
+    }
+
+    /// Appends the compensation of the record before which `undo_next` stands.
+    pub(crate) fn append_compensation(
+        &self,
+        txn: &Transaction,
+        op: LogOp,
+        context: LogContext,
+        undo_next: Lsn,
+        payload: impl FnOnce(&mut Vec<u8>),
+    ) -> AccessResult<Lsn> {
+        RECORD.with_borrow_mut(|record| {
+            payload(record.start(RecordHeader { context, ..RecordHeader::new(op) }));
+            Ok(txn.append_compensation(record, undo_next)?)
+        })
+    }
+
+    /// Appends a change that belongs to no transaction and is never undone: one record, all its pages latched, so it happens
+    /// whole or not at all. `for_rollback`: a rollback needs it, it must not fail for space.
+    pub(crate) fn append_structural(
+        &self,
+        for_rollback: bool,
+        op: LogOp,
+        context: LogContext,
+        payload: impl FnOnce(&mut Vec<u8>),
+    ) -> AccessResult<Lsn> {
+        RECORD.with_borrow_mut(|record| {
+            let flags = RecordFlags::SYSTEM;
+            payload(record.start(RecordHeader { context, flags, ..RecordHeader::new(op) }));
+            assert!(record.header.txn == TxnId::NULL, "structural records belong to no transaction");
+            Ok(match for_rollback {
+                true => self.log.append_from_reservation(record)?,
+                false => self.log.append(record)?,
+            })
+        })
+    }
+
+    pub(crate) fn fix(&self, page: PageId, mode: LatchMode) -> AccessResult<PageGuard> {
+        Ok(self.space.fix(page, mode)?)
+    }
+
+    /// Latches a page that must be of this type and unit.
+    pub(crate) fn fix_of(
+        &self,
+        page: PageId,
+        mode: LatchMode,
+        page_type: PageType,
+        unit: u32,
+    ) -> AccessResult<PageGuard> {
+        let guard = self.space.fix(page, mode)?;
+        if header::page_type(guard.page()) != page_type || header::unit(guard.page()) != unit {
+            let found = header::page_type(guard.page()).name();
+            let what = format!(
+                "expected {} of unit {unit}, found {found} of unit {}",
+                page_type.name(),
+                header::unit(guard.page())
+            );
+            return Err(AccessError::corrupt(page, what));
+        }
+        Ok(guard)
+    }
+
+    /// Remembers a page with ghosts for the cleanup. `root`: the tree's, NULL for a heap.
+    pub(crate) fn note_ghosts(&self, page: PageId, root: PageId) {
+        let mut pages = self.ghost_pages.lock();
+        if pages.len() < GHOST_PAGES_MAX && pages.last() != Some(&(page, root)) {
+            pages.push((page, root));
+        }
+    }
+}
+
+/// May the page's ghosts and reserved bytes be reclaimed: has every transaction ended that made them?
+pub(crate) fn removers_are_done(page: &pages::PageBytes, oldest_active: TxnId) -> bool {
+    header::last_remover(page) < oldest_active.0
+}
+
+/// Does `txn` write from its reservation?
+pub(crate) fn rolls_back(txn: &Transaction) -> bool {
+    txn.state() == XactState::RollingBack
+}

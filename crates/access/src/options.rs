@@ -1,0 +1,117 @@
+//! How a scan or seek locks: isolation level and hints become one decision per row.
+
+use txn::{IsolationLevel, LockMode, LockWait, Resource, Transaction};
+
+use crate::error::AccessResult;
+
+/// The lock that a read asks for on each row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowLock {
+    /// To read (S).
+    #[default]
+    Shared,
+    /// To change it later (U): the search of UPDATE and DELETE, UPDLOCK.
+    Update,
+    /// To change it now (X): XLOCK.
+    Exclusive,
+}
+
+/// How rows are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanOptions {
+    /// The level after table hints (NOLOCK, HOLDLOCK, REPEATABLEREAD ...). Snapshot reads as READ COMMITTED until versions exist.
+    pub isolation: IsolationLevel,
+    /// What to lock rows with.
+    pub row_lock: RowLock,
+    /// How long to wait for a row.
+    pub wait: LockWait,
+    /// Pass over rows that others have locked (READPAST).
+    pub skip_locked: bool,
+    /// Rows one by one, each kept locked until the next is asked for: for rows whose large values are read afterwards.
+    pub keep_row: bool,
+    /// From the highest key down (trees).
+    pub backward: bool,
+}
+
+impl Default for ScanOptions {
+    fn default() -> ScanOptions {
+        ScanOptions {
+            isolation: IsolationLevel::ReadCommitted,
+            row_lock: RowLock::Shared,
+            wait: LockWait::Session,
+            skip_locked: false,
+            keep_row: false,
+            backward: false,
+        }
+    }
+}
+
+/// What locking a scan does, decided once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Locking {
+    /// No row locks: READ UNCOMMITTED, or the table lock covers the rows.
+    None,
+    /// A row is read when nobody has it exclusively; nothing is kept.
+    Probe,
+    /// Each row is locked; `until_next`: given back when the next row is asked for (unless it was changed).
+    Hold { mode: LockMode, until_next: bool },
+    /// Key ranges are locked to the end of the transaction.
+    Range { mode: LockMode },
+}
+
+impl ScanOptions {
+    pub(crate) fn locking(&self, txn: &Transaction, object: &Resource) -> Locking {
+        let table_mode = if self.row_lock == RowLock::Shared { LockMode::S } else { LockMode::X };
+        if txn.has_table_lock(object, table_mode) {
+            return Locking::None;
+        }
+        let (plain, range) = match self.row_lock {
+            RowLock::Shared => (LockMode::S, LockMode::RangeSS),
+            RowLock::Update => (LockMode::U, LockMode::RangeSU),
+            RowLock::Exclusive => (LockMode::X, LockMode::RangeXX),
+        };
+        match (self.isolation, self.row_lock) {
+            (IsolationLevel::Serializable, _) => Locking::Range { mode: range },
+            (IsolationLevel::ReadUncommitted, RowLock::Shared) => Locking::None,
+            (IsolationLevel::RepeatableRead, _) | (_, RowLock::Exclusive) => {
+                Locking::Hold { mode: plain, until_next: false }
+            }
+            (_, RowLock::Update) => Locking::Hold { mode: plain, until_next: true },
+            (_, RowLock::Shared) if self.keep_row => Locking::Hold { mode: plain, until_next: true },
+            (_, RowLock::Shared) => Locking::Probe,
+        }
+    }
+}
+
+impl Locking {
+    /// The mode in which a row must be obtainable.
+    pub(crate) fn row_mode(self) -> Option<LockMode> {
+        match self {
+            Locking::None => None,
+            Locking::Probe => Some(LockMode::S),
+            Locking::Hold { mode, .. } | Locking::Range { mode } => Some(mode),
+        }
+    }
+
+    /// May a whole page of rows be read at once?
+    pub(crate) fn reads_ahead(self) -> bool {
+        matches!(self, Locking::None | Locking::Probe)
+    }
+
+    /// Tries to get a row without waiting; page latches are held. `is_settled`: the page holds only committed changes.
+    pub(crate) fn try_row(self, txn: &Transaction, row: &Resource, is_settled: bool) -> bool {
+        match self {
+            Locking::None => true,
+            Locking::Probe => is_settled || txn.could_lock(row, LockMode::S),
+            Locking::Hold { mode, .. } | Locking::Range { mode } => txn.try_lock(*row, mode),
+        }
+    }
+
+    /// Waits for a row without a latch. What a probe gets it gives back at once: the caller looks again.
+    pub(crate) fn wait_row(self, txn: &Transaction, row: &Resource, wait: LockWait) -> AccessResult<()> {
+        let mode = self.row_mode().expect("rows that need no lock are not waited for");
+        txn.lock(*row, mode, wait)?;
+        txn.unlock(row, mode);
+        Ok(())
+    }
+}

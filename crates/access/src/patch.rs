@@ -1,0 +1,58 @@
+//! The changed part of a row: what LOP_MODIFY_ROW carries, and how it is applied.
+
+use pages::{PageBytes, header, slots};
+
+/// Offset of the first difference, and the differing parts of `old` and `new`.
+pub(crate) fn difference<'o, 'n>(old: &'o [u8], new: &'n [u8]) -> (usize, &'o [u8], &'n [u8]) {
+    let prefix = old.iter().zip(new).take_while(|(one, other)| one == other).count();
+    let (old, new) = (&old[prefix..], &new[prefix..]);
+    let suffix = old.iter().rev().zip(new.iter().rev()).take_while(|(one, other)| one == other).count();
+    (prefix, &old[..old.len() - suffix], &new[..new.len() - suffix])
+}
+
+/// Whose change a patch is: decides what happens to the bytes kept for undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A transaction's: what it gives up is kept for its rollback.
+    Forward(u64),
+    /// Its compensation: it takes back what was kept.
+    Compensation,
+}
+
+/// Replaces `lengths.0` bytes at `at` of the row by `new`, and keeps account of the bytes reserved for undo.
+pub(crate) fn apply(
+    page: &mut PageBytes,
+    slot: u16,
+    at: usize,
+    lengths: (u16, u16),
+    new: &[u8],
+    change: Change,
+) {
+    let (before, after) = (usize::from(lengths.0), usize::from(lengths.1));
+    assert!(new.len() == after, "a patch has the bytes that it promises");
+    slots::splice(page, slot, at, before, new);
+    let reserved = header::reserved_bytes(page);
+    match change {
+        Change::Forward(txn) if after < before => {
+            header::set_reserved_bytes(page, reserved + before - after);
+            header::raise_last_remover(page, txn);
+        }
+        Change::Compensation if after > before => {
+            header::set_reserved_bytes(page, reserved.saturating_sub(after - before));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_difference_is_the_least_part() {
+        assert_eq!(difference(b"abcdef", b"abXdef"), (2, &b"c"[..], &b"X"[..]));
+        assert_eq!(difference(b"abab", b"ab"), (2, &b"ab"[..], &b""[..]));
+        assert_eq!(difference(b"aa", b"aaaa"), (2, &b""[..], &b"aa"[..]));
+        assert_eq!(difference(b"same", b"same"), (4, &b""[..], &b""[..]));
+    }
+}

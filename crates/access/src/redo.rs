@@ -1,0 +1,365 @@
+//! Redo and undo: what each log record of this crate means to the pages.
+//!
+//! A record may change several pages; each is brought up to date by its own LSN, so redo may be repeated any number of times
+//! and may find any mixture of old and new pages.
+
+use log::page_records::{
+    Expunge, HeapAppend, HeapRow, LobPage, MapBits, MapChange, RootGrow, RowPatch, TreeRow, TreeSplit,
+    TreeUnlink, UnitCreate,
+};
+use log::{LogContext, LogOp, Lsn, RecordHeader, TxnId};
+use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
+use txn::{ResourceManager, Transaction, TxnError, TxnResult};
+
+use crate::alloc::{apply_bits, apply_create, map_of, set_owner};
+use crate::btree::{
+    apply_insert, apply_root_grow_child, apply_root_grow_root, apply_split_left, apply_split_parent,
+    apply_split_right, apply_take_out, apply_unlink_parent,
+};
+use crate::error::{AccessError, AccessResult};
+use crate::heap::{apply_append_first, apply_append_new, apply_expunge, apply_ghost, apply_patch};
+use crate::lob::{LOB_PIECE_BYTES, apply_lob};
+use crate::methods::AccessMethods;
+use crate::patch::{self, Change};
+
+impl ResourceManager for AccessMethods {
+    fn redo(&self, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()> {
+        self.redo_record(lsn, header, payload).map_err(|error| in_record(lsn, header, error))
+    }
+
+    fn undo(&self, txn: &Transaction, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()> {
+        assert!(!header.is_compensation(), "a compensation is never undone");
+        self.undo_record(txn, header, payload).map_err(|error| in_record(lsn, header, error))
+    }
+
+    fn finished(&self, transaction: TxnId, committed: bool) {
+        if let Err(error) = self.finish_pending(transaction, committed) {
+            // The pages stay marked; the sweep of the next start frees them.
+            os::report::warn(
+                "access",
+                &format!("pages dropped by transaction {transaction} not freed yet: {error}"),
+            );
+        }
+    }
+}
+
+/// Errors of recovery must name the record.
+fn in_record(lsn: Lsn, header: &RecordHeader, error: AccessError) -> TxnError {
+    match TxnError::from(error) {
+        TxnError::Corrupt { what } => {
+            TxnError::Corrupt { what: format!("log record {lsn} ({}): {what}", header.op.name()) }
+        }
+        other => other,
+    }
+}
+
+fn undecodable(error: log::codec::DecodeError) -> AccessError {
+    AccessError::corrupt(PageId::NULL, error.0)
+}
+
+impl AccessMethods {
+    /// Brings one page up to date, if it does not contain record `lsn` yet.
+    fn redo_page(
+        &self,
+        page: PageId,
+        lsn: Lsn,
+        change: impl FnOnce(&mut PageBytes) -> AccessResult<()>,
+    ) -> AccessResult<()> {
+        let guard = self.fix(page, LatchMode::Exclusive)?;
+        redo_guard(guard, lsn, change)
+    }
+
+    /// The same for a page that the record formats: what it was before does not matter.
+    fn redo_format(&self, page: PageId, lsn: Lsn, change: impl FnOnce(&mut PageBytes)) -> AccessResult<()> {
+        let guard = self.space.fix_for_format_redo(page)?;
+        redo_guard(guard, lsn, |page| {
+            change(page);
+            Ok(())
+        })
+    }
+
+    fn redo_owner(&self, page: PageId, owner: u32, lsn: Lsn) -> AccessResult<()> {
+        let map_id = map_of(page);
+        let guard = self.space.fix_for_format_redo(map_id)?;
+        redo_guard(guard, lsn, |map| {
+            set_owner(map, map_id, page, owner);
+            Ok(())
+        })
+    }
+
+    fn redo_record(&self, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> AccessResult<()> {
+        use LogOp as Lop;
+        match (header.op, header.context) {
+            (Lop::InsertRows | Lop::DeleteRows, LogContext::Heap) => {
+                let row = HeapRow::decode(payload).map_err(undecodable)?;
+                self.redo_heap_row(lsn, header, &row)
+            }
+            (Lop::InsertRows | Lop::DeleteRows, _) => {
+                let row = TreeRow::decode(payload).map_err(undecodable)?;
+                self.redo_tree_row(lsn, header, &row)
+            }
+            (Lop::ModifyRow, _) => {
+                self.redo_patch(lsn, header, &RowPatch::decode(payload).map_err(undecodable)?)
+            }
+            (Lop::ExpungeRows, _) => {
+                let expunge = Expunge::decode(payload).map_err(undecodable)?;
+                self.redo_page(PageId::unpack(expunge.page), lsn, |page| {
+                    require_slots(page, &expunge.slots)?;
+                    apply_expunge(page, &expunge.slots);
+                    Ok(())
+                })
+            }
+            (Lop::CreateAllocchain, _) if payload.is_empty() => Ok(()),
+            (Lop::CreateAllocchain, _) => {
+                let create = UnitCreate::decode(payload).map_err(undecodable)?;
+                let page = PageId::unpack(create.page);
+                self.redo_owner(page, create.unit, lsn)?;
+                self.redo_format(page, lsn, |page| apply_create(page, &create))
+            }
+            (Lop::FormatPage, LogContext::Heap) => {
+                self.redo_append(lsn, &HeapAppend::decode(payload).map_err(undecodable)?)
+            }
+            (Lop::FormatPage, _) => {
+                let lob = LobPage::decode(payload).map_err(undecodable)?;
+                let page = PageId::unpack(lob.page);
+                if lob.data.len() > LOB_PIECE_BYTES {
+                    return Err(AccessError::corrupt(page, "a piece of a large value that no page holds"));
+                }
+                self.redo_owner(page, lob.unit, lsn)?;
+                self.redo_format(page, lsn, |page| apply_lob(page, &lob))
+            }
+            (Lop::DeleteSplit, _) => self.redo_split(lsn, &TreeSplit::decode(payload).map_err(undecodable)?),
+            (Lop::RootChange, _) => {
+                let grow = RootGrow::decode(payload).map_err(undecodable)?;
+                let child = PageId::unpack(grow.child);
+                self.redo_owner(child, grow.unit, lsn)?;
+                self.redo_format(child, lsn, |page| apply_root_grow_child(page, &grow))?;
+                self.redo_format(PageId::unpack(grow.root), lsn, |page| apply_root_grow_root(page, &grow))
+            }
+            (Lop::ModifyHeader, _) => {
+                self.redo_unlink(lsn, &TreeUnlink::decode(payload).map_err(undecodable)?)
+            }
+            (Lop::SetBits, _) if payload.is_empty() => Ok(()),
+            (Lop::SetBits, _) => {
+                let bits = MapBits::decode(payload).map_err(undecodable)?;
+                let mut guard = self.space.fix_for_format_redo(PageId::unpack(bits.map))?;
+                if guard.lsn() < lsn { apply_bits(&mut guard, &bits, lsn) } else { Ok(()) }
+            }
+            (op, _) => {
+                Err(AccessError::corrupt(PageId::NULL, format!("{} is no record of pages", op.name())))
+            }
+        }
+    }
+
+    fn redo_heap_row(&self, lsn: Lsn, header: &RecordHeader, row: &HeapRow<'_>) -> AccessResult<()> {
+        let is_clr = header.is_compensation();
+        self.redo_page(PageId::unpack(row.page), lsn, |page| {
+            match (header.op, is_clr) {
+                (LogOp::InsertRows, false) => {
+                    if slots::row(page, row.slot).is_some() || !slots::fits(page, row.row.len()) {
+                        return Err(mismatch(page, row.slot));
+                    }
+                    let flags = if row.is_forwarded { slots::FORWARDED } else { 0 };
+                    slots::put(page, row.slot, &[row.row], flags);
+                }
+                (LogOp::InsertRows, true) => {
+                    require_slots(page, &[row.slot])?;
+                    let flags = slots::flags(page, row.slot);
+                    slots::set_flags(page, row.slot, flags & !slots::GHOST);
+                }
+                (_, false) => {
+                    require_slots(page, &[row.slot])?;
+                    apply_ghost(page, row.slot, header.txn.0);
+                }
+                (_, true) => {
+                    require_slots(page, &[row.slot])?;
+                    slots::free(page, row.slot);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn redo_tree_row(&self, lsn: Lsn, header: &RecordHeader, row: &TreeRow<'_>) -> AccessResult<()> {
+        let is_clr = header.is_compensation();
+        let change = if is_clr { Change::Compensation } else { Change::Forward(header.txn.0) };
+        self.redo_page(PageId::unpack(row.page), lsn, |page| {
+            let is_new = header.op == LogOp::InsertRows && !row.over_ghost;
+            if is_new {
+                let bytes = crate::btree::page::entry_bytes(row.key, row.value.len());
+                if row.slot > header::slot_count(page) || bytes > header::free_bytes(page) {
+                    return Err(mismatch(page, row.slot));
+                }
+            } else if crate::btree::page::key_at(page, row.slot) != row.key
+                || slots::row(page, row.slot).is_none()
+            {
+                return Err(mismatch(page, row.slot));
+            }
+            match (header.op, is_clr) {
+                (LogOp::InsertRows, _) => {
+                    apply_insert(page, row.slot, row.over_ghost, row.key, row.value, change);
+                }
+                (_, false) => apply_ghost(page, row.slot, header.txn.0),
+                (_, true) => apply_take_out(page, row.slot, row.over_ghost),
+            }
+            Ok(())
+        })
+    }
+
+    fn redo_patch(&self, lsn: Lsn, header: &RecordHeader, record: &RowPatch<'_>) -> AccessResult<()> {
+        let change =
+            if header.is_compensation() { Change::Compensation } else { Change::Forward(header.txn.0) };
+        self.redo_page(PageId::unpack(record.page), lsn, |page| {
+            let base = record.tree.map_or(0, |(_, key)| crate::btree::page::KEY_LENGTH_BYTES + key.len());
+            let at = base + usize::from(record.offset);
+            let (before, after) = (usize::from(record.lengths.0), usize::from(record.lengths.1));
+            let row = slots::row(page, record.slot).map_or(0, <[u8]>::len);
+            let fits = at + before <= row && after <= before + header::free_bytes(page);
+            if !fits || record.new.len() != after {
+                return Err(mismatch(page, record.slot));
+            }
+            match record.tree {
+                Some(_) => patch::apply(page, record.slot, at, record.lengths, record.new, change),
+                None => {
+                    let stub = record.is_stub.1;
+                    apply_patch(page, record.slot, at, record.lengths, record.new, stub, change);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn redo_append(&self, lsn: Lsn, append: &HeapAppend) -> AccessResult<()> {
+        let (page, previous, first) =
+            (PageId::unpack(append.page), PageId::unpack(append.previous), PageId::unpack(append.first));
+        self.redo_owner(page, append.unit, lsn)?;
+        self.redo_format(page, lsn, |page| apply_append_new(page, append))?;
+        if previous != first {
+            self.redo_page(previous, lsn, |previous| {
+                header::set_next(previous, page);
+                Ok(())
+            })?;
+        }
+        self.redo_page(first, lsn, |page| {
+            apply_append_first(page, append);
+            Ok(())
+        })
+    }
+
+    fn redo_split(&self, lsn: Lsn, split: &TreeSplit<'_>) -> AccessResult<()> {
+        let right = PageId::unpack(split.right);
+        self.redo_owner(right, split.unit, lsn)?;
+        self.redo_format(right, lsn, |page| apply_split_right(page, split))?;
+        self.redo_page(PageId::unpack(split.left), lsn, |page| {
+            apply_split_left(page, split);
+            Ok(())
+        })?;
+        if split.next != 0 {
+            self.redo_page(PageId::unpack(split.next), lsn, |page| {
+                header::set_prev(page, right);
+                Ok(())
+            })?;
+        }
+        self.redo_page(PageId::unpack(split.parent), lsn, |page| {
+            let bytes = crate::btree::page::entry_bytes(split.separator, crate::btree::page::CHILD_BYTES);
+            if split.parent_slot > header::slot_count(page) || bytes > header::free_bytes(page) {
+                return Err(mismatch(page, split.parent_slot));
+            }
+            apply_split_parent(page, split);
+            Ok(())
+        })
+    }
+
+    fn redo_unlink(&self, lsn: Lsn, unlink: &TreeUnlink) -> AccessResult<()> {
+        let (page, left, right) =
+            (PageId::unpack(unlink.page), PageId::unpack(unlink.left), PageId::unpack(unlink.right));
+        self.redo_owner(page, 0, lsn)?;
+        self.redo_format(page, lsn, |bytes| header::format(bytes, page, PageType::Empty, 0, 0))?;
+        if !left.is_null() {
+            self.redo_page(left, lsn, |page| {
+                header::set_next(page, right);
+                Ok(())
+            })?;
+        }
+        self.redo_page(right, lsn, |page| {
+            header::set_prev(page, left);
+            Ok(())
+        })?;
+        self.redo_page(PageId::unpack(unlink.parent), lsn, |page| {
+            require_slots(page, &[unlink.parent_slot])?;
+            apply_unlink_parent(page, unlink.parent_slot);
+            Ok(())
+        })
+    }
+
+    fn undo_record(&self, txn: &Transaction, header: &RecordHeader, payload: &[u8]) -> AccessResult<()> {
+        use LogOp as Lop;
+        let next = header.prev;
+        match (header.op, header.context) {
+            (Lop::InsertRows, LogContext::Heap) => {
+                self.undo_heap_insert(txn, &HeapRow::decode(payload).map_err(undecodable)?, next)
+            }
+            (Lop::DeleteRows, LogContext::Heap) => {
+                self.undo_heap_delete(txn, &HeapRow::decode(payload).map_err(undecodable)?, next)
+            }
+            (Lop::InsertRows, _) => {
+                self.undo_tree_insert(txn, &TreeRow::decode(payload).map_err(undecodable)?, next)
+            }
+            (Lop::DeleteRows, _) => {
+                self.undo_tree_delete(txn, &TreeRow::decode(payload).map_err(undecodable)?, next)
+            }
+            (Lop::ModifyRow, _) => {
+                let patch = RowPatch::decode(payload).map_err(undecodable)?;
+                match patch.tree {
+                    Some((root, key)) => self.undo_tree_patch(txn, &patch, root, key, next),
+                    None => self.undo_heap_patch(txn, &patch, next),
+                }
+            }
+            (Lop::CreateAllocchain, _) => {
+                let create = UnitCreate::decode(payload).map_err(undecodable)?;
+                self.free_unit_now(create.unit)?;
+                // Freeing is idempotent and not of this transaction; this only says that it is done.
+                self.append_compensation(txn, Lop::CreateAllocchain, LogContext::Null, next, |_| {})?;
+                Ok(())
+            }
+            (Lop::FormatPage, LogContext::TextMix) => {
+                let lob = LobPage::decode(payload).map_err(undecodable)?;
+                self.undo_lob_page(&lob)?;
+                self.append_compensation(txn, Lop::SetBits, LogContext::Null, next, |_| {})?;
+                Ok(())
+            }
+            (Lop::SetBits, _) => {
+                let bits = MapBits::decode(payload).map_err(undecodable)?;
+                assert!(bits.change == MapChange::Pending, "only pending frees are of a transaction");
+                self.keep_pending(txn, &bits, next)
+            }
+            (op, _) => Err(AccessError::corrupt(PageId::NULL, format!("{} cannot be undone", op.name()))),
+        }
+    }
+}
+
+fn redo_guard(
+    mut guard: PageGuard,
+    lsn: Lsn,
+    change: impl FnOnce(&mut PageBytes) -> AccessResult<()>,
+) -> AccessResult<()> {
+    if guard.lsn() >= lsn {
+        return Ok(());
+    }
+    change(guard.page_mut())?;
+    guard.set_lsn(lsn);
+    Ok(())
+}
+
+fn require_slots(page: &PageBytes, wanted: &[u16]) -> AccessResult<()> {
+    match wanted.iter().find(|slot| slots::row(page, **slot).is_none()) {
+        None => Ok(()),
+        Some(slot) => Err(mismatch(page, *slot)),
+    }
+}
+
+/// The page is not what it was when the record was written (3456).
+fn mismatch(page: &PageBytes, slot: u16) -> AccessError {
+    let what = format!("slot {slot} is not as the log record found it (page LSN {})", header::lsn(page));
+    AccessError::corrupt(header::id(page), what)
+}

@@ -1,0 +1,328 @@
+//! `RowFormat`: how a table's values lie in a row (docs/formats/row.md).
+//!
+//! ```text
+//! status 1 | column count 2 | fixed part | null bitmap | [variable count 2 | ends 2 each | variable data]
+//! ```
+//! Fixed-length columns come first, in table order, at offsets that the schema alone decides; a NULL there is zeros and a bit.
+//! Trailing variable columns that are NULL or empty take no end. Columns added later are read from old rows as missing.
+
+use types::{Collation, SqlType, Value};
+
+use crate::error::{AccessError, AccessResult};
+use crate::row_value::{decode_fixed, decode_variable, encode_fixed, encode_variable, fixed_bytes};
+
+/// Bytes of a row, at most (SQL Server's limit).
+pub const ROW_BYTES_MAX: usize = 8060;
+/// Bytes of a row in a page, at least: room for a forwarding address.
+pub const ROW_BYTES_MIN: usize = 8;
+/// Values longer than this go out of row even when they would fit.
+const INLINE_BYTES_MAX: usize = 8000;
+/// Bytes of the pointer that stands in a row for a value kept elsewhere.
+pub const LOB_POINTER_BYTES: usize = 18;
+
+const HAS_VARIABLE: u8 = 0x01;
+const HEAD_BYTES: usize = 3;
+/// Marks the end offset of a column whose bytes are a [`LobPointer`].
+const OUT_OF_ROW: u16 = 0x8000;
+
+/// A column as storage sees it. Dropped columns stay in the list, so that the others keep their places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowColumn {
+    /// Its type.
+    pub sql_type: SqlType,
+    /// Its collation, for keys; ignored for types without one.
+    pub collation: Collation,
+}
+
+/// Where a column lies.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// At this offset of the fixed part.
+    Fixed { offset: u16 },
+    /// The n-th of the variable columns.
+    Variable { index: u16 },
+}
+
+/// The layout of one table's rows.
+#[derive(Clone, Debug)]
+pub struct RowFormat {
+    columns: Vec<RowColumn>,
+    places: Vec<Place>,
+    /// Bytes of the fixed part when the first n columns exist.
+    fixed_ends: Vec<u16>,
+    variable_count: u16,
+}
+
+/// Where an out-of-row value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LobPointer {
+    /// Its first page.
+    pub page: pages::PageId,
+    /// Its length in bytes.
+    pub bytes: u32,
+    /// Its own number, repeated in each of its pages.
+    pub stamp: u64,
+}
+
+impl LobPointer {
+    /// As kept in rows.
+    pub fn to_bytes(self) -> [u8; LOB_POINTER_BYTES] {
+        let mut bytes = [0; LOB_POINTER_BYTES];
+        bytes[..6].copy_from_slice(&self.page.to_bytes());
+        bytes[6..10].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[10..].copy_from_slice(&self.stamp.to_le_bytes());
+        bytes
+    }
+
+    /// The inverse; `None` unless there are exactly as many bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Option<LobPointer> {
+        let bytes: &[u8; LOB_POINTER_BYTES] = bytes.try_into().ok()?;
+        let [a, b, c, d, e, f, g, h, i, j, stamp @ ..] = *bytes;
+        Some(LobPointer {
+            page: pages::PageId::from_bytes([a, b, c, d, e, f]),
+            bytes: u32::from_le_bytes([g, h, i, j]),
+            stamp: u64::from_le_bytes(stamp),
+        })
+    }
+}
+
+/// A column read from a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnValue {
+    /// The value.
+    Here(Value),
+    /// The value is out of row.
+    Elsewhere(LobPointer),
+    /// The row is older than the column: its default applies.
+    Missing,
+}
+
+/// Keeps a long value out of row while a row is encoded; returns where it put it.
+pub type StoreLob<'a> = dyn FnMut(&[u8]) -> AccessResult<LobPointer> + 'a;
+
+impl RowFormat {
+    /// The layout for these columns.
+    pub fn new(columns: Vec<RowColumn>) -> RowFormat {
+        assert!(columns.len() <= 4096, "far above the column limit");
+        let (mut places, mut fixed_ends, mut fixed, mut variable) = (Vec::new(), vec![0u16], 0u16, 0u16);
+        for column in &columns {
+            match fixed_bytes(&column.sql_type) {
+                Some(bytes) => {
+                    places.push(Place::Fixed { offset: fixed });
+                    fixed = fixed.saturating_add(bytes);
+                }
+                None => {
+                    places.push(Place::Variable { index: variable });
+                    variable += 1;
+                }
+            }
+            fixed_ends.push(fixed);
+        }
+        RowFormat { columns, places, fixed_ends, variable_count: variable }
+    }
+
+    /// Its columns.
+    pub fn columns(&self) -> &[RowColumn] {
+        &self.columns
+    }
+
+    /// Bytes that a row takes when every variable column is empty.
+    pub fn fixed_row_bytes(&self) -> usize {
+        HEAD_BYTES + usize::from(self.fixed_ends[self.columns.len()]) + self.columns.len().div_ceil(8)
+    }
+
+    /// Can a value of this format be out of row?
+    pub fn may_have_lobs(&self) -> bool {
+        self.variable_count > 0
+    }
+
+    /// Appends the row of `values` (one per column) to `out`. Values that are too long, and the longest ones of a row that is
+    /// too long, are handed to `store` and replaced by pointers. `limit`: bytes that the row may take, at most [`ROW_BYTES_MAX`].
+    pub fn encode(
+        &self,
+        values: &[Value],
+        limit: usize,
+        out: &mut Vec<u8>,
+        store: &mut StoreLob<'_>,
+    ) -> AccessResult<()> {
+        assert!(values.len() == self.columns.len(), "one value per column");
+        let start = out.len();
+        out.push(if self.variable_count > 0 { HAS_VARIABLE } else { 0 });
+        out.extend_from_slice(&(values.len() as u16).to_le_bytes());
+        let fixed_at = out.len();
+        let fixed = usize::from(self.fixed_ends[values.len()]);
+        let bitmap_at = fixed_at + fixed;
+        out.resize(bitmap_at + values.len().div_ceil(8), 0);
+        for (index, (value, column)) in values.iter().zip(&self.columns).enumerate() {
+            if value.is_null() {
+                out[bitmap_at + index / 8] |= 1 << (index % 8);
+            } else if let Place::Fixed { offset } = self.places[index] {
+                let at = fixed_at + usize::from(offset);
+                let bytes = fixed_bytes(&column.sql_type).map_or(0, usize::from);
+                encode_fixed(value, &column.sql_type, &mut out[at..at + bytes]);
+            }
+        }
+        if self.variable_count > 0 {
+            self.encode_variables(values, start + limit, out, store)?;
+        }
+        let bytes = out.len() - start;
+        if bytes > limit {
+            return Err(AccessError::RowTooLarge { bytes, limit });
+        }
+        while out.len() - start < ROW_BYTES_MIN {
+            out.push(0);
+        }
+        Ok(())
+    }
+
+    fn encode_variables(
+        &self,
+        values: &[Value],
+        end_limit: usize,
+        out: &mut Vec<u8>,
+        store: &mut StoreLob<'_>,
+    ) -> AccessResult<()> {
+        let mut pieces: Vec<(Vec<u8>, bool)> = Vec::with_capacity(usize::from(self.variable_count));
+        for (index, value) in values.iter().enumerate() {
+            if let Place::Variable { .. } = self.places[index] {
+                let mut bytes = Vec::new();
+                encode_variable(value, &mut bytes);
+                pieces.push((bytes, false));
+            }
+        }
+        while pieces.last().is_some_and(|(bytes, _)| bytes.is_empty()) {
+            pieces.pop();
+        }
+        let total = |pieces: &[(Vec<u8>, bool)]| -> usize {
+            2 + pieces.iter().map(|(bytes, _)| 2 + bytes.len()).sum::<usize>()
+        };
+        loop {
+            let too_long = out.len() + total(&pieces) > end_limit;
+            let longest = pieces.iter_mut().filter(|piece| !piece.1).max_by_key(|piece| piece.0.len());
+            let Some(piece) = longest else { break };
+            let worth_it = piece.0.len() > LOB_POINTER_BYTES && too_long;
+            if piece.0.len() <= INLINE_BYTES_MAX && !worth_it {
+                break;
+            }
+            let pointer = store(&piece.0)?;
+            *piece = (pointer.to_bytes().to_vec(), true);
+        }
+        out.extend_from_slice(&(pieces.len() as u16).to_le_bytes());
+        let mut end = 0usize;
+        for (bytes, is_pointer) in &pieces {
+            end += bytes.len();
+            let mark = if *is_pointer { OUT_OF_ROW } else { 0 };
+            out.extend_from_slice(&((end as u16 & !OUT_OF_ROW) | mark).to_le_bytes());
+        }
+        for (bytes, _) in &pieces {
+            out.extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// The values of a row. Out-of-row values are fetched by `load`; columns younger than the row are NULL.
+    pub fn decode(
+        &self,
+        row: &[u8],
+        out: &mut Vec<Value>,
+        load: &mut dyn FnMut(&LobPointer) -> AccessResult<Vec<u8>>,
+    ) -> AccessResult<()> {
+        out.clear();
+        for index in 0..self.columns.len() {
+            let value = match self.column(row, index)? {
+                ColumnValue::Here(value) => value,
+                ColumnValue::Missing => Value::Null,
+                ColumnValue::Elsewhere(pointer) => {
+                    decode_variable(&self.columns[index].sql_type, &load(&pointer)?).ok_or_else(damaged)?
+                }
+            };
+            out.push(value);
+        }
+        Ok(())
+    }
+
+    /// One column of a row.
+    #[inline]
+    pub fn column(&self, row: &[u8], index: usize) -> AccessResult<ColumnValue> {
+        let head = row.get(..HEAD_BYTES).ok_or_else(damaged)?;
+        let count = usize::from(u16::from_le_bytes([head[1], head[2]]));
+        if index >= count {
+            return Ok(ColumnValue::Missing);
+        }
+        let fixed_end = *self.fixed_ends.get(count).ok_or_else(damaged)?;
+        let bitmap_at = HEAD_BYTES + usize::from(fixed_end);
+        let null_bits = *row.get(bitmap_at + index / 8).ok_or_else(damaged)?;
+        if null_bits & 1 << (index % 8) != 0 {
+            return Ok(ColumnValue::Here(Value::Null));
+        }
+        let sql_type = &self.columns[index].sql_type;
+        match self.places[index] {
+            Place::Fixed { offset } => {
+                let at = HEAD_BYTES + usize::from(offset);
+                let bytes = fixed_bytes(sql_type).map_or(0, usize::from);
+                let bytes = row.get(at..at + bytes).ok_or_else(damaged)?;
+                Ok(ColumnValue::Here(decode_fixed(sql_type, bytes)))
+            }
+            Place::Variable { index } => {
+                let variables_at = bitmap_at + count.div_ceil(8);
+                variable(row, variables_at, head[0], index).ok_or_else(damaged).and_then(
+                    |found| match found {
+                        (bytes, true) => {
+                            LobPointer::from_bytes(bytes).map(ColumnValue::Elsewhere).ok_or_else(damaged)
+                        }
+                        (bytes, false) => {
+                            decode_variable(sql_type, bytes).map(ColumnValue::Here).ok_or_else(damaged)
+                        }
+                    },
+                )
+            }
+        }
+    }
+
+    /// The value of a column that came back as [`ColumnValue::Elsewhere`], from its bytes.
+    pub fn lob_value(&self, index: usize, bytes: &[u8]) -> AccessResult<Value> {
+        decode_variable(&self.columns[index].sql_type, bytes).ok_or_else(damaged)
+    }
+
+    /// The out-of-row values that a row points to.
+    pub fn lob_pointers(&self, row: &[u8]) -> AccessResult<Vec<LobPointer>> {
+        let mut pointers = Vec::new();
+        if self.variable_count == 0 || row.first().is_none_or(|status| status & HAS_VARIABLE == 0) {
+            return Ok(pointers);
+        }
+        for (index, place) in self.places.iter().enumerate() {
+            if let Place::Variable { .. } = place
+                && let ColumnValue::Elsewhere(pointer) = self.column(row, index)?
+            {
+                pointers.push(pointer);
+            }
+        }
+        Ok(pointers)
+    }
+}
+
+/// The bytes of the n-th variable column and whether they are a pointer.
+fn variable(row: &[u8], at: usize, status: u8, index: u16) -> Option<(&[u8], bool)> {
+    if status & HAS_VARIABLE == 0 {
+        return Some((&[], false));
+    }
+    let read = |at: usize| row.get(at..at + 2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    let count = read(at)?;
+    if index >= count {
+        return Some((&[], false));
+    }
+    let ends_at = at + 2;
+    let data_at = ends_at + 2 * usize::from(count);
+    let end = read(ends_at + 2 * usize::from(index))?;
+    let start = if index == 0 { 0 } else { read(ends_at + 2 * usize::from(index - 1))? & !OUT_OF_ROW };
+    let bytes = row.get(data_at + usize::from(start)..data_at + usize::from(end & !OUT_OF_ROW))?;
+    Some((bytes, end & OUT_OF_ROW != 0))
+}
+
+fn damaged() -> AccessError {
+    AccessError::corrupt(pages::PageId::NULL, "a row contradicts its table's columns")
+}
+
+#[cfg(test)]
+#[path = "row_tests.rs"]
+mod tests;

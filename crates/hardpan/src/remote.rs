@@ -1,0 +1,283 @@
+//! A connection to a server over TDS, for `hardpan sql -S`: TLS inside PRELOGIN, login, batches, tokens.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use os::{Os, Stream};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
+use tds::client::{RequestWriter, Token, TokenReader};
+use tds::limits::PACKET_BYTES_DEFAULT;
+use tds::login7::{Login7, Password, TdsVersion};
+use tds::packet::{MessageReader, MessageWriter, PacketKind, ReadLimits};
+use tds::prelogin::{Encryption, PreLogin};
+use tds::token::EnvChange;
+
+/// Packet size asked for.
+const PACKET_BYTES: u32 = 16_384;
+const CONNECT_TIMEOUT_NS: u64 = 15_000_000_000;
+/// Greatest answer held at once, in bytes.
+const ANSWER_BYTES_MAX: usize = 2 << 30;
+
+/// Where to connect and as whom.
+#[derive(Debug, Clone)]
+pub struct ConnectionOptions {
+    /// `host:port`.
+    pub address: String,
+    /// Login name.
+    pub user: String,
+    /// Password.
+    pub password: String,
+    /// Initial database, empty for the login's own.
+    pub database: String,
+    /// Name of this program as the server shows it.
+    pub application: String,
+    /// Take any certificate also from another machine.
+    pub trust_certificate: bool,
+}
+
+/// An open connection.
+pub struct Connection {
+    stream: Arc<dyn Stream>,
+    tls: Option<ClientConnection>,
+    reader: MessageReader,
+    writer: RequestWriter,
+    version: TdsVersion,
+}
+
+impl Connection {
+    /// Connects, encrypts, logs in. Tokens of the login's answer (messages among them) go to `seen`.
+    pub fn open(
+        os: &Os,
+        options: &ConnectionOptions,
+        seen: &mut dyn FnMut(&Token),
+    ) -> Result<Connection, String> {
+        let stream =
+            os.net().connect(&options.address, CONNECT_TIMEOUT_NS).map_err(|error| error.to_string())?;
+        let version = TdsVersion::V7_4;
+        let mut connection = Connection {
+            stream,
+            tls: None,
+            reader: MessageReader::new(ReadLimits::session(ANSWER_BYTES_MAX)),
+            writer: RequestWriter::new(version, PACKET_BYTES_DEFAULT),
+            version,
+        };
+        connection.negotiate(options)?;
+        connection.log_in(options, seen)?;
+        Ok(connection)
+    }
+
+    /// Runs a batch; each token of its answer goes to `seen`.
+    pub fn batch(&mut self, text: &str, seen: &mut dyn FnMut(&Token)) -> Result<(), String> {
+        let packets = self.writer.batch(text, 0);
+        self.send(&packets)?;
+        self.answer(seen)?;
+        Ok(())
+    }
+
+    fn negotiate(&mut self, options: &ConnectionOptions) -> Result<(), String> {
+        let message = PreLogin {
+            version: Some((0, 1, 0, 0)),
+            encryption: Some(Encryption::On),
+            mars: Some(false),
+            ..PreLogin::default()
+        };
+        let packets = self.writer.prelogin(&message);
+        self.send(&packets)?;
+        self.receive()?;
+        let answer = PreLogin::decode(self.reader.payload()).map_err(|error| error.to_string())?;
+        match answer.encryption {
+            Some(Encryption::On | Encryption::Required)
+                if options.trust_certificate || self.stream.is_loopback() =>
+            {
+                self.start_tls()
+            }
+            Some(Encryption::On | Encryption::Required) => {
+                Err("the server's certificate cannot be checked; -C trusts it as it is".into())
+            }
+            _ => Err("the server does not offer encryption".into()),
+        }
+    }
+
+    /// The handshake, its records wrapped in PRELOGIN packets.
+    fn start_tls(&mut self) -> Result<(), String> {
+        let name = ServerName::try_from("localhost").map_err(|error| error.to_string())?;
+        let mut tls = ClientConnection::new(Arc::new(trusting_configuration()?), name)
+            .map_err(|error| error.to_string())?;
+        let mut writer = MessageWriter::new(PacketKind::PreLogin, PACKET_BYTES_DEFAULT, 0);
+        while tls.is_handshaking() {
+            while tls.wants_write() {
+                tls.write_tls(&mut writer.payload).map_err(|error| error.to_string())?;
+            }
+            if !writer.payload.is_empty() {
+                let mut packets = Vec::new();
+                writer.finish(&mut packets);
+                self.send(&packets)?;
+            }
+            if tls.is_handshaking() {
+                self.receive()?;
+                let mut records = self.reader.payload();
+                while !records.is_empty() {
+                    tls.read_tls(&mut records).map_err(|error| error.to_string())?;
+                    tls.process_new_packets().map_err(|error| error.to_string())?;
+                }
+            }
+        }
+        self.tls = Some(tls);
+        Ok(())
+    }
+
+    fn log_in(&mut self, options: &ConnectionOptions, seen: &mut dyn FnMut(&Token)) -> Result<(), String> {
+        let login = Login7 {
+            packet_bytes: PACKET_BYTES,
+            client_process_id: os::process::id(),
+            host_name: os::process::host_name(),
+            user_name: options.user.clone(),
+            password: Password(options.password.clone()),
+            application_name: options.application.clone(),
+            server_name: options.address.clone(),
+            library_name: "hardpan".into(),
+            database: options.database.clone(),
+            ..Login7::default()
+        };
+        let packets = self.writer.login7(&login);
+        self.send(&packets)?;
+        let mut accepted = false;
+        self.answer(&mut |token| {
+            accepted |= matches!(token, Token::LoginAck { .. });
+            seen(token);
+        })?;
+        if accepted { Ok(()) } else { Err("the login was refused".into()) }
+    }
+
+    /// Reads one whole answer and follows the changes of environment in it.
+    fn answer(&mut self, seen: &mut dyn FnMut(&Token)) -> Result<(), String> {
+        self.receive()?;
+        let mut changes = Vec::new();
+        let mut tokens = TokenReader::new(self.reader.payload(), self.version);
+        while let Some(token) = tokens.next().map_err(|error| error.to_string())? {
+            if let Token::EnvChange(change) = &token {
+                changes.push(change.clone());
+            }
+            seen(&token);
+        }
+        for change in changes {
+            match change {
+                EnvChange::PacketSize(bytes, _) => self.writer.negotiate(self.version, bytes as usize),
+                EnvChange::BeginTransaction(descriptor) => self.writer.transaction_descriptor = descriptor,
+                EnvChange::CommitTransaction(_) | EnvChange::RollbackTransaction(_) => {
+                    self.writer.transaction_descriptor = 0;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, packets: &[u8]) -> Result<(), String> {
+        let Some(tls) = &mut self.tls else {
+            return self.stream.write_all(packets).map_err(|error| error.to_string());
+        };
+        let mut records = Vec::new();
+        for piece in packets.chunks(32 * 1024) {
+            tls.writer().write_all(piece).map_err(|error| error.to_string())?;
+            while tls.wants_write() {
+                tls.write_tls(&mut records).map_err(|error| error.to_string())?;
+            }
+        }
+        self.stream.write_all(&records).map_err(|error| error.to_string())
+    }
+
+    /// Reads until the reader holds a whole message.
+    fn receive(&mut self) -> Result<(), String> {
+        let mut buffer = [0; 16 * 1024];
+        let mut plain = Vec::new();
+        loop {
+            if self.reader.next().map_err(|error| error.to_string())?.is_some() {
+                return Ok(());
+            }
+            let count = self.stream.read(&mut buffer).map_err(|error| error.to_string())?;
+            if count == 0 {
+                return Err("the server closed the connection".into());
+            }
+            let Some(tls) = &mut self.tls else {
+                self.reader.feed(&buffer[..count]).map_err(|error| error.to_string())?;
+                continue;
+            };
+            let mut records = &buffer[..count];
+            while !records.is_empty() {
+                tls.read_tls(&mut records).map_err(|error| error.to_string())?;
+                let state = tls.process_new_packets().map_err(|error| error.to_string())?;
+                let at = plain.len();
+                plain.resize(at + state.plaintext_bytes_to_read(), 0);
+                tls.reader().read_exact(&mut plain[at..]).map_err(|error| error.to_string())?;
+            }
+            self.reader.feed(&plain).map_err(|error| error.to_string())?;
+            plain.clear();
+        }
+    }
+}
+
+/// TLS 1.2 (all that fits into PRELOGIN packets), any certificate: as sqlcmd with -C. The password is protected from
+/// listeners, not from a false server.
+fn trusting_configuration() -> Result<ClientConfig, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&[&rustls::version::TLS12])
+        .map_err(|error| error.to_string())?;
+    let verifier = Arc::new(AnyCertificate { provider });
+    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+/// Accepts every certificate, but checks that the server holds its key.
+#[derive(Debug)]
+struct AnyCertificate {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,199 @@
+//! `hardpan serve`: opens the data directory, listens, prints how to connect, stops on SIGTERM or SIGINT.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use engine::{Instance, InstanceOptions};
+use os::{Os, TerminationWatcher};
+use server::seam::SessionSource;
+use server::{Config, Server};
+use session::SessionShared;
+
+const DATA_DIR: &str = "./hardpan-data";
+const LISTEN: &str = "127.0.0.1:1433";
+const CONNECTIONS_MAX: usize = 1_000;
+/// Exit codes: could not start; stopped at once by a second signal; a broken invariant.
+const EXIT_FAILED: i32 = 1;
+const EXIT_AT_ONCE: i32 = 130;
+const EXIT_BROKEN: i32 = 70;
+/// Crates whose assertions guard what is durable.
+const STORAGE_CRATES: [&str; 6] = ["os", "log", "pages", "txn", "access", "engine"];
+
+/// Form of the server's log lines on standard error.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum LogFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Flags of `hardpan serve`.
+#[derive(Args, Clone, Debug)]
+pub struct ServeArguments {
+    /// Data directory; made at first start
+    #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
+    data: PathBuf,
+    /// Address and port to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = LISTEN)]
+    listen: String,
+    /// File with the password for sa (else HARDPAN_SA_PASSWORD, else one is generated at first start)
+    #[arg(long, value_name = "FILE")]
+    sa_password_file: Option<PathBuf>,
+    /// Folder for a drive letter in scripts' paths, as in D=/srv/sql (repeatable)
+    #[arg(long, value_name = "LETTER=DIR", value_parser = parse_drive)]
+    drive: Vec<(char, PathBuf)>,
+    /// Most connections at once
+    #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX)]
+    max_connections: usize,
+    /// Take logins without encryption from other machines, too
+    #[arg(long)]
+    allow_plaintext_login: bool,
+    /// Certificate chain (PEM) instead of the self-signed one
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Key (PEM) of that certificate
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Memory for pages, in MB
+    #[arg(long, value_name = "MB", default_value_t = 256)]
+    memory: u64,
+    /// Form of log lines on standard error
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+impl Default for ServeArguments {
+    fn default() -> Self {
+        ServeArguments {
+            data: DATA_DIR.into(),
+            listen: LISTEN.into(),
+            sa_password_file: None,
+            drive: Vec::new(),
+            max_connections: CONNECTIONS_MAX,
+            allow_plaintext_login: false,
+            tls_cert: None,
+            tls_key: None,
+            memory: 256,
+            log_format: LogFormat::Text,
+        }
+    }
+}
+
+fn parse_drive(text: &str) -> Result<(char, PathBuf), String> {
+    match text.split_once('=') {
+        Some((letter, folder)) if letter.len() == 1 && letter.as_bytes()[0].is_ascii_alphabetic() && !folder.is_empty() => {
+            Ok((letter.as_bytes()[0].to_ascii_uppercase().into(), folder.into()))
+        }
+        _ => Err("expected a drive letter and a folder, as in D=/srv/sql".into()),
+    }
+}
+
+/// Serves until told to stop; returns the exit code.
+pub fn run(arguments: &ServeArguments) -> i32 {
+    let os = Os::real();
+    os::report::set_format(match arguments.log_format {
+        LogFormat::Text => os::report::Format::Text,
+        LogFormat::Json => os::report::Format::Json,
+    });
+    os::process::raise_open_file_limit();
+    crash_on_broken_storage();
+    match serve(&os, arguments) {
+        Ok(()) => 0,
+        Err(why) => {
+            eprintln!("hardpan: {why}");
+            EXIT_FAILED
+        }
+    }
+}
+
+/// Reports panics in the log. One in a storage crate is a broken invariant of what is on disk: going on would be
+/// lying, so the process ends and recovery puts things right. One elsewhere ends its connection.
+fn crash_on_broken_storage() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(|place| format!("{}:{}", place.file(), place.line())).unwrap_or_default();
+        let text = panic.payload_as_str().unwrap_or("without a message");
+        let trace = std::backtrace::Backtrace::capture();
+        os::report::error("Server", &format!("panic at {place}: {text}\n{trace}"));
+        if STORAGE_CRATES.iter().any(|name| place.contains(&format!("crates/{name}/"))) {
+            os::process::exit(EXIT_BROKEN);
+        }
+    }));
+}
+
+fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
+    let watcher = TerminationWatcher::install().map_err(|error| error.to_string())?;
+    let password = given_password(os, arguments)?;
+    let mut options = InstanceOptions::new(&arguments.data);
+    options.buffer_pool_bytes = arguments.memory.max(16) << 20;
+    options.drives = arguments.drive.clone();
+    let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
+    let mut config = Config::new(arguments.data.clone());
+    config.listen = arguments.listen.clone();
+    config.connections_max = arguments.max_connections.max(1);
+    config.allow_plaintext_login = arguments.allow_plaintext_login;
+    config.tls_pair = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
+    let sessions = SessionShared::new(instance.clone(), &config.server_name, os.clock().utc_100ns().max(0) as u64);
+    let source: Box<dyn SessionSource> = Box::new(sessions);
+    let started = Server::start(os, config, password.as_deref(), source);
+    let server = started.map_err(|error| {
+        instance.shutdown();
+        error.to_string()
+    })?;
+    print_greeting(arguments, &server);
+
+    watcher.wait(0, None);
+    os::report::info("Server", "stopping; a second signal stops at once");
+    os.spawn("SECOND SIGNAL", move || {
+        watcher.wait(1, None);
+        os::process::exit(EXIT_AT_ONCE);
+    });
+    server.stop();
+    instance.shutdown();
+    os::report::info("Server", "stopped");
+    Ok(())
+}
+
+/// The password for sa from the file or the environment.
+fn given_password(os: &Os, arguments: &ServeArguments) -> Result<Option<String>, String> {
+    let password = match &arguments.sa_password_file {
+        Some(path) => {
+            let bytes = os.disk().read_file(path).map_err(|error| error.to_string())?;
+            let text = String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", path.display()))?;
+            Some(text.trim_end_matches(['\r', '\n']).to_string())
+        }
+        None => os::process::environment("HARDPAN_SA_PASSWORD"),
+    };
+    if password.as_deref() == Some("") {
+        return Err("the password given for sa is empty".into());
+    }
+    Ok(password)
+}
+
+fn print_greeting(arguments: &ServeArguments, server: &Server) {
+    let address = server.local_address();
+    let (host, port) = address.rsplit_once(':').unwrap_or((&address, "1433"));
+    let host = match host {
+        "0.0.0.0" | "[::]" => "127.0.0.1",
+        other => other.trim_matches(['[', ']']),
+    };
+    println!("Hardpan {}", env!("CARGO_PKG_VERSION"));
+    println!("  listening on  {address}");
+    println!("  data in       {}", absolute(&arguments.data).display());
+    let shown = match server.generated_password() {
+        Some(password) => {
+            println!("  login         sa, password {password}   (shown only now, kept only as a hash)");
+            password
+        }
+        None => {
+            println!("  login         sa, with the password given earlier");
+            "PASSWORD"
+        }
+    };
+    println!("  connect with  sqlcmd -C -S {host},{port} -U sa -P {shown}");
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
