@@ -11,6 +11,7 @@ use tsql::ast::{self, StatementKind};
 use types::{SqlError, SqlType, Value};
 
 pub struct World {
+    directory: std::path::PathBuf,
     pub instance: Arc<Instance>,
     pub database: Arc<Database>,
     pub transactions: TransactionSet,
@@ -82,10 +83,16 @@ impl RowSink for Collect {
 
 impl World {
     pub fn new() -> World {
-        let instance = Instance::memory();
-        let database = instance.database("db").unwrap();
+        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let directory = std::env::temp_dir().join(format!("hardpan-query-{}-{number}", std::process::id()));
+        let options = engine::InstanceOptions { background: false, ..engine::InstanceOptions::new(&directory) };
+        let instance = Instance::open(&os::Os::real(), &options).unwrap();
+        let new = engine::CreateDatabaseOptions { name: "db".to_string(), ..Default::default() };
+        let database = instance.create_database(&new).unwrap();
         World {
-            transactions: TransactionSet::memory(),
+            directory,
+            transactions: TransactionSet::new(&instance, 51),
             instance,
             database,
             options: SetOptions::default(),
@@ -108,7 +115,24 @@ impl World {
         Ok(rows)
     }
 
+    /// Runs one statement in a transaction of its own.
     pub fn statement(&mut self, statement: &ast::Statement, text: &str) -> Result<Collect, SqlError> {
+        self.transactions.statement_begin();
+        let result = self.statement_inside(statement, text);
+        match result {
+            Ok(sink) => {
+                self.transactions.statement_end()?;
+                self.transactions.commit(None)?;
+                Ok(sink)
+            }
+            Err(error) => {
+                self.transactions.rollback()?;
+                Err(error)
+            }
+        }
+    }
+
+    fn statement_inside(&mut self, statement: &ast::Statement, text: &str) -> Result<Collect, SqlError> {
         let mut sink = Collect::default();
         match &statement.kind {
             StatementKind::Declare(list) => {
@@ -174,5 +198,13 @@ impl World {
             options: &self.options,
             names: &self.names,
         })
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.transactions.rollback();
+        self.instance.shutdown();
+        let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
