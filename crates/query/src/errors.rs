@@ -447,7 +447,14 @@ pub(crate) fn null_not_allowed(column: &str, table: &str, verb: &str) -> SqlErro
 }
 
 /// 547: a CHECK, FOREIGN KEY or REFERENCE constraint is broken.
-pub(crate) fn constraint_conflict(verb: &str, kind: &str, name: &str, database: &str, table: &str, column: Option<&str>) -> SqlError {
+pub(crate) fn constraint_conflict(
+    verb: &str,
+    kind: &str,
+    name: &str,
+    database: &str,
+    table: &str,
+    column: Option<&str>,
+) -> SqlError {
     let same_table = if matches!(kind, "CHECK") { "" } else { "" };
     let _ = same_table;
     let tail = column.map_or(String::new(), |column| format!(", column '{column}'"));

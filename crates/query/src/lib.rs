@@ -18,8 +18,11 @@ pub mod sysviews;
 
 pub use bind::data_type::declared as resolve_type;
 pub use context::{
-    BindContext, ColumnDescription, ExecContext, Flow, NoNames, RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, StatementOutcome,
-    VariableDef,
+    BindContext, ColumnDescription, ExecContext, Flow, NoNames, RowSink, SessionFacts, SessionNames,
+    SessionRow, SetOptions, StatementOutcome, VariableDef,
 };
 pub use errors::is_cancelled;
-pub use statement::{CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate, compile_scalar};
+pub use statement::{
+    CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
+    compile_scalar,
+};

@@ -56,12 +56,16 @@ pub fn parse(text: &str) -> Result<Vec<Record>, String> {
         }
         let divider = body.iter().position(|line| line.trim() == "----");
         let sql = body[..divider.unwrap_or(body.len())].join("\n");
-        let rows = divider.map_or_else(Vec::new, |divider| body[divider + 1..].iter().map(|row| row.trim_end().to_string()).collect());
+        let rows = divider.map_or_else(Vec::new, |divider| {
+            body[divider + 1..].iter().map(|row| row.trim_end().to_string()).collect()
+        });
         let expect = match head.split_whitespace().collect::<Vec<_>>().as_slice() {
             ["statement"] => Expect::Success,
             ["query"] => Expect::Rows { unordered: false, rows },
             ["query", "unordered"] => Expect::Rows { unordered: true, rows },
-            ["error", number] => Expect::Error(number.parse().map_err(|_| format!("line {}: bad error number", index + 1))?),
+            ["error", number] => {
+                Expect::Error(number.parse().map_err(|_| format!("line {}: bad error number", index + 1))?)
+            }
             _ => return Err(format!("line {}: unknown record {head:?}", index + 1)),
         };
         records.push(Record { line: index + 1, expect, sql });
@@ -80,9 +84,15 @@ pub fn judge(record: &Record, outcome: &Result<Vec<String>, types::SqlError>) ->
                 wanted.sort();
                 found.sort();
             }
-            if wanted == found { Ok(()) } else { Err(format!("line {}: {}\nwanted {wanted:#?}\nfound {found:#?}", record.line, record.sql)) }
+            if wanted == found {
+                Ok(())
+            } else {
+                Err(format!("line {}: {}\nwanted {wanted:#?}\nfound {found:#?}", record.line, record.sql))
+            }
         }
-        (_, Ok(rows)) => Err(format!("line {}: {}\nwanted an error, found {rows:?}", record.line, record.sql)),
+        (_, Ok(rows)) => {
+            Err(format!("line {}: {}\nwanted an error, found {rows:?}", record.line, record.sql))
+        }
         (_, Err(error)) => Err(format!("line {}: {}\nfound {error}", record.line, record.sql)),
     }
 }

@@ -91,14 +91,25 @@ pub fn compile(statement: &ast::Statement, context: &BindContext<'_>) -> Result<
     compile_inside(statement, context).map_err(|error| error.at_line(statement.span.line))
 }
 
-fn compile_inside(statement: &ast::Statement, context: &BindContext<'_>) -> Result<CompiledStatement, SqlError> {
+fn compile_inside(
+    statement: &ast::Statement,
+    context: &BindContext<'_>,
+) -> Result<CompiledStatement, SqlError> {
     let mut binder = Binder::new(context);
     let (kind, options): (StatementKind, &[ast::QueryHint]) = match &statement.kind {
         ast::StatementKind::Select(select) => (compile_select(&mut binder, select)?, &select.options),
-        ast::StatementKind::Insert(insert) => (StatementKind::Insert(binder.insert(insert)?), &insert.options),
-        ast::StatementKind::Update(update) => (StatementKind::Update(binder.update(update)?), &update.options),
-        ast::StatementKind::Delete(delete) => (StatementKind::Delete(binder.delete(delete)?), &delete.options),
-        ast::StatementKind::Truncate(truncate) => (StatementKind::Truncate(binder.base_table(&truncate.table)?), &[]),
+        ast::StatementKind::Insert(insert) => {
+            (StatementKind::Insert(binder.insert(insert)?), &insert.options)
+        }
+        ast::StatementKind::Update(update) => {
+            (StatementKind::Update(binder.update(update)?), &update.options)
+        }
+        ast::StatementKind::Delete(delete) => {
+            (StatementKind::Delete(binder.delete(delete)?), &delete.options)
+        }
+        ast::StatementKind::Truncate(truncate) => {
+            (StatementKind::Truncate(binder.base_table(&truncate.table)?), &[])
+        }
         ast::StatementKind::Merge(_) => return Err(crate::errors::unsupported("MERGE")),
         _ => return Err(crate::errors::unsupported("this statement")),
     };
@@ -120,7 +131,8 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
         && let Some(into) = &block.into
     {
         let query = binder.query(&select.query)?;
-        return crate::ddl::select_into(binder, &into.table, query).map(|plan| StatementKind::SelectInto(Box::new(plan)));
+        return crate::ddl::select_into(binder, &into.table, query)
+            .map(|plan| StatementKind::SelectInto(Box::new(plan)));
     }
     let query = binder.query(&select.query)?;
     let columns = query
@@ -193,7 +205,11 @@ impl CompiledStatement {
     }
 
     /// Runs it.
-    pub fn execute(&self, context: &mut ExecContext<'_>, sink: &mut dyn RowSink) -> Result<StatementOutcome, SqlError> {
+    pub fn execute(
+        &self,
+        context: &mut ExecContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<StatementOutcome, SqlError> {
         let runtime = Runtime::new(context);
         if let Some(limit) = self.max_recursion {
             runtime.set_max_recursion(limit);
@@ -214,7 +230,11 @@ impl CompiledStatement {
     }
 }
 
-fn run_select(select: &SelectPlan, runtime: &Runtime<'_>, sink: &mut dyn RowSink) -> Result<StatementOutcome, SqlError> {
+fn run_select(
+    select: &SelectPlan,
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
     let mut outcome = StatementOutcome { sent_rows: true, row_count: Some(0), ..StatementOutcome::default() };
     if sink.columns(&select.columns) == Flow::Stop || runtime.options.format_only {
         return Ok(outcome);
@@ -248,27 +268,44 @@ fn run_assign(assign: &AssignPlan, runtime: &Runtime<'_>) -> Result<StatementOut
 }
 
 /// Compiles an expression; with a target it is converted as an assignment to a variable of that type.
-pub fn compile_scalar(expr: &ast::Expr, target: Option<&SqlType>, context: &BindContext<'_>) -> Result<ScalarProgram, SqlError> {
+pub fn compile_scalar(
+    expr: &ast::Expr,
+    target: Option<&SqlType>,
+    context: &BindContext<'_>,
+) -> Result<ScalarProgram, SqlError> {
     let mut binder = Binder::new(context);
-    let bound = scoped(&mut binder, |binder| binder.value(expr)).map_err(|error| error.at_line(expr.span.line))?;
+    let bound =
+        scoped(&mut binder, |binder| binder.value(expr)).map_err(|error| error.at_line(expr.span.line))?;
     let bound = match target {
         Some(target) => coerce::for_variable(bound, target)?,
         None => bound,
     };
     let node = Planner::new(&binder.columns).node(&bound, &Layout::default())?;
-    Ok(ScalarProgram { form: ScalarForm::Value(node), sql_type: bound.sql_type, dependencies: Dependencies::of(&mut binder) })
+    Ok(ScalarProgram {
+        form: ScalarForm::Value(node),
+        sql_type: bound.sql_type,
+        dependencies: Dependencies::of(&mut binder),
+    })
 }
 
 /// Compiles a condition.
 pub fn compile_predicate(expr: &ast::Expr, context: &BindContext<'_>) -> Result<ScalarProgram, SqlError> {
     let mut binder = Binder::new(context);
-    let bound = scoped(&mut binder, |binder| binder.condition(expr)).map_err(|error| error.at_line(expr.span.line))?;
+    let bound = scoped(&mut binder, |binder| binder.condition(expr))
+        .map_err(|error| error.at_line(expr.span.line))?;
     let node = Planner::new(&binder.columns).predicate(&bound, &Layout::default())?;
-    Ok(ScalarProgram { form: ScalarForm::Predicate(node), sql_type: SqlType::Bit, dependencies: Dependencies::of(&mut binder) })
+    Ok(ScalarProgram {
+        form: ScalarForm::Predicate(node),
+        sql_type: SqlType::Bit,
+        dependencies: Dependencies::of(&mut binder),
+    })
 }
 
 /// Binds in a scope without tables.
-fn scoped<T>(binder: &mut Binder<'_>, f: impl FnOnce(&mut Binder<'_>) -> Result<T, SqlError>) -> Result<T, SqlError> {
+fn scoped<T>(
+    binder: &mut Binder<'_>,
+    f: impl FnOnce(&mut Binder<'_>) -> Result<T, SqlError>,
+) -> Result<T, SqlError> {
     binder.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
     let result = f(binder);
     binder.scopes.pop();
@@ -292,7 +329,9 @@ impl ScalarProgram {
         let runtime = Runtime::new(context);
         match &self.form {
             ScalarForm::Predicate(node) => Ok(node.test(&runtime, &[])? == Some(true)),
-            ScalarForm::Value(node) => Ok(node.eval(&runtime, &[])?.as_i64().is_some_and(|number| number != 0)),
+            ScalarForm::Value(node) => {
+                Ok(node.eval(&runtime, &[])?.as_i64().is_some_and(|number| number != 0))
+            }
         }
     }
 
@@ -329,18 +368,28 @@ pub struct InsertRows {
 }
 
 /// Compiles the INSERT of an `INSERT ... EXEC` for rows of the given types. Error 213 when their number does not fit.
-pub fn compile_insert_rows(statement: &ast::Statement, columns: &[SqlType], context: &BindContext<'_>) -> Result<InsertRows, SqlError> {
+pub fn compile_insert_rows(
+    statement: &ast::Statement,
+    columns: &[SqlType],
+    context: &BindContext<'_>,
+) -> Result<InsertRows, SqlError> {
     let ast::StatementKind::Insert(insert) = &statement.kind else {
         return Err(crate::errors::unsupported("rows for anything but INSERT"));
     };
     let mut binder = Binder::new(context);
-    let (plan, stores) = binder.insert_rows(insert, columns).map_err(|error| error.at_line(statement.span.line))?;
+    let (plan, stores) =
+        binder.insert_rows(insert, columns).map_err(|error| error.at_line(statement.span.line))?;
     Ok(InsertRows { plan, stores, dependencies: Dependencies::of(&mut binder) })
 }
 
 impl InsertRows {
     /// Inserts the rows.
-    pub fn execute(&self, rows: Vec<Vec<Value>>, context: &mut ExecContext<'_>, sink: &mut dyn RowSink) -> Result<StatementOutcome, SqlError> {
+    pub fn execute(
+        &self,
+        rows: Vec<Vec<Value>>,
+        context: &mut ExecContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<StatementOutcome, SqlError> {
         let runtime = Runtime::new(context);
         exec::insert::run_rows(&self.plan, &self.stores, rows, &runtime, sink)
     }

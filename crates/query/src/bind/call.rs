@@ -30,14 +30,14 @@ impl Binder<'_> {
             "NULLIF" => self.null_if(call),
             "IIF" => self.iif(call),
             "CHOOSE" => self.choose(call),
-            "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "NTILE" | "LAG" | "LEAD" | "FIRST_VALUE" | "LAST_VALUE" | "PERCENT_RANK" | "CUME_DIST" => {
-                Err(crate::errors::needs_over(&name))
-            }
+            "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "NTILE" | "LAG" | "LEAD" | "FIRST_VALUE"
+            | "LAST_VALUE" | "PERCENT_RANK" | "CUME_DIST" => Err(crate::errors::needs_over(&name)),
             "GROUPING" | "GROUPING_ID" => Err(crate::errors::unsupported("GROUPING")),
             "TRIM" => self.trim(call),
             "GREATEST" | "LEAST" => self.extreme(call, name == "GREATEST"),
             _ => {
-                let function = functions::lookup(&name).ok_or_else(|| crate::errors::unknown_function(&written(&call.name)))?;
+                let function = functions::lookup(&name)
+                    .ok_or_else(|| crate::errors::unknown_function(&written(&call.name)))?;
                 self.registered(function, call)
             }
         }
@@ -49,11 +49,19 @@ impl Binder<'_> {
         self.finish_call(function, Vec::new())
     }
 
-    fn registered(&mut self, function: &'static FunctionDef, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
+    fn registered(
+        &mut self,
+        function: &'static FunctionDef,
+        call: &ast::FunctionCall,
+    ) -> Result<Expr, SqlError> {
         if call.args.len() < usize::from(function.min_arguments)
             || (function.max_arguments != u8::MAX && call.args.len() > usize::from(function.max_arguments))
         {
-            return Err(crate::errors::argument_count(&function.name.to_ascii_lowercase(), function.min_arguments, function.max_arguments));
+            return Err(crate::errors::argument_count(
+                &function.name.to_ascii_lowercase(),
+                function.min_arguments,
+                function.max_arguments,
+            ));
         }
         let mut arguments = Vec::with_capacity(call.args.len());
         for (index, argument) in call.args.iter().enumerate() {
@@ -70,10 +78,16 @@ impl Binder<'_> {
     }
 
     /// A call of a registered function with its arguments already converted.
-    pub(crate) fn finish_call(&mut self, function: &'static FunctionDef, arguments: Vec<Expr>) -> Result<Expr, SqlError> {
+    pub(crate) fn finish_call(
+        &mut self,
+        function: &'static FunctionDef,
+        arguments: Vec<Expr>,
+    ) -> Result<Expr, SqlError> {
         let sql_type = match function.result {
             ResultRule::Fixed(sql_type) => sql_type,
-            ResultRule::Argument(index) => arguments.get(index).map_or(SqlType::Int, |argument| argument.sql_type),
+            ResultRule::Argument(index) => {
+                arguments.get(index).map_or(SqlType::Int, |argument| argument.sql_type)
+            }
             ResultRule::Rule(rule) => {
                 let shown: Vec<Argument<'_>> = arguments
                     .iter()
@@ -88,9 +102,16 @@ impl Binder<'_> {
                 rule(&shown)?
             }
         };
-        let collation = arguments.iter().find(|argument| argument.sql_type.is_character()).map(|argument| (argument.collation, argument.explicit_collation));
+        let collation = arguments
+            .iter()
+            .find(|argument| argument.sql_type.is_character())
+            .map(|argument| (argument.collation, argument.explicit_collation));
         let (collation, explicit_collation) = collation.unwrap_or_default();
-        Ok(Expr { collation, explicit_collation, ..Expr::new(ExprKind::Call(function, arguments), sql_type, true) })
+        Ok(Expr {
+            collation,
+            explicit_collation,
+            ..Expr::new(ExprKind::Call(function, arguments), sql_type, true)
+        })
     }
 
     /// ISNULL: the type of the first argument.
@@ -98,8 +119,12 @@ impl Binder<'_> {
         let [first, second] = self.exactly::<2>("isnull", call)?;
         let to = if first.is_null_literal() { second.sql_type } else { first.sql_type };
         let first = coerce::implicit(first, &to)?;
-        let second = coerce::convert(second, &to, Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE })
-            .or_else(|error| Err(error))?;
+        let second = coerce::convert(
+            second,
+            &to,
+            Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
+        )
+        .or_else(|error| Err(error))?;
         let nullable = first.nullable && second.nullable;
         let collation = first.collation;
         Ok(Expr { collation, ..Expr::new(ExprKind::Coalesce(vec![first, second]), to, nullable) })
@@ -114,7 +139,11 @@ impl Binder<'_> {
             return Err(crate::errors::all_arguments_null("COALESCE"));
         }
         let nullable = values.iter().all(|value| value.nullable);
-        let collation = values.iter().find(|value| value.sql_type.is_character()).map(|value| value.collation).unwrap_or_default();
+        let collation = values
+            .iter()
+            .find(|value| value.sql_type.is_character())
+            .map(|value| value.collation)
+            .unwrap_or_default();
         let (values, to) = coerce::unify(values)?;
         Ok(Expr { collation, ..Expr::new(ExprKind::Coalesce(values), to, nullable) })
     }
@@ -127,7 +156,8 @@ impl Binder<'_> {
         }
         let (sql_type, collation) = (first.sql_type, first.collation);
         let equal = coerce::compare(crate::expr::CompareOp::Equal, first.clone(), second)?;
-        let kind = ExprKind::Case(vec![(equal, Expr::constant(Value::Null, sql_type))], Some(Box::new(first)));
+        let kind =
+            ExprKind::Case(vec![(equal, Expr::constant(Value::Null, sql_type))], Some(Box::new(first)));
         Ok(Expr { collation, ..Expr::new(kind, sql_type, true) })
     }
 
@@ -179,25 +209,40 @@ impl Binder<'_> {
         self.finish_call(function, arguments)
     }
 
-    fn exactly<const N: usize>(&mut self, name: &str, call: &ast::FunctionCall) -> Result<[Expr; N], SqlError> {
+    fn exactly<const N: usize>(
+        &mut self,
+        name: &str,
+        call: &ast::FunctionCall,
+    ) -> Result<[Expr; N], SqlError> {
         let values = call.args.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>, _>>()?;
         <[Expr; N]>::try_from(values).map_err(|_| crate::errors::argument_count(name, N as u8, N as u8))
     }
 
     /// An aggregate without OVER. Errors 147, 130, 158.
-    fn aggregate(&mut self, name: &str, kind: AggregateKind, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
+    fn aggregate(
+        &mut self,
+        name: &str,
+        kind: AggregateKind,
+        call: &ast::FunctionCall,
+    ) -> Result<Expr, SqlError> {
         match self.scopes.last().map(|scope| scope.clause) {
             Some(Clause::Output | Clause::Groups) | Some(Clause::Window) => {}
             Some(Clause::Aggregate) => return Err(crate::errors::aggregate_over_subquery()),
             Some(Clause::Rows) | None => return Err(crate::errors::aggregate_in_where()),
         }
         let aggregate = self.aggregate_call(name, kind, call)?;
-        let known = self.scope().aggregates.iter().find(|known| same_aggregate(&known.1, &aggregate)).map(|known| known.0);
+        let known = self
+            .scope()
+            .aggregates
+            .iter()
+            .find(|known| same_aggregate(&known.1, &aggregate))
+            .map(|known| known.0);
         let id = match known {
             Some(id) => id,
             None => {
                 let nullable = !matches!(kind, AggregateKind::Count | AggregateKind::CountRows);
-                let collation = aggregate.argument.as_ref().map_or_else(Default::default, |argument| argument.collation);
+                let collation =
+                    aggregate.argument.as_ref().map_or_else(Default::default, |argument| argument.collation);
                 let id = self.new_column(aggregate.sql_type, nullable, collation);
                 self.scope().aggregates.push((id, aggregate));
                 id
@@ -207,16 +252,32 @@ impl Binder<'_> {
     }
 
     /// The parts of an aggregate, with or without OVER.
-    pub(crate) fn aggregate_call(&mut self, name: &str, kind: AggregateKind, call: &ast::FunctionCall) -> Result<AggregateCall, SqlError> {
+    pub(crate) fn aggregate_call(
+        &mut self,
+        name: &str,
+        kind: AggregateKind,
+        call: &ast::FunctionCall,
+    ) -> Result<AggregateCall, SqlError> {
         let distinct = call.quantifier == Some(ast::SetQuantifier::Distinct);
         let big = name == "COUNT_BIG";
         if call.star {
             let sql_type = if big { SqlType::BigInt } else { SqlType::Int };
-            return Ok(AggregateCall { kind: AggregateKind::CountRows, argument: None, separator: None, distinct: false, order: Vec::new(), sql_type });
+            return Ok(AggregateCall {
+                kind: AggregateKind::CountRows,
+                argument: None,
+                separator: None,
+                distinct: false,
+                order: Vec::new(),
+                sql_type,
+            });
         }
         let wanted = if kind == AggregateKind::StringAgg { 2 } else { 1 };
         if call.args.len() != wanted {
-            return Err(crate::errors::argument_count(&name.to_ascii_lowercase(), wanted as u8, wanted as u8));
+            return Err(crate::errors::argument_count(
+                &name.to_ascii_lowercase(),
+                wanted as u8,
+                wanted as u8,
+            ));
         }
         let mut argument = self.in_clause(Clause::Aggregate, |binder| binder.value(&call.args[0]))?;
         let (mut separator, mut order) = (None, Vec::new());
@@ -232,7 +293,10 @@ impl Binder<'_> {
         }
         if matches!(
             kind,
-            AggregateKind::StandardDeviation | AggregateKind::StandardDeviationPopulation | AggregateKind::Variance | AggregateKind::VariancePopulation
+            AggregateKind::StandardDeviation
+                | AggregateKind::StandardDeviationPopulation
+                | AggregateKind::Variance
+                | AggregateKind::VariancePopulation
         ) {
             argument = coerce::implicit(argument, &SqlType::Float)?;
         }
@@ -247,7 +311,12 @@ fn same_aggregate(a: &AggregateCall, b: &AggregateCall) -> bool {
         (Some(x), Some(y)) => x.same_as(y),
         _ => false,
     };
-    a.kind == b.kind && a.distinct == b.distinct && same_argument && a.separator.is_none() && b.separator.is_none() && a.sql_type == b.sql_type
+    a.kind == b.kind
+        && a.distinct == b.distinct
+        && same_argument
+        && a.separator.is_none()
+        && b.separator.is_none()
+        && a.sql_type == b.sql_type
 }
 
 /// The aggregate of a name in upper case.
@@ -272,7 +341,9 @@ pub(crate) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
 fn aggregate_type(name: &str, kind: AggregateKind, argument: &SqlType) -> Result<SqlType, SqlError> {
     let numeric = |sql_type: &SqlType| sql_type.is_numeric() && *sql_type != SqlType::Bit;
     match kind {
-        AggregateKind::CountRows | AggregateKind::Count => Ok(if name == "COUNT_BIG" { SqlType::BigInt } else { SqlType::Int }),
+        AggregateKind::CountRows | AggregateKind::Count => {
+            Ok(if name == "COUNT_BIG" { SqlType::BigInt } else { SqlType::Int })
+        }
         AggregateKind::Sum | AggregateKind::Average => {
             if !numeric(argument) {
                 return Err(crate::errors::operand_type(argument.name(), &name.to_ascii_lowercase()));
@@ -288,7 +359,10 @@ fn aggregate_type(name: &str, kind: AggregateKind, argument: &SqlType) -> Result
             })
         }
         AggregateKind::Minimum | AggregateKind::Maximum => {
-            if matches!(argument, SqlType::Bit | SqlType::Text | SqlType::NText | SqlType::Image | SqlType::Xml) {
+            if matches!(
+                argument,
+                SqlType::Bit | SqlType::Text | SqlType::NText | SqlType::Image | SqlType::Xml
+            ) {
                 return Err(crate::errors::operand_type(argument.name(), &name.to_ascii_lowercase()));
             }
             Ok(*argument)
@@ -330,10 +404,16 @@ fn converted(argument: Expr, parameter: Parameter) -> Result<Expr, SqlError> {
         Parameter::Text if argument.is_null_literal() => coerce::implicit(argument, &SqlType::varchar(1)),
         Parameter::Text => {
             let to = if family == TypeFamily::Xml { SqlType::NVARCHAR_MAX } else { SqlType::varchar(8000) };
-            coerce::convert(argument, &to, Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE })
+            coerce::convert(
+                argument,
+                &to,
+                Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
+            )
         }
         Parameter::Wide if family == TypeFamily::NChar => Ok(argument),
-        Parameter::Wide if argument.sql_type == SqlType::VARCHAR_MAX => coerce::implicit(argument, &SqlType::NVARCHAR_MAX),
+        Parameter::Wide if argument.sql_type == SqlType::VARCHAR_MAX => {
+            coerce::implicit(argument, &SqlType::NVARCHAR_MAX)
+        }
         Parameter::Wide => coerce::convert(
             argument,
             &SqlType::nvarchar(4000),
@@ -346,7 +426,9 @@ fn converted(argument: Expr, parameter: Parameter) -> Result<Expr, SqlError> {
             Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
         ),
         Parameter::Moment if family == TypeFamily::DateTime => Ok(argument),
-        Parameter::Moment if matches!(family, TypeFamily::Char | TypeFamily::NChar) => coerce::implicit(argument, &SqlType::DateTime2(7)),
+        Parameter::Moment if matches!(family, TypeFamily::Char | TypeFamily::NChar) => {
+            coerce::implicit(argument, &SqlType::DateTime2(7))
+        }
         Parameter::Moment => coerce::implicit(argument, &SqlType::DateTime),
     }
 }

@@ -34,10 +34,21 @@ pub(crate) fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Resul
         }
     }
     let (collation, explicit_collation) = (expr.collation, expr.explicit_collation);
-    Ok(Expr { kind: ExprKind::Convert(Box::new(expr), conversion), sql_type: *to, nullable, collation, explicit_collation })
+    Ok(Expr {
+        kind: ExprKind::Convert(Box::new(expr), conversion),
+        sql_type: *to,
+        nullable,
+        collation,
+        explicit_collation,
+    })
 }
 
-fn fold_conversion(value: &Value, from: &SqlType, to: &SqlType, conversion: Conversion) -> Result<Value, SqlError> {
+fn fold_conversion(
+    value: &Value,
+    from: &SqlType,
+    to: &SqlType,
+    conversion: Conversion,
+) -> Result<Value, SqlError> {
     // Text to a date depends on the session's DATEFORMAT: left to run time.
     let depends_on_session = to.family() == TypeFamily::DateTime && from.is_character();
     if value.is_null() {
@@ -67,9 +78,21 @@ pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlE
     if let (ExprKind::Constant(a), ExprKind::Constant(b)) = (&left.kind, &right.kind)
         && let Ok(value) = arith::evaluate(op, a, b, &plan.result)
     {
-        return Ok(Expr { kind: ExprKind::Constant(value), sql_type: plan.result, nullable, collation, explicit_collation });
+        return Ok(Expr {
+            kind: ExprKind::Constant(value),
+            sql_type: plan.result,
+            nullable,
+            collation,
+            explicit_collation,
+        });
     }
-    Ok(Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), sql_type: plan.result, nullable, collation, explicit_collation })
+    Ok(Expr {
+        kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
+        sql_type: plan.result,
+        nullable,
+        collation,
+        explicit_collation,
+    })
 }
 
 /// An int literal beside a decimal counts with the digits it has: `1.0 / 3` divides by a decimal(1,0).
@@ -78,7 +101,10 @@ fn narrow_literals(left: Expr, right: Expr) -> (Expr, Expr) {
     let narrowed = |expr: Expr| match expr.kind {
         ExprKind::Constant(Value::Int(number)) => {
             let digits = number.unsigned_abs().checked_ilog10().unwrap_or(0) as u8 + 1;
-            Expr::constant(Value::Decimal(types::Decimal::new(i128::from(number), digits, 0)), SqlType::decimal(digits, 0))
+            Expr::constant(
+                Value::Decimal(types::Decimal::new(i128::from(number), digits, 0)),
+                SqlType::decimal(digits, 0),
+            )
         }
         _ => expr,
     };
@@ -133,13 +159,21 @@ pub(crate) fn same_type(left: Expr, right: Expr) -> Result<(Expr, Expr), SqlErro
     let to = arith::comparison_type(&left.sql_type, &right.sql_type, "equal to")?;
     let (left_family, right_family, family) = (left.sql_type.family(), right.sql_type.family(), to.family());
     let left = if left_family == family && !needs_same_scale(family) { left } else { implicit(left, &to)? };
-    let right = if right_family == family && !needs_same_scale(family) { right } else { implicit(right, &to)? };
+    let right =
+        if right_family == family && !needs_same_scale(family) { right } else { implicit(right, &to)? };
     Ok((left, right))
 }
 
 /// Families whose types have different representations.
 fn needs_same_scale(family: TypeFamily) -> bool {
-    matches!(family, TypeFamily::DateTime | TypeFamily::Approximate | TypeFamily::Decimal | TypeFamily::Money | TypeFamily::Integer)
+    matches!(
+        family,
+        TypeFamily::DateTime
+            | TypeFamily::Approximate
+            | TypeFamily::Decimal
+            | TypeFamily::Money
+            | TypeFamily::Integer
+    )
 }
 
 /// Do values of the two types compare without conversion?
@@ -157,7 +191,8 @@ pub(crate) fn compares_directly(left: &SqlType, right: &SqlType) -> bool {
 
 /// One type for several branches; an untyped NULL has no say. Each branch is converted to it.
 pub(crate) fn unify(branches: Vec<Expr>) -> Result<(Vec<Expr>, SqlType), SqlError> {
-    let candidates: Vec<Option<SqlType>> = branches.iter().map(|branch| (!branch.is_null_literal()).then_some(branch.sql_type)).collect();
+    let candidates: Vec<Option<SqlType>> =
+        branches.iter().map(|branch| (!branch.is_null_literal()).then_some(branch.sql_type)).collect();
     let to = arith::unify(&candidates)?.unwrap_or(SqlType::Int);
     let branches = branches.into_iter().map(|branch| implicit(branch, &to)).collect::<Result<_, _>>()?;
     Ok((branches, to))

@@ -57,7 +57,9 @@ fn resolve(data_type: &DataType, default_length: u16) -> Result<SqlType, SqlErro
         "char" | "character" => SqlType::Char(fixed(8000)?),
         "varchar" | "char varying" | "character varying" => SqlType::VarChar(length(8000)?),
         "nchar" | "national char" | "national character" => SqlType::NChar(fixed(4000)?),
-        "nvarchar" | "national char varying" | "national character varying" => SqlType::NVarChar(length(4000)?),
+        "nvarchar" | "national char varying" | "national character varying" => {
+            SqlType::NVarChar(length(4000)?)
+        }
         "binary" => SqlType::Binary(fixed(8000)?),
         "varbinary" | "binary varying" => SqlType::VarBinary(length(8000)?),
         "date" => SqlType::Date,

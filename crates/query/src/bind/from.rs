@@ -34,8 +34,16 @@ impl Binder<'_> {
         match source {
             TableSource::Table(table) => self.named_source(&table.name, table.alias.as_ref(), &table.hints),
             TableSource::Variable { name, alias, .. } => {
-                let real = self.context.names.temp_table(name).ok_or_else(|| crate::errors::undeclared_table_variable(name))?;
-                let object = ObjectName { database: Some(Ident::new("tempdb")), schema: Some(Ident::new("dbo")), ..ObjectName::simple(real) };
+                let real = self
+                    .context
+                    .names
+                    .temp_table(name)
+                    .ok_or_else(|| crate::errors::undeclared_table_variable(name))?;
+                let object = ObjectName {
+                    database: Some(Ident::new("tempdb")),
+                    schema: Some(Ident::new("dbo")),
+                    ..ObjectName::simple(real)
+                };
                 let alias = alias.clone().unwrap_or_else(|| Ident::new(name.clone()));
                 self.named_source(&object, Some(&alias), &[])
             }
@@ -69,9 +77,15 @@ impl Binder<'_> {
         result
     }
 
-    fn named_source(&mut self, name: &ObjectName, alias: Option<&Ident>, hints: &[ast::TableHint]) -> Result<Rel, SqlError> {
+    fn named_source(
+        &mut self,
+        name: &ObjectName,
+        alias: Option<&Ident>,
+        hints: &[ast::TableHint],
+    ) -> Result<Rel, SqlError> {
         if name.is_simple()
-            && let Some(index) = self.common_tables.iter().rposition(|entry| same_name(&entry.name, &name.name.value))
+            && let Some(index) =
+                self.common_tables.iter().rposition(|entry| same_name(&entry.name, &name.name.value))
         {
             return self.common_table(index, alias);
         }
@@ -88,14 +102,22 @@ impl Binder<'_> {
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Table(table) => {
                     let source = Arc::new(BaseTable::new(database, table.clone()));
-                    let (schema, catalog) = if alias.is_some() { (None, None) } else { (Some(source.schema().to_string()), Some(source.database.name().to_string())) };
+                    let (schema, catalog) = if alias.is_some() {
+                        (None, None)
+                    } else {
+                        (Some(source.schema().to_string()), Some(source.database.name().to_string()))
+                    };
                     let wanted = self.is_wanted_target(&source, alias);
                     let rel = self.add_table(source.clone(), &exposed, schema, catalog, hints, wanted);
                     if wanted
                         && let (Rel::Table(scan), Some(request)) = (&rel, &mut self.target)
                         && let Some(locator) = scan.locator
                     {
-                        request.found = Some(super::target::FoundTarget { source, columns: scan.columns.clone(), locator });
+                        request.found = Some(super::target::FoundTarget {
+                            source,
+                            columns: scan.columns.clone(),
+                            locator,
+                        });
                     }
                     Ok(rel)
                 }
@@ -124,14 +146,25 @@ impl Binder<'_> {
         for column in &source.def.columns {
             let id = self.new_column(column.sql_type, column.nullable, column.collation);
             columns.push(id);
-            visible.push(ScopeColumn { name: column.name.to_string(), id, identity: column.identity.is_some(), base: true });
+            visible.push(ScopeColumn {
+                name: column.name.to_string(),
+                id,
+                identity: column.identity.is_some(),
+                base: true,
+            });
         }
         let locator = locator.then(|| self.new_column(SqlType::BigInt, false, Collation::default()));
         self.scope().tables.push(ScopeTable { alias: alias.to_string(), schema, database, columns: visible });
         Rel::Table(Box::new(TableScan { source, columns, locator, hints }))
     }
 
-    fn add_system(&mut self, view: &'static crate::sysviews::SystemView, database: Arc<engine::Database>, arguments: Vec<Expr>, alias: &str) -> Rel {
+    fn add_system(
+        &mut self,
+        view: &'static crate::sysviews::SystemView,
+        database: Arc<engine::Database>,
+        arguments: Vec<Expr>,
+        alias: &str,
+    ) -> Rel {
         let mut columns = Vec::new();
         let mut visible = Vec::new();
         for column in view.columns() {
@@ -139,12 +172,22 @@ impl Binder<'_> {
             columns.push(id);
             visible.push(ScopeColumn { name: column.name.clone(), id, identity: false, base: false });
         }
-        self.scope().tables.push(ScopeTable { alias: alias.to_string(), schema: Some(view.schema.to_string()), database: None, columns: visible });
+        self.scope().tables.push(ScopeTable {
+            alias: alias.to_string(),
+            schema: Some(view.schema.to_string()),
+            database: None,
+            columns: visible,
+        });
         Rel::System(Box::new(SystemScan { view, database, arguments, columns }))
     }
 
     /// Puts a query's rows into scope under an alias with other column names. Errors 8155, 8158, 8159.
-    pub(crate) fn add_query(&mut self, query: BoundQuery, alias: &str, names: &[Ident]) -> Result<Rel, SqlError> {
+    pub(crate) fn add_query(
+        &mut self,
+        query: BoundQuery,
+        alias: &str,
+        names: &[Ident],
+    ) -> Result<Rel, SqlError> {
         if !names.is_empty() && names.len() != query.columns.len() {
             return Err(crate::errors::column_list_mismatch(alias, names.len(), query.columns.len()));
         }
@@ -157,15 +200,26 @@ impl Binder<'_> {
             if visible.iter().any(|other| same_name(&other.name, name)) {
                 return Err(crate::errors::column_named_twice(name, alias));
             }
-            visible.push(ScopeColumn { name: name.to_string(), id: column.id, identity: column.identity, base: column.base });
+            visible.push(ScopeColumn {
+                name: name.to_string(),
+                id: column.id,
+                identity: column.identity,
+                base: column.base,
+            });
         }
-        self.scope().tables.push(ScopeTable { alias: alias.to_string(), schema: None, database: None, columns: visible });
+        self.scope().tables.push(ScopeTable {
+            alias: alias.to_string(),
+            schema: None,
+            database: None,
+            columns: visible,
+        });
         Ok(query.rel)
     }
 
     /// The query of a view's text and its column names.
     fn view_query(&mut self, text: &str) -> Result<(BoundQuery, Vec<Ident>), SqlError> {
-        let batch = tsql::parse_batch(text, &tsql::ParseOptions::default()).map_err(|_| crate::errors::stored_text_damaged())?;
+        let batch = tsql::parse_batch(text, &tsql::ParseOptions::default())
+            .map_err(|_| crate::errors::stored_text_damaged())?;
         for statement in batch.statements {
             if let ast::StatementKind::CreateView(view) = statement.kind {
                 if let Some(with) = &view.query.with {
@@ -199,14 +253,23 @@ impl Binder<'_> {
                     ids.push(id);
                     visible.push(ScopeColumn { name: name.clone(), id, identity: false, base: false });
                 }
-                self.scope().tables.push(ScopeTable { alias: exposed, schema: None, database: None, columns: visible });
+                self.scope().tables.push(ScopeTable {
+                    alias: exposed,
+                    schema: None,
+                    database: None,
+                    columns: visible,
+                });
                 Ok(Rel::WorkTable { work: *work, columns: ids })
             }
             CommonTableDefinition::Query(table) => {
                 let table = table.clone();
                 let later = self.common_tables.split_off(entry.visible);
                 let scopes = std::mem::take(&mut self.scopes);
-                let result = if super::set_op::is_recursive(&table) { self.recursive(&table) } else { self.query(&table.query) };
+                let result = if super::set_op::is_recursive(&table) {
+                    self.recursive(&table)
+                } else {
+                    self.query(&table.query)
+                };
                 self.scopes = scopes;
                 self.common_tables.truncate(entry.visible);
                 self.common_tables.extend(later);
@@ -220,7 +283,11 @@ impl Binder<'_> {
         let outer_tables = self.scope().tables.len();
         if matches!(node.kind, ast::JoinKind::CrossApply | ast::JoinKind::OuterApply) {
             let right = self.apply_right(&node.right)?;
-            return Ok(Rel::Apply { outer: node.kind == ast::JoinKind::OuterApply, left: Box::new(left), right: Box::new(right) });
+            return Ok(Rel::Apply {
+                outer: node.kind == ast::JoinKind::OuterApply,
+                left: Box::new(left),
+                right: Box::new(right),
+            });
         }
         let right = self.source(&node.right)?;
         let on = match &node.on {
@@ -228,7 +295,9 @@ impl Binder<'_> {
             None => None,
         };
         let (kind, left, right) = match node.kind {
-            ast::JoinKind::Inner | ast::JoinKind::Cross | ast::JoinKind::CrossApply => (JoinKind::Inner, left, right),
+            ast::JoinKind::Inner | ast::JoinKind::Cross | ast::JoinKind::CrossApply => {
+                (JoinKind::Inner, left, right)
+            }
             ast::JoinKind::Left | ast::JoinKind::OuterApply => (JoinKind::Left, left, right),
             ast::JoinKind::Right => (JoinKind::Left, right, left),
             ast::JoinKind::Full => (JoinKind::Full, left, right),
@@ -255,7 +324,10 @@ impl Binder<'_> {
             (JoinKind::Left, true) => tables[..outer_tables].iter().collect(),
             _ => Vec::new(),
         };
-        let ids: Vec<usize> = affected.iter().flat_map(|table| table.columns.iter().map(|column| column.id.0 as usize)).collect();
+        let ids: Vec<usize> = affected
+            .iter()
+            .flat_map(|table| table.columns.iter().map(|column| column.id.0 as usize))
+            .collect();
         for id in ids {
             self.columns[id].nullable = true;
         }
@@ -272,7 +344,11 @@ impl Binder<'_> {
                 _ => self.value(argument)?,
             });
         }
-        let alias = function.alias.as_ref().map_or(call.name.name.value.as_str(), |alias| alias.value.as_str()).to_string();
+        let alias = function
+            .alias
+            .as_ref()
+            .map_or(call.name.name.value.as_str(), |alias| alias.value.as_str())
+            .to_string();
         let resolved = self.resolve_table(&call.name).map_err(|error| {
             if error.number == 208 { error } else { crate::errors::invalid_object(&written(&call.name)) }
         })?;
@@ -298,8 +374,11 @@ impl Binder<'_> {
 
     /// The query of an inline table-valued function, its parameters replaced by arguments.
     fn inline_function(&mut self, text: &str, arguments: Vec<Expr>) -> Result<BoundQuery, SqlError> {
-        let batch = tsql::parse_batch(text, &tsql::ParseOptions::default()).map_err(|_| crate::errors::stored_text_damaged())?;
-        let Some(ast::StatementKind::CreateFunction(function)) = batch.statements.into_iter().next().map(|statement| statement.kind) else {
+        let batch = tsql::parse_batch(text, &tsql::ParseOptions::default())
+            .map_err(|_| crate::errors::stored_text_damaged())?;
+        let Some(ast::StatementKind::CreateFunction(function)) =
+            batch.statements.into_iter().next().map(|statement| statement.kind)
+        else {
             return Err(crate::errors::stored_text_damaged());
         };
         let ast::FunctionBody::Query(select) = &function.body else {
@@ -359,12 +438,22 @@ pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError
             "READPAST" => result.read_past = true,
             "NOWAIT" => result.no_wait = true,
             "INDEX" => {
-                if let Some(ast::ExprKind::Column(column)) = hint.args.first().map(|argument| &argument.kind) {
+                if let Some(ast::ExprKind::Column(column)) = hint.args.first().map(|argument| &argument.kind)
+                {
                     result.index = Some(column.name.value.clone());
                 }
             }
-            "ROWLOCK" | "PAGLOCK" | "FORCESEEK" | "FORCESCAN" | "NOEXPAND" | "KEEPIDENTITY" | "KEEPDEFAULTS" | "IGNORE_CONSTRAINTS"
-            | "IGNORE_TRIGGERS" | "SNAPSHOT" | "SPATIAL_WINDOW_MAX_CELLS" => {}
+            "ROWLOCK"
+            | "PAGLOCK"
+            | "FORCESEEK"
+            | "FORCESCAN"
+            | "NOEXPAND"
+            | "KEEPIDENTITY"
+            | "KEEPDEFAULTS"
+            | "IGNORE_CONSTRAINTS"
+            | "IGNORE_TRIGGERS"
+            | "SNAPSHOT"
+            | "SPATIAL_WINDOW_MAX_CELLS" => {}
             _ => return Err(crate::errors::unknown_hint(&hint.name.value)),
         }
     }

@@ -55,8 +55,12 @@ impl Binder<'_> {
         let mut allowed: FxHashSet<ColumnId> = key_columns.iter().map(|key| key.0).collect();
         allowed.extend(aggregates.iter().map(|aggregate| aggregate.0));
         allowed.extend(self.scope().windows.iter().map(|window| window.0));
-        let own: FxHashSet<ColumnId> =
-            self.scope().tables.iter().flat_map(|table| table.columns.iter().map(|column| column.id)).collect();
+        let own: FxHashSet<ColumnId> = self
+            .scope()
+            .tables
+            .iter()
+            .flat_map(|table| table.columns.iter().map(|column| column.id))
+            .collect();
         let mut windows = std::mem::take(&mut self.scope().windows);
         let context = GroupContext { keys: &key_columns, allowed: &allowed, own: &own };
         for item in items.iter_mut() {
@@ -120,7 +124,11 @@ impl Binder<'_> {
         for scope in self.scopes.iter().rev() {
             for table in &scope.tables {
                 if let Some(column) = table.columns.iter().find(|column| column.id == id) {
-                    return if table.alias.is_empty() { column.name.clone() } else { format!("{}.{}", table.alias, column.name) };
+                    return if table.alias.is_empty() {
+                        column.name.clone()
+                    } else {
+                        format!("{}.{}", table.alias, column.name)
+                    };
                 }
             }
         }

@@ -111,7 +111,10 @@ pub(crate) struct CommonTableEntry {
 pub(crate) enum CommonTableDefinition {
     Query(Arc<tsql::ast::CommonTable>),
     /// Inside its own recursive part: the rows made last.
-    Work { work: u32, columns: Vec<(String, SqlType, Collation)> },
+    Work {
+        work: u32,
+        columns: Vec<(String, SqlType, Collation)>,
+    },
 }
 
 /// A bound query: rows and their visible columns.
@@ -174,7 +177,10 @@ impl<'a> Binder<'a> {
     }
 
     /// Runs `f` one level deeper; error 191 when that is too deep.
-    pub(crate) fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, SqlError>) -> Result<T, SqlError> {
+    pub(crate) fn deeper<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
         if self.depth >= MAX_DEPTH {
             return Err(crate::errors::too_deep());
         }
@@ -185,7 +191,11 @@ impl<'a> Binder<'a> {
     }
 
     /// Runs `f` as the body of a view or function: nothing of the surrounding statement is in sight.
-    pub(crate) fn isolated<T>(&mut self, database: Arc<Database>, f: impl FnOnce(&mut Self) -> Result<T, SqlError>) -> Result<T, SqlError> {
+    pub(crate) fn isolated<T>(
+        &mut self,
+        database: Arc<Database>,
+        f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
         if self.view_depth >= MAX_VIEW_DEPTH {
             return Err(crate::errors::too_deep());
         }
@@ -209,7 +219,11 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds with the innermost scope in a clause.
-    pub(crate) fn in_clause<T>(&mut self, clause: Clause, f: impl FnOnce(&mut Self) -> Result<T, SqlError>) -> Result<T, SqlError> {
+    pub(crate) fn in_clause<T>(
+        &mut self,
+        clause: Clause,
+        f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
         let before = std::mem::replace(&mut self.scope().clause, clause);
         let result = f(self);
         self.scope().clause = before;

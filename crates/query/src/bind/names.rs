@@ -68,7 +68,9 @@ impl Binder<'_> {
             }
         }
         match &column.qualifier {
-            Some(qualifier) if !qualifier_seen => Err(crate::errors::multi_part_not_bound(&format!("{}.{name}", written(qualifier)))),
+            Some(qualifier) if !qualifier_seen => {
+                Err(crate::errors::multi_part_not_bound(&format!("{}.{name}", written(qualifier))))
+            }
             _ => Err(crate::errors::invalid_column(name)),
         }
     }
@@ -89,13 +91,21 @@ impl Binder<'_> {
     /// What a table name means. Error 208 when nothing of the name exists, 911 when the database does not.
     pub(crate) fn resolve_table(&mut self, name: &ObjectName) -> Result<Resolved, SqlError> {
         if name.server.is_some() {
-            return Err(crate::errors::no_such_server(&name.server.as_ref().map_or(String::new(), |server| server.value.clone())));
+            return Err(crate::errors::no_such_server(
+                &name.server.as_ref().map_or(String::new(), |server| server.value.clone()),
+            ));
         }
         let table = name.name.value.as_str();
         if table.starts_with('#') {
-            let real = self.context.names.temp_table(table).ok_or_else(|| crate::errors::invalid_object(&written(name)))?;
+            let real = self
+                .context
+                .names
+                .temp_table(table)
+                .ok_or_else(|| crate::errors::invalid_object(&written(name)))?;
             let tempdb = self.named_database("tempdb")?;
-            return self.catalog_object(&tempdb, "dbo", &real).ok_or_else(|| crate::errors::invalid_object(&written(name)));
+            return self
+                .catalog_object(&tempdb, "dbo", &real)
+                .ok_or_else(|| crate::errors::invalid_object(&written(name)));
         }
         let database = match &name.database {
             Some(database) => self.named_database(&database.value)?,
@@ -120,7 +130,8 @@ impl Binder<'_> {
 
     /// A database by name; error 911.
     pub(crate) fn named_database(&mut self, name: &str) -> Result<Arc<Database>, SqlError> {
-        let database = self.context.instance.database(name).map_err(|_| crate::errors::no_such_database(name))?;
+        let database =
+            self.context.instance.database(name).map_err(|_| crate::errors::no_such_database(name))?;
         self.depend_on(&database);
         Ok(database)
     }

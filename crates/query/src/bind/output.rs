@@ -99,8 +99,16 @@ impl Binder<'_> {
     fn output_into(&mut self, into: &ast::OutputInto, values: Vec<Expr>) -> Result<OutputInto, SqlError> {
         let source = self.target_table(&into.target)?;
         let ordinals = if into.columns.is_empty() {
-            let takes_value = |column: &engine::ColumnDef| column.computed.is_none() && column.identity.is_none();
-            source.def.columns.iter().enumerate().filter(|column| takes_value(column.1)).map(|column| column.0).collect()
+            let takes_value =
+                |column: &engine::ColumnDef| column.computed.is_none() && column.identity.is_none();
+            source
+                .def
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|column| takes_value(column.1))
+                .map(|column| column.0)
+                .collect()
         } else {
             self.target_columns(&source, &into.columns)?
         };
@@ -124,13 +132,22 @@ impl Binder<'_> {
         let mut columns = Vec::new();
         for column in &source.def.columns {
             let id = self.new_column(column.sql_type, column.nullable, column.collation);
-            columns.push(ScopeColumn { name: column.name.to_string(), id, identity: column.identity.is_some(), base: true });
+            columns.push(ScopeColumn {
+                name: column.name.to_string(),
+                id,
+                identity: column.identity.is_some(),
+                base: true,
+            });
         }
         ScopeTable { alias: alias.to_string(), schema: None, database: None, columns }
     }
 
     /// Compiles what rows of a table must satisfy. `new_rows`: rows are added or changed, not only deleted.
-    pub(crate) fn constraints(&mut self, source: &Arc<TableSource>, new_rows: bool) -> Result<Constraints, SqlError> {
+    pub(crate) fn constraints(
+        &mut self,
+        source: &Arc<TableSource>,
+        new_rows: bool,
+    ) -> Result<Constraints, SqlError> {
         let mut constraints = Constraints::default();
         let def = source.def.clone();
         let has_stored = !def.checks.is_empty() || def.columns.iter().any(|column| column.computed.is_some());
@@ -141,15 +158,23 @@ impl Binder<'_> {
                 let Some(computed) = &column.computed else {
                     continue;
                 };
-                let expr = self.stored_expression(&computed.text, Some(table.clone()), |binder, expr| binder.value(expr))?;
+                let expr = self.stored_expression(&computed.text, Some(table.clone()), |binder, expr| {
+                    binder.value(expr)
+                })?;
                 let expr = super::coerce::implicit(expr, &column.sql_type)?;
                 constraints.computed.push((ordinal, Planner::new(&self.columns).node(&expr, &layout)?));
             }
             for check in &def.checks {
-                let expr = self.stored_expression(&check.text, Some(table.clone()), |binder, expr| binder.condition(expr))?;
+                let expr = self.stored_expression(&check.text, Some(table.clone()), |binder, expr| {
+                    binder.condition(expr)
+                })?;
                 let used = expr.columns();
                 let column = match used.len() {
-                    1 => table.columns.iter().find(|column| used.contains(&column.id)).map(|column| column.name.clone()),
+                    1 => table
+                        .columns
+                        .iter()
+                        .find(|column| used.contains(&column.id))
+                        .map(|column| column.name.clone()),
                     _ => None,
                 };
                 let predicate = Planner::new(&self.columns).predicate(&expr, &layout)?;
@@ -166,7 +191,11 @@ impl Binder<'_> {
     }
 
     /// A foreign key of this table.
-    fn reference(&mut self, source: &Arc<TableSource>, key: &engine::ForeignKeyDef) -> Result<Option<Reference>, SqlError> {
+    fn reference(
+        &mut self,
+        source: &Arc<TableSource>,
+        key: &engine::ForeignKeyDef,
+    ) -> Result<Option<Reference>, SqlError> {
         let Some(object) = source.database.catalog().object(key.referenced_object_id) else {
             return Ok(None);
         };
@@ -174,7 +203,9 @@ impl Binder<'_> {
             return Ok(None);
         };
         let other = Arc::new(TableSource::new(source.database.clone(), table.clone()));
-        let (Some(columns), Some(other_columns)) = (ordinals(source, &key.column_ids), ordinals(&other, &key.referenced_column_ids)) else {
+        let (Some(columns), Some(other_columns)) =
+            (ordinals(source, &key.column_ids), ordinals(&other, &key.referenced_column_ids))
+        else {
             return Ok(None);
         };
         Ok(Some(make_reference(key, columns, other, other_columns)))
@@ -190,9 +221,13 @@ impl Binder<'_> {
             let ObjectDef::Table(table) = &object else {
                 continue;
             };
-            for key in table.foreign_keys.iter().filter(|key| key.referenced_object_id == source.def.object_id) {
+            for key in
+                table.foreign_keys.iter().filter(|key| key.referenced_object_id == source.def.object_id)
+            {
                 let other = Arc::new(TableSource::new(source.database.clone(), table.clone()));
-                if let (Some(columns), Some(other_columns)) = (ordinals(source, &key.referenced_column_ids), ordinals(&other, &key.column_ids)) {
+                if let (Some(columns), Some(other_columns)) =
+                    (ordinals(source, &key.referenced_column_ids), ordinals(&other, &key.column_ids))
+                {
                     found.push(make_reference(key, columns, other, other_columns));
                 }
             }
@@ -206,16 +241,25 @@ fn ordinals(source: &TableSource, column_ids: &[i32]) -> Option<Vec<usize>> {
 }
 
 /// Puts the key's columns into the order of an index of the other table when one starts with them.
-fn make_reference(key: &engine::ForeignKeyDef, columns: Vec<usize>, other: Arc<TableSource>, other_columns: Vec<usize>) -> Reference {
+fn make_reference(
+    key: &engine::ForeignKeyDef,
+    columns: Vec<usize>,
+    other: Arc<TableSource>,
+    other_columns: Vec<usize>,
+) -> Reference {
     let index = other.def.indexes.iter().find(|index| {
-        index.key.len() >= other_columns.len() && index.key[..other_columns.len()].iter().all(|column| other_columns.contains(&column.ordinal))
+        index.key.len() >= other_columns.len()
+            && index.key[..other_columns.len()].iter().all(|column| other_columns.contains(&column.ordinal))
     });
     let (mut columns, mut other_columns) = (columns, other_columns);
     let other_index = index.map(|index| {
         let pairs: Vec<(usize, usize)> = index.key[..other_columns.len()]
             .iter()
             .map(|column| {
-                let position = other_columns.iter().position(|ordinal| *ordinal == column.ordinal).expect("chosen to contain it");
+                let position = other_columns
+                    .iter()
+                    .position(|ordinal| *ordinal == column.ordinal)
+                    .expect("chosen to contain it");
                 (columns[position], other_columns[position])
             })
             .collect();
@@ -233,4 +277,3 @@ fn make_reference(key: &engine::ForeignKeyDef, columns: Vec<usize>, other: Arc<T
         update_action: key.update_action,
     }
 }
-

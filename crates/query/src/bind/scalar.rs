@@ -6,7 +6,9 @@ use types::{Collation, Decimal, SqlError, SqlType, Value};
 
 use super::coerce;
 use super::{Binder, Clause};
-use crate::expr::{CompareOp, Conversion, ConversionKind, Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind};
+use crate::expr::{
+    CompareOp, Conversion, ConversionKind, Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind,
+};
 
 impl Binder<'_> {
     /// Binds an expression that gives a value.
@@ -80,7 +82,9 @@ impl Binder<'_> {
                 let test = Expr { nullable: false, ..Expr::predicate(ExprKind::IsNull(Box::new(operand))) };
                 Ok(if *negated { negate(test) } else { test })
             }
-            ast::ExprKind::IsDistinct { operands, negated } => self.is_distinct(&operands.0, &operands.1, *negated),
+            ast::ExprKind::IsDistinct { operands, negated } => {
+                self.is_distinct(&operands.0, &operands.1, *negated)
+            }
             ast::ExprKind::Between(between) => {
                 let operand = self.value(&between.operand)?;
                 let low = self.value(&between.low)?;
@@ -100,7 +104,11 @@ impl Binder<'_> {
             }
             ast::ExprKind::Exists(query) => {
                 let bound = self.subquery(query)?;
-                let kind = ExprKind::Subquery(Box::new(SubqueryExpr { kind: SubqueryKind::Exists, rel: bound.rel.into(), column: None }));
+                let kind = ExprKind::Subquery(Box::new(SubqueryExpr {
+                    kind: SubqueryKind::Exists,
+                    rel: bound.rel.into(),
+                    column: None,
+                }));
                 Ok(Expr { nullable: false, ..Expr::predicate(kind) })
             }
             ast::ExprKind::Quantified(quantified) => {
@@ -113,7 +121,11 @@ impl Binder<'_> {
         }
     }
 
-    fn chain(&mut self, list: &[ast::Expr], make: fn(Box<Expr>, Box<Expr>) -> ExprKind) -> Result<Expr, SqlError> {
+    fn chain(
+        &mut self,
+        list: &[ast::Expr],
+        make: fn(Box<Expr>, Box<Expr>) -> ExprKind,
+    ) -> Result<Expr, SqlError> {
         let mut bound = Vec::with_capacity(list.len());
         for item in list {
             bound.push(self.condition(item)?);
@@ -122,7 +134,10 @@ impl Binder<'_> {
     }
 
     fn compare(&mut self, op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-        if !self.context.options.ansi_nulls && (left.is_null_literal() || right.is_null_literal()) && matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
+        if !self.context.options.ansi_nulls
+            && (left.is_null_literal() || right.is_null_literal())
+            && matches!(op, CompareOp::Equal | CompareOp::NotEqual)
+        {
             let tested = if left.is_null_literal() { right } else { left };
             let test = Expr::predicate(ExprKind::IsNull(Box::new(tested)));
             return Ok(if op == CompareOp::Equal { test } else { negate(test) });
@@ -134,7 +149,10 @@ impl Binder<'_> {
         let (left, right) = (self.value(left)?, self.value(right)?);
         let is_null = |expr: &Expr| Expr::predicate(ExprKind::IsNull(Box::new(expr.clone())));
         let both_null = Expr::predicate(ExprKind::And(Box::new(is_null(&left)), Box::new(is_null(&right))));
-        let neither = Expr::predicate(ExprKind::And(Box::new(negate(is_null(&left))), Box::new(negate(is_null(&right)))));
+        let neither = Expr::predicate(ExprKind::And(
+            Box::new(negate(is_null(&left))),
+            Box::new(negate(is_null(&right))),
+        ));
         let equal = coerce::compare(CompareOp::Equal, left, right)?;
         let equal = Expr::predicate(ExprKind::And(Box::new(neither), Box::new(equal)));
         let same = Expr::predicate(ExprKind::Or(Box::new(both_null), Box::new(equal)));
@@ -154,22 +172,33 @@ impl Binder<'_> {
         if bound.len() == 1 {
             return coerce::compare(CompareOp::Equal, left, bound.pop().expect("one item"));
         }
-        let collation = bound.iter().fold(left.collation, |collation, item| if item.explicit_collation { item.collation } else { collation });
+        let collation = bound.iter().fold(left.collation, |collation, item| {
+            if item.explicit_collation { item.collation } else { collation }
+        });
         let mut wanted = left.sql_type;
         for item in bound.iter().filter(|item| !item.is_null_literal()) {
             if wanted != item.sql_type {
                 wanted = types::arith::comparison_type(&wanted, &item.sql_type, "equal to")?;
             }
         }
-        let left = if coerce::compares_directly(&left.sql_type, &wanted) && !left.sql_type.is_numeric() { left } else { coerce::implicit(left, &wanted)? };
-        let bound = bound.into_iter().map(|item| coerce::implicit(item, &wanted)).collect::<Result<Vec<_>, _>>()?;
+        let left = if coerce::compares_directly(&left.sql_type, &wanted) && !left.sql_type.is_numeric() {
+            left
+        } else {
+            coerce::implicit(left, &wanted)?
+        };
+        let bound =
+            bound.into_iter().map(|item| coerce::implicit(item, &wanted)).collect::<Result<Vec<_>, _>>()?;
         Ok(Expr { collation, ..Expr::predicate(ExprKind::InList(Box::new(left), bound)) })
     }
 
     fn like(&mut self, like: &ast::Like) -> Result<Expr, SqlError> {
         let text = |binder: &mut Self, expr: &ast::Expr| -> Result<Expr, SqlError> {
             let bound = binder.value(expr)?;
-            if bound.sql_type.is_character() { Ok(bound) } else { coerce::implicit(bound, &SqlType::varchar(8000)) }
+            if bound.sql_type.is_character() {
+                Ok(bound)
+            } else {
+                coerce::implicit(bound, &SqlType::varchar(8000))
+            }
         };
         let input = text(self, &like.operand)?;
         let pattern = text(self, &like.pattern)?;
@@ -179,12 +208,24 @@ impl Binder<'_> {
         let (input, pattern) = if wide(&input) == wide(&pattern) {
             (input, pattern)
         } else {
-            (coerce::implicit(input, &SqlType::NVARCHAR_MAX)?, coerce::implicit(pattern, &SqlType::NVARCHAR_MAX)?)
+            (
+                coerce::implicit(input, &SqlType::NVARCHAR_MAX)?,
+                coerce::implicit(pattern, &SqlType::NVARCHAR_MAX)?,
+            )
         };
-        Ok(Expr { collation, ..Expr::predicate(ExprKind::Like(Box::new(LikeExpr { input, pattern, escape }))) })
+        Ok(Expr {
+            collation,
+            ..Expr::predicate(ExprKind::Like(Box::new(LikeExpr { input, pattern, escape })))
+        })
     }
 
-    fn quantified(&mut self, left: Expr, op: CompareOp, query: &ast::Query, all: bool) -> Result<Expr, SqlError> {
+    fn quantified(
+        &mut self,
+        left: Expr,
+        op: CompareOp,
+        query: &ast::Query,
+        all: bool,
+    ) -> Result<Expr, SqlError> {
         let bound = self.subquery(query)?;
         if bound.columns.len() != 1 {
             return Err(crate::errors::subquery_one_column());
@@ -205,7 +246,8 @@ impl Binder<'_> {
             rel = crate::plan::logical::Rel::Project { input: Box::new(rel), items: vec![(column, right)] };
         }
         let result = self.column_expr(column);
-        let kind = if all { SubqueryKind::All(op, left, result) } else { SubqueryKind::Any(op, left, result) };
+        let kind =
+            if all { SubqueryKind::All(op, left, result) } else { SubqueryKind::Any(op, left, result) };
         let subquery = SubqueryExpr { kind, rel: rel.into(), column: Some(column) };
         Ok(Expr { collation, ..Expr::predicate(ExprKind::Subquery(Box::new(subquery))) })
     }
@@ -216,7 +258,8 @@ impl Binder<'_> {
             return Err(crate::errors::subquery_one_column());
         };
         let info = self.column_expr(column.id);
-        let subquery = SubqueryExpr { kind: SubqueryKind::Scalar, rel: bound.rel.into(), column: Some(column.id) };
+        let subquery =
+            SubqueryExpr { kind: SubqueryKind::Scalar, rel: bound.rel.into(), column: Some(column.id) };
         Ok(Expr { kind: ExprKind::Subquery(Box::new(subquery)), nullable: true, ..info })
     }
 
@@ -231,7 +274,8 @@ impl Binder<'_> {
         if let Some(argument) = self.arguments.iter().find(|argument| argument.0.eq_ignore_ascii_case(name)) {
             return Ok(argument.1.clone());
         }
-        let found = self.context.variables.iter().rposition(|variable| variable.name.eq_ignore_ascii_case(name));
+        let found =
+            self.context.variables.iter().rposition(|variable| variable.name.eq_ignore_ascii_case(name));
         let slot = found.ok_or_else(|| crate::errors::undeclared_variable(name))?;
         Ok(Expr::new(ExprKind::Variable(slot), self.context.variables[slot].sql_type, true))
     }
@@ -263,7 +307,10 @@ impl Binder<'_> {
     pub(crate) fn make_case(&mut self, conditions: Vec<Expr>, values: Vec<Expr>) -> Result<Expr, SqlError> {
         let has_else = values.len() > conditions.len();
         let nullable = !has_else || values.iter().any(|value| value.nullable);
-        let collation = values.iter().find(|value| value.sql_type.is_character()).map_or_else(Collation::default, |value| value.collation);
+        let collation = values
+            .iter()
+            .find(|value| value.sql_type.is_character())
+            .map_or_else(Collation::default, |value| value.collation);
         let (mut values, sql_type) = coerce::unify(values)?;
         let otherwise = if has_else { values.pop().map(Box::new) } else { None };
         let branches = conditions.into_iter().zip(values).collect();
@@ -277,7 +324,9 @@ impl Binder<'_> {
         let style = match (&convert.style, convert.form) {
             (Some(style), ast::ConvertForm::Convert) => match self.value(style)?.kind {
                 ExprKind::Constant(value) if value.is_null() => return Ok(Expr::constant(Value::Null, to)),
-                ExprKind::Constant(value) => value.as_i64().map_or(types::DEFAULT_STYLE, |style| style as i32),
+                ExprKind::Constant(value) => {
+                    value.as_i64().map_or(types::DEFAULT_STYLE, |style| style as i32)
+                }
                 _ => return Err(crate::errors::unsupported("CONVERT with a style that is not a constant")),
             },
             _ => types::DEFAULT_STYLE,
@@ -289,13 +338,21 @@ impl Binder<'_> {
         if !inner.sql_type.is_character() {
             return Err(crate::errors::collate_not_character(inner.sql_type.name()));
         }
-        let collation = if name.eq_ignore_ascii_case("database_default") || name.eq_ignore_ascii_case("catalog_default") {
+        let collation = if name.eq_ignore_ascii_case("database_default")
+            || name.eq_ignore_ascii_case("catalog_default")
+        {
             Collation::default()
         } else {
             Collation::by_name(name).ok_or_else(|| crate::errors::invalid_collation(name))?
         };
         let (sql_type, nullable) = (inner.sql_type, inner.nullable);
-        Ok(Expr { kind: ExprKind::Retype(Box::new(inner)), sql_type, nullable, collation, explicit_collation: true })
+        Ok(Expr {
+            kind: ExprKind::Retype(Box::new(inner)),
+            sql_type,
+            nullable,
+            collation,
+            explicit_collation: true,
+        })
     }
 }
 
@@ -303,8 +360,12 @@ impl Binder<'_> {
 pub(crate) fn negate(expr: Expr) -> Expr {
     match expr.kind {
         ExprKind::Not(inner) => *inner,
-        ExprKind::Compare(op, left, right) => Expr { kind: ExprKind::Compare(op.negated(), left, right), ..expr },
-        ExprKind::Constant(Value::Bit(truth)) => Expr { kind: ExprKind::Constant(Value::Bit(!truth)), ..expr },
+        ExprKind::Compare(op, left, right) => {
+            Expr { kind: ExprKind::Compare(op.negated(), left, right), ..expr }
+        }
+        ExprKind::Constant(Value::Bit(truth)) => {
+            Expr { kind: ExprKind::Constant(Value::Bit(!truth)), ..expr }
+        }
         kind => Expr::predicate(ExprKind::Not(Box::new(Expr { kind, ..expr }))),
     }
 }
@@ -379,7 +440,9 @@ fn odbc_literal(kind: ast::OdbcLiteralKind, text: &str) -> Result<Expr, SqlError
     let literal = Expr::constant(Value::varchar(text), SqlType::varchar(text.len().clamp(1, 8000) as u16));
     let to = match kind {
         ast::OdbcLiteralKind::Guid => SqlType::UniqueIdentifier,
-        ast::OdbcLiteralKind::Date | ast::OdbcLiteralKind::Time | ast::OdbcLiteralKind::Timestamp => SqlType::DateTime,
+        ast::OdbcLiteralKind::Date | ast::OdbcLiteralKind::Time | ast::OdbcLiteralKind::Timestamp => {
+            SqlType::DateTime
+        }
     };
     coerce::convert(literal, &to, Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE })
 }
@@ -423,6 +486,8 @@ fn comparison_operator(op: ast::ComparisonOp) -> Result<CompareOp, SqlError> {
         ast::ComparisonOp::LessEqual => CompareOp::LessOrEqual,
         ast::ComparisonOp::Greater => CompareOp::Greater,
         ast::ComparisonOp::GreaterEqual => CompareOp::GreaterOrEqual,
-        ast::ComparisonOp::LeftOuter | ast::ComparisonOp::RightOuter => return Err(crate::errors::old_outer_join()),
+        ast::ComparisonOp::LeftOuter | ast::ComparisonOp::RightOuter => {
+            return Err(crate::errors::old_outer_join());
+        }
     })
 }

@@ -37,7 +37,11 @@ impl Binder<'_> {
         if let Some(clause) = &query.for_clause
             && !matches!(**clause, ast::ForClause::Browse)
         {
-            return Err(crate::errors::unsupported(if matches!(**clause, ast::ForClause::Json(..)) { "FOR JSON" } else { "FOR XML" }));
+            return Err(crate::errors::unsupported(if matches!(**clause, ast::ForClause::Json(..)) {
+                "FOR JSON"
+            } else {
+                "FOR XML"
+            }));
         }
         match &query.body {
             ast::QueryBody::Select(select) => {
@@ -62,13 +66,23 @@ impl Binder<'_> {
             let untyped_null = matches!(&item.expr.kind, ExprKind::Constant(value) if value.is_null());
             let id = self.column_for(&item.expr);
             items.push((id, item.expr));
-            columns.push(OutputColumn { name: item.name, id, identity: item.identity, base: item.base, untyped_null });
+            columns.push(OutputColumn {
+                name: item.name,
+                id,
+                identity: item.identity,
+                base: item.base,
+                untyped_null,
+            });
         }
         BoundQuery { rel: Rel::Project { input: Box::new(parts.rel), items }, columns }
     }
 
     /// Binds one SELECT block together with the ORDER BY and OFFSET of its query.
-    pub(crate) fn select(&mut self, select: &ast::Select, query: &ast::Query) -> Result<SelectParts, SqlError> {
+    pub(crate) fn select(
+        &mut self,
+        select: &ast::Select,
+        query: &ast::Query,
+    ) -> Result<SelectParts, SqlError> {
         self.scopes.push(Scope { named_windows: select.windows.clone(), ..Scope::default() });
         let result = self.select_inside(select, query);
         self.scopes.pop();
@@ -90,7 +104,8 @@ impl Binder<'_> {
             Some(having) => Some(self.in_clause(Clause::Groups, |binder| binder.condition(having))?),
             None => None,
         };
-        let mut order = self.in_clause(Clause::Output, |binder| binder.order_keys(&query.order_by, &items))?;
+        let mut order =
+            self.in_clause(Clause::Output, |binder| binder.order_keys(&query.order_by, &items))?;
         let grouped = select.group_by.is_some() || having.is_some() || !self.scope().aggregates.is_empty();
         if grouped {
             rel = self.group(rel, keys, &mut items, &mut having, &mut order)?;
@@ -113,21 +128,33 @@ impl Binder<'_> {
     }
 
     /// DISTINCT: projection first, then order and limits over the projected columns only (error 145).
-    fn distinct(&mut self, rel: Rel, items: Vec<Item>, order: Vec<SortKey>, select: &ast::Select, query: &ast::Query) -> Result<SelectParts, SqlError> {
+    fn distinct(
+        &mut self,
+        rel: Rel,
+        items: Vec<Item>,
+        order: Vec<SortKey>,
+        select: &ast::Select,
+        query: &ast::Query,
+    ) -> Result<SelectParts, SqlError> {
         let mut projected = Vec::new();
         let mut outer_items = Vec::new();
         for item in items {
             let id = self.column_for(&item.expr);
             let outer = self.column_expr(id);
             projected.push((id, item.expr));
-            outer_items.push(Item { expr: outer, ..item_shell(item.name, item.identity, item.base, item.variable) });
+            outer_items
+                .push(Item { expr: outer, ..item_shell(item.name, item.identity, item.base, item.variable) });
         }
         let mut keys = Vec::new();
         for key in order {
-            let position = projected.iter().position(|item| item.1.same_as(&key.expr)).ok_or_else(crate::errors::order_by_not_selected)?;
+            let position = projected
+                .iter()
+                .position(|item| item.1.same_as(&key.expr))
+                .ok_or_else(crate::errors::order_by_not_selected)?;
             keys.push(SortKey { expr: outer_items[position].expr.clone(), descending: key.descending });
         }
-        let mut rel = Rel::Distinct { input: Box::new(Rel::Project { input: Box::new(rel), items: projected }) };
+        let mut rel =
+            Rel::Distinct { input: Box::new(Rel::Project { input: Box::new(rel), items: projected }) };
         if !keys.is_empty() {
             rel = Rel::Sort { input: Box::new(rel), keys: keys.clone() };
         }
@@ -136,7 +163,13 @@ impl Binder<'_> {
     }
 
     /// TOP and OFFSET ... FETCH.
-    pub(crate) fn limit(&mut self, mut rel: Rel, order: &[SortKey], top: Option<&ast::Top>, offset: Option<&ast::Offset>) -> Result<Rel, SqlError> {
+    pub(crate) fn limit(
+        &mut self,
+        mut rel: Rel,
+        order: &[SortKey],
+        top: Option<&ast::Top>,
+        offset: Option<&ast::Offset>,
+    ) -> Result<Rel, SqlError> {
         if let Some(top) = top {
             if offset.is_some() {
                 return Err(crate::errors::top_with_offset());
@@ -211,7 +244,8 @@ impl Binder<'_> {
 
     /// Slot of a variable; error 137.
     pub(crate) fn variable_slot(&self, name: &str) -> Result<usize, SqlError> {
-        let found = self.context.variables.iter().rposition(|variable| variable.name.eq_ignore_ascii_case(name));
+        let found =
+            self.context.variables.iter().rposition(|variable| variable.name.eq_ignore_ascii_case(name));
         found.ok_or_else(|| crate::errors::undeclared_variable(name))
     }
 
@@ -242,11 +276,19 @@ impl Binder<'_> {
     fn order_expr(&mut self, expr: &ast::Expr, items: &[Item]) -> Result<Expr, SqlError> {
         match &expr.kind {
             ast::ExprKind::Literal(ast::Literal::Int(ordinal)) => {
-                let index = usize::try_from(*ordinal).ok().and_then(|ordinal| ordinal.checked_sub(1)).filter(|index| *index < items.len());
-                index.map(|index| items[index].expr.clone()).ok_or_else(|| crate::errors::order_ordinal(*ordinal))
+                let index = usize::try_from(*ordinal)
+                    .ok()
+                    .and_then(|ordinal| ordinal.checked_sub(1))
+                    .filter(|index| *index < items.len());
+                index
+                    .map(|index| items[index].expr.clone())
+                    .ok_or_else(|| crate::errors::order_ordinal(*ordinal))
             }
             ast::ExprKind::Column(column) if column.qualifier.is_none() => {
-                match items.iter().find(|item| item.variable.is_none() && same_name(&item.name, &column.name.value)) {
+                match items
+                    .iter()
+                    .find(|item| item.variable.is_none() && same_name(&item.name, &column.name.value))
+                {
                     Some(item) => Ok(item.expr.clone()),
                     None => self.value(expr),
                 }
@@ -261,17 +303,23 @@ impl Binder<'_> {
     }
 
     /// ORDER BY and OFFSET over the output of a set operation: only its columns may be named.
-    pub(crate) fn order_output(&mut self, bound: BoundQuery, query: &ast::Query) -> Result<BoundQuery, SqlError> {
+    pub(crate) fn order_output(
+        &mut self,
+        bound: BoundQuery,
+        query: &ast::Query,
+    ) -> Result<BoundQuery, SqlError> {
         let mut rel = bound.rel;
         let mut keys = Vec::new();
         for item in &query.order_by {
             let id = match &item.expr.kind {
                 ast::ExprKind::Literal(ast::Literal::Int(ordinal)) => {
-                    let index = usize::try_from(*ordinal - 1).ok().filter(|index| *index < bound.columns.len());
+                    let index =
+                        usize::try_from(*ordinal - 1).ok().filter(|index| *index < bound.columns.len());
                     bound.columns[index.ok_or_else(|| crate::errors::order_ordinal(*ordinal))?].id
                 }
                 ast::ExprKind::Column(column) => {
-                    let found = bound.columns.iter().find(|output| same_name(&output.name, &column.name.value));
+                    let found =
+                        bound.columns.iter().find(|output| same_name(&output.name, &column.name.value));
                     found.ok_or_else(crate::errors::order_by_not_in_union)?.id
                 }
                 _ => return Err(crate::errors::order_by_not_in_union()),

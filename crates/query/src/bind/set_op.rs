@@ -42,27 +42,43 @@ impl Binder<'_> {
     }
 
     /// Two queries combined; errors 205, 206.
-    fn set_operation(&mut self, operator: ast::SetOperator, left: BoundQuery, right: BoundQuery) -> Result<BoundQuery, SqlError> {
+    fn set_operation(
+        &mut self,
+        operator: ast::SetOperator,
+        left: BoundQuery,
+        right: BoundQuery,
+    ) -> Result<BoundQuery, SqlError> {
         if left.columns.len() != right.columns.len() {
             return Err(crate::errors::set_operation_width());
         }
-        let (mut left_items, mut right_items, mut columns, mut ids) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut left_items, mut right_items, mut columns, mut ids) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (a, b) in left.columns.iter().zip(&right.columns) {
             let side = |column: &OutputColumn, binder: &Self| {
                 let expr = binder.column_expr(column.id);
                 (expr, column.untyped_null)
             };
             let ((x, x_null), (y, y_null)) = (side(a, self), side(b, self));
-            let to = types::arith::unify(&[(!x_null).then_some(x.sql_type), (!y_null).then_some(y.sql_type)])?.unwrap_or(SqlType::Int);
+            let to =
+                types::arith::unify(&[(!x_null).then_some(x.sql_type), (!y_null).then_some(y.sql_type)])?
+                    .unwrap_or(SqlType::Int);
             let nullable = x.nullable || y.nullable;
             let collation = x.collation_over(&y);
-            let retyped = |expr: Expr, untyped: bool| if untyped { Ok(Expr::constant(types::Value::Null, to)) } else { coerce::implicit(expr, &to) };
+            let retyped = |expr: Expr, untyped: bool| {
+                if untyped { Ok(Expr::constant(types::Value::Null, to)) } else { coerce::implicit(expr, &to) }
+            };
             let (x, y) = (retyped(x, x_null)?, retyped(y, y_null)?);
             left_items.push((self.column_for(&x), x));
             right_items.push((self.column_for(&y), y));
             let id = self.new_column(to, nullable, collation);
             ids.push(id);
-            columns.push(OutputColumn { name: a.name.clone(), id, identity: false, base: false, untyped_null: x_null && y_null });
+            columns.push(OutputColumn {
+                name: a.name.clone(),
+                id,
+                identity: false,
+                base: false,
+                untyped_null: x_null && y_null,
+            });
         }
         let left = Box::new(projected(left.rel, left_items));
         let right = Box::new(projected(right.rel, right_items));
@@ -72,7 +88,8 @@ impl Binder<'_> {
             ast::SetOperator::Intersect => SetOpKind::Intersect,
         };
         let rel = Rel::SetOp { kind, left, right, columns: ids };
-        let rel = if operator == ast::SetOperator::Union { Rel::Distinct { input: Box::new(rel) } } else { rel };
+        let rel =
+            if operator == ast::SetOperator::Union { Rel::Distinct { input: Box::new(rel) } } else { rel };
         Ok(BoundQuery { rel, columns })
     }
 
@@ -92,14 +109,23 @@ impl Binder<'_> {
         for position in 0..width {
             let branches: Vec<Expr> = bound.iter().map(|row| row[position].clone()).collect();
             let nullable = branches.iter().any(|branch| branch.nullable);
-            let collation = branches.iter().find(|branch| branch.sql_type.is_character()).map_or_else(Collation::default, |branch| branch.collation);
+            let collation = branches
+                .iter()
+                .find(|branch| branch.sql_type.is_character())
+                .map_or_else(Collation::default, |branch| branch.collation);
             let (branches, sql_type) = coerce::unify(branches)?;
             for (row, branch) in bound.iter_mut().zip(branches) {
                 row[position] = branch;
             }
             let id = self.new_column(sql_type, nullable, collation);
             ids.push(id);
-            columns.push(OutputColumn { name: String::new(), id, identity: false, base: false, untyped_null: false });
+            columns.push(OutputColumn {
+                name: String::new(),
+                id,
+                identity: false,
+                base: false,
+                untyped_null: false,
+            });
         }
         Ok(BoundQuery { rel: Rel::Values { columns: ids, rows: bound }, columns })
     }
@@ -110,11 +136,13 @@ impl Binder<'_> {
         let ast::QueryBody::SetOperation(operation) = &table.query.body else {
             return Err(crate::errors::recursion_without_union(name));
         };
-        let all: Vec<&ast::QueryBody> = std::iter::once(&operation.first).chain(operation.rest.iter().map(|part| &part.1)).collect();
+        let all: Vec<&ast::QueryBody> =
+            std::iter::once(&operation.first).chain(operation.rest.iter().map(|part| &part.1)).collect();
         if operation.rest.iter().any(|part| part.0 != ast::SetOperator::UnionAll) {
             return Err(crate::errors::recursion_without_union(name));
         }
-        let (anchors, steps): (Vec<&ast::QueryBody>, Vec<&ast::QueryBody>) = all.into_iter().partition(|body| !body_mentions(body, name));
+        let (anchors, steps): (Vec<&ast::QueryBody>, Vec<&ast::QueryBody>) =
+            all.into_iter().partition(|body| !body_mentions(body, name));
         let (Some(first), false) = (anchors.first(), steps.is_empty()) else {
             return Err(crate::errors::recursion_without_union(name));
         };
@@ -137,7 +165,8 @@ impl Binder<'_> {
         self.common_tables.push(CommonTableEntry { name: name.clone(), definition, visible });
         let step = self.recursive_steps(&steps, &shape, name);
         self.common_tables.truncate(visible);
-        let anchor_items = anchor.columns.iter().map(|column| (self.column_expr(column.id), column.id)).collect::<Vec<_>>();
+        let anchor_items =
+            anchor.columns.iter().map(|column| (self.column_expr(column.id), column.id)).collect::<Vec<_>>();
         let mut items = Vec::new();
         for (expr, _) in anchor_items {
             items.push((self.column_for(&expr), expr));
@@ -146,13 +175,24 @@ impl Binder<'_> {
         let columns = shape
             .iter()
             .zip(&ids)
-            .map(|(column, id)| OutputColumn { name: column.0.clone(), id: *id, identity: false, base: false, untyped_null: false })
+            .map(|(column, id)| OutputColumn {
+                name: column.0.clone(),
+                id: *id,
+                identity: false,
+                base: false,
+                untyped_null: false,
+            })
             .collect();
         let rel = Rel::Recursive { anchor: Box::new(anchor_rel), step: Box::new(step?), columns: ids, work };
         Ok(BoundQuery { rel, columns })
     }
 
-    fn recursive_steps(&mut self, steps: &[&ast::QueryBody], shape: &[(String, SqlType, Collation)], name: &str) -> Result<Rel, SqlError> {
+    fn recursive_steps(
+        &mut self,
+        steps: &[&ast::QueryBody],
+        shape: &[(String, SqlType, Collation)],
+        name: &str,
+    ) -> Result<Rel, SqlError> {
         let mut all: Option<Rel> = None;
         for step in steps {
             let bound = self.query_body(step)?;
@@ -166,7 +206,8 @@ impl Binder<'_> {
                 if expr.sql_type != *sql_type && !column.untyped_null {
                     return Err(crate::errors::recursion_type(column_name, name));
                 }
-                let expr = if column.untyped_null { Expr::constant(types::Value::Null, *sql_type) } else { expr };
+                let expr =
+                    if column.untyped_null { Expr::constant(types::Value::Null, *sql_type) } else { expr };
                 let id = self.new_column(*sql_type, true, *collation);
                 items.push((id, expr));
                 ids.push(id);
@@ -175,9 +216,18 @@ impl Binder<'_> {
             all = Some(match all {
                 None => rel,
                 Some(left) => {
-                    let columns = ids.iter().map(|id| self.columns[id.0 as usize].clone()).collect::<Vec<_>>();
-                    let ids = columns.into_iter().map(|info| self.new_column(info.sql_type, info.nullable, info.collation)).collect();
-                    Rel::SetOp { kind: SetOpKind::UnionAll, left: Box::new(left), right: Box::new(rel), columns: ids }
+                    let columns =
+                        ids.iter().map(|id| self.columns[id.0 as usize].clone()).collect::<Vec<_>>();
+                    let ids = columns
+                        .into_iter()
+                        .map(|info| self.new_column(info.sql_type, info.nullable, info.collation))
+                        .collect();
+                    Rel::SetOp {
+                        kind: SetOpKind::UnionAll,
+                        left: Box::new(left),
+                        right: Box::new(rel),
+                        columns: ids,
+                    }
                 }
             });
         }
@@ -194,7 +244,8 @@ fn body_mentions(body: &ast::QueryBody, name: &str) -> bool {
     match body {
         ast::QueryBody::Select(select) => select.from.iter().any(|source| source_mentions(source, name)),
         ast::QueryBody::SetOperation(operation) => {
-            body_mentions(&operation.first, name) || operation.rest.iter().any(|part| body_mentions(&part.1, name))
+            body_mentions(&operation.first, name)
+                || operation.rest.iter().any(|part| body_mentions(&part.1, name))
         }
     }
 }
@@ -202,7 +253,9 @@ fn body_mentions(body: &ast::QueryBody, name: &str) -> bool {
 fn source_mentions(source: &ast::TableSource, name: &str) -> bool {
     match source {
         ast::TableSource::Table(table) => table.name.is_simple() && same_name(&table.name.name.value, name),
-        ast::TableSource::Join(join) => source_mentions(&join.left, name) || source_mentions(&join.right, name),
+        ast::TableSource::Join(join) => {
+            source_mentions(&join.left, name) || source_mentions(&join.right, name)
+        }
         ast::TableSource::Derived(derived) => body_mentions(&derived.query.body, name),
         ast::TableSource::OdbcOuterJoin(inner) => source_mentions(inner, name),
         _ => false,

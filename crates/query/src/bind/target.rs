@@ -40,7 +40,11 @@ impl Binder<'_> {
         match target {
             ast::DmlTargetKind::Table(name) => self.base_table(name),
             ast::DmlTargetKind::Variable(name, _) => {
-                let real = self.context.names.temp_table(name).ok_or_else(|| crate::errors::undeclared_table_variable(name))?;
+                let real = self
+                    .context
+                    .names
+                    .temp_table(name)
+                    .ok_or_else(|| crate::errors::undeclared_table_variable(name))?;
                 self.base_table(&temp_name(&real))
             }
             ast::DmlTargetKind::Source(_) => Err(crate::errors::unsupported("OPENROWSET as a target")),
@@ -53,7 +57,9 @@ impl Binder<'_> {
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Table(table) if table.is_system => Err(crate::errors::system_catalog_update()),
                 ObjectDef::Table(table) => Ok(Arc::new(TableSource::new(database, table.clone()))),
-                ObjectDef::Module(module) if module.kind == ModuleKind::View => Err(crate::errors::unsupported("changing data through a view")),
+                ObjectDef::Module(module) if module.kind == ModuleKind::View => {
+                    Err(crate::errors::unsupported("changing data through a view"))
+                }
                 ObjectDef::Module(_) => Err(crate::errors::invalid_object(&written(name))),
             },
             Resolved::System(..) => Err(crate::errors::system_catalog_update()),
@@ -61,13 +67,22 @@ impl Binder<'_> {
     }
 
     /// What the target of UPDATE or DELETE with FROM is looked for by.
-    pub(crate) fn target_request(&mut self, target: &ast::DmlTargetKind, from: &[ast::TableSource]) -> Result<TargetRequest, SqlError> {
+    pub(crate) fn target_request(
+        &mut self,
+        target: &ast::DmlTargetKind,
+        from: &[ast::TableSource],
+    ) -> Result<TargetRequest, SqlError> {
         let depth = self.scopes.len();
         if let ast::DmlTargetKind::Table(name) = target
             && name.is_simple()
             && from.iter().any(|source| has_alias(source, &name.name.value))
         {
-            return Ok(TargetRequest { alias: Some(name.name.value.clone()), object: None, found: None, depth });
+            return Ok(TargetRequest {
+                alias: Some(name.name.value.clone()),
+                object: None,
+                found: None,
+                depth,
+            });
         }
         let object = self.target_table(target)?;
         Ok(TargetRequest { alias: None, object: Some(object), found: None, depth })
@@ -82,14 +97,26 @@ impl Binder<'_> {
             return false;
         }
         match (&request.alias, &request.object) {
-            (Some(wanted), _) => alias.is_some_and(|alias| same_name(&alias.value, wanted)) || alias.is_none() && same_name(&source.def.name, wanted),
-            (None, Some(object)) => object.def.object_id == source.def.object_id && Arc::ptr_eq(&object.database, &source.database),
+            (Some(wanted), _) => {
+                alias.is_some_and(|alias| same_name(&alias.value, wanted))
+                    || alias.is_none() && same_name(&source.def.name, wanted)
+            }
+            (None, Some(object)) => {
+                object.def.object_id == source.def.object_id
+                    && Arc::ptr_eq(&object.database, &source.database)
+            }
             (None, None) => false,
         }
     }
 
     /// How a value of an expression is stored into a column.
-    pub(crate) fn store(&mut self, source: &TableSource, ordinal: usize, value: Expr, layout: &Layout) -> Result<Store, SqlError> {
+    pub(crate) fn store(
+        &mut self,
+        source: &TableSource,
+        ordinal: usize,
+        value: Expr,
+        layout: &Layout,
+    ) -> Result<Store, SqlError> {
         let to = source.def.columns[ordinal].sql_type;
         let by_length = is_cut_by_length(&to);
         let value = if by_length {
@@ -102,7 +129,10 @@ impl Binder<'_> {
         };
         let from = value.sql_type;
         let node = Planner::new(&self.columns).node(&value, layout)?;
-        Ok(Store { ordinal, kind: if by_length { StoreKind::Assign(node, from) } else { StoreKind::Direct(node) } })
+        Ok(Store {
+            ordinal,
+            kind: if by_length { StoreKind::Assign(node, from) } else { StoreKind::Direct(node) },
+        })
     }
 
     /// How a column gets its value when none is given.
@@ -129,16 +159,25 @@ impl Binder<'_> {
         columns: Option<super::ScopeTable>,
         bind: impl FnOnce(&mut Self, &ast::Expr) -> Result<Expr, SqlError>,
     ) -> Result<Expr, SqlError> {
-        let parsed = tsql::parse_expression(text, &tsql::ParseOptions::default()).map_err(|_| crate::errors::stored_text_damaged())?;
+        let parsed = tsql::parse_expression(text, &tsql::ParseOptions::default())
+            .map_err(|_| crate::errors::stored_text_damaged())?;
         let database = self.database.clone();
         self.isolated(database, |binder| {
-            binder.scopes.push(Scope { tables: columns.into_iter().collect(), clause: Clause::Rows, ..Scope::default() });
+            binder.scopes.push(Scope {
+                tables: columns.into_iter().collect(),
+                clause: Clause::Rows,
+                ..Scope::default()
+            });
             bind(binder, &parsed)
         })
     }
 
     /// Ordinals of named target columns. Errors 207, 264, 271, 273.
-    pub(crate) fn target_columns(&self, source: &TableSource, columns: &[ast::ColumnRef]) -> Result<Vec<usize>, SqlError> {
+    pub(crate) fn target_columns(
+        &self,
+        source: &TableSource,
+        columns: &[ast::ColumnRef],
+    ) -> Result<Vec<usize>, SqlError> {
         let mut ordinals = Vec::with_capacity(columns.len());
         for column in columns {
             let ordinal = self.target_column(source, &column.name.value)?;
@@ -177,13 +216,21 @@ pub(crate) fn is_cut_by_length(sql_type: &SqlType) -> bool {
 
 /// `tempdb.dbo.real`.
 pub(crate) fn temp_name(real: &str) -> ObjectName {
-    ObjectName { database: Some(ast::Ident::new("tempdb")), schema: Some(ast::Ident::new("dbo")), ..ObjectName::simple(real) }
+    ObjectName {
+        database: Some(ast::Ident::new("tempdb")),
+        schema: Some(ast::Ident::new("dbo")),
+        ..ObjectName::simple(real)
+    }
 }
 
 fn has_alias(source: &ast::TableSource, name: &str) -> bool {
     match source {
-        ast::TableSource::Table(table) => table.alias.as_ref().is_some_and(|alias| same_name(&alias.value, name)),
-        ast::TableSource::Variable { alias, .. } => alias.as_ref().is_some_and(|alias| same_name(&alias.value, name)),
+        ast::TableSource::Table(table) => {
+            table.alias.as_ref().is_some_and(|alias| same_name(&alias.value, name))
+        }
+        ast::TableSource::Variable { alias, .. } => {
+            alias.as_ref().is_some_and(|alias| same_name(&alias.value, name))
+        }
         ast::TableSource::Join(join) => has_alias(&join.left, name) || has_alias(&join.right, name),
         ast::TableSource::OdbcOuterJoin(inner) => has_alias(inner, name),
         _ => false,

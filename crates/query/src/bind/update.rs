@@ -21,7 +21,8 @@ impl Binder<'_> {
             self.add_common_tables(with)?;
         }
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
-        let (rel, target) = self.changed_rows(&update.target, &update.from, update.filter.as_ref(), update.top.as_ref())?;
+        let (rel, target) =
+            self.changed_rows(&update.target, &update.from, update.filter.as_ref(), update.top.as_ref())?;
         let mut steps = Vec::new();
         for clause in &update.set {
             self.set_clause(clause, &target, &mut steps)?;
@@ -36,10 +37,21 @@ impl Binder<'_> {
         changed.sort_unstable();
         let constraints = self.constraints(&target.source, true)?;
         changed.extend(constraints.computed.iter().map(|computed| computed.0));
-        let outputs = self.outputs(&update.output, &target.source, &layout, planned.layout.len(), true, true)?;
+        let outputs =
+            self.outputs(&update.output, &target.source, &layout, planned.layout.len(), true, true)?;
         let (locator, old) = positions(&target, &layout);
         self.scopes.pop();
-        Ok(UpdatePlan { source: target.source, plan: planned.plan, locator, old, steps: compiled, changed, constraints, outputs, may_repeat: update.from.len() > 1 || has_join(&update.from) })
+        Ok(UpdatePlan {
+            source: target.source,
+            plan: planned.plan,
+            locator,
+            old,
+            steps: compiled,
+            changed,
+            constraints,
+            outputs,
+            may_repeat: update.from.len() > 1 || has_join(&update.from),
+        })
     }
 
     /// Binds and plans a DELETE.
@@ -48,14 +60,24 @@ impl Binder<'_> {
             self.add_common_tables(with)?;
         }
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
-        let (rel, target) = self.changed_rows(&delete.target, &delete.from, delete.filter.as_ref(), delete.top.as_ref())?;
+        let (rel, target) =
+            self.changed_rows(&delete.target, &delete.from, delete.filter.as_ref(), delete.top.as_ref())?;
         let planned = self.plan_changed(&rel)?;
         let layout = planned.layout();
         let constraints = self.constraints(&target.source, false)?;
-        let outputs = self.outputs(&delete.output, &target.source, &layout, planned.layout.len(), false, true)?;
+        let outputs =
+            self.outputs(&delete.output, &target.source, &layout, planned.layout.len(), false, true)?;
         let (locator, old) = positions(&target, &layout);
         self.scopes.pop();
-        Ok(DeletePlan { source: target.source, plan: planned.plan, locator, old, constraints, outputs, may_repeat: delete.from.len() > 1 || has_join(&delete.from) })
+        Ok(DeletePlan {
+            source: target.source,
+            plan: planned.plan,
+            locator,
+            old,
+            constraints,
+            outputs,
+            may_repeat: delete.from.len() > 1 || has_join(&delete.from),
+        })
     }
 
     fn plan_changed(&mut self, rel: &Rel) -> Result<Planned, SqlError> {
@@ -87,7 +109,12 @@ impl Binder<'_> {
         Ok((rel, found))
     }
 
-    fn target_rows(&mut self, target: &ast::DmlTarget, from: &[ast::TableSource], hints: ScanHints) -> Result<(Rel, FoundTarget), SqlError> {
+    fn target_rows(
+        &mut self,
+        target: &ast::DmlTarget,
+        from: &[ast::TableSource],
+        hints: ScanHints,
+    ) -> Result<(Rel, FoundTarget), SqlError> {
         if from.is_empty() {
             // A common table expression over one table may be the target, too.
             let source = self.target_table(&target.kind)?;
@@ -97,7 +124,8 @@ impl Binder<'_> {
                 ast::DmlTargetKind::Variable(name, _) => name.clone(),
                 ast::DmlTargetKind::Source(_) => alias,
             };
-            let (schema, database) = (Some(source.schema().to_string()), Some(source.database.name().to_string()));
+            let (schema, database) =
+                (Some(source.schema().to_string()), Some(source.database.name().to_string()));
             let rel = self.add_table(source.clone(), &alias, schema, database, hints, true);
             return Ok((rel.clone(), found_in(&rel, source)));
         }
@@ -110,7 +138,14 @@ impl Binder<'_> {
             (Some(found), _) => Ok((rel, found)),
             (None, Some(source)) => {
                 let alias = source.def.name.to_string();
-                let own = self.add_table(source.clone(), &alias, Some(source.schema().to_string()), None, hints, true);
+                let own = self.add_table(
+                    source.clone(),
+                    &alias,
+                    Some(source.schema().to_string()),
+                    None,
+                    hints,
+                    true,
+                );
                 let found = found_in(&own, source);
                 Ok((super::from::join(JoinKind::Inner, own, rel, None), found))
             }
@@ -118,7 +153,12 @@ impl Binder<'_> {
         }
     }
 
-    fn set_clause(&mut self, clause: &SetClause, target: &FoundTarget, steps: &mut Vec<BoundStep>) -> Result<(), SqlError> {
+    fn set_clause(
+        &mut self,
+        clause: &SetClause,
+        target: &FoundTarget,
+        steps: &mut Vec<BoundStep>,
+    ) -> Result<(), SqlError> {
         match clause {
             SetClause::Column { column, op, value } => {
                 let step = self.column_step(column, *op, value, target, steps)?;
@@ -158,7 +198,9 @@ impl Binder<'_> {
         }
         let value = if matches!(value.kind, ast::ExprKind::Default) {
             match target.source.def.columns[ordinal].default.clone() {
-                Some(default) => self.stored_expression(&default.text, None, |binder, expr| binder.value(expr))?,
+                Some(default) => {
+                    self.stored_expression(&default.text, None, |binder, expr| binder.value(expr))?
+                }
                 None => Binder::null_of(target.source.def.columns[ordinal].sql_type),
             }
         } else {
@@ -171,7 +213,13 @@ impl Binder<'_> {
         Ok(BoundStep { ordinal: Some(ordinal), variable: None, value })
     }
 
-    fn compile_step(&mut self, step: BoundStep, target: &FoundTarget, layout: &Layout, changed: &mut Vec<usize>) -> Result<SetStep, SqlError> {
+    fn compile_step(
+        &mut self,
+        step: BoundStep,
+        target: &FoundTarget,
+        layout: &Layout,
+        changed: &mut Vec<usize>,
+    ) -> Result<SetStep, SqlError> {
         match (step.ordinal, step.variable) {
             (Some(ordinal), variable) => {
                 changed.push(ordinal);
@@ -180,7 +228,11 @@ impl Binder<'_> {
                     None => None,
                     Some(slot) => {
                         // The variable gets what was stored, converted to its own type.
-                        let id = self.new_column(target.source.def.columns[ordinal].sql_type, true, Default::default());
+                        let id = self.new_column(
+                            target.source.def.columns[ordinal].sql_type,
+                            true,
+                            Default::default(),
+                        );
                         let stored = self.column_expr(id);
                         let value = coerce::for_variable(stored, &self.context.variables[slot].sql_type)?;
                         Some((slot, Planner::new(&self.columns).node(&value, &Layout::new(&[id]))?))
@@ -188,7 +240,9 @@ impl Binder<'_> {
                 };
                 Ok(SetStep::Column { store, variable })
             }
-            (None, Some(slot)) => Ok(SetStep::Variable { slot, node: Planner::new(&self.columns).node(&step.value, layout)? }),
+            (None, Some(slot)) => {
+                Ok(SetStep::Variable { slot, node: Planner::new(&self.columns).node(&step.value, layout)? })
+            }
             (None, None) => unreachable!("a step sets a column or a variable"),
         }
     }
@@ -216,4 +270,3 @@ fn positions(target: &FoundTarget, layout: &Layout) -> (usize, Vec<usize>) {
 fn has_join(from: &[ast::TableSource]) -> bool {
     from.iter().any(|source| matches!(source, ast::TableSource::Join(_)))
 }
-

@@ -10,20 +10,32 @@ use crate::expr::{Expr, ExprKind};
 use crate::plan::logical::{FrameBound, SortKey, WindowCall, WindowFrame, WindowKind};
 
 /// The whole partition.
-const WHOLE: WindowFrame = WindowFrame { rows: false, start: FrameBound::UnboundedPreceding, end: FrameBound::UnboundedFollowing };
+const WHOLE: WindowFrame =
+    WindowFrame { rows: false, start: FrameBound::UnboundedPreceding, end: FrameBound::UnboundedFollowing };
 /// From the start to the peers of the current row: the default with ORDER BY.
-const RUNNING: WindowFrame = WindowFrame { rows: false, start: FrameBound::UnboundedPreceding, end: FrameBound::Current };
+const RUNNING: WindowFrame =
+    WindowFrame { rows: false, start: FrameBound::UnboundedPreceding, end: FrameBound::Current };
 
 impl Binder<'_> {
     /// A call with OVER. Errors 4108, 4112, 10753.
-    pub(super) fn window_call(&mut self, name: &str, call: &ast::FunctionCall, over: &ast::Window) -> Result<Expr, SqlError> {
+    pub(super) fn window_call(
+        &mut self,
+        name: &str,
+        call: &ast::FunctionCall,
+        over: &ast::Window,
+    ) -> Result<Expr, SqlError> {
         if self.scopes.last().map(|scope| scope.clause) != Some(Clause::Output) {
             return Err(crate::errors::window_misplaced());
         }
         self.in_clause(Clause::Window, |binder| binder.window_inside(name, call, over))
     }
 
-    fn window_inside(&mut self, name: &str, call: &ast::FunctionCall, over: &ast::Window) -> Result<Expr, SqlError> {
+    fn window_inside(
+        &mut self,
+        name: &str,
+        call: &ast::FunctionCall,
+        over: &ast::Window,
+    ) -> Result<Expr, SqlError> {
         let over = self.named_window(over)?;
         let mut partition = Vec::new();
         for expr in &over.partition_by {
@@ -52,11 +64,18 @@ impl Binder<'_> {
             None => RUNNING,
         };
         let collation = match &kind {
-            WindowKind::Aggregate(aggregate) => aggregate.argument.as_ref().map(|argument| argument.collation),
-            WindowKind::Shift { value, .. } | WindowKind::FirstValue(value) | WindowKind::LastValue(value) => Some(value.collation),
+            WindowKind::Aggregate(aggregate) => {
+                aggregate.argument.as_ref().map(|argument| argument.collation)
+            }
+            WindowKind::Shift { value, .. }
+            | WindowKind::FirstValue(value)
+            | WindowKind::LastValue(value) => Some(value.collation),
             _ => None,
         };
-        let nullable = !matches!(kind, WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank | WindowKind::Tile(_));
+        let nullable = !matches!(
+            kind,
+            WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank | WindowKind::Tile(_)
+        );
         let id = self.new_column(sql_type, nullable, collation.unwrap_or_default());
         self.scope().windows.push((id, WindowCall { kind, partition, order, frame, sql_type }));
         Ok(self.column_expr(id))
@@ -66,7 +85,12 @@ impl Binder<'_> {
         let Some(name) = &over.name else {
             return Ok(over.clone());
         };
-        let found = self.scope().named_windows.iter().find(|window| window.0.is(&name.value)).map(|window| window.1.clone());
+        let found = self
+            .scope()
+            .named_windows
+            .iter()
+            .find(|window| window.0.is(&name.value))
+            .map(|window| window.1.clone());
         let mut window = found.ok_or_else(|| crate::errors::unknown_window(&name.value))?;
         if !over.order_by.is_empty() {
             window.order_by.clone_from(&over.order_by);
@@ -77,7 +101,11 @@ impl Binder<'_> {
         Ok(window)
     }
 
-    fn window_kind(&mut self, name: &str, call: &ast::FunctionCall) -> Result<(WindowKind, SqlType), SqlError> {
+    fn window_kind(
+        &mut self,
+        name: &str,
+        call: &ast::FunctionCall,
+    ) -> Result<(WindowKind, SqlType), SqlError> {
         let count = call.args.len();
         let expect = |min: usize, max: usize| {
             if count < min || count > max {
@@ -119,10 +147,18 @@ impl Binder<'_> {
                 expect(1, 1)?;
                 let value = self.value(&call.args[0])?;
                 let sql_type = value.sql_type;
-                (if name == "FIRST_VALUE" { WindowKind::FirstValue(value) } else { WindowKind::LastValue(value) }, sql_type)
+                (
+                    if name == "FIRST_VALUE" {
+                        WindowKind::FirstValue(value)
+                    } else {
+                        WindowKind::LastValue(value)
+                    },
+                    sql_type,
+                )
             }
             _ => {
-                let kind = aggregate_kind(name).ok_or_else(|| crate::errors::not_a_window_function(&name.to_ascii_lowercase()))?;
+                let kind = aggregate_kind(name)
+                    .ok_or_else(|| crate::errors::not_a_window_function(&name.to_ascii_lowercase()))?;
                 if call.quantifier == Some(ast::SetQuantifier::Distinct) {
                     return Err(crate::errors::distinct_with_over());
                 }
@@ -146,7 +182,11 @@ impl Binder<'_> {
         }
         // Bind the argument as a column first, then the aggregate over it.
         let argument = self.value(&call.args[0])?;
-        let mut aggregate = self.aggregate_call(name, kind, &ast::FunctionCall { args: vec![literal_like(&argument)], ..call.clone() })?;
+        let mut aggregate = self.aggregate_call(
+            name,
+            kind,
+            &ast::FunctionCall { args: vec![literal_like(&argument)], ..call.clone() },
+        )?;
         aggregate.argument = Some(argument);
         Ok(aggregate)
     }
@@ -166,7 +206,10 @@ impl Binder<'_> {
             Some(end) => bound(end)?,
             None => FrameBound::Current,
         };
-        if !frame.rows && (matches!(start, FrameBound::Preceding(_) | FrameBound::Following(_)) || matches!(end, FrameBound::Preceding(_) | FrameBound::Following(_))) {
+        if !frame.rows
+            && (matches!(start, FrameBound::Preceding(_) | FrameBound::Following(_))
+                || matches!(end, FrameBound::Preceding(_) | FrameBound::Following(_)))
+        {
             return Err(crate::errors::range_with_count());
         }
         Ok(WindowFrame { rows: frame.rows, start, end })
@@ -174,7 +217,10 @@ impl Binder<'_> {
 
     fn frame_count(&mut self, count: &ast::Expr) -> Result<u64, SqlError> {
         match self.value(count)?.kind {
-            ExprKind::Constant(value) => value.as_i64().and_then(|count| u64::try_from(count).ok()).ok_or_else(crate::errors::row_count_invalid),
+            ExprKind::Constant(value) => value
+                .as_i64()
+                .and_then(|count| u64::try_from(count).ok())
+                .ok_or_else(crate::errors::row_count_invalid),
             _ => Err(crate::errors::row_count_invalid()),
         }
     }
@@ -182,8 +228,13 @@ impl Binder<'_> {
 
 fn contains_aggregate(expr: &ast::Expr) -> bool {
     match &expr.kind {
-        ast::ExprKind::Function(call) => aggregate_kind(&call.name.name.value.to_ascii_uppercase()).is_some() || call.args.iter().any(contains_aggregate),
-        ast::ExprKind::Arithmetic(chain) => contains_aggregate(&chain.first) || chain.rest.iter().any(|step| contains_aggregate(&step.1)),
+        ast::ExprKind::Function(call) => {
+            aggregate_kind(&call.name.name.value.to_ascii_uppercase()).is_some()
+                || call.args.iter().any(contains_aggregate)
+        }
+        ast::ExprKind::Arithmetic(chain) => {
+            contains_aggregate(&chain.first) || chain.rest.iter().any(|step| contains_aggregate(&step.1))
+        }
         ast::ExprKind::Convert(convert) => contains_aggregate(&convert.operand),
         ast::ExprKind::Unary(_, inner) => contains_aggregate(inner),
         _ => false,
@@ -195,7 +246,9 @@ fn literal_like(argument: &Expr) -> ast::Expr {
     let literal = match argument.sql_type {
         SqlType::Float | SqlType::Real => ast::Literal::Float(0.0),
         SqlType::Money | SqlType::SmallMoney => ast::Literal::Money("0".to_string()),
-        SqlType::BigInt | SqlType::Decimal { .. } | SqlType::Numeric { .. } => ast::Literal::Numeric("0".to_string()),
+        SqlType::BigInt | SqlType::Decimal { .. } | SqlType::Numeric { .. } => {
+            ast::Literal::Numeric("0".to_string())
+        }
         ref text if text.is_character() => ast::Literal::NString(String::new()),
         _ => ast::Literal::Int(0),
     };

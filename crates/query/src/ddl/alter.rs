@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use engine::{Database, NewConstraint, NewTable, TableDef};
-use tsql::ast::{self, AlterColumnChange, AlterTableAction, AlterTableDrop, ColumnConstraintKind, TableElement};
+use tsql::ast::{
+    self, AlterColumnChange, AlterTableAction, AlterTableDrop, ColumnConstraintKind, TableElement,
+};
 use types::{SqlError, Value};
 
 use super::{bind_context, create, find_table, with_transaction};
@@ -19,20 +21,30 @@ use crate::plan::Planner;
 use crate::plan::table::TableSource;
 
 /// ALTER TABLE. Error 4902 when there is no such table.
-pub(super) fn table(alter: &ast::AlterTable, text: &str, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+pub(super) fn table(
+    alter: &ast::AlterTable,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
     let Some((database, table)) = find_table(&alter.name, context)? else {
         return Err(crate::errors::alter_missing_table(&written(&alter.name)));
     };
     match &alter.action {
-        AlterTableAction::Add { check, elements } => add(&database, table, elements, *check != Some(false), text, context),
+        AlterTableAction::Add { check, elements } => {
+            add(&database, table, elements, *check != Some(false), text, context)
+        }
         AlterTableAction::AlterColumn(change) => alter_column(&database, &table, change, context),
         AlterTableAction::Drop(items) => drop_items(&database, table, items, context),
         AlterTableAction::Set(_) | AlterTableAction::Rebuild { .. } => Ok(()),
-        AlterTableAction::CheckConstraint { .. } => Err(crate::errors::unsupported("CHECK and NOCHECK CONSTRAINT")),
+        AlterTableAction::CheckConstraint { .. } => {
+            Err(crate::errors::unsupported("CHECK and NOCHECK CONSTRAINT"))
+        }
         AlterTableAction::Trigger { .. } => Err(crate::errors::unsupported("triggers")),
         AlterTableAction::ChangeTracking { .. } => Err(crate::errors::unsupported("change tracking")),
         AlterTableAction::Switch { .. } => Err(crate::errors::unsupported("SWITCH")),
-        AlterTableAction::FileTableNamespace { .. } | AlterTableAction::Other(_) => Err(crate::errors::unsupported("this ALTER TABLE")),
+        AlterTableAction::FileTableNamespace { .. } | AlterTableAction::Other(_) => {
+            Err(crate::errors::unsupported("this ALTER TABLE"))
+        }
     }
 }
 
@@ -44,31 +56,52 @@ fn reload(database: &Arc<Database>, table: &TableDef) -> Result<Arc<TableDef>, S
     }
 }
 
-fn add(database: &Arc<Database>, mut table: Arc<TableDef>, elements: &[TableElement], check: bool, text: &str, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+fn add(
+    database: &Arc<Database>,
+    mut table: Arc<TableDef>,
+    elements: &[TableElement],
+    check: bool,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
     let name = table.name.to_string();
     for element in elements {
-        let mut new = NewTable { schema: String::new(), name: name.clone(), columns: Vec::new(), constraints: Vec::new(), indexes: Vec::new() };
+        let mut new = NewTable {
+            schema: String::new(),
+            name: name.clone(),
+            columns: Vec::new(),
+            constraints: Vec::new(),
+            indexes: Vec::new(),
+        };
         match element {
             TableElement::Column(column) => {
                 let made = create::column(column, text, context, &existing_columns(&table))?;
                 create::column_constraints(column, &name, text, context, &mut new)?;
                 let fill = fill_value(column, &made, context)?;
-                with_transaction(context, database, |transaction| database.add_column(transaction, &table, &made, &fill))?;
+                with_transaction(context, database, |transaction| {
+                    database.add_column(transaction, &table, &made, &fill)
+                })?;
             }
-            TableElement::Constraint(constraint) => new.constraints.push(create::table_constraint(constraint, text, context, &name)?),
+            TableElement::Constraint(constraint) => {
+                new.constraints.push(create::table_constraint(constraint, text, context, &name)?)
+            }
             TableElement::Index(index) => new.indexes.push(create::inline_index(index, None)?),
             TableElement::Period(..) => return Err(crate::errors::unsupported("PERIOD FOR SYSTEM_TIME")),
         }
         table = reload(database, &table)?;
         for constraint in &new.constraints {
-            with_transaction(context, database, |transaction| database.add_constraint(transaction, &table, constraint))?;
+            with_transaction(context, database, |transaction| {
+                database.add_constraint(transaction, &table, constraint)
+            })?;
             table = reload(database, &table)?;
             if check && matches!(constraint, NewConstraint::Check { .. } | NewConstraint::Foreign(_)) {
                 check_rows(database, &table, context)?;
             }
         }
         for index in &new.indexes {
-            with_transaction(context, database, |transaction| database.create_index(transaction, &table, index))?;
+            with_transaction(context, database, |transaction| {
+                database.create_index(transaction, &table, index)
+            })?;
             table = reload(database, &table)?;
         }
     }
@@ -93,7 +126,11 @@ fn existing_columns(table: &TableDef) -> Vec<engine::NewColumn> {
 }
 
 /// What existing rows get in a new column: the default when NOT NULL or WITH VALUES, else NULL.
-fn fill_value(column: &ast::ColumnDefinition, made: &engine::NewColumn, context: &mut ExecContext<'_>) -> Result<Value, SqlError> {
+fn fill_value(
+    column: &ast::ColumnDefinition,
+    made: &engine::NewColumn,
+    context: &mut ExecContext<'_>,
+) -> Result<Value, SqlError> {
     let default = column.constraints.iter().find_map(|constraint| match &constraint.kind {
         ColumnConstraintKind::Default { value, with_values } if *with_values || !made.nullable => Some(value),
         _ => None,
@@ -113,7 +150,11 @@ fn fill_value(column: &ast::ColumnDefinition, made: &engine::NewColumn, context:
 }
 
 /// Error 547 when a row breaks a constraint just added.
-fn check_rows(database: &Arc<Database>, table: &Arc<TableDef>, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+fn check_rows(
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
     let source = Arc::new(TableSource::new(database.clone(), table.clone()));
     let constraints: Constraints = {
         let bind = bind_context(context, &[]);
@@ -124,19 +165,32 @@ fn check_rows(database: &Arc<Database>, table: &Arc<TableDef>, context: &mut Exe
     scan_all(&source, &runtime, &mut |row| constraints.check(&runtime, &source, row, "ALTER TABLE"))
 }
 
-fn alter_column(database: &Arc<Database>, table: &Arc<TableDef>, change: &ast::AlterColumn, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+fn alter_column(
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    change: &ast::AlterColumn,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
     let AlterColumnChange::Type { data_type, nullable, .. } = &change.change else {
         return Err(crate::errors::unsupported("ALTER COLUMN ADD and DROP of properties"));
     };
     let to = declared(data_type)?;
-    let ordinal = table.column_ordinal(&change.name.value).ok_or_else(|| crate::errors::alter_missing_column(&change.name.value, &table.name))?;
+    let ordinal = table
+        .column_ordinal(&change.name.value)
+        .ok_or_else(|| crate::errors::alter_missing_column(&change.name.value, &table.name))?;
     let from = table.columns[ordinal].sql_type;
     types::convert::matrix::check(&from, &to, true)?;
     let convert_context = crate::expr::number::convert_context(context.options);
     let full_name = format!("{}.{}.{}", database.name(), table.schema, table.name);
     let column = change.name.value.clone();
     let convert = move |value: &Value| {
-        types::assign(value, &from, &to, types::AssignTarget::Column { table: &full_name, column: &column }, &convert_context)
+        types::assign(
+            value,
+            &from,
+            &to,
+            types::AssignTarget::Column { table: &full_name, column: &column },
+            &convert_context,
+        )
     };
     let nullable = nullable.unwrap_or(true);
     with_transaction(context, database, |transaction| {
@@ -144,24 +198,36 @@ fn alter_column(database: &Arc<Database>, table: &Arc<TableDef>, change: &ast::A
     })
 }
 
-fn drop_items(database: &Arc<Database>, mut table: Arc<TableDef>, items: &[AlterTableDrop], context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+fn drop_items(
+    database: &Arc<Database>,
+    mut table: Arc<TableDef>,
+    items: &[AlterTableDrop],
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
     for item in items {
         match item {
             AlterTableDrop::Column { if_exists, name } => {
                 if *if_exists && table.column_ordinal(&name.value).is_none() {
                     continue;
                 }
-                with_transaction(context, database, |transaction| database.drop_column(transaction, &table, &name.value))?;
+                with_transaction(context, database, |transaction| {
+                    database.drop_column(transaction, &table, &name.value)
+                })?;
             }
             AlterTableDrop::Constraint { if_exists, name, .. } => {
-                let exists = table.constraints().iter().any(|constraint| same_name(&constraint.1, &name.value));
+                let exists =
+                    table.constraints().iter().any(|constraint| same_name(&constraint.1, &name.value));
                 if *if_exists && !exists {
                     continue;
                 }
-                with_transaction(context, database, |transaction| database.drop_constraint(transaction, &table, &name.value))?;
+                with_transaction(context, database, |transaction| {
+                    database.drop_constraint(transaction, &table, &name.value)
+                })?;
             }
             AlterTableDrop::Index { name, .. } => {
-                with_transaction(context, database, |transaction| database.drop_index(transaction, &table, &name.value))?;
+                with_transaction(context, database, |transaction| {
+                    database.drop_index(transaction, &table, &name.value)
+                })?;
             }
             AlterTableDrop::Period => return Err(crate::errors::unsupported("PERIOD FOR SYSTEM_TIME")),
         }

@@ -12,7 +12,11 @@ use crate::context::ExecContext;
 use crate::exec::insert::is_identity_type;
 
 /// CREATE TABLE.
-pub(super) fn table(create: &ast::CreateTable, text: &str, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+pub(super) fn table(
+    create: &ast::CreateTable,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
     let database = database_of(&create.name, context)?;
     let mut new = definition(&create.elements, text, context, &create.name.name.value)?;
     new.schema = schema_of(&create.name);
@@ -21,7 +25,9 @@ pub(super) fn table(create: &ast::CreateTable, text: &str, context: &mut ExecCon
     if temporary {
         new.name = context.names.add_temp_table(&create.name.name.value)?;
     }
-    let result = with_transaction(context, &database, |transaction| database.create_table(transaction, &new).map(|_| ()));
+    let result = with_transaction(context, &database, |transaction| {
+        database.create_table(transaction, &new).map(|_| ())
+    });
     if result.is_err() && temporary {
         context.names.remove_temp_table(&create.name.name.value);
     }
@@ -29,8 +35,13 @@ pub(super) fn table(create: &ast::CreateTable, text: &str, context: &mut ExecCon
 }
 
 /// DECLARE @t TABLE.
-pub(super) fn table_variable(declare: &ast::DeclareTable, real_name: &str, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
-    let database = context.instance.database("tempdb").map_err(|_| crate::errors::no_such_database("tempdb"))?;
+pub(super) fn table_variable(
+    declare: &ast::DeclareTable,
+    real_name: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let database =
+        context.instance.database("tempdb").map_err(|_| crate::errors::no_such_database("tempdb"))?;
     let mut new = definition(&declare.elements, "", context, &declare.name)?;
     new.schema = "dbo".to_string();
     new.name = real_name.to_string();
@@ -38,8 +49,19 @@ pub(super) fn table_variable(declare: &ast::DeclareTable, real_name: &str, conte
 }
 
 /// Columns, constraints and indexes of a table definition.
-fn definition(elements: &[TableElement], text: &str, context: &ExecContext<'_>, table: &str) -> Result<NewTable, SqlError> {
-    let mut new = NewTable { schema: String::new(), name: String::new(), columns: Vec::new(), constraints: Vec::new(), indexes: Vec::new() };
+fn definition(
+    elements: &[TableElement],
+    text: &str,
+    context: &ExecContext<'_>,
+    table: &str,
+) -> Result<NewTable, SqlError> {
+    let mut new = NewTable {
+        schema: String::new(),
+        name: String::new(),
+        columns: Vec::new(),
+        constraints: Vec::new(),
+        indexes: Vec::new(),
+    };
     for element in elements {
         match element {
             TableElement::Column(column) => {
@@ -47,7 +69,9 @@ fn definition(elements: &[TableElement], text: &str, context: &ExecContext<'_>, 
                 new.columns.push(made);
                 column_constraints(column, table, text, context, &mut new)?;
             }
-            TableElement::Constraint(constraint) => new.constraints.push(table_constraint(constraint, text, context, table)?),
+            TableElement::Constraint(constraint) => {
+                new.constraints.push(table_constraint(constraint, text, context, table)?)
+            }
             TableElement::Index(index) => new.indexes.push(inline_index(index, None)?),
             TableElement::Period(..) => return Err(crate::errors::unsupported("PERIOD FOR SYSTEM_TIME")),
         }
@@ -57,7 +81,9 @@ fn definition(elements: &[TableElement], text: &str, context: &ExecContext<'_>, 
         .constraints
         .iter()
         .filter_map(|constraint| match constraint {
-            NewConstraint::Key { primary: true, columns, .. } => Some(columns.iter().map(|column| column.0.clone())),
+            NewConstraint::Key { primary: true, columns, .. } => {
+                Some(columns.iter().map(|column| column.0.clone()))
+            }
             _ => None,
         })
         .flatten()
@@ -72,7 +98,12 @@ fn definition(elements: &[TableElement], text: &str, context: &ExecContext<'_>, 
 }
 
 /// One column.
-pub(super) fn column(column: &ast::ColumnDefinition, text: &str, context: &ExecContext<'_>, earlier: &[NewColumn]) -> Result<NewColumn, SqlError> {
+pub(super) fn column(
+    column: &ast::ColumnDefinition,
+    text: &str,
+    context: &ExecContext<'_>,
+    earlier: &[NewColumn],
+) -> Result<NewColumn, SqlError> {
     if let Some(computed) = &column.computed {
         let sql_type = computed_type(computed, context, earlier)?;
         let text = source_text(&computed.expr, text);
@@ -93,15 +124,21 @@ pub(super) fn column(column: &ast::ColumnDefinition, text: &str, context: &ExecC
     };
     let collation = match &column.collation {
         Some(name) if name.is("database_default") => Collation::default(),
-        Some(name) => Collation::by_name(&name.value).ok_or_else(|| crate::errors::invalid_collation(&name.value))?,
+        Some(name) => {
+            Collation::by_name(&name.value).ok_or_else(|| crate::errors::invalid_collation(&name.value))?
+        }
         None => Collation::default(),
     };
     let identity = match &column.identity {
         Some(identity) => Some(identity_of(identity, column, &sql_type)?),
         None => None,
     };
-    let primary = column.constraints.iter().any(|constraint| matches!(&constraint.kind, ColumnConstraintKind::Key(key) if key.primary));
-    let default_null = sql_type != SqlType::SysName && sql_type != SqlType::RowVersion && identity.is_none() && !primary;
+    let primary = column
+        .constraints
+        .iter()
+        .any(|constraint| matches!(&constraint.kind, ColumnConstraintKind::Key(key) if key.primary));
+    let default_null =
+        sql_type != SqlType::SysName && sql_type != SqlType::RowVersion && identity.is_none() && !primary;
     let nullable = column.nullable.unwrap_or(default_null);
     if nullable && identity.is_some() {
         return Err(crate::errors::identity_nullable(&column.name.value));
@@ -131,12 +168,18 @@ pub(super) fn column(column: &ast::ColumnDefinition, text: &str, context: &ExecC
 pub(super) fn default_text(value: &ast::Expr, text: &str) -> String {
     let text = source_text(value, text);
     match &value.kind {
-        ast::ExprKind::Literal(ast::Literal::Int(_) | ast::Literal::Numeric(_) | ast::Literal::Float(_)) => format!("(({text}))"),
+        ast::ExprKind::Literal(ast::Literal::Int(_) | ast::Literal::Numeric(_) | ast::Literal::Float(_)) => {
+            format!("(({text}))")
+        }
         _ => format!("({text})"),
     }
 }
 
-fn identity_of(identity: &ast::Identity, column: &ast::ColumnDefinition, sql_type: &SqlType) -> Result<IdentityDef, SqlError> {
+fn identity_of(
+    identity: &ast::Identity,
+    column: &ast::ColumnDefinition,
+    sql_type: &SqlType,
+) -> Result<IdentityDef, SqlError> {
     if !is_identity_type(sql_type) {
         return Err(crate::errors::identity_type(&column.name.value));
     }
@@ -162,7 +205,11 @@ fn whole_number(expr: &ast::Expr) -> Option<i64> {
     }
 }
 
-fn computed_type(computed: &ast::Computed, context: &ExecContext<'_>, earlier: &[NewColumn]) -> Result<SqlType, SqlError> {
+fn computed_type(
+    computed: &ast::Computed,
+    context: &ExecContext<'_>,
+    earlier: &[NewColumn],
+) -> Result<SqlType, SqlError> {
     let bind = bind_context(context, &[]);
     let mut binder = Binder::new(&bind);
     let table = scope_of(&mut binder, earlier);
@@ -182,7 +229,11 @@ fn scope_of(binder: &mut Binder<'_>, columns: &[NewColumn]) -> ScopeTable {
 }
 
 /// CHECK and DEFAULT expressions must bind now, so that mistakes show at CREATE (207, 128).
-fn check_expressions(elements: &[TableElement], new: &NewTable, context: &ExecContext<'_>) -> Result<(), SqlError> {
+fn check_expressions(
+    elements: &[TableElement],
+    new: &NewTable,
+    context: &ExecContext<'_>,
+) -> Result<(), SqlError> {
     let mut conditions = Vec::new();
     let mut values = Vec::new();
     for element in elements {
@@ -219,7 +270,13 @@ fn check_expressions(elements: &[TableElement], new: &NewTable, context: &ExecCo
 }
 
 /// Constraints and the index written behind a column.
-pub(super) fn column_constraints(column: &ast::ColumnDefinition, table: &str, text: &str, context: &ExecContext<'_>, new: &mut NewTable) -> Result<(), SqlError> {
+pub(super) fn column_constraints(
+    column: &ast::ColumnDefinition,
+    table: &str,
+    text: &str,
+    context: &ExecContext<'_>,
+    new: &mut NewTable,
+) -> Result<(), SqlError> {
     for constraint in &column.constraints {
         let name = constraint.name.as_ref().map(|name| name.value.clone());
         match &constraint.kind {
@@ -228,12 +285,22 @@ pub(super) fn column_constraints(column: &ast::ColumnDefinition, table: &str, te
                 new.constraints.push(NewConstraint::Check { name, text: check_text(condition, text) });
             }
             ColumnConstraintKind::Key(key) => {
-                let columns = if key.columns.is_empty() { vec![(column.name.value.clone(), false)] } else { key_columns(&key.columns) };
-                new.constraints.push(NewConstraint::Key { name, primary: key.primary, clustered: key.clustered, columns });
+                let columns = if key.columns.is_empty() {
+                    vec![(column.name.value.clone(), false)]
+                } else {
+                    key_columns(&key.columns)
+                };
+                new.constraints.push(NewConstraint::Key {
+                    name,
+                    primary: key.primary,
+                    clustered: key.clustered,
+                    columns,
+                });
             }
             ColumnConstraintKind::References(references) => {
                 let columns = vec![column.name.value.clone()];
-                new.constraints.push(NewConstraint::Foreign(foreign_key(name, columns, references, context, table)?));
+                new.constraints
+                    .push(NewConstraint::Foreign(foreign_key(name, columns, references, context, table)?));
             }
         }
     }
@@ -244,17 +311,27 @@ pub(super) fn column_constraints(column: &ast::ColumnDefinition, table: &str, te
 }
 
 /// A constraint of the table.
-pub(super) fn table_constraint(constraint: &ast::TableConstraint, text: &str, context: &ExecContext<'_>, table: &str) -> Result<NewConstraint, SqlError> {
+pub(super) fn table_constraint(
+    constraint: &ast::TableConstraint,
+    text: &str,
+    context: &ExecContext<'_>,
+    table: &str,
+) -> Result<NewConstraint, SqlError> {
     let name = constraint.name.as_ref().map(|name| name.value.clone());
     Ok(match &constraint.kind {
-        TableConstraintKind::Key(key) => {
-            NewConstraint::Key { name, primary: key.primary, clustered: key.clustered, columns: key_columns(&key.columns) }
-        }
+        TableConstraintKind::Key(key) => NewConstraint::Key {
+            name,
+            primary: key.primary,
+            clustered: key.clustered,
+            columns: key_columns(&key.columns),
+        },
         TableConstraintKind::ForeignKey { columns, references } => {
             let columns = columns.iter().map(|column| column.value.clone()).collect();
             NewConstraint::Foreign(foreign_key(name, columns, references, context, table)?)
         }
-        TableConstraintKind::Check { condition, .. } => NewConstraint::Check { name, text: check_text(condition, text) },
+        TableConstraintKind::Check { condition, .. } => {
+            NewConstraint::Check { name, text: check_text(condition, text) }
+        }
         TableConstraintKind::Default { value, column, .. } => {
             NewConstraint::Default { name, column: column.value.clone(), text: default_text(value, text) }
         }
@@ -291,16 +368,28 @@ fn foreign_key(
     };
     let (delete_action, update_action) = (action(references.on_delete)?, action(references.on_update)?);
     let Some((_, other)) = find_table(&references.table, context)? else {
-        return Err(crate::errors::foreign_key_table(name.as_deref().unwrap_or(table), &written(&references.table)));
+        return Err(crate::errors::foreign_key_table(
+            name.as_deref().unwrap_or(table),
+            &written(&references.table),
+        ));
     };
     let referenced_columns = if references.columns.is_empty() {
         let key = other.indexes.iter().find(|index| index.primary_key);
-        let key = key.ok_or_else(|| crate::errors::foreign_key_without_key(&written(&references.table), name.as_deref().unwrap_or("")))?;
+        let key = key.ok_or_else(|| {
+            crate::errors::foreign_key_without_key(&written(&references.table), name.as_deref().unwrap_or(""))
+        })?;
         key.key.iter().map(|column| other.columns[column.ordinal].name.to_string()).collect()
     } else {
         references.columns.iter().map(|column| column.value.clone()).collect()
     };
-    Ok(NewForeignKey { name, columns, referenced_object_id: other.object_id, referenced_columns, delete_action, update_action })
+    Ok(NewForeignKey {
+        name,
+        columns,
+        referenced_object_id: other.object_id,
+        referenced_columns,
+        delete_action,
+        update_action,
+    })
 }
 
 /// INDEX inside a table definition.
@@ -344,7 +433,11 @@ pub(super) fn index(create: &ast::CreateIndex, context: &mut ExecContext<'_>) ->
     };
     let drop_first = create.options.iter().any(|option| option.name.is("DROP_EXISTING") && is_on(option));
     with_transaction(context, &database, |transaction| {
-        if drop_first && table.indexes.iter().any(|index| index.name.as_ref().is_some_and(|name| crate::bind::names::same_name(name, &new.name))) {
+        if drop_first
+            && table.indexes.iter().any(|index| {
+                index.name.as_ref().is_some_and(|name| crate::bind::names::same_name(name, &new.name))
+            })
+        {
             database.drop_index(transaction, &table, &new.name)?;
         }
         database.create_index(transaction, &table, &new)
@@ -356,8 +449,17 @@ fn is_on(option: &ast::NamedOption) -> bool {
 }
 
 /// CREATE SCHEMA with its elements.
-pub(super) fn schema(create: &ast::CreateSchema, text: &str, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
-    let name = create.name.as_ref().or(create.authorization.as_ref()).map(|name| name.value.clone()).unwrap_or_default();
+pub(super) fn schema(
+    create: &ast::CreateSchema,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let name = create
+        .name
+        .as_ref()
+        .or(create.authorization.as_ref())
+        .map(|name| name.value.clone())
+        .unwrap_or_default();
     let database = context.database.clone();
     with_transaction(context, &database, |transaction| database.create_schema(transaction, &name))?;
     for element in &create.elements {

@@ -14,9 +14,12 @@ pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result
         match drop.kind {
             DropKind::Table => table(name, drop.if_exists, context)?,
             DropKind::View => module(name, "view", drop.if_exists, &[ModuleKind::View], context)?,
-            DropKind::Procedure => module(name, "procedure", drop.if_exists, &[ModuleKind::Procedure], context)?,
+            DropKind::Procedure => {
+                module(name, "procedure", drop.if_exists, &[ModuleKind::Procedure], context)?
+            }
             DropKind::Function => {
-                let kinds = [ModuleKind::ScalarFunction, ModuleKind::InlineFunction, ModuleKind::TableFunction];
+                let kinds =
+                    [ModuleKind::ScalarFunction, ModuleKind::InlineFunction, ModuleKind::TableFunction];
                 module(name, "function", drop.if_exists, &kinds, context)?;
             }
             DropKind::Trigger => module(name, "trigger", drop.if_exists, &[ModuleKind::Trigger], context)?,
@@ -52,7 +55,13 @@ fn table(name: &ObjectName, if_exists: bool, context: &mut ExecContext<'_>) -> R
     Ok(())
 }
 
-fn module(name: &ObjectName, word: &str, if_exists: bool, kinds: &[ModuleKind], context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+fn module(
+    name: &ObjectName,
+    word: &str,
+    if_exists: bool,
+    kinds: &[ModuleKind],
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
     let database = database_of(name, context)?;
     let catalog = database.catalog();
     let found = catalog.resolve(&schema_of(name), &name.name.value).and_then(|id| catalog.object(id));
@@ -84,11 +93,15 @@ pub(super) fn indexes(drop: &ast::DropIndex, context: &mut ExecContext<'_>) -> R
             }
             return Err(crate::errors::cannot_drop("index", &shown));
         };
-        let exists = table.indexes.iter().any(|index| index.name.as_ref().is_some_and(|name| crate::bind::names::same_name(name, &item.name.value)));
+        let exists = table.indexes.iter().any(|index| {
+            index.name.as_ref().is_some_and(|name| crate::bind::names::same_name(name, &item.name.value))
+        });
         if !exists && drop.if_exists {
             continue;
         }
-        with_transaction(context, &database, |transaction| database.drop_index(transaction, &table, &item.name.value))?;
+        with_transaction(context, &database, |transaction| {
+            database.drop_index(transaction, &table, &item.name.value)
+        })?;
     }
     Ok(())
 }

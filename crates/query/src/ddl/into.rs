@@ -25,7 +25,11 @@ pub(crate) struct SelectIntoPlan {
 }
 
 /// Plans a SELECT INTO. Errors 1038, 2705.
-pub(crate) fn select_into(binder: &mut Binder<'_>, name: &ObjectName, query: BoundQuery) -> Result<SelectIntoPlan, SqlError> {
+pub(crate) fn select_into(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    query: BoundQuery,
+) -> Result<SelectIntoPlan, SqlError> {
     let mut columns: Vec<NewColumn> = Vec::new();
     for column in &query.columns {
         if column.name.is_empty() {
@@ -57,7 +61,13 @@ pub(crate) fn select_into(binder: &mut Binder<'_>, name: &ObjectName, query: Bou
         (Some(database), false) => binder.named_database(&database.value)?,
         (None, false) => binder.database.clone(),
     };
-    Ok(SelectIntoPlan { plan: in_order(planned, &order), database, schema: super::schema_of(name), name: name.name.value.clone(), columns })
+    Ok(SelectIntoPlan {
+        plan: in_order(planned, &order),
+        database,
+        schema: super::schema_of(name),
+        name: name.name.value.clone(),
+        columns,
+    })
 }
 
 /// A column cannot be of length 0 or of the sysname alias.
@@ -71,9 +81,23 @@ fn storable(sql_type: SqlType) -> SqlType {
 }
 
 /// Makes the table and fills it.
-pub(crate) fn run_select_into(into: &SelectIntoPlan, runtime: &Runtime<'_>, _sink: &mut dyn RowSink) -> Result<StatementOutcome, SqlError> {
-    let name = if into.name.starts_with('#') { runtime.names.add_temp_table(&into.name)? } else { into.name.clone() };
-    let new = NewTable { schema: into.schema.clone(), name, columns: into.columns.clone(), constraints: Vec::new(), indexes: Vec::new() };
+pub(crate) fn run_select_into(
+    into: &SelectIntoPlan,
+    runtime: &Runtime<'_>,
+    _sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
+    let name = if into.name.starts_with('#') {
+        runtime.names.add_temp_table(&into.name)?
+    } else {
+        into.name.clone()
+    };
+    let new = NewTable {
+        schema: into.schema.clone(),
+        name,
+        columns: into.columns.clone(),
+        constraints: Vec::new(),
+        indexes: Vec::new(),
+    };
     // The source is read to its end before the table exists when it is small; otherwise rows flow.
     let mut source = open(&into.plan, runtime)?;
     let def = {
@@ -98,8 +122,7 @@ pub(crate) fn run_select_into(into: &SelectIntoPlan, runtime: &Runtime<'_>, _sin
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.in_database(&into.database, runtime.options.isolation)?;
         target.table.insert(transaction, &row)?;
-        if let Some(ordinal) = target.def.identity_ordinal()
-        {
+        if let Some(ordinal) = target.def.identity_ordinal() {
             target.table.note_identity(transaction, &row[ordinal])?;
         }
         count += 1;

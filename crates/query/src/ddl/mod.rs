@@ -18,11 +18,19 @@ pub(crate) use into::{SelectIntoPlan, run_select_into, select_into, truncate};
 
 /// Runs a CREATE, ALTER or DROP of a table, index, view, procedure, function, trigger or schema, or TRUNCATE. `text` is the batch, into
 /// which spans point: modules keep it as their source.
-pub fn execute(statement: &ast::Statement, text: &str, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+pub fn execute(
+    statement: &ast::Statement,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
     execute_inside(statement, text, context).map_err(|error| error.at_line(statement.span.line))
 }
 
-fn execute_inside(statement: &ast::Statement, text: &str, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+fn execute_inside(
+    statement: &ast::Statement,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
     match &statement.kind {
         StatementKind::CreateTable(table) => create::table(table, text, context),
         StatementKind::AlterTable(alter) => alter::table(alter, text, context),
@@ -43,12 +51,19 @@ fn execute_inside(statement: &ast::Statement, text: &str, context: &mut ExecCont
 }
 
 /// `DECLARE @t TABLE (...)`: makes the table in tempdb under the given real name.
-pub fn create_table_variable(declare: &ast::DeclareTable, real_name: &str, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+pub fn create_table_variable(
+    declare: &ast::DeclareTable,
+    real_name: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
     create::table_variable(declare, real_name, context)
 }
 
 /// A context for binding expressions inside definitions.
-pub(crate) fn bind_context<'b>(context: &'b ExecContext<'_>, variables: &'b [crate::context::VariableDef]) -> BindContext<'b> {
+pub(crate) fn bind_context<'b>(
+    context: &'b ExecContext<'_>,
+    variables: &'b [crate::context::VariableDef],
+) -> BindContext<'b> {
     BindContext {
         instance: context.instance,
         database: context.database,
@@ -66,7 +81,10 @@ pub(crate) fn database_of(name: &ObjectName, context: &ExecContext<'_>) -> Resul
     }
     match &name.database {
         None => Ok(context.database.clone()),
-        Some(database) => context.instance.database(&database.value).map_err(|_| crate::errors::no_such_database(&database.value)),
+        Some(database) => context
+            .instance
+            .database(&database.value)
+            .map_err(|_| crate::errors::no_such_database(&database.value)),
     }
 }
 
@@ -79,7 +97,10 @@ pub(crate) fn schema_of(name: &ObjectName) -> String {
 }
 
 /// The table that a name means, with its database. Error 4902 or what `missing` says.
-pub(crate) fn find_table(name: &ObjectName, context: &ExecContext<'_>) -> Result<Option<(Arc<Database>, Arc<engine::TableDef>)>, SqlError> {
+pub(crate) fn find_table(
+    name: &ObjectName,
+    context: &ExecContext<'_>,
+) -> Result<Option<(Arc<Database>, Arc<engine::TableDef>)>, SqlError> {
     let database = database_of(name, context)?;
     let real = match name.name.value.starts_with('#') {
         true => match context.names.temp_table(&name.name.value) {

@@ -9,10 +9,16 @@ use crate::bind::names::written;
 use crate::context::ExecContext;
 
 /// Creates or replaces a module. Errors 2714, 208, 2010 and those of binding a view.
-pub(super) fn create(statement: &ast::Statement, text: &str, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+pub(super) fn create(
+    statement: &ast::Statement,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
     let (name, action, kind) = match &statement.kind {
         StatementKind::CreateView(view) => (&view.name, view.action, ModuleKind::View),
-        StatementKind::CreateProcedure(procedure) => (&procedure.name, procedure.action, ModuleKind::Procedure),
+        StatementKind::CreateProcedure(procedure) => {
+            (&procedure.name, procedure.action, ModuleKind::Procedure)
+        }
         StatementKind::CreateFunction(function) => {
             let kind = match function.returns {
                 FunctionReturns::Scalar(_) => ModuleKind::ScalarFunction,
@@ -37,9 +43,21 @@ pub(super) fn create(statement: &ast::Statement, text: &str, context: &mut ExecC
         (_, Some(ObjectDef::Module(module))) if module.kind == kind => Some(module),
         (_, Some(_)) => return Err(crate::errors::alter_wrong_kind(&written(name))),
     };
-    let (schema, quoted, nulls) = (schema_of(name), context.options.quoted_identifier, context.options.ansi_nulls);
+    let (schema, quoted, nulls) =
+        (schema_of(name), context.options.quoted_identifier, context.options.ansi_nulls);
     with_transaction(context, &database, |transaction| {
-        database.create_module(transaction, kind, &schema, &name.name.value, text, quoted, nulls, replace.as_ref()).map(|_| ())
+        database
+            .create_module(
+                transaction,
+                kind,
+                &schema,
+                &name.name.value,
+                text,
+                quoted,
+                nulls,
+                replace.as_ref(),
+            )
+            .map(|_| ())
     })
 }
 
@@ -57,7 +75,11 @@ fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<(), S
     }
     let bound = binder.query(query)?;
     if !view.columns.is_empty() && view.columns.len() != bound.columns.len() {
-        return Err(crate::errors::column_list_mismatch(&view.name.name.value, view.columns.len(), bound.columns.len()));
+        return Err(crate::errors::column_list_mismatch(
+            &view.name.name.value,
+            view.columns.len(),
+            bound.columns.len(),
+        ));
     }
     if view.columns.is_empty()
         && let Some(position) = bound.columns.iter().position(|column| column.name.is_empty())

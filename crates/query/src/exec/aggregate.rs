@@ -48,7 +48,12 @@ impl<'p> Aggregate<'p> {
                 match table.get(key.as_slice()) {
                     Some(&index) => index,
                     None => {
-                        let values = self.plan.keys.iter().map(|node| node.eval(runtime, &row)).collect::<Result<Row, SqlError>>()?;
+                        let values = self
+                            .plan
+                            .keys
+                            .iter()
+                            .map(|node| node.eval(runtime, &row))
+                            .collect::<Result<Row, SqlError>>()?;
                         groups.push(self.new_group(values));
                         table.insert(key.as_slice().into(), groups.len() - 1);
                         groups.len() - 1
@@ -93,7 +98,10 @@ enum State {
     Integer(i64),
     Value(Value),
     /// Count, mean and sum of squared differences (Welford).
-    Moments { mean: f64, squares: f64 },
+    Moments {
+        mean: f64,
+        squares: f64,
+    },
     Strings(Vec<(Vec<Value>, Value)>),
 }
 
@@ -101,7 +109,9 @@ impl<'p> Accumulator<'p> {
     pub(crate) fn new(node: &'p AggregateNode) -> Accumulator<'p> {
         let state = match node.kind {
             AggregateKind::CountRows | AggregateKind::Count => State::Nothing,
-            AggregateKind::Sum | AggregateKind::Average | AggregateKind::Minimum | AggregateKind::Maximum => State::Nothing,
+            AggregateKind::Sum | AggregateKind::Average | AggregateKind::Minimum | AggregateKind::Maximum => {
+                State::Nothing
+            }
             AggregateKind::StandardDeviation
             | AggregateKind::StandardDeviationPopulation
             | AggregateKind::Variance
@@ -141,9 +151,15 @@ impl<'p> Accumulator<'p> {
         match (&mut self.state, self.node.kind) {
             (_, AggregateKind::Count | AggregateKind::CountRows) => {}
             (State::Integer(sum), AggregateKind::ChecksumAgg) => *sum ^= value.as_i64().unwrap_or(0),
-            (state, AggregateKind::Sum | AggregateKind::Average) => number::accumulate(state_value(state), &value, self.node)?,
+            (state, AggregateKind::Sum | AggregateKind::Average) => {
+                number::accumulate(state_value(state), &value, self.node)?
+            }
             (state, AggregateKind::Minimum | AggregateKind::Maximum) => {
-                let wanted = if self.node.kind == AggregateKind::Minimum { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater };
+                let wanted = if self.node.kind == AggregateKind::Minimum {
+                    std::cmp::Ordering::Less
+                } else {
+                    std::cmp::Ordering::Greater
+                };
                 let current = state_value(state);
                 if current.is_null() || types::sort_compare(&value, current, self.node.collation) == wanted {
                     *current = value;
@@ -159,7 +175,9 @@ impl<'p> Accumulator<'p> {
                 let order = sort_values(&self.node.order, runtime, row)?;
                 list.push((order, value));
             }
-            (State::Nothing | State::Integer(_) | State::Value(_), kind) => unreachable!("{kind:?} has its own state"),
+            (State::Nothing | State::Integer(_) | State::Value(_), kind) => {
+                unreachable!("{kind:?} has its own state")
+            }
         }
         Ok(())
     }
@@ -174,7 +192,9 @@ impl<'p> Accumulator<'p> {
         match self.node.kind {
             AggregateKind::CountRows | AggregateKind::Count => {
                 if self.node.sql_type == SqlType::Int {
-                    return i32::try_from(self.count).map(Value::Int).map_err(|_| crate::errors::overflow("int"));
+                    return i32::try_from(self.count)
+                        .map(Value::Int)
+                        .map_err(|_| crate::errors::overflow("int"));
                 }
                 Ok(Value::BigInt(self.count))
             }

@@ -59,7 +59,13 @@ impl Constraints {
     }
 
     /// Error 547 when the row breaks a CHECK or refers to a key that does not exist.
-    pub(crate) fn check(&self, runtime: &Runtime<'_>, source: &TableSource, row: &Row, verb: &str) -> Result<(), SqlError> {
+    pub(crate) fn check(
+        &self,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        row: &Row,
+        verb: &str,
+    ) -> Result<(), SqlError> {
         for check in &self.checks {
             if check.predicate.test(runtime, row)? == Some(false) {
                 return Err(crate::errors::constraint_conflict(
@@ -85,14 +91,22 @@ impl Constraints {
     }
 
     /// Error 547 when a row that is deleted, or whose key changes, is still referred to.
-    pub(crate) fn check_unreferenced(&self, runtime: &Runtime<'_>, old: &Row, new: Option<&Row>, verb: &str) -> Result<(), SqlError> {
+    pub(crate) fn check_unreferenced(
+        &self,
+        runtime: &Runtime<'_>,
+        old: &Row,
+        new: Option<&Row>,
+        verb: &str,
+    ) -> Result<(), SqlError> {
         for reference in &self.referenced_by {
             let key: Vec<Value> = reference.columns.iter().map(|ordinal| old[*ordinal].clone()).collect();
             if key.iter().any(Value::is_null) {
                 continue;
             }
             if let Some(new) = new
-                && reference.columns.iter().all(|ordinal| types::sort_compare(&old[*ordinal], &new[*ordinal], types::Collation::default()).is_eq())
+                && reference.columns.iter().all(|ordinal| {
+                    types::sort_compare(&old[*ordinal], &new[*ordinal], types::Collation::default()).is_eq()
+                })
             {
                 continue;
             }
@@ -108,7 +122,9 @@ impl Constraints {
 fn same_row_has_key(reference: &Reference, source: &TableSource, row: &Row, key: &[Value]) -> bool {
     reference.other.def.object_id == source.def.object_id
         && Arc::ptr_eq(&reference.other.database, &source.database)
-        && reference.other_columns.iter().zip(key).all(|(ordinal, value)| types::sort_compare(&row[*ordinal], value, types::Collation::default()).is_eq())
+        && reference.other_columns.iter().zip(key).all(|(ordinal, value)| {
+            types::sort_compare(&row[*ordinal], value, types::Collation::default()).is_eq()
+        })
 }
 
 impl Reference {
@@ -120,14 +136,17 @@ impl Reference {
         let mut row = Row::new();
         let mut cursor = match self.other_index {
             Some(index) => {
-                let range = KeyRange { lower: Bound::Included(key.to_vec()), upper: Bound::Included(key.to_vec()) };
+                let range =
+                    KeyRange { lower: Bound::Included(key.to_vec()), upper: Bound::Included(key.to_vec()) };
                 self.other.table.seek(transaction, index, &range, &options, None)?
             }
             None => self.other.table.scan(transaction, self.other.def.base().index_id, &options, None)?,
         };
         while cursor.next(transaction, &mut row)? {
             let collation = |ordinal: usize| self.other.def.columns[ordinal].collation;
-            if self.other_columns.iter().zip(key).all(|(ordinal, value)| types::sort_compare(&row[*ordinal], value, collation(*ordinal)).is_eq()) {
+            if self.other_columns.iter().zip(key).all(|(ordinal, value)| {
+                types::sort_compare(&row[*ordinal], value, collation(*ordinal)).is_eq()
+            }) {
                 return Ok(true);
             }
         }
@@ -139,6 +158,13 @@ impl Reference {
             ([one], _) => Some(self.other.def.columns[*one].name.to_string()),
             _ => None,
         };
-        crate::errors::constraint_conflict(verb, kind, &self.name, self.other.database.name(), &self.other.two_part_name(), column.as_deref())
+        crate::errors::constraint_conflict(
+            verb,
+            kind,
+            &self.name,
+            self.other.database.name(),
+            &self.other.two_part_name(),
+            column.as_deref(),
+        )
     }
 }

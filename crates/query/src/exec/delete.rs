@@ -28,7 +28,11 @@ pub(crate) struct DeletePlan {
 }
 
 /// Runs a DELETE.
-pub(crate) fn run(delete: &DeletePlan, runtime: &Runtime<'_>, sink: &mut dyn RowSink) -> Result<StatementOutcome, SqlError> {
+pub(crate) fn run(
+    delete: &DeletePlan,
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
     let mut outputs = OutputRows::new(&delete.outputs);
     let mut victims: Vec<(RowLocator, Row, Row)> = Vec::new();
     let mut seen: FxHashSet<RowLocator> = FxHashSet::default();

@@ -53,7 +53,8 @@ impl<'p> HashJoin<'p> {
         let mut tails: FxHashMap<u32, u32> = FxHashMap::default();
         while right.next(runtime, &mut row)? {
             runtime.check_cancelled()?;
-            let complete = write_key(&self.plan.right_keys, &self.plan.collations, runtime, &row, &mut self.key)?;
+            let complete =
+                write_key(&self.plan.right_keys, &self.plan.collations, runtime, &row, &mut self.key)?;
             if !complete && self.plan.kind != JoinKind::Full {
                 continue;
             }
@@ -105,7 +106,8 @@ impl<'p> HashJoin<'p> {
             return Ok(false);
         }
         runtime.check_cancelled()?;
-        let complete = write_key(&self.plan.left_keys, &self.plan.collations, runtime, &self.left_row, &mut self.key)?;
+        let complete =
+            write_key(&self.plan.left_keys, &self.plan.collations, runtime, &self.left_row, &mut self.key)?;
         self.at = if complete { self.table.get(self.key.as_slice()).copied().unwrap_or(NONE) } else { NONE };
         self.in_row = true;
         self.found = false;

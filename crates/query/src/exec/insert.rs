@@ -32,7 +32,11 @@ pub(crate) enum InsertInput {
 }
 
 /// Runs an INSERT.
-pub(crate) fn run(insert: &InsertPlan, runtime: &Runtime<'_>, sink: &mut dyn RowSink) -> Result<StatementOutcome, SqlError> {
+pub(crate) fn run(
+    insert: &InsertPlan,
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
     let mut outputs = OutputRows::new(&insert.outputs);
     let mut count = 0;
     match &insert.input {
@@ -77,15 +81,31 @@ pub(crate) fn run_rows(
     finish(insert, runtime, outputs, sink, count)
 }
 
-fn finish(insert: &InsertPlan, runtime: &Runtime<'_>, outputs: OutputRows<'_>, sink: &mut dyn RowSink, count: u64) -> Result<StatementOutcome, SqlError> {
+fn finish(
+    insert: &InsertPlan,
+    runtime: &Runtime<'_>,
+    outputs: OutputRows<'_>,
+    sink: &mut dyn RowSink,
+    count: u64,
+) -> Result<StatementOutcome, SqlError> {
     let sent_rows = outputs.finish(runtime, sink)?;
     let identity = runtime.last_identity();
     // An INSERT without an identity column sets @@IDENTITY to NULL.
-    let identity = if count == 0 { None } else { Some(identity.filter(|_| insert.source.def.identity_ordinal().is_some()).unwrap_or(Value::Null)) };
+    let identity = if count == 0 {
+        None
+    } else {
+        Some(identity.filter(|_| insert.source.def.identity_ordinal().is_some()).unwrap_or(Value::Null))
+    };
     Ok(StatementOutcome { row_count: Some(count), identity, sent_rows })
 }
 
-fn insert_one(insert: &InsertPlan, runtime: &Runtime<'_>, stores: &[Store], input: &[Value], outputs: &mut OutputRows<'_>) -> Result<(), SqlError> {
+fn insert_one(
+    insert: &InsertPlan,
+    runtime: &Runtime<'_>,
+    stores: &[Store],
+    input: &[Value],
+    outputs: &mut OutputRows<'_>,
+) -> Result<(), SqlError> {
     if !outputs.is_wanted() {
         let row = insert_row(runtime, &insert.source, stores, &insert.constraints, input)?;
         runtime.give_back(row);
@@ -126,7 +146,8 @@ pub(crate) fn insert_row(
 /// The identity column when its value was given explicitly.
 fn explicit_identity(source: &TableSource, stores: &[Store]) -> Option<usize> {
     let ordinal = source.def.identity_ordinal()?;
-    let given = |store: &Store| store.ordinal == ordinal && !matches!(store.kind, super::store::StoreKind::Identity);
+    let given =
+        |store: &Store| store.ordinal == ordinal && !matches!(store.kind, super::store::StoreKind::Identity);
     stores.iter().any(given).then_some(ordinal)
 }
 

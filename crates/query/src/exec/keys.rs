@@ -10,7 +10,13 @@ use crate::expr::runtime::Runtime;
 use crate::plan::physical::SortNode;
 
 /// Writes the key of some expressions of a row; false when one of them is NULL.
-pub(crate) fn write_key(nodes: &[Node], collations: &[Collation], runtime: &Runtime<'_>, row: &[Value], key: &mut Vec<u8>) -> Result<bool, SqlError> {
+pub(crate) fn write_key(
+    nodes: &[Node],
+    collations: &[Collation],
+    runtime: &Runtime<'_>,
+    row: &[Value],
+    key: &mut Vec<u8>,
+) -> Result<bool, SqlError> {
     key.clear();
     let mut complete = true;
     for (node, collation) in nodes.iter().zip(collations) {
@@ -49,7 +55,12 @@ pub(crate) fn write_value(value: &Value, collation: Collation, key: &mut Vec<u8>
 }
 
 /// Compares two rows by sort keys; NULL sorts lowest.
-pub(crate) fn compare_rows(keys: &[SortNode], runtime: &Runtime<'_>, left: &Row, right: &Row) -> Result<Ordering, SqlError> {
+pub(crate) fn compare_rows(
+    keys: &[SortNode],
+    runtime: &Runtime<'_>,
+    left: &Row,
+    right: &Row,
+) -> Result<Ordering, SqlError> {
     for key in keys {
         let a = key.node.eval(runtime, left)?;
         let b = key.node.eval(runtime, right)?;
@@ -62,7 +73,11 @@ pub(crate) fn compare_rows(keys: &[SortNode], runtime: &Runtime<'_>, left: &Row,
 }
 
 /// Sort key of one row as values.
-pub(crate) fn sort_values(keys: &[SortNode], runtime: &Runtime<'_>, row: &[Value]) -> Result<Vec<Value>, SqlError> {
+pub(crate) fn sort_values(
+    keys: &[SortNode],
+    runtime: &Runtime<'_>,
+    row: &[Value],
+) -> Result<Vec<Value>, SqlError> {
     keys.iter().map(|key| key.node.eval(runtime, row)).collect()
 }
 

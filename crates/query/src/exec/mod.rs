@@ -39,19 +39,35 @@ pub(crate) fn open<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn 
         Plan::Values(rows) => Box::new(simple::Values { rows, at: 0 }),
         Plan::Scan(scan) => scan::open(scan, runtime)?,
         Plan::System(system) => Box::new(scan::open_system(system, runtime)?),
-        Plan::Filter { input, predicate } => Box::new(simple::Filter { input: open(input, runtime)?, predicate }),
-        Plan::Project { input, items } => Box::new(simple::Project { input: open(input, runtime)?, items, buffer: Row::new() }),
+        Plan::Filter { input, predicate } => {
+            Box::new(simple::Filter { input: open(input, runtime)?, predicate })
+        }
+        Plan::Project { input, items } => {
+            Box::new(simple::Project { input: open(input, runtime)?, items, buffer: Row::new() })
+        }
         Plan::NestedLoop(join) => nested_loop::open(join, runtime)?,
         Plan::HashJoin(join) => Box::new(hash_join::HashJoin::new(join)),
         Plan::Aggregate(aggregate) => Box::new(aggregate::Aggregate::new(aggregate)),
         Plan::Window(window) => Box::new(window::Window::new(window)),
-        Plan::Distinct { input, collations } => Box::new(set_op::Distinct::new(open(input, runtime)?, collations)),
+        Plan::Distinct { input, collations } => {
+            Box::new(set_op::Distinct::new(open(input, runtime)?, collations))
+        }
         Plan::Sort { input, keys, limit } => Box::new(sort::Sort::new(input, keys, limit.as_ref())),
-        Plan::Top { input, count, percent, ties } => Box::new(simple::Top::open(input, count, *percent, ties, runtime)?),
-        Plan::Offset { input, offset, fetch } => Box::new(simple::Offset::open(input, offset, fetch.as_ref(), runtime)?),
-        Plan::Concat(left, right) => Box::new(simple::Concat { first: Some(open(left, runtime)?), second: right, opened: None }),
-        Plan::SetOp { intersect, left, right, collations } => Box::new(set_op::SetOp::new(*intersect, left, right, collations)),
-        Plan::Recursive { anchor, step, work } => Box::new(set_op::Recursive::open(anchor, step, *work, runtime)?),
+        Plan::Top { input, count, percent, ties } => {
+            Box::new(simple::Top::open(input, count, *percent, ties, runtime)?)
+        }
+        Plan::Offset { input, offset, fetch } => {
+            Box::new(simple::Offset::open(input, offset, fetch.as_ref(), runtime)?)
+        }
+        Plan::Concat(left, right) => {
+            Box::new(simple::Concat { first: Some(open(left, runtime)?), second: right, opened: None })
+        }
+        Plan::SetOp { intersect, left, right, collations } => {
+            Box::new(set_op::SetOp::new(*intersect, left, right, collations))
+        }
+        Plan::Recursive { anchor, step, work } => {
+            Box::new(set_op::Recursive::open(anchor, step, *work, runtime)?)
+        }
         Plan::WorkTable(work) => Box::new(set_op::WorkTable { work: *work, at: 0 }),
     })
 }
@@ -73,7 +89,8 @@ pub(crate) fn scan_all(
     runtime: &Runtime<'_>,
     f: &mut dyn FnMut(&Row) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
-    let options = engine::ScanOptions { isolation: runtime.options.isolation, ..engine::ScanOptions::default() };
+    let options =
+        engine::ScanOptions { isolation: runtime.options.isolation, ..engine::ScanOptions::default() };
     let mut cursor = {
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;

@@ -9,13 +9,32 @@ use crate::plan::logical::JoinKind;
 use crate::plan::physical::NestedLoopPlan;
 
 /// Picks the form: the right side kept in memory, or run again for each left row.
-pub(crate) fn open<'p>(plan: &'p NestedLoopPlan, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+pub(crate) fn open<'p>(
+    plan: &'p NestedLoopPlan,
+    runtime: &Runtime<'_>,
+) -> Result<Box<dyn RowSource + 'p>, SqlError> {
     let left = super::open(&plan.left, runtime)?;
     if plan.keep_right {
-        return Ok(Box::new(KeptLoop { plan, left, right: None, matched: Vec::new(), left_row: Row::new(), at: usize::MAX, found: false, unmatched_at: None }));
+        return Ok(Box::new(KeptLoop {
+            plan,
+            left,
+            right: None,
+            matched: Vec::new(),
+            left_row: Row::new(),
+            at: usize::MAX,
+            found: false,
+            unmatched_at: None,
+        }));
     }
     assert!(plan.kind != JoinKind::Full, "a full join never has a dependent right side");
-    Ok(Box::new(DependentLoop { plan, left, right: None, left_row: Row::new(), right_row: Row::new(), found: false }))
+    Ok(Box::new(DependentLoop {
+        plan,
+        left,
+        right: None,
+        left_row: Row::new(),
+        right_row: Row::new(),
+        found: false,
+    }))
 }
 
 struct DependentLoop<'p> {

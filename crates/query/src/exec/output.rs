@@ -48,13 +48,24 @@ impl<'p> OutputRows<'p> {
     }
 
     /// Takes one changed row.
-    pub(crate) fn add(&mut self, runtime: &Runtime<'_>, source: &[types::Value], inserted: &[types::Value], deleted: &[types::Value]) -> Result<(), SqlError> {
+    pub(crate) fn add(
+        &mut self,
+        runtime: &Runtime<'_>,
+        source: &[types::Value],
+        inserted: &[types::Value],
+        deleted: &[types::Value],
+    ) -> Result<(), SqlError> {
         self.buffer.clear();
         self.buffer.extend_from_slice(source);
         self.buffer.extend_from_slice(inserted);
         self.buffer.extend_from_slice(deleted);
         for (plan, rows) in self.plans.iter().zip(&mut self.rows) {
-            rows.push(plan.items.iter().map(|node| node.eval(runtime, &self.buffer)).collect::<Result<Row, SqlError>>()?);
+            rows.push(
+                plan.items
+                    .iter()
+                    .map(|node| node.eval(runtime, &self.buffer))
+                    .collect::<Result<Row, SqlError>>()?,
+            );
         }
         Ok(())
     }
@@ -66,7 +77,13 @@ impl<'p> OutputRows<'p> {
             match &plan.into {
                 Some(into) => {
                     for row in &rows {
-                        super::insert::insert_row(runtime, &into.source, &into.stores, &into.constraints, row)?;
+                        super::insert::insert_row(
+                            runtime,
+                            &into.source,
+                            &into.stores,
+                            &into.constraints,
+                            row,
+                        )?;
                     }
                 }
                 None => {

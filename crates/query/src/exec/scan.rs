@@ -11,7 +11,10 @@ use crate::expr::runtime::Runtime;
 use crate::plan::access::{AccessPath, ScanPlan, SeekKey, SeekRange, SystemPlan};
 
 /// Starts a scan or seek.
-pub(crate) fn open<'p>(plan: &'p ScanPlan, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+pub(crate) fn open<'p>(
+    plan: &'p ScanPlan,
+    runtime: &Runtime<'_>,
+) -> Result<Box<dyn RowSource + 'p>, SqlError> {
     let ranges = match &plan.path {
         AccessPath::Scan => Vec::new(),
         AccessPath::Seek { ranges, .. } => {
@@ -29,12 +32,22 @@ pub(crate) fn open<'p>(plan: &'p ScanPlan, runtime: &Runtime<'_>) -> Result<Box<
             keys
         }
     };
-    Ok(Box::new(Scan { plan, ranges: ranges.into_iter(), cursor: None, options: scan_options(plan, runtime), done: false }))
+    Ok(Box::new(Scan {
+        plan,
+        ranges: ranges.into_iter(),
+        cursor: None,
+        options: scan_options(plan, runtime),
+        done: false,
+    }))
 }
 
 /// Starts a system view.
 pub(crate) fn open_system(plan: &SystemPlan, runtime: &Runtime<'_>) -> Result<Buffered, SqlError> {
-    let arguments = plan.arguments.iter().map(|node| node.eval(runtime, &[])).collect::<Result<Vec<Value>, SqlError>>()?;
+    let arguments = plan
+        .arguments
+        .iter()
+        .map(|node| node.eval(runtime, &[]))
+        .collect::<Result<Vec<Value>, SqlError>>()?;
     let rows = plan.view.read(runtime, &plan.database, &arguments)?;
     Ok(Buffered { rows: rows.into_iter() })
 }
@@ -60,7 +73,9 @@ impl Scan<'_> {
                 Some(source.table.scan(transaction, source.def.base().index_id, &self.options, None)?)
             }
             AccessPath::Seek { index_id, .. } => match self.ranges.next() {
-                Some(range) => Some(source.table.seek(transaction, *index_id, &range, &self.options, None)?),
+                Some(range) => {
+                    Some(source.table.seek(transaction, *index_id, &range, &self.options, None)?)
+                }
                 None => None,
             },
         };
@@ -79,7 +94,8 @@ impl RowSource for Scan<'_> {
             };
             let found = {
                 let mut transactions = runtime.transactions.borrow_mut();
-                let transaction = transactions.in_database(&self.plan.source.database, runtime.options.isolation)?;
+                let transaction =
+                    transactions.in_database(&self.plan.source.database, runtime.options.isolation)?;
                 cursor.next(transaction, row)?
             };
             if !found {
@@ -91,7 +107,9 @@ impl RowSource for Scan<'_> {
                 && filter.test(runtime, row)? != Some(true)
             {
                 let mut transactions = runtime.transactions.borrow_mut();
-                cursor.release_row(transactions.in_database(&self.plan.source.database, runtime.options.isolation)?);
+                cursor.release_row(
+                    transactions.in_database(&self.plan.source.database, runtime.options.isolation)?,
+                );
                 continue;
             }
             if self.plan.locator {
@@ -131,16 +149,25 @@ fn key_range(range: &SeekRange, runtime: &Runtime<'_>) -> Result<Option<KeyRange
     }
     let side = |bound: &Option<(SeekKey, bool)>| -> Result<Option<Bound<Vec<Value>>>, SqlError> {
         let Some((key, inclusive)) = bound else {
-            return Ok(Some(if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix.clone()) }));
+            return Ok(Some(if prefix.is_empty() {
+                Bound::Unbounded
+            } else {
+                Bound::Included(prefix.clone())
+            }));
         };
         let value = key.node.eval(runtime, &[])?;
         if value.is_null() {
             return Ok(None);
         }
         // A bound that the column's type cannot hold bounds nothing: the filter on the rows decides.
-        let converted = types::convert(&value, &key.from, &key.to, types::DEFAULT_STYLE, runtime.convert_context());
+        let converted =
+            types::convert(&value, &key.from, &key.to, types::DEFAULT_STYLE, runtime.convert_context());
         let Ok(converted) = converted else {
-            return Ok(Some(if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix.clone()) }));
+            return Ok(Some(if prefix.is_empty() {
+                Bound::Unbounded
+            } else {
+                Bound::Included(prefix.clone())
+            }));
         };
         let mut full = prefix.clone();
         full.push(converted);
@@ -161,11 +188,14 @@ fn seek_value(key: &SeekKey, runtime: &Runtime<'_>) -> Result<Option<Value>, Sql
     if key.from == key.to {
         return Ok(Some(value));
     }
-    let Ok(converted) = types::convert(&value, &key.from, &key.to, types::DEFAULT_STYLE, runtime.convert_context()) else {
+    let Ok(converted) =
+        types::convert(&value, &key.from, &key.to, types::DEFAULT_STYLE, runtime.convert_context())
+    else {
         return Ok(None);
     };
-    let same = types::convert(&converted, &key.to, &key.from, types::DEFAULT_STYLE, runtime.convert_context())
-        .is_ok_and(|back| types::sort_compare(&back, &value, key.collation).is_eq());
+    let same =
+        types::convert(&converted, &key.to, &key.from, types::DEFAULT_STYLE, runtime.convert_context())
+            .is_ok_and(|back| types::sort_compare(&back, &value, key.collation).is_eq());
     Ok(same.then_some(converted))
 }
 

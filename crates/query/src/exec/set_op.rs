@@ -48,8 +48,21 @@ pub(crate) struct SetOp<'p> {
 }
 
 impl<'p> SetOp<'p> {
-    pub(crate) fn new(intersect: bool, left: &'p Plan, right: &'p Plan, collations: &'p [Collation]) -> SetOp<'p> {
-        SetOp { intersect, left, right, collations, running: None, seen: FxHashSet::default(), key: Vec::new() }
+    pub(crate) fn new(
+        intersect: bool,
+        left: &'p Plan,
+        right: &'p Plan,
+        collations: &'p [Collation],
+    ) -> SetOp<'p> {
+        SetOp {
+            intersect,
+            left,
+            right,
+            collations,
+            running: None,
+            seen: FxHashSet::default(),
+            key: Vec::new(),
+        }
     }
 }
 
@@ -71,7 +84,9 @@ impl RowSource for SetOp<'_> {
         while left.next(runtime, row)? {
             runtime.check_cancelled()?;
             write_row_key(row, self.collations, &mut self.key);
-            if keys.contains(self.key.as_slice()) == self.intersect && !self.seen.contains(self.key.as_slice()) {
+            if keys.contains(self.key.as_slice()) == self.intersect
+                && !self.seen.contains(self.key.as_slice())
+            {
                 self.seen.insert(self.key.as_slice().into());
                 return Ok(true);
             }
@@ -90,7 +105,12 @@ pub(crate) struct Recursive<'p> {
 }
 
 impl<'p> Recursive<'p> {
-    pub(crate) fn open(anchor: &'p Plan, step: &'p Plan, work: u32, runtime: &Runtime<'_>) -> Result<Recursive<'p>, SqlError> {
+    pub(crate) fn open(
+        anchor: &'p Plan,
+        step: &'p Plan,
+        work: u32,
+        runtime: &Runtime<'_>,
+    ) -> Result<Recursive<'p>, SqlError> {
         Ok(Recursive { step, work, running: open(anchor, runtime)?, made: Vec::new(), rounds: 0 })
     }
 }

@@ -107,7 +107,13 @@ pub(crate) struct Top<'p> {
 }
 
 impl<'p> Top<'p> {
-    pub(crate) fn open(input: &'p Plan, count: &'p Node, percent: bool, ties: &'p [SortNode], runtime: &Runtime<'_>) -> Result<Top<'p>, SqlError> {
+    pub(crate) fn open(
+        input: &'p Plan,
+        count: &'p Node,
+        percent: bool,
+        ties: &'p [SortNode],
+        runtime: &Runtime<'_>,
+    ) -> Result<Top<'p>, SqlError> {
         if percent {
             let share = count.eval_f64(runtime, &[])?.unwrap_or(0.0);
             if !(0.0..=100.0).contains(&share) {
@@ -161,7 +167,12 @@ pub(crate) struct Offset<'p> {
 }
 
 impl<'p> Offset<'p> {
-    pub(crate) fn open(input: &'p Plan, offset: &'p Node, fetch: Option<&'p Node>, runtime: &Runtime<'_>) -> Result<Offset<'p>, SqlError> {
+    pub(crate) fn open(
+        input: &'p Plan,
+        offset: &'p Node,
+        fetch: Option<&'p Node>,
+        runtime: &Runtime<'_>,
+    ) -> Result<Offset<'p>, SqlError> {
         let skip = match offset.eval_i64(runtime, &[])? {
             Some(number) if number >= 0 => number as u64,
             _ => return Err(crate::errors::offset_negative()),

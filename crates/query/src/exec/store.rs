@@ -29,7 +29,12 @@ pub(crate) enum StoreKind {
 impl Store {
     /// The value for an input row.
     #[inline]
-    pub(crate) fn value(&self, runtime: &Runtime<'_>, source: &TableSource, input: &[Value]) -> Result<Value, SqlError> {
+    pub(crate) fn value(
+        &self,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        input: &[Value],
+    ) -> Result<Value, SqlError> {
         match &self.kind {
             StoreKind::Direct(node) => node.eval(runtime, input),
             StoreKind::Assign(node, from) => self.assign(runtime, source, &node.eval(runtime, input)?, from),
@@ -39,12 +44,24 @@ impl Store {
         }
     }
 
-    fn assign(&self, runtime: &Runtime<'_>, source: &TableSource, value: &Value, from: &SqlType) -> Result<Value, SqlError> {
+    fn assign(
+        &self,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        value: &Value,
+        from: &SqlType,
+    ) -> Result<Value, SqlError> {
         let column = &source.def.columns[self.ordinal];
         if fits_as_it_is(value, &column.sql_type) {
             return Ok(value.clone());
         }
-        match types::assign(value, from, &column.sql_type, AssignTarget::Column { table: "", column: "" }, runtime.convert_context()) {
+        match types::assign(
+            value,
+            from,
+            &column.sql_type,
+            AssignTarget::Column { table: "", column: "" },
+            runtime.convert_context(),
+        ) {
             Ok(value) => Ok(value),
             Err(error) if matches!(error.number, 2628 | 8152) => {
                 let table = source.full_name();
@@ -61,12 +78,18 @@ impl Store {
 fn fits_as_it_is(value: &Value, to: &SqlType) -> bool {
     match (value, to) {
         (Value::Null, _) => true,
-        (Value::Char(bytes), SqlType::VarChar(length)) => length.limit().is_none_or(|limit| bytes.len() <= limit),
+        (Value::Char(bytes), SqlType::VarChar(length)) => {
+            length.limit().is_none_or(|limit| bytes.len() <= limit)
+        }
         (Value::Char(bytes), SqlType::Char(limit)) => bytes.len() == usize::from(*limit),
-        (Value::NChar(units), SqlType::NVarChar(length)) => length.limit().is_none_or(|limit| units.len() <= limit),
+        (Value::NChar(units), SqlType::NVarChar(length)) => {
+            length.limit().is_none_or(|limit| units.len() <= limit)
+        }
         (Value::NChar(units), SqlType::NChar(limit)) => units.len() == usize::from(*limit),
         (Value::NChar(units), SqlType::SysName) => units.len() <= 128,
-        (Value::Binary(bytes), SqlType::VarBinary(length)) => length.limit().is_none_or(|limit| bytes.len() <= limit),
+        (Value::Binary(bytes), SqlType::VarBinary(length)) => {
+            length.limit().is_none_or(|limit| bytes.len() <= limit)
+        }
         (Value::Binary(bytes), SqlType::Binary(limit)) => bytes.len() == usize::from(*limit),
         _ => false,
     }

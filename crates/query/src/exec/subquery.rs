@@ -53,7 +53,13 @@ pub(crate) fn exists(plan: &SubPlan, runtime: &Runtime<'_>, row: &[Value]) -> Re
 }
 
 /// `left IN (subquery)`.
-pub(crate) fn is_in(plan: &SubPlan, runtime: &Runtime<'_>, row: &[Value], left: &Node, collation: Collation) -> Result<Option<bool>, SqlError> {
+pub(crate) fn is_in(
+    plan: &SubPlan,
+    runtime: &Runtime<'_>,
+    row: &[Value],
+    left: &Node,
+    collation: Collation,
+) -> Result<Option<bool>, SqlError> {
     let Some(number) = plan.constant else {
         return quantified(plan, runtime, row, CompareOp::Equal, left, collation, false);
     };

@@ -50,7 +50,11 @@ struct Change {
 }
 
 /// Runs an UPDATE.
-pub(crate) fn run(update: &UpdatePlan, runtime: &Runtime<'_>, sink: &mut dyn RowSink) -> Result<StatementOutcome, SqlError> {
+pub(crate) fn run(
+    update: &UpdatePlan,
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
     let mut outputs = OutputRows::new(&update.outputs);
     let changes = find(update, runtime, outputs.is_wanted())?;
     let count = changes.len() as u64;
@@ -61,7 +65,13 @@ pub(crate) fn run(update: &UpdatePlan, runtime: &Runtime<'_>, sink: &mut dyn Row
         {
             let mut transactions = runtime.transactions.borrow_mut();
             let transaction = transactions.in_database(&update.source.database, runtime.options.isolation)?;
-            update.source.table.update(transaction, &change.locator, &change.old, &change.new, &update.changed)?;
+            update.source.table.update(
+                transaction,
+                &change.locator,
+                &change.old,
+                &change.new,
+                &update.changed,
+            )?;
         }
         if outputs.is_wanted() {
             outputs.add(runtime, &change.input, &change.new, &change.old)?;

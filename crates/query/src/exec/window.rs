@@ -32,7 +32,8 @@ impl<'p> Window<'p> {
         let plan = self.plan;
         let mut rows = Vec::new();
         for row in read_all(&plan.input, runtime)? {
-            let partition = plan.partition.iter().map(|node| node.eval(runtime, &row)).collect::<Result<Vec<_>, _>>()?;
+            let partition =
+                plan.partition.iter().map(|node| node.eval(runtime, &row)).collect::<Result<Vec<_>, _>>()?;
             let order = sort_values(&plan.order, runtime, &row)?;
             rows.push(Keyed { partition, order, row });
         }
@@ -46,7 +47,9 @@ impl<'p> Window<'p> {
                 .unwrap_or(std::cmp::Ordering::Equal)
         };
         if !plan.partition.is_empty() || !plan.order.is_empty() {
-            rows.sort_by(|a, b| by_partition(a, b).then_with(|| compare_values(&plan.order, &a.order, &b.order)));
+            rows.sort_by(|a, b| {
+                by_partition(a, b).then_with(|| compare_values(&plan.order, &a.order, &b.order))
+            });
         }
         let mut start = 0;
         while start < rows.len() {
@@ -76,7 +79,8 @@ impl<'p> Window<'p> {
     fn peer_starts(&self, rows: &[Keyed]) -> Vec<usize> {
         let mut starts: Vec<usize> = Vec::with_capacity(rows.len());
         for index in 0..rows.len() {
-            let same = index > 0 && compare_values(&self.plan.order, &rows[index - 1].order, &rows[index].order).is_eq();
+            let same = index > 0
+                && compare_values(&self.plan.order, &rows[index - 1].order, &rows[index].order).is_eq();
             starts.push(if same { starts[index - 1] } else { index });
         }
         starts
@@ -92,11 +96,18 @@ impl<'p> Window<'p> {
         ends
     }
 
-    fn call_values(&self, runtime: &Runtime<'_>, call: &WindowNode, rows: &[Keyed]) -> Result<Vec<Value>, SqlError> {
+    fn call_values(
+        &self,
+        runtime: &Runtime<'_>,
+        call: &WindowNode,
+        rows: &[Keyed],
+    ) -> Result<Vec<Value>, SqlError> {
         let count = rows.len();
         match &call.kind {
             WindowNodeKind::RowNumber => Ok((1..=count as i64).map(Value::BigInt).collect()),
-            WindowNodeKind::Rank => Ok(self.peer_starts(rows).into_iter().map(|start| Value::BigInt(start as i64 + 1)).collect()),
+            WindowNodeKind::Rank => {
+                Ok(self.peer_starts(rows).into_iter().map(|start| Value::BigInt(start as i64 + 1)).collect())
+            }
             WindowNodeKind::DenseRank => {
                 let starts = self.peer_starts(rows);
                 let mut rank = 0;
@@ -109,9 +120,17 @@ impl<'p> Window<'p> {
             }
             WindowNodeKind::PercentRank => {
                 let below = (count.max(2) - 1) as f64;
-                Ok(self.peer_starts(rows).into_iter().map(|start| Value::Float(if count == 1 { 0.0 } else { start as f64 / below })).collect())
+                Ok(self
+                    .peer_starts(rows)
+                    .into_iter()
+                    .map(|start| Value::Float(if count == 1 { 0.0 } else { start as f64 / below }))
+                    .collect())
             }
-            WindowNodeKind::CumeDist => Ok(self.peer_ends(rows).into_iter().map(|end| Value::Float(end as f64 / count as f64)).collect()),
+            WindowNodeKind::CumeDist => Ok(self
+                .peer_ends(rows)
+                .into_iter()
+                .map(|end| Value::Float(end as f64 / count as f64))
+                .collect()),
             WindowNodeKind::Tile(node) => tiles(runtime, node.eval_i64(runtime, &rows[0].row)?, count),
             WindowNodeKind::Shift { value, offset, default, lead } => (0..count)
                 .map(|index| {
@@ -121,17 +140,28 @@ impl<'p> Window<'p> {
                     let target = if *lead { index as i64 + distance } else { index as i64 - distance };
                     match usize::try_from(target).ok().filter(|target| *target < count) {
                         Some(target) => value.eval(runtime, &rows[target].row),
-                        None => default.as_ref().map_or(Ok(Value::Null), |node| node.eval(runtime, &rows[index].row)),
+                        None => default
+                            .as_ref()
+                            .map_or(Ok(Value::Null), |node| node.eval(runtime, &rows[index].row)),
                     }
                 })
                 .collect(),
-            WindowNodeKind::FirstValue(node) => self.framed(call, rows, |range| node.eval(runtime, &rows[range.start].row)),
-            WindowNodeKind::LastValue(node) => self.framed(call, rows, |range| node.eval(runtime, &rows[range.end - 1].row)),
+            WindowNodeKind::FirstValue(node) => {
+                self.framed(call, rows, |range| node.eval(runtime, &rows[range.start].row))
+            }
+            WindowNodeKind::LastValue(node) => {
+                self.framed(call, rows, |range| node.eval(runtime, &rows[range.end - 1].row))
+            }
             WindowNodeKind::Aggregate(aggregate) => self.aggregate(runtime, call, aggregate, rows),
         }
     }
 
-    fn framed(&self, call: &WindowNode, rows: &[Keyed], mut value: impl FnMut(Range<usize>) -> Result<Value, SqlError>) -> Result<Vec<Value>, SqlError> {
+    fn framed(
+        &self,
+        call: &WindowNode,
+        rows: &[Keyed],
+        mut value: impl FnMut(Range<usize>) -> Result<Value, SqlError>,
+    ) -> Result<Vec<Value>, SqlError> {
         let (starts, ends) = (self.peer_starts(rows), self.peer_ends(rows));
         (0..rows.len())
             .map(|index| {
@@ -141,7 +171,13 @@ impl<'p> Window<'p> {
             .collect()
     }
 
-    fn aggregate(&self, runtime: &Runtime<'_>, call: &WindowNode, aggregate: &AggregateNode, rows: &[Keyed]) -> Result<Vec<Value>, SqlError> {
+    fn aggregate(
+        &self,
+        runtime: &Runtime<'_>,
+        call: &WindowNode,
+        aggregate: &AggregateNode,
+        rows: &[Keyed],
+    ) -> Result<Vec<Value>, SqlError> {
         let (starts, ends) = (self.peer_starts(rows), self.peer_ends(rows));
         let mut values = Vec::with_capacity(rows.len());
         let mut running = Accumulator::new(aggregate);
@@ -157,7 +193,11 @@ impl<'p> Window<'p> {
             for row in &rows[taken.end.min(range.end)..range.end] {
                 running.add_row(runtime, &row.row)?;
             }
-            let value = if range == taken && !afresh { Value::clone(&values[index - 1]) } else { running.current(runtime)? };
+            let value = if range == taken && !afresh {
+                Value::clone(&values[index - 1])
+            } else {
+                running.current(runtime)?
+            };
             values.push(value);
             taken = range;
         }
@@ -165,7 +205,13 @@ impl<'p> Window<'p> {
     }
 }
 
-fn frame_range(frame: &WindowFrame, index: usize, count: usize, starts: &[usize], ends: &[usize]) -> Range<usize> {
+fn frame_range(
+    frame: &WindowFrame,
+    index: usize,
+    count: usize,
+    starts: &[usize],
+    ends: &[usize],
+) -> Range<usize> {
     let start = match frame.start {
         FrameBound::UnboundedPreceding => 0,
         FrameBound::Preceding(n) => index.saturating_sub(n as usize),

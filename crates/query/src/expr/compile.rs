@@ -56,7 +56,9 @@ impl Planner<'_> {
                 right: self.node(right, layout)?,
                 result: expr.sql_type,
             })),
-            ExprKind::Unary(op, inner) => Node::Unary(*op, Box::new(self.node(inner, layout)?), expr.sql_type),
+            ExprKind::Unary(op, inner) => {
+                Node::Unary(*op, Box::new(self.node(inner, layout)?), expr.sql_type)
+            }
             ExprKind::Convert(inner, conversion) => Node::Convert(Box::new(ConvertNode {
                 input: self.node(inner, layout)?,
                 from: inner.sql_type,
@@ -88,7 +90,11 @@ impl Planner<'_> {
     }
 
     /// Compiles several.
-    pub(crate) fn nodes<'e>(&mut self, exprs: impl Iterator<Item = &'e Expr>, layout: &Layout) -> Result<Vec<Node>, SqlError> {
+    pub(crate) fn nodes<'e>(
+        &mut self,
+        exprs: impl Iterator<Item = &'e Expr>,
+        layout: &Layout,
+    ) -> Result<Vec<Node>, SqlError> {
         exprs.map(|expr| self.node(expr, layout)).collect()
     }
 
@@ -98,8 +104,14 @@ impl Planner<'_> {
             ExprKind::Constant(Value::Bit(truth)) => BoolNode::Constant(Some(*truth)),
             ExprKind::Constant(Value::Null) => BoolNode::Constant(None),
             ExprKind::Compare(op, left, right) => self.comparison(*op, left, right, layout)?,
-            ExprKind::And(left, right) => BoolNode::And(Box::new(self.predicate(left, layout)?), Box::new(self.predicate(right, layout)?)),
-            ExprKind::Or(left, right) => BoolNode::Or(Box::new(self.predicate(left, layout)?), Box::new(self.predicate(right, layout)?)),
+            ExprKind::And(left, right) => BoolNode::And(
+                Box::new(self.predicate(left, layout)?),
+                Box::new(self.predicate(right, layout)?),
+            ),
+            ExprKind::Or(left, right) => BoolNode::Or(
+                Box::new(self.predicate(left, layout)?),
+                Box::new(self.predicate(right, layout)?),
+            ),
             ExprKind::Not(inner) => BoolNode::Not(Box::new(self.predicate(inner, layout)?)),
             ExprKind::IsNull(inner) => BoolNode::IsNull(self.node(inner, layout)?),
             ExprKind::Like(like) => BoolNode::Like(Box::new(LikeNode {
@@ -113,8 +125,12 @@ impl Planner<'_> {
                 let plan = Box::new(self.sub_plan(subquery, layout)?);
                 match &subquery.kind {
                     SubqueryKind::Exists => BoolNode::Exists(plan),
-                    SubqueryKind::Any(op, left, _) => BoolNode::Any(*op, expr.collation, self.node(left, layout)?, plan),
-                    SubqueryKind::All(op, left, _) => BoolNode::All(*op, expr.collation, self.node(left, layout)?, plan),
+                    SubqueryKind::Any(op, left, _) => {
+                        BoolNode::Any(*op, expr.collation, self.node(left, layout)?, plan)
+                    }
+                    SubqueryKind::All(op, left, _) => {
+                        BoolNode::All(*op, expr.collation, self.node(left, layout)?, plan)
+                    }
                     SubqueryKind::Scalar => BoolNode::Value(Node::Scalar(plan)),
                 }
             }
@@ -122,12 +138,20 @@ impl Planner<'_> {
         })
     }
 
-    fn comparison(&mut self, op: CompareOp, left: &Expr, right: &Expr, layout: &Layout) -> Result<BoolNode, SqlError> {
+    fn comparison(
+        &mut self,
+        op: CompareOp,
+        left: &Expr,
+        right: &Expr,
+        layout: &Layout,
+    ) -> Result<BoolNode, SqlError> {
         if IntKind::of(&left.sql_type).is_some() && IntKind::of(&right.sql_type).is_some() {
             let left = self.integer(left, layout)?;
             let right = self.integer(right, layout)?;
             return Ok(match (left, right) {
-                (IntNode::Variable(slot), IntNode::Constant(number)) => BoolNode::VariableInt(op, slot, number),
+                (IntNode::Variable(slot), IntNode::Constant(number)) => {
+                    BoolNode::VariableInt(op, slot, number)
+                }
                 (left, right) => BoolNode::CompareInt(op, left, right),
             });
         }
@@ -135,7 +159,13 @@ impl Planner<'_> {
         Ok(BoolNode::Compare(op, collation, self.node(left, layout)?, self.node(right, layout)?))
     }
 
-    fn in_list(&mut self, expr: &Expr, left: &Expr, list: &[Expr], layout: &Layout) -> Result<BoolNode, SqlError> {
+    fn in_list(
+        &mut self,
+        expr: &Expr,
+        left: &Expr,
+        list: &[Expr],
+        layout: &Layout,
+    ) -> Result<BoolNode, SqlError> {
         let node = self.node(left, layout)?;
         let constants: Option<Vec<&Value>> = list
             .iter()
@@ -166,9 +196,13 @@ impl Planner<'_> {
         }
         match &expr.kind {
             ExprKind::Binary(BinaryOp::ShiftLeft | BinaryOp::ShiftRight, ..) => false,
-            ExprKind::Binary(_, left, right) => IntKind::of(&left.sql_type).is_some() && IntKind::of(&right.sql_type).is_some(),
+            ExprKind::Binary(_, left, right) => {
+                IntKind::of(&left.sql_type).is_some() && IntKind::of(&right.sql_type).is_some()
+            }
             ExprKind::Unary(UnaryOp::Negate, inner) => IntKind::of(&inner.sql_type).is_some(),
-            ExprKind::Convert(inner, conversion) => conversion.kind != ConversionKind::Try && IntKind::of(&inner.sql_type).is_some(),
+            ExprKind::Convert(inner, conversion) => {
+                conversion.kind != ConversionKind::Try && IntKind::of(&inner.sql_type).is_some()
+            }
             _ => false,
         }
     }
@@ -190,11 +224,15 @@ impl Planner<'_> {
                 let left = self.integer(left, layout)?;
                 let right = self.integer(right, layout)?;
                 match (op, left, right) {
-                    (BinaryOp::Add, IntNode::Variable(slot), IntNode::Constant(step)) => IntNode::VariablePlus(kind, slot, step),
+                    (BinaryOp::Add, IntNode::Variable(slot), IntNode::Constant(step)) => {
+                        IntNode::VariablePlus(kind, slot, step)
+                    }
                     (op, left, right) => IntNode::Binary(*op, kind, Box::new(left), Box::new(right)),
                 }
             }
-            ExprKind::Unary(UnaryOp::Negate, inner) if self.is_integer_shape(expr) => IntNode::Negate(kind, Box::new(self.integer(inner, layout)?)),
+            ExprKind::Unary(UnaryOp::Negate, inner) if self.is_integer_shape(expr) => {
+                IntNode::Negate(kind, Box::new(self.integer(inner, layout)?))
+            }
             ExprKind::Convert(inner, _) if self.is_integer_shape(expr) => {
                 let from = IntKind::of(&inner.sql_type).expect("checked by is_integer_shape");
                 let node = self.integer(inner, layout)?;
@@ -206,13 +244,22 @@ impl Planner<'_> {
         })
     }
 
-    fn sub_plan(&mut self, subquery: &SubqueryExpr, layout: &Layout) -> Result<crate::plan::physical::SubPlan, SqlError> {
+    fn sub_plan(
+        &mut self,
+        subquery: &SubqueryExpr,
+        layout: &Layout,
+    ) -> Result<crate::plan::physical::SubPlan, SqlError> {
         let free = subquery.rel.free_columns();
-        let mut pass: Vec<(usize, ColumnId)> = free.iter().filter_map(|id| Some((layout.position(*id)?, *id))).collect();
+        let mut pass: Vec<(usize, ColumnId)> =
+            free.iter().filter_map(|id| Some((layout.position(*id)?, *id))).collect();
         pass.sort_unstable();
         let planned = self.plan_subquery(&subquery.rel)?;
         let column = match subquery.column {
-            Some(id) => planned.layout.iter().position(|output| *output == id).expect("a subquery's plan gives its column"),
+            Some(id) => planned
+                .layout
+                .iter()
+                .position(|output| *output == id)
+                .expect("a subquery's plan gives its column"),
             None => 0,
         };
         let constant = (free.is_empty() && !self.has_volatile(&subquery.rel)).then(|| self.next_subquery());
@@ -223,7 +270,9 @@ impl Planner<'_> {
 impl Expr {
     /// The collation of a comparison of `self` with `other`: explicit wins, then any that is not the default.
     pub(crate) fn collation_over(&self, other: &Expr) -> types::Collation {
-        if self.explicit_collation || (self.collation != types::Collation::default() && !other.explicit_collation) {
+        if self.explicit_collation
+            || (self.collation != types::Collation::default() && !other.explicit_collation)
+        {
             self.collation
         } else {
             other.collation

@@ -76,13 +76,18 @@ fn convert(node: &ConvertNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<V
     if value.is_null() {
         return Ok(Value::Null);
     }
-    let result = types::convert(&value, &node.from, &node.to, node.conversion.style, runtime.convert_context());
+    let result =
+        types::convert(&value, &node.from, &node.to, node.conversion.style, runtime.convert_context());
     match node.conversion.kind {
         ConversionKind::Try => Ok(result.unwrap_or(Value::Null)),
         ConversionKind::Implicit | ConversionKind::Explicit => result,
-        ConversionKind::Assign => {
-            types::assign(&value, &node.from, &node.to, types::AssignTarget::Variable, runtime.convert_context())
-        }
+        ConversionKind::Assign => types::assign(
+            &value,
+            &node.from,
+            &node.to,
+            types::AssignTarget::Variable,
+            runtime.convert_context(),
+        ),
     }
 }
 
@@ -92,9 +97,14 @@ fn call(node: &CallNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, 
         [] => apply(node, runtime, &[]),
         [a] => apply(node, runtime, &[a.eval(runtime, row)?]),
         [a, b] => apply(node, runtime, &[a.eval(runtime, row)?, b.eval(runtime, row)?]),
-        [a, b, c] => apply(node, runtime, &[a.eval(runtime, row)?, b.eval(runtime, row)?, c.eval(runtime, row)?]),
+        [a, b, c] => {
+            apply(node, runtime, &[a.eval(runtime, row)?, b.eval(runtime, row)?, c.eval(runtime, row)?])
+        }
         many => {
-            let values = many.iter().map(|argument| argument.eval(runtime, row)).collect::<Result<Vec<Value>, SqlError>>()?;
+            let values = many
+                .iter()
+                .map(|argument| argument.eval(runtime, row))
+                .collect::<Result<Vec<Value>, SqlError>>()?;
             apply(node, runtime, &values)
         }
     }
@@ -104,7 +114,13 @@ fn apply(node: &CallNode, runtime: &Runtime<'_>, args: &[Value]) -> Result<Value
     if node.function.strict && args.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
-    (node.function.evaluate)(&Call { args, types: &node.argument_types, result: node.result, collation: node.collation, runtime })
+    (node.function.evaluate)(&Call {
+        args,
+        types: &node.argument_types,
+        result: node.result,
+        collation: node.collation,
+        runtime,
+    })
 }
 
 impl IntNode {
@@ -175,7 +191,9 @@ fn integer_operation(op: BinaryOp, kind: IntKind, left: i64, right: i64) -> Resu
         BinaryOp::BitAnd => Some(left & right),
         BinaryOp::BitOr => Some(left | right),
         BinaryOp::BitXor => Some(left ^ right),
-        BinaryOp::ShiftLeft | BinaryOp::ShiftRight => unreachable!("shifts are not compiled to the integer path"),
+        BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
+            unreachable!("shifts are not compiled to the integer path")
+        }
     };
     in_range(kind, result)
 }
@@ -185,7 +203,9 @@ impl BoolNode {
     pub(crate) fn test(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<bool>, SqlError> {
         match self {
             BoolNode::Constant(truth) => Ok(*truth),
-            BoolNode::VariableInt(op, slot, right) => Ok(runtime.variable_i64(*slot).map(|left| op.accepts(left.cmp(right)))),
+            BoolNode::VariableInt(op, slot, right) => {
+                Ok(runtime.variable_i64(*slot).map(|left| op.accepts(left.cmp(right))))
+            }
             BoolNode::CompareInt(op, left, right) => {
                 let (Some(left), Some(right)) = (left.eval(runtime, row)?, right.eval(runtime, row)?) else {
                     return Ok(None);
@@ -238,9 +258,15 @@ impl BoolNode {
                 })
             }
             BoolNode::Exists(plan) => subquery::exists(plan, runtime, row).map(Some),
-            BoolNode::Any(CompareOp::Equal, collation, left, plan) => subquery::is_in(plan, runtime, row, left, *collation),
-            BoolNode::Any(op, collation, left, plan) => subquery::quantified(plan, runtime, row, *op, left, *collation, false),
-            BoolNode::All(op, collation, left, plan) => subquery::quantified(plan, runtime, row, *op, left, *collation, true),
+            BoolNode::Any(CompareOp::Equal, collation, left, plan) => {
+                subquery::is_in(plan, runtime, row, left, *collation)
+            }
+            BoolNode::Any(op, collation, left, plan) => {
+                subquery::quantified(plan, runtime, row, *op, left, *collation, false)
+            }
+            BoolNode::All(op, collation, left, plan) => {
+                subquery::quantified(plan, runtime, row, *op, left, *collation, true)
+            }
             BoolNode::Value(node) => Ok(match node.eval(runtime, row)? {
                 Value::Bit(truth) => Some(truth),
                 _ => None,

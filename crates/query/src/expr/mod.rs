@@ -158,14 +158,21 @@ pub(crate) enum ConversionKind {
 }
 
 impl Conversion {
-    pub(crate) const IMPLICIT: Conversion = Conversion { kind: ConversionKind::Implicit, style: types::DEFAULT_STYLE };
+    pub(crate) const IMPLICIT: Conversion =
+        Conversion { kind: ConversionKind::Implicit, style: types::DEFAULT_STYLE };
 }
 
 impl Expr {
     /// A constant of a type.
     pub(crate) fn constant(value: Value, sql_type: SqlType) -> Expr {
         let nullable = matches!(value, Value::Null);
-        Expr { kind: ExprKind::Constant(value), sql_type, nullable, collation: Collation::default(), explicit_collation: false }
+        Expr {
+            kind: ExprKind::Constant(value),
+            sql_type,
+            nullable,
+            collation: Collation::default(),
+            explicit_collation: false,
+        }
     }
 
     /// The constant NULL, an int until converted.
@@ -190,7 +197,9 @@ impl Expr {
 
     /// Conjunction of all, `None` when there are none.
     pub(crate) fn all(conjuncts: impl IntoIterator<Item = Expr>) -> Option<Expr> {
-        conjuncts.into_iter().reduce(|left, right| Expr::predicate(ExprKind::And(Box::new(left), Box::new(right))))
+        conjuncts
+            .into_iter()
+            .reduce(|left, right| Expr::predicate(ExprKind::And(Box::new(left), Box::new(right))))
     }
 
     /// Is it the literal NULL (through conversions)?

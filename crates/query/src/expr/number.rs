@@ -21,23 +21,32 @@ pub(crate) fn to_f64(value: &Value) -> f64 {
 pub(crate) fn accumulate(sum: &mut Value, value: &Value, node: &AggregateNode) -> Result<(), SqlError> {
     if let Some(number) = value.as_i64() {
         let before = sum.as_i64().unwrap_or(0);
-        *sum = Value::BigInt(before.checked_add(number).ok_or_else(|| crate::errors::overflow(node.sql_type.name()))?);
+        *sum = Value::BigInt(
+            before.checked_add(number).ok_or_else(|| crate::errors::overflow(node.sql_type.name()))?,
+        );
         return Ok(());
     }
     match (&mut *sum, value) {
         (Value::Float(before), Value::Float(number)) => *before += number,
         (Value::Float(before), Value::Real(number)) => *before += f64::from(*number),
         (Value::Null, Value::Real(number)) => *sum = Value::Float(f64::from(*number)),
-        (Value::Null, Value::Decimal(number)) => *sum = Value::Decimal(Decimal::new(number.mantissa(), 38, number.scale())),
+        (Value::Null, Value::Decimal(number)) => {
+            *sum = Value::Decimal(Decimal::new(number.mantissa(), 38, number.scale()))
+        }
         (Value::Null, _) => *sum = value.clone(),
         (Value::Decimal(before), Value::Decimal(number)) if before.scale() == number.scale() => {
-            let total = before.mantissa().checked_add(number.mantissa()).filter(|total| total.unsigned_abs() < 10u128.pow(38));
+            let total = before
+                .mantissa()
+                .checked_add(number.mantissa())
+                .filter(|total| total.unsigned_abs() < 10u128.pow(38));
             let total = total.ok_or_else(|| crate::errors::overflow(node.sql_type.name()))?;
             *before = Decimal::new(total, 38, number.scale());
         }
         (before, _) => {
             let result = match &node.argument_type {
-                SqlType::Decimal { scale, .. } | SqlType::Numeric { scale, .. } => SqlType::decimal(38, *scale),
+                SqlType::Decimal { scale, .. } | SqlType::Numeric { scale, .. } => {
+                    SqlType::decimal(38, *scale)
+                }
                 SqlType::SmallMoney => SqlType::Money,
                 other => *other,
             };
@@ -50,7 +59,9 @@ pub(crate) fn accumulate(sum: &mut Value, value: &Value, node: &AggregateNode) -
 /// A sum in its result type.
 pub(crate) fn finish_sum(sum: &Value, result: &SqlType) -> Result<Value, SqlError> {
     match (sum, result) {
-        (Value::BigInt(number), SqlType::Int) => i32::try_from(*number).map(Value::Int).map_err(|_| crate::errors::overflow("int")),
+        (Value::BigInt(number), SqlType::Int) => {
+            i32::try_from(*number).map(Value::Int).map_err(|_| crate::errors::overflow("int"))
+        }
         _ => Ok(sum.clone()),
     }
 }
@@ -61,19 +72,32 @@ pub(crate) fn average(sum: &Value, count: i64, node: &AggregateNode) -> Result<V
         Value::Null => Ok(Value::Null),
         Value::BigInt(number) => {
             let result = number / count;
-            if node.sql_type == SqlType::Int { finish_sum(&Value::BigInt(result), &SqlType::Int) } else { Ok(Value::BigInt(result)) }
+            if node.sql_type == SqlType::Int {
+                finish_sum(&Value::BigInt(result), &SqlType::Int)
+            } else {
+                Ok(Value::BigInt(result))
+            }
         }
         Value::Float(number) => Ok(Value::Float(number / count as f64)),
         Value::Money(number) => {
             let (quotient, rest) = (number / count, number % count);
             Ok(Value::Money(quotient + if rest.abs() * 2 >= count { rest.signum() } else { 0 }))
         }
-        sum => arith::evaluate(BinaryOp::Divide, sum, &Value::Decimal(Decimal::new(i128::from(count), 19, 0)), &node.sql_type),
+        sum => arith::evaluate(
+            BinaryOp::Divide,
+            sum,
+            &Value::Decimal(Decimal::new(i128::from(count), 19, 0)),
+            &node.sql_type,
+        ),
     }
 }
 
 /// STRING_AGG of values already in order; the type decides between bytes and UTF-16.
-pub(crate) fn join_strings<'v>(values: impl Iterator<Item = &'v Value>, separator: &Value, result: &SqlType) -> Value {
+pub(crate) fn join_strings<'v>(
+    values: impl Iterator<Item = &'v Value>,
+    separator: &Value,
+    result: &SqlType,
+) -> Value {
     if matches!(result, SqlType::VarChar(_)) {
         let mut out: Vec<u8> = Vec::new();
         for (index, value) in values.enumerate() {
@@ -108,5 +132,10 @@ pub(crate) fn convert_context(options: &SetOptions) -> ConvertContext {
         "dym" => DateFormat::Dym,
         _ => DateFormat::Mdy,
     };
-    ConvertContext { date_format, date_first: options.date_first, ansi_warnings: options.ansi_warnings, ..ConvertContext::default() }
+    ConvertContext {
+        date_format,
+        date_first: options.date_first,
+        ansi_warnings: options.ansi_warnings,
+        ..ConvertContext::default()
+    }
 }

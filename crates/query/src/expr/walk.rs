@@ -10,17 +10,28 @@ impl Expr {
     pub(crate) fn children(&self) -> Vec<&Expr> {
         match &self.kind {
             ExprKind::Constant(_) | ExprKind::Variable(_) | ExprKind::Column(_) => Vec::new(),
-            ExprKind::Binary(_, a, b) | ExprKind::Compare(_, a, b) | ExprKind::And(a, b) | ExprKind::Or(a, b) => {
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Compare(_, a, b)
+            | ExprKind::And(a, b)
+            | ExprKind::Or(a, b) => {
                 vec![a, b]
             }
-            ExprKind::Unary(_, a) | ExprKind::Convert(a, _) | ExprKind::Not(a) | ExprKind::IsNull(a) | ExprKind::Retype(a) => {
+            ExprKind::Unary(_, a)
+            | ExprKind::Convert(a, _)
+            | ExprKind::Not(a)
+            | ExprKind::IsNull(a)
+            | ExprKind::Retype(a) => {
                 vec![a]
             }
-            ExprKind::Like(like) => [Some(&like.input), Some(&like.pattern), like.escape.as_ref()].into_iter().flatten().collect(),
-            ExprKind::InList(a, list) => std::iter::once(&**a).chain(list).collect(),
-            ExprKind::Case(branches, otherwise) => {
-                branches.iter().flat_map(|branch| [&branch.0, &branch.1]).chain(otherwise.as_deref()).collect()
+            ExprKind::Like(like) => {
+                [Some(&like.input), Some(&like.pattern), like.escape.as_ref()].into_iter().flatten().collect()
             }
+            ExprKind::InList(a, list) => std::iter::once(&**a).chain(list).collect(),
+            ExprKind::Case(branches, otherwise) => branches
+                .iter()
+                .flat_map(|branch| [&branch.0, &branch.1])
+                .chain(otherwise.as_deref())
+                .collect(),
             ExprKind::Coalesce(list) | ExprKind::Call(_, list) => list.iter().collect(),
             ExprKind::Subquery(subquery) => match &subquery.kind {
                 SubqueryKind::Any(_, a, b) | SubqueryKind::All(_, a, b) => vec![a, b],
@@ -33,20 +44,32 @@ impl Expr {
     pub(crate) fn children_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
             ExprKind::Constant(_) | ExprKind::Variable(_) | ExprKind::Column(_) => Vec::new(),
-            ExprKind::Binary(_, a, b) | ExprKind::Compare(_, a, b) | ExprKind::And(a, b) | ExprKind::Or(a, b) => {
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Compare(_, a, b)
+            | ExprKind::And(a, b)
+            | ExprKind::Or(a, b) => {
                 vec![a, b]
             }
-            ExprKind::Unary(_, a) | ExprKind::Convert(a, _) | ExprKind::Not(a) | ExprKind::IsNull(a) | ExprKind::Retype(a) => {
+            ExprKind::Unary(_, a)
+            | ExprKind::Convert(a, _)
+            | ExprKind::Not(a)
+            | ExprKind::IsNull(a)
+            | ExprKind::Retype(a) => {
                 vec![a]
             }
             ExprKind::Like(like) => {
                 let like = &mut **like;
-                [Some(&mut like.input), Some(&mut like.pattern), like.escape.as_mut()].into_iter().flatten().collect()
+                [Some(&mut like.input), Some(&mut like.pattern), like.escape.as_mut()]
+                    .into_iter()
+                    .flatten()
+                    .collect()
             }
             ExprKind::InList(a, list) => std::iter::once(&mut **a).chain(list).collect(),
-            ExprKind::Case(branches, otherwise) => {
-                branches.iter_mut().flat_map(|branch| [&mut branch.0, &mut branch.1]).chain(otherwise.as_deref_mut()).collect()
-            }
+            ExprKind::Case(branches, otherwise) => branches
+                .iter_mut()
+                .flat_map(|branch| [&mut branch.0, &mut branch.1])
+                .chain(otherwise.as_deref_mut())
+                .collect(),
             ExprKind::Coalesce(list) | ExprKind::Call(_, list) => list.iter_mut().collect(),
             ExprKind::Subquery(subquery) => match &mut subquery.kind {
                 SubqueryKind::Any(_, a, b) | SubqueryKind::All(_, a, b) => vec![a, b],
@@ -134,7 +157,8 @@ impl Expr {
             return;
         }
         if let ExprKind::Subquery(subquery) = &mut self.kind {
-            std::sync::Arc::make_mut(&mut subquery.rel).visit_expressions_mut(&mut |expr| expr.rewrite_deep(replace));
+            std::sync::Arc::make_mut(&mut subquery.rel)
+                .visit_expressions_mut(&mut |expr| expr.rewrite_deep(replace));
         }
         for child in self.children_mut() {
             child.rewrite_deep(replace);
@@ -166,7 +190,9 @@ impl Expr {
                 std::ptr::eq(*a, *b) && x.len() == y.len() && a.determinism != Determinism::Volatile
             }
             (ExprKind::Case(a, x), ExprKind::Case(b, y)) => a.len() == b.len() && x.is_some() == y.is_some(),
-            (ExprKind::Retype(_), ExprKind::Retype(_)) => self.collation == other.collation && self.sql_type == other.sql_type,
+            (ExprKind::Retype(_), ExprKind::Retype(_)) => {
+                self.collation == other.collation && self.sql_type == other.sql_type
+            }
             (ExprKind::Subquery(_), _) | (_, ExprKind::Subquery(_)) => false,
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         };

@@ -14,7 +14,8 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("NEWSEQUENTIALID", &[], Fixed(SqlType::UniqueIdentifier), new_id).volatile(),
     FunctionDef::new("ISNUMERIC", &[Any], Fixed(SqlType::Int), is_numeric).sees_nulls(),
     FunctionDef::new("SQL_VARIANT_PROPERTY", &[Any, Text], Fixed(SqlType::SqlVariant), variant_property),
-    FunctionDef::new("CRYPT_GEN_RANDOM", &[Parameter::Int], Fixed(SqlType::varbinary(8000)), gen_random).volatile(),
+    FunctionDef::new("CRYPT_GEN_RANDOM", &[Parameter::Int], Fixed(SqlType::varbinary(8000)), gen_random)
+        .volatile(),
 ];
 
 /// A random GUID (version 4), in storage order.

@@ -19,27 +19,53 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("ROUND", &[Number, Int, Int], Rule(widened), round).arity(2, 3),
     FunctionDef::new("SIGN", &[Number], Rule(widened), sign),
     FunctionDef::new("POWER", &[Number, Float], Rule(widened), power),
-    FunctionDef::new("SQRT", &[Float], FLOAT, |call| float(call, |x| if x < 0.0 { None } else { Some(x.sqrt()) })),
+    FunctionDef::new("SQRT", &[Float], FLOAT, |call| {
+        float(call, |x| if x < 0.0 { None } else { Some(x.sqrt()) })
+    }),
     FunctionDef::new("SQUARE", &[Float], FLOAT, |call| float(call, |x| Some(x * x))),
     FunctionDef::new("EXP", &[Float], FLOAT, |call| float(call, |x| Some(x.exp()))),
     FunctionDef::new("LOG", &[Float, Float], FLOAT, log).arity(1, 2),
-    FunctionDef::new("LOG10", &[Float], FLOAT, |call| float(call, |x| if x <= 0.0 { None } else { Some(x.log10()) })),
+    FunctionDef::new("LOG10", &[Float], FLOAT, |call| {
+        float(call, |x| if x <= 0.0 { None } else { Some(x.log10()) })
+    }),
     FunctionDef::new("PI", &[], FLOAT, |_| Ok(Value::Float(std::f64::consts::PI))),
     FunctionDef::new("SIN", &[Float], FLOAT, |call| float(call, |x| Some(x.sin()))),
     FunctionDef::new("COS", &[Float], FLOAT, |call| float(call, |x| Some(x.cos()))),
     FunctionDef::new("TAN", &[Float], FLOAT, |call| float(call, |x| Some(x.tan()))),
-    FunctionDef::new("COT", &[Float], FLOAT, |call| float(call, |x| if x == 0.0 { None } else { Some(1.0 / x.tan()) })),
-    FunctionDef::new("ASIN", &[Float], FLOAT, |call| float(call, |x| if x.abs() > 1.0 { None } else { Some(x.asin()) })),
-    FunctionDef::new("ACOS", &[Float], FLOAT, |call| float(call, |x| if x.abs() > 1.0 { None } else { Some(x.acos()) })),
+    FunctionDef::new("COT", &[Float], FLOAT, |call| {
+        float(call, |x| if x == 0.0 { None } else { Some(1.0 / x.tan()) })
+    }),
+    FunctionDef::new("ASIN", &[Float], FLOAT, |call| {
+        float(call, |x| if x.abs() > 1.0 { None } else { Some(x.asin()) })
+    }),
+    FunctionDef::new("ACOS", &[Float], FLOAT, |call| {
+        float(call, |x| if x.abs() > 1.0 { None } else { Some(x.acos()) })
+    }),
     FunctionDef::new("ATAN", &[Float], FLOAT, |call| float(call, |x| Some(x.atan()))),
-    FunctionDef::new("ATN2", &[Float, Float], FLOAT, |call| Ok(Value::Float(call.float(0).unwrap_or(0.0).atan2(call.float(1).unwrap_or(0.0))))),
-    FunctionDef::new("DEGREES", &[Number], Rule(widened), |call| back(call, to_f64(&call.args[0]).to_degrees())),
-    FunctionDef::new("RADIANS", &[Number], Rule(widened), |call| back(call, to_f64(&call.args[0]).to_radians())),
+    FunctionDef::new("ATN2", &[Float, Float], FLOAT, |call| {
+        Ok(Value::Float(call.float(0).unwrap_or(0.0).atan2(call.float(1).unwrap_or(0.0))))
+    }),
+    FunctionDef::new("DEGREES", &[Number], Rule(widened), |call| {
+        back(call, to_f64(&call.args[0]).to_degrees())
+    }),
+    FunctionDef::new("RADIANS", &[Number], Rule(widened), |call| {
+        back(call, to_f64(&call.args[0]).to_radians())
+    }),
     FunctionDef::new("RAND", &[Int], FLOAT, rand).arity(0, 1).runtime(),
-    FunctionDef::new("GREATEST", &[Any], Same(0), |call| extreme(call, std::cmp::Ordering::Greater)).arity(1, 254).sees_nulls(),
-    FunctionDef::new("LEAST", &[Any], Same(0), |call| extreme(call, std::cmp::Ordering::Less)).arity(1, 254).sees_nulls(),
-    FunctionDef::new("CHECKSUM", &[Any], Fixed(SqlType::Int), |call| Ok(Value::Int(checksum(call, true)))).arity(1, 254).sees_nulls(),
-    FunctionDef::new("BINARY_CHECKSUM", &[Any], Fixed(SqlType::Int), |call| Ok(Value::Int(checksum(call, false)))).arity(1, 254).sees_nulls(),
+    FunctionDef::new("GREATEST", &[Any], Same(0), |call| extreme(call, std::cmp::Ordering::Greater))
+        .arity(1, 254)
+        .sees_nulls(),
+    FunctionDef::new("LEAST", &[Any], Same(0), |call| extreme(call, std::cmp::Ordering::Less))
+        .arity(1, 254)
+        .sees_nulls(),
+    FunctionDef::new("CHECKSUM", &[Any], Fixed(SqlType::Int), |call| Ok(Value::Int(checksum(call, true))))
+        .arity(1, 254)
+        .sees_nulls(),
+    FunctionDef::new("BINARY_CHECKSUM", &[Any], Fixed(SqlType::Int), |call| {
+        Ok(Value::Int(checksum(call, false)))
+    })
+    .arity(1, 254)
+    .sees_nulls(),
 ];
 
 /// tinyint and smallint become int, smallmoney money, real float; decimals keep their type.
@@ -56,7 +82,9 @@ fn widened(arguments: &[Argument<'_>]) -> Result<SqlType> {
 /// As `widened`; decimals lose their fraction.
 fn whole(arguments: &[Argument<'_>]) -> Result<SqlType> {
     Ok(match widened(arguments)? {
-        SqlType::Decimal { precision, .. } | SqlType::Numeric { precision, .. } => SqlType::decimal(precision, 0),
+        SqlType::Decimal { precision, .. } | SqlType::Numeric { precision, .. } => {
+            SqlType::decimal(precision, 0)
+        }
         other => other,
     })
 }
@@ -77,7 +105,13 @@ fn back(call: &Call<'_, '_>, number: f64) -> Result<Value> {
         SqlType::Int => integer(call, number.trunc() as i128),
         SqlType::BigInt => integer(call, number.trunc() as i128),
         SqlType::Money => Ok(Value::Money((number * 10_000.0).round() as i64)),
-        _ => types::convert(&Value::Float(number), &SqlType::Float, &call.result, types::DEFAULT_STYLE, call.runtime.convert_context()),
+        _ => types::convert(
+            &Value::Float(number),
+            &SqlType::Float,
+            &call.result,
+            types::DEFAULT_STYLE,
+            call.runtime.convert_context(),
+        ),
     }
 }
 
@@ -122,7 +156,9 @@ fn sign(call: &Call<'_, '_>) -> Result<Value> {
     match call.result {
         SqlType::Float => Ok(Value::Float(sign as f64)),
         SqlType::Money => Ok(Value::Money(sign * 10_000)),
-        SqlType::Decimal { scale, .. } | SqlType::Numeric { scale, .. } => decimal(call, i128::from(sign) * 10i128.pow(u32::from(scale)), scale),
+        SqlType::Decimal { scale, .. } | SqlType::Numeric { scale, .. } => {
+            decimal(call, i128::from(sign) * 10i128.pow(u32::from(scale)), scale)
+        }
         _ => integer(call, i128::from(sign)),
     }
 }
@@ -159,7 +195,11 @@ fn round_mantissa(mantissa: i128, scale: i64, digits: i64, cut: bool) -> i128 {
     if digits >= scale {
         return mantissa;
     }
-    let Some(unit) = u32::try_from(scale - digits).ok().filter(|power| *power <= 38).and_then(|power| 10i128.checked_pow(power)) else {
+    let Some(unit) = u32::try_from(scale - digits)
+        .ok()
+        .filter(|power| *power <= 38)
+        .and_then(|power| 10i128.checked_pow(power))
+    else {
         return 0;
     };
     let (quotient, rest) = (mantissa / unit, mantissa % unit);
@@ -172,7 +212,9 @@ fn round(call: &Call<'_, '_>) -> Result<Value> {
     let cut = call.int(2).unwrap_or(0) != 0;
     match &call.args[0] {
         Value::Money(x) => Ok(Value::Money(round_mantissa(i128::from(*x), 4, digits, cut) as i64)),
-        Value::Decimal(x) => decimal(call, round_mantissa(x.mantissa(), i64::from(x.scale()), digits, cut), x.scale()),
+        Value::Decimal(x) => {
+            decimal(call, round_mantissa(x.mantissa(), i64::from(x.scale()), digits, cut), x.scale())
+        }
         Value::Float(_) | Value::Real(_) => {
             let x = to_f64(&call.args[0]);
             let factor = 10f64.powi(digits.clamp(-300, 300) as i32);
@@ -209,7 +251,11 @@ fn log(call: &Call<'_, '_>) -> Result<Value> {
         None => Ok(Value::Float(x.ln())),
         Some(_) => {
             let base = call.float(1).unwrap_or(0.0);
-            if base <= 0.0 || base == 1.0 { Err(crate::errors::invalid_float()) } else { Ok(Value::Float(x.log(base))) }
+            if base <= 0.0 || base == 1.0 {
+                Err(crate::errors::invalid_float())
+            } else {
+                Ok(Value::Float(x.log(base)))
+            }
         }
     }
 }

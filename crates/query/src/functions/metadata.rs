@@ -19,9 +19,18 @@ const INT: ResultRule = Fixed(SqlType::Int);
 
 pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("OBJECT_ID", &[Wide, Wide], INT, object_id).arity(1, 2).sees_nulls().runtime(),
-    FunctionDef::new("OBJECT_NAME", &[Int, Int], NAME, |call| named(call, |object, _| object.name().to_string())).arity(1, 2).runtime(),
+    FunctionDef::new("OBJECT_NAME", &[Int, Int], NAME, |call| {
+        named(call, |object, _| object.name().to_string())
+    })
+    .arity(1, 2)
+    .runtime(),
     FunctionDef::new("OBJECT_SCHEMA_NAME", &[Int, Int], NAME, |call| {
-        named(call, |object, database| database.catalog().schema(object.schema_id()).map_or_else(String::new, |schema| schema.name.to_string()))
+        named(call, |object, database| {
+            database
+                .catalog()
+                .schema(object.schema_id())
+                .map_or_else(String::new, |schema| schema.name.to_string())
+        })
     })
     .arity(1, 2)
     .runtime(),
@@ -37,26 +46,48 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("TYPE_NAME", &[Int], NAME, type_name).runtime(),
     FunctionDef::new("TYPEPROPERTY", &[Wide, Wide], INT, type_property).runtime(),
     FunctionDef::new("OBJECTPROPERTY", &[Int, Wide], INT, object_property).runtime(),
-    FunctionDef::new("OBJECTPROPERTYEX", &[Int, Wide], Fixed(SqlType::SqlVariant), |call| object_property(call).map(variant)).runtime(),
+    FunctionDef::new("OBJECTPROPERTYEX", &[Int, Wide], Fixed(SqlType::SqlVariant), |call| {
+        object_property(call).map(variant)
+    })
+    .runtime(),
     FunctionDef::new("COLUMNPROPERTY", &[Int, Wide, Wide], INT, column_property).runtime(),
     FunctionDef::new("INDEXPROPERTY", &[Int, Wide, Wide], INT, index_property).runtime(),
     FunctionDef::new("INDEX_COL", &[Wide, Int, Int], NAME, index_col).runtime(),
-    FunctionDef::new("DATABASEPROPERTYEX", &[Wide, Wide], Fixed(SqlType::SqlVariant), database_property).runtime(),
+    FunctionDef::new("DATABASEPROPERTYEX", &[Wide, Wide], Fixed(SqlType::SqlVariant), database_property)
+        .runtime(),
     FunctionDef::new("DATABASEPROPERTY", &[Wide, Wide], INT, |_| Ok(Value::Int(0))).runtime(),
     FunctionDef::new("HAS_DBACCESS", &[Wide], INT, has_db_access).runtime(),
-    FunctionDef::new("IDENT_SEED", &[Wide], Fixed(SqlType::Numeric { precision: 38, scale: 0 }), |call| identity(call, |_, identity| Some(identity.seed)))
-        .runtime(),
-    FunctionDef::new("IDENT_INCR", &[Wide], Fixed(SqlType::Numeric { precision: 38, scale: 0 }), |call| identity(call, |_, identity| Some(identity.increment)))
-        .runtime(),
-    FunctionDef::new("IDENT_CURRENT", &[Wide], Fixed(SqlType::Numeric { precision: 38, scale: 0 }), ident_current).runtime(),
-    FunctionDef::new("FILE_ID", &[Wide], Fixed(SqlType::SmallInt), |_| Ok(Value::Null)).runtime(),
-    FunctionDef::new("FILEGROUP_ID", &[Wide], INT, |call| {
-        Ok(if call.text(0).is_some_and(|name| name.eq_ignore_ascii_case("primary")) { Value::Int(1) } else { Value::Null })
+    FunctionDef::new("IDENT_SEED", &[Wide], Fixed(SqlType::Numeric { precision: 38, scale: 0 }), |call| {
+        identity(call, |_, identity| Some(identity.seed))
     })
     .runtime(),
-    FunctionDef::new("FILEGROUP_NAME", &[Int], NAME, |call| Ok(if call.int(0) == Some(1) { Value::nvarchar("PRIMARY") } else { Value::Null })).runtime(),
+    FunctionDef::new("IDENT_INCR", &[Wide], Fixed(SqlType::Numeric { precision: 38, scale: 0 }), |call| {
+        identity(call, |_, identity| Some(identity.increment))
+    })
+    .runtime(),
+    FunctionDef::new(
+        "IDENT_CURRENT",
+        &[Wide],
+        Fixed(SqlType::Numeric { precision: 38, scale: 0 }),
+        ident_current,
+    )
+    .runtime(),
+    FunctionDef::new("FILE_ID", &[Wide], Fixed(SqlType::SmallInt), |_| Ok(Value::Null)).runtime(),
+    FunctionDef::new("FILEGROUP_ID", &[Wide], INT, |call| {
+        Ok(if call.text(0).is_some_and(|name| name.eq_ignore_ascii_case("primary")) {
+            Value::Int(1)
+        } else {
+            Value::Null
+        })
+    })
+    .runtime(),
+    FunctionDef::new("FILEGROUP_NAME", &[Int], NAME, |call| {
+        Ok(if call.int(0) == Some(1) { Value::nvarchar("PRIMARY") } else { Value::Null })
+    })
+    .runtime(),
     FunctionDef::new("STATS_DATE", &[Int, Int], Fixed(SqlType::DateTime), |_| Ok(Value::Null)).runtime(),
-    FunctionDef::new("COLLATIONPROPERTY", &[Wide, Wide], Fixed(SqlType::SqlVariant), collation_property).runtime(),
+    FunctionDef::new("COLLATIONPROPERTY", &[Wide, Wide], Fixed(SqlType::SqlVariant), collation_property)
+        .runtime(),
     FunctionDef::new("APPLOCK_TEST", &[Any], INT, |_| Ok(Value::Int(1))).arity(4, 4).runtime(),
 ];
 
@@ -142,14 +173,17 @@ fn object_id(call: &Call<'_, '_>) -> Result<Value> {
     for object in database.catalog().objects() {
         if let ObjectDef::Table(table) = &object
             && same_name(&table.schema, &schema)
-            && let Some(constraint) = table.constraints().iter().find(|constraint| same_name(&constraint.1, &name))
+            && let Some(constraint) =
+                table.constraints().iter().find(|constraint| same_name(&constraint.1, &name))
         {
             let matches = wanted.as_ref().is_none_or(|wanted| wanted == constraint.2.trim());
             return Ok(if matches { Value::Int(constraint.0) } else { Value::Null });
         }
     }
     Ok(match sysviews::find(Some(&schema), &name) {
-        Some(view) if wanted.as_deref().is_none_or(|wanted| wanted == "V") => Value::Int(sysviews::object_id_of(view)),
+        Some(view) if wanted.as_deref().is_none_or(|wanted| wanted == "V") => {
+            Value::Int(sysviews::object_id_of(view))
+        }
         _ => Value::Null,
     })
 }
@@ -158,7 +192,9 @@ fn object_id(call: &Call<'_, '_>) -> Result<Value> {
 fn database_at(call: &Call<'_, '_>, index: usize) -> Option<Arc<Database>> {
     match call.int(index) {
         None => Some(call.runtime.database.clone()),
-        Some(id) => call.runtime.instance.databases().into_iter().find(|database| i64::from(database.id()) == id),
+        Some(id) => {
+            call.runtime.instance.databases().into_iter().find(|database| i64::from(database.id()) == id)
+        }
     }
 }
 
@@ -166,7 +202,10 @@ fn named(call: &Call<'_, '_>, part: impl Fn(&ObjectDef, &Database) -> String) ->
     let (Some(id), Some(database)) = (call.int(0), database_at(call, 1)) else {
         return Ok(Value::Null);
     };
-    Ok(database.catalog().object(id as i32).map_or(Value::Null, |object| Value::nvarchar(&part(&object, &database))))
+    Ok(database
+        .catalog()
+        .object(id as i32)
+        .map_or(Value::Null, |object| Value::nvarchar(&part(&object, &database))))
 }
 
 fn object_definition(call: &Call<'_, '_>) -> Result<Value> {
@@ -180,7 +219,11 @@ fn object_definition(call: &Call<'_, '_>) -> Result<Value> {
 fn db_id(call: &Call<'_, '_>) -> Result<Value> {
     Ok(match call.text(0) {
         None => Value::SmallInt(call.runtime.database.id() as i16),
-        Some(name) => call.runtime.instance.database(name.trim_end()).map_or(Value::Null, |database| Value::SmallInt(database.id() as i16)),
+        Some(name) => call
+            .runtime
+            .instance
+            .database(name.trim_end())
+            .map_or(Value::Null, |database| Value::SmallInt(database.id() as i16)),
     })
 }
 
@@ -199,7 +242,12 @@ fn schema_id(call: &Call<'_, '_>) -> Result<Value> {
 fn schema_name(call: &Call<'_, '_>) -> Result<Value> {
     Ok(match call.int(0) {
         None => Value::nvarchar("dbo"),
-        Some(id) => call.runtime.database.catalog().schema(id as i32).map_or(Value::Null, |schema| Value::nvarchar(&schema.name)),
+        Some(id) => call
+            .runtime
+            .database
+            .catalog()
+            .schema(id as i32)
+            .map_or(Value::Null, |schema| Value::nvarchar(&schema.name)),
     })
 }
 
@@ -211,7 +259,13 @@ fn col_name(call: &Call<'_, '_>) -> Result<Value> {
     let found = table_by_id(call, call.int(0).unwrap_or(0));
     let id = call.int(1).unwrap_or(0) as i32;
     Ok(found
-        .and_then(|table| table.columns.iter().find(|column| column.column_id == id).map(|column| Value::nvarchar(&column.name)))
+        .and_then(|table| {
+            table
+                .columns
+                .iter()
+                .find(|column| column.column_id == id)
+                .map(|column| Value::nvarchar(&column.name))
+        })
         .unwrap_or(Value::Null))
 }
 
@@ -219,7 +273,11 @@ fn col_length(call: &Call<'_, '_>) -> Result<Value> {
     let table = find_object(call, &call.text(0).unwrap_or_default()).and_then(table_of);
     let name = call.text(1).unwrap_or_default();
     Ok(table
-        .and_then(|table| table.column_ordinal(&name).map(|ordinal| Value::SmallInt(table.columns[ordinal].sql_type.max_length())))
+        .and_then(|table| {
+            table
+                .column_ordinal(&name)
+                .map(|ordinal| Value::SmallInt(table.columns[ordinal].sql_type.max_length()))
+        })
         .unwrap_or(Value::Null))
 }
 
@@ -230,7 +288,10 @@ fn type_id(call: &Call<'_, '_>) -> Result<Value> {
 
 fn type_name(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0).unwrap_or(0);
-    Ok(sysviews::all_types().iter().find(|sql_type| i64::from(sql_type.user_type_id()) == id).map_or(Value::Null, |found| Value::nvarchar(found.name())))
+    Ok(sysviews::all_types()
+        .iter()
+        .find(|sql_type| i64::from(sql_type.user_type_id()) == id)
+        .map_or(Value::Null, |found| Value::nvarchar(found.name())))
 }
 
 fn type_property(call: &Call<'_, '_>) -> Result<Value> {
@@ -255,7 +316,9 @@ fn object_property(call: &Call<'_, '_>) -> Result<Value> {
     };
     let code = object.type_code().trim();
     let table = table_of(object.clone());
-    let has = |test: &dyn Fn(&TableDef) -> bool| Value::Int(i32::from(table.as_ref().is_some_and(|table| test(table))));
+    let has = |test: &dyn Fn(&TableDef) -> bool| {
+        Value::Int(i32::from(table.as_ref().is_some_and(|table| test(table))))
+    };
     Ok(match property.as_str() {
         "istable" => Value::Int(i32::from(table.is_some())),
         "isusertable" => Value::Int(i32::from(code == "U")),
@@ -301,7 +364,13 @@ fn column_property(call: &Call<'_, '_>) -> Result<Value> {
         })),
         "scale" => Value::Int(i32::from(column.sql_type.scale())),
         "charmaxlen" => Value::Int(i32::from(column.sql_type.max_length())),
-        "isidnotforrepl" | "isoutparam" | "issparse" | "iscolumnset" | "ishidden" | "isfulltextindexed" | "generatedalwaystype" => Value::Int(0),
+        "isidnotforrepl"
+        | "isoutparam"
+        | "issparse"
+        | "iscolumnset"
+        | "ishidden"
+        | "isfulltextindexed"
+        | "generatedalwaystype" => Value::Int(0),
         "usesansitrim" => Value::Int(1),
         "isindexable" => Value::Int(i32::from(!column.sql_type.is_large_object())),
         "isdeterministic" | "isprecise" => Value::Int(1),
@@ -314,7 +383,9 @@ fn index_property(call: &Call<'_, '_>) -> Result<Value> {
         return Ok(Value::Null);
     };
     let name = call.text(1).unwrap_or_default();
-    let Some(index) = table.indexes.iter().find(|index| index.name.as_ref().is_some_and(|found| same_name(found, &name))) else {
+    let Some(index) =
+        table.indexes.iter().find(|index| index.name.as_ref().is_some_and(|found| same_name(found, &name)))
+    else {
         return Ok(Value::Null);
     };
     Ok(match call.text(2).unwrap_or_default().to_ascii_lowercase().as_str() {
@@ -322,7 +393,8 @@ fn index_property(call: &Call<'_, '_>) -> Result<Value> {
         "isunique" => Value::Int(i32::from(index.unique)),
         "isclustered" => Value::Int(i32::from(index.index_id == 1)),
         "isprimarykey" => Value::Int(i32::from(index.primary_key)),
-        "isstatistics" | "isautostatistics" | "ishypothetical" | "isdisabled" | "ispadindex" | "isfulltextkey" | "indexfillfactor" => Value::Int(0),
+        "isstatistics" | "isautostatistics" | "ishypothetical" | "isdisabled" | "ispadindex"
+        | "isfulltextkey" | "indexfillfactor" => Value::Int(0),
         _ => Value::Null,
     })
 }
@@ -353,7 +425,10 @@ fn has_db_access(call: &Call<'_, '_>) -> Result<Value> {
     })
 }
 
-fn identity(call: &Call<'_, '_>, part: impl Fn(&TableDef, &engine::IdentityDef) -> Option<i64>) -> Result<Value> {
+fn identity(
+    call: &Call<'_, '_>,
+    part: impl Fn(&TableDef, &engine::IdentityDef) -> Option<i64>,
+) -> Result<Value> {
     let table = find_object(call, &call.text(0).unwrap_or_default()).and_then(table_of);
     let number = table.and_then(|table| {
         let ordinal = table.identity_ordinal()?;
@@ -367,7 +442,9 @@ fn ident_current(call: &Call<'_, '_>) -> Result<Value> {
     let Some((database, ..)) = resolve(call, &text) else {
         return Ok(Value::Null);
     };
-    identity(call, |table, identity| Some(database.table(&Arc::new(table.clone())).current_identity().unwrap_or(identity.seed)))
+    identity(call, |table, identity| {
+        Some(database.table(&Arc::new(table.clone())).current_identity().unwrap_or(identity.seed))
+    })
 }
 
 fn collation_property(call: &Call<'_, '_>) -> Result<Value> {

@@ -170,7 +170,16 @@ impl FunctionDef {
 }
 
 static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyLock::new(|| {
-    let tables = [string::TABLE, math::TABLE, datetime::TABLE, conversion::TABLE, metadata::TABLE, system::TABLE, error::TABLE, globals::TABLE];
+    let tables = [
+        string::TABLE,
+        math::TABLE,
+        datetime::TABLE,
+        conversion::TABLE,
+        metadata::TABLE,
+        system::TABLE,
+        error::TABLE,
+        globals::TABLE,
+    ];
     let mut registry = FxHashMap::default();
     for function in tables.into_iter().flatten() {
         let before = registry.insert(function.name, function);

@@ -24,8 +24,10 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("REPLACE", &[TextParameter, TextParameter, TextParameter], Rule(long_text), replace),
     FunctionDef::new("REPLICATE", &[TextParameter, BigInt], Rule(long_text), replicate),
     FunctionDef::new("SPACE", &[BigInt], Fixed(SqlType::varchar(8000)), space),
-    FunctionDef::new("STUFF", &[TextParameter, BigInt, BigInt, TextParameter], Rule(long_text), stuff).sees_nulls(),
-    FunctionDef::new("CHARINDEX", &[TextParameter, TextParameter, BigInt], Rule(char_index_type), char_index).arity(2, 3),
+    FunctionDef::new("STUFF", &[TextParameter, BigInt, BigInt, TextParameter], Rule(long_text), stuff)
+        .sees_nulls(),
+    FunctionDef::new("CHARINDEX", &[TextParameter, TextParameter, BigInt], Rule(char_index_type), char_index)
+        .arity(2, 3),
     FunctionDef::new("PATINDEX", &[TextParameter, TextParameter], Fixed(SqlType::Int), pat_index),
     FunctionDef::new("REVERSE", &[TextParameter], Rule(same_text), reverse),
     FunctionDef::new("CHAR", &[Int], Fixed(SqlType::Char(1)), char_of),
@@ -33,13 +35,17 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("ASCII", &[TextParameter], Fixed(SqlType::Int), ascii),
     FunctionDef::new("UNICODE", &[Wide], Fixed(SqlType::Int), unicode),
     FunctionDef::new("CONCAT", &[TextParameter], Rule(joined_text), concat).arity(2, 254).sees_nulls(),
-    FunctionDef::new("CONCAT_WS", &[TextParameter], Rule(joined_with_separator), concat_ws).arity(3, 254).sees_nulls(),
+    FunctionDef::new("CONCAT_WS", &[TextParameter], Rule(joined_with_separator), concat_ws)
+        .arity(3, 254)
+        .sees_nulls(),
     FunctionDef::new("QUOTENAME", &[Wide, Wide], Fixed(SqlType::nvarchar(258)), quote_name).arity(1, 2),
     FunctionDef::new("PARSENAME", &[Wide, Int], Fixed(SqlType::nvarchar(128)), parse_name),
     FunctionDef::new("STR", &[Float, Int, Int], Fixed(SqlType::varchar(8000)), str_of).arity(1, 3),
     FunctionDef::new("TRANSLATE", &[TextParameter, TextParameter, TextParameter], Rule(long_text), translate),
     FunctionDef::new("STRING_ESCAPE", &[Wide, Wide], Fixed(SqlType::NVARCHAR_MAX), string_escape),
-    FunctionDef::new("FORMATMESSAGE", &[Any, Any], Fixed(SqlType::nvarchar(2048)), format_message).arity(1, 21).sees_nulls(),
+    FunctionDef::new("FORMATMESSAGE", &[Any, Any], Fixed(SqlType::nvarchar(2048)), format_message)
+        .arity(1, 21)
+        .sees_nulls(),
     FunctionDef::new("SOUNDEX", &[TextParameter], Fixed(SqlType::varchar(4)), soundex),
     FunctionDef::new("DIFFERENCE", &[TextParameter, TextParameter], Fixed(SqlType::Int), difference),
 ];
@@ -89,7 +95,13 @@ fn substring(call: &Call<'_, '_>) -> Result<Value> {
         Value::Char(bytes) => Value::Char(bytes[cut(bytes.len())].into()),
         Value::NChar(units) => Value::NChar(units[cut(units.len())].into()),
         other => {
-            let text = types::convert(other, &call.types[0], &SqlType::varchar(8000), types::DEFAULT_STYLE, call.runtime.convert_context())?;
+            let text = types::convert(
+                other,
+                &call.types[0],
+                &SqlType::varchar(8000),
+                types::DEFAULT_STYLE,
+                call.runtime.convert_context(),
+            )?;
             let text = Text::of(&text);
             text.with(text.units[cut(text.units.len())].to_vec()).into_value()
         }
@@ -136,7 +148,11 @@ fn data_length(call: &Call<'_, '_>) -> Result<Value> {
 
 fn trimmed(call: &Call<'_, '_>, front: bool, back: bool) -> Result<Value> {
     let [text, characters] = Text::arguments::<2>(call);
-    let strip: Vec<u32> = if call.args.len() > 1 { characters.weights(call.collation) } else { text.from_text(" ").weights(call.collation) };
+    let strip: Vec<u32> = if call.args.len() > 1 {
+        characters.weights(call.collation)
+    } else {
+        text.from_text(" ").weights(call.collation)
+    };
     let weights = text.weights(call.collation);
     let mut start = 0;
     let mut end = weights.len();
@@ -228,7 +244,11 @@ fn replicate(call: &Call<'_, '_>) -> Result<Value> {
     let text = Text::of(&call.args[0]);
     let wanted = text.units.len().saturating_mul(count as usize).min(limit(call));
     // A whole number of copies, cut at the limit of the type.
-    Ok(text.with(text.units.iter().copied().cycle().take(if text.units.is_empty() { 0 } else { wanted }).collect()).into_value())
+    Ok(text
+        .with(
+            text.units.iter().copied().cycle().take(if text.units.is_empty() { 0 } else { wanted }).collect(),
+        )
+        .into_value())
 }
 
 fn space(call: &Call<'_, '_>) -> Result<Value> {
@@ -357,7 +377,8 @@ fn quote_name(call: &Call<'_, '_>) -> Result<Value> {
         "`" => ('`', '`'),
         _ => return Ok(Value::Null),
     };
-    let doubled: String = text.chars().flat_map(|c| std::iter::repeat_n(c, if c == close { 2 } else { 1 })).collect();
+    let doubled: String =
+        text.chars().flat_map(|c| std::iter::repeat_n(c, if c == close { 2 } else { 1 })).collect();
     Ok(Value::nvarchar(&format!("{open}{doubled}{close}")))
 }
 
@@ -399,7 +420,9 @@ fn translate(call: &Call<'_, '_>) -> Result<Value> {
         .units
         .iter()
         .zip(weights)
-        .map(|(unit, weight)| from.iter().position(|wanted| *wanted == weight).map_or(*unit, |position| to.units[position]))
+        .map(|(unit, weight)| {
+            from.iter().position(|wanted| *wanted == weight).map_or(*unit, |position| to.units[position])
+        })
         .collect();
     Ok(text.with(units).into_value())
 }
@@ -439,10 +462,14 @@ fn format_message(call: &Call<'_, '_>) -> Result<Value> {
         .iter()
         .map(|value| match value {
             Value::Null => "(null)".to_string(),
-            value => value.as_text().or_else(|| value.as_i64().map(|number| number.to_string())).unwrap_or_default(),
+            value => value
+                .as_text()
+                .or_else(|| value.as_i64().map(|number| number.to_string()))
+                .unwrap_or_default(),
         })
         .collect();
-    let arguments: Vec<&dyn std::fmt::Display> = shown.iter().map(|text| text as &dyn std::fmt::Display).collect();
+    let arguments: Vec<&dyn std::fmt::Display> =
+        shown.iter().map(|text| text as &dyn std::fmt::Display).collect();
     Ok(Value::nvarchar(&types::messages::fill(&template, &arguments)))
 }
 
@@ -480,6 +507,7 @@ fn soundex(call: &Call<'_, '_>) -> Result<Value> {
 }
 
 fn difference(call: &Call<'_, '_>) -> Result<Value> {
-    let (a, b) = (sound_code(&call.text(0).unwrap_or_default()), sound_code(&call.text(1).unwrap_or_default()));
+    let (a, b) =
+        (sound_code(&call.text(0).unwrap_or_default()), sound_code(&call.text(1).unwrap_or_default()));
     Ok(Value::Int(a.chars().zip(b.chars()).filter(|pair| pair.0 == pair.1).count() as i32))
 }

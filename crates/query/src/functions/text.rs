@@ -16,7 +16,9 @@ impl Text {
     /// Takes a character value; other values become empty.
     pub(super) fn of(value: &Value) -> Text {
         match value {
-            Value::Char(bytes) => Text { wide: false, units: bytes.iter().map(|byte| u16::from(*byte)).collect() },
+            Value::Char(bytes) => {
+                Text { wide: false, units: bytes.iter().map(|byte| u16::from(*byte)).collect() }
+            }
             Value::NChar(units) => Text { wide: true, units: units.to_vec() },
             _ => Text { wide: false, units: Vec::new() },
         }
@@ -71,7 +73,9 @@ impl Text {
 
     /// Weights under a collation: units that are equal have equal weights.
     pub(super) fn weights(&self, collation: Collation) -> Vec<u32> {
-        let weight = |unit: &u16| if self.wide { collation.unit_weight(*unit) } else { collation.byte_weight(*unit as u8) };
+        let weight = |unit: &u16| {
+            if self.wide { collation.unit_weight(*unit) } else { collation.byte_weight(*unit as u8) }
+        };
         self.units.iter().map(weight).collect()
     }
 
@@ -130,13 +134,20 @@ pub(super) fn same_text(arguments: &[Argument<'_>]) -> Result<SqlType, SqlError>
 pub(super) fn long_text(arguments: &[Argument<'_>]) -> Result<SqlType, SqlError> {
     let wide = arguments.iter().any(|argument| is_wide(&argument.sql_type));
     let first = arguments[0].sql_type;
-    Ok(if units_of(&first).is_none() && first.is_character() { var_type(wide, None) } else { var_type(wide, Some(8000)) })
+    Ok(if units_of(&first).is_none() && first.is_character() {
+        var_type(wide, None)
+    } else {
+        var_type(wide, Some(8000))
+    })
 }
 
 /// Rule: all lengths together.
 pub(super) fn joined_text(arguments: &[Argument<'_>]) -> Result<SqlType, SqlError> {
     let wide = arguments.iter().any(|argument| is_wide(&argument.sql_type));
-    if arguments.iter().any(|argument| argument.sql_type.is_character() && units_of(&argument.sql_type).is_none()) {
+    if arguments
+        .iter()
+        .any(|argument| argument.sql_type.is_character() && units_of(&argument.sql_type).is_none())
+    {
         return Ok(var_type(wide, None));
     }
     let total: usize = arguments.iter().map(|argument| units_of(&argument.sql_type).unwrap_or(0)).sum();

@@ -91,19 +91,28 @@ struct Candidate<'e> {
 
 impl Planner<'_> {
     /// Plans the reading of a table with the predicates that concern it.
-    pub(super) fn plan_table(&mut self, scan: &TableScan, predicates: Vec<Expr>) -> Result<Planned, SqlError> {
+    pub(super) fn plan_table(
+        &mut self,
+        scan: &TableScan,
+        predicates: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
         let source = scan.source.clone();
         let total = source.row_estimate().unwrap_or(ROWS_UNKNOWN).max(1.0);
         let own: FxHashSet<ColumnId> = scan.columns.iter().copied().chain(scan.locator).collect();
         let mut layout: Vec<ColumnId> = scan.columns.clone();
         layout.extend(scan.locator);
-        let sargables: Vec<Sargable<'_>> = predicates.iter().flat_map(|predicate| sargable(predicate, scan, &own)).collect();
+        let sargables: Vec<Sargable<'_>> =
+            predicates.iter().flat_map(|predicate| sargable(predicate, scan, &own)).collect();
         let best = source
             .def
             .indexes
             .iter()
             .filter(|index| index.kind != IndexKind::Heap)
-            .filter(|index| scan.hints.index.as_ref().is_none_or(|wanted| index.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(wanted))))
+            .filter(|index| {
+                scan.hints.index.as_ref().is_none_or(|wanted| {
+                    index.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(wanted))
+                })
+            })
             .filter_map(|index| candidate(index, &sargables, total))
             .min_by(|a, b| a.cost.total_cmp(&b.cost));
         let selectivity = 0.3f64.powi(predicates.len().min(4) as i32);
@@ -118,7 +127,8 @@ impl Planner<'_> {
             Some(predicate) => Some(self.predicate(&predicate, &Layout::new(&layout))?),
             None => None,
         };
-        let plan = ScanPlan { source, hints: scan.hints.clone(), path, filter, locator: scan.locator.is_some() };
+        let plan =
+            ScanPlan { source, hints: scan.hints.clone(), path, filter, locator: scan.locator.is_some() };
         Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, seeks_by_outer })
     }
 
@@ -126,16 +136,31 @@ impl Planner<'_> {
     pub(super) fn plan_system(&mut self, scan: &SystemScan) -> Result<Planned, SqlError> {
         let arguments = self.nodes(scan.arguments.iter(), &Layout::default())?;
         let plan = SystemPlan { view: scan.view, database: scan.database.clone(), arguments };
-        Ok(Planned { plan: Plan::System(Box::new(plan)), layout: scan.columns.clone(), rows: 100.0, seeks_by_outer: false })
+        Ok(Planned {
+            plan: Plan::System(Box::new(plan)),
+            layout: scan.columns.clone(),
+            rows: 100.0,
+            seeks_by_outer: false,
+        })
     }
 
-    fn ranges(&mut self, best: &Candidate<'_>, sargables: &[Sargable<'_>], source: &TableSource) -> Result<(Vec<SeekRange>, bool), SqlError> {
+    fn ranges(
+        &mut self,
+        best: &Candidate<'_>,
+        sargables: &[Sargable<'_>],
+        source: &TableSource,
+    ) -> Result<(Vec<SeekRange>, bool), SqlError> {
         let empty = Layout::default();
         let mut by_outer = false;
         let mut key = |planner: &mut Self, expr: &Expr, ordinal: usize| -> Result<SeekKey, SqlError> {
             by_outer |= !expr.columns().is_empty();
             let column = &source.def.columns[ordinal];
-            Ok(SeekKey { node: planner.node(expr, &empty)?, from: expr.sql_type, to: column.sql_type, collation: column.collation })
+            Ok(SeekKey {
+                node: planner.node(expr, &empty)?,
+                from: expr.sql_type,
+                to: column.sql_type,
+                collation: column.collation,
+            })
         };
         let lists = best.list.map_or(1, |list| sargables[list].values.len());
         let mut ranges = Vec::with_capacity(lists);
@@ -148,13 +173,14 @@ impl Planner<'_> {
             if let Some(list) = best.list {
                 equal.push(key(self, sargables[list].values[position], sargables[list].ordinal)?);
             }
-            let mut bound = |planner: &mut Self, index: Option<usize>| -> Result<Option<(SeekKey, bool)>, SqlError> {
-                let Some(found) = index.map(|index| &sargables[index]) else {
-                    return Ok(None);
+            let mut bound =
+                |planner: &mut Self, index: Option<usize>| -> Result<Option<(SeekKey, bool)>, SqlError> {
+                    let Some(found) = index.map(|index| &sargables[index]) else {
+                        return Ok(None);
+                    };
+                    let inclusive = matches!(found.op, CompareOp::GreaterOrEqual | CompareOp::LessOrEqual);
+                    Ok(Some((key(planner, found.values[0], found.ordinal)?, inclusive)))
                 };
-                let inclusive = matches!(found.op, CompareOp::GreaterOrEqual | CompareOp::LessOrEqual);
-                Ok(Some((key(planner, found.values[0], found.ordinal)?, inclusive)))
-            };
             let lower = bound(self, best.lower)?;
             let upper = bound(self, best.upper)?;
             ranges.push(SeekRange { equal, lower, upper });
@@ -190,13 +216,20 @@ fn sargable<'e>(predicate: &'e Expr, scan: &TableScan, own: &FxHashSet<ColumnId>
         ExprKind::InList(left, list) => match ordinal_of(left) {
             Some((ordinal, plain)) if list.iter().all(independent) => {
                 let column = &scan.source.def.columns[ordinal];
-                let usable = list.iter().all(|item| comparable(&column.sql_type, &item.sql_type, true, plain))
-                    && (!column.sql_type.is_character() || predicate.collation == column.collation);
-                if usable { vec![Sargable { ordinal, op: CompareOp::Equal, values: list.iter().collect() }] } else { Vec::new() }
+                let usable =
+                    list.iter().all(|item| comparable(&column.sql_type, &item.sql_type, true, plain))
+                        && (!column.sql_type.is_character() || predicate.collation == column.collation);
+                if usable {
+                    vec![Sargable { ordinal, op: CompareOp::Equal, values: list.iter().collect() }]
+                } else {
+                    Vec::new()
+                }
             }
             _ => Vec::new(),
         },
-        ExprKind::And(left, right) => sargable(left, scan, own).into_iter().chain(sargable(right, scan, own)).collect(),
+        ExprKind::And(left, right) => {
+            sargable(left, scan, own).into_iter().chain(sargable(right, scan, own)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -205,7 +238,9 @@ fn sargable<'e>(predicate: &'e Expr, scan: &TableScan, own: &FxHashSet<ColumnId>
 fn seekable_column(expr: &Expr) -> Option<(ColumnId, bool)> {
     match &expr.kind {
         ExprKind::Column(id) => Some((*id, true)),
-        ExprKind::Convert(inner, Conversion { kind: ConversionKind::Implicit, .. }) => seekable_column(inner).map(|found| (found.0, false)),
+        ExprKind::Convert(inner, Conversion { kind: ConversionKind::Implicit, .. }) => {
+            seekable_column(inner).map(|found| (found.0, false))
+        }
         _ => None,
     }
 }
@@ -229,10 +264,14 @@ fn comparable(column: &SqlType, value: &SqlType, equality: bool, plain: bool) ->
 
 /// How well an index serves the predicates; `None` when not at all.
 fn candidate<'e>(index: &'e IndexDef, sargables: &[Sargable<'_>], total: f64) -> Option<Candidate<'e>> {
-    let find = |ordinal: usize, accept: &dyn Fn(&Sargable<'_>) -> bool| sargables.iter().position(|found| found.ordinal == ordinal && accept(found));
+    let find = |ordinal: usize, accept: &dyn Fn(&Sargable<'_>) -> bool| {
+        sargables.iter().position(|found| found.ordinal == ordinal && accept(found))
+    };
     let (mut equal, mut list, mut lower, mut upper) = (Vec::new(), None, None, None);
     for column in &index.key {
-        if let Some(found) = find(column.ordinal, &|found| found.op == CompareOp::Equal && found.values.len() == 1) {
+        if let Some(found) =
+            find(column.ordinal, &|found| found.op == CompareOp::Equal && found.values.len() == 1)
+        {
             equal.push(found);
             continue;
         }
@@ -240,7 +279,8 @@ fn candidate<'e>(index: &'e IndexDef, sargables: &[Sargable<'_>], total: f64) ->
             list = Some(found);
             break;
         }
-        lower = find(column.ordinal, &|found| matches!(found.op, CompareOp::Greater | CompareOp::GreaterOrEqual));
+        lower =
+            find(column.ordinal, &|found| matches!(found.op, CompareOp::Greater | CompareOp::GreaterOrEqual));
         upper = find(column.ordinal, &|found| matches!(found.op, CompareOp::Less | CompareOp::LessOrEqual));
         break;
     }

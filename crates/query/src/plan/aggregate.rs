@@ -20,14 +20,23 @@ impl Planner<'_> {
         let planned = self.plan(input, below)?;
         let layout = planned.layout();
         let rows = if keys.is_empty() { 1.0 } else { (planned.rows / 10.0).max(1.0) };
-        let columns = keys.iter().map(|key| key.0).chain(aggregates.iter().map(|aggregate| aggregate.0)).collect();
+        let columns =
+            keys.iter().map(|key| key.0).chain(aggregates.iter().map(|aggregate| aggregate.0)).collect();
         let plan = AggregatePlan {
             keys: self.nodes(keys.iter().map(|key| &key.1), &layout)?,
             collations: keys.iter().map(|key| key.1.collation).collect(),
-            aggregates: aggregates.iter().map(|aggregate| self.aggregate_node(&aggregate.1, &layout)).collect::<Result<_, _>>()?,
+            aggregates: aggregates
+                .iter()
+                .map(|aggregate| self.aggregate_node(&aggregate.1, &layout))
+                .collect::<Result<_, _>>()?,
             input: planned.plan,
         };
-        Ok(Planned { plan: Plan::Aggregate(Box::new(plan)), layout: columns, rows, seeks_by_outer: planned.seeks_by_outer })
+        Ok(Planned {
+            plan: Plan::Aggregate(Box::new(plan)),
+            layout: columns,
+            rows,
+            seeks_by_outer: planned.seeks_by_outer,
+        })
     }
 
     fn aggregate_node(&mut self, call: &AggregateCall, layout: &Layout) -> Result<AggregateNode, SqlError> {
@@ -44,7 +53,11 @@ impl Planner<'_> {
     }
 
     /// Window functions: those of equal partitioning and order share one sort; groups are stacked.
-    pub(super) fn plan_window(&mut self, input: &Rel, calls: &[(ColumnId, WindowCall)]) -> Result<Planned, SqlError> {
+    pub(super) fn plan_window(
+        &mut self,
+        input: &Rel,
+        calls: &[(ColumnId, WindowCall)],
+    ) -> Result<Planned, SqlError> {
         let mut groups: Vec<Vec<&(ColumnId, WindowCall)>> = Vec::new();
         for call in calls {
             match groups.iter_mut().find(|group| same_window(&group[0].1, &call.1)) {
@@ -60,7 +73,10 @@ impl Planner<'_> {
                 partition: self.nodes(first.partition.iter(), &layout)?,
                 partition_collations: first.partition.iter().map(|expr| expr.collation).collect(),
                 order: self.sort_nodes(&first.order, &layout)?,
-                calls: group.iter().map(|call| self.window_node(&call.1, &layout)).collect::<Result<_, _>>()?,
+                calls: group
+                    .iter()
+                    .map(|call| self.window_node(&call.1, &layout))
+                    .collect::<Result<_, _>>()?,
                 input: planned.plan,
             };
             planned.layout.extend(group.iter().map(|call| call.0));
@@ -85,7 +101,9 @@ impl Planner<'_> {
             },
             WindowKind::FirstValue(value) => WindowNodeKind::FirstValue(self.node(value, layout)?),
             WindowKind::LastValue(value) => WindowNodeKind::LastValue(self.node(value, layout)?),
-            WindowKind::Aggregate(aggregate) => WindowNodeKind::Aggregate(self.aggregate_node(aggregate, layout)?),
+            WindowKind::Aggregate(aggregate) => {
+                WindowNodeKind::Aggregate(self.aggregate_node(aggregate, layout)?)
+            }
         };
         Ok(WindowNode { kind, frame: call.frame })
     }
@@ -93,8 +111,10 @@ impl Planner<'_> {
 
 fn same_window(a: &WindowCall, b: &WindowCall) -> bool {
     let same_keys = |x: &[SortKey], y: &[SortKey]| {
-        x.len() == y.len() && x.iter().zip(y).all(|(a, b)| a.descending == b.descending && a.expr.same_as(&b.expr))
+        x.len() == y.len()
+            && x.iter().zip(y).all(|(a, b)| a.descending == b.descending && a.expr.same_as(&b.expr))
     };
-    a.partition.len() == b.partition.len() && a.partition.iter().zip(&b.partition).all(|(x, y)| x.same_as(y)) && same_keys(&a.order, &b.order)
+    a.partition.len() == b.partition.len()
+        && a.partition.iter().zip(&b.partition).all(|(x, y)| x.same_as(y))
+        && same_keys(&a.order, &b.order)
 }
-

@@ -35,9 +35,12 @@ impl Planner<'_> {
                     on.clone().split_conjuncts(&mut on_conjuncts);
                 }
                 // Above an outer join only predicates on the preserved side may go below it.
-                let (below, above): (Vec<Expr>, Vec<Expr>) = pushed
-                    .into_iter()
-                    .partition(|predicate| *kind != JoinKind::Full && !predicate.uses_any(&right_columns) && predicate.uses_any(&left_columns) && !predicate.has_subquery());
+                let (below, above): (Vec<Expr>, Vec<Expr>) = pushed.into_iter().partition(|predicate| {
+                    *kind != JoinKind::Full
+                        && !predicate.uses_any(&right_columns)
+                        && predicate.uses_any(&left_columns)
+                        && !predicate.has_subquery()
+                });
                 let left = self.plan(left, below)?;
                 let joined = self.join(*kind, left, right, Vec::new(), on_conjuncts)?;
                 self.filter(joined, above)
@@ -48,7 +51,8 @@ impl Planner<'_> {
 
     /// Predicates over one input: subqueries become semi joins where they can.
     pub(super) fn plan_filtered(&mut self, input: &Rel, conjuncts: Vec<Expr>) -> Result<Planned, SqlError> {
-        let (semi, plain): (Vec<Expr>, Vec<Expr>) = conjuncts.into_iter().partition(super::semi_join::is_candidate);
+        let (semi, plain): (Vec<Expr>, Vec<Expr>) =
+            conjuncts.into_iter().partition(super::semi_join::is_candidate);
         if semi.is_empty() {
             return self.plan(input, plain);
         }
@@ -58,7 +62,9 @@ impl Planner<'_> {
         for predicate in semi {
             let available: FxHashSet<ColumnId> = planned.layout.iter().copied().collect();
             match super::semi_join::decorrelate(&predicate, &available) {
-                Some(parts) => planned = self.join(parts.kind, planned, &parts.right, parts.right_filters, parts.on)?,
+                Some(parts) => {
+                    planned = self.join(parts.kind, planned, &parts.right, parts.right_filters, parts.on)?
+                }
                 None => kept.push(predicate),
             }
         }
@@ -67,12 +73,15 @@ impl Planner<'_> {
 
     /// Inner joins over several relations.
     fn plan_filtered_items(&mut self, items: Vec<&Rel>, conjuncts: Vec<Expr>) -> Result<Planned, SqlError> {
-        let columns: Vec<FxHashSet<ColumnId>> = items.iter().map(|item| item.output().into_iter().collect()).collect();
-        let (subqueries, conjuncts): (Vec<Expr>, Vec<Expr>) = conjuncts.into_iter().partition(Expr::has_subquery);
+        let columns: Vec<FxHashSet<ColumnId>> =
+            items.iter().map(|item| item.output().into_iter().collect()).collect();
+        let (subqueries, conjuncts): (Vec<Expr>, Vec<Expr>) =
+            conjuncts.into_iter().partition(Expr::has_subquery);
         let mut own: Vec<Vec<Expr>> = vec![Vec::new(); items.len()];
         let mut shared: Vec<Expr> = Vec::new();
         for conjunct in conjuncts {
-            let used: Vec<usize> = (0..items.len()).filter(|index| conjunct.uses_any(&columns[*index])).collect();
+            let used: Vec<usize> =
+                (0..items.len()).filter(|index| conjunct.uses_any(&columns[*index])).collect();
             match used.as_slice() {
                 [] => own[0].push(conjunct),
                 [one] => own[*one].push(conjunct),
@@ -103,8 +112,13 @@ impl Planner<'_> {
         let mut kept = Vec::new();
         for predicate in subqueries {
             let available: FxHashSet<ColumnId> = planned.layout.iter().copied().collect();
-            match super::semi_join::is_candidate(&predicate).then(|| super::semi_join::decorrelate(&predicate, &available)).flatten() {
-                Some(parts) => planned = self.join(parts.kind, planned, &parts.right, parts.right_filters, parts.on)?,
+            match super::semi_join::is_candidate(&predicate)
+                .then(|| super::semi_join::decorrelate(&predicate, &available))
+                .flatten()
+            {
+                Some(parts) => {
+                    planned = self.join(parts.kind, planned, &parts.right, parts.right_filters, parts.on)?
+                }
                 None => kept.push(predicate),
             }
         }
@@ -112,7 +126,12 @@ impl Planner<'_> {
     }
 
     /// The relation to start from: the one estimated smallest; the first of equals.
-    fn choose_first(&mut self, items: &[&Rel], own: &[Vec<Expr>], columns: &[FxHashSet<ColumnId>]) -> Result<usize, SqlError> {
+    fn choose_first(
+        &mut self,
+        items: &[&Rel],
+        own: &[Vec<Expr>],
+        columns: &[FxHashSet<ColumnId>],
+    ) -> Result<usize, SqlError> {
         if items.len() > MAX_REORDERED || items.len() == 1 || depends_on_siblings(items, columns) {
             return Ok(0);
         }
@@ -127,19 +146,35 @@ impl Planner<'_> {
     }
 
     /// The next relation: the first one linked to those joined already.
-    fn choose_next(&self, left: &[usize], columns: &[FxHashSet<ColumnId>], shared: &[Expr], available: &FxHashSet<ColumnId>) -> usize {
-        let linked = left.iter().find(|index| shared.iter().any(|conjunct| conjunct.uses_any(&columns[**index]) && conjunct.uses_any(available)));
+    fn choose_next(
+        &self,
+        left: &[usize],
+        columns: &[FxHashSet<ColumnId>],
+        shared: &[Expr],
+        available: &FxHashSet<ColumnId>,
+    ) -> usize {
+        let linked = left.iter().find(|index| {
+            shared.iter().any(|conjunct| conjunct.uses_any(&columns[**index]) && conjunct.uses_any(available))
+        });
         *linked.unwrap_or(&left[0])
     }
 
     /// Joins a planned left side with a right side. `on` may use both sides; `right_filters` only the right one.
-    pub(super) fn join(&mut self, kind: JoinKind, left: Planned, right: &Rel, right_filters: Vec<Expr>, on: Vec<Expr>) -> Result<Planned, SqlError> {
+    pub(super) fn join(
+        &mut self,
+        kind: JoinKind,
+        left: Planned,
+        right: &Rel,
+        right_filters: Vec<Expr>,
+        on: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
         let right_columns: FxHashSet<ColumnId> = right.output().into_iter().collect();
         let left_columns: FxHashSet<ColumnId> = left.layout.iter().copied().collect();
         let mut right_only = right_filters;
         let mut shared = Vec::new();
         for conjunct in on {
-            let may_move = !conjunct.uses_any(&left_columns) && !conjunct.has_subquery() && kind != JoinKind::Full;
+            let may_move =
+                !conjunct.uses_any(&left_columns) && !conjunct.has_subquery() && kind != JoinKind::Full;
             if may_move { right_only.push(conjunct) } else { shared.push(conjunct) }
         }
         let scanned = self.plan(right, right_only.clone())?;
@@ -147,7 +182,11 @@ impl Planner<'_> {
         if kind != JoinKind::Full && !shared.is_empty() && !shared.iter().any(Expr::has_subquery) {
             let sought = self.plan(right, right_only.iter().chain(&shared).cloned().collect())?;
             let seek_cost = left.rows * (SEEK_COST + sought.rows);
-            let other_cost = if keys.is_empty() { left.rows * scanned.rows } else { left.rows + scanned.rows * BUILD_COST };
+            let other_cost = if keys.is_empty() {
+                left.rows * scanned.rows
+            } else {
+                left.rows + scanned.rows * BUILD_COST
+            };
             if sought.seeks_by_outer && seek_cost <= other_cost {
                 return self.dependent_loop(kind, left, sought);
             }
@@ -177,11 +216,22 @@ impl Planner<'_> {
             right: right.plan,
         };
         let layout = joined_layout(kind, left.layout, right.layout);
-        Ok(Planned { plan: Plan::NestedLoop(Box::new(plan)), layout, rows, seeks_by_outer: left.seeks_by_outer })
+        Ok(Planned {
+            plan: Plan::NestedLoop(Box::new(plan)),
+            layout,
+            rows,
+            seeks_by_outer: left.seeks_by_outer,
+        })
     }
 
     /// The right side read once into memory.
-    fn kept_loop(&mut self, kind: JoinKind, left: Planned, right: Planned, shared: Vec<Expr>) -> Result<Planned, SqlError> {
+    fn kept_loop(
+        &mut self,
+        kind: JoinKind,
+        left: Planned,
+        right: Planned,
+        shared: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
         let mut both = left.layout.clone();
         both.extend(&right.layout);
         let selectivity = if shared.is_empty() { 1.0 } else { 0.3 };
@@ -208,14 +258,26 @@ impl Planner<'_> {
         Ok(Planned { plan: Plan::NestedLoop(Box::new(plan)), layout, rows, seeks_by_outer })
     }
 
-    fn hash_join(&mut self, kind: JoinKind, mut left: Planned, mut right: Planned, keys: Vec<EquiKey>, shared: Vec<Expr>) -> Result<Planned, SqlError> {
+    fn hash_join(
+        &mut self,
+        kind: JoinKind,
+        mut left: Planned,
+        mut right: Planned,
+        keys: Vec<EquiKey>,
+        shared: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
         // The smaller side is built; an inner join may exchange its sides.
         let exchange = kind == JoinKind::Inner && left.rows < right.rows;
         if exchange {
             std::mem::swap(&mut left, &mut right);
         }
         let used: FxHashSet<usize> = keys.iter().map(|key| key.conjunct).collect();
-        let residual: Vec<Expr> = shared.into_iter().enumerate().filter(|(index, _)| !used.contains(index)).map(|(_, expr)| expr).collect();
+        let residual: Vec<Expr> = shared
+            .into_iter()
+            .enumerate()
+            .filter(|(index, _)| !used.contains(index))
+            .map(|(_, expr)| expr)
+            .collect();
         let (left_layout, right_layout) = (left.layout(), right.layout());
         let (mut left_keys, mut right_keys, mut collations) = (Vec::new(), Vec::new(), Vec::new());
         for key in keys {
@@ -251,11 +313,20 @@ impl Planner<'_> {
     }
 
     /// APPLY: a join whose right side reads the left row.
-    pub(super) fn plan_apply(&mut self, outer: bool, left: &Rel, right: &Rel, pushed: Vec<Expr>) -> Result<Planned, SqlError> {
+    pub(super) fn plan_apply(
+        &mut self,
+        outer: bool,
+        left: &Rel,
+        right: &Rel,
+        pushed: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
         let left_columns: FxHashSet<ColumnId> = left.output().into_iter().collect();
         let right_columns: FxHashSet<ColumnId> = right.output().into_iter().collect();
-        let (below, above): (Vec<Expr>, Vec<Expr>) =
-            pushed.into_iter().partition(|predicate| !predicate.uses_any(&right_columns) && predicate.uses_any(&left_columns) && !predicate.has_subquery());
+        let (below, above): (Vec<Expr>, Vec<Expr>) = pushed.into_iter().partition(|predicate| {
+            !predicate.uses_any(&right_columns)
+                && predicate.uses_any(&left_columns)
+                && !predicate.has_subquery()
+        });
         let left_planned = self.plan(left, below)?;
         let kind = if outer { JoinKind::Left } else { JoinKind::Inner };
         let depends = right.free_columns().iter().any(|id| left_columns.contains(id));
@@ -277,7 +348,11 @@ struct EquiKey {
     conjunct: usize,
 }
 
-fn equi_keys(conjuncts: &[Expr], left_columns: &FxHashSet<ColumnId>, right_columns: &FxHashSet<ColumnId>) -> Vec<EquiKey> {
+fn equi_keys(
+    conjuncts: &[Expr],
+    left_columns: &FxHashSet<ColumnId>,
+    right_columns: &FxHashSet<ColumnId>,
+) -> Vec<EquiKey> {
     let mut keys = Vec::new();
     for (conjunct, expr) in conjuncts.iter().enumerate() {
         let ExprKind::Compare(CompareOp::Equal, a, b) = &expr.kind else {
@@ -294,7 +369,9 @@ fn equi_keys(conjuncts: &[Expr], left_columns: &FxHashSet<ColumnId>, right_colum
         };
         // Keys are compared by their bytes, so both must be of one type.
         let (left, right) = ((**left).clone(), (**right).clone());
-        let pair = if left.sql_type == right.sql_type || left.sql_type.is_character() && right.sql_type.is_character() {
+        let pair = if left.sql_type == right.sql_type
+            || left.sql_type.is_character() && right.sql_type.is_character()
+        {
             Some((left, right))
         } else {
             types::arith::comparison_type(&left.sql_type, &right.sql_type, "equal to")

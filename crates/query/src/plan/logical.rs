@@ -14,25 +14,75 @@ pub(crate) enum Rel {
     /// One row of no columns: SELECT without FROM.
     OneRow,
     /// VALUES lists.
-    Values { columns: Vec<ColumnId>, rows: Vec<Vec<Expr>> },
+    Values {
+        columns: Vec<ColumnId>,
+        rows: Vec<Vec<Expr>>,
+    },
     Table(Box<TableScan>),
     System(Box<SystemScan>),
-    Filter { input: Box<Rel>, predicate: Expr },
-    Project { input: Box<Rel>, items: Vec<(ColumnId, Expr)> },
-    Join { kind: JoinKind, left: Box<Rel>, right: Box<Rel>, on: Option<Expr> },
+    Filter {
+        input: Box<Rel>,
+        predicate: Expr,
+    },
+    Project {
+        input: Box<Rel>,
+        items: Vec<(ColumnId, Expr)>,
+    },
+    Join {
+        kind: JoinKind,
+        left: Box<Rel>,
+        right: Box<Rel>,
+        on: Option<Expr>,
+    },
     /// The right side reads columns of the left side.
-    Apply { outer: bool, left: Box<Rel>, right: Box<Rel> },
-    Aggregate { input: Box<Rel>, keys: Vec<(ColumnId, Expr)>, aggregates: Vec<(ColumnId, AggregateCall)> },
-    Window { input: Box<Rel>, calls: Vec<(ColumnId, WindowCall)> },
-    Distinct { input: Box<Rel> },
-    Sort { input: Box<Rel>, keys: Vec<SortKey> },
-    Top { input: Box<Rel>, top: TopSpec },
-    Offset { input: Box<Rel>, offset: Expr, fetch: Option<Expr> },
-    SetOp { kind: SetOpKind, left: Box<Rel>, right: Box<Rel>, columns: Vec<ColumnId> },
+    Apply {
+        outer: bool,
+        left: Box<Rel>,
+        right: Box<Rel>,
+    },
+    Aggregate {
+        input: Box<Rel>,
+        keys: Vec<(ColumnId, Expr)>,
+        aggregates: Vec<(ColumnId, AggregateCall)>,
+    },
+    Window {
+        input: Box<Rel>,
+        calls: Vec<(ColumnId, WindowCall)>,
+    },
+    Distinct {
+        input: Box<Rel>,
+    },
+    Sort {
+        input: Box<Rel>,
+        keys: Vec<SortKey>,
+    },
+    Top {
+        input: Box<Rel>,
+        top: TopSpec,
+    },
+    Offset {
+        input: Box<Rel>,
+        offset: Expr,
+        fetch: Option<Expr>,
+    },
+    SetOp {
+        kind: SetOpKind,
+        left: Box<Rel>,
+        right: Box<Rel>,
+        columns: Vec<ColumnId>,
+    },
     /// A recursive CTE: rows of `anchor`, then of `step` over the rows made last, until none come.
-    Recursive { anchor: Box<Rel>, step: Box<Rel>, columns: Vec<ColumnId>, work: u32 },
+    Recursive {
+        anchor: Box<Rel>,
+        step: Box<Rel>,
+        columns: Vec<ColumnId>,
+        work: u32,
+    },
     /// The rows made last of the recursive CTE `work`.
-    WorkTable { work: u32, columns: Vec<ColumnId> },
+    WorkTable {
+        work: u32,
+        columns: Vec<ColumnId>,
+    },
 }
 
 /// A base table with the ids of its columns, in table order.
@@ -159,7 +209,12 @@ pub(crate) enum WindowKind {
     CumeDist,
     Tile(Expr),
     /// LAG is a negative offset.
-    Shift { value: Expr, offset: Expr, default: Option<Expr>, lead: bool },
+    Shift {
+        value: Expr,
+        offset: Expr,
+        default: Option<Expr>,
+        lead: bool,
+    },
     FirstValue(Expr),
     LastValue(Expr),
     Aggregate(AggregateCall),
@@ -188,9 +243,10 @@ impl Rel {
     pub(crate) fn output(&self) -> Vec<ColumnId> {
         match self {
             Rel::OneRow => Vec::new(),
-            Rel::Values { columns, .. } | Rel::SetOp { columns, .. } | Rel::Recursive { columns, .. } | Rel::WorkTable { columns, .. } => {
-                columns.clone()
-            }
+            Rel::Values { columns, .. }
+            | Rel::SetOp { columns, .. }
+            | Rel::Recursive { columns, .. }
+            | Rel::WorkTable { columns, .. } => columns.clone(),
             Rel::Table(scan) => scan.columns.iter().copied().chain(scan.locator).collect(),
             Rel::System(scan) => scan.columns.clone(),
             Rel::Filter { input, .. }
@@ -208,14 +264,18 @@ impl Rel {
             Rel::Aggregate { keys, aggregates, .. } => {
                 keys.iter().map(|key| key.0).chain(aggregates.iter().map(|aggregate| aggregate.0)).collect()
             }
-            Rel::Window { input, calls } => input.output().into_iter().chain(calls.iter().map(|call| call.0)).collect(),
+            Rel::Window { input, calls } => {
+                input.output().into_iter().chain(calls.iter().map(|call| call.0)).collect()
+            }
         }
     }
 
     /// The inputs.
     pub(crate) fn inputs(&self) -> Vec<&Rel> {
         match self {
-            Rel::OneRow | Rel::Values { .. } | Rel::Table(_) | Rel::System(_) | Rel::WorkTable { .. } => Vec::new(),
+            Rel::OneRow | Rel::Values { .. } | Rel::Table(_) | Rel::System(_) | Rel::WorkTable { .. } => {
+                Vec::new()
+            }
             Rel::Filter { input, .. }
             | Rel::Project { input, .. }
             | Rel::Aggregate { input, .. }
@@ -224,7 +284,9 @@ impl Rel {
             | Rel::Sort { input, .. }
             | Rel::Top { input, .. }
             | Rel::Offset { input, .. } => vec![input],
-            Rel::Join { left, right, .. } | Rel::Apply { left, right, .. } | Rel::SetOp { left, right, .. } => vec![left, right],
+            Rel::Join { left, right, .. }
+            | Rel::Apply { left, right, .. }
+            | Rel::SetOp { left, right, .. } => vec![left, right],
             Rel::Recursive { anchor, step, .. } => vec![anchor, step],
         }
     }
@@ -232,20 +294,28 @@ impl Rel {
     /// Expressions of this node itself.
     pub(crate) fn expressions(&self) -> Vec<&Expr> {
         match self {
-            Rel::OneRow | Rel::Table(_) | Rel::Distinct { .. } | Rel::SetOp { .. } | Rel::Recursive { .. } | Rel::WorkTable { .. } | Rel::Apply { .. } => {
-                Vec::new()
-            }
+            Rel::OneRow
+            | Rel::Table(_)
+            | Rel::Distinct { .. }
+            | Rel::SetOp { .. }
+            | Rel::Recursive { .. }
+            | Rel::WorkTable { .. }
+            | Rel::Apply { .. } => Vec::new(),
             Rel::Values { rows, .. } => rows.iter().flatten().collect(),
             Rel::System(scan) => scan.arguments.iter().collect(),
             Rel::Filter { predicate, .. } => vec![predicate],
             Rel::Project { items, .. } => items.iter().map(|item| &item.1).collect(),
             Rel::Join { on, .. } => on.iter().collect(),
-            Rel::Aggregate { keys, aggregates, .. } => {
-                keys.iter().map(|key| &key.1).chain(aggregates.iter().flat_map(|aggregate| aggregate.1.expressions())).collect()
-            }
+            Rel::Aggregate { keys, aggregates, .. } => keys
+                .iter()
+                .map(|key| &key.1)
+                .chain(aggregates.iter().flat_map(|aggregate| aggregate.1.expressions()))
+                .collect(),
             Rel::Window { calls, .. } => calls.iter().flat_map(|call| call.1.expressions()).collect(),
             Rel::Sort { keys, .. } => keys.iter().map(|key| &key.expr).collect(),
-            Rel::Top { top, .. } => std::iter::once(&top.count).chain(top.ties.iter().map(|key| &key.expr)).collect(),
+            Rel::Top { top, .. } => {
+                std::iter::once(&top.count).chain(top.ties.iter().map(|key| &key.expr)).collect()
+            }
             Rel::Offset { offset, fetch, .. } => std::iter::once(offset).chain(fetch.as_ref()).collect(),
         }
     }
@@ -279,12 +349,20 @@ impl Rel {
 impl AggregateCall {
     /// Its expressions.
     pub(crate) fn expressions(&self) -> Vec<&Expr> {
-        self.argument.iter().chain(self.separator.as_ref()).chain(self.order.iter().map(|key| &key.expr)).collect()
+        self.argument
+            .iter()
+            .chain(self.separator.as_ref())
+            .chain(self.order.iter().map(|key| &key.expr))
+            .collect()
     }
 
     /// The same, mutable.
     pub(crate) fn expressions_mut(&mut self) -> Vec<&mut Expr> {
-        self.argument.iter_mut().chain(self.separator.as_mut()).chain(self.order.iter_mut().map(|key| &mut key.expr)).collect()
+        self.argument
+            .iter_mut()
+            .chain(self.separator.as_mut())
+            .chain(self.order.iter_mut().map(|key| &mut key.expr))
+            .collect()
     }
 }
 
@@ -292,9 +370,15 @@ impl WindowCall {
     /// Its expressions.
     pub(crate) fn expressions(&self) -> Vec<&Expr> {
         let own: Vec<&Expr> = match &self.kind {
-            WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank | WindowKind::PercentRank | WindowKind::CumeDist => Vec::new(),
+            WindowKind::RowNumber
+            | WindowKind::Rank
+            | WindowKind::DenseRank
+            | WindowKind::PercentRank
+            | WindowKind::CumeDist => Vec::new(),
             WindowKind::Tile(expr) | WindowKind::FirstValue(expr) | WindowKind::LastValue(expr) => vec![expr],
-            WindowKind::Shift { value, offset, default, .. } => [Some(value), Some(offset), default.as_ref()].into_iter().flatten().collect(),
+            WindowKind::Shift { value, offset, default, .. } => {
+                [Some(value), Some(offset), default.as_ref()].into_iter().flatten().collect()
+            }
             WindowKind::Aggregate(aggregate) => aggregate.expressions(),
         };
         own.into_iter().chain(&self.partition).chain(self.order.iter().map(|key| &key.expr)).collect()
@@ -303,12 +387,21 @@ impl WindowCall {
     /// The same, mutable.
     pub(crate) fn expressions_mut(&mut self) -> Vec<&mut Expr> {
         let own: Vec<&mut Expr> = match &mut self.kind {
-            WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank | WindowKind::PercentRank | WindowKind::CumeDist => Vec::new(),
+            WindowKind::RowNumber
+            | WindowKind::Rank
+            | WindowKind::DenseRank
+            | WindowKind::PercentRank
+            | WindowKind::CumeDist => Vec::new(),
             WindowKind::Tile(expr) | WindowKind::FirstValue(expr) | WindowKind::LastValue(expr) => vec![expr],
-            WindowKind::Shift { value, offset, default, .. } => [Some(value), Some(offset), default.as_mut()].into_iter().flatten().collect(),
+            WindowKind::Shift { value, offset, default, .. } => {
+                [Some(value), Some(offset), default.as_mut()].into_iter().flatten().collect()
+            }
             WindowKind::Aggregate(aggregate) => aggregate.expressions_mut(),
         };
-        own.into_iter().chain(&mut self.partition).chain(self.order.iter_mut().map(|key| &mut key.expr)).collect()
+        own.into_iter()
+            .chain(&mut self.partition)
+            .chain(self.order.iter_mut().map(|key| &mut key.expr))
+            .collect()
     }
 }
 

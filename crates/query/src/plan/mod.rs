@@ -77,7 +77,8 @@ impl<'a> Planner<'a> {
 
     /// Does anything inside give a new value at each call?
     pub(crate) fn has_volatile(&self, rel: &Rel) -> bool {
-        rel.expressions().iter().any(|expr| expr.is_volatile()) || rel.inputs().iter().any(|input| self.has_volatile(input))
+        rel.expressions().iter().any(|expr| expr.is_volatile())
+            || rel.inputs().iter().any(|input| self.has_volatile(input))
     }
 
     fn collations(&self, columns: &[ColumnId]) -> Vec<Collation> {
@@ -117,7 +118,9 @@ impl<'a> Planner<'a> {
                 let keys = self.sort_nodes(keys, &planned.layout())?;
                 Ok(planned.map(|input| Plan::Sort { input, keys, limit: None }))
             }
-            Rel::SetOp { kind, left, right, columns } => self.plan_set_op(*kind, left, right, columns, pushed),
+            Rel::SetOp { kind, left, right, columns } => {
+                self.plan_set_op(*kind, left, right, columns, pushed)
+            }
             other => {
                 let planned = self.plan_barrier(other)?;
                 self.filter(planned, pushed)
@@ -131,7 +134,8 @@ impl<'a> Planner<'a> {
             Rel::OneRow => Ok(Planned::leaf(Plan::OneRow, Vec::new(), 1.0)),
             Rel::Values { columns, rows } => {
                 let layout = Layout::default();
-                let compiled = rows.iter().map(|row| self.nodes(row.iter(), &layout)).collect::<Result<Vec<_>, _>>()?;
+                let compiled =
+                    rows.iter().map(|row| self.nodes(row.iter(), &layout)).collect::<Result<Vec<_>, _>>()?;
                 Ok(Planned::leaf(Plan::Values(compiled), columns.clone(), rows.len() as f64))
             }
             Rel::System(scan) => self.plan_system(scan),
@@ -146,10 +150,13 @@ impl<'a> Planner<'a> {
                 let anchor = self.plan(anchor, Vec::new())?;
                 let step = self.plan(step, Vec::new())?;
                 let rows = anchor.rows * 10.0;
-                let plan = Plan::Recursive { anchor: Box::new(anchor.plan), step: Box::new(step.plan), work: *work };
+                let plan =
+                    Plan::Recursive { anchor: Box::new(anchor.plan), step: Box::new(step.plan), work: *work };
                 Ok(Planned::leaf(plan, columns.clone(), rows))
             }
-            Rel::WorkTable { work, columns } => Ok(Planned::leaf(Plan::WorkTable(*work), columns.clone(), 10.0)),
+            Rel::WorkTable { work, columns } => {
+                Ok(Planned::leaf(Plan::WorkTable(*work), columns.clone(), 10.0))
+            }
             _ => unreachable!("planned before"),
         }
     }
@@ -167,12 +174,19 @@ impl<'a> Planner<'a> {
         Ok(filtered)
     }
 
-    fn plan_project(&mut self, input: &Rel, items: &[(ColumnId, Expr)], pushed: Vec<Expr>) -> Result<Planned, SqlError> {
+    fn plan_project(
+        &mut self,
+        input: &Rel,
+        items: &[(ColumnId, Expr)],
+        pushed: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
         let by_id: FxHashMap<ColumnId, &Expr> = items.iter().map(|item| (item.0, &item.1)).collect();
         let (mut below, mut above) = (Vec::new(), Vec::new());
         for mut predicate in pushed {
-            let own: Vec<ColumnId> = predicate.columns().into_iter().filter(|id| by_id.contains_key(id)).collect();
-            let movable = own.iter().all(|id| !by_id[id].is_volatile() && !by_id[id].has_subquery()) && !predicate.has_subquery();
+            let own: Vec<ColumnId> =
+                predicate.columns().into_iter().filter(|id| by_id.contains_key(id)).collect();
+            let movable = own.iter().all(|id| !by_id[id].is_volatile() && !by_id[id].has_subquery())
+                && !predicate.has_subquery();
             if !movable {
                 above.push(predicate);
                 continue;
@@ -185,13 +199,20 @@ impl<'a> Planner<'a> {
         }
         let planned = self.plan(input, below)?;
         let nodes = self.nodes(items.iter().map(|item| &item.1), &planned.layout())?;
-        let projected = Planned { layout: items.iter().map(|item| item.0).collect(), ..planned.map(|input| Plan::Project { input, items: nodes }) };
+        let projected = Planned {
+            layout: items.iter().map(|item| item.0).collect(),
+            ..planned.map(|input| Plan::Project { input, items: nodes })
+        };
         self.filter(projected, above)
     }
 
     fn plan_top(&mut self, input: &Rel, top: &logical::TopSpec) -> Result<Planned, SqlError> {
         let count = self.node(&top.count, &Layout::default())?;
-        let limit = if !top.percent && top.ties.is_empty() { Some(self.node(&top.count, &Layout::default())?) } else { None };
+        let limit = if !top.percent && top.ties.is_empty() {
+            Some(self.node(&top.count, &Layout::default())?)
+        } else {
+            None
+        };
         let mut planned = self.plan(input, Vec::new())?;
         if let Some(limit) = limit {
             planned = push_limit(planned, limit);
@@ -215,16 +236,22 @@ impl<'a> Planner<'a> {
         pushed: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
         let (left_columns, right_columns) = (left.output(), right.output());
-        assert!(left_columns.len() == columns.len() && right_columns.len() == columns.len(), "set operations have sides of equal width");
-        let (movable, above): (Vec<Expr>, Vec<Expr>) = pushed.into_iter().partition(|predicate| !predicate.has_subquery());
+        assert!(
+            left_columns.len() == columns.len() && right_columns.len() == columns.len(),
+            "set operations have sides of equal width"
+        );
+        let (movable, above): (Vec<Expr>, Vec<Expr>) =
+            pushed.into_iter().partition(|predicate| !predicate.has_subquery());
         let renamed = |to: &[ColumnId]| -> Vec<Expr> {
-            let map: FxHashMap<ColumnId, ColumnId> = columns.iter().copied().zip(to.iter().copied()).collect();
+            let map: FxHashMap<ColumnId, ColumnId> =
+                columns.iter().copied().zip(to.iter().copied()).collect();
             movable.iter().cloned().map(|predicate| rename(predicate, &map)).collect()
         };
         let left = self.plan(left, renamed(&left_columns))?;
         let right = self.plan(right, renamed(&right_columns))?;
         let rows = left.rows + right.rows;
-        let (left, right) = (Box::new(in_order(left, &left_columns)), Box::new(in_order(right, &right_columns)));
+        let (left, right) =
+            (Box::new(in_order(left, &left_columns)), Box::new(in_order(right, &right_columns)));
         let plan = match kind {
             logical::SetOpKind::UnionAll => Plan::Concat(left, right),
             other => {
@@ -236,9 +263,19 @@ impl<'a> Planner<'a> {
     }
 
     /// Compiles sort keys.
-    pub(crate) fn sort_nodes(&mut self, keys: &[SortKey], layout: &Layout) -> Result<Vec<SortNode>, SqlError> {
+    pub(crate) fn sort_nodes(
+        &mut self,
+        keys: &[SortKey],
+        layout: &Layout,
+    ) -> Result<Vec<SortNode>, SqlError> {
         keys.iter()
-            .map(|key| Ok(SortNode { node: self.node(&key.expr, layout)?, descending: key.descending, collation: key.expr.collation }))
+            .map(|key| {
+                Ok(SortNode {
+                    node: self.node(&key.expr, layout)?,
+                    descending: key.descending,
+                    collation: key.expr.collation,
+                })
+            })
             .collect()
     }
 
@@ -248,8 +285,9 @@ impl<'a> Planner<'a> {
         if ids.is_empty() {
             return Vec::new();
         }
-        let (below, above): (Vec<Expr>, Vec<Expr>) =
-            pushed.drain(..).partition(|predicate| !predicate.has_subquery() && !predicate.is_volatile() && predicate.uses_only(&ids));
+        let (below, above): (Vec<Expr>, Vec<Expr>) = pushed.drain(..).partition(|predicate| {
+            !predicate.has_subquery() && !predicate.is_volatile() && predicate.uses_only(&ids)
+        });
         *pushed = above;
         below
             .into_iter()
@@ -281,7 +319,11 @@ pub(crate) fn in_order(planned: Planned, columns: &[ColumnId]) -> Plan {
     let layout = planned.layout();
     let items = columns
         .iter()
-        .map(|id| crate::expr::program::Node::Column(layout.position(*id).expect("an input gives all columns of the operation")))
+        .map(|id| {
+            crate::expr::program::Node::Column(
+                layout.position(*id).expect("an input gives all columns of the operation"),
+            )
+        })
         .collect();
     Plan::Project { input: Box::new(planned.plan), items }
 }

@@ -18,19 +18,50 @@ pub(crate) enum Plan {
     Values(Vec<Vec<Node>>),
     Scan(Box<ScanPlan>),
     System(Box<SystemPlan>),
-    Filter { input: Box<Plan>, predicate: BoolNode },
-    Project { input: Box<Plan>, items: Vec<Node> },
+    Filter {
+        input: Box<Plan>,
+        predicate: BoolNode,
+    },
+    Project {
+        input: Box<Plan>,
+        items: Vec<Node>,
+    },
     NestedLoop(Box<NestedLoopPlan>),
     HashJoin(Box<HashJoinPlan>),
     Aggregate(Box<AggregatePlan>),
     Window(Box<WindowPlan>),
-    Distinct { input: Box<Plan>, collations: Vec<Collation> },
-    Sort { input: Box<Plan>, keys: Vec<SortNode>, limit: Option<Node> },
-    Top { input: Box<Plan>, count: Node, percent: bool, ties: Vec<SortNode> },
-    Offset { input: Box<Plan>, offset: Node, fetch: Option<Node> },
+    Distinct {
+        input: Box<Plan>,
+        collations: Vec<Collation>,
+    },
+    Sort {
+        input: Box<Plan>,
+        keys: Vec<SortNode>,
+        limit: Option<Node>,
+    },
+    Top {
+        input: Box<Plan>,
+        count: Node,
+        percent: bool,
+        ties: Vec<SortNode>,
+    },
+    Offset {
+        input: Box<Plan>,
+        offset: Node,
+        fetch: Option<Node>,
+    },
     Concat(Box<Plan>, Box<Plan>),
-    SetOp { intersect: bool, left: Box<Plan>, right: Box<Plan>, collations: Vec<Collation> },
-    Recursive { anchor: Box<Plan>, step: Box<Plan>, work: u32 },
+    SetOp {
+        intersect: bool,
+        left: Box<Plan>,
+        right: Box<Plan>,
+        collations: Vec<Collation>,
+    },
+    Recursive {
+        anchor: Box<Plan>,
+        step: Box<Plan>,
+        work: u32,
+    },
     WorkTable(u32),
 }
 

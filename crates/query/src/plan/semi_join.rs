@@ -16,8 +16,12 @@ pub(super) struct SemiJoin {
 /// Might the predicate become a semi join?
 pub(super) fn is_candidate(predicate: &Expr) -> bool {
     match &predicate.kind {
-        ExprKind::Subquery(subquery) => matches!(subquery.kind, SubqueryKind::Exists | SubqueryKind::Any(CompareOp::Equal, ..)),
-        ExprKind::Not(inner) => matches!(&inner.kind, ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Exists)),
+        ExprKind::Subquery(subquery) => {
+            matches!(subquery.kind, SubqueryKind::Exists | SubqueryKind::Any(CompareOp::Equal, ..))
+        }
+        ExprKind::Not(inner) => {
+            matches!(&inner.kind, ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Exists))
+        }
         _ => false,
     }
 }
@@ -70,7 +74,9 @@ pub(super) fn decorrelate(predicate: &Expr, available: &FxHashSet<ColumnId>) -> 
         // Projected columns are replaced until only columns of the base are left.
         for _ in 0..8 {
             filter.rewrite(&mut |part| match &part.kind {
-                ExprKind::Column(id) if !made.contains(id) => projection.iter().find(|item| item.0 == *id).map(|item| item.1.clone()),
+                ExprKind::Column(id) if !made.contains(id) => {
+                    projection.iter().find(|item| item.0 == *id).map(|item| item.1.clone())
+                }
                 _ => None,
             });
         }

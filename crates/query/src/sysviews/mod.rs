@@ -50,7 +50,11 @@ pub(crate) struct ViewContext<'a, 'r> {
 
 impl SystemView {
     /// A view of the schema `sys`.
-    pub(crate) const fn new(name: &'static str, column_list: &'static str, rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>) -> SystemView {
+    pub(crate) const fn new(
+        name: &'static str,
+        column_list: &'static str,
+        rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
+    ) -> SystemView {
         SystemView { schema: "sys", name, column_list, parameters: 0, rows, parsed: OnceLock::new() }
     }
 
@@ -72,9 +76,15 @@ impl SystemView {
     }
 
     /// Reads it.
-    pub(crate) fn read(&'static self, runtime: &Runtime<'_>, database: &Arc<Database>, arguments: &[Value]) -> Result<Vec<Row>, SqlError> {
+    pub(crate) fn read(
+        &'static self,
+        runtime: &Runtime<'_>,
+        database: &Arc<Database>,
+        arguments: &[Value],
+    ) -> Result<Vec<Row>, SqlError> {
         let positions = positions(self);
-        let mut context = ViewContext { runtime, database, arguments, view: self, positions, rows: Vec::new() };
+        let mut context =
+            ViewContext { runtime, database, arguments, view: self, positions, rows: Vec::new() };
         (self.rows)(&mut context)?;
         Ok(context.rows)
     }
@@ -90,7 +100,10 @@ impl ViewContext<'_, '_> {
     /// Adds a row from `(column, value)` pairs. Values are brought to the columns' types; an unknown name is our bug.
     pub(crate) fn row(&mut self, cells: &[(&str, Cell)]) {
         let columns = self.view.columns();
-        let mut row: Row = columns.iter().map(|column| if column.nullable { Value::Null } else { zero(&column.sql_type) }).collect();
+        let mut row: Row = columns
+            .iter()
+            .map(|column| if column.nullable { Value::Null } else { zero(&column.sql_type) })
+            .collect();
         for (name, cell) in cells {
             let position = self.positions.get(*name);
             assert!(position.is_some(), "{:?} has no column {name}", self.view);
@@ -179,9 +192,9 @@ fn integer_value(number: i64, sql_type: &SqlType) -> Value {
         SqlType::TinyInt => Value::TinyInt(number as u8),
         SqlType::SmallInt => Value::SmallInt(number as i16),
         SqlType::Int => Value::Int(number as i32),
-        SqlType::Decimal { precision, scale } | SqlType::Numeric { precision, scale } => {
-            Value::Decimal(types::Decimal::new(i128::from(number) * 10i128.pow(u32::from(*scale)), *precision, *scale))
-        }
+        SqlType::Decimal { precision, scale } | SqlType::Numeric { precision, scale } => Value::Decimal(
+            types::Decimal::new(i128::from(number) * 10i128.pow(u32::from(*scale)), *precision, *scale),
+        ),
         SqlType::Real => Value::Real(number as f32),
         SqlType::Float => Value::Float(number as f64),
         SqlType::VarBinary(_) => Value::binary(&number.to_be_bytes()),
@@ -215,7 +228,16 @@ static VIEWS: LazyLock<FxHashMap<String, &'static SystemView>> = LazyLock::new(|
 static POSITIONS: LazyLock<FxHashMap<String, FxHashMap<String, usize>>> = LazyLock::new(|| {
     VIEWS
         .iter()
-        .map(|(name, view)| (name.clone(), view.columns().iter().enumerate().map(|(index, column)| (column.name.clone(), index)).collect()))
+        .map(|(name, view)| {
+            (
+                name.clone(),
+                view.columns()
+                    .iter()
+                    .enumerate()
+                    .map(|(index, column)| (column.name.clone(), index))
+                    .collect(),
+            )
+        })
         .collect()
 });
 
@@ -287,7 +309,10 @@ fn parse_column(item: &str) -> ViewColumn {
         "uniqueidentifier" => SqlType::UniqueIdentifier,
         "sysname" => SqlType::SysName,
         "sql_variant" => SqlType::SqlVariant,
-        "numeric" => SqlType::Numeric { precision: first.unwrap_or(18) as u8, scale: numbers.get(1).copied().unwrap_or(0) as u8 },
+        "numeric" => SqlType::Numeric {
+            precision: first.unwrap_or(18) as u8,
+            scale: numbers.get(1).copied().unwrap_or(0) as u8,
+        },
         "char" => SqlType::Char(first.unwrap_or(1)),
         "nchar" => SqlType::NChar(first.unwrap_or(1)),
         "varchar" => first.map_or(SqlType::VARCHAR_MAX, SqlType::varchar),

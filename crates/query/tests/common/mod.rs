@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use engine::{Database, Instance, TransactionSet};
 use hardpan_query as query;
-use query::{BindContext, ColumnDescription, ExecContext, Flow, RowSink, SessionFacts, SessionNames, SetOptions, StatementOutcome, VariableDef};
+use query::{
+    BindContext, ColumnDescription, ExecContext, Flow, RowSink, SessionFacts, SessionNames, SetOptions,
+    StatementOutcome, VariableDef,
+};
 use tsql::ast::{self, StatementKind};
 use types::{SqlError, SqlType, Value};
 
@@ -49,7 +52,11 @@ pub struct Names {
 
 impl SessionNames for Names {
     fn temp_table(&self, name: &str) -> Option<String> {
-        self.made.borrow().iter().find(|made| made.eq_ignore_ascii_case(name)).map(|made| format!("{made}_51"))
+        self.made
+            .borrow()
+            .iter()
+            .find(|made| made.eq_ignore_ascii_case(name))
+            .map(|made| format!("{made}_51"))
     }
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError> {
         self.made.borrow_mut().push(name.to_string());
@@ -86,7 +93,8 @@ impl World {
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let directory = std::env::temp_dir().join(format!("hardpan-query-{}-{number}", std::process::id()));
-        let options = engine::InstanceOptions { background: false, ..engine::InstanceOptions::new(&directory) };
+        let options =
+            engine::InstanceOptions { background: false, ..engine::InstanceOptions::new(&directory) };
         let instance = Instance::open(&os::Os::real(), &options).unwrap();
         let new = engine::CreateDatabaseOptions { name: "db".to_string(), ..Default::default() };
         let database = instance.create_database(&new).unwrap();
@@ -106,7 +114,9 @@ impl World {
     /// Runs a batch; the rows of all its result sets, or the first error.
     pub fn batch(&mut self, sql: &str) -> Result<Vec<String>, SqlError> {
         let parsed = tsql::parse_batch(sql, &tsql::ParseOptions::default());
-        let batch = parsed.map_err(|errors| SqlError::custom(errors[0].number, 15, 1, format!("near {:?}", errors[0].near)))?;
+        let batch = parsed.map_err(|errors| {
+            SqlError::custom(errors[0].number, 15, 1, format!("near {:?}", errors[0].near))
+        })?;
         let mut rows = Vec::new();
         for statement in &batch.statements {
             let sink = self.statement(statement, sql)?;
@@ -146,8 +156,14 @@ impl World {
                 }
             }
             StatementKind::SetVariable(set) => {
-                let ast::SetVariable::Assign { variable, value, .. } = &**set else { panic!("plain SET only") };
-                let slot = self.variables.iter().position(|known| known.name.eq_ignore_ascii_case(variable)).unwrap();
+                let ast::SetVariable::Assign { variable, value, .. } = &**set else {
+                    panic!("plain SET only")
+                };
+                let slot = self
+                    .variables
+                    .iter()
+                    .position(|known| known.name.eq_ignore_ascii_case(variable))
+                    .unwrap();
                 let sql_type = self.variables[slot].sql_type;
                 self.assign(slot, value, sql_type)?;
             }
@@ -155,7 +171,11 @@ impl World {
                 let real = self.names.add_temp_table(&declare.name)?;
                 self.with(|context| query::ddl::create_table_variable(declare, &real, context))?;
             }
-            StatementKind::Select(_) | StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_) | StatementKind::Truncate(_) => {
+            StatementKind::Select(_)
+            | StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_)
+            | StatementKind::Truncate(_) => {
                 let outcome = self.run(statement, &mut sink)?;
                 self.facts.row_count = outcome.row_count.unwrap_or(0) as i64;
                 if let Some(identity) = outcome.identity {
