@@ -160,11 +160,6 @@ impl Database {
         }
     }
 
-    /// The name that the helper crates' callers use for [`Database::suspect`].
-    pub(crate) fn make_suspect(&self, reason: &str) {
-        self.suspect(reason);
-    }
-
     /// May statements use it?
     ///
     /// # Errors

@@ -41,7 +41,7 @@ pub(crate) struct Handed {
 
 impl Default for Identities {
     fn default() -> Self {
-        Identities { counters: Latch::new(LatchRank::Allocation, FxHashMap::default()) }
+        Identities { counters: Latch::new(LatchRank::Sequence, FxHashMap::default()) }
     }
 }
 

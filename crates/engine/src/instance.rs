@@ -73,7 +73,8 @@ pub struct Instance {
     background: Latch<Option<Background>>,
     is_shut_down: AtomicBool,
     started: DateTime,
-    _lock: FileLock,
+    /// Given back by shutdown, so that another server may open the directory.
+    lock: Latch<Option<FileLock>>,
 }
 
 struct Background {
@@ -166,13 +167,13 @@ impl Instance {
         let instance = Arc::new(Instance {
             drives: DriveMap::new(&options.data_dir, options.drives.clone()),
             data_dir: options.data_dir.clone(),
-            databases: Latch::new(LatchRank::Catalog, BTreeMap::new()),
-            changing: Latch::new(LatchRank::Catalog, ()),
-            background: Latch::new(LatchRank::Catalog, None),
+            databases: Latch::new(LatchRank::Leaf, BTreeMap::new()),
+            changing: Latch::new(LatchRank::Server, ()),
+            background: Latch::new(LatchRank::Instance, None),
             is_shut_down: AtomicBool::new(false),
             started: date_time_of(os.clock().utc_100ns()),
             foundation,
-            _lock: lock,
+            lock: Latch::new(LatchRank::Leaf, Some(lock)),
         });
         if is_new {
             instance.make_system_databases()?;
@@ -386,6 +387,7 @@ impl Instance {
                 }
             }
         }
+        drop(self.lock.lock().take());
     }
 
     fn free_number(&self) -> u16 {
@@ -554,7 +556,7 @@ impl Instance {
     }
 
     fn open_in_parallel(self: &Arc<Self>, entries: Vec<Entry>) {
-        let queue = Arc::new(Latch::new(LatchRank::Catalog, entries));
+        let queue = Arc::new(Latch::new(LatchRank::Leaf, entries));
         let workers = queue.lock().len().min(OPENERS_MAX);
         let handles: Vec<_> = (0..workers)
             .map(|_| {

@@ -60,7 +60,7 @@ struct Entry {
 
 impl Default for ProgramCache {
     fn default() -> Self {
-        ProgramCache { kept: Latch::new(LatchRank::Stats, Kept::default()) }
+        ProgramCache { kept: Latch::new(LatchRank::PlanCache, Kept::default()) }
     }
 }
 

@@ -161,7 +161,7 @@ impl Program {
     }
 
     pub(crate) fn empty_cells(count: usize) -> Vec<Latch<Option<Arc<Compiled>>>> {
-        (0..count).map(|_| Latch::new(LatchRank::Stats, None)).collect()
+        (0..count).map(|_| Latch::new(LatchRank::PlanCache, None)).collect()
     }
 }
 
