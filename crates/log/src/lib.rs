@@ -4,6 +4,7 @@ mod append;
 pub mod block;
 mod cache;
 pub mod codec;
+mod dump;
 mod error;
 mod file;
 mod flush;
@@ -24,6 +25,7 @@ mod vlf;
 mod window;
 mod writer;
 
+pub use dump::{DumpOptions, DumpSummary, dump_file};
 pub use error::LogError;
 pub use flush::{DelayedFlushPolicy, FlushReason};
 pub use limits::LogLimits;
