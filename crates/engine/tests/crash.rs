@@ -255,6 +255,41 @@ fn the_oracle_finds_planted_bugs() {
     }
 }
 
+/// Disk operations of opening the instance and then of `work`, on a copy of the world's disk that nothing disturbs.
+fn measure(world: &World, work: fn(&Arc<Instance>)) -> (u64, u64) {
+    let copy = World::with_disk(world.seed(), Profile::drawn(world.seed()), world.disk_image());
+    let (handle, opened) = (copy.clone(), Arc::new(Latch::new(LatchRank::Leaf, 0)));
+    let noted = Arc::clone(&opened);
+    let before = copy.io_total();
+    let report = copy.run(move |os| {
+        let instance = open(os);
+        *noted.lock() = handle.io_total();
+        work(&instance);
+        instance.shutdown();
+    });
+    report.assert_ok();
+    let opened = *opened.lock();
+    (opened - before, copy.io_total() - opened)
+}
+
+/// Runs `work` on an instance with the power going off at a drawn operation of it; true when it ended all the same.
+fn cut_off(world: &World, rng: &mut Rng, work: fn(&Arc<Instance>)) -> bool {
+    let (opening, working) = measure(world, work);
+    world.power_off_after_ios(opening + 1 + rng.below(working));
+    let done = Arc::new(Latch::new(LatchRank::Leaf, false));
+    let noted = Arc::clone(&done);
+    let report = world.run(move |os| {
+        let instance = open(os);
+        work(&instance);
+        *noted.lock() = true;
+        instance.shutdown();
+    });
+    check(&report).unwrap_or_else(|failure| panic!("seed {}: {failure}", world.seed()));
+    world.disarm();
+    let done = *done.lock();
+    done
+}
+
 /// CREATE DATABASE cut off anywhere: afterwards the database is there and whole, or it is not there and can be made.
 #[test]
 fn a_database_is_created_whole_or_not_at_all() {
@@ -263,15 +298,9 @@ fn a_database_is_created_whole_or_not_at_all() {
         let world = World::new(seed, Profile::drawn(seed));
         world.run(|os| open(os).shutdown()).assert_ok();
         let mut rng = Rng::named(seed, "create database");
-        world.power_off_after_ios(1 + rng.below(120));
-        let report = world.run(|os| {
-            let instance = open(os);
-            create_database(&instance, "late").expect("a healthy disk");
-            instance.shutdown();
+        let was_acknowledged = cut_off(&world, &mut rng, |instance| {
+            create_database(instance, "late").expect("a healthy disk");
         });
-        check(&report).unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
-        let was_acknowledged = report.end == End::Returned;
-        world.disarm();
         let is_there = Arc::new(Latch::new(LatchRank::Leaf, false));
         let noted = Arc::clone(&is_there);
         let report = world.run(move |os| {
@@ -302,19 +331,16 @@ fn a_database_is_created_whole_or_not_at_all() {
 /// DROP DATABASE cut off anywhere: afterwards the database is there and whole, or it is gone with its files.
 #[test]
 fn a_database_is_dropped_whole_or_not_at_all() {
-    for seed in 0..seed_count(30) {
+    let mut seen = [0u64; 2];
+    for seed in 0..seed_count(40) {
         let world = World::new(seed, Profile::drawn(seed));
         set_up(&world);
         let mut rng = Rng::named(seed, "drop database");
-        world.power_off_after_ios(1 + rng.below(100));
-        let report = world.run(|os| {
-            let instance = open(os);
+        let was_acknowledged = cut_off(&world, &mut rng, |instance| {
             instance.drop_database(NAME).expect("a healthy disk");
-            instance.shutdown();
         });
-        check(&report).unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
-        let was_acknowledged = report.end == End::Returned;
-        world.disarm();
+        let is_there = Arc::new(Latch::new(LatchRank::Leaf, false));
+        let noted = Arc::clone(&is_there);
         let report = world.run(move |os| {
             let instance = try_open(os).expect("the instance opens after a crash");
             match instance.database(NAME) {
@@ -322,15 +348,19 @@ fn a_database_is_dropped_whole_or_not_at_all() {
                     assert!(!was_acknowledged, "a dropped database came back");
                     let items = table(&database, "T1").expect("its table is whole");
                     assert_eq!(support::all_rows(&instance, &database, &items).len(), WORKERS as usize);
+                    *noted.lock() = true;
                 }
                 Err(error) => assert_eq!(error.number, 911, "absent, not damaged: {error}"),
             }
             instance.shutdown();
         });
         check(&report).unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        let there = *is_there.lock();
+        seen[usize::from(there)] += 1;
         let left: Vec<_> = world.files().into_iter().filter(|path| is_user_file(path)).collect();
-        assert!(!was_acknowledged || left.is_empty(), "files of a dropped database are left: {left:?}");
+        assert!(there || left.is_empty(), "seed {seed}: files of a dropped database are left: {left:?}");
     }
+    assert!(seen[0] > 0 && seen[1] > 0, "both outcomes are seen: {seen:?}");
 }
 
 fn is_user_file(path: &Path) -> bool {
