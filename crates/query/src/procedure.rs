@@ -23,7 +23,11 @@ pub struct FoundProcedure {
 ///
 /// # Errors
 /// 911 for a database that does not exist.
-pub fn find_procedure(instance: &Arc<Instance>, current: &Arc<Database>, name: &ObjectName) -> Result<Option<FoundProcedure>, SqlError> {
+pub fn find_procedure(
+    instance: &Arc<Instance>,
+    current: &Arc<Database>,
+    name: &ObjectName,
+) -> Result<Option<FoundProcedure>, SqlError> {
     let database = match &name.database {
         Some(database) => instance.database(&database.value)?,
         None => current.clone(),
