@@ -104,7 +104,9 @@ impl Identities {
     /// What a clean close writes: of each table that has a note, the value handed out last, so that the next start leaves no gap.
     pub(crate) fn positions(&self) -> Vec<(ObjectId, i64)> {
         let counters = self.counters.lock();
-        let exact = |(&table, counter): (&ObjectId, &Counter)| counter.last.filter(|_| counter.last != counter.noted).map(|last| (table, last));
+        let exact = |(&table, counter): (&ObjectId, &Counter)| {
+            counter.last.filter(|_| counter.last != counter.noted).map(|last| (table, last))
+        };
         let mut positions: Vec<_> = counters.iter().filter_map(exact).collect();
         positions.sort_unstable();
         positions
@@ -149,7 +151,11 @@ mod tests {
         let identities = Identities::default();
         let identity = IdentityDef { seed: 1, increment: 1 };
         assert_eq!(identities.next(7, identity, 1000), Some(Handed { value: 1, note: Some(1000) }));
-        assert_eq!(identities.next(7, identity, 1000), Some(Handed { value: 2, note: Some(1001) }), "not noted yet");
+        assert_eq!(
+            identities.next(7, identity, 1000),
+            Some(Handed { value: 2, note: Some(1001) }),
+            "not noted yet"
+        );
         identities.was_noted(7, identity, 1001);
         identities.was_noted(7, identity, 1000);
         for value in 3..=1001 {

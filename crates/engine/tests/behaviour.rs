@@ -8,7 +8,8 @@ use std::sync::Arc;
 use hardpan_engine::{DelayedDurability, LockMode, NewIndex, OptionChange};
 use os::sim::{Profile, World};
 use support::{
-    NAME, Session, all_rows, create_database, create_table, find, heap, identity_column, in_world, int, item, items, open, rows, table,
+    NAME, Session, all_rows, create_database, create_table, find, heap, identity_column, in_world, int, item,
+    items, open, rows, table,
 };
 use types::{SqlType, Value};
 
@@ -56,11 +57,14 @@ fn indexes_and_truncate_are_transactional() {
             columns: vec![("filler".into(), true)],
             included: vec!["tag".into()],
         };
-        session.autocommit(None, |txn| database.create_index(txn, made.definition(), &index)).expect("CREATE INDEX");
+        session
+            .autocommit(None, |txn| database.create_index(txn, made.definition(), &index))
+            .expect("CREATE INDEX");
         let made = table(&database, "T1").expect("the table");
         assert_eq!(made.definition().indexes.len(), 3);
         let index_id = made.definition().indexes[2].index_id;
-        let by_index = session.autocommit(None, |txn| rows(txn, &made, index_id)).expect("a scan by the new index");
+        let by_index =
+            session.autocommit(None, |txn| rows(txn, &made, index_id)).expect("a scan by the new index");
         assert_eq!(by_index.len(), 300);
         session.set.begin_explicit();
         session.statement(|txn| database.truncate_table(txn, made.definition())).expect("TRUNCATE TABLE");
@@ -69,16 +73,30 @@ fn indexes_and_truncate_are_transactional() {
         session.set.rollback().expect("ROLLBACK");
         let made = table(&database, "T1").expect("the table");
         assert_eq!(all_rows(&instance, &database, &made).len(), 300);
-        session.autocommit(None, |txn| database.truncate_table(txn, made.definition())).expect("TRUNCATE TABLE");
+        session
+            .autocommit(None, |txn| database.truncate_table(txn, made.definition()))
+            .expect("TRUNCATE TABLE");
         let made = table(&database, "T1").expect("the table");
         assert!(all_rows(&instance, &database, &made).is_empty());
-        let unique = NewIndex { name: "UX".into(), unique: true, columns: vec![("tag".into(), false)], included: Vec::new(), ..index };
+        let unique = NewIndex {
+            name: "UX".into(),
+            unique: true,
+            columns: vec![("tag".into(), false)],
+            included: Vec::new(),
+            ..index
+        };
         for id in 0..2 {
             session.autocommit(None, |txn| made.insert(txn, &item(id, 5, 1))).expect("one row");
         }
-        let error = session.autocommit(None, |txn| database.create_index(txn, made.definition(), &unique)).expect_err("duplicates");
+        let error = session
+            .autocommit(None, |txn| database.create_index(txn, made.definition(), &unique))
+            .expect_err("duplicates");
         assert_eq!(error.number, 1505, "{error}");
-        assert_eq!(table(&database, "T1").expect("the table").definition().indexes.len(), 3, "nothing of it is left");
+        assert_eq!(
+            table(&database, "T1").expect("the table").definition().indexes.len(),
+            3,
+            "nothing of it is left"
+        );
         drop(session);
         instance.shutdown();
     });
@@ -93,16 +111,25 @@ fn duplicate_keys_are_told_with_names() {
         let made = create_table(&instance, &database, &items("T1"));
         let mut session = Session::new(&instance, &database, 51);
         session.autocommit(None, |txn| made.insert(txn, &item(7, 1, 1))).expect("one row");
-        let error = session.autocommit(None, |txn| made.insert(txn, &item(7, 2, 1))).expect_err("a duplicate");
+        let error =
+            session.autocommit(None, |txn| made.insert(txn, &item(7, 2, 1))).expect_err("a duplicate");
         assert_eq!((error.number, error.severity), (2627, 14));
         for part in ["PK_T1", "T1", "(7)"] {
             assert!(error.message.contains(part), "{part} in {error}");
         }
-        let unique =
-            NewIndex { name: "UX_tag".into(), unique: true, clustered: false, columns: vec![("tag".into(), false)], included: Vec::new() };
-        session.autocommit(None, |txn| database.create_index(txn, made.definition(), &unique)).expect("CREATE UNIQUE INDEX");
+        let unique = NewIndex {
+            name: "UX_tag".into(),
+            unique: true,
+            clustered: false,
+            columns: vec![("tag".into(), false)],
+            included: Vec::new(),
+        };
+        session
+            .autocommit(None, |txn| database.create_index(txn, made.definition(), &unique))
+            .expect("CREATE UNIQUE INDEX");
         let made = table(&database, "T1").expect("the table");
-        let error = session.autocommit(None, |txn| made.insert(txn, &item(8, 1, 1))).expect_err("a duplicate");
+        let error =
+            session.autocommit(None, |txn| made.insert(txn, &item(8, 1, 1))).expect_err("a duplicate");
         assert_eq!(error.number, 2601);
         assert!(error.message.contains("UX_tag"), "{error}");
         assert_eq!(all_rows(&instance, &database, &made).len(), 1, "the refused row is in no index");
@@ -115,7 +142,8 @@ fn duplicate_keys_are_told_with_names() {
 /// there is no gap. Claim 113: noting does not flush.
 #[test]
 fn identity_values_jump_after_a_crash_and_only_then() {
-    let types = [(SqlType::BigInt, 10_001), (SqlType::Int, 1_001), (SqlType::SmallInt, 101), (SqlType::TinyInt, 11)];
+    let types =
+        [(SqlType::BigInt, 10_001), (SqlType::Int, 1_001), (SqlType::SmallInt, 101), (SqlType::TinyInt, 11)];
     for (sql_type, after_crash) in types {
         let world = World::new(4, Profile::nvme());
         let handle = world.clone();
@@ -123,7 +151,8 @@ fn identity_values_jump_after_a_crash_and_only_then() {
             .run(move |os| {
                 let instance = open(os);
                 let database = create_database(&instance, NAME).expect("a new database");
-                let made = create_table(&instance, &database, &heap("T1", vec![identity_column("id", sql_type)]));
+                let made =
+                    create_table(&instance, &database, &heap("T1", vec![identity_column("id", sql_type)]));
                 let mut session = Session::new(&instance, &database, 51);
                 let before = database.log().stats().flushes_total;
                 assert_eq!(insert_identity(&mut session, &made), 1);
@@ -148,11 +177,19 @@ fn identity_values_jump_after_a_crash_and_only_then() {
                 let database = instance.database(NAME).expect("closed cleanly");
                 let made = table(&database, "T1").expect("the table");
                 let mut session = Session::new(&instance, &database, 51);
-                assert_eq!(insert_identity(&mut session, &made), after_crash + 1, "no gap after a clean stop");
+                assert_eq!(
+                    insert_identity(&mut session, &made),
+                    after_crash + 1,
+                    "no gap after a clean stop"
+                );
                 session.set.begin_explicit();
                 session.statement(|txn| made.next_identity(txn)).expect("a value");
                 session.set.rollback().expect("ROLLBACK");
-                assert_eq!(insert_identity(&mut session, &made), after_crash + 3, "values are not given back (claim 107's rule)");
+                assert_eq!(
+                    insert_identity(&mut session, &made),
+                    after_crash + 3,
+                    "values are not given back (claim 107's rule)"
+                );
                 drop(session);
                 instance.shutdown();
             })
@@ -183,7 +220,8 @@ fn a_deadlock_has_one_victim() {
         }
         let tasks: Vec<_> = (0..2)
             .map(|number: i32| {
-                let (instance, database, made, os2) = (Arc::clone(&instance), Arc::clone(&database), made.clone(), os.clone());
+                let (instance, database, made, os2) =
+                    (Arc::clone(&instance), Arc::clone(&database), made.clone(), os.clone());
                 os.spawn(&format!("session {number}"), move || {
                     let mut session = Session::new(&instance, &database, 51 + number as i16);
                     if number == 1 {
@@ -230,7 +268,8 @@ fn a_lock_time_out_ends_the_statement() {
         let instance = open(os);
         let database = create_database(&instance, NAME).expect("a new database");
         let made = create_table(&instance, &database, &items("T1"));
-        let (mut first, mut second) = (Session::new(&instance, &database, 51), Session::new(&instance, &database, 52));
+        let (mut first, mut second) =
+            (Session::new(&instance, &database, 51), Session::new(&instance, &database, 52));
         first.set.begin_explicit();
         first.statement(|txn| made.insert(txn, &item(1, 1, 1))).expect("one row");
         second.set.set_lock_timeout_ms(20);

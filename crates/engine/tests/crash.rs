@@ -14,7 +14,9 @@ use std::sync::Arc;
 use hardpan_engine::{Database, Instance, SqlResult, Table};
 use os::sim::{Bug, End, Profile, Report, World};
 use os::{Latch, LatchRank, Os, Rng};
-use support::{NAME, Session, create_database, create_table, find, int, item, items, open, rows, table, try_open};
+use support::{
+    NAME, Session, create_database, create_table, find, int, item, items, open, rows, table, try_open,
+};
 
 const WORKERS: i32 = 4;
 const TRANSACTIONS: i32 = 12;
@@ -48,7 +50,14 @@ fn removes_previous(number: i32) -> bool {
     number % 5 == 0 && number > 1
 }
 
-fn transact(session: &mut Session, table: &Table, worker: i32, number: i32, asked: Option<bool>, rng: &mut Rng) -> SqlResult<bool> {
+fn transact(
+    session: &mut Session,
+    table: &Table,
+    worker: i32,
+    number: i32,
+    asked: Option<bool>,
+    rng: &mut Rng,
+) -> SqlResult<bool> {
     session.set.begin_explicit();
     let work = |session: &mut Session, rng: &mut Rng| -> SqlResult<()> {
         for at in 0..row_count(worker, number) {
@@ -95,7 +104,8 @@ fn run_workers(os: &Os, instance: &Arc<Instance>, database: &Arc<Database>, ledg
     let items = table(database, "T1").expect("the table survived");
     let mut tasks = Vec::new();
     for worker in 0..WORKERS {
-        let (instance, database, items, ledger) = (Arc::clone(instance), Arc::clone(database), items.clone(), Arc::clone(ledger));
+        let (instance, database, items, ledger) =
+            (Arc::clone(instance), Arc::clone(database), items.clone(), Arc::clone(ledger));
         let mut rng = os.rng(&format!("worker {worker}"));
         tasks.push(os.spawn(&format!("worker {worker}"), move || {
             let mut session = Session::new(&instance, &database, 51 + worker as i16);
@@ -110,7 +120,8 @@ fn run_workers(os: &Os, instance: &Arc<Instance>, database: &Arc<Database>, ledg
                 let asked = if full { None } else { Some(true) };
                 let mut committed = false;
                 while !committed {
-                    committed = transact(&mut session, &items, worker, number as i32, asked, &mut rng).expect("a healthy disk");
+                    committed = transact(&mut session, &items, worker, number as i32, asked, &mut rng)
+                        .expect("a healthy disk");
                 }
                 if full {
                     ledger.lock()[worker as usize].durable = number;
@@ -156,7 +167,11 @@ fn judge(instance: &Arc<Instance>, database: &Arc<Database>, ledger: &Ledger) {
             for at in 0..row_count(worker, number) {
                 let found = present.get(&i64::from(row_id(worker, number, at)));
                 let expected = is_there.then_some(i64::from(tag(worker, number)));
-                assert_eq!(found.copied(), expected, "TORN: worker {worker} at {counter}, transaction {number}, row {at}");
+                assert_eq!(
+                    found.copied(),
+                    expected,
+                    "TORN: worker {worker} at {counter}, transaction {number}, row {at}"
+                );
             }
         }
         told.durable = counter;
@@ -171,12 +186,15 @@ fn set_up(world: &World) {
     let report = world.run(|os| {
         let instance = open(os);
         let database = create_database(&instance, NAME).expect("a new database");
-        let allowed = [hardpan_engine::OptionChange::DelayedDurability(hardpan_engine::DelayedDurability::Allowed)];
+        let allowed =
+            [hardpan_engine::OptionChange::DelayedDurability(hardpan_engine::DelayedDurability::Allowed)];
         instance.alter_database(NAME, &allowed).expect("ALTER DATABASE SET");
         let items = create_table(&instance, &database, &items("T1"));
         let mut session = Session::new(&instance, &database, 51);
         for worker in 0..WORKERS {
-            session.autocommit(None, |txn| items.insert(txn, &item(COUNTERS + worker, 0, 0))).expect("a counter row");
+            session
+                .autocommit(None, |txn| items.insert(txn, &item(COUNTERS + worker, 0, 0)))
+                .expect("a counter row");
         }
         drop(session);
         instance.shutdown();

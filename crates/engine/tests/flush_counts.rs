@@ -64,7 +64,11 @@ impl Setup {
 fn disabled_flushes_once_per_writing_commit() {
     in_world(1, Profile::constant_latency(), |os| {
         let mut setup = Setup::new(os);
-        assert_eq!(setup.database.delayed_durability(), DelayedDurability::Disabled, "the default (claim 41)");
+        assert_eq!(
+            setup.database.delayed_durability(),
+            DelayedDurability::Disabled,
+            "the default (claim 41)"
+        );
         setup.commit(1, None);
         assert_eq!(setup.commit(COMMITS, None), COMMITS as u64);
         assert_eq!(setup.commit(COMMITS, Some(true)), COMMITS as u64);
@@ -73,7 +77,11 @@ fn disabled_flushes_once_per_writing_commit() {
         for _ in 0..COMMITS {
             assert!(!all_rows(&setup.instance, &setup.database, &setup.table).is_empty());
         }
-        assert_eq!((setup.flushes(), setup.database.log().stats().records_total), before, "reading writes no log");
+        assert_eq!(
+            (setup.flushes(), setup.database.log().stats().records_total),
+            before,
+            "reading writes no log"
+        );
     });
 }
 
@@ -86,7 +94,10 @@ fn forced_never_waits_for_the_log() {
         setup.set(DelayedDurability::Forced);
         assert_eq!(setup.commit(COMMITS, None), 0);
         assert_eq!(setup.commit(COMMITS, Some(false)), 0);
-        assert!(setup.database.log().hardened() < setup.database.log().last(), "what was acknowledged is not hard yet");
+        assert!(
+            setup.database.log().hardened() < setup.database.log().last(),
+            "what was acknowledged is not hard yet"
+        );
         setup.set(DelayedDurability::Disabled);
         assert_eq!(setup.commit(1, None), 1, "one full commit takes all before it along");
         assert_eq!(setup.database.log().hardened(), setup.database.log().last());
@@ -128,8 +139,15 @@ fn a_full_block_is_flushed_without_anybody_waiting() {
         let blocks = (stats.record_bytes_total - before.1) / 61_440;
         let flushes = stats.flushes_total - before.0;
         assert!(blocks >= 10, "enough log to mean something: {blocks} blocks");
-        assert!(flushes >= blocks && flushes <= blocks + blocks / 10 + 2, "{flushes} flushes for {blocks} blocks of log");
-        assert_eq!(setup.flushes_for(FlushReason::BlockFull), flushes, "all of them because a block was full");
+        assert!(
+            flushes >= blocks && flushes <= blocks + blocks / 10 + 2,
+            "{flushes} flushes for {blocks} blocks of log"
+        );
+        assert_eq!(
+            setup.flushes_for(FlushReason::BlockFull),
+            flushes,
+            "all of them because a block was full"
+        );
         session.set.commit(None).expect("a healthy disk");
     });
 }
@@ -144,10 +162,18 @@ fn a_checkpoint_flushes_before_it_writes_pages() {
         assert_eq!(setup.commit(10, None), 0);
         let before = setup.flushes_for(FlushReason::WriteAhead);
         setup.database.checkpoint().expect("CHECKPOINT");
-        assert_eq!(setup.flushes_for(FlushReason::WriteAhead), before + 1, "one flush for the whole batch of pages");
+        assert_eq!(
+            setup.flushes_for(FlushReason::WriteAhead),
+            before + 1,
+            "one flush for the whole batch of pages"
+        );
         let again = setup.flushes_for(FlushReason::WriteAhead);
         setup.database.checkpoint().expect("CHECKPOINT");
-        assert_eq!(setup.flushes_for(FlushReason::WriteAhead), again, "nothing to write, nothing to flush first");
+        assert_eq!(
+            setup.flushes_for(FlushReason::WriteAhead),
+            again,
+            "nothing to write, nothing to flush first"
+        );
     });
 }
 

@@ -12,8 +12,13 @@ use support::{NAME, Session, all_rows, create_database, create_table, in_world, 
 
 /// A database whose log cannot grow.
 fn small_log(instance: &Arc<Instance>) -> Arc<Database> {
-    let log = NewDatabaseFile { size_bytes: Some(1 << 20), growth: Some(Growth::None), ..NewDatabaseFile::default() };
-    let options = CreateDatabaseOptions { name: NAME.into(), log_files: vec![log], ..CreateDatabaseOptions::default() };
+    let log = NewDatabaseFile {
+        size_bytes: Some(1 << 20),
+        growth: Some(Growth::None),
+        ..NewDatabaseFile::default()
+    };
+    let options =
+        CreateDatabaseOptions { name: NAME.into(), log_files: vec![log], ..CreateDatabaseOptions::default() };
     instance.create_database(&options).expect("a new database")
 }
 
@@ -37,7 +42,8 @@ fn a_full_log_refuses_changes_and_nothing_else() {
         let (reached, error) = refused.expect("a log of one megabyte is full some time");
         assert_eq!((error.number, error.severity), (9002, 17), "{error}");
         database.checkpoint().expect("a checkpoint needs hardly any log");
-        let error = session.statement(|txn| items.insert(txn, &item(reached, 1, 200))).expect_err("still full");
+        let error =
+            session.statement(|txn| items.insert(txn, &item(reached, 1, 200))).expect_err("still full");
         assert!(error.number == 9002 && error.message.contains("ACTIVE_TRANSACTION"), "{error}");
         assert!(reached > 500, "half of the log is for work: {reached} rows");
         session.set.rollback().expect("rollback needs no space");
@@ -45,7 +51,9 @@ fn a_full_log_refuses_changes_and_nothing_else() {
         assert_eq!(database.state(), DatabaseState::Online);
         database.checkpoint().expect("CHECKPOINT gives the log back");
         for id in 2..200 {
-            session.autocommit(None, |txn| items.insert(txn, &item(id, id, 200))).expect("there is room again");
+            session
+                .autocommit(None, |txn| items.insert(txn, &item(id, id, 200)))
+                .expect("there is room again");
         }
         drop(session);
         instance.shutdown();
@@ -112,7 +120,9 @@ fn a_full_disk_refuses_growth_until_there_is_room() {
             assert_eq!(all_rows(&instance, &database, &items).len(), acknowledged as usize);
             assert_eq!(database.state(), DatabaseState::Online, "no space is not the end of a database");
             handle.set_capacity_bytes(None);
-            session.autocommit(None, |txn| items.insert(txn, &item(200_000, 1, 390))).expect("there is room again");
+            session
+                .autocommit(None, |txn| items.insert(txn, &item(200_000, 1, 390)))
+                .expect("there is room again");
             assert_eq!(all_rows(&instance, &database, &items).len(), acknowledged as usize + 1);
             drop(session);
             instance.shutdown();
@@ -129,19 +139,27 @@ fn a_failed_log_write_ends_all_acknowledgements() {
     world
         .run(move |os| {
             let instance = open(os);
-            let (bad, good) = (create_database(&instance, NAME).expect("new"), create_database(&instance, "other").expect("new"));
+            let (bad, good) = (
+                create_database(&instance, NAME).expect("new"),
+                create_database(&instance, "other").expect("new"),
+            );
             let (items_bad, items_good) =
                 (create_table(&instance, &bad, &items("T1")), create_table(&instance, &good, &items("T1")));
             let mut session = Session::new(&instance, &bad, 51);
             session.autocommit(None, |txn| items_bad.insert(txn, &item(1, 1, 10))).expect("one row");
-            let log = handle.files().into_iter().find(|path| path.to_string_lossy().contains("hk") && is_log(path));
+            let log =
+                handle.files().into_iter().find(|path| path.to_string_lossy().contains("hk") && is_log(path));
             let log = log.expect("the log file of hk");
             handle.inject(Fault::fail_from(Operation::Write, 0).on(&log.to_string_lossy()));
-            let error = session.autocommit(None, |txn| items_bad.insert(txn, &item(2, 1, 10))).expect_err("the write fails");
+            let error = session
+                .autocommit(None, |txn| items_bad.insert(txn, &item(2, 1, 10)))
+                .expect_err("the write fails");
             assert_eq!(error.number, 9001, "{error}");
             handle.clear_faults();
             assert_eq!(bad.state(), DatabaseState::Suspect);
-            let error = session.autocommit(None, |txn| items_bad.insert(txn, &item(3, 1, 10))).expect_err("never again");
+            let error = session
+                .autocommit(None, |txn| items_bad.insert(txn, &item(3, 1, 10)))
+                .expect_err("never again");
             assert!(matches!(error.number, 926 | 9001), "{error}");
             drop(session);
             let mut session = Session::new(&instance, &good, 52);
@@ -155,8 +173,12 @@ fn a_failed_log_write_ends_all_acknowledgements() {
             let instance = open(os);
             let database = instance.database(NAME).expect("recovered");
             let items = table(&database, "T1").expect("the table");
-            let ids: Vec<i64> = all_rows(&instance, &database, &items).iter().map(|row| support::int(row, 0)).collect();
-            assert!(ids == [1] || ids == [1, 2], "the row that was not acknowledged may be there, none after it: {ids:?}");
+            let ids: Vec<i64> =
+                all_rows(&instance, &database, &items).iter().map(|row| support::int(row, 0)).collect();
+            assert!(
+                ids == [1] || ids == [1, 2],
+                "the row that was not acknowledged may be there, none after it: {ids:?}"
+            );
             instance.shutdown();
         })
         .assert_ok();
@@ -183,7 +205,8 @@ fn a_damaged_database_does_not_stop_the_others() {
             .assert_ok();
         let file = |extension: &str| {
             let of_it = |path: &std::path::PathBuf| {
-                let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                let name =
+                    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
                 name.starts_with(NAME) && path.extension().is_some_and(|found| found == extension)
             };
             world.files().into_iter().find(of_it).expect("the file is there")
@@ -209,8 +232,15 @@ fn a_damaged_database_does_not_stop_the_others() {
                 assert!(matches!(error.number, 926 | 945), "{damage}: {error}");
                 let infos = instance.database_infos();
                 let info = infos.iter().find(|info| info.name == NAME).expect("it is still known");
-                assert!(info.reason.as_ref().is_some_and(|reason| !reason.is_empty()), "{damage}: no reason given");
-                assert!(matches!(info.state, DatabaseState::Suspect | DatabaseState::RecoveryPending), "{damage}: {:?}", info.state);
+                assert!(
+                    info.reason.as_ref().is_some_and(|reason| !reason.is_empty()),
+                    "{damage}: no reason given"
+                );
+                assert!(
+                    matches!(info.state, DatabaseState::Suspect | DatabaseState::RecoveryPending),
+                    "{damage}: {:?}",
+                    info.state
+                );
                 let other = instance.database("other").expect("the other one works");
                 assert!(table(&other, "T1").is_some());
                 instance.shutdown();

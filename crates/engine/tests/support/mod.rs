@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hardpan_engine::{
-    CreateDatabaseOptions, Database, DbTransaction, IdentityDef, Instance, InstanceOptions, IsolationLevel, KeyRange, NewColumn,
-    NewConstraint, NewIndex, NewTable, ObjectDef, ScanOptions, SqlResult, StorageError, Table, TransactionSet,
+    CreateDatabaseOptions, Database, DbTransaction, IdentityDef, Instance, InstanceOptions, IsolationLevel,
+    KeyRange, NewColumn, NewConstraint, NewIndex, NewTable, ObjectDef, ScanOptions, SqlResult, StorageError,
+    Table, TransactionSet,
 };
 use os::Os;
 use os::sim::{Profile, Report, World};
@@ -67,12 +68,23 @@ pub fn identity_column(name: &str, sql_type: SqlType) -> NewColumn {
 
 /// A table `dbo.name` without keys.
 pub fn heap(name: &str, columns: Vec<NewColumn>) -> NewTable {
-    NewTable { schema: "dbo".into(), name: name.into(), columns, constraints: Vec::new(), indexes: Vec::new() }
+    NewTable {
+        schema: "dbo".into(),
+        name: name.into(),
+        columns,
+        constraints: Vec::new(),
+        indexes: Vec::new(),
+    }
 }
 
 /// The table of most tests: `(id int primary key clustered, tag int, filler varchar(400))` with an index on `tag`.
 pub fn items(name: &str) -> NewTable {
-    let key = NewConstraint::Key { name: Some(format!("PK_{name}")), primary: true, clustered: None, columns: vec![("id".into(), false)] };
+    let key = NewConstraint::Key {
+        name: Some(format!("PK_{name}")),
+        primary: true,
+        clustered: None,
+        columns: vec![("id".into(), false)],
+    };
     let index = NewIndex {
         name: format!("IX_{name}"),
         unique: false,
@@ -80,8 +92,11 @@ pub fn items(name: &str) -> NewTable {
         columns: vec![("tag".into(), false)],
         included: Vec::new(),
     };
-    let columns =
-        vec![column("id", SqlType::Int, false), column("tag", SqlType::Int, false), column("filler", SqlType::varchar(400), true)];
+    let columns = vec![
+        column("id", SqlType::Int, false),
+        column("tag", SqlType::Int, false),
+        column("filler", SqlType::varchar(400), true),
+    ];
     NewTable { constraints: vec![key], indexes: vec![index], ..heap(name, columns) }
 }
 
@@ -109,7 +124,11 @@ impl Session {
     }
 
     /// Runs one statement as a transaction of its own, committed as `asked`.
-    pub fn autocommit<T>(&mut self, asked: Option<bool>, work: impl FnOnce(&DbTransaction) -> SqlResult<T>) -> SqlResult<T> {
+    pub fn autocommit<T>(
+        &mut self,
+        asked: Option<bool>,
+        work: impl FnOnce(&DbTransaction) -> SqlResult<T>,
+    ) -> SqlResult<T> {
         self.set.statement_begin();
         let result = self.set.in_database(&self.database, IsolationLevel::ReadCommitted).and_then(work);
         match result {
@@ -176,10 +195,17 @@ pub fn all_rows(instance: &Arc<Instance>, database: &Arc<Database>, table: &Tabl
 }
 
 /// The rows whose key begins with `key`, with their locators, locked for change.
-pub fn find(txn: &DbTransaction, table: &Table, key: i32) -> SqlResult<Option<(hardpan_engine::RowLocator, Vec<Value>)>> {
+pub fn find(
+    txn: &DbTransaction,
+    table: &Table,
+    key: i32,
+) -> SqlResult<Option<(hardpan_engine::RowLocator, Vec<Value>)>> {
     let base = table.definition().base().index_id;
     let options = ScanOptions { row_lock: hardpan_engine::RowLock::Update, ..ScanOptions::default() };
-    let range = KeyRange { lower: Bound::Included(vec![Value::Int(key)]), upper: Bound::Included(vec![Value::Int(key)]) };
+    let range = KeyRange {
+        lower: Bound::Included(vec![Value::Int(key)]),
+        upper: Bound::Included(vec![Value::Int(key)]),
+    };
     let mut cursor = table.seek(txn, base, &range, &options, None)?;
     let mut row = Vec::new();
     if cursor.next(txn, &mut row)? { Ok(Some((cursor.locator()?, row))) } else { Ok(None) }
