@@ -11,6 +11,9 @@ use types::{Collation, Value};
 /// columns are longer than their text.
 pub const KEY_BYTES_MAX: usize = 3_600;
 
+/// Bytes of key and value of an index entry together, at most: two fit on a page.
+pub const ENTRY_BYTES_MAX: usize = 4_000;
+
 /// One column of an index key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyColumn {

@@ -21,7 +21,7 @@ mod verify;
 pub use btree::{BTree, BTreeCursor, BTreeDef, BTreeKind, Inserted};
 pub use error::{AccessError, AccessResult};
 pub use heap::{Heap, HeapCursor, HeapDef};
-pub use key::{KEY_BYTES_MAX, KeyColumn, KeyFormat, KeyRange};
+pub use key::{ENTRY_BYTES_MAX, KEY_BYTES_MAX, KeyColumn, KeyFormat, KeyRange};
 pub use lob::LOB_PIECE_BYTES;
 pub use methods::{AccessMethods, AccessOptions, Logging, Rid, UnitId};
 pub use options::{RowLock, ScanOptions};

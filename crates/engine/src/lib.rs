@@ -1,1 +1,42 @@
 //! Databases as whole things: instance, catalog, checkpoint, recovery, tempdb.
+//!
+//! The doors: [`Instance`] (a data directory), [`Database`] (one of its databases), [`TransactionSet`] and [`DbTransaction`] (a session's
+//! work in them), [`Catalog`] with its definitions, [`Table`] and [`Cursor`] (rows by value). Knows no syntax tree, no session, no network.
+
+mod catalog;
+mod checkpoint;
+mod counters;
+mod cursor;
+mod database;
+mod db_transaction;
+mod error;
+mod files;
+mod identity;
+mod instance;
+mod model;
+mod open;
+mod options;
+mod recover;
+mod registry;
+mod schema;
+mod shutdown;
+mod table;
+mod transaction_set;
+
+pub use catalog::{Catalog, CatalogUndo, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
+pub use cursor::Cursor;
+pub use database::Database;
+pub use db_transaction::{DbSavepoint, DbTransaction};
+pub use error::{STALE_PLAN, SqlResult, StorageError, interrupted, stale_plan};
+pub use files::DriveMap;
+pub use identity::value_of as identity_value;
+pub use instance::{
+    CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, Instance, InstanceOptions, MASTER, MODEL,
+    NewDatabaseFile, TEMPDB,
+};
+pub use log::{DelayedFlushPolicy, Growth};
+pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
+pub use schema::*;
+pub use table::{KeyRange, RowLocator, RowLock, ScanOptions, Table};
+pub use transaction_set::TransactionSet;
+pub use txn::{IsolationLevel, LockMode, LockRow, LockWait, Resource};

@@ -32,7 +32,10 @@ pub(crate) fn analyze(log: &Arc<Log>, tail: &Tail, name: &str) -> Result<Analysi
     if !tail.clean {
         let (records, losers) = (analysis.record_count, analysis.losers.len());
         let from = analysis.redo_start;
-        report(name, &format!("recovery begins: {records} log records from {from} on, {losers} transactions to undo"));
+        report(
+            name,
+            &format!("recovery begins: {records} log records from {from} on, {losers} transactions to undo"),
+        );
     }
     Ok(analysis)
 }

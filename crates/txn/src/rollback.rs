@@ -16,6 +16,13 @@ pub struct Savepoint {
     lsn: Lsn,
 }
 
+impl Savepoint {
+    /// Before the first change.
+    pub fn start() -> Savepoint {
+        Savepoint { lsn: Lsn::NULL }
+    }
+}
+
 impl Transaction {
     /// The present point.
     pub fn savepoint(&self) -> Savepoint {

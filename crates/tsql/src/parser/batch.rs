@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Parsed, Parser};
+use super::{CALL, Parsed, Parser};
 use crate::ast::{Ident, Other, Statement, StatementKind};
 use crate::error::SyntaxError;
 use crate::keywords::Keyword;
@@ -105,7 +105,7 @@ impl Parser<'_> {
     /// One statement. `terminated`: whether a `;` or the start of a list stands before it.
     pub(super) fn statement(&mut self, terminated: bool) -> Parsed<Statement> {
         let start = self.token();
-        let kind = self.nested(|p| p.statement_kind(terminated))?;
+        let kind = self.nested(CALL, |p| p.statement_kind(terminated))?;
         Ok(Statement { span: self.span_from(start), kind })
     }
 
@@ -133,7 +133,10 @@ impl Parser<'_> {
     fn statement_kind(&mut self, terminated: bool) -> Parsed<StatementKind> {
         match self.kind() {
             TokenKind::Keyword(Keyword::With) => self.with_statement(terminated),
-            TokenKind::Keyword(keyword) => self.keyword_statement(keyword),
+            TokenKind::Keyword(Keyword::If) => self.if_statement(),
+            TokenKind::Keyword(Keyword::While) => self.while_statement(),
+            TokenKind::Keyword(Keyword::Begin) => self.begin_statement(),
+            TokenKind::Keyword(keyword) => self.leaf_statement(keyword),
             TokenKind::Symbol(b'(') if self.opens_query() => {
                 Ok(StatementKind::Select(Box::new(self.select_statement(None)?)))
             }
@@ -154,6 +157,7 @@ impl Parser<'_> {
         self.at_ahead(ahead, Keyword::Select)
     }
 
+    #[inline(never)]
     fn with_statement(&mut self, terminated: bool) -> Parsed<StatementKind> {
         if !terminated {
             return Err(self.error_at(319, self.token(), self.near(self.token())));
@@ -171,8 +175,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Statements that start with a reserved keyword.
-    fn keyword_statement(&mut self, keyword: Keyword) -> Parsed<StatementKind> {
+    /// Statements that start with a reserved keyword and hold no statements, but for modules.
+    #[inline(never)]
+    fn leaf_statement(&mut self, keyword: Keyword) -> Parsed<StatementKind> {
         match keyword {
             Keyword::Select => Ok(StatementKind::Select(Box::new(self.select_statement(None)?))),
             Keyword::Insert => self.insert(None),
@@ -185,9 +190,6 @@ impl Parser<'_> {
             Keyword::Set => self.set_statement(),
             Keyword::Declare => self.declare(),
             Keyword::Exec | Keyword::Execute => self.execute_statement(),
-            Keyword::If => self.if_statement(),
-            Keyword::While => self.while_statement(),
-            Keyword::Begin => self.begin_statement(),
             Keyword::Break | Keyword::Continue => self.loop_jump(keyword),
             Keyword::Return => self.return_statement(),
             Keyword::Goto => self.goto_statement(),
@@ -218,6 +220,7 @@ impl Parser<'_> {
     }
 
     /// Statements that start with an ordinary word; a bare procedure call at the start of the batch.
+    #[inline(never)]
     fn word_statement(&mut self, terminated: bool) -> Parsed<StatementKind> {
         if self.at_label() {
             return Ok(self.label());
@@ -344,6 +347,7 @@ impl Parser<'_> {
     // ---- errors
 
     /// Notes an error; the second at the same place says nothing new. 105 is followed by 102, as in SQL Server.
+    #[inline(never)]
     pub(super) fn report(&mut self, error: impl Into<SyntaxError>) {
         let error = error.into();
         if self.errors.iter().any(|known| known.offset == error.offset) || self.errors.len() >= ERRORS_MAX {
@@ -355,6 +359,7 @@ impl Parser<'_> {
     }
 
     /// Moves from the error inside the statement that began at `start` to where the next may begin.
+    #[inline(never)]
     fn recover(&mut self, start: usize) {
         let mut depth = 0i32;
         for token in &self.tokens[start..self.position] {

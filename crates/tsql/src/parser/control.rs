@@ -10,6 +10,7 @@ use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
+    #[inline(never)]
     pub(super) fn if_statement(&mut self) -> Parsed<StatementKind> {
         let mut branches = Vec::with_capacity(1);
         let mut otherwise = None;
@@ -31,6 +32,7 @@ impl Parser<'_> {
         Ok(StatementKind::If(Box::new(If { branches, otherwise })))
     }
 
+    #[inline(never)]
     pub(super) fn while_statement(&mut self) -> Parsed<StatementKind> {
         self.advance();
         let condition = self.condition()?;
@@ -41,6 +43,7 @@ impl Parser<'_> {
     }
 
     /// Everything that starts with BEGIN.
+    #[inline(never)]
     pub(super) fn begin_statement(&mut self) -> Parsed<StatementKind> {
         match self.peek_kind(1) {
             TokenKind::Keyword(Keyword::Tran | Keyword::Transaction | Keyword::Distributed) => {
@@ -68,6 +71,7 @@ impl Parser<'_> {
     }
 
     /// `ATOMIC WITH (..) .. END`, behind BEGIN.
+    #[inline(never)]
     pub(super) fn atomic_block(&mut self) -> Parsed<AtomicBlock> {
         self.expect_word("ATOMIC")?;
         self.expect(Keyword::With)?;
@@ -77,6 +81,7 @@ impl Parser<'_> {
         Ok(AtomicBlock { options, body })
     }
 
+    #[inline(never)]
     fn try_catch(&mut self) -> Parsed<StatementKind> {
         self.advance();
         self.advance();

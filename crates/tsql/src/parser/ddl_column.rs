@@ -1,6 +1,6 @@
 //! The parts of a table definition: columns, constraints, inline indexes.
 
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, QUERY};
 use crate::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDefinition, Computed, CreateIndexColumn, Expr, Generated,
     Ident, Identity, InlineIndex, KeyConstraint, NamedOption, References, ReferentialAction, Storage,
@@ -335,7 +335,7 @@ impl Parser<'_> {
         self.expect(Keyword::Check)?;
         let not_for_replication = self.not_for_replication_opt()?;
         self.expect_symbol(b'(')?;
-        let condition = self.nested(Self::condition)?;
+        let condition = self.nested(QUERY, Self::condition)?;
         self.expect_symbol(b')')?;
         Ok((condition, not_for_replication))
     }

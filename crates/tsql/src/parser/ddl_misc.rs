@@ -1,6 +1,6 @@
 //! CREATE, ALTER and DROP: which kind of object, and the small kinds.
 
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, QUERY};
 use crate::ast::{
     CreateSynonym, CreateType, Drop, DropKind, Expr, ModuleAction, ObjectName, SequenceCache,
     SequenceDefinition, StatementKind, TypeDefinition,
@@ -353,7 +353,7 @@ impl Parser<'_> {
         } else {
             self.expect(Keyword::As)?;
             self.expect(Keyword::Table)?;
-            let elements = self.nested(Self::table_elements)?;
+            let elements = self.nested(QUERY, Self::table_elements)?;
             TypeDefinition::Table { elements, options: self.with_options_opt()? }
         };
         Ok(StatementKind::CreateType(Box::new(CreateType { name, definition })))

@@ -1,7 +1,7 @@
 //! Views, procedures, functions, triggers, schemas.
 
 use super::batch::ScopeKind;
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, QUERY};
 use crate::ast::{
     AlterSchema, CreateFunction, CreateProcedure, CreateSchema, CreateTrigger, CreateView, EnableTrigger,
     ExecuteAsClause, FunctionBody, FunctionReturns, Ident, ModuleAction, ModuleBody, ModuleOption, Parameter,
@@ -242,14 +242,14 @@ impl Parser<'_> {
         if self.kind() == TokenKind::Variable {
             let variable = self.variable()?;
             self.expect(Keyword::Table)?;
-            let elements = self.nested(Self::table_elements)?;
+            let elements = self.nested(QUERY, Self::table_elements)?;
             let memory_options = self.at(Keyword::With) && self.symbol_ahead(1, b'(');
             let options = if memory_options { self.with_options_opt()? } else { Vec::new() };
             return Ok(FunctionReturns::Table { variable, elements, options });
         }
         if self.accept(Keyword::Table) {
             if self.at_symbol(b'(') {
-                return Ok(FunctionReturns::ClrTable(self.nested(Self::table_elements)?));
+                return Ok(FunctionReturns::ClrTable(self.nested(QUERY, Self::table_elements)?));
             }
             return Ok(FunctionReturns::InlineTable);
         }

@@ -1,6 +1,6 @@
 //! CREATE TABLE and ALTER TABLE.
 
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, QUERY};
 use crate::ast::{
     AlterColumn, AlterColumnChange, AlterTable, AlterTableAction, AlterTableDrop, CreateTable, Expr,
     ExprKind, Ident, Literal, Names, StatementKind, TableElement, TableKind,
@@ -26,7 +26,7 @@ impl Parser<'_> {
             self.advance();
             table.kind = TableKind::FileTable;
         } else {
-            table.elements = self.nested(Self::table_elements)?;
+            table.elements = self.nested(QUERY, Self::table_elements)?;
         }
         if self.at(Keyword::As) && (self.word_ahead(1, "NODE") || self.word_ahead(1, "EDGE")) {
             self.advance();

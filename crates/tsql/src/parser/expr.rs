@@ -3,7 +3,8 @@
 //! T-SQL keeps values and conditions apart. A parenthesis at the start of a condition may hold either, so there
 //! the inner expression is parsed as whichever it is, and its shape tells which operators may follow.
 
-use super::{Parsed, Parser};
+use super::function::empty_call;
+use super::{CALL, LIGHT, Parsed, Parser, QUERY};
 use crate::ast::{
     Arithmetic, Between, BinaryOp, Case, ColumnRef, Comparison, ComparisonOp, Expr, ExprKind, FullText,
     Ident, In, InList, Like, Literal, MethodCall, NextValueFor, ObjectName, OdbcLiteralKind, Quantified,
@@ -13,7 +14,7 @@ use crate::keywords::Keyword;
 use crate::lexer::{Token, TokenKind};
 
 /// Height of a tree that wrapping (joins, COLLATE, methods) may reach, beyond what nesting allows: error 191.
-pub(super) const HEIGHT_MAX: u32 = 500;
+pub(super) const HEIGHT_MAX: u32 = 600;
 
 /// Binding strength, weakest first. `+ - & | ^` share one level, as do unary signs with them: `-a * b` is
 /// `-(a * b)` in T-SQL.
@@ -36,7 +37,7 @@ impl Parser<'_> {
 
     /// A value inside a construct that may hold itself: one level deeper.
     pub(super) fn nested_value(&mut self) -> Parsed<Expr> {
-        self.nested(Self::value)
+        self.nested(LIGHT, Self::value)
     }
 
     /// A value or the word DEFAULT.
@@ -60,6 +61,7 @@ impl Parser<'_> {
         self.expr(Level::Or)
     }
 
+    #[inline(never)]
     fn require_condition(&self, expr: &Expr) -> Parsed<()> {
         if is_condition(expr) {
             return Ok(());
@@ -128,14 +130,16 @@ impl Parser<'_> {
         self.token().end == self.peek(1).start
     }
 
+    #[inline(never)]
     fn negation(&mut self, start: Token) -> Parsed<Expr> {
         self.advance();
-        let operand = self.nested(|p| p.expr(Level::Not))?;
+        let operand = self.nested(LIGHT, |p| p.expr(Level::Not))?;
         self.require_condition(&operand)?;
         Ok(Expr { span: self.span_from(start), kind: ExprKind::Not(Box::new(operand)) })
     }
 
     /// A chain of operators of one level, `first` being parsed.
+    #[inline(never)]
     fn arithmetic(&mut self, start: Token, first: Expr, level: Level) -> Parsed<Expr> {
         let operand_level = if level == Level::Sum { Level::Product } else { Level::Unary };
         let mut rest = Vec::with_capacity(1);
@@ -172,6 +176,7 @@ impl Parser<'_> {
     }
 
     /// A chain of AND or of OR; nested chains of the same kind are merged.
+    #[inline(never)]
     fn junction(&mut self, start: Token, first: Expr, level: Level) -> Parsed<Expr> {
         let keyword = if level == Level::And { Keyword::And } else { Keyword::Or };
         let operand_level = if level == Level::And { Level::Not } else { Level::And };
@@ -188,6 +193,7 @@ impl Parser<'_> {
     }
 
     /// What follows a value inside a condition.
+    #[inline(never)]
     fn predicate(&mut self, start: Token, operand: Expr) -> Parsed<Expr> {
         let negated = self.accept(Keyword::Not);
         let kind = match self.kind() {
@@ -200,7 +206,7 @@ impl Parser<'_> {
             }
             TokenKind::Keyword(Keyword::In) => {
                 self.advance();
-                ExprKind::In(Box::new(In { operand, list: self.nested(Self::in_list)?, negated }))
+                ExprKind::In(Box::new(In { operand, list: self.nested(CALL, Self::in_list)?, negated }))
             }
             TokenKind::Keyword(Keyword::Between) => {
                 self.advance();
@@ -214,6 +220,7 @@ impl Parser<'_> {
         Ok(Expr { span: self.span_from(start), kind })
     }
 
+    #[inline(never)]
     fn is_predicate(&mut self, operand: Expr) -> Parsed<ExprKind> {
         self.advance();
         let negated = self.accept(Keyword::Not);
@@ -226,6 +233,7 @@ impl Parser<'_> {
         Ok(ExprKind::IsNull { operand: Box::new(operand), negated })
     }
 
+    #[inline(never)]
     fn escape_opt(&mut self) -> Parsed<Option<Expr>> {
         if self.accept(Keyword::Escape) {
             return Ok(Some(self.value()?));
@@ -240,6 +248,7 @@ impl Parser<'_> {
         Ok(None)
     }
 
+    #[inline(never)]
     fn in_list(&mut self) -> Parsed<InList> {
         self.expect_symbol(b'(')?;
         let list = if self.at(Keyword::Select) {
@@ -259,13 +268,14 @@ impl Parser<'_> {
         Ok(list)
     }
 
+    #[inline(never)]
     fn comparison(&mut self, left: Expr) -> Parsed<ExprKind> {
         let op = self.comparison_operator()?;
         let all = self.at(Keyword::All);
         if (all || self.at(Keyword::Any) || self.at(Keyword::Some)) && self.symbol_ahead(1, b'(') {
             self.advance();
             self.advance();
-            let query = self.nested(Self::query)?;
+            let query = self.nested(QUERY, Self::query)?;
             self.expect_symbol(b')')?;
             return Ok(ExprKind::Quantified(Box::new(Quantified { operand: left, op, all, query })));
         }
@@ -308,7 +318,7 @@ impl Parser<'_> {
             _ => return self.postfixed(either),
         };
         self.advance();
-        let operand = self.nested(|p| match sign {
+        let operand = self.nested(LIGHT, |p| match sign {
             UnaryOp::BitNot => p.operand(false),
             _ => p.expr(Level::Product),
         })?;
@@ -347,12 +357,13 @@ impl Parser<'_> {
     pub(super) fn wrapped(&mut self) -> Parsed<()> {
         self.deepest += 1;
         if self.deepest > HEIGHT_MAX {
-            return Err(self.error_at(191, self.token(), String::new()));
+            return Err(self.too_deep());
         }
         Ok(())
     }
 
     /// `.method(..)` or `.property`
+    #[inline(never)]
     fn member(&mut self, target: Expr) -> Parsed<ExprKind> {
         self.advance();
         let method = self.ident()?;
@@ -372,8 +383,11 @@ impl Parser<'_> {
                 self.advance();
                 ExprKind::GlobalVariable(self.token_text(start).to_string())
             }
-            TokenKind::Symbol(b'(') => return self.nested(|p| p.parenthesized(either)),
-            TokenKind::Symbol(b'{') => self.nested(Self::odbc_escape)?,
+            TokenKind::Symbol(b'(') if self.at_ahead(1, Keyword::Select) => {
+                return self.nested(QUERY, Self::subquery);
+            }
+            TokenKind::Symbol(b'(') => return self.nested(LIGHT, |p| p.parenthesized(either)),
+            TokenKind::Symbol(b'{') => self.nested(CALL, Self::odbc_escape)?,
             TokenKind::Symbol(b'.') => self.name_or_call(either)?,
             TokenKind::Symbol(b':') if self.symbol_ahead(1, b':') => {
                 self.advance();
@@ -389,14 +403,19 @@ impl Parser<'_> {
         Ok(Expr { span: self.span_from(start), kind })
     }
 
-    /// `( value )`, `( condition )`, `( query )`, also `((query) UNION query)`.
+    /// `( query )`
+    #[inline(never)]
+    fn subquery(&mut self) -> Parsed<Expr> {
+        let start = self.advance();
+        let query = self.query()?;
+        self.expect_symbol(b')')?;
+        Ok(Expr { span: self.span_from(start), kind: ExprKind::Subquery(Box::new(query)) })
+    }
+
+    /// `( value )`, `( condition )`, also `((query) UNION query)`.
+    #[inline(never)]
     fn parenthesized(&mut self, either: bool) -> Parsed<Expr> {
         let start = self.advance();
-        if self.at(Keyword::Select) {
-            let query = self.query()?;
-            self.expect_symbol(b')')?;
-            return Ok(Expr { span: self.span_from(start), kind: ExprKind::Subquery(Box::new(query)) });
-        }
         let mut inner = self.expr(if either { Level::Or } else { Level::Sum })?;
         if let ExprKind::Subquery(first) = inner.kind {
             let query = if self.at_set_operator() { self.query_after(start, *first)? } else { *first };
@@ -408,6 +427,7 @@ impl Parser<'_> {
     }
 
     /// Expressions that start with a reserved keyword.
+    #[inline(never)]
     fn keyword_primary(&mut self, keyword: Keyword, either: bool) -> Parsed<ExprKind> {
         let call_follows = self.symbol_ahead(1, b'(');
         match keyword {
@@ -415,8 +435,8 @@ impl Parser<'_> {
                 self.advance();
                 Ok(ExprKind::Literal(Literal::Null))
             }
-            Keyword::Case => self.nested(Self::case),
-            Keyword::Convert | Keyword::TryConvert if call_follows => self.nested(Self::convert_call),
+            Keyword::Case => self.nested(CALL, Self::case),
+            Keyword::Convert | Keyword::TryConvert if call_follows => self.nested(CALL, Self::convert_call),
             Keyword::Coalesce | Keyword::Nullif | Keyword::Left | Keyword::Right | Keyword::Tsequal
                 if call_follows =>
             {
@@ -431,13 +451,16 @@ impl Parser<'_> {
             | Keyword::User => self.niladic(),
             Keyword::Identity if call_follows => self.identity_call(),
             Keyword::Identitycol | Keyword::Rowguidcol => Ok(ExprKind::Column(Box::new(self.column_ref()?))),
-            Keyword::Exists if either => self.nested(Self::exists),
+            Keyword::Exists if either => self.nested(QUERY, Self::exists),
             Keyword::Update if either && call_follows => self.keyword_call(),
-            Keyword::Contains | Keyword::Freetext if either && call_follows => self.nested(Self::full_text),
+            Keyword::Contains | Keyword::Freetext if either && call_follows => {
+                self.nested(CALL, Self::full_text)
+            }
             _ => Err(self.unexpected()),
         }
     }
 
+    #[inline(never)]
     fn exists(&mut self) -> Parsed<ExprKind> {
         self.advance();
         self.expect_symbol(b'(')?;
@@ -446,6 +469,7 @@ impl Parser<'_> {
         Ok(ExprKind::Exists(Box::new(query)))
     }
 
+    #[inline(never)]
     fn case(&mut self) -> Parsed<ExprKind> {
         self.advance();
         let operand = if self.at(Keyword::When) { None } else { Some(self.value()?) };
@@ -473,23 +497,37 @@ impl Parser<'_> {
         }
         let start = self.token();
         if !self.symbol_ahead(1, b'.') && self.at_ident() {
-            let ident = self.ident()?;
-            if self.at_symbol(b'(') {
-                let span = self.span_of(start);
-                return self.call(ObjectName { name: ident, span, ..ObjectName::default() });
+            if self.symbol_ahead(1, b'(') {
+                return self.simple_call();
             }
+            let ident = self.ident()?;
             if self.at_symbol(b':') && self.symbol_ahead(1, b':') {
                 return self.static_call(vec![Some(ident)], start);
             }
             return Ok(ExprKind::Column(Box::new(ColumnRef { qualifier: None, name: ident })));
         }
+        self.qualified_name_or_call()
+    }
+
+    /// A call by a name of one part.
+    #[inline(never)]
+    fn simple_call(&mut self) -> Parsed<ExprKind> {
+        let start = self.token();
+        let name = self.ident()?;
+        let call = empty_call(ObjectName { name, span: self.span_of(start), ..ObjectName::default() });
+        self.call(call)
+    }
+
+    #[inline(never)]
+    fn qualified_name_or_call(&mut self) -> Parsed<ExprKind> {
+        let start = self.token();
         let mut parts = self.name_parts(5)?;
         if self.at_symbol(b'(') {
             if parts.len() > 4 {
                 return Err(self.error_at(117, start, self.raw_since(start)));
             }
-            let name = self.name_from_parts(parts, start)?;
-            return self.call(name);
+            let call = empty_call(self.name_from_parts(parts, start)?);
+            return self.call(call);
         }
         if self.at_symbol(b':') && self.symbol_ahead(1, b':') {
             return self.static_call(parts, start);
@@ -500,6 +538,7 @@ impl Parser<'_> {
     }
 
     /// `type::member` or `type::member(..)`
+    #[inline(never)]
     fn static_call(&mut self, parts: Vec<Option<Ident>>, start: Token) -> Parsed<ExprKind> {
         if parts.len() > 4 {
             return Err(self.error_at(117, start, self.raw_since(start)));
@@ -512,6 +551,7 @@ impl Parser<'_> {
         Ok(ExprKind::StaticCall(Box::new(StaticCall { type_name, member, args })))
     }
 
+    #[inline(never)]
     fn next_value_for(&mut self) -> Parsed<ExprKind> {
         for _ in 0..3 {
             self.advance();
@@ -522,6 +562,7 @@ impl Parser<'_> {
     }
 
     /// `{d '..'}`, `{t '..'}`, `{ts '..'}`, `{guid '..'}`, `{fn call}`
+    #[inline(never)]
     fn odbc_escape(&mut self) -> Parsed<ExprKind> {
         self.advance();
         let word = self.token_text(self.token()).to_ascii_lowercase();
@@ -545,6 +586,7 @@ impl Parser<'_> {
     }
 
     /// `CONTAINS (columns, term [, LANGUAGE l])`
+    #[inline(never)]
     fn full_text(&mut self) -> Parsed<ExprKind> {
         let freetext = self.at(Keyword::Freetext);
         self.advance();

@@ -1,6 +1,7 @@
 //! FROM: tables, joins, derived tables, rowset functions, PIVOT, table hints.
 
-use super::{Parsed, Parser};
+use super::function::empty_call;
+use super::{LIGHT, Parsed, Parser, QUERY};
 use crate::ast::{
     DerivedTable, DmlTable, Expr, ExprKind, Ident, Join, JoinHint, JoinKind, ObjectName, OpenJson,
     OpenRowset, OpenRowsetKind, OpenXml, Pivot, RowsetColumn, SystemTime, TableFunction, TableHint, TableRef,
@@ -49,11 +50,13 @@ impl Parser<'_> {
     }
 
     /// The right side of a join that has its own ON: joins before that ON belong to it.
+    #[inline(never)]
     fn joined_operand(&mut self) -> Parsed<TableSource> {
         self.table_source()
     }
 
     /// One join or PIVOT behind `left`, which is taken if there is one.
+    #[inline(never)]
     fn join_opt(&mut self, left: &mut TableSource) -> Parsed<Option<TableSource>> {
         match self.kind() {
             TokenKind::Keyword(Keyword::Pivot) => return Ok(Some(self.pivot(take(left))?)),
@@ -63,7 +66,7 @@ impl Parser<'_> {
         let Some((kind, hint)) = self.join_operator_opt()? else { return Ok(None) };
         let has_on = matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full);
         let (right, on) = if has_on {
-            let right = self.nested(Self::joined_operand)?;
+            let right = self.nested(QUERY, Self::joined_operand)?;
             self.expect(Keyword::On)?;
             (right, Some(self.condition()?))
         } else {
@@ -72,6 +75,7 @@ impl Parser<'_> {
         Ok(Some(TableSource::Join(Box::new(Join { kind, hint, left: take(left), right, on }))))
     }
 
+    #[inline(never)]
     fn join_operator_opt(&mut self) -> Parsed<Option<(JoinKind, Option<JoinHint>)>> {
         let kind = match self.kind() {
             TokenKind::Keyword(Keyword::Join) => {
@@ -124,8 +128,8 @@ impl Parser<'_> {
 
     fn table_primary(&mut self) -> Parsed<TableSource> {
         match self.kind() {
-            TokenKind::Symbol(b'(') => self.nested(Self::parenthesized_source),
-            TokenKind::Symbol(b'{') => self.nested(Self::odbc_outer_join),
+            TokenKind::Symbol(b'(') => self.nested(QUERY, Self::parenthesized_source),
+            TokenKind::Symbol(b'{') => self.nested(QUERY, Self::odbc_outer_join),
             TokenKind::Variable => self.variable_source(),
             TokenKind::Symbol(b':') if self.symbol_ahead(1, b':') => {
                 self.advance();
@@ -135,8 +139,8 @@ impl Parser<'_> {
             }
             TokenKind::Keyword(
                 keyword @ (Keyword::Openrowset | Keyword::Openquery | Keyword::Opendatasource),
-            ) => self.nested(|p| p.open_rowset(keyword)),
-            TokenKind::Keyword(Keyword::Openxml) => self.nested(Self::open_xml),
+            ) => self.nested(QUERY, |p| p.open_rowset(keyword)),
+            TokenKind::Keyword(Keyword::Openxml) => self.nested(QUERY, Self::open_xml),
             TokenKind::Keyword(
                 Keyword::Containstable
                 | Keyword::Freetexttable
@@ -145,7 +149,7 @@ impl Parser<'_> {
                 | Keyword::Semanticsimilaritydetailstable,
             ) => self.full_text_table(),
             TokenKind::Word if self.at_word("OPENJSON") && self.symbol_ahead(1, b'(') => {
-                self.nested(Self::open_json)
+                self.nested(QUERY, Self::open_json)
             }
             TokenKind::Word
                 if (self.at_word("CHANGETABLE") || self.at_word("PREDICT")) && self.symbol_ahead(1, b'(') =>
@@ -156,12 +160,13 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn parenthesized_source(&mut self) -> Parsed<TableSource> {
         self.advance();
         match self.kind() {
             TokenKind::Keyword(Keyword::Values) => return self.values_source(),
             TokenKind::Keyword(Keyword::Insert | Keyword::Update | Keyword::Delete | Keyword::Merge) => {
-                let statement = self.nested(Self::dml_statement)?;
+                let statement = self.nested(QUERY, Self::dml_statement)?;
                 self.expect_symbol(b')')?;
                 let (alias, columns) = self.alias_and_columns()?;
                 return Ok(TableSource::Dml(Box::new(DmlTable { statement, alias, columns })));
@@ -206,6 +211,7 @@ impl Parser<'_> {
         false
     }
 
+    #[inline(never)]
     fn derived_source(&mut self) -> Parsed<TableSource> {
         let query = self.query()?;
         self.expect_symbol(b')')?;
@@ -214,6 +220,7 @@ impl Parser<'_> {
     }
 
     /// `VALUES (..), (..) ) AS alias (columns)`
+    #[inline(never)]
     fn values_source(&mut self) -> Parsed<TableSource> {
         let start = self.token();
         self.advance();
@@ -230,6 +237,7 @@ impl Parser<'_> {
     }
 
     /// `{ oj source }`
+    #[inline(never)]
     fn odbc_outer_join(&mut self) -> Parsed<TableSource> {
         self.advance();
         self.expect_word("OJ")?;
@@ -239,6 +247,7 @@ impl Parser<'_> {
     }
 
     /// `@t [AS a]` or `@x.nodes('..') AS t (c)`
+    #[inline(never)]
     fn variable_source(&mut self) -> Parsed<TableSource> {
         let start = self.token();
         if self.symbol_ahead(1, b'.') {
@@ -255,6 +264,7 @@ impl Parser<'_> {
         Ok(TableSource::Variable { name, alias, span })
     }
 
+    #[inline(never)]
     fn named_source(&mut self) -> Parsed<TableSource> {
         let name = self.object_name()?;
         if self.at_symbol(b'(') && !self.at_old_style_hint() {
@@ -324,9 +334,10 @@ impl Parser<'_> {
         Ok((alias, columns))
     }
 
+    #[inline(never)]
     fn function_source(&mut self, name: ObjectName, double_colon: bool) -> Parsed<TableSource> {
         let start = self.token();
-        let mut call = Expr { span: name.span, kind: self.call(name)? };
+        let mut call = Expr { span: name.span, kind: self.call(empty_call(name))? };
         call.span.end = self.span_from(start).end;
         while self.at_symbol(b'.') && self.ident_ahead(1) {
             let method_start = self.token();
@@ -367,6 +378,7 @@ impl Parser<'_> {
     }
 
     /// CHANGETABLE (CHANGES t, v), PREDICT (MODEL = ..): the arguments are kept as one text.
+    #[inline(never)]
     fn opaque_function(&mut self) -> Parsed<TableSource> {
         let start = self.token();
         let name = self.object_name()?;
@@ -376,11 +388,13 @@ impl Parser<'_> {
         let text = inner.trim_start_matches('(').strip_suffix(')').unwrap_or("").trim().to_string();
         let span = self.span_from(start);
         let arg = Expr { span, kind: ExprKind::Literal(crate::ast::Literal::String(text)) };
-        let call = crate::ast::FunctionCall { args: vec![arg], ..super::function::empty_call(name) };
-        self.table_function(Expr { span, kind: ExprKind::Function(Box::new(call)) }, false)
+        let mut call = empty_call(name);
+        call.args.push(arg);
+        self.table_function(Expr { span, kind: ExprKind::Function(call) }, false)
     }
 
     /// CONTAINSTABLE (table, columns, 'term' [, ..])
+    #[inline(never)]
     fn full_text_table(&mut self) -> Parsed<TableSource> {
         let start = self.token();
         let name = self.keyword_name();
@@ -390,10 +404,12 @@ impl Parser<'_> {
         let text = inner.trim_start_matches('(').strip_suffix(')').unwrap_or("").trim().to_string();
         let span = self.span_from(start);
         let arg = Expr { span, kind: ExprKind::Literal(crate::ast::Literal::String(text)) };
-        let call = crate::ast::FunctionCall { args: vec![arg], ..super::function::empty_call(name) };
-        self.table_function(Expr { span, kind: ExprKind::Function(Box::new(call)) }, false)
+        let mut call = empty_call(name);
+        call.args.push(arg);
+        self.table_function(Expr { span, kind: ExprKind::Function(call) }, false)
     }
 
+    #[inline(never)]
     fn open_json(&mut self) -> Parsed<TableSource> {
         let start = self.advance();
         let args = self.paren_list(Self::value)?;
@@ -426,6 +442,7 @@ impl Parser<'_> {
         Ok(RowsetColumn { name, data_type, collation, path, as_json })
     }
 
+    #[inline(never)]
     fn open_xml(&mut self) -> Parsed<TableSource> {
         let start = self.advance();
         let args = self.paren_list(Self::value)?;
@@ -444,6 +461,7 @@ impl Parser<'_> {
     }
 
     /// OPENROWSET, OPENQUERY, OPENDATASOURCE.
+    #[inline(never)]
     pub(super) fn open_rowset(&mut self, keyword: Keyword) -> Parsed<TableSource> {
         let start = self.advance();
         self.expect_symbol(b'(')?;
@@ -465,7 +483,7 @@ impl Parser<'_> {
         if self.accept(Keyword::Bulk) {
             rowset.kind = OpenRowsetKind::Bulk;
             rowset.args.push(match self.at_symbol(b'(') {
-                true => self.nested(Self::value)?,
+                true => self.nested(LIGHT, Self::value)?,
                 false => self.value()?,
             });
             while self.accept_symbol(b',') {
@@ -503,6 +521,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn pivot(&mut self, source: TableSource) -> Parsed<TableSource> {
         self.advance();
         self.expect_symbol(b'(')?;
@@ -516,6 +535,7 @@ impl Parser<'_> {
         Ok(TableSource::Pivot(Box::new(Pivot { source, aggregate, column, values, alias, columns })))
     }
 
+    #[inline(never)]
     fn unpivot(&mut self, source: TableSource) -> Parsed<TableSource> {
         self.advance();
         self.expect_symbol(b'(')?;

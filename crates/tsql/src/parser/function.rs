@@ -1,6 +1,6 @@
 //! Function calls: arguments, OVER, WITHIN GROUP, and the functions with a grammar of their own.
 
-use super::{Parsed, Parser};
+use super::{CALL, Parsed, Parser};
 use crate::ast::{
     Convert, ConvertForm, Expr, ExprKind, Frame, FrameBound, FunctionCall, FunctionExtra, Ident,
     IdentityCall, Literal, ObjectName, SetQuantifier, TrimSide, Window,
@@ -10,8 +10,9 @@ use crate::lexer::TokenKind;
 
 impl Parser<'_> {
     /// `(args)` of a method or plain call.
+    #[inline(never)]
     pub(super) fn call_args(&mut self) -> Parsed<Vec<Expr>> {
-        self.nested(|p| {
+        self.nested(CALL, |p| {
             p.expect_symbol(b'(')?;
             if p.accept_symbol(b')') {
                 return Ok(Vec::new());
@@ -22,14 +23,17 @@ impl Parser<'_> {
         })
     }
 
-    /// A call of `name`, whose parenthesis stands here.
-    pub(super) fn call(&mut self, name: ObjectName) -> Parsed<ExprKind> {
-        self.nested(|p| match p.special_form(&name) {
-            Some(Special::Cast(is_try)) => p.cast(ConvertForm::Cast, is_try),
-            Some(Special::Parse(is_try)) => p.cast(ConvertForm::Parse, is_try),
-            Some(Special::Trim) => p.trim(name),
-            Some(Special::Iif) => p.iif(name),
-            None => p.plain_call(name),
+    /// The rest of a call, whose parenthesis stands here.
+    pub(super) fn call(&mut self, mut call: Box<FunctionCall>) -> Parsed<ExprKind> {
+        self.nested(CALL, |p| {
+            match p.special_form(&call.name) {
+                Some(Special::Cast(is_try)) => return p.cast(ConvertForm::Cast, is_try),
+                Some(Special::Parse(is_try)) => return p.cast(ConvertForm::Parse, is_try),
+                Some(Special::Trim) => p.trim(&mut call)?,
+                Some(Special::Iif) => p.iif(&mut call)?,
+                None => p.plain_call(&mut call)?,
+            }
+            Ok(ExprKind::Function(call))
         })
     }
 
@@ -49,9 +53,8 @@ impl Parser<'_> {
         }
     }
 
-    fn plain_call(&mut self, name: ObjectName) -> Parsed<ExprKind> {
-        let mut call = empty_call(name);
-        let mut extra = FunctionExtra::default();
+    #[inline(never)]
+    fn plain_call(&mut self, call: &mut FunctionCall) -> Parsed<()> {
         self.expect_symbol(b'(')?;
         if self.at_symbol(b'*') && self.symbol_ahead(1, b')') {
             self.advance();
@@ -59,12 +62,15 @@ impl Parser<'_> {
         } else if !self.at_symbol(b')') {
             call.quantifier = self.quantifier_opt();
             call.args = self.comma_list(Self::argument)?;
-            self.json_suffix(&mut extra)?;
+            if !self.at_symbol(b')') {
+                self.json_suffix(call)?;
+            }
         }
         self.expect_symbol(b')')?;
-        self.call_suffix(&mut extra)?;
-        call.extra = boxed_unless_default(extra);
-        Ok(ExprKind::Function(Box::new(call)))
+        if matches!(self.kind(), TokenKind::Keyword(Keyword::Over) | TokenKind::Word) {
+            self.call_suffix(call)?;
+        }
+        Ok(())
     }
 
     pub(super) fn quantifier_opt(&mut self) -> Option<SetQuantifier> {
@@ -90,7 +96,9 @@ impl Parser<'_> {
     }
 
     /// `NULL ON NULL`, `ABSENT ON NULL`, `RETURNING type` before the closing parenthesis.
-    fn json_suffix(&mut self, extra: &mut FunctionExtra) -> Parsed<()> {
+    #[inline(never)]
+    fn json_suffix(&mut self, call: &mut FunctionCall) -> Parsed<()> {
+        let mut extra = FunctionExtra::default();
         if self.at(Keyword::Null) && self.at_ahead(1, Keyword::On) {
             extra.null_on_null = Some(true);
         } else if self.at_word("ABSENT") && self.at_ahead(1, Keyword::On) {
@@ -104,11 +112,14 @@ impl Parser<'_> {
         if self.accept_word("RETURNING") {
             extra.json_returning = Some(self.data_type()?);
         }
+        call.extra = boxed_unless_default(extra);
         Ok(())
     }
 
     /// What may follow the closing parenthesis.
-    fn call_suffix(&mut self, extra: &mut FunctionExtra) -> Parsed<()> {
+    #[inline(never)]
+    fn call_suffix(&mut self, call: &mut FunctionCall) -> Parsed<()> {
+        let mut extra = call.extra.take().unwrap_or_default();
         if self.at_word("WITHIN") && self.at_ahead(1, Keyword::Group) {
             self.advance();
             self.advance();
@@ -124,10 +135,12 @@ impl Parser<'_> {
         if self.at(Keyword::Over) && (self.symbol_ahead(1, b'(') || self.ident_ahead(1)) {
             extra.over = Some(self.over()?);
         }
+        call.extra = if *extra == FunctionExtra::default() { None } else { Some(extra) };
         Ok(())
     }
 
     /// `OVER (..)` or `OVER name`
+    #[inline(never)]
     pub(super) fn over(&mut self) -> Parsed<Window> {
         self.expect(Keyword::Over)?;
         if let Some(name) = self.ident_opt() {
@@ -137,8 +150,9 @@ impl Parser<'_> {
     }
 
     /// `( [name] [PARTITION BY ..] [ORDER BY ..] [frame] )`
+    #[inline(never)]
     pub(super) fn window(&mut self) -> Parsed<Window> {
-        self.nested(|p| {
+        self.nested(CALL, |p| {
             p.expect_symbol(b'(')?;
             let mut window = Window::default();
             if p.at_ident() && !(p.at_word("PARTITION") && p.at_ahead(1, Keyword::By)) && !p.at_frame() {
@@ -161,6 +175,7 @@ impl Parser<'_> {
         self.at_word("ROWS") || self.at_word("RANGE")
     }
 
+    #[inline(never)]
     fn frame(&mut self) -> Parsed<Frame> {
         let rows = self.at_word("ROWS");
         self.advance();
@@ -193,6 +208,7 @@ impl Parser<'_> {
     }
 
     /// CAST or PARSE, plain or TRY_; the parenthesis stands here.
+    #[inline(never)]
     fn cast(&mut self, form: ConvertForm, is_try: bool) -> Parsed<ExprKind> {
         self.expect_symbol(b'(')?;
         let operand = self.value()?;
@@ -205,6 +221,7 @@ impl Parser<'_> {
     }
 
     /// CONVERT or TRY_CONVERT.
+    #[inline(never)]
     pub(super) fn convert_call(&mut self) -> Parsed<ExprKind> {
         let is_try = self.at(Keyword::TryConvert);
         self.advance();
@@ -219,8 +236,8 @@ impl Parser<'_> {
     }
 
     /// `TRIM (x)`, `TRIM (a FROM x)`, `TRIM (LEADING a FROM x)`
-    fn trim(&mut self, name: ObjectName) -> Parsed<ExprKind> {
-        let mut call = empty_call(name);
+    #[inline(never)]
+    fn trim(&mut self, call: &mut FunctionCall) -> Parsed<()> {
         let mut extra = FunctionExtra::default();
         self.expect_symbol(b'(')?;
         extra.trim = self.trim_side();
@@ -234,7 +251,7 @@ impl Parser<'_> {
         }
         self.expect_symbol(b')')?;
         call.extra = boxed_unless_default(extra);
-        Ok(ExprKind::Function(Box::new(call)))
+        Ok(())
     }
 
     fn trim_side(&self) -> Option<TrimSide> {
@@ -251,33 +268,38 @@ impl Parser<'_> {
     }
 
     /// `IIF (condition, a, b)`
-    fn iif(&mut self, name: ObjectName) -> Parsed<ExprKind> {
-        let mut call = empty_call(name);
+    #[inline(never)]
+    fn iif(&mut self, call: &mut FunctionCall) -> Parsed<()> {
         self.expect_symbol(b'(')?;
         call.args.push(self.condition()?);
         self.expect_symbol(b',')?;
         call.args.push(self.value()?);
         self.expect_symbol(b',')?;
         call.args.push(self.value()?);
-        self.expect_symbol(b')')?;
-        Ok(ExprKind::Function(Box::new(call)))
+        self.expect_symbol(b')')
     }
 
     /// A call whose name is a reserved keyword.
+    #[inline(never)]
     pub(super) fn keyword_call(&mut self) -> Parsed<ExprKind> {
         let token = self.advance();
         let name = ObjectName { span: self.span_of(token), ..ObjectName::simple(self.token_text(token)) };
-        self.nested(|p| p.plain_call(name))
+        let mut call = empty_call(name);
+        self.nested(CALL, |p| p.plain_call(&mut call))?;
+        Ok(ExprKind::Function(call))
     }
 
     /// CURRENT_TIMESTAMP and the like, which take no parentheses.
     pub(super) fn niladic(&mut self) -> Parsed<ExprKind> {
         let token = self.advance();
         let name = ObjectName { span: self.span_of(token), ..ObjectName::simple(self.token_text(token)) };
-        Ok(ExprKind::Function(Box::new(FunctionCall { is_niladic: true, ..empty_call(name) })))
+        let mut call = empty_call(name);
+        call.is_niladic = true;
+        Ok(ExprKind::Function(call))
     }
 
     /// `IDENTITY (type, seed, increment)`
+    #[inline(never)]
     pub(super) fn identity_call(&mut self) -> Parsed<ExprKind> {
         self.advance();
         self.expect_symbol(b'(')?;
@@ -293,6 +315,7 @@ impl Parser<'_> {
     }
 
     /// The call inside `{fn ..}`.
+    #[inline(never)]
     pub(super) fn odbc_call(&mut self) -> Parsed<ExprKind> {
         let start = self.token();
         let name = self.ident_or_keyword()?;
@@ -310,7 +333,7 @@ impl Parser<'_> {
         }
         self.expect_symbol(b')')?;
         call.extra = boxed_unless_default(extra);
-        Ok(ExprKind::Function(Box::new(call)))
+        Ok(ExprKind::Function(call))
     }
 
     /// `MATCH (a-(b)->c)`: the pattern is kept as text.
@@ -324,7 +347,9 @@ impl Parser<'_> {
         let pattern = pattern.strip_suffix(')').unwrap_or(&pattern).trim().to_string();
         let arg =
             Expr { span: self.span_from(pattern_start), kind: ExprKind::Literal(Literal::String(pattern)) };
-        Ok(ExprKind::Function(Box::new(FunctionCall { args: vec![arg], ..empty_call(name) })))
+        let mut call = empty_call(name);
+        call.args.push(arg);
+        Ok(ExprKind::Function(call))
     }
 
     /// Skips from `(` to behind its `)`.
@@ -362,8 +387,9 @@ enum Special {
 }
 
 /// A call without arguments.
-pub(super) fn empty_call(name: ObjectName) -> FunctionCall {
-    FunctionCall {
+#[inline(never)]
+pub(super) fn empty_call(name: ObjectName) -> Box<FunctionCall> {
+    Box::new(FunctionCall {
         name,
         quantifier: None,
         star: false,
@@ -371,7 +397,7 @@ pub(super) fn empty_call(name: ObjectName) -> FunctionCall {
         is_niladic: false,
         is_odbc: false,
         extra: None,
-    }
+    })
 }
 
 fn boxed_unless_default(extra: FunctionExtra) -> Option<Box<FunctionExtra>> {

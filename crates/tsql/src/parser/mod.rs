@@ -38,9 +38,16 @@ use batch::Scope;
 /// Result of a piece of grammar.
 type Parsed<T> = Result<T, Box<SyntaxError>>;
 
-/// How deep queries, expressions, blocks and joins may nest in all: beyond it error 191. A worker's stack of
-/// 512 KB holds several times as much (tested in `tests/limits.rs`), so that later passes may recurse as well.
-pub(crate) const NESTING_MAX: u32 = 200;
+/// How deep queries, expressions and blocks may nest in all, by their weights: beyond it error 191. Such a batch
+/// parses in a part of a worker's stack of 512 KB (tested in `tests/limits.rs`).
+const NESTING_MAX: u32 = 240;
+
+/// Weight of parentheses and signs.
+const LIGHT: u32 = 1;
+/// Weight of calls, CASE, statements, lists of options.
+const CALL: u32 = 2;
+/// Weight of queries and table sources.
+const QUERY: u32 = 3;
 
 /// State of one parse.
 pub(crate) struct Parser<'t> {
@@ -264,16 +271,16 @@ impl<'t> Parser<'t> {
         Ok(items)
     }
 
-    /// Runs `inner` one level deeper; error 191 beyond the limit.
+    /// Runs `inner` deeper by `weight` (`LIGHT`, `CALL` or `QUERY`); error 191 beyond the limit.
     #[inline]
-    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.depth >= NESTING_MAX {
-            return Err(self.error_at(191, self.token(), String::new()));
+    fn nested<T>(&mut self, weight: u32, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth + weight > NESTING_MAX {
+            return Err(self.too_deep());
         }
-        self.depth += 1;
+        self.depth += weight;
         self.deepest = self.deepest.max(self.depth);
         let result = inner(self);
-        self.depth -= 1;
+        self.depth -= weight;
         result
     }
 
@@ -283,6 +290,12 @@ impl<'t> Parser<'t> {
     }
 
     // ---- errors
+
+    #[cold]
+    #[inline(never)]
+    fn too_deep(&self) -> Box<SyntaxError> {
+        self.error_at(191, self.token(), String::new())
+    }
 
     fn error_at(&self, number: i32, token: Token, near: String) -> Box<SyntaxError> {
         Box::new(SyntaxError { number, severity: 15, state: 1, line: token.line, near, offset: token.start })

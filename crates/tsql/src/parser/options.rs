@@ -1,6 +1,6 @@
 //! `name = value` lists of WITH clauses, in one grammar wide enough for all of them.
 
-use super::{Parsed, Parser};
+use super::{CALL, Parsed, Parser};
 use crate::ast::{Expr, ExprKind, Ident, Literal, NamedOption, OptionValue, UnaryOp};
 use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
@@ -8,7 +8,7 @@ use crate::lexer::TokenKind;
 impl Parser<'_> {
     /// `( option, .. )`
     pub(super) fn option_list(&mut self) -> Parsed<Vec<NamedOption>> {
-        self.nested(|p| p.paren_list(Self::named_option))
+        self.nested(CALL, |p| p.paren_list(Self::named_option))
     }
 
     /// `WITH ( option, .. )`, if present.

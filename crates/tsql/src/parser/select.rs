@@ -1,16 +1,17 @@
 //! SELECT: common table expressions, set operations, the clauses of one SELECT, hints.
 
-use super::{Parsed, Parser};
+use super::{CALL, Parsed, Parser, QUERY};
 use crate::ast::{
     AssignOp, CommonTable, ForClause, GroupBy, GroupByWith, GroupingElement, Ident, NamedOption, Offset,
     OptionValue, OrderByItem, Query, QueryBody, QueryHint, Select, SelectInto, SelectItem, SelectStatement,
-    SetOperation, SetOperator, Top, With, XmlMode,
+    SetOperation, SetOperator, Span, Top, Window, With, XmlMode,
 };
 use crate::keywords::Keyword;
 use crate::lexer::{Token, TokenKind};
 
 impl Parser<'_> {
     /// `query [OPTION (..)]`, the WITH clause being parsed already.
+    #[inline(never)]
     pub(super) fn select_statement(&mut self, with: Option<With>) -> Parsed<SelectStatement> {
         let query = self.query()?;
         let options = self.query_hints_opt()?;
@@ -18,6 +19,7 @@ impl Parser<'_> {
     }
 
     /// `WITH [XMLNAMESPACES (..),] name [(columns)] AS (query), ..`
+    #[inline(never)]
     pub(super) fn with_clause(&mut self) -> Parsed<With> {
         self.expect(Keyword::With)?;
         let mut with = With::default();
@@ -48,12 +50,13 @@ impl Parser<'_> {
         Ok((uri, Some(self.ident()?)))
     }
 
+    #[inline(never)]
     fn common_table(&mut self) -> Parsed<CommonTable> {
         let name = self.ident()?;
         let columns = self.ident_list_opt()?;
         self.expect(Keyword::As)?;
         self.expect_symbol(b'(')?;
-        let query = self.nested(|p| match p.at(Keyword::With) {
+        let query = self.nested(QUERY, |p| match p.at(Keyword::With) {
             true => Err(p.error_at(319, p.token(), p.near(p.token()))),
             false => p.query(),
         })?;
@@ -62,6 +65,7 @@ impl Parser<'_> {
     }
 
     /// A query expression with ORDER BY, OFFSET and FOR.
+    #[inline(never)]
     pub(super) fn query(&mut self) -> Parsed<Query> {
         let start = self.token();
         let body = self.query_body()?;
@@ -74,6 +78,7 @@ impl Parser<'_> {
         self.query_tail(start, body)
     }
 
+    #[inline(never)]
     fn query_tail(&mut self, start: Token, body: QueryBody) -> Parsed<Query> {
         let order_by = self.order_by_opt()?;
         let offset = if self.at_word("OFFSET") { Some(Box::new(self.offset()?)) } else { None };
@@ -85,12 +90,14 @@ impl Parser<'_> {
         matches!(self.kind(), TokenKind::Keyword(Keyword::Union | Keyword::Except | Keyword::Intersect))
     }
 
+    #[inline(never)]
     fn query_body(&mut self) -> Parsed<QueryBody> {
         let first = self.query_term()?;
         self.set_operations(first)
     }
 
     /// `first [op term]..`; INTERSECT binds tighter than UNION and EXCEPT. `first` still lacks its own INTERSECTs.
+    #[inline(never)]
     fn set_operations(&mut self, first: QueryBody) -> Parsed<QueryBody> {
         let first = self.intersections(first)?;
         let mut rest = Vec::new();
@@ -112,6 +119,7 @@ impl Parser<'_> {
         Ok(QueryBody::SetOperation(Box::new(SetOperation { first, rest })))
     }
 
+    #[inline(never)]
     fn intersections(&mut self, first: QueryBody) -> Parsed<QueryBody> {
         let mut rest = Vec::new();
         while self.accept(Keyword::Intersect) {
@@ -124,11 +132,14 @@ impl Parser<'_> {
     }
 
     /// One SELECT or a query expression in parentheses.
+    #[inline(never)]
     fn query_term(&mut self) -> Parsed<QueryBody> {
         if !self.at_symbol(b'(') {
-            return Ok(QueryBody::Select(Box::new(self.select()?)));
+            let mut select = empty_select();
+            self.select(&mut select)?;
+            return Ok(QueryBody::Select(select));
         }
-        self.nested(|p| {
+        self.nested(QUERY, |p| {
             p.advance();
             let body = p.query_body()?;
             p.expect_symbol(b')')?;
@@ -136,28 +147,17 @@ impl Parser<'_> {
         })
     }
 
-    fn select(&mut self) -> Parsed<Select> {
+    #[inline(never)]
+    fn select(&mut self, select: &mut Select) -> Parsed<()> {
         let start = self.token();
         self.expect(Keyword::Select)?;
-        let quantifier = self.quantifier_opt();
-        let top = self.top_opt()?;
-        let items = self.comma_list(Self::select_item)?;
-        let mut select = Select {
-            span: self.span_from(start),
-            quantifier,
-            top,
-            items,
-            into: None,
-            from: Vec::new(),
-            where_clause: None,
-            group_by: None,
-            having: None,
-            windows: Vec::new(),
-        };
+        select.quantifier = self.quantifier_opt();
+        if self.at(Keyword::Top) {
+            select.top = self.top_opt()?;
+        }
+        select.items = self.comma_list(Self::select_item)?;
         if self.accept(Keyword::Into) {
-            let table = self.object_name()?;
-            let filegroup = if self.accept(Keyword::On) { Some(self.ident()?) } else { None };
-            select.into = Some(SelectInto { table, filegroup });
+            select.into = Some(self.select_into()?);
         }
         if self.accept(Keyword::From) {
             select.from = self.comma_list(Self::table_source)?;
@@ -172,18 +172,32 @@ impl Parser<'_> {
             select.having = Some(self.condition()?);
         }
         if self.at_word("WINDOW") && self.ident_ahead(1) && self.at_ahead(2, Keyword::As) {
-            self.advance();
-            select.windows = self.comma_list(|p| {
-                let name = p.ident()?;
-                p.expect(Keyword::As)?;
-                Ok((name, p.window()?))
-            })?;
+            select.windows = self.named_windows()?;
         }
         select.span = self.span_from(start);
-        Ok(select)
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn select_into(&mut self) -> Parsed<SelectInto> {
+        let table = self.object_name()?;
+        let filegroup = if self.accept(Keyword::On) { Some(self.ident()?) } else { None };
+        Ok(SelectInto { table, filegroup })
+    }
+
+    /// `WINDOW name AS (..), ..`
+    #[inline(never)]
+    fn named_windows(&mut self) -> Parsed<Vec<(Ident, Window)>> {
+        self.advance();
+        self.comma_list(|p| {
+            let name = p.ident()?;
+            p.expect(Keyword::As)?;
+            Ok((name, p.window()?))
+        })
     }
 
     /// `TOP n`, `TOP (expr) [PERCENT] [WITH TIES]`, if present.
+    #[inline(never)]
     pub(super) fn top_opt(&mut self) -> Parsed<Option<Top>> {
         if !self.accept(Keyword::Top) {
             return Ok(None);
@@ -205,6 +219,7 @@ impl Parser<'_> {
         Ok(Some(Top { count, percent, with_ties }))
     }
 
+    #[inline(never)]
     pub(super) fn select_item(&mut self) -> Parsed<SelectItem> {
         let start = self.token();
         match start.kind {
@@ -236,12 +251,14 @@ impl Parser<'_> {
     }
 
     /// `alias = expr`
+    #[inline(never)]
     fn aliased_before(&mut self) -> Parsed<SelectItem> {
         let alias = Some(self.ident_or_string()?);
         self.advance();
         Ok(SelectItem::Expr { expr: self.value()?, alias })
     }
 
+    #[inline(never)]
     fn assign_item(&mut self, length: usize) -> Parsed<SelectItem> {
         let variable = self.variable()?;
         let op = self.assign_operator(length);
@@ -301,6 +318,7 @@ impl Parser<'_> {
         false
     }
 
+    #[inline(never)]
     fn qualified_star(&mut self) -> Parsed<SelectItem> {
         let start = self.token();
         let mut parts = Vec::with_capacity(1);
@@ -333,6 +351,7 @@ impl Parser<'_> {
         self.at_ident() && self.symbol_ahead(1, b':') && !self.symbol_ahead(2, b':')
     }
 
+    #[inline(never)]
     fn group_by(&mut self) -> Parsed<GroupBy> {
         let start = self.token();
         self.advance();
@@ -347,6 +366,7 @@ impl Parser<'_> {
         Ok(GroupBy { all, items, with, span: self.span_from(start) })
     }
 
+    #[inline(never)]
     fn grouping_element(&mut self) -> Parsed<GroupingElement> {
         if self.at_word("ROLLUP") && self.symbol_ahead(1, b'(') {
             self.advance();
@@ -392,10 +412,11 @@ impl Parser<'_> {
     }
 
     fn grouping_elements(&mut self) -> Parsed<Vec<GroupingElement>> {
-        self.nested(|p| p.paren_list(Self::grouping_element))
+        self.nested(CALL, |p| p.paren_list(Self::grouping_element))
     }
 
     /// `ORDER BY ..`, or nothing.
+    #[inline(never)]
     pub(super) fn order_by_opt(&mut self) -> Parsed<Vec<OrderByItem>> {
         if !self.accept(Keyword::Order) {
             return Ok(Vec::new());
@@ -418,6 +439,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn offset(&mut self) -> Parsed<Offset> {
         self.advance();
         let skip = self.value()?;
@@ -445,6 +467,7 @@ impl Parser<'_> {
         if self.accept_word("ROWS") || self.accept_word("ROW") { Ok(()) } else { Err(self.unexpected()) }
     }
 
+    #[inline(never)]
     fn for_clause_opt(&mut self) -> Parsed<Option<Box<ForClause>>> {
         if !self.at(Keyword::For) {
             return Ok(None);
@@ -517,13 +540,15 @@ impl Parser<'_> {
     }
 
     /// `OPTION ( hint, .. )`, or nothing.
+    #[inline(never)]
     pub(super) fn query_hints_opt(&mut self) -> Parsed<Vec<QueryHint>> {
         if !self.accept(Keyword::Option) {
             return Ok(Vec::new());
         }
-        self.nested(|p| p.paren_list(Self::query_hint))
+        self.nested(CALL, |p| p.paren_list(Self::query_hint))
     }
 
+    #[inline(never)]
     fn query_hint(&mut self) -> Parsed<QueryHint> {
         if self.accept_words(&["USE", "HINT"]) {
             return Ok(QueryHint::UseHint(self.paren_list(Self::expect_string)?));
@@ -568,4 +593,21 @@ impl Parser<'_> {
         self.expect_symbol(b'=')?;
         Ok((variable, Some(self.value()?)))
     }
+}
+
+/// A SELECT without anything, on the heap from the start: it is large and SELECTs nest.
+#[inline(never)]
+fn empty_select() -> Box<Select> {
+    Box::new(Select {
+        span: Span::default(),
+        quantifier: None,
+        top: None,
+        items: Vec::new(),
+        into: None,
+        from: Vec::new(),
+        where_clause: None,
+        group_by: None,
+        having: None,
+        windows: Vec::new(),
+    })
 }

@@ -1,0 +1,140 @@
+//! All rows that one object has in the system tables, and what must change there when a definition changes.
+
+use types::{DateTime, Value};
+
+use super::rows::{column_row, index_column_rows, index_row, int, text, text_class};
+use super::system_tables;
+use crate::schema::{ModuleDef, ObjectDef, TableDef};
+
+/// A row with the system table it belongs to.
+pub(crate) type SystemRow = (usize, Vec<Value>);
+
+/// The rows of an object.
+pub(crate) fn rows_of(object: &ObjectDef) -> Vec<SystemRow> {
+    match object {
+        ObjectDef::Table(table) => table_rows(table),
+        ObjectDef::Module(module) => module_rows(module),
+    }
+}
+
+/// The rows to delete and the rows to insert to get from one definition to the other.
+pub(crate) fn difference(old: &[SystemRow], new: &[SystemRow]) -> (Vec<SystemRow>, Vec<SystemRow>) {
+    let missing = |from: &[SystemRow], other: &[SystemRow]| {
+        from.iter().filter(|row| !other.contains(row)).cloned().collect()
+    };
+    (missing(old, new), missing(new, old))
+}
+
+fn object_row(
+    object: &ObjectDef,
+    parent: i32,
+    status: i32,
+    intprop: i32,
+    created: DateTime,
+    modified: DateTime,
+) -> SystemRow {
+    let row = vec![
+        int(object.object_id()),
+        int(object.schema_id()),
+        text(object.name()),
+        Value::varchar(object.type_code()),
+        int(parent),
+        int(status),
+        int(intprop),
+        Value::DateTime(created),
+        Value::DateTime(modified),
+    ];
+    (system_tables::OBJECTS, row)
+}
+
+fn module_rows(module: &ModuleDef) -> Vec<SystemRow> {
+    let status = i32::from(module.quoted_identifier) | i32::from(module.ansi_nulls) << 1;
+    let object = ObjectDef::Module(std::sync::Arc::new(module.clone()));
+    vec![
+        object_row(&object, module.parent_object_id, status, 0, module.create_date, module.modify_date),
+        text_row(module.object_id, text_class::MODULE, 0, None, 0, false, &module.definition),
+    ]
+}
+
+fn table_rows(table: &TableDef) -> Vec<SystemRow> {
+    let object = ObjectDef::Table(std::sync::Arc::new(table.clone()));
+    let id = table.object_id;
+    let mut rows =
+        vec![object_row(&object, 0, 0, table.next_column_id, table.create_date, table.modify_date)];
+    for column in &table.columns {
+        rows.push((system_tables::COLUMNS, column_row(id, column)));
+        if let Some(default) = &column.default {
+            rows.push(text_row(
+                id,
+                text_class::DEFAULT,
+                column.column_id,
+                Some(&default.name),
+                default.object_id,
+                default.is_system_named,
+                &default.text,
+            ));
+        }
+        if let Some(computed) = &column.computed {
+            rows.push(text_row(id, text_class::COMPUTED, column.column_id, None, 0, false, &computed.text));
+        }
+    }
+    for (at, check) in table.checks.iter().enumerate() {
+        rows.push(text_row(
+            id,
+            text_class::CHECK,
+            at as i32,
+            Some(&check.name),
+            check.object_id,
+            check.is_system_named,
+            &check.text,
+        ));
+    }
+    for index in &table.indexes {
+        rows.push((system_tables::INDEXES, index_row(id, index)));
+        rows.extend(
+            index_column_rows(id, index, &table.columns)
+                .into_iter()
+                .map(|row| (system_tables::INDEX_COLUMNS, row)),
+        );
+    }
+    for key in &table.foreign_keys {
+        let status = i32::from(key.is_system_named)
+            | i32::from(key.delete_action) << 8
+            | i32::from(key.update_action) << 10;
+        for (at, (column, referenced)) in key.column_ids.iter().zip(&key.referenced_column_ids).enumerate() {
+            let row = vec![
+                int(id),
+                int(key.object_id),
+                int(at as i32),
+                text(&key.name),
+                int(key.referenced_object_id),
+                int(*column),
+                int(*referenced),
+                int(status),
+            ];
+            rows.push((system_tables::FOREIGN_KEYS, row));
+        }
+    }
+    rows
+}
+
+fn text_row(
+    id: i32,
+    class: u8,
+    subid: i32,
+    name: Option<&str>,
+    object_id: i32,
+    is_system_named: bool,
+    value: &str,
+) -> SystemRow {
+    let row = vec![
+        int(id),
+        Value::TinyInt(class),
+        int(subid),
+        name.map_or(Value::Null, text),
+        int(object_id),
+        int(i32::from(is_system_named)),
+        text(value),
+    ];
+    (system_tables::TEXTS, row)
+}

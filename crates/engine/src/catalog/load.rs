@@ -1,0 +1,239 @@
+//! Filling the catalog's cache from the system tables at open.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use types::Value;
+
+use super::rows::{Fields, column_status, index_column_status, index_status, kind_of, text_class, type_of};
+use super::{Catalog, system_tables};
+use crate::error::StorageError;
+use crate::schema::{
+    CheckDef, ColumnDef, ComputedDef, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn, IndexDef,
+    ModuleDef, ModuleKind, ObjectDef, ObjectId, SchemaDef, TableDef,
+};
+
+/// The rows of every system table, in order of [`system_tables::ALL`].
+pub(crate) type SystemRows = Vec<Vec<Vec<Value>>>;
+
+/// Fills an empty cache.
+///
+/// # Errors
+/// When rows contradict each other; names the object.
+pub(crate) fn load(
+    catalog: &Catalog,
+    system: &[Arc<TableDef>],
+    rows: &SystemRows,
+) -> Result<(), StorageError> {
+    for table in system {
+        catalog.put(ObjectDef::Table(table.clone()));
+    }
+    for row in &rows[system_tables::SCHEMAS] {
+        let fields = Fields(row);
+        let (Some(id), Some(name)) = (fields.int(0), fields.text(1)) else {
+            return Err(damaged("sysclsobjs", 0));
+        };
+        catalog.put_schema(id, Some(Arc::new(SchemaDef { schema_id: id, name })));
+    }
+    let groups = Groups::new(rows);
+    for row in &rows[system_tables::OBJECTS] {
+        let object = groups
+            .object(row, catalog)
+            .ok_or_else(|| damaged("sysschobjs", Fields(row).int(0).unwrap_or(0)))?;
+        note_numbers(catalog, &object);
+        catalog.put(object);
+    }
+    Ok(())
+}
+
+fn damaged(table: &str, id: ObjectId) -> StorageError {
+    StorageError::Catalog(format!("the catalog's table sys.{table} contradicts itself (object {id})"))
+}
+
+fn note_numbers(catalog: &Catalog, object: &ObjectDef) {
+    catalog.note_numbers(object.object_id(), 0);
+    if let ObjectDef::Table(table) = object {
+        table.constraints().iter().for_each(|(id, ..)| catalog.note_numbers(*id, 0));
+        table.indexes.iter().for_each(|index| catalog.note_numbers(0, index.unit));
+    }
+}
+
+/// Rows by the object they belong to.
+struct Groups<'a> {
+    columns: BTreeMap<ObjectId, Vec<&'a [Value]>>,
+    indexes: BTreeMap<ObjectId, Vec<&'a [Value]>>,
+    index_columns: BTreeMap<ObjectId, Vec<&'a [Value]>>,
+    texts: BTreeMap<ObjectId, Vec<&'a [Value]>>,
+    foreign_keys: BTreeMap<ObjectId, Vec<&'a [Value]>>,
+}
+
+fn group(rows: &[Vec<Value>]) -> BTreeMap<ObjectId, Vec<&[Value]>> {
+    let mut groups: BTreeMap<ObjectId, Vec<&[Value]>> = BTreeMap::new();
+    for row in rows {
+        groups.entry(Fields(row).int(0).unwrap_or(0)).or_default().push(row);
+    }
+    groups
+}
+
+fn of<'a, 'b>(
+    groups: &'b BTreeMap<ObjectId, Vec<&'a [Value]>>,
+    id: ObjectId,
+) -> impl Iterator<Item = Fields<'a>> + use<'a, 'b> {
+    groups.get(&id).into_iter().flatten().map(|row| Fields(row))
+}
+
+impl<'a> Groups<'a> {
+    fn new(rows: &'a SystemRows) -> Groups<'a> {
+        Groups {
+            columns: group(&rows[system_tables::COLUMNS]),
+            indexes: group(&rows[system_tables::INDEXES]),
+            index_columns: group(&rows[system_tables::INDEX_COLUMNS]),
+            texts: group(&rows[system_tables::TEXTS]),
+            foreign_keys: group(&rows[system_tables::FOREIGN_KEYS]),
+        }
+    }
+
+    fn object(&self, row: &[Value], catalog: &Catalog) -> Option<ObjectDef> {
+        let fields = Fields(row);
+        let (id, schema_id, name, code) = (fields.int(0)?, fields.int(1)?, fields.text(2)?, fields.text(3)?);
+        let schema = catalog.schema(schema_id)?.name.clone();
+        let (create_date, modify_date) = (fields.date_time(7)?, fields.date_time(8)?);
+        if let Some(kind) = ModuleKind::from_type_code(&code) {
+            let definition = of(&self.texts, id).find(|t| t.tiny(1) == Some(text_class::MODULE))?.text(6)?;
+            let status = fields.int(5)?;
+            return Some(ObjectDef::Module(Arc::new(ModuleDef {
+                object_id: id,
+                schema_id,
+                schema,
+                name,
+                kind,
+                definition,
+                quoted_identifier: status & 1 != 0,
+                ansi_nulls: status & 2 != 0,
+                parent_object_id: fields.int(4)?,
+                create_date,
+                modify_date,
+            })));
+        }
+        let columns = self.columns(id)?;
+        Some(ObjectDef::Table(Arc::new(TableDef {
+            object_id: id,
+            schema_id,
+            schema,
+            name,
+            is_system: false,
+            indexes: self.indexes(id, &columns)?,
+            checks: self.checks(id)?,
+            foreign_keys: self.foreign_keys(id)?,
+            columns,
+            create_date,
+            modify_date,
+            next_column_id: fields.int(6)?,
+        })))
+    }
+
+    fn columns(&self, id: ObjectId) -> Option<Vec<ColumnDef>> {
+        of(&self.columns, id).map(|row| self.column(id, &row)).collect()
+    }
+
+    fn column(&self, id: ObjectId, row: &Fields) -> Option<ColumnDef> {
+        let (column_id, status) = (row.int(1)?, row.int(7)?);
+        let text = |class: u8| {
+            of(&self.texts, id).find(move |t| t.tiny(1) == Some(class) && t.int(2) == Some(column_id))
+        };
+        let default = text(text_class::DEFAULT).and_then(|t| {
+            Some(DefaultDef {
+                object_id: t.int(4)?,
+                name: t.text(3)?,
+                text: t.text(6)?,
+                is_system_named: t.int(5)? != 0,
+            })
+        });
+        let computed = text(text_class::COMPUTED).and_then(|t| {
+            Some(ComputedDef { text: t.text(6)?, persisted: status & column_status::PERSISTED != 0 })
+        });
+        let is_identity = status & column_status::IDENTITY != 0;
+        let identity =
+            if is_identity { Some(IdentityDef { seed: row.big(9)?, increment: row.big(10)? }) } else { None };
+        Some(ColumnDef {
+            column_id,
+            name: row.text(2)?,
+            sql_type: type_of(row.tiny(3)?, row.int(4)?, row.tiny(5)?, row.tiny(6)?, status)?,
+            nullable: status & column_status::NULLABLE != 0,
+            collation: row.collation(8),
+            identity,
+            default,
+            computed,
+            is_rowguidcol: status & column_status::ROWGUIDCOL != 0,
+        })
+    }
+
+    fn indexes(&self, id: ObjectId, columns: &[ColumnDef]) -> Option<Vec<IndexDef>> {
+        of(&self.indexes, id).map(|row| self.index(id, &row, columns)).collect()
+    }
+
+    fn index(&self, id: ObjectId, row: &Fields, columns: &[ColumnDef]) -> Option<IndexDef> {
+        let (index_id, status) = (row.int(1)?, row.int(4)?);
+        let (mut key, mut included) = (Vec::new(), Vec::new());
+        for part in of(&self.index_columns, id).filter(|c| c.int(1) == Some(index_id)) {
+            let column_id = part.int(3)?;
+            let ordinal = columns.iter().position(|c| c.column_id == column_id)?;
+            let flags = part.int(4)?;
+            if flags & index_column_status::INCLUDED != 0 {
+                included.push(ordinal);
+            } else {
+                key.push(IndexColumn { ordinal, descending: flags & index_column_status::DESCENDING != 0 });
+            }
+        }
+        Some(IndexDef {
+            index_id,
+            name: row.text(2),
+            kind: kind_of(row.tiny(3)?)?,
+            unique: status & index_status::UNIQUE != 0,
+            primary_key: status & index_status::PRIMARY_KEY != 0,
+            unique_constraint: status & index_status::UNIQUE_CONSTRAINT != 0,
+            constraint_id: row.int(5)?,
+            is_system_named: status & index_status::SYSTEM_NAMED != 0,
+            key,
+            included,
+            unit: u32::try_from(row.int(6)?).ok()?,
+            root: row.page(7)?,
+        })
+    }
+
+    fn checks(&self, id: ObjectId) -> Option<Vec<CheckDef>> {
+        let rows = of(&self.texts, id).filter(|t| t.tiny(1) == Some(text_class::CHECK));
+        rows.map(|t| {
+            Some(CheckDef {
+                object_id: t.int(4)?,
+                name: t.text(3)?,
+                text: t.text(6)?,
+                is_system_named: t.int(5)? != 0,
+            })
+        })
+        .collect()
+    }
+
+    fn foreign_keys(&self, id: ObjectId) -> Option<Vec<ForeignKeyDef>> {
+        let mut keys: Vec<ForeignKeyDef> = Vec::new();
+        for row in of(&self.foreign_keys, id) {
+            let (object_id, status) = (row.int(1)?, row.int(7)?);
+            if keys.last().is_none_or(|k| k.object_id != object_id) {
+                keys.push(ForeignKeyDef {
+                    object_id,
+                    name: row.text(3)?,
+                    column_ids: Vec::new(),
+                    referenced_object_id: row.int(4)?,
+                    referenced_column_ids: Vec::new(),
+                    is_system_named: status & 1 != 0,
+                    delete_action: (status >> 8) as u8 & 3,
+                    update_action: (status >> 10) as u8 & 3,
+                });
+            }
+            let key = keys.last_mut()?;
+            key.column_ids.push(row.int(5)?);
+            key.referenced_column_ids.push(row.int(6)?);
+        }
+        Some(keys)
+    }
+}

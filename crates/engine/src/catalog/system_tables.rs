@@ -1,0 +1,204 @@
+//! The tables in which a database keeps its own catalog. Their definitions are code: they are what is needed to read definitions.
+//!
+//! Each is a clustered index on its key with the allocation unit of its position here; the roots stand in the boot page. A new column
+//! goes at the end and must allow NULL; a new table goes at the end of [`ALL`].
+
+use std::sync::Arc;
+
+use pages::PageId;
+use types::{Collation, DateTime, Length, SqlType};
+
+use crate::schema::{ColumnDef, IndexColumn, IndexDef, IndexKind, SCHEMA_SYS, TableDef};
+
+/// A system table's shape.
+pub struct SystemTable {
+    /// Name in `sys`.
+    pub name: &'static str,
+    /// Name, type, may be NULL.
+    columns: &'static [(&'static str, SqlType, bool)],
+    /// The first so many columns are the key.
+    key_columns: usize,
+}
+
+const TEXT: SqlType = SqlType::NVarChar(Length::Max);
+
+/// Schemas made by users.
+pub const SCHEMAS: usize = 0;
+/// Tables and modules.
+pub const OBJECTS: usize = 1;
+/// Columns.
+pub const COLUMNS: usize = 2;
+/// Heaps and indexes.
+pub const INDEXES: usize = 3;
+/// Columns of indexes.
+pub const INDEX_COLUMNS: usize = 4;
+/// Constraints and texts: DEFAULT, CHECK, computed columns, modules.
+pub const TEXTS: usize = 5;
+/// Highest identity value that may have been handed out, by table.
+pub const IDENTITIES: usize = 6;
+/// Foreign keys, one row a column pair.
+pub const FOREIGN_KEYS: usize = 7;
+/// Databases of the instance (used in master only).
+pub const DATABASES: usize = 8;
+
+/// All system tables, in order of their units.
+pub static ALL: [SystemTable; 9] = [
+    SystemTable {
+        name: "sysclsobjs",
+        key_columns: 1,
+        columns: &[("id", SqlType::Int, false), ("name", SqlType::SysName, false)],
+    },
+    SystemTable {
+        name: "sysschobjs",
+        key_columns: 1,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("nsid", SqlType::Int, false),
+            ("name", SqlType::SysName, false),
+            ("type", SqlType::Char(2), false),
+            ("pid", SqlType::Int, false),
+            ("status", SqlType::Int, false),
+            ("intprop", SqlType::Int, false),
+            ("created", SqlType::DateTime, false),
+            ("modified", SqlType::DateTime, false),
+        ],
+    },
+    SystemTable {
+        name: "syscolpars",
+        key_columns: 2,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("colid", SqlType::Int, false),
+            ("name", SqlType::SysName, false),
+            ("xtype", SqlType::TinyInt, false),
+            ("length", SqlType::Int, false),
+            ("prec", SqlType::TinyInt, false),
+            ("scale", SqlType::TinyInt, false),
+            ("status", SqlType::Int, false),
+            ("collation", SqlType::SysName, true),
+            ("idtseed", SqlType::BigInt, true),
+            ("idtincr", SqlType::BigInt, true),
+        ],
+    },
+    SystemTable {
+        name: "sysidxstats",
+        key_columns: 2,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("indid", SqlType::Int, false),
+            ("name", SqlType::SysName, true),
+            ("type", SqlType::TinyInt, false),
+            ("status", SqlType::Int, false),
+            ("constraint_id", SqlType::Int, false),
+            ("unit", SqlType::Int, false),
+            ("root_file", SqlType::Int, false),
+            ("root_page", SqlType::BigInt, false),
+        ],
+    },
+    SystemTable {
+        name: "sysiscols",
+        key_columns: 3,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("indid", SqlType::Int, false),
+            ("subid", SqlType::Int, false),
+            ("colid", SqlType::Int, false),
+            ("status", SqlType::Int, false),
+        ],
+    },
+    SystemTable {
+        name: "sysobjvalues",
+        key_columns: 3,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("class", SqlType::TinyInt, false),
+            ("subid", SqlType::Int, false),
+            ("name", SqlType::SysName, true),
+            ("objid", SqlType::Int, false),
+            ("status", SqlType::Int, false),
+            ("value", TEXT, true),
+        ],
+    },
+    SystemTable {
+        name: "sysidentities",
+        key_columns: 1,
+        columns: &[("id", SqlType::Int, false), ("value", SqlType::BigInt, true)],
+    },
+    SystemTable {
+        name: "sysfkcols",
+        key_columns: 3,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("objid", SqlType::Int, false),
+            ("subid", SqlType::Int, false),
+            ("name", SqlType::SysName, false),
+            ("refid", SqlType::Int, false),
+            ("colid", SqlType::Int, false),
+            ("refcolid", SqlType::Int, false),
+            ("status", SqlType::Int, false),
+        ],
+    },
+    SystemTable {
+        name: "sysdbreg",
+        key_columns: 1,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("name", SqlType::SysName, false),
+            ("phase", SqlType::TinyInt, false),
+            ("created", SqlType::DateTime, false),
+            ("options", TEXT, false),
+            ("files", TEXT, false),
+        ],
+    },
+];
+
+/// The allocation unit of a system table; its object number is the same plus two.
+pub fn unit_of(table: usize) -> u32 {
+    table as u32 + 1
+}
+
+/// The definition of a system table whose tree has this root.
+pub fn definition(table: usize, root: PageId) -> Arc<TableDef> {
+    let shape = &ALL[table];
+    let columns = shape.columns.iter().enumerate().map(|(at, (name, sql_type, nullable))| ColumnDef {
+        column_id: at as i32 + 1,
+        name: (*name).into(),
+        sql_type: sql_type.clone(),
+        nullable: *nullable,
+        collation: Collation::DEFAULT,
+        identity: None,
+        default: None,
+        computed: None,
+        is_rowguidcol: false,
+    });
+    let key = (0..shape.key_columns).map(|ordinal| IndexColumn { ordinal, descending: false });
+    let index = IndexDef {
+        index_id: 1,
+        name: Some(shape.name.into()),
+        kind: IndexKind::Clustered,
+        unique: true,
+        primary_key: false,
+        unique_constraint: false,
+        constraint_id: 0,
+        is_system_named: true,
+        key: key.collect(),
+        included: Vec::new(),
+        unit: unit_of(table),
+        root,
+    };
+    let created = DateTime { days: 0, ticks: 0 };
+    Arc::new(TableDef {
+        object_id: table as i32 + 3,
+        schema_id: SCHEMA_SYS,
+        schema: "sys".into(),
+        name: shape.name.into(),
+        is_system: true,
+        columns: columns.collect(),
+        indexes: vec![index],
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        create_date: created,
+        modify_date: created,
+        next_column_id: shape.columns.len() as i32 + 1,
+    })
+}

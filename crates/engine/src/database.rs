@@ -1,0 +1,304 @@
+//! [`Database`]: one open database with everything that belongs to it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use access::AccessMethods;
+use log::{FlushReason, Log};
+use os::{Latch, LatchRank, Os};
+use pages::FileSpace;
+use txn::{CommitMode, DelayedDurability, TxnManager, TxnOptions};
+use types::{DateTime, SqlError, Value};
+
+use crate::catalog::{Catalog, system_tables};
+use crate::checkpoint::CheckpointState;
+use crate::db_transaction::DbTransaction;
+use crate::error::SqlResult;
+use crate::identity::Identities;
+use crate::options::{DatabaseOptions, DatabaseState};
+use crate::schema::{IdentityDef, ObjectId, TableDef};
+use crate::table::Table;
+
+/// An open database. `Online ──suspect──► Suspect`: from then on nothing of it is acknowledged; it must be opened anew.
+pub struct Database {
+    pub(crate) os: Os,
+    pub(crate) number: u16,
+    pub(crate) name: Arc<str>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) space: Arc<FileSpace>,
+    pub(crate) access: Arc<AccessMethods>,
+    pub(crate) txns: Arc<TxnManager>,
+    pub(crate) catalog: Catalog,
+    pub(crate) identities: Identities,
+    pub(crate) checkpoint_state: CheckpointState,
+    pub(crate) system: Vec<Arc<TableDef>>,
+    pub(crate) created: DateTime,
+    /// DELAYED_DURABILITY by itself, for the commit path.
+    delayed: AtomicU8,
+    options: Latch<DatabaseOptions>,
+    suspect_reason: Latch<Option<String>>,
+    volatile: bool,
+}
+
+/// What makes a [`Database`].
+pub(crate) struct DatabaseParts {
+    pub(crate) os: Os,
+    pub(crate) number: u16,
+    pub(crate) name: Arc<str>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) space: Arc<FileSpace>,
+    pub(crate) access: Arc<AccessMethods>,
+    pub(crate) txns: Arc<TxnManager>,
+    pub(crate) catalog: Catalog,
+    pub(crate) system: Vec<Arc<TableDef>>,
+    pub(crate) created: DateTime,
+    pub(crate) options: DatabaseOptions,
+    pub(crate) volatile: bool,
+}
+
+impl Database {
+    pub(crate) fn new(parts: DatabaseParts) -> Arc<Database> {
+        assert!(parts.number > 0, "database ids begin with 1");
+        Arc::new(Database {
+            os: parts.os,
+            number: parts.number,
+            name: parts.name,
+            log: parts.log,
+            space: parts.space,
+            access: parts.access,
+            txns: parts.txns,
+            catalog: parts.catalog,
+            identities: Identities::default(),
+            checkpoint_state: CheckpointState::default(),
+            system: parts.system,
+            created: parts.created,
+            delayed: AtomicU8::new(parts.options.delayed_durability as u8),
+            options: Latch::new(LatchRank::Stats, parts.options),
+            suspect_reason: Latch::new(LatchRank::Stats, None),
+            volatile: parts.volatile,
+        })
+    }
+
+    /// `database_id`.
+    pub fn id(&self) -> i16 {
+        i16::try_from(self.number).unwrap_or(i16::MAX)
+    }
+
+    /// `database_id` as locks know it.
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// Name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// When it was created.
+    pub fn create_date(&self) -> DateTime {
+        self.created
+    }
+
+    /// tempdb: made anew at each start, nothing in it is ever made durable.
+    pub fn is_volatile(&self) -> bool {
+        self.volatile
+    }
+
+    /// Its definitions.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Its log.
+    pub fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    /// Its data files.
+    pub fn space(&self) -> &Arc<FileSpace> {
+        &self.space
+    }
+
+    /// Its transactions.
+    pub fn transactions(&self) -> &Arc<TxnManager> {
+        &self.txns
+    }
+
+    /// Its options.
+    pub fn options(&self) -> DatabaseOptions {
+        self.options.lock().clone()
+    }
+
+    pub(crate) fn set_options(&self, options: DatabaseOptions) {
+        self.delayed.store(options.delayed_durability as u8, Ordering::Release);
+        *self.options.lock() = options;
+    }
+
+    /// DELAYED_DURABILITY; takes effect for the next commit.
+    pub fn delayed_durability(&self) -> DelayedDurability {
+        let number = self.delayed.load(Ordering::Acquire);
+        DelayedDurability::from_number(number).expect("only numbers of the option are stored")
+    }
+
+    /// Its state.
+    pub fn state(&self) -> DatabaseState {
+        if self.suspect_reason.lock().is_some() { DatabaseState::Suspect } else { DatabaseState::Online }
+    }
+
+    /// Why it is suspect.
+    pub fn suspect_reason(&self) -> Option<String> {
+        self.suspect_reason.lock().clone()
+    }
+
+    /// The database cannot go on: a log write or sync failed, or a page could not be written. The first reason stays.
+    pub fn suspect(&self, reason: &str) {
+        let mut held = self.suspect_reason.lock();
+        if held.is_none() {
+            *held = Some(reason.to_string());
+            drop(held);
+            os::report::error("engine", &format!("database {} is suspect: {reason}", self.name));
+        }
+    }
+
+    /// May statements use it?
+    ///
+    /// # Errors
+    /// 926 when it is suspect.
+    pub fn check_usable(&self) -> SqlResult<()> {
+        match self.state() {
+            DatabaseState::Suspect => Err(SqlError::new(926, &[&self.name])),
+            _ => Ok(()),
+        }
+    }
+
+    /// `sys.sp_flush_log`: every record so far, and with them all delayed commits, is hard when it returns.
+    ///
+    /// # Errors
+    /// 9001 when the log has failed.
+    pub fn flush_log(&self) -> SqlResult<()> {
+        if self.volatile {
+            return Ok(());
+        }
+        let last = self.log.last();
+        self.log.harden(last, FlushReason::FlushLogProc).map_err(|error| {
+            if error.is_fatal_to_database() {
+                self.suspect(&error.to_string());
+            }
+            crate::error::sql_error(&error.into(), &self.name, 0)
+        })
+    }
+
+    /// CHECKPOINT.
+    ///
+    /// # Errors
+    /// 9001, 9002 and those of data files.
+    pub fn checkpoint(self: &Arc<Self>) -> SqlResult<()> {
+        crate::checkpoint::run(self, crate::checkpoint::Reason::Statement).map_err(|error| {
+            SqlError::custom(
+                5901,
+                16,
+                1,
+                format!("The checkpoint of database '{}' failed: {error}", self.name),
+            )
+        })
+    }
+
+    /// A handle to a table of this database.
+    pub fn table(self: &Arc<Self>, definition: &Arc<TableDef>) -> Table {
+        Table::new(self.clone(), definition.clone(), false)
+    }
+
+    /// A handle to a table that is being built.
+    pub(crate) fn unpublished_table(self: &Arc<Self>, definition: &Arc<TableDef>) -> Table {
+        Table::new(self.clone(), definition.clone(), true)
+    }
+
+    /// Identity values of a table up to `noted` may have been handed out. A transaction of its own, so that the user's rollback does not
+    /// take it back; it rides with the log and is not flushed for its own sake (claim 113).
+    pub(crate) fn note_identity(
+        self: &Arc<Self>,
+        object_id: ObjectId,
+        identity: IdentityDef,
+        noted: i64,
+    ) -> SqlResult<()> {
+        let replaces = |before| if identity.increment > 0 { noted > before } else { noted < before };
+        self.write_identity(object_id, noted, &replaces)?;
+        self.identities.was_noted(object_id, identity, noted);
+        Ok(())
+    }
+
+    /// A clean close: the exact positions, so that the next start leaves no gap.
+    pub(crate) fn note_identity_positions(self: &Arc<Self>) -> SqlResult<()> {
+        for (object_id, last) in self.identities.positions() {
+            self.write_identity(object_id, last, &|_| true)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the note if it `replaces` the one that stands there. Two who make the first note of a table may meet (2627): then again.
+    fn write_identity(
+        self: &Arc<Self>,
+        object_id: ObjectId,
+        noted: i64,
+        replaces: &dyn Fn(i64) -> bool,
+    ) -> SqlResult<()> {
+        loop {
+            match self.try_write_identity(object_id, noted, replaces) {
+                Err(error) if error.number == 2627 => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn try_write_identity(
+        self: &Arc<Self>,
+        object_id: ObjectId,
+        noted: i64,
+        replaces: &dyn Fn(i64) -> bool,
+    ) -> SqlResult<()> {
+        let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
+        let table = self.system_table(system_tables::IDENTITIES);
+        let key = [Value::Int(object_id)];
+        let written = table.take_key(&own, &key).and_then(|before| {
+            let before = before.and_then(|row| row[1].as_i64());
+            let value = before.filter(|&before| !replaces(before)).unwrap_or(noted);
+            table.insert(&own, &[Value::Int(object_id), Value::BigInt(value)])
+        });
+        match written {
+            Ok(()) => own.commit(CommitMode::Volatile),
+            Err(error) => {
+                own.rollback()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// A table is gone or empty: its identity begins again.
+    pub(crate) fn forget_identity(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        object_id: ObjectId,
+    ) -> SqlResult<()> {
+        self.identities.forget(object_id);
+        self.system_table(system_tables::IDENTITIES).delete_key(txn, &[Value::Int(object_id)])
+    }
+
+    pub(crate) fn system_definitions(&self) -> &[Arc<TableDef>] {
+        assert_eq!(self.system.len(), system_tables::ALL.len(), "every system table has a definition");
+        &self.system
+    }
+
+    /// The present moment, for create and modify dates (UTC).
+    pub(crate) fn now(&self) -> DateTime {
+        date_time_of(self.os.clock().utc_100ns())
+    }
+}
+
+/// A datetime from 100 ns ticks since 0001-01-01.
+pub(crate) fn date_time_of(utc_100ns: i64) -> DateTime {
+    const DAY_100NS: i64 = 864_000_000_000;
+    const DAYS_TO_1900: i64 = 693_595;
+    let days = utc_100ns.div_euclid(DAY_100NS) - DAYS_TO_1900;
+    let ticks = utc_100ns.rem_euclid(DAY_100NS) * 3 / 100_000;
+    DateTime { days: days as i32, ticks: ticks as u32 }
+}

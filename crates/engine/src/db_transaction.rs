@@ -1,0 +1,163 @@
+//! [`DbTransaction`]: one session's transaction in one database, with what must be undone in memory when it rolls back.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use txn::{CommitMode, IsolationLevel, LockMode, LockWait, Resource, Savepoint, Transaction};
+
+use crate::catalog::CatalogUndo;
+use crate::database::Database;
+use crate::error::{SqlResult, sql_error};
+use crate::schema::ObjectId;
+
+/// A transaction in one database. Used by one task at a time, through `&self`, so that several cursors can share it.
+pub struct DbTransaction {
+    database: Arc<Database>,
+    transaction: Transaction,
+    session_id: i16,
+    isolation: Cell<IsolationLevel>,
+    lock_wait: Cell<LockWait>,
+    /// How to put the catalog's cache back, newest last.
+    catalog_undo: RefCell<Vec<CatalogUndo>>,
+}
+
+/// A point of a [`DbTransaction`] to roll back to.
+#[derive(Clone, Copy, Debug)]
+pub struct DbSavepoint {
+    savepoint: Savepoint,
+    catalog_undo_len: usize,
+}
+
+impl DbTransaction {
+    pub(crate) fn new(database: Arc<Database>, transaction: Transaction, session_id: i16) -> DbTransaction {
+        DbTransaction {
+            database,
+            transaction,
+            session_id,
+            isolation: Cell::new(IsolationLevel::ReadCommitted),
+            lock_wait: Cell::new(LockWait::Session),
+            catalog_undo: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// Its database.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// The transaction below.
+    pub fn inner(&self) -> &Transaction {
+        &self.transaction
+    }
+
+    /// Isolation of reads that do not say otherwise.
+    pub fn isolation(&self) -> IsolationLevel {
+        self.isolation.get()
+    }
+
+    /// Changes it.
+    pub fn set_isolation(&self, isolation: IsolationLevel) {
+        self.isolation.set(isolation);
+    }
+
+    /// How long its lock requests wait.
+    pub fn lock_wait(&self) -> LockWait {
+        self.lock_wait.get()
+    }
+
+    /// Changes it (hint NOWAIT).
+    pub fn set_lock_wait(&self, wait: LockWait) {
+        self.lock_wait.set(wait);
+    }
+
+    /// The resource that stands for an object of this database.
+    pub fn object_resource(&self, object_id: ObjectId) -> Resource {
+        Resource::Object { database: self.database.number(), object: object_id as u32 }
+    }
+
+    /// Locks an object.
+    ///
+    /// # Errors
+    /// 1205, 1222, or the statement was stopped.
+    pub fn lock_object(&self, object_id: ObjectId, mode: LockMode) -> SqlResult<()> {
+        let resource = self.object_resource(object_id);
+        self.transaction
+            .lock(resource, mode, self.lock_wait.get())
+            .map_err(|error| self.sql_error(&error.into()))
+    }
+
+    /// The message for a failure below.
+    pub(crate) fn sql_error(&self, error: &txn::TxnError) -> types::SqlError {
+        if error.is_fatal_to_database() {
+            self.database.suspect(&error.to_string());
+        }
+        sql_error(error, self.database.name(), self.session_id)
+    }
+
+    /// The catalog's cache was changed; `undo` puts it back.
+    pub(crate) fn note_catalog_change(&self, undo: CatalogUndo) {
+        self.catalog_undo.borrow_mut().push(undo);
+    }
+
+    /// Has it changed the catalog?
+    pub fn has_changed_catalog(&self) -> bool {
+        !self.catalog_undo.borrow().is_empty()
+    }
+
+    /// The present point.
+    pub fn savepoint(&self) -> DbSavepoint {
+        DbSavepoint {
+            savepoint: self.transaction.savepoint(),
+            catalog_undo_len: self.catalog_undo.borrow().len(),
+        }
+    }
+
+    /// Takes back everything after the savepoint; locks stay.
+    ///
+    /// # Errors
+    /// 9001 when the log fails; the database is then suspect.
+    pub fn rollback_to(&self, savepoint: DbSavepoint) -> SqlResult<()> {
+        let result = self.transaction.rollback_to(savepoint.savepoint);
+        self.undo_catalog(savepoint.catalog_undo_len);
+        result.map_err(|error| self.sql_error(&error))
+    }
+
+    /// Takes back everything; the transaction goes on.
+    ///
+    /// # Errors
+    /// As `rollback_to`.
+    pub(crate) fn rollback_all(&self) -> SqlResult<()> {
+        self.rollback_to(DbSavepoint { savepoint: txn::Savepoint::start(), catalog_undo_len: 0 })
+    }
+
+    /// Takes back everything and ends.
+    ///
+    /// # Errors
+    /// As `rollback_to`.
+    pub fn rollback(self) -> SqlResult<()> {
+        // The cache goes back first: once the locks are gone others may look at it.
+        self.undo_catalog(0);
+        self.transaction.rollback().map_err(|error| self.sql_error(&error))
+    }
+
+    /// Ends for good.
+    ///
+    /// # Errors
+    /// 9001, 9002: the commit is not acknowledged; after 9001 the database is suspect.
+    pub fn commit(self, mode: CommitMode) -> SqlResult<()> {
+        match self.transaction.commit(mode) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                self.undo_catalog(0);
+                Err(self.sql_error(&error))
+            }
+        }
+    }
+
+    fn undo_catalog(&self, keep: usize) {
+        let mut undo = self.catalog_undo.borrow_mut();
+        for change in undo.drain(keep..).rev() {
+            self.database.catalog().undo(change);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! From the failures of storage to the messages a user gets, and what a failure of the world means for a database.
+
+use log::LogError;
+use os::IoError;
+use pages::PageError;
+use txn::{LockError, TxnError};
+use types::SqlError;
+
+/// Result of everything a statement asks of the engine.
+pub type SqlResult<T> = types::SqlResult<T>;
+
+/// A plan was made for an object that another session has changed meanwhile: bind again. Never reaches a client.
+pub const STALE_PLAN: i32 = -1;
+
+/// The marker error for a stale plan.
+pub fn stale_plan() -> SqlError {
+    SqlError::custom(STALE_PLAN, 16, 1, "The object has changed since the statement was compiled.".into())
+}
+
+/// A failure of opening, recovering, checkpointing or closing, outside any statement.
+#[derive(Clone, Debug)]
+pub enum StorageError {
+    /// The world failed.
+    Io(IoError),
+    /// The data directory or a file is not ours, of a newer format, or used by another server.
+    Refused(String),
+    /// The log.
+    Log(LogError),
+    /// A page.
+    Page(PageError),
+    /// Something below a transaction.
+    Txn(TxnError),
+    /// The catalog contradicts itself.
+    Catalog(String),
+}
+
+impl std::fmt::Display for StorageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StorageError::Io(error) => write!(f, "{error}"),
+            StorageError::Refused(why) | StorageError::Catalog(why) => f.write_str(why),
+            StorageError::Log(error) => write!(f, "{error}"),
+            StorageError::Page(error) => write!(f, "{error}"),
+            StorageError::Txn(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for StorageError {}
+
+impl From<IoError> for StorageError {
+    fn from(error: IoError) -> Self {
+        StorageError::Io(error)
+    }
+}
+
+impl From<LogError> for StorageError {
+    fn from(error: LogError) -> Self {
+        StorageError::Log(error)
+    }
+}
+
+impl From<PageError> for StorageError {
+    fn from(error: PageError) -> Self {
+        StorageError::Page(error)
+    }
+}
+
+impl From<access::AccessError> for StorageError {
+    fn from(error: access::AccessError) -> Self {
+        StorageError::Txn(error.into())
+    }
+}
+
+impl From<TxnError> for StorageError {
+    fn from(error: TxnError) -> Self {
+        StorageError::Txn(error)
+    }
+}
+
+/// What the user of `database` is told when a transaction's operation failed below.
+pub fn sql_error(error: &TxnError, database: &str, session_id: i16) -> SqlError {
+    match error {
+        TxnError::Log(LogError::Full { reuse_wait, .. }) => {
+            SqlError::new(9002, &[&database, &reuse_wait.name()])
+        }
+        TxnError::Log(LogError::Interrupted) | TxnError::Lock(LockError::Interrupted) => interrupted(),
+        TxnError::Log(_) => SqlError::new(9001, &[&database]),
+        TxnError::Lock(LockError::Deadlock) => SqlError::new(1205, &[&session_id, &"lock"]),
+        TxnError::Lock(LockError::Timeout) => SqlError::new(1222, &[]),
+        TxnError::Io { what } => SqlError::new(823, &[what]),
+        TxnError::Corrupt { what } => SqlError::new(824, &[what]),
+        TxnError::DataFull { what } => SqlError::new(1105, &[&"object", &database, what]),
+    }
+}
+
+/// The statement was stopped by attention, KILL or shutdown; the session knows and says so.
+pub fn interrupted() -> SqlError {
+    SqlError::custom(3617, 16, 1, "The statement was cancelled.".into())
+}

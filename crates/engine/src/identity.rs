@@ -1,0 +1,184 @@
+//! IDENTITY: values handed out from a cache, the highest of them noted in the database without a flush (claims 108 and following).
+//!
+//! What is written is the highest value that may have been handed out; after a crash counting goes on from there, so a committed row's
+//! value never comes again. The note rides with the transaction's log and is not flushed for its own sake (sequences are; identity is
+//! not). A value is not given back on rollback.
+
+use os::{Latch, LatchRank};
+use rustc_hash::FxHashMap;
+use types::{SqlError, SqlType, Value};
+
+use crate::error::SqlResult;
+use crate::schema::{IdentityDef, ObjectId};
+
+/// How many values are noted ahead, by the column's type (claim 109).
+pub(crate) fn cache_size(sql_type: &SqlType) -> i64 {
+    match sql_type {
+        SqlType::TinyInt => 10,
+        SqlType::SmallInt => 100,
+        SqlType::Int => 1_000,
+        _ => 10_000,
+    }
+}
+
+/// The counters of one database's identity columns, by table.
+pub(crate) struct Identities {
+    counters: Latch<FxHashMap<ObjectId, Counter>>,
+}
+
+#[derive(Clone, Copy)]
+struct Counter {
+    /// The value handed out last; none before the first.
+    last: Option<i64>,
+    /// Values up to here may be handed out without a new note.
+    noted: Option<i64>,
+}
+
+/// A value, and what must be noted before it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handed {
+    pub(crate) value: i64,
+    pub(crate) note: Option<i64>,
+}
+
+/// Does counting reach `value` after `other`?
+fn is_further(identity: IdentityDef, value: i64, other: i64) -> bool {
+    if identity.increment > 0 { value > other } else { value < other }
+}
+
+impl Default for Identities {
+    fn default() -> Self {
+        Identities { counters: Latch::new(LatchRank::Sequence, FxHashMap::default()) }
+    }
+}
+
+impl Identities {
+    /// What the database notes of a table: values up to `noted` may have been handed out.
+    pub(crate) fn restore(&self, table: ObjectId, noted: i64) {
+        self.counters.lock().insert(table, Counter { last: Some(noted), noted: Some(noted) });
+    }
+
+    /// The table is gone or counts anew.
+    pub(crate) fn forget(&self, table: ObjectId) {
+        self.counters.lock().remove(&table);
+    }
+
+    /// The next value; none when the type's range is used up (error 8115). A value that comes with a note may be used only after the note
+    /// is in the log and [`Identities::was_noted`] has been told; until then others get the same note to write, so that no value is used
+    /// before one.
+    pub(crate) fn next(&self, table: ObjectId, identity: IdentityDef, cache: i64) -> Option<Handed> {
+        let mut counters = self.counters.lock();
+        let counter = counters.entry(table).or_insert(Counter { last: None, noted: None });
+        let value = match counter.last {
+            None => identity.seed,
+            Some(last) => last.checked_add(identity.increment)?,
+        };
+        counter.last = Some(value);
+        if counter.noted.is_some_and(|noted| !is_further(identity, value, noted)) {
+            return Some(Handed { value, note: None });
+        }
+        let ahead = value.saturating_add(identity.increment.saturating_mul(cache - 1));
+        Some(Handed { value, note: Some(ahead) })
+    }
+
+    /// The note is in the log.
+    pub(crate) fn was_noted(&self, table: ObjectId, identity: IdentityDef, noted: i64) {
+        let mut counters = self.counters.lock();
+        let Some(counter) = counters.get_mut(&table) else { return };
+        if counter.noted.is_none_or(|before| is_further(identity, noted, before)) {
+            counter.noted = Some(noted);
+        }
+    }
+
+    /// A value was inserted explicitly; counting goes on behind it when it is further. Gives the note to write, if one is needed.
+    pub(crate) fn note_explicit(&self, table: ObjectId, identity: IdentityDef, value: i64) -> Option<i64> {
+        let mut counters = self.counters.lock();
+        let counter = counters.entry(table).or_insert(Counter { last: None, noted: None });
+        if counter.last.is_some_and(|last| !is_further(identity, value, last)) {
+            return None;
+        }
+        counter.last = Some(value);
+        counter.noted.is_none_or(|noted| is_further(identity, value, noted)).then_some(value)
+    }
+
+    /// What a clean close writes: of each table that has a note, the value handed out last, so that the next start leaves no gap.
+    pub(crate) fn positions(&self) -> Vec<(ObjectId, i64)> {
+        let counters = self.counters.lock();
+        let exact = |(&table, counter): (&ObjectId, &Counter)| {
+            counter.last.filter(|_| counter.last != counter.noted).map(|last| (table, last))
+        };
+        let mut positions: Vec<_> = counters.iter().filter_map(exact).collect();
+        positions.sort_unstable();
+        positions
+    }
+
+    /// The value handed out last (IDENT_CURRENT).
+    pub(crate) fn current(&self, table: ObjectId) -> Option<i64> {
+        self.counters.lock().get(&table).and_then(|c| c.last)
+    }
+
+    /// Starts again behind `value` (DBCC CHECKIDENT RESEED).
+    pub(crate) fn reseed(&self, table: ObjectId, value: i64) {
+        self.counters.lock().insert(table, Counter { last: Some(value), noted: Some(value) });
+    }
+}
+
+/// An identity value as a value of its column's type.
+///
+/// # Errors
+/// 8115 when the type cannot hold it.
+pub fn value_of(number: i64, sql_type: &SqlType) -> SqlResult<Value> {
+    let overflow = || SqlError::new(8115, &[&"IDENTITY", &sql_type.name()]);
+    Ok(match sql_type {
+        SqlType::TinyInt => Value::TinyInt(u8::try_from(number).map_err(|_| overflow())?),
+        SqlType::SmallInt => Value::SmallInt(i16::try_from(number).map_err(|_| overflow())?),
+        SqlType::Int => Value::Int(i32::try_from(number).map_err(|_| overflow())?),
+        SqlType::BigInt => Value::BigInt(number),
+        _ => {
+            let context = types::ConvertContext::default();
+            types::convert(&Value::BigInt(number), &SqlType::BigInt, sql_type, types::DEFAULT_STYLE, &context)
+                .map_err(|_| overflow())?
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_covers_a_thousand_values() {
+        let identities = Identities::default();
+        let identity = IdentityDef { seed: 1, increment: 1 };
+        assert_eq!(identities.next(7, identity, 1000), Some(Handed { value: 1, note: Some(1000) }));
+        assert_eq!(
+            identities.next(7, identity, 1000),
+            Some(Handed { value: 2, note: Some(1001) }),
+            "not noted yet"
+        );
+        identities.was_noted(7, identity, 1001);
+        identities.was_noted(7, identity, 1000);
+        for value in 3..=1001 {
+            assert_eq!(identities.next(7, identity, 1000), Some(Handed { value, note: None }));
+        }
+        assert_eq!(identities.next(7, identity, 1000), Some(Handed { value: 1002, note: Some(2001) }));
+    }
+
+    #[test]
+    fn after_a_crash_counting_goes_on_behind_the_note() {
+        let identities = Identities::default();
+        identities.restore(7, 1000);
+        let handed = identities.next(7, IdentityDef { seed: 1, increment: 1 }, 1000).unwrap();
+        assert_eq!(handed.value, 1001);
+    }
+
+    #[test]
+    fn explicit_values_and_negative_steps() {
+        let identities = Identities::default();
+        let down = IdentityDef { seed: -1, increment: -1 };
+        assert_eq!(identities.next(7, down, 1000).unwrap().value, -1);
+        assert_eq!(identities.note_explicit(7, down, 5), None);
+        assert_eq!(identities.note_explicit(7, down, -9), Some(-9));
+        assert_eq!(identities.next(7, down, 1000).unwrap().value, -10);
+    }
+}

@@ -1,0 +1,766 @@
+//! [`Instance`]: a data directory with its databases: master, model, tempdb and those of users.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use log::{Growth, LogOptions};
+use os::{FileLock, Latch, LatchRank, OpenOptions, Os};
+use pages::{BufferPool, LazyWriter, NewFile, PoolOptions};
+use txn::{CommitMode, LockManager, TxnOptions};
+use types::{Collation, DateTime, SqlError};
+
+use crate::catalog::system_tables;
+use crate::checkpoint::Checkpointer;
+use crate::database::{Database, date_time_of};
+use crate::db_transaction::DbTransaction;
+use crate::error::{SqlResult, StorageError};
+use crate::files::{DriveMap, make_directory};
+use crate::open::{Foundation, Plan, read_system_tables};
+use crate::options::{DatabaseOptions, DatabaseState, OptionChange};
+use crate::registry::{self, Entry, Phase};
+
+/// `database_id` of the system databases.
+pub const MASTER: u16 = 1;
+/// tempdb.
+pub const TEMPDB: u16 = 2;
+/// model.
+pub const MODEL: u16 = 3;
+/// User databases begin here, as in SQL Server.
+pub const FIRST_USER_DATABASE: u16 = 5;
+
+/// Says that a directory is ours; its content is the version of the layout.
+const MARKER: &str = "hardpan.instance";
+/// Stands there while the system databases are being made for the first time.
+const CREATING_MARKER: &str = "hardpan.creating";
+const LOCK_FILE: &str = "hardpan.lock";
+const LAYOUT_VERSION: &str = "1";
+
+/// How an instance is opened.
+#[derive(Clone, Debug)]
+pub struct InstanceOptions {
+    /// The data directory; made when missing.
+    pub data_dir: PathBuf,
+    /// Memory for pages, bytes.
+    pub buffer_pool_bytes: u64,
+    /// Folders for drive letters in scripts' paths.
+    pub drives: Vec<(char, PathBuf)>,
+    /// Whether background threads (checkpoints, lazy writer) run.
+    pub background: bool,
+}
+
+impl InstanceOptions {
+    /// With 256 MB for pages (taken as needed) and background threads.
+    pub fn new(data_dir: impl Into<PathBuf>) -> InstanceOptions {
+        InstanceOptions {
+            data_dir: data_dir.into(),
+            buffer_pool_bytes: 256 << 20,
+            drives: Vec::new(),
+            background: true,
+        }
+    }
+}
+
+/// An open data directory.
+pub struct Instance {
+    foundation: Foundation,
+    data_dir: PathBuf,
+    drives: DriveMap,
+    databases: Latch<BTreeMap<u16, Slot>>,
+    /// One CREATE, ALTER or DROP DATABASE at a time.
+    changing: Latch<()>,
+    background: Latch<Option<Background>>,
+    is_shut_down: AtomicBool,
+    started: DateTime,
+    /// Given back by shutdown, so that another server may open the directory.
+    lock: Latch<Option<FileLock>>,
+}
+
+struct Background {
+    checkpointer: Checkpointer,
+    lazy_writer: LazyWriter,
+}
+
+/// A database that the instance knows, open or not.
+#[derive(Clone)]
+struct Slot {
+    entry: Entry,
+    database: Option<Arc<Database>>,
+    state: DatabaseState,
+    reason: Option<String>,
+}
+
+/// What views show of a database.
+#[derive(Clone)]
+pub struct DatabaseInfo {
+    /// `database_id`.
+    pub id: i16,
+    /// Name.
+    pub name: String,
+    /// State.
+    pub state: DatabaseState,
+    /// Why it is not online.
+    pub reason: Option<String>,
+    /// When it was created.
+    pub created: DateTime,
+    /// Options.
+    pub options: DatabaseOptions,
+    /// Data files.
+    pub data_files: Vec<PathBuf>,
+    /// Log file.
+    pub log_file: PathBuf,
+    /// Logical name of the log file.
+    pub log_name: String,
+    /// The database itself, when it is open.
+    pub database: Option<Arc<Database>>,
+}
+
+/// A file clause of CREATE DATABASE.
+#[derive(Clone, Debug, Default)]
+pub struct NewDatabaseFile {
+    /// NAME.
+    pub logical_name: Option<String>,
+    /// FILENAME as written.
+    pub path: Option<String>,
+    /// SIZE, bytes.
+    pub size_bytes: Option<u64>,
+    /// MAXSIZE, bytes; 0 is UNLIMITED.
+    pub max_bytes: Option<u64>,
+    /// FILEGROWTH.
+    pub growth: Option<Growth>,
+}
+
+/// CREATE DATABASE.
+#[derive(Clone, Debug, Default)]
+pub struct CreateDatabaseOptions {
+    /// Name.
+    pub name: String,
+    /// ON: data files, the primary first.
+    pub data_files: Vec<NewDatabaseFile>,
+    /// LOG ON: the first counts.
+    pub log_files: Vec<NewDatabaseFile>,
+}
+
+impl Instance {
+    /// Opens (or makes) a data directory, recovers its databases, makes tempdb anew. A database that cannot be opened is shown as
+    /// suspect or recovery pending with the reason; the others work.
+    ///
+    /// # Errors
+    /// When the directory is used by another server, is not ours or of a newer layout, or master cannot be opened.
+    pub fn open(os: &Os, options: &InstanceOptions) -> Result<Arc<Instance>, StorageError> {
+        let disk = os.disk();
+        make_directory(disk, &options.data_dir)?;
+        let lock_path = options.data_dir.join(LOCK_FILE);
+        let lock = disk.lock_file(&lock_path).map_err(|error| {
+            StorageError::Refused(format!(
+                "the data directory {} is in use by another Hardpan server ({error})",
+                options.data_dir.display()
+            ))
+        })?;
+        let is_new = prepare_directory(os, &options.data_dir)?;
+        let foundation = Foundation {
+            os: os.clone(),
+            pool: BufferPool::new(os, PoolOptions { memory_bytes: options.buffer_pool_bytes }),
+            locks: LockManager::new(os),
+        };
+        let instance = Arc::new(Instance {
+            drives: DriveMap::new(&options.data_dir, options.drives.clone()),
+            data_dir: options.data_dir.clone(),
+            databases: Latch::new(LatchRank::Leaf, BTreeMap::new()),
+            changing: Latch::new(LatchRank::Server, ()),
+            background: Latch::new(LatchRank::Instance, None),
+            is_shut_down: AtomicBool::new(false),
+            started: date_time_of(os.clock().utc_100ns()),
+            foundation,
+            lock: Latch::new(LatchRank::Leaf, Some(lock)),
+        });
+        if is_new {
+            instance.make_system_databases()?;
+        } else {
+            instance.open_databases()?;
+        }
+        instance.make_tempdb()?;
+        if options.background {
+            let background = Background {
+                checkpointer: Checkpointer::start(&instance),
+                lazy_writer: LazyWriter::start(&instance.foundation.pool),
+            };
+            *instance.background.lock() = Some(background);
+        }
+        Ok(instance)
+    }
+
+    /// The world.
+    pub fn os(&self) -> &Os {
+        &self.foundation.os
+    }
+
+    /// Locks of all databases.
+    pub fn locks(&self) -> &Arc<LockManager> {
+        &self.foundation.locks
+    }
+
+    /// Pages of all databases.
+    pub fn pool(&self) -> &Arc<BufferPool> {
+        &self.foundation.pool
+    }
+
+    /// The data directory.
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// When it was opened (UTC).
+    pub fn started(&self) -> DateTime {
+        self.started
+    }
+
+    /// An open database by name.
+    ///
+    /// # Errors
+    /// 911 when there is none, 926 suspect, 942 offline, 945 when its files could not be opened.
+    pub fn database(&self, name: &str) -> SqlResult<Arc<Database>> {
+        let slot = self
+            .databases
+            .lock()
+            .values()
+            .find(|s| Collation::DEFAULT.same_name(&s.entry.name, name))
+            .cloned();
+        let slot = slot.ok_or_else(|| SqlError::new(911, &[&name]))?;
+        match (slot.database, slot.state) {
+            (Some(database), _) => {
+                database.check_usable()?;
+                Ok(database)
+            }
+            (None, DatabaseState::Suspect) => Err(SqlError::new(926, &[&slot.entry.name])),
+            (None, DatabaseState::Offline) => Err(SqlError::new(942, &[&slot.entry.name])),
+            (None, _) => Err(SqlError::new(945, &[&slot.entry.name])),
+        }
+    }
+
+    /// An open database by number.
+    pub fn database_by_id(&self, id: i16) -> Option<Arc<Database>> {
+        let number = u16::try_from(id).ok()?;
+        self.databases.lock().get(&number).and_then(|s| s.database.clone())
+    }
+
+    /// tempdb.
+    pub fn tempdb(&self) -> Arc<Database> {
+        self.open_slot(TEMPDB)
+    }
+
+    /// master.
+    pub fn master(&self) -> Arc<Database> {
+        self.open_slot(MASTER)
+    }
+
+    fn open_slot(&self, number: u16) -> Arc<Database> {
+        let database = self.databases.lock().get(&number).and_then(|s| s.database.clone());
+        database.expect("system databases are open as long as the instance is")
+    }
+
+    /// Every open database, by number.
+    pub fn databases(&self) -> Vec<Arc<Database>> {
+        self.databases.lock().values().filter_map(|s| s.database.clone()).collect()
+    }
+
+    /// Every database, open or not, by number.
+    pub fn database_infos(&self) -> Vec<DatabaseInfo> {
+        let slots: Vec<Slot> = self.databases.lock().values().cloned().collect();
+        slots.into_iter().map(Slot::into_info).collect()
+    }
+
+    /// CREATE DATABASE. Crash-safe: master first says that the database is being made, then that it is there.
+    ///
+    /// # Errors
+    /// 1801 when it exists, 5170 when a file does, 5123 when a file cannot be made, 1807 and those of storage.
+    pub fn create_database(self: &Arc<Self>, new: &CreateDatabaseOptions) -> SqlResult<Arc<Database>> {
+        let _changing = self.changing.lock();
+        if self.databases.lock().values().any(|s| Collation::DEFAULT.same_name(&s.entry.name, &new.name)) {
+            return Err(SqlError::new(1801, &[&new.name]));
+        }
+        let number = self.free_number();
+        let (plan, mut entry) = self.plan_of(number, new)?;
+        for file in entry.files() {
+            if self.os().disk().exists(&file) {
+                return Err(SqlError::new(5170, &[&file.display()]));
+            }
+        }
+        self.save_entry(&entry)?;
+        let made = self.foundation.create(&plan).map_err(|error| failed_to_create(&new.name, &error));
+        let database = match made.and_then(|database| self.copy_model(&database).map(|()| database)) {
+            Ok(database) => database,
+            Err(error) => {
+                self.remove_files(&entry);
+                self.forget_entry(number)?;
+                return Err(error);
+            }
+        };
+        entry.phase = Phase::Present;
+        self.save_entry(&entry)?;
+        self.insert(Slot {
+            entry,
+            database: Some(database.clone()),
+            state: DatabaseState::Online,
+            reason: None,
+        });
+        Ok(database)
+    }
+
+    /// DROP DATABASE; nobody may be using it (the caller has seen to that).
+    ///
+    /// # Errors
+    /// 3701 when there is none, 3708 for a system database; those of storage.
+    pub fn drop_database(self: &Arc<Self>, name: &str) -> SqlResult<()> {
+        let _changing = self.changing.lock();
+        let slot = self
+            .databases
+            .lock()
+            .values()
+            .find(|s| Collation::DEFAULT.same_name(&s.entry.name, name))
+            .cloned();
+        let Some(mut slot) = slot else { return Err(SqlError::new(3701, &[&"drop", &"database", &name])) };
+        if slot.entry.number < FIRST_USER_DATABASE {
+            return Err(SqlError::new(3708, &[&"drop", &"database", &name]));
+        }
+        slot.entry.phase = Phase::Dropping;
+        self.save_entry(&slot.entry)?;
+        self.databases.lock().remove(&slot.entry.number);
+        if let Some(database) = &slot.database {
+            if let Err(error) = crate::shutdown::close_database(database) {
+                os::report::warn("engine", &format!("closing the dropped database {name}: {error}"));
+            }
+        }
+        self.remove_files(&slot.entry);
+        self.forget_entry(slot.entry.number)
+    }
+
+    /// ALTER DATABASE ... SET. The change is durable and in force when it returns.
+    ///
+    /// # Errors
+    /// 5011 when there is none; those of storage.
+    pub fn alter_database(self: &Arc<Self>, name: &str, changes: &[OptionChange]) -> SqlResult<()> {
+        let database = self.database(name)?;
+        let _changing = self.changing.lock();
+        let mut options = database.options();
+        for change in changes {
+            apply(&mut options, &database, change);
+        }
+        let entry = {
+            let mut slots = self.databases.lock();
+            let slot = slots.get_mut(&database.number()).ok_or_else(|| SqlError::new(5011, &[&name]))?;
+            slot.entry.options = options.clone();
+            slot.entry.clone()
+        };
+        if !database.is_volatile() {
+            self.save_entry(&entry)?;
+        }
+        database.set_options(options);
+        Ok(())
+    }
+
+    /// Resolves a path of a script.
+    ///
+    /// # Errors
+    /// 5105.
+    pub fn resolve_path(&self, written: &str) -> SqlResult<PathBuf> {
+        self.drives.resolve(written)
+    }
+
+    /// Clean stop: background threads end, every database drains its log, writes its pages and closes. No delayed commit is lost.
+    pub fn shutdown(&self) {
+        if self.is_shut_down.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let background = self.background.lock().take();
+        if let Some(background) = background {
+            background.checkpointer.stop();
+            background.lazy_writer.stop();
+        }
+        let databases = std::mem::take(&mut *self.databases.lock());
+        // master last: it is what the others are found by.
+        for slot in databases.values().rev() {
+            if let Some(database) = &slot.database {
+                if let Err(error) = crate::shutdown::close_database(database) {
+                    os::report::error("engine", &format!("closing {}: {error}", database.name()));
+                }
+            }
+        }
+        drop(self.lock.lock().take());
+    }
+
+    fn free_number(&self) -> u16 {
+        let slots = self.databases.lock();
+        (FIRST_USER_DATABASE..u16::MAX)
+            .find(|n| !slots.contains_key(n))
+            .expect("fewer databases than numbers")
+    }
+
+    fn insert(&self, slot: Slot) {
+        self.databases.lock().insert(slot.entry.number, slot);
+    }
+
+    /// Runs `work` as one fully durable transaction of master.
+    fn in_master(&self, work: impl FnOnce(&Arc<Database>, &DbTransaction) -> SqlResult<()>) -> SqlResult<()> {
+        let master = self.master();
+        let transaction =
+            DbTransaction::new(master.clone(), master.transactions().begin(TxnOptions::default()), 0);
+        match work(&master, &transaction) {
+            Ok(()) => transaction.commit(CommitMode::Full),
+            Err(error) => {
+                transaction.rollback()?;
+                Err(error)
+            }
+        }
+    }
+
+    fn save_entry(&self, entry: &Entry) -> SqlResult<()> {
+        self.in_master(|master, txn| registry::save(master, txn, entry))
+    }
+
+    fn forget_entry(&self, number: u16) -> SqlResult<()> {
+        self.in_master(|master, txn| registry::remove(master, txn, number))
+    }
+
+    /// Removes a database's files; what is not there any more is no error.
+    fn remove_files(&self, entry: &Entry) {
+        for file in entry.files() {
+            let removed = self.os().disk().remove(&file);
+            if let Err(error) =
+                removed.and_then(|()| file.parent().map_or(Ok(()), |p| self.os().disk().sync_dir(p)))
+            {
+                if self.os().disk().exists(&file) {
+                    os::report::warn("engine", &format!("{} was not removed: {error}", file.display()));
+                }
+            }
+        }
+    }
+
+    fn plan_of(&self, number: u16, new: &CreateDatabaseOptions) -> SqlResult<(Plan, Entry)> {
+        let stem = file_stem(&new.name);
+        let mut data_files = Vec::new();
+        let default_file = [NewDatabaseFile::default()];
+        let wanted = if new.data_files.is_empty() { &default_file[..] } else { &new.data_files };
+        for (at, file) in wanted.iter().enumerate() {
+            let name = if at == 0 { format!("{stem}.mdf") } else { format!("{stem}_{}.ndf", at + 1) };
+            let path = file
+                .path
+                .as_ref()
+                .map_or_else(|| Ok(self.data_dir.join(&name)), |p| self.drives.resolve(p))?;
+            let logical = file.logical_name.clone().unwrap_or_else(|| {
+                if at == 0 { new.name.clone() } else { format!("{}{}", new.name, at + 1) }
+            });
+            data_files.push(new_data_file(file, path, logical));
+        }
+        let log_file = new.log_files.first().cloned().unwrap_or_default();
+        let log_path = log_file
+            .path
+            .as_ref()
+            .map_or_else(|| Ok(self.data_dir.join(format!("{stem}_log.ldf"))), |p| self.drives.resolve(p))?;
+        let mut log = LogOptions::new(&log_path, &new.name);
+        log.size_bytes = log_file.size_bytes.unwrap_or(log.size_bytes);
+        log.growth = log_file.growth.unwrap_or(log.growth);
+        log.bytes_max = log_file.max_bytes.filter(|b| *b > 0).unwrap_or(log.bytes_max);
+        let created = date_time_of(self.os().clock().utc_100ns());
+        let options = self.databases.lock().get(&MODEL).map(|s| s.entry.options.clone()).unwrap_or_default();
+        let entry = Entry {
+            number,
+            name: new.name.clone(),
+            phase: Phase::Creating,
+            created,
+            options: options.clone(),
+            data_files: data_files.iter().map(|f| f.path.clone()).collect(),
+            log_file: log_path,
+            log_name: log_file.logical_name.clone().unwrap_or_else(|| format!("{}_log", new.name)),
+            log_growth: log.growth,
+            log_bytes_max: log.bytes_max,
+        };
+        Ok((
+            Plan { number, name: new.name.clone(), created, options, data_files, log, volatile: false },
+            entry,
+        ))
+    }
+
+    /// First start: master and model, and the marker that says that they are complete.
+    fn make_system_databases(self: &Arc<Self>) -> Result<(), StorageError> {
+        for (number, name, data, log) in
+            [(MASTER, "master", "master.mdf", "mastlog.ldf"), (MODEL, "model", "model.mdf", "modellog.ldf")]
+        {
+            let (plan, entry) = self.system_plan(number, name, data, log);
+            let database = self.foundation.create(&plan)?;
+            self.insert(Slot {
+                entry: entry.clone(),
+                database: Some(database),
+                state: DatabaseState::Online,
+                reason: None,
+            });
+            self.save_entry(&entry).map_err(|error| StorageError::Catalog(error.to_string()))?;
+        }
+        write_marker(self.os(), &self.data_dir)
+    }
+
+    fn system_plan(&self, number: u16, name: &str, data: &str, log: &str) -> (Plan, Entry) {
+        let created = date_time_of(self.os().clock().utc_100ns());
+        let mut log_options = LogOptions::new(self.data_dir.join(log), name);
+        log_options.size_bytes = SYSTEM_LOG_BYTES;
+        let data_file = NewFile::new(self.data_dir.join(data), name);
+        let logical_log = log.trim_end_matches(".ldf").to_string();
+        let entry = Entry {
+            number,
+            name: name.to_string(),
+            phase: Phase::Present,
+            created,
+            options: DatabaseOptions::default(),
+            data_files: vec![data_file.path.clone()],
+            log_file: log_options.path.clone(),
+            log_name: logical_log,
+            log_growth: log_options.growth,
+            log_bytes_max: log_options.bytes_max,
+        };
+        let plan = Plan {
+            number,
+            name: name.to_string(),
+            created,
+            options: DatabaseOptions::default(),
+            data_files: vec![data_file],
+            log: log_options,
+            volatile: number == TEMPDB,
+        };
+        (plan, entry)
+    }
+
+    /// Every later start: master tells which databases there are; each is opened on its own thread.
+    fn open_databases(self: &Arc<Self>) -> Result<(), StorageError> {
+        let (plan, entry) = self.system_plan(MASTER, "master", "master.mdf", "mastlog.ldf");
+        let master = self.foundation.open(&plan)?;
+        let rows = read_system_tables(&master)?;
+        self.insert(Slot { entry, database: Some(master), state: DatabaseState::Online, reason: None });
+        let mut waiting = Vec::new();
+        for entry in registry::load(&rows[system_tables::DATABASES])? {
+            match entry.phase {
+                _ if entry.number == MASTER => {}
+                Phase::Creating | Phase::Dropping => {
+                    self.remove_files(&entry);
+                    self.forget_entry(entry.number)
+                        .map_err(|error| StorageError::Catalog(error.to_string()))?;
+                }
+                Phase::Offline => {
+                    self.insert(Slot { entry, database: None, state: DatabaseState::Offline, reason: None })
+                }
+                Phase::Present => waiting.push(entry),
+            }
+        }
+        self.open_in_parallel(waiting);
+        Ok(())
+    }
+
+    fn open_in_parallel(self: &Arc<Self>, entries: Vec<Entry>) {
+        let queue = Arc::new(Latch::new(LatchRank::Leaf, entries));
+        let workers = queue.lock().len().min(OPENERS_MAX);
+        let handles: Vec<_> = (0..workers)
+            .map(|_| {
+                let (instance, queue) = (self.clone(), queue.clone());
+                self.os().spawn("DATABASE STARTUP", move || {
+                    loop {
+                        let Some(entry) = queue.lock().pop() else { break };
+                        instance.open_one(entry);
+                    }
+                })
+            })
+            .collect();
+        for handle in handles {
+            if handle.join().is_err() {
+                os::report::error("engine", "a database's start ended in a panic");
+            }
+        }
+    }
+
+    fn open_one(self: &Arc<Self>, entry: Entry) {
+        let plan = Plan {
+            number: entry.number,
+            name: entry.name.clone(),
+            created: entry.created,
+            options: entry.options.clone(),
+            data_files: entry.data_files.iter().map(|p| NewFile::new(p, &entry.name)).collect(),
+            log: LogOptions {
+                growth: entry.log_growth,
+                bytes_max: entry.log_bytes_max,
+                ..LogOptions::new(&entry.log_file, &entry.name)
+            },
+            volatile: false,
+        };
+        let slot = match self.foundation.open(&plan) {
+            Ok(database) => {
+                Slot { entry, database: Some(database), state: DatabaseState::Online, reason: None }
+            }
+            Err(error) => {
+                let state = match &error {
+                    StorageError::Io(_) => DatabaseState::RecoveryPending,
+                    _ => DatabaseState::Suspect,
+                };
+                os::report::error(
+                    "engine",
+                    &format!("database {} is {}: {error}", entry.name, state.description()),
+                );
+                Slot { entry, database: None, state, reason: Some(error.to_string()) }
+            }
+        };
+        self.insert(slot);
+    }
+
+    /// tempdb is made anew at each start, as a copy of model (claim 78).
+    fn make_tempdb(self: &Arc<Self>) -> Result<(), StorageError> {
+        let (plan, entry) = self.system_plan(TEMPDB, "tempdb", "tempdb.mdf", "templog.ldf");
+        for file in entry.files() {
+            if self.os().disk().exists(&file) {
+                self.os().disk().remove(&file)?;
+            }
+        }
+        let database = self.foundation.create(&plan)?;
+        self.copy_model(&database).map_err(|error| StorageError::Catalog(error.to_string()))?;
+        self.insert(Slot { entry, database: Some(database), state: DatabaseState::Online, reason: None });
+        Ok(())
+    }
+
+    /// What users have put into model is in every new database.
+    fn copy_model(self: &Arc<Self>, target: &Arc<Database>) -> SqlResult<()> {
+        let model = self.databases.lock().get(&MODEL).and_then(|s| s.database.clone());
+        match model {
+            Some(model) => crate::model::copy(&model, target),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Size of the logs of master, model and tempdb.
+const SYSTEM_LOG_BYTES: u64 = 1 << 20;
+/// How many databases are opened at the same time.
+const OPENERS_MAX: usize = 4;
+
+impl Slot {
+    fn into_info(self) -> DatabaseInfo {
+        let state = self.database.as_ref().map_or(self.state, |d| d.state());
+        DatabaseInfo {
+            id: i16::try_from(self.entry.number).unwrap_or(i16::MAX),
+            name: self.entry.name,
+            state,
+            reason: self.reason.or_else(|| self.database.as_ref().and_then(|d| d.suspect_reason())),
+            created: self.entry.created,
+            options: self.entry.options,
+            data_files: self.entry.data_files,
+            log_file: self.entry.log_file,
+            log_name: self.entry.log_name,
+            database: self.database,
+        }
+    }
+}
+
+fn apply(options: &mut DatabaseOptions, database: &Database, change: &OptionChange) {
+    match change {
+        OptionChange::DelayedDurability(mode) => options.delayed_durability = *mode,
+        OptionChange::Recovery(model) => options.recovery_model = *model,
+        OptionChange::CompatibilityLevel(level) => options.compatibility_level = *level,
+        OptionChange::ReadOnly(on) => options.read_only = *on,
+        OptionChange::UserAccess(access) => options.user_access = *access,
+        OptionChange::Switch(name, on) => drop(options.switches.insert(name.to_uppercase(), *on)),
+        OptionChange::DelayedFlush(policy) => database.log().set_delayed_flush_policy(*policy),
+    }
+}
+
+fn new_data_file(file: &NewDatabaseFile, path: PathBuf, logical_name: String) -> NewFile {
+    let pages = |bytes: u64| u32::try_from(bytes.div_ceil(pages::PAGE_BYTES as u64)).unwrap_or(u32::MAX);
+    let mut new = NewFile::new(path, logical_name);
+    if let Some(bytes) = file.size_bytes {
+        new.pages = pages(bytes).max(pages::FILE_PAGES_MIN);
+    }
+    if let Some(growth) = file.growth {
+        new.growth = match growth {
+            Growth::None => pages::Growth::Fixed,
+            Growth::Bytes(bytes) => pages::Growth::Pages(pages(bytes)),
+            Growth::Percent(percent) => pages::Growth::Percent(percent),
+        };
+    }
+    new.max_pages = file.max_bytes.map_or(0, pages);
+    new
+}
+
+fn failed_to_create(name: &str, error: &StorageError) -> SqlError {
+    SqlError::custom(1802, 16, 1, format!("CREATE DATABASE '{name}' failed: {error}"))
+}
+
+/// A database's name as part of a file name: what a file system or a path could misread becomes `_`.
+fn file_stem(name: &str) -> String {
+    let safe: String =
+        name.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
+    let trimmed = safe.trim_matches('.').trim();
+    if trimmed.is_empty() { "database".to_string() } else { trimmed.to_string() }
+}
+
+/// Is the directory new? Refuses one that is not ours. A first start that was cut off is begun again.
+fn prepare_directory(os: &Os, directory: &Path) -> Result<bool, StorageError> {
+    let disk = os.disk();
+    let marker = directory.join(MARKER);
+    if disk.exists(&marker) {
+        let version = read_text(os, &marker)?;
+        if version.trim() != LAYOUT_VERSION {
+            let why = format!(
+                "{} was written by another version of Hardpan (layout {}, this one reads {LAYOUT_VERSION})",
+                directory.display(),
+                version.trim()
+            );
+            return Err(StorageError::Refused(why));
+        }
+        return Ok(false);
+    }
+    let creating = directory.join(CREATING_MARKER);
+    if disk.exists(&creating) {
+        for name in [
+            "master.mdf",
+            "master.mdf.dwb",
+            "master.dwb",
+            "mastlog.ldf",
+            "model.mdf",
+            "model.mdf.dwb",
+            "model.dwb",
+            "modellog.ldf",
+        ] {
+            if disk.exists(&directory.join(name)) {
+                disk.remove(&directory.join(name))?;
+            }
+        }
+        return Ok(true);
+    }
+    let ours = [LOCK_FILE, "drives"];
+    for entry in disk.list(directory)? {
+        if !ours.iter().any(|name| entry.name == **name) {
+            let why = format!(
+                "{} is not a Hardpan data directory: it holds {} and no {MARKER}",
+                directory.display(),
+                entry.name
+            );
+            return Err(StorageError::Refused(why));
+        }
+    }
+    disk.open(&creating, &OpenOptions::create())?.sync()?;
+    disk.sync_dir(directory)?;
+    Ok(true)
+}
+
+fn write_marker(os: &Os, directory: &Path) -> Result<(), StorageError> {
+    let disk = os.disk();
+    let marker = disk.open(&directory.join(CREATING_MARKER), &OpenOptions::create())?;
+    marker.write_at(LAYOUT_VERSION.as_bytes(), 0, os::WriteMode::Cached)?;
+    marker.sync()?;
+    disk.rename(&directory.join(CREATING_MARKER), &directory.join(MARKER))?;
+    disk.sync_dir(directory)?;
+    Ok(())
+}
+
+fn read_text(os: &Os, path: &Path) -> Result<String, StorageError> {
+    let file = os.disk().open(path, &OpenOptions::read_only())?;
+    let mut bytes = vec![0; 64];
+    let length = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(length);
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

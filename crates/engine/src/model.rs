@@ -1,0 +1,116 @@
+//! Copying what users have put into model into a new database: schemas, tables with their rows, modules.
+
+use std::sync::Arc;
+
+use txn::{CommitMode, TxnOptions};
+
+use crate::catalog::{NewColumn, NewConstraint, NewIndex, NewTable};
+use crate::database::Database;
+use crate::db_transaction::DbTransaction;
+use crate::error::SqlResult;
+use crate::schema::{IndexKind, ModuleDef, ObjectDef, TableDef};
+
+/// Copies everything of users from `model`.
+///
+/// # Errors
+/// Those of storage.
+pub(crate) fn copy(model: &Arc<Database>, target: &Arc<Database>) -> SqlResult<()> {
+    let objects: Vec<ObjectDef> =
+        model.catalog().objects().into_iter().filter(|o| o.type_code() != "S ").collect();
+    let schemas: Vec<_> = model.catalog().schemas().into_iter().filter(|s| s.schema_id > 4).collect();
+    if objects.is_empty() && schemas.is_empty() {
+        return Ok(());
+    }
+    let begin = |database: &Arc<Database>| {
+        DbTransaction::new(database.clone(), database.transactions().begin(TxnOptions::default()), 0)
+    };
+    let (source, sink) = (begin(model), begin(target));
+    for schema in schemas {
+        target.create_schema(&sink, &schema.name)?;
+    }
+    for object in objects {
+        match object {
+            ObjectDef::Table(table) => copy_table(model, &source, target, &sink, &table)?,
+            ObjectDef::Module(module) => copy_module(target, &sink, &module)?,
+        }
+    }
+    source.commit(CommitMode::Volatile)?;
+    sink.commit(if target.is_volatile() { CommitMode::Volatile } else { CommitMode::Full })
+}
+
+fn copy_table(
+    model: &Arc<Database>,
+    source: &DbTransaction,
+    target: &Arc<Database>,
+    sink: &DbTransaction,
+    table: &Arc<TableDef>,
+) -> SqlResult<()> {
+    let made = target.create_table(sink, &as_new(table))?;
+    let copy = target.table(&made);
+    model.table(table).for_each_row(source, &mut |row| copy.insert(sink, row))
+}
+
+fn copy_module(target: &Arc<Database>, sink: &DbTransaction, module: &ModuleDef) -> SqlResult<()> {
+    let made = target.create_module(
+        sink,
+        module.kind,
+        &module.schema,
+        &module.name,
+        &module.definition,
+        module.quoted_identifier,
+        module.ansi_nulls,
+        None,
+    );
+    made.map(|_| ())
+}
+
+/// A definition as the statement that would make it.
+fn as_new(table: &TableDef) -> NewTable {
+    let columns = table.columns.iter().map(|c| NewColumn {
+        name: c.name.to_string(),
+        sql_type: c.sql_type.clone(),
+        nullable: c.nullable,
+        collation: c.collation,
+        identity: c.identity,
+        default: c
+            .default
+            .as_ref()
+            .map(|d| ((!d.is_system_named).then(|| d.name.to_string()), d.text.to_string())),
+        computed: c.computed.clone(),
+        is_rowguidcol: c.is_rowguidcol,
+    });
+    let name_of = |ordinal: usize| table.columns[ordinal].name.to_string();
+    let mut constraints: Vec<NewConstraint> = Vec::new();
+    let mut indexes = Vec::new();
+    for index in table.indexes.iter().filter(|i| i.kind != IndexKind::Heap) {
+        let key: Vec<(String, bool)> = index.key.iter().map(|k| (name_of(k.ordinal), k.descending)).collect();
+        let name = index.name.as_ref().map(|n| n.to_string());
+        if index.constraint_id != 0 {
+            constraints.push(NewConstraint::Key {
+                name: name.filter(|_| !index.is_system_named),
+                primary: index.primary_key,
+                clustered: Some(index.kind == IndexKind::Clustered),
+                columns: key,
+            });
+        } else {
+            indexes.push(NewIndex {
+                name: name.unwrap_or_default(),
+                unique: index.unique,
+                clustered: index.kind == IndexKind::Clustered,
+                columns: key,
+                included: index.included.iter().map(|o| name_of(*o)).collect(),
+            });
+        }
+    }
+    constraints.extend(table.checks.iter().map(|c| NewConstraint::Check {
+        name: (!c.is_system_named).then(|| c.name.to_string()),
+        text: c.text.to_string(),
+    }));
+    NewTable {
+        schema: table.schema.to_string(),
+        name: table.name.to_string(),
+        columns: columns.collect(),
+        constraints,
+        indexes,
+    }
+}

@@ -1,0 +1,222 @@
+//! Making and opening one database: files, log, recovery, catalog.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use access::{AccessMethods, AccessOptions, BTreeKind, Logging, UnitId};
+use log::{Log, LogOptions};
+use os::Os;
+use pages::{BootPage, BufferPool, CreateSpace, FileSpace, NewFile, OpenSpace, PageId};
+use txn::{CommitMode, LockManager, TxnManager, TxnManagerOptions, TxnOptions};
+use types::DateTime;
+
+use crate::catalog::{self, system_tables};
+use crate::database::{Database, DatabaseParts};
+use crate::db_transaction::DbTransaction;
+use crate::error::StorageError;
+use crate::files::make_directory;
+use crate::options::DatabaseOptions;
+use crate::recover;
+use crate::schema::TableDef;
+
+/// Version of what the boot page's payload says about the catalog.
+const CATALOG_VERSION: u8 = 1;
+
+/// What opening and making have in common.
+pub(crate) struct Foundation {
+    pub(crate) os: Os,
+    pub(crate) pool: Arc<BufferPool>,
+    pub(crate) locks: Arc<LockManager>,
+}
+
+/// Which database, and where its files are.
+pub(crate) struct Plan {
+    pub(crate) number: u16,
+    pub(crate) name: String,
+    pub(crate) created: DateTime,
+    pub(crate) options: DatabaseOptions,
+    pub(crate) data_files: Vec<NewFile>,
+    pub(crate) log: LogOptions,
+    pub(crate) volatile: bool,
+}
+
+impl Foundation {
+    /// Makes the files and an empty catalog. Everything is on disk when it returns (except for tempdb, which never is).
+    pub(crate) fn create(&self, plan: &Plan) -> Result<Arc<Database>, StorageError> {
+        for folder in
+            plan.data_files.iter().map(|f| &f.path).chain([&plan.log.path]).filter_map(|p| p.parent())
+        {
+            make_directory(self.os.disk(), folder)?;
+        }
+        let mut guid = [0u8; 16];
+        self.os.rng("database guid").fill(&mut guid);
+        let log = Arc::new(Log::create(&self.os, &plan.log)?);
+        let space = FileSpace::create(
+            &self.pool,
+            &CreateSpace { database_guid: guid, files: plan.data_files.clone(), volatile: plan.volatile },
+        )?;
+        space.attach_log(log.clone());
+        let (access, txns) = self.above(plan, &log, &space, 1);
+        let transaction = txns.begin(TxnOptions::default());
+        let mut roots = Vec::with_capacity(system_tables::ALL.len());
+        for table in 0..system_tables::ALL.len() {
+            roots.push(access.create_btree(
+                &transaction,
+                UnitId(system_tables::unit_of(table)),
+                BTreeKind::Clustered,
+            )?);
+        }
+        let mode = if plan.volatile { CommitMode::Volatile } else { CommitMode::Full };
+        transaction.commit(mode)?;
+        space.write_boot(&BootPage { payload: payload_of(&roots), ..space.boot() })?;
+        let database = self.assemble(plan, log, space, access, txns, &roots)?;
+        if !plan.volatile {
+            crate::checkpoint::run(&database, crate::checkpoint::Reason::Create)?;
+        }
+        Ok(database)
+    }
+
+    /// Opens the files, recovers, reads the catalog.
+    pub(crate) fn open(&self, plan: &Plan) -> Result<Arc<Database>, StorageError> {
+        let (log, tail) = Log::open(&self.os, &plan.log)?;
+        let log = Arc::new(log);
+        let files: Vec<PathBuf> = plan.data_files.iter().map(|f| f.path.clone()).collect();
+        let space = FileSpace::open(&self.pool, &OpenSpace { files })?;
+        space.attach_log(log.clone());
+        let analysis = recover::analyze(&log, &tail, &plan.name)?;
+        let (access, txns) = self.above(plan, &log, &space, analysis.max_txn.0 + 1);
+        recover::redo_and_undo(
+            &recover::Parts {
+                os: &self.os,
+                name: &plan.name,
+                log: &log,
+                tail: &tail,
+                space: &space,
+                access: &access,
+                txns: &txns,
+            },
+            &analysis,
+        )?;
+        let roots = roots_of(&space.boot(), &plan.name)?;
+        let database = self.assemble(plan, log, space, access, txns, &roots)?;
+        crate::checkpoint::run(&database, crate::checkpoint::Reason::Recovery)?;
+        Ok(database)
+    }
+
+    fn above(
+        &self,
+        plan: &Plan,
+        log: &Arc<Log>,
+        space: &Arc<FileSpace>,
+        first_txn: u64,
+    ) -> (Arc<AccessMethods>, Arc<TxnManager>) {
+        let txns = TxnManager::new(
+            &self.os,
+            log.clone(),
+            self.locks.clone(),
+            TxnManagerOptions { database_name: plan.name.clone(), first_txn },
+        );
+        let access = AccessMethods::new(AccessOptions {
+            os: self.os.clone(),
+            space: space.clone(),
+            database: plan.number,
+            cleanup_locks: self.locks.new_space(0),
+            logging: if plan.volatile { Logging::UndoOnly } else { Logging::Full },
+        });
+        txns.attach(access.clone());
+        (access, txns)
+    }
+
+    fn assemble(
+        &self,
+        plan: &Plan,
+        log: Arc<Log>,
+        space: Arc<FileSpace>,
+        access: Arc<AccessMethods>,
+        txns: Arc<TxnManager>,
+        roots: &[PageId],
+    ) -> Result<Arc<Database>, StorageError> {
+        let system: Vec<Arc<TableDef>> =
+            roots.iter().enumerate().map(|(table, root)| system_tables::definition(table, *root)).collect();
+        let parts = DatabaseParts {
+            os: self.os.clone(),
+            number: plan.number,
+            name: plan.name.as_str().into(),
+            log,
+            space,
+            access,
+            txns,
+            catalog: catalog::Catalog::empty(),
+            system,
+            created: plan.created,
+            options: plan.options.clone(),
+            volatile: plan.volatile,
+        };
+        let database = Database::new(parts);
+        let rows = read_system_tables(&database)?;
+        database.fill_catalog(&rows)?;
+        Ok(database)
+    }
+}
+
+/// Every row of every system table.
+pub(crate) fn read_system_tables(
+    database: &Arc<Database>,
+) -> Result<Vec<Vec<Vec<types::Value>>>, StorageError> {
+    let transaction =
+        DbTransaction::new(database.clone(), database.transactions().begin(TxnOptions::default()), 0);
+    transaction.set_isolation(txn::IsolationLevel::ReadUncommitted);
+    let mut all = Vec::with_capacity(system_tables::ALL.len());
+    for table in 0..system_tables::ALL.len() {
+        let mut rows = Vec::new();
+        let read = database.system_table(table).for_each_row(&transaction, &mut |row| {
+            rows.push(row.to_vec());
+            Ok(())
+        });
+        read.map_err(|error| StorageError::Catalog(format!("{}: {error}", database.name())))?;
+        all.push(rows);
+    }
+    transaction.commit(CommitMode::Volatile).map_err(|error| StorageError::Catalog(error.to_string()))?;
+    Ok(all)
+}
+
+impl Database {
+    /// Fills the catalog's cache and the identity counters from rows of the system tables.
+    fn fill_catalog(&self, rows: &Vec<Vec<Vec<types::Value>>>) -> Result<(), StorageError> {
+        catalog::load(&self.catalog, &self.system, rows)?;
+        for row in &rows[system_tables::IDENTITIES] {
+            if let (Some(table), Some(noted)) = (row[0].as_i64(), row[1].as_i64()) {
+                self.identities.restore(i32::try_from(table).unwrap_or(0), noted);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The boot page's payload: version, then the roots of the system tables.
+fn payload_of(roots: &[PageId]) -> Vec<u8> {
+    let mut payload = vec![CATALOG_VERSION, roots.len() as u8];
+    for root in roots {
+        payload.extend_from_slice(&root.file.to_le_bytes());
+        payload.extend_from_slice(&root.page.to_le_bytes());
+    }
+    payload
+}
+
+fn roots_of(boot: &BootPage, name: &str) -> Result<Vec<PageId>, StorageError> {
+    let refuse = |why: &str| StorageError::Refused(format!("database {name}: {why}"));
+    let [version, count, rest @ ..] = boot.payload.as_slice() else {
+        return Err(refuse("the boot page says nothing about the catalog; its creation was cut off"));
+    };
+    if *version != CATALOG_VERSION {
+        return Err(refuse("its catalog was made by another version of Hardpan"));
+    }
+    if usize::from(*count) != system_tables::ALL.len() || rest.len() != usize::from(*count) * 6 {
+        return Err(refuse("the boot page's list of system tables is damaged"));
+    }
+    let root = |bytes: &[u8]| PageId {
+        file: u16::from_le_bytes([bytes[0], bytes[1]]),
+        page: u32::from_le_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]),
+    };
+    Ok(rest.chunks_exact(6).map(root).collect())
+}

@@ -1,0 +1,132 @@
+//! The options of a database: what ALTER DATABASE ... SET changes and sys.databases shows.
+
+pub use txn::DelayedDurability;
+
+/// RECOVERY of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryModel {
+    /// 1: the log is kept until it is backed up.
+    Full,
+    /// 2: as FULL, with minimal logging of bulk work.
+    BulkLogged,
+    /// 3: the log is truncated at checkpoints.
+    Simple,
+}
+
+impl RecoveryModel {
+    /// `recovery_model` of sys.databases.
+    pub fn number(self) -> u8 {
+        match self {
+            RecoveryModel::Full => 1,
+            RecoveryModel::BulkLogged => 2,
+            RecoveryModel::Simple => 3,
+        }
+    }
+
+    /// From `recovery_model` of sys.databases.
+    pub fn from_number(number: u8) -> Option<RecoveryModel> {
+        match number {
+            1 => Some(RecoveryModel::Full),
+            2 => Some(RecoveryModel::BulkLogged),
+            3 => Some(RecoveryModel::Simple),
+            _ => None,
+        }
+    }
+
+    /// `recovery_model_desc` of sys.databases.
+    pub fn description(self) -> &'static str {
+        match self {
+            RecoveryModel::Full => "FULL",
+            RecoveryModel::BulkLogged => "BULK_LOGGED",
+            RecoveryModel::Simple => "SIMPLE",
+        }
+    }
+}
+
+/// What state a database is in (`state` of sys.databases).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatabaseState {
+    /// 0: open for work.
+    Online,
+    /// 1: between restore steps.
+    Restoring,
+    /// 2: crash recovery runs.
+    Recovering,
+    /// 3: a file is missing or a resource was short; recovery can be tried again.
+    RecoveryPending,
+    /// 4: damaged, or a log write failed.
+    Suspect,
+    /// 5: emergency.
+    Emergency,
+    /// 6: closed by ALTER DATABASE ... SET OFFLINE.
+    Offline,
+}
+
+impl DatabaseState {
+    /// `state` of sys.databases.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// `state_desc` of sys.databases.
+    pub fn description(self) -> &'static str {
+        match self {
+            DatabaseState::Online => "ONLINE",
+            DatabaseState::Restoring => "RESTORING",
+            DatabaseState::Recovering => "RECOVERING",
+            DatabaseState::RecoveryPending => "RECOVERY_PENDING",
+            DatabaseState::Suspect => "SUSPECT",
+            DatabaseState::Emergency => "EMERGENCY",
+            DatabaseState::Offline => "OFFLINE",
+        }
+    }
+}
+
+/// Options of one database.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatabaseOptions {
+    /// DELAYED_DURABILITY.
+    pub delayed_durability: DelayedDurability,
+    /// RECOVERY.
+    pub recovery_model: RecoveryModel,
+    /// COMPATIBILITY_LEVEL, 100..=160.
+    pub compatibility_level: u8,
+    /// READ_ONLY.
+    pub read_only: bool,
+    /// Whether only one session may use it (SINGLE_USER, RESTRICTED_USER, MULTI_USER as 1, 2, 0).
+    pub user_access: u8,
+    /// Switches that are kept and shown and change nothing yet, by their upper-case name (ANSI_NULLS, AUTO_CLOSE, ...).
+    pub switches: std::collections::BTreeMap<String, bool>,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> Self {
+        DatabaseOptions {
+            delayed_durability: DelayedDurability::Disabled,
+            recovery_model: RecoveryModel::Simple,
+            compatibility_level: 160,
+            read_only: false,
+            user_access: 0,
+            switches: std::collections::BTreeMap::new(),
+        }
+    }
+}
+
+/// One change of ALTER DATABASE ... SET.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OptionChange {
+    /// DELAYED_DURABILITY.
+    DelayedDurability(DelayedDurability),
+    /// RECOVERY.
+    Recovery(RecoveryModel),
+    /// COMPATIBILITY_LEVEL.
+    CompatibilityLevel(u8),
+    /// READ_ONLY or READ_WRITE.
+    ReadOnly(bool),
+    /// MULTI_USER 0, SINGLE_USER 1, RESTRICTED_USER 2.
+    UserAccess(u8),
+    /// A switch that is kept and shown.
+    Switch(String, bool),
+    /// How the log of delayed commits drains.
+    DelayedFlush(log::DelayedFlushPolicy),
+}

@@ -1,0 +1,195 @@
+//! The instance's list of databases as rows of master's sys.sysdbreg, and their options and files as JSON in them.
+
+use std::path::PathBuf;
+
+use serde_json::{Value as Json, json};
+use types::{DateTime, Value};
+
+use crate::catalog::system_tables;
+use crate::database::Database;
+use crate::db_transaction::DbTransaction;
+use crate::error::{SqlResult, StorageError};
+use crate::options::{DatabaseOptions, DelayedDurability, RecoveryModel};
+
+/// What has become of a database. CREATE and DROP first say what they are about to do; a crash in between leaves a row that says what to
+/// clean up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Its files are being made: at the next start they are removed.
+    Creating = 0,
+    /// It exists.
+    Present = 1,
+    /// Its files are being removed: at the next start that is finished.
+    Dropping = 2,
+    /// It exists and is not to be opened.
+    Offline = 3,
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) number: u16,
+    pub(crate) name: String,
+    pub(crate) phase: Phase,
+    pub(crate) created: DateTime,
+    pub(crate) options: DatabaseOptions,
+    /// Data files in order of their numbers.
+    pub(crate) data_files: Vec<PathBuf>,
+    pub(crate) log_file: PathBuf,
+    /// Logical name, growth and limit of the log file.
+    pub(crate) log_name: String,
+    pub(crate) log_growth: log::Growth,
+    pub(crate) log_bytes_max: u64,
+}
+
+impl Entry {
+    fn row(&self) -> Vec<Value> {
+        vec![
+            Value::Int(i32::from(self.number)),
+            Value::nvarchar(&self.name),
+            Value::TinyInt(self.phase as u8),
+            Value::DateTime(self.created),
+            Value::nvarchar(&options_json(&self.options).to_string()),
+            Value::nvarchar(&self.files_json().to_string()),
+        ]
+    }
+
+    fn files_json(&self) -> Json {
+        let growth = match self.log_growth {
+            log::Growth::None => json!({ "none": true }),
+            log::Growth::Bytes(bytes) => json!({ "bytes": bytes }),
+            log::Growth::Percent(percent) => json!({ "percent": percent }),
+        };
+        let data: Vec<Json> = self.data_files.iter().map(|p| json!(p.to_string_lossy())).collect();
+        json!({
+            "data": data,
+            "log": self.log_file.to_string_lossy(),
+            "log_name": self.log_name,
+            "log_growth": growth,
+            "log_bytes_max": self.log_bytes_max,
+        })
+    }
+
+    /// From a row; none when it is damaged.
+    fn from_row(row: &[Value]) -> Option<Entry> {
+        let text = |at: usize| row.get(at).and_then(Value::as_text);
+        let number = |at: usize| row.get(at).and_then(Value::as_i64);
+        let created = match row.get(3)? {
+            Value::DateTime(created) => *created,
+            _ => return None,
+        };
+        let files: Json = serde_json::from_str(&text(5)?).ok()?;
+        let paths = files["data"].as_array()?.iter().map(|p| p.as_str().map(PathBuf::from));
+        let growth = &files["log_growth"];
+        Some(Entry {
+            number: u16::try_from(number(0)?).ok()?,
+            name: text(1)?,
+            phase: [Phase::Creating, Phase::Present, Phase::Dropping, Phase::Offline]
+                .into_iter()
+                .find(|p| *p as i64 == number(2).unwrap_or(-1))?,
+            created,
+            options: options_from_json(&serde_json::from_str(&text(4)?).ok()?),
+            data_files: paths.collect::<Option<Vec<PathBuf>>>()?,
+            log_file: files["log"].as_str()?.into(),
+            log_name: files["log_name"].as_str().unwrap_or("log").to_string(),
+            log_growth: match (growth["bytes"].as_u64(), growth["percent"].as_u64()) {
+                (Some(bytes), _) => log::Growth::Bytes(bytes),
+                (_, Some(percent)) => log::Growth::Percent(u32::try_from(percent).ok()?),
+                _ => log::Growth::None,
+            },
+            log_bytes_max: files["log_bytes_max"].as_u64()?,
+        })
+    }
+
+    /// Every file it has.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut all = self.data_files.clone();
+        all.extend(self.data_files.first().map(|first| pages::doublewrite_path(first)));
+        all.push(self.log_file.clone());
+        all
+    }
+}
+
+fn options_json(options: &DatabaseOptions) -> Json {
+    let switches: serde_json::Map<String, Json> =
+        options.switches.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
+    json!({
+        "delayed_durability": options.delayed_durability as u8,
+        "recovery_model": options.recovery_model.number(),
+        "compatibility_level": options.compatibility_level,
+        "read_only": options.read_only,
+        "user_access": options.user_access,
+        "switches": switches,
+    })
+}
+
+fn options_from_json(json: &Json) -> DatabaseOptions {
+    let byte = |name: &str| json[name].as_u64().and_then(|n| u8::try_from(n).ok());
+    let mut options = DatabaseOptions::default();
+    options.delayed_durability = byte("delayed_durability")
+        .and_then(DelayedDurability::from_number)
+        .unwrap_or(DelayedDurability::Disabled);
+    options.recovery_model =
+        byte("recovery_model").and_then(RecoveryModel::from_number).unwrap_or(RecoveryModel::Simple);
+    options.compatibility_level = byte("compatibility_level").unwrap_or(160);
+    options.read_only = json["read_only"].as_bool().unwrap_or(false);
+    options.user_access = byte("user_access").unwrap_or(0);
+    for (name, on) in json["switches"].as_object().into_iter().flatten() {
+        options.switches.insert(name.clone(), on.as_bool().unwrap_or(false));
+    }
+    options
+}
+
+/// Writes an entry, new or changed, into master.
+pub(crate) fn save(master: &std::sync::Arc<Database>, txn: &DbTransaction, entry: &Entry) -> SqlResult<()> {
+    remove(master, txn, entry.number)?;
+    master.system_table(system_tables::DATABASES).insert(txn, &entry.row())
+}
+
+/// Takes an entry out of master; it may not be there.
+pub(crate) fn remove(master: &std::sync::Arc<Database>, txn: &DbTransaction, number: u16) -> SqlResult<()> {
+    master.system_table(system_tables::DATABASES).delete_key(txn, &[Value::Int(i32::from(number))])?;
+    Ok(())
+}
+
+/// All entries.
+pub(crate) fn load(rows: &[Vec<Value>]) -> Result<Vec<Entry>, StorageError> {
+    let read = |row: &Vec<Value>| {
+        Entry::from_row(row)
+            .ok_or_else(|| StorageError::Catalog("master: a row of sys.sysdbreg is damaged".into()))
+    };
+    rows.iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_survives_as_a_row() {
+        let mut options = DatabaseOptions {
+            delayed_durability: DelayedDurability::Forced,
+            read_only: true,
+            ..DatabaseOptions::default()
+        };
+        options.switches.insert("AUTO_CLOSE".into(), true);
+        let entry = Entry {
+            number: 7,
+            name: "Sales [x]".into(),
+            phase: Phase::Present,
+            created: DateTime { days: 46_000, ticks: 9 },
+            options,
+            data_files: vec!["/d/a.mdf".into(), "/d/b.ndf".into()],
+            log_file: "/d/a.ldf".into(),
+            log_name: "a_log".into(),
+            log_growth: log::Growth::Percent(10),
+            log_bytes_max: 1 << 30,
+        };
+        assert_eq!(Entry::from_row(&entry.row()), Some(entry));
+    }
+
+    #[test]
+    fn a_damaged_row_is_refused() {
+        assert!(load(&[vec![Value::Int(1)]]).is_err());
+    }
+}

@@ -1,0 +1,377 @@
+//! What the catalog says about the objects of a database: definitions without data, immutable once published.
+
+use std::sync::Arc;
+
+use pages::PageId;
+use types::{Collation, DateTime, SqlType};
+
+/// Number of an object (`object_id`), unique in its database.
+pub type ObjectId = i32;
+
+/// `dbo`.
+pub const SCHEMA_DBO: i32 = 1;
+/// `INFORMATION_SCHEMA`.
+pub const SCHEMA_INFORMATION: i32 = 3;
+/// `sys`.
+pub const SCHEMA_SYS: i32 = 4;
+
+/// A schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SchemaDef {
+    /// `schema_id`.
+    pub schema_id: i32,
+    /// Name.
+    pub name: Arc<str>,
+}
+
+/// An object that has a name of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ObjectDef {
+    /// A table of users or of the system.
+    Table(Arc<TableDef>),
+    /// A view, procedure, function or trigger: its text is what it is.
+    Module(Arc<ModuleDef>),
+}
+
+impl ObjectDef {
+    /// `object_id`.
+    pub fn object_id(&self) -> ObjectId {
+        match self {
+            ObjectDef::Table(table) => table.object_id,
+            ObjectDef::Module(module) => module.object_id,
+        }
+    }
+
+    /// `schema_id`.
+    pub fn schema_id(&self) -> i32 {
+        match self {
+            ObjectDef::Table(table) => table.schema_id,
+            ObjectDef::Module(module) => module.schema_id,
+        }
+    }
+
+    /// Name.
+    pub fn name(&self) -> &Arc<str> {
+        match self {
+            ObjectDef::Table(table) => &table.name,
+            ObjectDef::Module(module) => &module.name,
+        }
+    }
+
+    /// Two-letter type of `sys.objects`: "U ", "S ", "V ", "P ", "FN", "IF", "TF", "TR".
+    pub fn type_code(&self) -> &'static str {
+        match self {
+            ObjectDef::Table(table) if table.is_system => "S ",
+            ObjectDef::Table(_) => "U ",
+            ObjectDef::Module(module) => module.kind.type_code(),
+        }
+    }
+
+    /// When it was created.
+    pub fn create_date(&self) -> DateTime {
+        match self {
+            ObjectDef::Table(table) => table.create_date,
+            ObjectDef::Module(module) => module.create_date,
+        }
+    }
+
+    /// When it was last changed.
+    pub fn modify_date(&self) -> DateTime {
+        match self {
+            ObjectDef::Table(table) => table.modify_date,
+            ObjectDef::Module(module) => module.modify_date,
+        }
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableDef {
+    /// `object_id`.
+    pub object_id: ObjectId,
+    /// `schema_id`.
+    pub schema_id: i32,
+    /// Schema name.
+    pub schema: Arc<str>,
+    /// Name; for temporary tables the real one in tempdb.
+    pub name: Arc<str>,
+    /// One of the catalog's own tables.
+    pub is_system: bool,
+    /// In order of `column_id`; dropped columns are gone from here but keep their number unused.
+    pub columns: Vec<ColumnDef>,
+    /// The heap or clustered index first (index_id 0 or 1), then the nonclustered ones.
+    pub indexes: Vec<IndexDef>,
+    /// CHECK constraints.
+    pub checks: Vec<CheckDef>,
+    /// FOREIGN KEY constraints of this table.
+    pub foreign_keys: Vec<ForeignKeyDef>,
+    /// When it was created.
+    pub create_date: DateTime,
+    /// When it was last changed.
+    pub modify_date: DateTime,
+    /// Next number for a column.
+    pub next_column_id: i32,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDef {
+    /// `column_id`, from 1, never used again after a drop.
+    pub column_id: i32,
+    /// Name.
+    pub name: Arc<str>,
+    /// Type.
+    pub sql_type: SqlType,
+    /// NULL allowed.
+    pub nullable: bool,
+    /// Collation of character columns.
+    pub collation: Collation,
+    /// IDENTITY(seed, increment).
+    pub identity: Option<IdentityDef>,
+    /// DEFAULT constraint.
+    pub default: Option<DefaultDef>,
+    /// Computed column.
+    pub computed: Option<ComputedDef>,
+    /// ROWGUIDCOL.
+    pub is_rowguidcol: bool,
+}
+
+/// IDENTITY of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IdentityDef {
+    /// First value.
+    pub seed: i64,
+    /// Step, not 0.
+    pub increment: i64,
+}
+
+/// A DEFAULT constraint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DefaultDef {
+    /// `object_id` of the constraint.
+    pub object_id: ObjectId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Source of the expression.
+    pub text: Arc<str>,
+    /// The system chose the name.
+    pub is_system_named: bool,
+}
+
+/// A computed column's source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComputedDef {
+    /// Source of the expression.
+    pub text: Arc<str>,
+    /// PERSISTED.
+    pub persisted: bool,
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckDef {
+    /// `object_id` of the constraint.
+    pub object_id: ObjectId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Source of the predicate.
+    pub text: Arc<str>,
+    /// The system chose the name.
+    pub is_system_named: bool,
+}
+
+/// A FOREIGN KEY constraint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignKeyDef {
+    /// `object_id` of the constraint.
+    pub object_id: ObjectId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Numbers of the columns here.
+    pub column_ids: Vec<i32>,
+    /// Table referred to.
+    pub referenced_object_id: ObjectId,
+    /// Numbers of the columns there.
+    pub referenced_column_ids: Vec<i32>,
+    /// The system chose the name.
+    pub is_system_named: bool,
+    /// 0 NO ACTION, 1 CASCADE, 2 SET NULL, 3 SET DEFAULT.
+    pub delete_action: u8,
+    /// As `delete_action`.
+    pub update_action: u8,
+}
+
+/// What an index is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexKind {
+    /// No clustered index: rows stand where there was room.
+    Heap,
+    /// Rows stand in the tree.
+    Clustered,
+    /// Keys with locators of the rows.
+    Nonclustered,
+}
+
+/// A heap or an index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexDef {
+    /// 0 heap, 1 clustered, 2 and more nonclustered.
+    pub index_id: i32,
+    /// Name; none for a heap.
+    pub name: Option<Arc<str>>,
+    /// What it is.
+    pub kind: IndexKind,
+    /// No two rows with the same key.
+    pub unique: bool,
+    /// Made by a PRIMARY KEY constraint.
+    pub primary_key: bool,
+    /// Made by a UNIQUE constraint.
+    pub unique_constraint: bool,
+    /// `object_id` of that constraint, 0 for a plain index.
+    pub constraint_id: ObjectId,
+    /// The system chose the constraint's name.
+    pub is_system_named: bool,
+    /// Key columns in order.
+    pub key: Vec<IndexColumn>,
+    /// Ordinals (positions in `TableDef::columns`) of included columns.
+    pub included: Vec<usize>,
+    /// Allocation unit.
+    pub unit: u32,
+    /// First page of a heap, root of a tree; fixed for the unit's life.
+    pub root: PageId,
+}
+
+/// One key column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexColumn {
+    /// Position in `TableDef::columns`.
+    pub ordinal: usize,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// What kind of text a module is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModuleKind {
+    /// CREATE VIEW.
+    View,
+    /// CREATE PROCEDURE.
+    Procedure,
+    /// Scalar function.
+    ScalarFunction,
+    /// Inline table function.
+    InlineFunction,
+    /// Table function with a body.
+    TableFunction,
+    /// CREATE TRIGGER.
+    Trigger,
+}
+
+impl ModuleKind {
+    /// Type of `sys.objects`.
+    pub fn type_code(self) -> &'static str {
+        match self {
+            ModuleKind::View => "V ",
+            ModuleKind::Procedure => "P ",
+            ModuleKind::ScalarFunction => "FN",
+            ModuleKind::InlineFunction => "IF",
+            ModuleKind::TableFunction => "TF",
+            ModuleKind::Trigger => "TR",
+        }
+    }
+
+    /// From the type of `sys.objects`.
+    pub fn from_type_code(code: &str) -> Option<ModuleKind> {
+        Some(match code.trim_end() {
+            "V" => ModuleKind::View,
+            "P" => ModuleKind::Procedure,
+            "FN" => ModuleKind::ScalarFunction,
+            "IF" => ModuleKind::InlineFunction,
+            "TF" => ModuleKind::TableFunction,
+            "TR" => ModuleKind::Trigger,
+            _ => return None,
+        })
+    }
+}
+
+/// A view, procedure, function or trigger.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModuleDef {
+    /// `object_id`.
+    pub object_id: ObjectId,
+    /// `schema_id`.
+    pub schema_id: i32,
+    /// Schema name.
+    pub schema: Arc<str>,
+    /// Name.
+    pub name: Arc<str>,
+    /// What it is.
+    pub kind: ModuleKind,
+    /// The batch that created it, whole.
+    pub definition: Arc<str>,
+    /// SET QUOTED_IDENTIFIER when it was created.
+    pub quoted_identifier: bool,
+    /// SET ANSI_NULLS when it was created.
+    pub ansi_nulls: bool,
+    /// Table of a trigger.
+    pub parent_object_id: ObjectId,
+    /// When it was created.
+    pub create_date: DateTime,
+    /// When it was last changed.
+    pub modify_date: DateTime,
+}
+
+impl TableDef {
+    /// The heap or clustered index, which holds the rows.
+    pub fn base(&self) -> &IndexDef {
+        self.indexes.first().expect("a table has a heap or a clustered index")
+    }
+
+    /// Is it a heap?
+    pub fn is_heap(&self) -> bool {
+        self.base().kind == IndexKind::Heap
+    }
+
+    /// Position of a column by name, ignoring letter case.
+    pub fn column_ordinal(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| Collation::DEFAULT.same_name(&c.name, name))
+    }
+
+    /// The identity column's position.
+    pub fn identity_ordinal(&self) -> Option<usize> {
+        self.columns.iter().position(|c| c.identity.is_some())
+    }
+
+    /// An index by its number.
+    pub fn index(&self, index_id: i32) -> Option<&IndexDef> {
+        self.indexes.iter().find(|i| i.index_id == index_id)
+    }
+
+    /// Is it a temporary table or table variable of tempdb?
+    pub fn is_temporary(&self) -> bool {
+        self.name.starts_with('#')
+    }
+
+    /// `schema.name` for messages.
+    pub fn qualified_name(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+
+    /// Names and numbers of the constraints, which are objects, too: (object_id, name, type of `sys.objects`).
+    pub fn constraints(&self) -> Vec<(ObjectId, Arc<str>, &'static str)> {
+        let mut all = Vec::new();
+        for index in self.indexes.iter().filter(|i| i.constraint_id != 0) {
+            let name = index.name.clone().unwrap_or_else(|| Arc::from(""));
+            all.push((index.constraint_id, name, if index.primary_key { "PK" } else { "UQ" }));
+        }
+        all.extend(
+            self.columns
+                .iter()
+                .filter_map(|c| c.default.as_ref())
+                .map(|d| (d.object_id, d.name.clone(), "D ")),
+        );
+        all.extend(self.checks.iter().map(|c| (c.object_id, c.name.clone(), "C ")));
+        all.extend(self.foreign_keys.iter().map(|f| (f.object_id, f.name.clone(), "F ")));
+        all
+    }
+}

@@ -1,0 +1,728 @@
+//! [`Table`]: rows by value over heaps and trees. Keeps every index of a table in step; knows nothing of expressions or constraints
+//! other than unique keys.
+//!
+//! A locator is the row's address in a heap or its key in a clustered index (with a uniquifier when the index is not unique). An entry of
+//! a nonclustered index is: key = the key columns (and the locator when the index is not unique); value = the length of the locator (2
+//! bytes), the locator, and the columns that the index can answer for by itself as a small row.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use access::{
+    BTree, BTreeDef, Heap, HeapDef, Inserted, KeyColumn, KeyFormat, ROW_BYTES_MAX, Rid, RowColumn, RowFormat,
+    UnitId,
+};
+use txn::{IsolationLevel, LockMode};
+use types::{SqlError, Value};
+
+use crate::cursor::{Cursor, Source};
+use crate::database::Database;
+use crate::db_transaction::DbTransaction;
+use crate::error::{SqlResult, stale_plan};
+use crate::identity::{self, Identities};
+use crate::schema::{IndexDef, IndexKind, ObjectDef, TableDef};
+
+pub use access::{RowLock, ScanOptions};
+
+/// Bytes of the uniquifier at the end of a key of a clustered index that is not unique.
+const UNIQUIFIER_BYTES: usize = 8;
+/// Rows of a table of which nothing is known.
+const ROW_COUNT_GUESS: u64 = 1_000;
+
+/// Where a row is: what a nonclustered index entry points to, what UPDATE and DELETE go by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RowLocator {
+    /// Address in a heap.
+    Heap(Rid),
+    /// Key in the clustered index.
+    Key(Arc<[u8]>),
+}
+
+/// A range of an index by the values of its first key columns; a bound may name fewer columns than the index has.
+#[derive(Clone, Debug)]
+pub struct KeyRange {
+    /// Where it begins, in the order of values (not of DESC).
+    pub lower: Bound<Vec<Value>>,
+    /// Where it ends.
+    pub upper: Bound<Vec<Value>>,
+}
+
+impl KeyRange {
+    /// Every row.
+    pub fn all() -> KeyRange {
+        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+
+    /// The rows whose first key columns have these values.
+    pub fn equal(values: Vec<Value>) -> KeyRange {
+        KeyRange { lower: Bound::Included(values.clone()), upper: Bound::Included(values) }
+    }
+}
+
+/// A handle to a table. Cheap to clone; made once per plan.
+#[derive(Clone)]
+pub struct Table {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) database: Arc<Database>,
+    pub(crate) definition: Arc<TableDef>,
+    /// It is being built and not in the catalog yet.
+    is_unpublished: bool,
+    /// The catalog's version at which the definition was last known to hold.
+    version: std::sync::atomic::AtomicU64,
+    pub(crate) base: Base,
+    pub(crate) format: RowFormat,
+    clustered_key: Option<KeyFormat>,
+    pub(crate) secondary: Vec<Secondary>,
+}
+
+/// What holds the rows.
+pub(crate) enum Base {
+    Heap(Heap),
+    Tree(BTree),
+}
+
+/// A nonclustered index.
+pub(crate) struct Secondary {
+    pub(crate) index_id: i32,
+    pub(crate) tree: BTree,
+    key: KeyFormat,
+    /// Columns whose values stand in the entries, by position in the table.
+    pub(crate) stored: Vec<usize>,
+    pub(crate) format: RowFormat,
+}
+
+impl Table {
+    pub(crate) fn new(database: Arc<Database>, definition: Arc<TableDef>, is_unpublished: bool) -> Table {
+        let version = database.catalog().version();
+        let object = definition.object_id as u32;
+        let access = database.access.clone();
+        let tree =
+            |index: &IndexDef| access.btree(BTreeDef { object, unit: UnitId(index.unit), root: index.root });
+        let base_index = definition.base();
+        let (base, clustered_key) = match base_index.kind {
+            IndexKind::Heap => (
+                Base::Heap(access.heap(HeapDef {
+                    object,
+                    unit: UnitId(base_index.unit),
+                    first_page: base_index.root,
+                })),
+                None,
+            ),
+            _ => (Base::Tree(tree(base_index)), Some(key_format(&definition, base_index))),
+        };
+        let all: Vec<usize> = (0..definition.columns.len()).collect();
+        let secondary = definition.indexes[1..].iter().map(|index| {
+            let stored = stored_columns(&definition, index);
+            Secondary {
+                index_id: index.index_id,
+                tree: tree(index),
+                key: key_format(&definition, index),
+                format: row_format(&definition, &stored),
+                stored,
+            }
+        });
+        let inner = Inner {
+            secondary: secondary.collect(),
+            format: row_format(&definition, &all),
+            database,
+            is_unpublished,
+            version: std::sync::atomic::AtomicU64::new(version),
+            base,
+            clustered_key,
+            definition,
+        };
+        Table { inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
+    /// Its definition.
+    pub fn definition(&self) -> &Arc<TableDef> {
+        &self.inner.definition
+    }
+
+    /// Its database.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.inner.database
+    }
+
+    /// A guess at the number of rows, for the planner.
+    pub fn row_count_estimate(&self) -> u64 {
+        match &self.inner.base {
+            Base::Heap(_) | Base::Tree(_) => ROW_COUNT_GUESS,
+        }
+    }
+
+    /// Every row, in the order of an index (its number; 0 or 1 is the heap or clustered index).
+    ///
+    /// # Errors
+    /// 1205, 1222; the marker of a stale plan.
+    pub fn scan(
+        &self,
+        txn: &DbTransaction,
+        index_id: i32,
+        options: &ScanOptions,
+        columns: Option<&[usize]>,
+    ) -> SqlResult<Cursor> {
+        self.seek(txn, index_id, &KeyRange::all(), options, columns)
+    }
+
+    /// The rows of a range of an index. `columns`: positions that are wanted; others may come as NULL.
+    ///
+    /// # Errors
+    /// As `scan`.
+    pub fn seek(
+        &self,
+        txn: &DbTransaction,
+        index_id: i32,
+        range: &KeyRange,
+        options: &ScanOptions,
+        columns: Option<&[usize]>,
+    ) -> SqlResult<Cursor> {
+        self.lock_for_read(txn, options)?;
+        let inner = &self.inner;
+        let source = match (&inner.base, inner.secondary.iter().position(|s| s.index_id == index_id)) {
+            (_, Some(at)) => {
+                let secondary = &inner.secondary[at];
+                let index = &inner.definition.indexes[at + 1];
+                let covers =
+                    columns.is_some_and(|wanted| wanted.iter().all(|c| secondary.stored.contains(c)));
+                Source::Secondary {
+                    cursor: secondary.tree.scan(byte_range(&secondary.key, index, range), *options),
+                    at,
+                    covers,
+                }
+            }
+            (Base::Heap(heap), None) => Source::Heap(heap.scan(*options)),
+            (Base::Tree(tree), None) => {
+                let key = inner.clustered_key.as_ref().expect("a clustered table has a key");
+                Source::Tree(tree.scan(byte_range(key, inner.definition.base(), range), *options))
+            }
+        };
+        Ok(Cursor::new(self.clone(), source, *options))
+    }
+
+    /// The row at a locator; false when it is gone.
+    ///
+    /// # Errors
+    /// 1205, 1222, 823, 824.
+    pub fn fetch(
+        &self,
+        txn: &DbTransaction,
+        locator: &RowLocator,
+        options: &ScanOptions,
+        out: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
+        let mut bytes = Vec::new();
+        let found = match (&self.inner.base, locator) {
+            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.fetch(txn.inner(), *rid, options, &mut bytes),
+            (Base::Tree(tree), RowLocator::Key(key)) => tree.get(txn.inner(), key, options, &mut bytes),
+            _ => return Err(stale_plan()),
+        };
+        if !found.map_err(|error| self.fail(txn, error))? {
+            return Ok(false);
+        }
+        self.decode(txn, &bytes, out)?;
+        Ok(true)
+    }
+
+    /// Gives back the lock that `fetch` kept on a row that was not changed.
+    pub fn release(&self, txn: &DbTransaction, locator: &RowLocator, options: &ScanOptions) {
+        match (&self.inner.base, locator) {
+            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.release(txn.inner(), *rid, options),
+            (Base::Tree(tree), RowLocator::Key(key)) => tree.release(txn.inner(), key, options),
+            _ => {}
+        }
+    }
+
+    /// Inserts a row: one value a column, of the column's type.
+    ///
+    /// # Errors
+    /// 2627 and 2601 for a key that exists, 511, 1205, 1222, 9002, 1105.
+    pub fn insert(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<()> {
+        self.lock_for_write(txn)?;
+        let locator = self.insert_base(txn, row)?;
+        for at in 0..self.inner.secondary.len() {
+            self.insert_entry(txn, at, row, &locator)?;
+        }
+        Ok(())
+    }
+
+    /// Inserts a row's entries into some nonclustered indexes, while they are being built.
+    pub(crate) fn insert_entries(
+        &self,
+        txn: &DbTransaction,
+        row: &[Value],
+        locator: &RowLocator,
+        index_ids: &[i32],
+    ) -> SqlResult<()> {
+        for at in 0..self.inner.secondary.len() {
+            if index_ids.contains(&self.inner.secondary[at].index_id) {
+                self.insert_entry(txn, at, row, locator)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces a row. `changed`: positions whose values differ. Gives the locator of the row afterwards.
+    ///
+    /// # Errors
+    /// As `insert`; 601 when the row is gone.
+    pub fn update(
+        &self,
+        txn: &DbTransaction,
+        locator: &RowLocator,
+        old: &[Value],
+        new: &[Value],
+        changed: &[usize],
+    ) -> SqlResult<RowLocator> {
+        self.lock_for_write(txn)?;
+        let moves = self.inner.definition.base().key.iter().any(|k| changed.contains(&k.ordinal));
+        if moves {
+            self.delete(txn, locator, old)?;
+            let locator = self.insert_base(txn, new)?;
+            for at in 0..self.inner.secondary.len() {
+                self.insert_entry(txn, at, new, &locator)?;
+            }
+            return Ok(locator);
+        }
+        self.update_base(txn, locator, old, new)?;
+        for (at, secondary) in self.inner.secondary.iter().enumerate() {
+            if secondary.stored.iter().any(|column| changed.contains(column)) {
+                self.update_entry(txn, at, old, new, locator)?;
+            }
+        }
+        Ok(locator.clone())
+    }
+
+    /// Deletes a row.
+    ///
+    /// # Errors
+    /// 601 when it is gone, 1205, 1222, 9002.
+    pub fn delete(&self, txn: &DbTransaction, locator: &RowLocator, old: &[Value]) -> SqlResult<()> {
+        self.lock_for_write(txn)?;
+        for at in 0..self.inner.secondary.len() {
+            self.delete_entry(txn, at, old, locator)?;
+        }
+        self.free_large_values(txn, locator)?;
+        let deleted = match (&self.inner.base, locator) {
+            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.delete(txn.inner(), *rid),
+            (Base::Tree(tree), RowLocator::Key(key)) => tree.delete(txn.inner(), key),
+            _ => return Err(stale_plan()),
+        };
+        deleted.map_err(|error| self.fail(txn, error))
+    }
+
+    /// Deletes the row of a unique clustered index by its key values; no row is no error.
+    pub(crate) fn delete_key(&self, txn: &DbTransaction, key: &[Value]) -> SqlResult<()> {
+        self.take_key(txn, key).map(|_| ())
+    }
+
+    /// The same, and gives the row that was there.
+    pub(crate) fn take_key(&self, txn: &DbTransaction, key: &[Value]) -> SqlResult<Option<Vec<Value>>> {
+        let format = self.inner.clustered_key.as_ref().expect("system tables are clustered");
+        let mut bytes = Vec::new();
+        format.encode(key, &mut bytes);
+        let locator = RowLocator::Key(bytes.into());
+        let mut row = Vec::new();
+        let options = ScanOptions { row_lock: RowLock::Exclusive, ..ScanOptions::default() };
+        self.lock_for_write(txn)?;
+        if self.fetch(txn, &locator, &options, &mut row)? {
+            self.delete(txn, &locator, &row)?;
+            return Ok(Some(row));
+        }
+        Ok(None)
+    }
+
+    /// Hands every row to `work`, in the order of the heap or clustered index.
+    pub(crate) fn for_each_row(
+        &self,
+        txn: &DbTransaction,
+        work: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        self.for_each_located(txn, &mut |row, _| work(row))
+    }
+
+    /// The same, with each row's locator.
+    pub(crate) fn for_each_located(
+        &self,
+        txn: &DbTransaction,
+        work: &mut dyn FnMut(&[Value], &RowLocator) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let options = ScanOptions { isolation: txn.isolation(), ..ScanOptions::default() };
+        let mut cursor = self.scan(txn, self.inner.definition.base().index_id, &options, None)?;
+        let mut row = Vec::new();
+        while cursor.next(txn, &mut row)? {
+            work(&row, &cursor.locator()?)?;
+        }
+        Ok(())
+    }
+
+    /// The next identity value, noted in the database when the cache is used up.
+    ///
+    /// # Errors
+    /// 8115 when the column's type cannot hold it.
+    pub fn next_identity(&self, txn: &DbTransaction) -> SqlResult<Value> {
+        let definition = &self.inner.definition;
+        let ordinal = definition.identity_ordinal().expect("asked only for tables with an identity column");
+        let column = &definition.columns[ordinal];
+        let def = column.identity.expect("found by its identity");
+        let handed =
+            self.identities().next(definition.object_id, def, identity::cache_size(&column.sql_type));
+        let handed = handed.ok_or_else(|| SqlError::new(8115, &[&"IDENTITY", &column.sql_type.name()]))?;
+        let value = identity::value_of(handed.value, &column.sql_type)?;
+        if let Some(noted) = handed.note {
+            self.inner.database.note_identity(definition.object_id, def, noted)?;
+        }
+        Ok(value)
+    }
+
+    /// A value was inserted explicitly into the identity column.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn note_identity(&self, txn: &DbTransaction, value: &Value) -> SqlResult<()> {
+        let definition = &self.inner.definition;
+        let identity = definition.identity_ordinal().and_then(|at| definition.columns[at].identity);
+        if let (Some(identity), Some(value)) = (identity, value.as_i64()) {
+            if let Some(noted) = self.identities().note_explicit(definition.object_id, identity, value) {
+                self.inner.database.note_identity(definition.object_id, identity, noted)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The identity value handed out last (IDENT_CURRENT); the seed when none was.
+    pub fn current_identity(&self) -> Option<i64> {
+        let definition = &self.inner.definition;
+        let identity = definition.identity_ordinal().and_then(|at| definition.columns[at].identity)?;
+        Some(self.identities().current(definition.object_id).unwrap_or(identity.seed))
+    }
+
+    fn identities(&self) -> &Identities {
+        &self.inner.database.identities
+    }
+
+    /// IS (or S, IX, X by the hints) on the table; none of it under READ UNCOMMITTED but Sch-S.
+    fn lock_for_read(&self, txn: &DbTransaction, options: &ScanOptions) -> SqlResult<()> {
+        let mode = match (options.row_lock, options.isolation) {
+            (RowLock::Shared, IsolationLevel::ReadUncommitted) => LockMode::SchS,
+            (RowLock::Shared, _) => LockMode::IS,
+            _ => LockMode::IX,
+        };
+        txn.lock_object(self.inner.definition.object_id, mode)?;
+        self.check_current()
+    }
+
+    fn lock_for_write(&self, txn: &DbTransaction) -> SqlResult<()> {
+        txn.lock_object(self.inner.definition.object_id, LockMode::IX)?;
+        self.check_current()
+    }
+
+    /// Does the definition that this handle was made from still hold? Cheap while nothing in the catalog has changed.
+    fn check_current(&self) -> SqlResult<()> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let inner = &self.inner;
+        let now = inner.database.catalog().version();
+        if inner.version.load(Relaxed) == now || inner.definition.is_system || inner.is_unpublished {
+            return Ok(());
+        }
+        match inner.database.catalog().object(inner.definition.object_id) {
+            Some(ObjectDef::Table(current)) if Arc::ptr_eq(&current, &inner.definition) => {
+                inner.version.store(now, Relaxed);
+                Ok(())
+            }
+            _ => Err(stale_plan()),
+        }
+    }
+
+    fn fail(&self, txn: &DbTransaction, error: access::AccessError) -> SqlError {
+        let table = &self.inner.definition;
+        match error {
+            access::AccessError::RowTooLarge { bytes, limit } => SqlError::new(511, &[&bytes, &limit]),
+            access::AccessError::KeyTooLarge { bytes } => {
+                SqlError::new(1946, &[&bytes, &table.name, &access::KEY_BYTES_MAX])
+            }
+            access::AccessError::RowGone => SqlError::new(601, &[]),
+            other => txn.sql_error(&other.into()),
+        }
+    }
+
+    /// The row as bytes; long values go out of row.
+    fn encode(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<Vec<u8>> {
+        assert_eq!(row.len(), self.inner.definition.columns.len(), "one value a column");
+        let unit = UnitId(self.inner.definition.base().unit);
+        let mut bytes = Vec::with_capacity(64);
+        let access = &self.inner.database.access;
+        let encoded = self
+            .inner
+            .format
+            .encode(row, ROW_BYTES_MAX, &mut bytes, &mut |value| access.store_lob(txn.inner(), unit, value));
+        encoded.map_err(|error| self.fail(txn, error))?;
+        Ok(bytes)
+    }
+
+    pub(crate) fn decode(&self, txn: &DbTransaction, bytes: &[u8], out: &mut Vec<Value>) -> SqlResult<()> {
+        let access = &self.inner.database.access;
+        access.decode_row(&self.inner.format, bytes, out).map_err(|error| self.fail(txn, error))
+    }
+
+    fn insert_base(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<RowLocator> {
+        let bytes = self.encode(txn, row)?;
+        match &self.inner.base {
+            Base::Heap(heap) => {
+                heap.insert(txn.inner(), &bytes).map(RowLocator::Heap).map_err(|error| self.fail(txn, error))
+            }
+            Base::Tree(tree) => {
+                let index = self.inner.definition.base();
+                let key = self.clustered_key(row, index.unique);
+                match tree.insert(txn.inner(), &key, &bytes).map_err(|error| self.fail(txn, error))? {
+                    Inserted::Done => Ok(RowLocator::Key(key.into())),
+                    Inserted::Duplicate => Err(self.duplicate(index, row)),
+                }
+            }
+        }
+    }
+
+    fn clustered_key(&self, row: &[Value], unique: bool) -> Vec<u8> {
+        let format = self.inner.clustered_key.as_ref().expect("a clustered table has a key");
+        let mut key = Vec::with_capacity(32);
+        format.encode(self.inner.definition.base().key.iter().map(|k| &row[k.ordinal]), &mut key);
+        if !unique {
+            let number = self.inner.database.access.next_uniquifier().to_be_bytes();
+            assert_eq!(number.len(), UNIQUIFIER_BYTES, "the uniquifier has its fixed length");
+            key.extend_from_slice(&number);
+        }
+        key
+    }
+
+    fn update_base(
+        &self,
+        txn: &DbTransaction,
+        locator: &RowLocator,
+        old: &[Value],
+        new: &[Value],
+    ) -> SqlResult<()> {
+        if self.inner.format.may_have_lobs() && old.iter().any(is_long) {
+            self.free_large_values(txn, locator)?;
+        }
+        let bytes = self.encode(txn, new)?;
+        let updated = match (&self.inner.base, locator) {
+            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.update(txn.inner(), *rid, &bytes),
+            (Base::Tree(tree), RowLocator::Key(key)) => tree.update(txn.inner(), key, &bytes),
+            _ => return Err(stale_plan()),
+        };
+        updated.map_err(|error| self.fail(txn, error))
+    }
+
+    /// Frees what a row keeps out of row.
+    fn free_large_values(&self, txn: &DbTransaction, locator: &RowLocator) -> SqlResult<()> {
+        if !self.inner.format.may_have_lobs() {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
+        let found = match (&self.inner.base, locator) {
+            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.fetch(txn.inner(), *rid, &options, &mut bytes),
+            (Base::Tree(tree), RowLocator::Key(key)) => tree.get(txn.inner(), key, &options, &mut bytes),
+            _ => return Err(stale_plan()),
+        };
+        if found.map_err(|error| self.fail(txn, error))? {
+            let access = &self.inner.database.access;
+            access
+                .free_row_lobs(txn.inner(), &self.inner.format, &bytes)
+                .map_err(|error| self.fail(txn, error))?;
+        }
+        Ok(())
+    }
+
+    /// Key and value of a row's entry in a nonclustered index.
+    fn entry(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        row: &[Value],
+        locator: &RowLocator,
+    ) -> SqlResult<(Vec<u8>, Vec<u8>)> {
+        let secondary = &self.inner.secondary[at];
+        let index = &self.inner.definition.indexes[at + 1];
+        let locator = locator.to_bytes();
+        let mut key = Vec::with_capacity(32);
+        secondary.key.encode(index.key.iter().map(|k| &row[k.ordinal]), &mut key);
+        if !index.unique {
+            key.extend_from_slice(&locator);
+        }
+        let length = u16::try_from(locator.len()).expect("keys are far shorter than 64 KB");
+        let mut value = length.to_le_bytes().to_vec();
+        value.extend_from_slice(&locator);
+        let stored: Vec<Value> = secondary.stored.iter().map(|column| row[*column].clone()).collect();
+        let unit = UnitId(index.unit);
+        let access = &self.inner.database.access;
+        let limit = access::ENTRY_BYTES_MAX.saturating_sub(key.len() + value.len());
+        let encoded = secondary
+            .format
+            .encode(&stored, limit, &mut value, &mut |bytes| access.store_lob(txn.inner(), unit, bytes));
+        encoded.map_err(|error| self.fail(txn, error))?;
+        Ok((key, value))
+    }
+
+    fn insert_entry(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        row: &[Value],
+        locator: &RowLocator,
+    ) -> SqlResult<()> {
+        let (key, value) = self.entry(txn, at, row, locator)?;
+        let tree = &self.inner.secondary[at].tree;
+        match tree.insert(txn.inner(), &key, &value).map_err(|error| self.fail(txn, error))? {
+            Inserted::Done => Ok(()),
+            Inserted::Duplicate => Err(self.duplicate(&self.inner.definition.indexes[at + 1], row)),
+        }
+    }
+
+    fn delete_entry(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        row: &[Value],
+        locator: &RowLocator,
+    ) -> SqlResult<()> {
+        let key = self.entry_key(at, row, locator);
+        self.inner.secondary[at].tree.delete(txn.inner(), &key).map_err(|error| self.fail(txn, error))
+    }
+
+    fn entry_key(&self, at: usize, row: &[Value], locator: &RowLocator) -> Vec<u8> {
+        let index = &self.inner.definition.indexes[at + 1];
+        let mut key = Vec::with_capacity(32);
+        self.inner.secondary[at].key.encode(index.key.iter().map(|k| &row[k.ordinal]), &mut key);
+        if !index.unique {
+            key.extend_from_slice(&locator.to_bytes());
+        }
+        key
+    }
+
+    fn update_entry(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        old: &[Value],
+        new: &[Value],
+        locator: &RowLocator,
+    ) -> SqlResult<()> {
+        let old_key = self.entry_key(at, old, locator);
+        let (new_key, value) = self.entry(txn, at, new, locator)?;
+        let tree = &self.inner.secondary[at].tree;
+        if old_key == new_key {
+            return tree.update(txn.inner(), &new_key, &value).map_err(|error| self.fail(txn, error));
+        }
+        tree.delete(txn.inner(), &old_key).map_err(|error| self.fail(txn, error))?;
+        match tree.insert(txn.inner(), &new_key, &value).map_err(|error| self.fail(txn, error))? {
+            Inserted::Done => Ok(()),
+            Inserted::Duplicate => Err(self.duplicate(&self.inner.definition.indexes[at + 1], new)),
+        }
+    }
+
+    /// 2627 for a constraint's key, 2601 for a plain unique index's.
+    fn duplicate(&self, index: &IndexDef, row: &[Value]) -> SqlError {
+        let name = index.name.clone().unwrap_or_else(|| "".into());
+        let object = self.inner.definition.qualified_name();
+        let shown: Vec<String> = index.key.iter().map(|k| shown_value(&row[k.ordinal])).collect();
+        let values = format!("({})", shown.join(", "));
+        match (index.primary_key, index.unique_constraint) {
+            (true, _) => SqlError::new(2627, &[&"PRIMARY KEY", &name, &object, &values]),
+            (_, true) => SqlError::new(2627, &[&"UNIQUE KEY", &name, &object, &values]),
+            _ => SqlError::new(2601, &[&object, &name, &values]),
+        }
+    }
+}
+
+impl RowLocator {
+    /// As index entries carry it.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            RowLocator::Heap(rid) => rid.to_bytes().to_vec(),
+            RowLocator::Key(key) => key.to_vec(),
+        }
+    }
+}
+
+/// A value in a message.
+fn shown_value(value: &Value) -> String {
+    if value.is_null() {
+        return "<NULL>".into();
+    }
+    let text = types::SqlType::NVarChar(types::Length::Max);
+    let context = types::ConvertContext::default();
+    let converted = types::convert(value, &value.natural_type(), &text, types::DEFAULT_STYLE, &context);
+    converted.ok().and_then(|v| v.as_text()).map_or_else(|| "?".into(), |t| t.trim_end().to_string())
+}
+
+/// Could the value have been put out of row?
+fn is_long(value: &Value) -> bool {
+    match value {
+        Value::Char(bytes) | Value::Binary(bytes) => bytes.as_bytes().len() > 64,
+        Value::NChar(units) => units.as_units().len() > 32,
+        _ => false,
+    }
+}
+
+fn key_format(definition: &TableDef, index: &IndexDef) -> KeyFormat {
+    let column = |k: &crate::schema::IndexColumn| KeyColumn {
+        collation: definition.columns[k.ordinal].collation,
+        descending: k.descending,
+    };
+    KeyFormat::new(index.key.iter().map(column).collect())
+}
+
+fn row_format(definition: &TableDef, columns: &[usize]) -> RowFormat {
+    let column = |at: &usize| RowColumn {
+        sql_type: definition.columns[*at].sql_type.clone(),
+        collation: definition.columns[*at].collation,
+    };
+    RowFormat::new(columns.iter().map(column).collect())
+}
+
+/// The columns that an index can answer for: its key, what it includes, and the clustered key.
+fn stored_columns(definition: &TableDef, index: &IndexDef) -> Vec<usize> {
+    let mut stored: Vec<usize> = index.key.iter().map(|k| k.ordinal).collect();
+    let more = index.included.iter().copied().chain(definition.base().key.iter().map(|k| k.ordinal));
+    for column in more {
+        if !stored.contains(&column) {
+            stored.push(column);
+        }
+    }
+    stored
+}
+
+/// A range of values as a range of key bytes. Where the last bounded column is DESC, greater values come first.
+fn byte_range(format: &KeyFormat, index: &IndexDef, range: &KeyRange) -> access::KeyRange {
+    let columns = |bound: &Bound<Vec<Value>>| match bound {
+        Bound::Included(values) | Bound::Excluded(values) => values.len(),
+        Bound::Unbounded => 0,
+    };
+    let last = columns(&range.lower).max(columns(&range.upper));
+    let descending = last > 0 && index.key.get(last - 1).is_some_and(|k| k.descending);
+    let (first, end) = if descending { (&range.upper, &range.lower) } else { (&range.lower, &range.upper) };
+    let encode = |values: &Vec<Value>| {
+        let mut key = Vec::with_capacity(32);
+        format.encode(values, &mut key);
+        key
+    };
+    let lower = match first {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(values) => Bound::Included(encode(values)),
+        Bound::Excluded(values) => access::KeyRange::from_after_prefix(&encode(values)),
+    };
+    let upper = match end {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(values) => access::KeyRange::after_prefix(&encode(values)),
+        Bound::Excluded(values) => Bound::Excluded(encode(values)),
+    };
+    access::KeyRange { lower, upper }
+}

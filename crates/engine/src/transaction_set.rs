@@ -1,0 +1,333 @@
+//! [`TransactionSet`]: the transaction of a session over all databases that it touches.
+//!
+//! ```text
+//!  idle ──in_database──► autocommit (ends with the statement: commit or rollback)
+//!  idle ──begin_explicit──► explicit ──commit/rollback──► idle
+//! ```
+//! A database joins when it is first touched. A commit that has changed more than one lasting database is always fully durable
+//! (official matrix, claim 62's exceptions).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use txn::{
+    HeldLocks, IsolationLevel, LockMode, LockOwner, LockSpace, LockWait, Resource, TxnOptions, XactFacts,
+    durability,
+};
+use types::SqlError;
+
+use crate::database::Database;
+use crate::db_transaction::{DbSavepoint, DbTransaction};
+use crate::error::SqlResult;
+use crate::instance::Instance;
+
+/// Descriptors of user transactions, as clients see them.
+static NEXT_DESCRIPTOR: AtomicU64 = AtomicU64::new(1);
+
+/// The transactions of one session.
+pub struct TransactionSet {
+    instance: Arc<Instance>,
+    session_id: i16,
+    space: Arc<LockSpace>,
+    open: Vec<Member>,
+    explicit: bool,
+    descriptor: u64,
+    in_statement: bool,
+    savepoints: Vec<NamedSavepoint>,
+    /// Application locks that the session itself owns.
+    session_locks: HeldLocks,
+}
+
+struct Member {
+    transaction: DbTransaction,
+    /// Start of the running statement; the start of the transaction for one that joined in it.
+    statement: Option<DbSavepoint>,
+}
+
+struct NamedSavepoint {
+    name: String,
+    /// Position in each database that had joined, by database number.
+    points: Vec<(u16, DbSavepoint)>,
+}
+
+impl TransactionSet {
+    /// For a session.
+    pub fn new(instance: &Arc<Instance>, session_id: i16) -> TransactionSet {
+        let space = instance.locks().new_space(u32::from(session_id.unsigned_abs()));
+        TransactionSet {
+            instance: instance.clone(),
+            session_id,
+            session_locks: HeldLocks::new(instance.locks().clone(), space.clone(), LockOwner::Session),
+            space,
+            open: Vec::new(),
+            explicit: false,
+            descriptor: 0,
+            in_statement: false,
+            savepoints: Vec::new(),
+        }
+    }
+
+    /// Opens the user's transaction; nothing is logged before the first change.
+    pub fn begin_explicit(&mut self) {
+        assert!(!self.explicit, "nesting is counted by the session");
+        assert!(self.open.is_empty(), "the autocommit transaction has ended with its statement");
+        self.explicit = true;
+        self.descriptor = NEXT_DESCRIPTOR.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The descriptor of the open user transaction, 0 without one.
+    pub fn descriptor(&self) -> u64 {
+        self.descriptor
+    }
+
+    /// The transaction in a database; begins it when this is the first touch.
+    pub fn in_database(
+        &mut self,
+        database: &Arc<Database>,
+        isolation: IsolationLevel,
+    ) -> SqlResult<&DbTransaction> {
+        let known = self.open.iter().position(|m| m.transaction.database().number() == database.number());
+        let at = match known {
+            Some(at) => at,
+            None => self.join(database)?,
+        };
+        let transaction = &self.open[at].transaction;
+        transaction.set_isolation(isolation);
+        Ok(transaction)
+    }
+
+    /// The transaction in a database that has been touched already.
+    pub fn member(&self, database: &Arc<Database>) -> Option<&DbTransaction> {
+        let found = self.open.iter().find(|m| m.transaction.database().number() == database.number());
+        found.map(|m| &m.transaction)
+    }
+
+    fn join(&mut self, database: &Arc<Database>) -> SqlResult<usize> {
+        database.check_usable()?;
+        let options = TxnOptions { space: Some(self.space.clone()), ..TxnOptions::default() };
+        let transaction =
+            DbTransaction::new(database.clone(), database.transactions().begin(options), self.session_id);
+        let statement = self.in_statement.then(|| transaction.savepoint());
+        self.open.push(Member { transaction, statement });
+        Ok(self.open.len() - 1)
+    }
+
+    /// A statement begins: what it does can be taken back alone.
+    pub fn statement_begin(&mut self) {
+        self.in_statement = true;
+        for member in &mut self.open {
+            member.statement = Some(member.transaction.savepoint());
+        }
+    }
+
+    /// The statement succeeded.
+    ///
+    /// # Errors
+    /// None today; the seam for deferred constraint checks.
+    pub fn statement_end(&mut self) -> SqlResult<()> {
+        self.in_statement = false;
+        self.open.iter_mut().for_each(|m| m.statement = None);
+        Ok(())
+    }
+
+    /// Takes the running statement's changes back.
+    ///
+    /// # Errors
+    /// 9001 when the log fails.
+    pub fn statement_rollback(&mut self) -> SqlResult<()> {
+        self.in_statement = false;
+        let mut result = Ok(());
+        for member in &mut self.open {
+            if let Some(point) = member.statement.take() {
+                result = result.and(member.transaction.rollback_to(point));
+            }
+        }
+        result
+    }
+
+    /// SAVE TRANSACTION.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
+        let points = self
+            .open
+            .iter()
+            .map(|m| (m.transaction.database().number(), m.transaction.savepoint()))
+            .collect();
+        self.savepoints.push(NamedSavepoint { name: name.to_string(), points });
+        Ok(())
+    }
+
+    /// ROLLBACK TRANSACTION to the newest savepoint of that name (names are case-sensitive here); false when there is none.
+    ///
+    /// # Errors
+    /// 9001 when the log fails.
+    pub fn rollback_to(&mut self, name: &str) -> SqlResult<bool> {
+        let Some(at) = self.savepoints.iter().rposition(|s| s.name == name) else { return Ok(false) };
+        self.savepoints.truncate(at + 1);
+        let points = &self.savepoints[at].points;
+        for member in &self.open {
+            let number = member.transaction.database().number();
+            match points.iter().find(|(n, _)| *n == number) {
+                Some((_, point)) => member.transaction.rollback_to(*point)?,
+                None => member.transaction.rollback_all()?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Commits everything. `asked` is DELAYED_DURABILITY of the outermost COMMIT.
+    ///
+    /// # Errors
+    /// 9001, 9002; what is not committed is rolled back by the caller.
+    pub fn commit(&mut self, asked: Option<bool>) -> SqlResult<()> {
+        let changed =
+            |m: &&Member| m.transaction.inner().has_changed_data() && !m.transaction.database().is_volatile();
+        let is_cross_database = self.open.iter().filter(changed).count() > 1;
+        while !self.open.is_empty() {
+            let transaction = self.open.remove(0).transaction;
+            let database = transaction.database().clone();
+            let facts = XactFacts {
+                is_volatile: database.is_volatile(),
+                is_cross_database,
+                is_always_durable: false,
+            };
+            let mode = durability::resolve(database.delayed_durability(), asked, &facts);
+            transaction.commit(mode)?;
+        }
+        self.ended();
+        Ok(())
+    }
+
+    /// Rolls everything back; does nothing without a transaction.
+    ///
+    /// # Errors
+    /// The first failure; all members are rolled back as far as possible.
+    pub fn rollback(&mut self) -> SqlResult<()> {
+        let mut result = Ok(());
+        for member in self.open.drain(..) {
+            result = result.and(member.transaction.rollback());
+        }
+        self.ended();
+        result
+    }
+
+    fn ended(&mut self) {
+        self.explicit = false;
+        self.descriptor = 0;
+        self.in_statement = false;
+        self.savepoints.clear();
+    }
+
+    /// A user transaction is open.
+    pub fn has_open(&self) -> bool {
+        self.explicit
+    }
+
+    /// A deadlock victim inside a TRY block: its changes are taken back and its locks let go at once, while the user still sees an
+    /// (uncommittable) transaction.
+    pub fn doom(&mut self) {
+        for member in self.open.drain(..) {
+            if let Err(error) = member.transaction.rollback() {
+                os::report::error("engine", &format!("rolling back a deadlock victim failed: {error}"));
+            }
+        }
+        self.savepoints.clear();
+    }
+
+    /// SET DEADLOCK_PRIORITY.
+    pub fn set_deadlock_priority(&mut self, priority: i8) {
+        self.space.set_deadlock_priority(i32::from(priority));
+    }
+
+    /// SET LOCK_TIMEOUT, -1 waits for ever.
+    pub fn set_lock_timeout_ms(&mut self, timeout_ms: i32) {
+        self.space.set_lock_timeout_ms(timeout_ms);
+    }
+
+    /// Locks a name of the application's own (`sp_getapplock`).
+    ///
+    /// # Errors
+    /// 1222, 1205, an interrupt; 15000 class for a mode that application locks do not have.
+    pub fn lock_application(
+        &mut self,
+        database: &Arc<Database>,
+        name: &str,
+        mode: &str,
+        of_session: bool,
+        timeout_ms: i32,
+    ) -> SqlResult<()> {
+        let mode = match mode.to_lowercase().as_str() {
+            "shared" => LockMode::S,
+            "update" => LockMode::U,
+            "exclusive" => LockMode::X,
+            "intentshared" => LockMode::IS,
+            "intentexclusive" => LockMode::IX,
+            _ => {
+                return Err(SqlError::custom(
+                    15600,
+                    15,
+                    1,
+                    format!("'{mode}' is not a lock mode of application locks."),
+                ));
+            }
+        };
+        let wait = match timeout_ms {
+            0 => LockWait::NoWait,
+            t if t < 0 => LockWait::Forever,
+            t => LockWait::Milliseconds(t.unsigned_abs()),
+        };
+        let resource = application_resource(database, name);
+        let taken = if of_session {
+            self.session_locks.lock(resource, mode, wait)
+        } else {
+            self.in_database(database, IsolationLevel::ReadCommitted)?.inner().lock(resource, mode, wait)
+        };
+        taken.map_err(|error| crate::error::sql_error(&error.into(), database.name(), self.session_id))
+    }
+
+    /// Gives an application lock back.
+    ///
+    /// # Errors
+    /// 1223 when it is not held.
+    pub fn unlock_application(
+        &mut self,
+        database: &Arc<Database>,
+        name: &str,
+        of_session: bool,
+    ) -> SqlResult<()> {
+        let resource = application_resource(database, name);
+        let held = if of_session {
+            let mode = self.session_locks.mode(&resource);
+            mode.inspect(|mode| self.session_locks.unlock(&resource, *mode)).is_some()
+        } else {
+            let mode = self.member(database).and_then(|m| m.inner().held_mode(&resource));
+            let member = self.member(database);
+            mode.zip(member).inspect(|(mode, member)| member.inner().unlock(&resource, *mode)).is_some()
+        };
+        if held {
+            Ok(())
+        } else {
+            Err(SqlError::custom(1223, 16, 1, format!("The application lock '{name}' is not held.")))
+        }
+    }
+
+    /// The instance.
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+}
+
+impl Drop for TransactionSet {
+    fn drop(&mut self) {
+        self.session_locks.unlock_all();
+    }
+}
+
+fn application_resource(database: &Arc<Database>, name: &str) -> Resource {
+    use std::hash::{Hash, Hasher};
+    let mut hasher = rustc_hash::FxHasher::default();
+    name.hash(&mut hasher);
+    Resource::Application { database: database.number(), hash: hasher.finish() }
+}

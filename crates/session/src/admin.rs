@@ -1,0 +1,226 @@
+//! Statements about databases and the server: CREATE, ALTER and DROP DATABASE, CHECKPOINT, KILL, DBCC; and the definitions that are
+//! handed to `query`.
+
+use engine::{CreateDatabaseOptions, DelayedDurability, NewDatabaseFile, OptionChange, RecoveryModel};
+use query::ExecContext;
+use tsql::ast::{self, AlterDatabaseAction, DatabaseOption, DelayedDurabilityMode};
+use types::{SqlError, SqlResult};
+
+use crate::program::Instruction;
+use crate::run::{Frame, Interruption, not_supported};
+use crate::session::Session;
+use crate::sink::{Done, ResultSink};
+use crate::values::to_int;
+
+impl Session {
+    /// CREATE, ALTER, DROP of objects of a database.
+    pub(crate) fn definition(&mut self, frame: &mut Frame, instruction: &Instruction, statement: &ast::Statement, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        let _ = instruction;
+        if self.facts.doomed {
+            return Err(SqlError::new(3930, &[]).into());
+        }
+        self.begin_implicit(sink)?;
+        self.transactions.statement_begin();
+        let text = frame.program.text.clone();
+        let mut context = self.context(frame);
+        let result = query::ddl::execute(statement, &text, &mut context);
+        self.end_statement(result.is_ok())?;
+        result?;
+        self.facts.row_count = 0;
+        if !self.options.nocount {
+            sink.done(Done { kind: frame.done_kind, row_count: None, error: false, command: crate::compile::command::OTHER });
+        }
+        Ok(())
+    }
+
+    /// DECLARE @t TABLE: a new, empty table of tempdb, dropped with its scope. Not undone by a rollback of the user's transaction
+    /// would be right; here it shares the transaction, as its rows do.
+    pub(crate) fn declare_table(&mut self, frame: &mut Frame, _instruction: &Instruction, table: &ast::DeclareTable) -> Result<(), Interruption> {
+        if let Some(old) = query::SessionNames::temp_table(&self.names, &table.name) {
+            self.drop_real_tables(&[old]);
+        }
+        let real_name = self.names.add_table_variable(&table.name);
+        self.transactions.statement_begin();
+        let mut context = self.context(frame);
+        let result = query::ddl::create_table_variable(table, &real_name, &mut context);
+        self.end_statement(result.is_ok())?;
+        Ok(result?)
+    }
+
+    /// What a statement runs with.
+    pub(crate) fn context<'a>(&'a mut self, frame: &'a mut Frame) -> ExecContext<'a> {
+        ExecContext {
+            instance: &self.instance,
+            database: &self.database,
+            variables: &mut frame.variables,
+            transactions: &mut self.transactions,
+            facts: &self.facts,
+            options: &self.options,
+            names: &self.names,
+        }
+    }
+
+    fn refuse_in_transaction(&self, statement: &str) -> SqlResult<()> {
+        if self.facts.transaction_count > 0 {
+            return Err(SqlError::new(226, &[&statement]));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn create_database(&mut self, create: &ast::CreateDatabase, _sink: &mut dyn ResultSink) -> SqlResult<()> {
+        self.refuse_in_transaction("CREATE DATABASE")?;
+        if create.snapshot_of.is_some() || create.attach.is_some() || create.copy_of.is_some() {
+            return Err(not_supported("CREATE DATABASE AS SNAPSHOT, AS COPY OF and FOR ATTACH"));
+        }
+        let data_files = create.filegroups.iter().flat_map(|group| &group.files).map(new_file).collect::<SqlResult<Vec<_>>>()?;
+        let log_files = create.log_files.iter().map(new_file).collect::<SqlResult<Vec<_>>>()?;
+        let options = CreateDatabaseOptions { name: create.name.value.clone(), data_files, log_files };
+        self.instance.create_database(&options).map(|_| ())
+    }
+
+    pub(crate) fn drop_databases(&mut self, drop: &ast::DropDatabase, _sink: &mut dyn ResultSink) -> SqlResult<()> {
+        self.refuse_in_transaction("DROP DATABASE")?;
+        for name in &drop.names {
+            if self.database.name().eq_ignore_ascii_case(&name.value) {
+                return Err(SqlError::new(3702, &[&"drop", &"database", &name.value]));
+            }
+            let wanted = self.instance.database(&name.value);
+            if let Ok(database) = &wanted {
+                let in_use = self.facts.registry.rows().iter().any(|r| r.database_id == database.id() && r.session_id != self.facts.session_id);
+                if in_use {
+                    return Err(SqlError::new(3702, &[&"drop", &"database", &name.value]));
+                }
+            }
+            match self.instance.drop_database(&name.value) {
+                Err(error) if error.number == 3701 && drop.if_exists => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn alter_database(&mut self, alter: &ast::AlterDatabase, _sink: &mut dyn ResultSink) -> SqlResult<()> {
+        self.refuse_in_transaction("ALTER DATABASE")?;
+        let name = alter.name.as_ref().map_or_else(|| self.database.name().to_string(), |n| n.value.clone());
+        if !self.instance.database_infos().iter().any(|d| d.name.eq_ignore_ascii_case(&name)) {
+            return Err(SqlError::new(5011, &[&name]));
+        }
+        match &alter.action {
+            AlterDatabaseAction::Set { options, .. } => {
+                let mut changes = Vec::new();
+                for option in options {
+                    changes.extend(option_changes(option)?);
+                }
+                self.instance.alter_database(&name, &changes)
+            }
+            AlterDatabaseAction::Collate(collation) if types::Collation::by_name(&collation.value).is_some() => Ok(()),
+            AlterDatabaseAction::ModifyName(_) => Err(not_supported("ALTER DATABASE ... MODIFY NAME")),
+            AlterDatabaseAction::AddFile { .. } | AlterDatabaseAction::AddLogFile(_) => Err(not_supported("ALTER DATABASE ... ADD FILE")),
+            AlterDatabaseAction::ModifyFile(_) | AlterDatabaseAction::RemoveFile(_) => {
+                Err(not_supported("ALTER DATABASE ... MODIFY FILE and REMOVE FILE"))
+            }
+            _ => Err(not_supported("this form of ALTER DATABASE")),
+        }
+    }
+
+    pub(crate) fn checkpoint(&mut self) -> SqlResult<()> {
+        self.database.checkpoint()
+    }
+
+    pub(crate) fn kill(&mut self, kill: &ast::Kill) -> SqlResult<()> {
+        let ast::Kill::Session { id, .. } = kill else { return Err(not_supported("KILL QUERY NOTIFICATION and KILL STATS JOB")) };
+        let value = crate::values::constant(id, &types::SqlType::Int)?;
+        let session_id = to_int(&value)?.and_then(|n| i16::try_from(n).ok()).unwrap_or(0);
+        if session_id == self.facts.session_id {
+            return Err(SqlError::new(6104, &[]));
+        }
+        if self.facts.registry.kill(session_id) { Ok(()) } else { Err(SqlError::new(6106, &[&session_id])) }
+    }
+
+    /// DBCC commands that scripts send around benchmarks are accepted; those that would have to show something are refused by name.
+    pub(crate) fn dbcc(&mut self, dbcc: &ast::Dbcc, _sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let harmless = ["TRACEON", "TRACEOFF", "FREEPROCCACHE", "DROPCLEANBUFFERS", "FREESYSTEMCACHE", "FREESESSIONCACHE", "UPDATEUSAGE"];
+        if harmless.iter().any(|name| dbcc.name.is(name)) {
+            return Ok(());
+        }
+        Err(not_supported(&format!("DBCC {}", dbcc.name.value.to_uppercase())))
+    }
+}
+
+/// A file clause with sizes in bytes.
+fn new_file(spec: &ast::FileSpec) -> SqlResult<NewDatabaseFile> {
+    let growth = spec.growth.map(|growth| match growth.unit {
+        Some(ast::SizeUnit::Percent) => engine::Growth::Percent(growth.amount.clamp(0.0, 10_000.0) as u32),
+        _ if growth.amount == 0.0 => engine::Growth::None,
+        _ => engine::Growth::Bytes(bytes_of(&growth)),
+    });
+    Ok(NewDatabaseFile {
+        logical_name: spec.name.clone(),
+        path: spec.file_name.clone(),
+        size_bytes: spec.size.as_ref().map(bytes_of),
+        max_bytes: spec.max_size.map(|max| match max {
+            ast::MaxSize::Unlimited => 0,
+            ast::MaxSize::Size(size) => bytes_of(&size),
+        }),
+        growth,
+    })
+}
+
+/// A size in bytes; MB without a unit.
+fn bytes_of(size: &ast::FileSize) -> u64 {
+    let unit = match size.unit {
+        Some(ast::SizeUnit::Kb) => 1u64 << 10,
+        None | Some(ast::SizeUnit::Mb | ast::SizeUnit::Percent) => 1 << 20,
+        Some(ast::SizeUnit::Gb) => 1 << 30,
+        Some(ast::SizeUnit::Tb) => 1 << 40,
+    };
+    (size.amount.max(0.0) * unit as f64) as u64
+}
+
+/// What one option of ALTER DATABASE ... SET changes.
+fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
+    Ok(match option {
+        DatabaseOption::DelayedDurability(delayed) => {
+            if delayed.max_delay_ms.is_some() || delayed.max_loss_bytes.is_some() {
+                return Err(not_supported("MAX_DELAY and MAX_LOSS of DELAYED_DURABILITY"));
+            }
+            let mode = match delayed.mode {
+                DelayedDurabilityMode::Disabled => DelayedDurability::Disabled,
+                DelayedDurabilityMode::Allowed => DelayedDurability::Allowed,
+                DelayedDurabilityMode::Forced => DelayedDurability::Forced,
+            };
+            vec![OptionChange::DelayedDurability(mode)]
+        }
+        DatabaseOption::Recovery(model) => vec![OptionChange::Recovery(match model {
+            ast::RecoveryModel::Full => RecoveryModel::Full,
+            ast::RecoveryModel::BulkLogged => RecoveryModel::BulkLogged,
+            ast::RecoveryModel::Simple => RecoveryModel::Simple,
+        })],
+        DatabaseOption::State(word) => match word.value.to_uppercase().as_str() {
+            "READ_ONLY" => vec![OptionChange::ReadOnly(true)],
+            "READ_WRITE" => vec![OptionChange::ReadOnly(false)],
+            "MULTI_USER" => vec![OptionChange::UserAccess(0)],
+            "SINGLE_USER" => vec![OptionChange::UserAccess(1)],
+            "RESTRICTED_USER" => vec![OptionChange::UserAccess(2)],
+            "ONLINE" => Vec::new(),
+            other => return Err(not_supported(&format!("ALTER DATABASE ... SET {other}"))),
+        },
+        DatabaseOption::Switch(name, on) => match (name.value.to_uppercase().as_str(), on) {
+            ("READ_COMMITTED_SNAPSHOT" | "ALLOW_SNAPSHOT_ISOLATION", true) => {
+                return Err(not_supported(&format!("ALTER DATABASE ... SET {} ON", name.value.to_uppercase())));
+            }
+            (name, on) => vec![OptionChange::Switch(name.to_string(), *on)],
+        },
+        DatabaseOption::Value(named) if named.name.is("COMPATIBILITY_LEVEL") => {
+            let level = match &named.value {
+                Some(ast::OptionValue::Value(expression, _)) => to_int(&crate::values::constant(expression, &types::SqlType::Int)?)?,
+                _ => None,
+            };
+            let level = level.and_then(|n| u8::try_from(n).ok()).filter(|n| (100..=160).contains(n) && n % 10 == 0);
+            vec![OptionChange::CompatibilityLevel(level.ok_or_else(|| SqlError::new(15048, &[&"100, 110, 120, 130, 140, 150, 160"]))?)]
+        }
+        // Accepted without effect: they change nothing that can be seen here.
+        DatabaseOption::Word(..) | DatabaseOption::Value(_) => Vec::new(),
+        DatabaseOption::Other(name, _) => return Err(not_supported(&format!("ALTER DATABASE ... SET {}", name.value.to_uppercase()))),
+    })
+}

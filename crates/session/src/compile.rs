@@ -1,0 +1,412 @@
+//! From the syntax tree of a batch to its flat program: variables get slots, control flow becomes jumps.
+
+use std::sync::Arc;
+
+use query::VariableDef;
+use rustc_hash::FxHashMap;
+use tsql::ast::{self, ExprKind, StatementKind};
+use types::{SqlError, SqlResult, SqlType};
+
+use crate::program::{
+    ArgumentCells, Cell, CellSource, ExecuteCells, ExecuteTarget, Instruction, InstructionKind, Program,
+    RaisErrorCells, SetCells, TryRegion,
+};
+
+/// Statement codes on the wire (CurCmd of DONE).
+pub(crate) mod command {
+    pub(crate) const SELECT: u16 = 193;
+    pub(crate) const INSERT: u16 = 195;
+    pub(crate) const DELETE: u16 = 196;
+    pub(crate) const UPDATE: u16 = 197;
+    pub(crate) const MERGE: u16 = 279;
+    pub(crate) const OTHER: u16 = 253;
+}
+
+/// Compiles the statements of a batch or body. `parameters` take the first slots.
+///
+/// # Errors
+/// 134 (variable declared twice), 137 (undeclared variable in EXECUTE or SET), 132/133 (labels), 135/136 (BREAK, CONTINUE outside
+/// a loop), 2715 (unknown type), 178 (RETURN with a value in a batch).
+pub(crate) fn compile(text: Arc<str>, statements: &[ast::Statement], parameters: Vec<VariableDef>, in_procedure: bool) -> SqlResult<Program> {
+    let mut compiler = Compiler { variables: parameters, in_procedure, ..Compiler::default() };
+    for statement in statements {
+        compiler.statement(statement)?;
+    }
+    compiler.resolve_gotos()?;
+    Ok(Program {
+        text,
+        instructions: compiler.instructions,
+        variables: compiler.variables,
+        try_regions: compiler.try_regions,
+        parameters: Vec::new(),
+        cells: Program::empty_cells(compiler.sources.len()),
+        sources: compiler.sources,
+    })
+}
+
+#[derive(Default)]
+struct Compiler {
+    instructions: Vec<Instruction>,
+    variables: Vec<VariableDef>,
+    sources: Vec<CellSource>,
+    try_regions: Vec<TryRegion>,
+    /// Enclosing loops: start, and the jumps to patch with the end.
+    loops: Vec<(usize, Vec<usize>)>,
+    labels: FxHashMap<String, usize>,
+    /// Jump instructions of GOTO with the label, name and line.
+    gotos: Vec<(usize, String, u32)>,
+    line: u32,
+    in_procedure: bool,
+}
+
+impl Compiler {
+    fn statement(&mut self, statement: &ast::Statement) -> SqlResult<()> {
+        self.line = statement.span.line;
+        match &statement.kind {
+            StatementKind::Block(body) => self.statements(body),
+            StatementKind::AtomicBlock(_) => {
+                self.refuse("BEGIN ATOMIC outside a natively compiled procedure");
+                Ok(())
+            }
+            StatementKind::If(branching) => self.branching(branching),
+            StatementKind::While(repetition) => self.repetition(repetition),
+            StatementKind::Break => self.leave_loop(),
+            StatementKind::Continue => self.next_round(),
+            StatementKind::Return(value) => self.return_from(value.as_deref()),
+            StatementKind::Goto(label) => {
+                let at = self.emit(InstructionKind::Jump(usize::MAX));
+                self.gotos.push((at, label.value.to_lowercase(), self.line));
+                Ok(())
+            }
+            StatementKind::Label(label) => self.label(label),
+            StatementKind::TryCatch(guarded) => self.try_catch(guarded),
+            StatementKind::Declare(declarations) => self.declare(declarations),
+            StatementKind::DeclareTable(table) => {
+                self.emit(InstructionKind::DeclareTable(table.clone()));
+                Ok(())
+            }
+            StatementKind::SetVariable(assignment) => self.set_variable(assignment),
+            _ => self.leaf(statement),
+        }
+    }
+
+    fn statements(&mut self, body: &[ast::Statement]) -> SqlResult<()> {
+        body.iter().try_for_each(|statement| self.statement(statement))
+    }
+
+    /// Statements without inner statements, other than those about variables.
+    fn leaf(&mut self, statement: &ast::Statement) -> SqlResult<()> {
+        let kind = match &statement.kind {
+            StatementKind::Select(_) => self.query(statement, command::SELECT),
+            StatementKind::Insert(insert) => return self.insert(statement, insert),
+            StatementKind::Update(_) => self.query(statement, command::UPDATE),
+            StatementKind::Delete(_) => self.query(statement, command::DELETE),
+            StatementKind::Merge(_) => self.query(statement, command::MERGE),
+            StatementKind::Truncate(_) => self.query(statement, command::OTHER),
+            StatementKind::Print(message) => InstructionKind::Print(self.scalar(message)),
+            StatementKind::RaisError(raise) => self.raise_error(raise),
+            StatementKind::Throw(throw) => InstructionKind::Throw(
+                throw.as_ref().map(|t| [self.scalar(&t.number), self.scalar(&t.message), self.scalar(&t.state)]),
+            ),
+            StatementKind::WaitFor(wait) => match wait.as_ref() {
+                ast::WaitFor::Delay(delay) => InstructionKind::WaitForDelay(self.scalar(delay)),
+                ast::WaitFor::Time(time) => InstructionKind::WaitForTime(self.scalar(time)),
+                ast::WaitFor::Statement(_) => InstructionKind::Refuse("WAITFOR (RECEIVE)".into()),
+            },
+            StatementKind::Execute(execute) => InstructionKind::Execute(Box::new(self.execute(execute)?)),
+            StatementKind::BeginTransaction(begin) if begin.distributed => {
+                InstructionKind::Refuse("BEGIN DISTRIBUTED TRANSACTION".into())
+            }
+            StatementKind::BeginTransaction(begin) => InstructionKind::BeginTransaction(begin.name.clone()),
+            StatementKind::Commit(commit) => InstructionKind::Commit { delayed: commit.delayed_durability },
+            StatementKind::Rollback(rollback) => InstructionKind::Rollback(rollback.name.clone()),
+            StatementKind::SaveTransaction(name) => InstructionKind::Save(name.clone()),
+            StatementKind::Set(set) => self.set_option(set),
+            StatementKind::Use(name) => InstructionKind::Use(name.value.clone()),
+            other => administration(statement, other),
+        };
+        self.emit(kind);
+        Ok(())
+    }
+
+    fn emit(&mut self, kind: InstructionKind) -> usize {
+        self.instructions.push(Instruction { line: self.line, variables_visible: self.variables.len(), kind });
+        self.instructions.len() - 1
+    }
+
+    fn refuse(&mut self, name: &str) {
+        self.emit(InstructionKind::Refuse(name.to_string()));
+    }
+
+    fn cell(&mut self, source: CellSource) -> Cell {
+        self.sources.push(source);
+        self.sources.len() - 1
+    }
+
+    fn scalar(&mut self, expression: &ast::Expr) -> Cell {
+        self.cell(CellSource::Scalar(Box::new(expression.clone())))
+    }
+
+    fn query(&mut self, statement: &ast::Statement, command: u16) -> InstructionKind {
+        InstructionKind::Query { cell: self.cell(CellSource::Statement(Box::new(statement.clone()))), command }
+    }
+
+    fn insert(&mut self, statement: &ast::Statement, insert: &ast::Insert) -> SqlResult<()> {
+        let kind = match &insert.source {
+            ast::InsertSource::Execute(execute) => {
+                let execute = Box::new(self.execute(execute)?);
+                InstructionKind::InsertExecute { insert: Box::new(statement.clone()), execute }
+            }
+            _ => self.query(statement, command::INSERT),
+        };
+        self.emit(kind);
+        Ok(())
+    }
+
+    fn branching(&mut self, branching: &ast::If) -> SqlResult<()> {
+        let mut ends = Vec::new();
+        for (position, (condition, body)) in branching.branches.iter().enumerate() {
+            self.line = condition.span.line;
+            let predicate = self.cell(CellSource::Predicate(Box::new(condition.clone())));
+            let test = self.emit(InstructionKind::JumpUnless(predicate, usize::MAX));
+            self.statement(body)?;
+            let is_last = position + 1 == branching.branches.len() && branching.otherwise.is_none();
+            if !is_last {
+                ends.push(self.emit(InstructionKind::Jump(usize::MAX)));
+            }
+            let next = self.instructions.len();
+            self.patch(test, next);
+        }
+        if let Some(otherwise) = &branching.otherwise {
+            self.statement(otherwise)?;
+        }
+        let end = self.instructions.len();
+        ends.into_iter().for_each(|at| self.patch(at, end));
+        Ok(())
+    }
+
+    fn repetition(&mut self, repetition: &ast::While) -> SqlResult<()> {
+        let start = self.instructions.len();
+        let predicate = self.cell(CellSource::Predicate(Box::new(repetition.condition.clone())));
+        let test = self.emit(InstructionKind::JumpUnless(predicate, usize::MAX));
+        self.loops.push((start, vec![test]));
+        self.statement(&repetition.body)?;
+        self.emit(InstructionKind::Jump(start));
+        let end = self.instructions.len();
+        let (_, jumps) = self.loops.pop().expect("pushed above");
+        jumps.into_iter().for_each(|at| self.patch(at, end));
+        Ok(())
+    }
+
+    fn leave_loop(&mut self) -> SqlResult<()> {
+        let line = self.line;
+        let at = self.emit(InstructionKind::Jump(usize::MAX));
+        let (_, jumps) = self.loops.last_mut().ok_or_else(|| SqlError::new(135, &[]).at_line(line))?;
+        jumps.push(at);
+        Ok(())
+    }
+
+    fn next_round(&mut self) -> SqlResult<()> {
+        let (start, _) = *self.loops.last().as_ref().ok_or_else(|| SqlError::new(136, &[]).at_line(self.line))?;
+        let start = *start;
+        self.emit(InstructionKind::Jump(start));
+        Ok(())
+    }
+
+    fn return_from(&mut self, value: Option<&ast::Expr>) -> SqlResult<()> {
+        if value.is_some() && !self.in_procedure {
+            return Err(SqlError::new(178, &[]).at_line(self.line));
+        }
+        let cell = value.map(|v| self.scalar(v));
+        self.emit(InstructionKind::Return(cell));
+        Ok(())
+    }
+
+    fn label(&mut self, label: &ast::Ident) -> SqlResult<()> {
+        let previous = self.labels.insert(label.value.to_lowercase(), self.instructions.len());
+        match previous {
+            Some(_) => Err(SqlError::new(132, &[&label.value]).at_line(self.line)),
+            None => Ok(()),
+        }
+    }
+
+    fn resolve_gotos(&mut self) -> SqlResult<()> {
+        for (at, label, line) in std::mem::take(&mut self.gotos) {
+            let target = *self.labels.get(&label).ok_or_else(|| SqlError::new(133, &[&label]).at_line(line))?;
+            self.patch(at, target);
+        }
+        Ok(())
+    }
+
+    fn try_catch(&mut self, guarded: &ast::TryCatch) -> SqlResult<()> {
+        let start = self.instructions.len();
+        self.statements(&guarded.body)?;
+        let end = self.instructions.len();
+        let over = self.emit(InstructionKind::Jump(usize::MAX));
+        let catch = self.instructions.len();
+        self.statements(&guarded.catch)?;
+        self.emit(InstructionKind::LeaveCatch);
+        let catch_end = self.instructions.len();
+        self.patch(over, catch_end);
+        self.try_regions.push(TryRegion { start, end, catch, catch_end });
+        Ok(())
+    }
+
+    fn patch(&mut self, at: usize, target: usize) {
+        match &mut self.instructions[at].kind {
+            InstructionKind::Jump(to) | InstructionKind::JumpUnless(_, to) => *to = target,
+            _ => unreachable!("only jumps are patched"),
+        }
+    }
+
+    fn declare(&mut self, declarations: &[ast::VariableDeclaration]) -> SqlResult<()> {
+        for declaration in declarations {
+            self.line = declaration.span.line.max(self.line);
+            if self.slot_of(&declaration.name).is_some() {
+                return Err(SqlError::new(134, &[&declaration.name]).at_line(self.line));
+            }
+            if declaration.data_type.name.name.is("cursor") {
+                self.refuse("cursor variables");
+                continue;
+            }
+            let sql_type = query::resolve_type(&declaration.data_type).map_err(|e| e.at_line(self.line))?;
+            self.variables.push(VariableDef { name: declaration.name.clone(), sql_type });
+            if let Some(initial) = &declaration.initial {
+                let slot = self.variables.len() - 1;
+                self.assign(slot, initial.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn slot_of(&self, name: &str) -> Option<usize> {
+        self.variables.iter().position(|v| v.name.eq_ignore_ascii_case(name))
+    }
+
+    fn known_slot(&self, name: &str) -> SqlResult<usize> {
+        self.slot_of(name).ok_or_else(|| SqlError::new(137, &[name]).at_line(self.line))
+    }
+
+    fn assign(&mut self, slot: usize, value: ast::Expr) {
+        let cell = self.cell(CellSource::Assignment(Box::new(value), slot));
+        self.emit(InstructionKind::SetVariable { slot, cell });
+    }
+
+    fn set_variable(&mut self, assignment: &ast::SetVariable) -> SqlResult<()> {
+        match assignment {
+            ast::SetVariable::Assign { variable, op, value } => {
+                let slot = self.known_slot(variable)?;
+                self.assign(slot, compound(variable, *op, value));
+            }
+            ast::SetVariable::Cursor { .. } => self.refuse("cursor variables"),
+            ast::SetVariable::Method { .. } | ast::SetVariable::Property { .. } => self.refuse("methods of variables"),
+        }
+        Ok(())
+    }
+
+    fn raise_error(&mut self, raise: &ast::RaisError) -> InstructionKind {
+        InstructionKind::RaisError(Box::new(RaisErrorCells {
+            message: self.scalar(&raise.message),
+            severity: raise.severity.as_ref().map(|e| self.scalar(e)),
+            state: raise.state.as_ref().map(|e| self.scalar(e)),
+            arguments: raise.args.iter().map(|e| self.scalar(e)).collect(),
+            set_error: raise.options.iter().any(|o| o.is("SETERROR")),
+            log: raise.options.iter().any(|o| o.is("LOG")),
+        }))
+    }
+
+    fn set_option(&mut self, set: &ast::SetStatement) -> InstructionKind {
+        let value = match set {
+            ast::SetStatement::Value { value, .. } => Some(self.scalar(value)),
+            _ => None,
+        };
+        InstructionKind::Set(Box::new(SetCells { statement: set.clone(), value }))
+    }
+
+    fn execute(&mut self, execute: &ast::Execute) -> SqlResult<ExecuteCells> {
+        let return_slot = execute.return_variable.as_ref().map(|name| self.known_slot(name)).transpose()?;
+        let target = match &execute.target {
+            ast::ExecuteTarget::Procedure(name, _) => ExecuteTarget::Procedure(name.clone()),
+            ast::ExecuteTarget::Variable(name, _) => ExecuteTarget::Variable(self.known_slot(name)?),
+            ast::ExecuteTarget::Text { text, .. } => ExecuteTarget::Text(self.scalar(text)),
+        };
+        let mut arguments = Vec::with_capacity(execute.args.len());
+        for argument in &execute.args {
+            let output_slot = match (&argument.value.kind, argument.output) {
+                (ExprKind::Variable(name), true) => Some(self.known_slot(name)?),
+                _ => None,
+            };
+            let is_default = matches!(argument.value.kind, ExprKind::Default);
+            let value = (!is_default).then(|| self.scalar(&argument.value));
+            arguments.push(ArgumentCells { name: argument.name.clone(), value, output_slot });
+        }
+        Ok(ExecuteCells { return_slot, target, arguments })
+    }
+}
+
+/// `@v op= value` as the expression that gives the variable's new value.
+fn compound(variable: &str, op: ast::AssignOp, value: &ast::Expr) -> ast::Expr {
+    let operator = match op {
+        ast::AssignOp::Set => return value.clone(),
+        ast::AssignOp::Add => ast::BinaryOp::Add,
+        ast::AssignOp::Subtract => ast::BinaryOp::Subtract,
+        ast::AssignOp::Multiply => ast::BinaryOp::Multiply,
+        ast::AssignOp::Divide => ast::BinaryOp::Divide,
+        ast::AssignOp::Modulo => ast::BinaryOp::Modulo,
+        ast::AssignOp::BitAnd => ast::BinaryOp::BitAnd,
+        ast::AssignOp::BitOr => ast::BinaryOp::BitOr,
+        ast::AssignOp::BitXor => ast::BinaryOp::BitXor,
+        ast::AssignOp::Concat => ast::BinaryOp::Concat,
+    };
+    let first = ast::Expr { span: value.span, kind: ExprKind::Variable(variable.to_string()) };
+    let chain = ast::Arithmetic { first, rest: vec![(operator, value.clone())] };
+    ast::Expr { span: value.span, kind: ExprKind::Arithmetic(Box::new(chain)) }
+}
+
+/// Definitions, databases and administration.
+fn administration(statement: &ast::Statement, kind: &StatementKind) -> InstructionKind {
+    match kind {
+        StatementKind::CreateDatabase(create) => InstructionKind::CreateDatabase(create.clone()),
+        StatementKind::AlterDatabase(alter) => InstructionKind::AlterDatabase(alter.clone()),
+        StatementKind::DropDatabase(drop) => InstructionKind::DropDatabase(drop.clone()),
+        StatementKind::Checkpoint(_) => InstructionKind::Checkpoint,
+        StatementKind::Kill(kill) => InstructionKind::Kill(kill.clone()),
+        StatementKind::Dbcc(dbcc) => InstructionKind::Dbcc(dbcc.clone()),
+        StatementKind::Reconfigure { .. }
+        | StatementKind::UpdateStatistics(_)
+        | StatementKind::CreateStatistics(_)
+        | StatementKind::DropStatistics(_) => InstructionKind::Accept,
+        StatementKind::CreateTable(_)
+        | StatementKind::AlterTable(_)
+        | StatementKind::CreateIndex(_)
+        | StatementKind::AlterIndex(_)
+        | StatementKind::DropIndex(_)
+        | StatementKind::Drop(_)
+        | StatementKind::CreateView(_)
+        | StatementKind::CreateProcedure(_)
+        | StatementKind::CreateSchema(_) => InstructionKind::Definition(Box::new(statement.clone())),
+        other => InstructionKind::Refuse(kind_name(other)),
+    }
+}
+
+/// A kind's name in words, for refusals: `CreateTrigger` becomes `CREATE TRIGGER`.
+fn kind_name(kind: &StatementKind) -> String {
+    if let StatementKind::Other(other) = kind {
+        return other.kind_name.clone();
+    }
+    let debug = format!("{kind:?}");
+    let variant: String = debug.chars().take_while(|c| c.is_alphanumeric()).collect();
+    let mut words = String::new();
+    for (position, character) in variant.chars().enumerate() {
+        if position > 0 && character.is_uppercase() {
+            words.push(' ');
+        }
+        words.extend(character.to_uppercase());
+    }
+    words
+}
+
+/// Is the type one of the deprecated large types, which no variable may have?
+pub(crate) fn forbidden_for_variables(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::Text | SqlType::NText | SqlType::Image)
+}

@@ -1,0 +1,335 @@
+//! EXECUTE in all its forms: procedures, dynamic text, calls from clients; parameters in, OUTPUT values and status back.
+
+use std::sync::Arc;
+
+use query::VariableDef;
+use tsql::ast::{self, StatementKind};
+use types::{SqlError, SqlResult, SqlType, Value};
+
+use crate::cache::ProgramKey;
+use crate::procs;
+use crate::program::{Compiled, ExecuteCells, ExecuteTarget, Instruction, Program};
+use crate::rpc::{RpcCall, RpcTarget, procedure_name};
+use crate::run::{Failure, Frame, Interruption, Origin, Stop};
+use crate::session::{RequestEnd, Session};
+use crate::sink::{Done, DoneKind, ResultSink};
+use crate::values;
+
+/// Procedures, triggers and dynamic batches may nest this deep (error 217).
+const NEST_LEVEL_MAX: i32 = 32;
+
+/// One argument of a call, evaluated.
+#[derive(Clone, Debug)]
+pub(crate) struct Argument {
+    /// With `@`; none when positional.
+    pub(crate) name: Option<String>,
+    pub(crate) sql_type: SqlType,
+    /// None asks for the parameter's default.
+    pub(crate) value: Option<Value>,
+    pub(crate) output: bool,
+}
+
+/// What a call gives back.
+#[derive(Debug, Default)]
+pub(crate) struct CallResult {
+    pub(crate) status: i32,
+    /// Index of the argument, the parameter's name and type, its last value.
+    pub(crate) outputs: Vec<(usize, String, SqlType, Value)>,
+}
+
+impl Argument {
+    /// The value, NULL for a default.
+    pub(crate) fn or_null(&self) -> Value {
+        self.value.clone().unwrap_or(Value::Null)
+    }
+}
+
+impl Session {
+    /// The EXECUTE statement.
+    pub(crate) fn execute_statement(&mut self, frame: &mut Frame, instruction: &Instruction, at: usize, execute: &ExecuteCells, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        let arguments = self.arguments(frame, instruction, execute)?;
+        let guarded = frame.program.region_of(at).is_some();
+        self.guards += u32::from(guarded);
+        let result = self.execute_target(frame, instruction, execute, arguments, sink);
+        self.guards -= u32::from(guarded);
+        let result = result?;
+        for (index, _, from, value) in result.outputs {
+            if let Some(slot) = execute.arguments.get(index).and_then(|a| a.output_slot) {
+                frame.variables[slot] = values::assign(&value, &from, &frame.program.variables[slot].sql_type)?;
+            }
+        }
+        if let Some(slot) = execute.return_slot {
+            let target = frame.program.variables[slot].sql_type.clone();
+            frame.variables[slot] = values::assign(&Value::Int(result.status), &SqlType::Int, &target)?;
+        }
+        Ok(())
+    }
+
+    fn execute_target(&mut self, frame: &mut Frame, instruction: &Instruction, execute: &ExecuteCells, arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+        match &execute.target {
+            ExecuteTarget::Procedure(name) => self.call(name, arguments, sink),
+            ExecuteTarget::Variable(slot) => {
+                let text = values::to_text(&frame.variables[*slot]).unwrap_or_default();
+                self.call(&parse_name(&text)?, arguments, sink)
+            }
+            ExecuteTarget::Text(cell) => {
+                let text = values::to_text(&self.value(frame, instruction, *cell)?).unwrap_or_default();
+                self.run_text(&text, &[], Vec::new(), sink).map(|_| CallResult::default())
+            }
+        }
+    }
+
+    fn arguments(&mut self, frame: &mut Frame, instruction: &Instruction, execute: &ExecuteCells) -> Result<Vec<Argument>, Interruption> {
+        let mut arguments = Vec::with_capacity(execute.arguments.len());
+        for cells in &execute.arguments {
+            let (sql_type, value) = match cells.value {
+                None => (SqlType::Int, None),
+                Some(cell) => {
+                    let compiled = self.bound(frame, instruction, cell)?;
+                    let Compiled::Scalar(program) = compiled.as_ref() else { unreachable!("arguments are expressions") };
+                    let sql_type = program.sql_type().clone();
+                    (sql_type, Some(self.value(frame, instruction, cell)?))
+                }
+            };
+            arguments.push(Argument { name: cells.name.clone(), sql_type, value, output: cells.output_slot.is_some() });
+        }
+        Ok(arguments)
+    }
+
+    /// Calls a procedure by name: one of the system's own, or one of a database's.
+    pub(crate) fn call(&mut self, name: &ast::ObjectName, arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+        if self.facts.nest_level >= NEST_LEVEL_MAX {
+            return Err(SqlError::new(217, &[&NEST_LEVEL_MAX]).into());
+        }
+        let own = name.name.value.to_lowercase();
+        let may_be_system = own.starts_with("sp_") || own.starts_with("xp_") || own.starts_with("fn_") || name.schema.as_ref().is_some_and(|s| s.is("sys"));
+        if may_be_system {
+            if let Some(native) = procs::native(&own) {
+                return native(self, arguments, sink);
+            }
+            if let Some(text) = procs::in_sql(&own) {
+                let database = self.database.clone();
+                return self.call_module(&own, text, database, 0, arguments, sink);
+            }
+        }
+        let found = query::find_procedure(&self.instance, &self.database, name)?;
+        let Some(found) = found else {
+            return Err(SqlError::new(2812, &[&tsql_name(name)]).into());
+        };
+        self.call_module(&found.name, &found.definition, found.database, found.object_id, arguments, sink)
+    }
+
+    /// Runs a stored procedure's text with its parameters bound.
+    fn call_module(&mut self, name: &str, text: &str, database: Arc<engine::Database>, object_id: i32, arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+        let outer_database = std::mem::replace(&mut self.database, database);
+        let outcome = self.module_program(text).map_err(Interruption::from).and_then(|module| {
+            let (variables, targets) = self.bind_parameters(name, &module, &arguments)?;
+            let result = self.run_scope(module.clone(), variables, Some(name), object_id, sink)?;
+            Ok((module, targets, result))
+        });
+        self.database = outer_database;
+        let (module, targets, (status, variables)) = outcome?;
+        let mut outputs = Vec::new();
+        for (index, slot) in targets {
+            let parameter = &module.variables[slot];
+            outputs.push((index, parameter.name.clone(), parameter.sql_type.clone(), variables[slot].clone()));
+        }
+        Ok(CallResult { status, outputs })
+    }
+
+    /// The program of a module's text, from the cache or compiled now.
+    fn module_program(&self, text: &str) -> SqlResult<Arc<Program>> {
+        let key = ProgramKey::module(text, self.database.id(), &self.options);
+        if let Some(program) = self.programs.get(&key) {
+            return Ok(program);
+        }
+        let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
+        let batch = tsql::parse_batch(text, &options).map_err(|mut errors| crate::syntax_error(errors.swap_remove(0)))?;
+        let Some(StatementKind::CreateProcedure(procedure)) = batch.statements.first().map(|s| &s.kind) else {
+            return Err(SqlError::custom(2812, 16, 62, "The stored text of the procedure is not a CREATE PROCEDURE statement.".into()));
+        };
+        let ast::ModuleBody::Statements(body) = &procedure.body else {
+            return Err(crate::run::not_supported("CLR procedures"));
+        };
+        let mut program = crate::compile::compile(text.into(), body, parameters_of(&procedure.parameters)?, true)?;
+        program.parameters.clone_from(&procedure.parameters);
+        let program = Arc::new(program);
+        self.programs.put(key, program.clone());
+        Ok(program)
+    }
+
+    /// Puts arguments into parameters: by position, by name, defaults for the rest. Also tells which arguments come back from which
+    /// parameter.
+    fn bind_parameters(&self, name: &str, module: &Program, arguments: &[Argument]) -> SqlResult<(Vec<Value>, Vec<(usize, usize)>)> {
+        let parameters = &module.parameters;
+        let mut values: Vec<Option<Value>> = vec![None; parameters.len()];
+        let mut targets = Vec::new();
+        for (index, argument) in arguments.iter().enumerate() {
+            let slot = match &argument.name {
+                Some(wanted) => parameters.iter().position(|p| p.name.eq_ignore_ascii_case(wanted)).ok_or_else(|| SqlError::new(8145, &[wanted, &name]))?,
+                None if index < parameters.len() => index,
+                None => return Err(SqlError::new(8144, &[&name])),
+            };
+            if argument.output && !parameters[slot].output {
+                return Err(SqlError::new(8162, &[&parameters[slot].name]));
+            }
+            if argument.output {
+                targets.push((index, slot));
+            }
+            if let Some(value) = &argument.value {
+                values[slot] = Some(values::pass(value, &argument.sql_type, &module.variables[slot].sql_type)?);
+            }
+        }
+        let mut bound = Vec::with_capacity(parameters.len());
+        for (slot, value) in values.into_iter().enumerate() {
+            bound.push(match (value, &parameters[slot].default) {
+                (Some(value), _) => value,
+                (None, Some(default)) => self.default_value(default, &module.variables[slot].sql_type)?,
+                (None, None) => return Err(SqlError::new(201, &[&name, &parameters[slot].name])),
+            });
+        }
+        Ok((bound, targets))
+    }
+
+    fn default_value(&self, default: &ast::Expr, target: &SqlType) -> SqlResult<Value> {
+        // A bare word is a string there: `@p varchar(10) = abc`.
+        let bare = match &default.kind {
+            ast::ExprKind::Column(column) => Some(column.name.value.clone()),
+            _ => None,
+        };
+        if let Some(word) = bare {
+            let value = Value::NChar(word.encode_utf16().collect::<Vec<u16>>().into());
+            return values::pass(&value, &SqlType::SysName, target);
+        }
+        values::constant(default, target)
+    }
+
+    /// Runs dynamic text with parameters (sp_executesql, EXEC('..')); gives the parameters' last values.
+    pub(crate) fn run_text(&mut self, text: &str, parameters: &[VariableDef], variables: Vec<Value>, sink: &mut dyn ResultSink) -> Result<Vec<Value>, Interruption> {
+        if self.facts.nest_level >= NEST_LEVEL_MAX {
+            return Err(SqlError::new(217, &[&NEST_LEVEL_MAX]).into());
+        }
+        let program = self.program_for(text, parameters, false).map_err(|errors| self.first_of(errors, sink))?;
+        let database = self.database.clone();
+        let result = self.run_scope(program, variables, None, 0, sink);
+        self.database = database;
+        result.map(|(_, variables)| variables)
+    }
+
+    /// All errors but the last are told at once; the last is raised, so that a TRY block outside can catch it.
+    fn first_of(&mut self, mut errors: Vec<SqlError>, sink: &mut dyn ResultSink) -> Interruption {
+        let last = errors.pop().expect("a refused text has at least one error");
+        errors.iter().for_each(|error| sink.message(error));
+        Interruption::Failed(Failure { error: last, origin: Origin::Runtime })
+    }
+
+    /// One level of procedure or dynamic text: its own frame, options, temporary tables and SCOPE_IDENTITY.
+    fn run_scope(&mut self, program: Arc<Program>, variables: Vec<Value>, procedure: Option<&str>, object_id: i32, sink: &mut dyn ResultSink) -> Result<(i32, Vec<Value>), Interruption> {
+        let options = self.options.clone();
+        let count_before = self.facts.transaction_count;
+        let mut frame = Frame::new(program, variables, self.facts.caught.len(), DoneKind::InProcedure);
+        frame.procedure = procedure.map(Arc::from);
+        self.facts.nest_level += 1;
+        self.facts.scope_identity.push(Value::Null);
+        if procedure.is_some() {
+            self.facts.procedures.push(object_id);
+        }
+        self.names.enter_scope();
+        let outcome = self.run(&mut frame, sink);
+        let ended = self.names.leave_scope();
+        self.drop_real_tables(&ended);
+        if procedure.is_some() {
+            self.facts.procedures.pop();
+        }
+        self.facts.scope_identity.pop();
+        self.facts.nest_level -= 1;
+        self.facts.caught.truncate(frame.caught_base);
+        self.options = options;
+        let status = outcome.map_err(Interruption::Stopped)?;
+        if procedure.is_some() && self.facts.transaction_count != count_before {
+            sink.message(&SqlError::new(266, &[&count_before, &self.facts.transaction_count]));
+        }
+        Ok((status, frame.variables))
+    }
+
+    /// A call as a client sends it: results, return status, OUTPUT parameters, the end of the procedure.
+    pub fn execute_rpc(&mut self, call: &RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
+        self.request(sink, |session, sink| {
+            let arguments: Vec<Argument> = call.parameters.iter().map(Argument::from_rpc).collect();
+            let outcome = match &call.target {
+                RpcTarget::Number(number) => match procedure_name(*number) {
+                    Some(name) => session.call(&ast::ObjectName::simple(name), arguments, sink),
+                    None => Err(SqlError::new(2812, &[number]).into()),
+                },
+                RpcTarget::Name(name) => parse_name(name).map_err(Interruption::from).and_then(|name| session.call(&name, arguments, sink)),
+            };
+            session.answer_rpc(outcome, sink)
+        })
+    }
+
+    fn answer_rpc(&mut self, outcome: Result<CallResult, Interruption>, sink: &mut dyn ResultSink) -> Result<(), Stop> {
+        let command = crate::compile::command::OTHER;
+        let (error, stop) = match outcome {
+            Ok(result) => {
+                sink.return_status(result.status);
+                for (index, name, sql_type, value) in &result.outputs {
+                    sink.return_value(u16::try_from(*index).unwrap_or(u16::MAX), name, sql_type, value);
+                }
+                (false, None)
+            }
+            Err(Interruption::Failed(failure)) => {
+                let frame_line = failure.error.clone().at_line(1);
+                self.facts.last_error = frame_line.number;
+                sink.message(&frame_line);
+                let reach = crate::errors::reach(&frame_line, self.options.xact_abort, false);
+                if reach >= crate::errors::Reach::Batch {
+                    self.rollback_everything(sink);
+                }
+                (true, None)
+            }
+            Err(Interruption::Stopped(stop)) => (true, Some(stop)),
+        };
+        if !matches!(stop, Some(Stop::Attention)) {
+            sink.done(Done { kind: DoneKind::Procedure, row_count: None, error, command });
+        }
+        stop.map_or(Ok(()), Err)
+    }
+}
+
+impl Argument {
+    fn from_rpc(parameter: &crate::rpc::RpcParameter) -> Argument {
+        Argument {
+            name: Some(parameter.name.clone()).filter(|n| !n.is_empty()),
+            sql_type: parameter.sql_type.clone(),
+            value: (!parameter.default).then(|| parameter.value.clone()),
+            output: parameter.output,
+        }
+    }
+}
+
+/// The types of declared parameters, as the first variables of the program.
+pub(crate) fn parameters_of(parameters: &[ast::Parameter]) -> SqlResult<Vec<VariableDef>> {
+    let define = |p: &ast::Parameter| Ok(VariableDef { name: p.name.clone(), sql_type: query::resolve_type(&p.data_type)? });
+    parameters.iter().map(define).collect()
+}
+
+/// A possibly qualified procedure name in text.
+fn parse_name(text: &str) -> SqlResult<ast::ObjectName> {
+    let script = format!("EXEC {text}");
+    let batch = tsql::parse_batch(&script, &tsql::ParseOptions::default());
+    let name = batch.ok().and_then(|mut b| match b.statements.pop().map(|s| s.kind) {
+        Some(StatementKind::Execute(execute)) => match execute.target {
+            ast::ExecuteTarget::Procedure(name, _) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    });
+    name.ok_or_else(|| SqlError::new(2812, &[&text]))
+}
+
+/// A name as written, for messages.
+fn tsql_name(name: &ast::ObjectName) -> String {
+    let parts = [name.server.as_ref(), name.database.as_ref(), name.schema.as_ref(), Some(&name.name)];
+    let written: Vec<&str> = parts.into_iter().flatten().map(|i| i.value.as_str()).collect();
+    written.join(".")
+}

@@ -1,0 +1,171 @@
+//! What a session knows about itself: the values behind `@@ROWCOUNT`, `@@TRANCOUNT`, `ERROR_NUMBER()` and their kin.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use query::{SessionFacts, SessionRow};
+use types::{SqlError, Value};
+
+use crate::registry::SessionRegistry;
+
+/// Who has logged in and from where.
+#[derive(Clone, Debug, Default)]
+pub struct LoginInfo {
+    /// Login name.
+    pub login_name: String,
+    /// Client's host name.
+    pub host_name: String,
+    /// Client's program name.
+    pub program_name: String,
+    /// Client's process id.
+    pub host_process_id: i32,
+    /// Client library's name.
+    pub client_interface_name: String,
+    /// Database asked for; empty takes the login's default.
+    pub database: String,
+    /// Language asked for; empty takes us_english.
+    pub language: String,
+    /// The client asked for ODBC's ANSI defaults (fODBC of LOGIN7).
+    pub ansi_defaults: bool,
+    /// Client's address and port, empty in process.
+    pub client_address: String,
+    /// Client's port.
+    pub client_port: u16,
+    /// Server's port.
+    pub server_port: u16,
+    /// The connection is encrypted.
+    pub encrypted: bool,
+    /// Negotiated packet size, bytes.
+    pub packet_bytes: u32,
+}
+
+/// The facts of one session.
+pub struct Facts {
+    pub(crate) session_id: i16,
+    pub(crate) login: LoginInfo,
+    pub(crate) registry: Arc<SessionRegistry>,
+    /// `@@TRANCOUNT`.
+    pub(crate) transaction_count: i32,
+    /// The open transaction can only be rolled back.
+    pub(crate) doomed: bool,
+    pub(crate) row_count: i64,
+    pub(crate) last_error: i32,
+    /// `SCOPE_IDENTITY()` by procedure level, innermost last.
+    pub(crate) scope_identity: Vec<Value>,
+    pub(crate) last_identity: Value,
+    /// Object ids of the running procedures, innermost last.
+    pub(crate) procedures: Vec<i32>,
+    /// Errors that the CATCH blocks now running handle, innermost last.
+    pub(crate) caught: Vec<SqlError>,
+    pub(crate) nest_level: i32,
+    pub(crate) context_info: Value,
+    pub(crate) session_context: BTreeMap<String, Value>,
+}
+
+impl Facts {
+    pub(crate) fn new(session_id: i16, login: LoginInfo, registry: Arc<SessionRegistry>) -> Facts {
+        Facts {
+            session_id,
+            login,
+            registry,
+            transaction_count: 0,
+            doomed: false,
+            row_count: 0,
+            last_error: 0,
+            scope_identity: vec![Value::Null],
+            last_identity: Value::Null,
+            procedures: Vec::new(),
+            caught: Vec::new(),
+            nest_level: 0,
+            context_info: Value::Null,
+            session_context: BTreeMap::new(),
+        }
+    }
+
+    /// Back to the state after login; the transaction has been dealt with.
+    pub(crate) fn reset(&mut self) {
+        assert_eq!(self.transaction_count, 0, "a session is reset only outside transactions");
+        *self = Facts::new(self.session_id, std::mem::take(&mut self.login), self.registry.clone());
+    }
+
+    /// A statement generated an identity value.
+    pub(crate) fn set_identity(&mut self, value: Value) {
+        if let Some(scope) = self.scope_identity.last_mut() {
+            *scope = value.clone();
+        }
+        self.last_identity = value;
+    }
+}
+
+impl SessionFacts for Facts {
+    fn session_id(&self) -> i16 {
+        self.session_id
+    }
+    fn login_name(&self) -> &str {
+        &self.login.login_name
+    }
+    fn host_name(&self) -> &str {
+        &self.login.host_name
+    }
+    fn program_name(&self) -> &str {
+        &self.login.program_name
+    }
+    fn server_name(&self) -> &str {
+        self.registry.server_name()
+    }
+    fn transaction_count(&self) -> i32 {
+        self.transaction_count
+    }
+    fn xact_state(&self) -> i16 {
+        match (self.transaction_count, self.doomed) {
+            (0, _) => 0,
+            (_, true) => -1,
+            (_, false) => 1,
+        }
+    }
+    fn row_count(&self) -> i64 {
+        self.row_count
+    }
+    fn last_error(&self) -> i32 {
+        self.last_error
+    }
+    fn scope_identity(&self) -> Value {
+        self.scope_identity.last().cloned().unwrap_or(Value::Null)
+    }
+    fn last_identity(&self) -> Value {
+        self.last_identity.clone()
+    }
+    fn procedure_id(&self) -> i32 {
+        self.procedures.last().copied().unwrap_or(0)
+    }
+    fn nest_level(&self) -> i32 {
+        self.nest_level
+    }
+    fn caught_error(&self) -> Option<&SqlError> {
+        self.caught.last()
+    }
+    fn context_info(&self) -> Value {
+        self.context_info.clone()
+    }
+    fn session_context(&self, key: &str) -> Value {
+        self.session_context.get(&key.to_lowercase()).cloned().unwrap_or(Value::Null)
+    }
+    fn sessions(&self) -> Vec<SessionRow> {
+        self.registry.rows()
+    }
+    fn server_start_ticks(&self) -> u64 {
+        self.registry.start_ticks()
+    }
+    fn connection_property(&self, name: &str) -> Value {
+        let text = |s: &str| Value::NChar(s.encode_utf16().collect::<Vec<u16>>().into());
+        match name.to_lowercase().as_str() {
+            "net_transport" => text(if self.login.client_address.is_empty() { "Session" } else { "TCP" }),
+            "protocol_type" => text("TSQL"),
+            "auth_scheme" => text("SQL"),
+            "client_net_address" => text(&self.login.client_address),
+            "local_tcp_port" => Value::Int(i32::from(self.login.server_port)),
+            "physical_net_transport" => text("TCP"),
+            _ => Value::Null,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The system's own procedures: some in Rust, because they touch the session; the rest in T-SQL over the catalog views.
+
+mod locks;
+
+use types::{SqlError, SqlType, Value};
+
+use crate::execute::{Argument, CallResult};
+use crate::prepared;
+use crate::run::Interruption;
+use crate::session::Session;
+use crate::sink::ResultSink;
+
+/// A procedure written in Rust.
+pub(crate) type Native = fn(&mut Session, Vec<Argument>, &mut dyn ResultSink) -> Result<CallResult, Interruption>;
+
+/// The procedure of that lower-case name, if it is one of those in Rust.
+pub(crate) fn native(name: &str) -> Option<Native> {
+    Some(match name {
+        "sp_executesql" => prepared::sp_executesql,
+        "sp_prepare" => prepared::sp_prepare,
+        "sp_execute" => prepared::sp_execute,
+        "sp_prepexec" => prepared::sp_prepexec,
+        "sp_unprepare" => prepared::sp_unprepare,
+        "sp_flush_log" => sp_flush_log,
+        "sp_reset_connection" => sp_reset_connection,
+        "sp_set_session_context" => sp_set_session_context,
+        "sp_getapplock" => locks::sp_getapplock,
+        "sp_releaseapplock" => locks::sp_releaseapplock,
+        _ => return None,
+    })
+}
+
+/// The source of the procedure of that lower-case name, if it is one of those in T-SQL.
+pub(crate) fn in_sql(name: &str) -> Option<&'static str> {
+    let found = IN_SQL.iter().find(|(known, _)| *known == name || name.strip_suffix("_100").is_some_and(|n| n == *known));
+    found.map(|(_, text)| *text)
+}
+
+const IN_SQL: &[(&str, &str)] = &[
+    ("sp_datatype_info", include_str!("sql/sp_datatype_info.sql")),
+    ("sp_tables", include_str!("sql/sp_tables.sql")),
+    ("sp_columns", include_str!("sql/sp_columns.sql")),
+    ("sp_pkeys", include_str!("sql/sp_pkeys.sql")),
+    ("sp_statistics", include_str!("sql/sp_statistics.sql")),
+    ("sp_stored_procedures", include_str!("sql/sp_stored_procedures.sql")),
+    ("sp_databases", include_str!("sql/sp_databases.sql")),
+    ("sp_helpdb", include_str!("sql/sp_helpdb.sql")),
+    ("sp_who", include_str!("sql/sp_who.sql")),
+    ("sp_server_info", include_str!("sql/sp_server_info.sql")),
+];
+
+/// `EXEC sys.sp_flush_log`: every delayed commit so far is hard when it returns. Returns 1 for success, as documented.
+fn sp_flush_log(session: &mut Session, _arguments: Vec<Argument>, _sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+    session.database.flush_log()?;
+    Ok(CallResult { status: 1, outputs: Vec::new() })
+}
+
+fn sp_reset_connection(session: &mut Session, _arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+    session.reset(false, sink);
+    Ok(CallResult::default())
+}
+
+/// `sp_set_session_context @key, @value [, @read_only]`
+fn sp_set_session_context(session: &mut Session, arguments: Vec<Argument>, _sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+    let key = argument(&arguments, 0, "@key").and_then(|a| crate::values::to_text(&a.or_null()));
+    let Some(key) = key.filter(|k| !k.is_empty()) else {
+        return Err(SqlError::new(201, &[&"sp_set_session_context", &"@key"]).into());
+    };
+    let value = argument(&arguments, 1, "@value").map_or(Value::Null, Argument::or_null);
+    session.facts.session_context.insert(key.to_lowercase(), value);
+    Ok(CallResult::default())
+}
+
+/// The argument of a native procedure, by name or position.
+fn argument<'a>(arguments: &'a [Argument], position: usize, name: &str) -> Option<&'a Argument> {
+    let named = arguments.iter().find(|a| a.name.as_ref().is_some_and(|n| n.eq_ignore_ascii_case(name)));
+    named.or_else(|| arguments.get(position).filter(|a| a.name.is_none()))
+}
+
+/// An int argument of a native procedure.
+fn int_argument(arguments: &[Argument], position: usize, name: &str) -> Result<Option<i32>, SqlError> {
+    match argument(arguments, position, name) {
+        Some(given) => {
+            let value = crate::values::pass(&given.or_null(), &given.sql_type, &SqlType::Int)?;
+            crate::values::to_int(&value)
+        }
+        None => Ok(None),
+    }
+}
+
+/// A text argument of a native procedure.
+fn text_argument(arguments: &[Argument], position: usize, name: &str) -> Option<String> {
+    argument(arguments, position, name).and_then(|a| crate::values::to_text(&a.or_null()))
+}

@@ -1,0 +1,208 @@
+//! The compiled form of a batch or procedure: one flat list of instructions with jumps, built once from the syntax tree.
+//!
+//! Flat, because GOTO, BREAK, TRY...CATCH and RETURN are then all jumps, and because a loop of a million rounds walks no tree.
+//! What needs names bound (queries, expressions) sits in numbered cells that are filled when first needed: a table may not
+//! exist before an earlier statement of the same batch has made it (deferred name resolution).
+
+use std::sync::Arc;
+
+use os::{Latch, LatchRank};
+use query::{CompiledStatement, ScalarProgram, VariableDef};
+use tsql::ast;
+
+/// A batch or a procedure's body, ready to run. Shared by all sessions that run the same text.
+pub(crate) struct Program {
+    /// The source, for statement texts in views and for modules.
+    pub(crate) text: Arc<str>,
+    pub(crate) instructions: Vec<Instruction>,
+    /// Parameters first, then variables in order of declaration.
+    pub(crate) variables: Vec<VariableDef>,
+    pub(crate) try_regions: Vec<TryRegion>,
+    /// Declared parameters of a module, with defaults; they are the first variables.
+    pub(crate) parameters: Vec<ast::Parameter>,
+    pub(crate) cells: Vec<Latch<Option<Arc<Compiled>>>>,
+    /// What stands in each cell, unbound.
+    pub(crate) sources: Vec<CellSource>,
+}
+
+/// One step.
+pub(crate) struct Instruction {
+    /// Line of the statement in the batch, from 1.
+    pub(crate) line: u32,
+    /// How many variables have been declared up to here; later ones are not in scope.
+    pub(crate) variables_visible: usize,
+    pub(crate) kind: InstructionKind,
+}
+
+/// Index of a cell.
+pub(crate) type Cell = usize;
+
+/// What a step does.
+pub(crate) enum InstructionKind {
+    Jump(usize),
+    /// Go there when the predicate is not TRUE.
+    JumpUnless(Cell, usize),
+    /// Leave the CATCH block of this region: its error is forgotten.
+    LeaveCatch,
+    Return(Option<Cell>),
+    /// SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE.
+    Query { cell: Cell, command: u16 },
+    /// CREATE, ALTER, DROP of what lives in a database.
+    Definition(Box<ast::Statement>),
+    SetVariable { slot: usize, cell: Cell },
+    DeclareTable(Box<ast::DeclareTable>),
+    Print(Cell),
+    RaisError(Box<RaisErrorCells>),
+    /// THROW with its three values, or the re-throw.
+    Throw(Option<[Cell; 3]>),
+    WaitForDelay(Cell),
+    WaitForTime(Cell),
+    BeginTransaction(Option<ast::TransactionName>),
+    Commit { delayed: Option<bool> },
+    Rollback(Option<ast::TransactionName>),
+    Save(ast::TransactionName),
+    Set(Box<SetCells>),
+    Use(String),
+    Execute(Box<ExecuteCells>),
+    /// INSERT ... EXEC.
+    InsertExecute { insert: Box<ast::Statement>, execute: Box<ExecuteCells> },
+    CreateDatabase(Box<ast::CreateDatabase>),
+    AlterDatabase(Box<ast::AlterDatabase>),
+    DropDatabase(Box<ast::DropDatabase>),
+    Checkpoint,
+    Kill(Box<ast::Kill>),
+    Dbcc(Box<ast::Dbcc>),
+    /// Valid T-SQL that Hardpan does not execute (yet): refused by name.
+    Refuse(String),
+    /// Accepted without effect (DBCC TRACEON, RECONFIGURE, statistics): says nothing.
+    Accept,
+}
+
+/// RAISERROR.
+pub(crate) struct RaisErrorCells {
+    pub(crate) message: Cell,
+    pub(crate) severity: Option<Cell>,
+    pub(crate) state: Option<Cell>,
+    pub(crate) arguments: Vec<Cell>,
+    pub(crate) set_error: bool,
+    pub(crate) log: bool,
+}
+
+/// SET of options.
+pub(crate) struct SetCells {
+    pub(crate) statement: ast::SetStatement,
+    /// The value's cell when the option takes one.
+    pub(crate) value: Option<Cell>,
+}
+
+/// EXECUTE.
+pub(crate) struct ExecuteCells {
+    pub(crate) return_slot: Option<usize>,
+    pub(crate) target: ExecuteTarget,
+    pub(crate) arguments: Vec<ArgumentCells>,
+}
+
+/// What is executed.
+pub(crate) enum ExecuteTarget {
+    Procedure(ast::ObjectName),
+    /// The variable holds the name.
+    Variable(usize),
+    Text(Cell),
+}
+
+/// One argument of EXECUTE.
+pub(crate) struct ArgumentCells {
+    pub(crate) name: Option<String>,
+    /// None: DEFAULT.
+    pub(crate) value: Option<Cell>,
+    /// The variable to which an OUTPUT argument is copied back.
+    pub(crate) output_slot: Option<usize>,
+}
+
+/// The instructions that a TRY block guards, and where its CATCH begins.
+pub(crate) struct TryRegion {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) catch: usize,
+    /// One past the last instruction of the CATCH block.
+    pub(crate) catch_end: usize,
+}
+
+/// What a cell is made from.
+pub(crate) enum CellSource {
+    Statement(Box<ast::Statement>),
+    Scalar(Box<ast::Expr>),
+    /// A scalar converted to the type of a variable.
+    Assignment(Box<ast::Expr>, usize),
+    Predicate(Box<ast::Expr>),
+}
+
+/// What a cell holds once its names are bound.
+pub(crate) enum Compiled {
+    Statement(CompiledStatement),
+    Scalar(ScalarProgram),
+}
+
+impl Program {
+    /// The innermost TRY region whose guarded part contains the instruction.
+    pub(crate) fn region_of(&self, instruction: usize) -> Option<&TryRegion> {
+        let inside = self.try_regions.iter().filter(|r| r.start <= instruction && instruction < r.end);
+        inside.min_by_key(|r| r.end - r.start)
+    }
+
+    /// How many CATCH blocks contain the instruction: that many errors are being handled there.
+    pub(crate) fn catch_depth(&self, instruction: usize) -> usize {
+        self.try_regions.iter().filter(|r| r.catch <= instruction && instruction < r.catch_end).count()
+    }
+
+    /// Rough size, for the cache's limit.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.text.len() * 4 + self.instructions.len() * 256 + 1024
+    }
+
+    pub(crate) fn empty_cells(count: usize) -> Vec<Latch<Option<Arc<Compiled>>>> {
+        (0..count).map(|_| Latch::new(LatchRank::PlanCache, None)).collect()
+    }
+}
+
+impl Program {
+    /// Every cell of an instruction before the first USE, with the variables it sees and its line.
+    pub(crate) fn cells_before_use(&self) -> Vec<(Cell, usize, u32)> {
+        let mut cells = Vec::new();
+        for instruction in &self.instructions {
+            if matches!(instruction.kind, InstructionKind::Use(_)) {
+                break;
+            }
+            for cell in instruction.kind.cells() {
+                cells.push((cell, instruction.variables_visible, instruction.line));
+            }
+        }
+        cells
+    }
+}
+
+impl InstructionKind {
+    fn cells(&self) -> Vec<Cell> {
+        match self {
+            InstructionKind::JumpUnless(cell, _)
+            | InstructionKind::Return(Some(cell))
+            | InstructionKind::Query { cell, .. }
+            | InstructionKind::SetVariable { cell, .. }
+            | InstructionKind::Print(cell)
+            | InstructionKind::WaitForDelay(cell)
+            | InstructionKind::WaitForTime(cell) => vec![*cell],
+            InstructionKind::Throw(Some(cells)) => cells.to_vec(),
+            InstructionKind::RaisError(raise) => {
+                let mut cells = vec![raise.message];
+                cells.extend(raise.severity);
+                cells.extend(raise.state);
+                cells.extend(&raise.arguments);
+                cells
+            }
+            InstructionKind::Execute(execute) | InstructionKind::InsertExecute { execute, .. } => {
+                execute.arguments.iter().filter_map(|a| a.value).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}

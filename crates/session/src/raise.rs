@@ -1,0 +1,236 @@
+//! PRINT, RAISERROR, THROW, WAITFOR: what a batch says and how it waits.
+
+use os::{WaitType, task};
+use query::SessionFacts;
+use types::{SqlError, Value};
+
+use crate::program::{Cell, Instruction, RaisErrorCells};
+use crate::run::{Failure, Frame, Interruption, Origin, Stop};
+use crate::session::Session;
+use crate::sink::ResultSink;
+use crate::values::{to_int, to_text};
+
+/// PRINT sends at most this many characters of nvarchar (8,000 of varchar).
+const PRINT_CHARACTERS_MAX: usize = 4000;
+const PRINT_BYTES_MAX: usize = 8000;
+/// RAISERROR's text is cut after this many characters.
+const MESSAGE_CHARACTERS_MAX: usize = 2047;
+/// User messages begin here.
+const USER_ERROR_MIN: i32 = 50000;
+
+impl Session {
+    pub(crate) fn print(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        let value = self.value(frame, instruction, cell)?;
+        let limit = if matches!(value, Value::NChar(_)) { PRINT_CHARACTERS_MAX } else { PRINT_BYTES_MAX };
+        let text: String = to_text(&value).unwrap_or_else(|| " ".into()).chars().take(limit).collect();
+        let mut message = SqlError::custom(0, 0, 1, text).at_line(instruction.line);
+        message.procedure = frame.procedure.as_deref().map(str::to_string);
+        sink.message(&message);
+        self.facts.row_count = 0;
+        Ok(())
+    }
+
+    pub(crate) fn raise_error(&mut self, frame: &mut Frame, instruction: &Instruction, raise: &RaisErrorCells, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        let message = self.value(frame, instruction, raise.message)?;
+        let severity = self.optional_int(frame, instruction, raise.severity)?.unwrap_or(16).clamp(0, 25);
+        let state = self.optional_int(frame, instruction, raise.state)?.unwrap_or(1);
+        let mut arguments = Vec::with_capacity(raise.arguments.len());
+        for cell in &raise.arguments {
+            arguments.push(self.value(frame, instruction, *cell)?);
+        }
+        if severity > 18 && !raise.log {
+            return Err(SqlError::new(2754, &[]).into());
+        }
+        let (number, template) = match &message {
+            Value::Int(number) => (*number, types::messages::lookup(*number).map(|m| m.text.to_string()).unwrap_or_default()),
+            other => (USER_ERROR_MIN, to_text(other).unwrap_or_default()),
+        };
+        let text: String = format_message(&template, &arguments)?.chars().take(MESSAGE_CHARACTERS_MAX).collect();
+        let state = u8::try_from(state.clamp(0, 255)).unwrap_or(1);
+        let severity = u8::try_from(severity).unwrap_or(16);
+        let error = SqlError::custom(number, severity, state, text).at_line(instruction.line);
+        if severity <= 10 {
+            sink.message(&error);
+            self.facts.last_error = if raise.set_error { number } else { 0 };
+            return Ok(());
+        }
+        Err(Interruption::Failed(Failure { error, origin: Origin::RaisError }))
+    }
+
+    fn optional_int(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Option<Cell>) -> Result<Option<i32>, Interruption> {
+        let Some(cell) = cell else { return Ok(None) };
+        let value = self.value(frame, instruction, cell)?;
+        Ok(to_int(&value)?)
+    }
+
+    pub(crate) fn throw(&mut self, frame: &mut Frame, instruction: &Instruction, parts: Option<&[Cell; 3]>) -> Result<(), Interruption> {
+        let error = match parts {
+            None => match self.facts.caught_error().cloned() {
+                Some(error) => error,
+                None => return Err(SqlError::new(10704, &[]).into()),
+            },
+            Some([number, message, state]) => {
+                let number = to_int(&self.value(frame, instruction, *number)?)?.unwrap_or(0);
+                let message = to_text(&self.value(frame, instruction, *message)?).unwrap_or_default();
+                let state = to_int(&self.value(frame, instruction, *state)?)?.unwrap_or(1);
+                if number < USER_ERROR_MIN {
+                    return Err(SqlError::new(35100, &[&number]).into());
+                }
+                let state = u8::try_from(state.clamp(0, 255)).unwrap_or(1);
+                SqlError::custom(number, 16, state, message).at_line(instruction.line)
+            }
+        };
+        Err(Interruption::Failed(Failure { error, origin: Origin::Throw }))
+    }
+
+    /// WAITFOR DELAY and TIME; ends early with the client's attention.
+    pub(crate) fn wait_for(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell, until_time: bool) -> Result<(), Interruption> {
+        let value = self.value(frame, instruction, cell)?;
+        let text = to_text(&value).unwrap_or_default();
+        let asked_ms = parse_delay_ms(&text).ok_or_else(|| SqlError::new(148, &[&text]))?;
+        let wait_ms = if until_time { until_ms(asked_ms, self.instance.os().clock().utc_100ns()) } else { asked_ms };
+        match self.instance.os().sleep(wait_ms * 1_000_000, WaitType::WAITFOR) {
+            Ok(()) => Ok(()),
+            Err(_) => {
+                assert!(task::current().is_interrupted(), "only an interrupt ends a sleep early");
+                Err(Stop::Attention.into())
+            }
+        }
+    }
+}
+
+/// From now to the next time of day `asked_ms`, in milliseconds.
+fn until_ms(asked_ms: u64, now_100ns: i64) -> u64 {
+    const DAY_MS: u64 = 86_400_000;
+    let now_ms = now_100ns.unsigned_abs() / 10_000 % DAY_MS;
+    (asked_ms + DAY_MS - now_ms) % DAY_MS
+}
+
+/// `hh:mm[:ss[.mmm]]`, at most 24 hours; milliseconds.
+fn parse_delay_ms(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let time = text.rsplit(' ').next().unwrap_or(text);
+    let mut parts = time.split(':');
+    let hours: u64 = parts.next()?.parse().ok()?;
+    let minutes: u64 = parts.next()?.parse().ok()?;
+    let (seconds, fraction) = match parts.next() {
+        None => ("0", ""),
+        Some(rest) => rest.split_once('.').unwrap_or((rest, "")),
+    };
+    let seconds: u64 = seconds.parse().ok()?;
+    let fraction_ms: u64 = match fraction.len() {
+        0 => 0,
+        1..=3 => format!("{fraction:0<3}").parse().ok()?,
+        _ => fraction.get(..3)?.parse().ok()?,
+    };
+    let valid = hours < 24 && minutes < 60 && seconds < 60 && parts.next().is_none();
+    valid.then_some(((hours * 60 + minutes) * 60 + seconds) * 1000 + fraction_ms)
+}
+
+/// RAISERROR's `%d %s %i %u %x %X %o %%`, with flags, width and precision.
+pub(crate) fn format_message(template: &str, arguments: &[Value]) -> Result<String, SqlError> {
+    let mut out = String::with_capacity(template.len());
+    let mut next = arguments.iter();
+    let mut characters = template.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character != '%' {
+            out.push(character);
+            continue;
+        }
+        if characters.peek() == Some(&'%') {
+            characters.next();
+            out.push('%');
+            continue;
+        }
+        let mut spec = Spec::default();
+        while let Some(flag) = characters.next_if(|c| "-+0 #".contains(*c)) {
+            spec.left |= flag == '-';
+            spec.zero |= flag == '0';
+            spec.plus |= flag == '+';
+        }
+        spec.width = number(&mut characters, &mut next);
+        if characters.next_if_eq(&'.').is_some() {
+            spec.precision = Some(number(&mut characters, &mut next).unwrap_or(0));
+        }
+        while characters.next_if(|c| "hlIw64".contains(*c)).is_some() {}
+        let Some(kind) = characters.next() else { break };
+        spec.write(&mut out, kind, next.next())?;
+    }
+    Ok(out)
+}
+
+#[derive(Default)]
+struct Spec {
+    left: bool,
+    zero: bool,
+    plus: bool,
+    width: Option<usize>,
+    precision: Option<usize>,
+}
+
+fn number<'a>(characters: &mut std::iter::Peekable<std::str::Chars>, arguments: &mut impl Iterator<Item = &'a Value>) -> Option<usize> {
+    if characters.next_if_eq(&'*').is_some() {
+        return arguments.next().and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok()).map(|n| n.min(MESSAGE_CHARACTERS_MAX));
+    }
+    let mut digits = String::new();
+    while let Some(digit) = characters.next_if(char::is_ascii_digit) {
+        digits.push(digit);
+    }
+    digits.parse::<usize>().ok().map(|n| n.min(MESSAGE_CHARACTERS_MAX))
+}
+
+impl Spec {
+    fn write(&self, out: &mut String, kind: char, argument: Option<&Value>) -> Result<(), SqlError> {
+        let text = match (kind, argument) {
+            (_, None | Some(Value::Null)) => "(null)".to_string(),
+            ('s', Some(value)) => {
+                let text = to_text(value).unwrap_or_default();
+                self.precision.map_or(text.clone(), |p| text.chars().take(p).collect())
+            }
+            (_, Some(value)) => {
+                let number = value.as_i64().ok_or_else(|| SqlError::new(2786, &[&1]))?;
+                match kind {
+                    'd' | 'i' if self.plus && number >= 0 => format!("+{number}"),
+                    'd' | 'i' => number.to_string(),
+                    'u' => number.to_string(),
+                    'o' => format!("{number:o}"),
+                    'x' => format!("{number:x}"),
+                    'X' => format!("{number:X}"),
+                    _ => return Err(SqlError::new(2787, &[&format!("%{kind}")])),
+                }
+            }
+        };
+        let missing = self.width.unwrap_or(0).saturating_sub(text.chars().count());
+        let fill = if self.zero && !self.left && kind != 's' { "0" } else { " " };
+        match self.left {
+            true => out.push_str(&format!("{text}{}", " ".repeat(missing))),
+            false => out.push_str(&format!("{}{text}", fill.repeat(missing))),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_read_as_documented() {
+        assert_eq!(parse_delay_ms("00:00:05"), Some(5_000));
+        assert_eq!(parse_delay_ms("0:0:0.25"), Some(250));
+        assert_eq!(parse_delay_ms("01:30"), Some(5_400_000));
+        assert_eq!(parse_delay_ms("24:00:00"), None);
+        assert_eq!(parse_delay_ms("x"), None);
+    }
+
+    #[test]
+    fn raiserror_formats() {
+        let format = |template: &str, arguments: &[Value]| format_message(template, arguments).unwrap();
+        assert_eq!(format("a %d b %s", &[Value::Int(7), Value::varchar("x")]), "a 7 b x");
+        assert_eq!(format("%5d|%-5d|%05d", &[Value::Int(7), Value::Int(7), Value::Int(7)]), "    7|7    |00007");
+        assert_eq!(format("%.2s%%", &[Value::varchar("abc")]), "ab%");
+        assert_eq!(format("%x %s", &[Value::Int(255), Value::Null]), "ff (null)");
+        assert_eq!(format("%*d", &[Value::Int(4), Value::Int(1)]), "   1");
+        assert_eq!(format_message("%d", &[Value::varchar("x")]).unwrap_err().number, 2786);
+    }
+}

@@ -1,0 +1,108 @@
+//! All sessions of the server: their numbers, what the views show of them, and how another session can end one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use os::{Latch, LatchRank, task};
+use query::SessionRow;
+
+/// User sessions are numbered from here, as in SQL Server; lower numbers belong to the server itself.
+pub const FIRST_USER_SESSION_ID: i16 = 51;
+
+/// The sessions now open. Guarded by one latch; nothing is called while it is held.
+pub struct SessionRegistry {
+    server_name: String,
+    start_ticks: u64,
+    slots: Latch<BTreeMap<i16, Arc<SessionSlot>>>,
+}
+
+/// What others may know of a session while it runs.
+pub struct SessionSlot {
+    row: Latch<SessionRow>,
+    runner: Latch<Option<task::TaskRef>>,
+}
+
+impl SessionRegistry {
+    /// An empty registry. `start_ticks`: 100 ns since 0001-01-01.
+    pub fn new(server_name: &str, start_ticks: u64) -> Arc<SessionRegistry> {
+        let slots = Latch::new(LatchRank::Session, BTreeMap::new());
+        Arc::new(SessionRegistry { server_name: server_name.to_string(), start_ticks, slots })
+    }
+
+    /// `@@SERVERNAME`.
+    pub fn server_name(&self) -> &str {
+        &self.server_name
+    }
+
+    /// When the server started.
+    pub fn start_ticks(&self) -> u64 {
+        self.start_ticks
+    }
+
+    /// Gives the lowest free number to a new session.
+    pub fn register(&self, mut row: SessionRow) -> (i16, Arc<SessionSlot>) {
+        let mut slots = self.slots.lock();
+        let free = (FIRST_USER_SESSION_ID..i16::MAX).find(|id| !slots.contains_key(id));
+        let session_id = free.expect("connections are limited far below the numbers there are");
+        row.session_id = session_id;
+        let slot = Arc::new(SessionSlot {
+            row: Latch::new(LatchRank::Session, row),
+            runner: Latch::new(LatchRank::Session, None),
+        });
+        slots.insert(session_id, slot.clone());
+        (session_id, slot)
+    }
+
+    /// The session has ended.
+    pub fn unregister(&self, session_id: i16) {
+        let removed = self.slots.lock().remove(&session_id);
+        assert!(removed.is_some(), "a session is unregistered once");
+    }
+
+    /// One row a session, by number.
+    pub fn rows(&self) -> Vec<SessionRow> {
+        let slots: Vec<Arc<SessionSlot>> = self.slots.lock().values().cloned().collect();
+        slots.iter().map(|slot| slot.snapshot()).collect()
+    }
+
+    /// Interrupts the running request of a session for good; false when there is no such session.
+    pub fn kill(&self, session_id: i16) -> bool {
+        let slot = self.slots.lock().get(&session_id).cloned();
+        slot.is_some_and(|slot| slot.interrupt())
+    }
+
+    /// How many sessions are open.
+    pub fn count(&self) -> usize {
+        self.slots.lock().len()
+    }
+}
+
+impl SessionSlot {
+    /// Changes the published row.
+    pub fn update(&self, change: impl FnOnce(&mut SessionRow)) {
+        change(&mut self.row.lock());
+    }
+
+    /// The thread that runs the session's request now, or none.
+    pub fn set_runner(&self, runner: Option<task::TaskRef>) {
+        *self.runner.lock() = runner;
+    }
+
+    fn snapshot(&self) -> SessionRow {
+        let mut row = self.row.lock().clone();
+        let runner = self.runner.lock().clone();
+        if let Some((wait_type, wait_ns)) = runner.and_then(|task| task.current_wait()) {
+            row.wait_type = Some(wait_type.name());
+            row.wait_time_ms = i32::try_from(wait_ns / 1_000_000).unwrap_or(i32::MAX);
+        }
+        row
+    }
+
+    fn interrupt(&self) -> bool {
+        let runner = self.runner.lock().clone();
+        if let Some(task) = &runner {
+            task.interrupt(task::InterruptReason::Kill);
+        }
+        runner.is_some()
+    }
+}

@@ -1,0 +1,523 @@
+//! Runs a program: the instruction loop, and what happens when an instruction fails.
+//!
+//! ```text
+//!            step ok                      fail, caught here
+//!   ┌────────────────────┐      ┌────────────────────────────────┐
+//!   ▼                    │      ▼                                │
+//!  next instruction ──► step ──► fail: region_of(pc)? ──yes──► CATCH (error pushed, transaction doomed if need be)
+//!                               │ no
+//!                               ├─ an outer frame is inside TRY: unwind to it (Stop::Raised)
+//!                               └─ report it; errors::reach says: next statement · leave scope · end batch · close
+//! ```
+
+use std::sync::Arc;
+
+use os::task;
+use query::{BindContext, ExecContext, Flow, RowSink, ScalarProgram};
+use types::{SqlError, SqlResult, Value};
+
+use crate::errors::{self, Reach};
+use crate::program::{Cell, CellSource, Compiled, Instruction, InstructionKind, Program};
+use crate::session::Session;
+use crate::sink::{Done, DoneKind, ResultSink};
+
+/// One running batch or procedure.
+pub(crate) struct Frame {
+    pub(crate) program: Arc<Program>,
+    pub(crate) variables: Vec<Value>,
+    /// Bound cells, so that a loop does not ask the shared ones.
+    local: Vec<Option<Arc<Compiled>>>,
+    /// Errors that outer frames handle; this frame's come above.
+    pub(crate) caught_base: usize,
+    /// Name for error messages, when it is a procedure.
+    pub(crate) procedure: Option<Arc<str>>,
+    pub(crate) done_kind: DoneKind,
+}
+
+/// Why a frame did not run to its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// An error that a TRY block of an outer frame will catch; not yet reported.
+    Raised(Box<Failure>),
+    /// The batch is over; everything has been reported.
+    Batch,
+    /// The connection must be closed; everything has been reported.
+    Connection,
+    /// The client asked to stop.
+    Attention,
+}
+
+/// Where an error came from; decides who can catch it and what XACT_ABORT does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Runtime,
+    /// Binding of the statement itself.
+    Compilation,
+    RaisError,
+    Throw,
+}
+
+/// An error and where it came from.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: SqlError,
+    pub(crate) origin: Origin,
+}
+
+/// How an instruction ends when it does not simply succeed.
+#[derive(Debug)]
+pub(crate) enum Interruption {
+    Failed(Failure),
+    Stopped(Stop),
+}
+
+impl From<SqlError> for Interruption {
+    fn from(error: SqlError) -> Self {
+        Interruption::Failed(Failure { error, origin: Origin::Runtime })
+    }
+}
+
+impl From<Stop> for Interruption {
+    fn from(stop: Stop) -> Self {
+        Interruption::Stopped(stop)
+    }
+}
+
+/// What comes after an instruction.
+pub(crate) enum Next {
+    Step,
+    Jump(usize),
+    Return(i32),
+}
+
+impl Frame {
+    pub(crate) fn new(program: Arc<Program>, mut variables: Vec<Value>, caught_base: usize, done_kind: DoneKind) -> Frame {
+        variables.resize(program.variables.len(), Value::Null);
+        let local = vec![None; program.sources.len()];
+        Frame { program, variables, local, caught_base, procedure: None, done_kind }
+    }
+}
+
+impl Session {
+    /// Runs a frame to its end. Gives the value of RETURN, 0 without one.
+    pub(crate) fn run(&mut self, frame: &mut Frame, sink: &mut dyn ResultSink) -> Result<i32, Stop> {
+        let program = frame.program.clone();
+        let mut at = 0;
+        while let Some(instruction) = program.instructions.get(at) {
+            let next = match self.step(frame, instruction, at, sink) {
+                Ok(next) => next,
+                Err(interruption) => self.fail(frame, instruction, at, interruption, sink)?,
+            };
+            match next {
+                Next::Step => at += 1,
+                Next::Jump(target) => {
+                    if target <= at && task::current().is_interrupted() {
+                        return Err(Stop::Attention);
+                    }
+                    self.facts.caught.truncate(frame.caught_base + program.catch_depth(target));
+                    at = target;
+                }
+                Next::Return(value) => return Ok(value),
+            }
+        }
+        Ok(0)
+    }
+
+    fn step(&mut self, frame: &mut Frame, instruction: &Instruction, at: usize, sink: &mut dyn ResultSink) -> Result<Next, Interruption> {
+        match &instruction.kind {
+            InstructionKind::Jump(target) => return Ok(Next::Jump(*target)),
+            InstructionKind::JumpUnless(cell, target) => {
+                let holds = self.predicate(frame, instruction, *cell)?;
+                self.facts.last_error = 0;
+                return Ok(if holds { Next::Step } else { Next::Jump(*target) });
+            }
+            InstructionKind::SetVariable { slot, cell } => {
+                let value = self.value(frame, instruction, *cell)?;
+                frame.variables[*slot] = value;
+                self.facts.row_count = 1;
+            }
+            InstructionKind::Query { cell, command } => self.query(frame, instruction, *cell, *command, sink)?,
+            InstructionKind::LeaveCatch => {
+                self.facts.caught.pop();
+                return Ok(Next::Step);
+            }
+            InstructionKind::Return(None) => return Ok(Next::Return(0)),
+            InstructionKind::Return(Some(cell)) => {
+                let value = self.value(frame, instruction, *cell)?;
+                return Ok(Next::Return(self.to_int(&value)?.unwrap_or(0)));
+            }
+            _ => self.statement(frame, instruction, at, sink)?,
+        }
+        self.facts.last_error = 0;
+        Ok(Next::Step)
+    }
+
+    /// Everything that is neither flow nor a query.
+    fn statement(&mut self, frame: &mut Frame, instruction: &Instruction, at: usize, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        match &instruction.kind {
+            InstructionKind::BeginTransaction(name) => self.begin_statement(frame, name.as_ref(), sink)?,
+            InstructionKind::Commit { delayed } => self.commit_statement(*delayed, sink)?,
+            InstructionKind::Rollback(name) => self.rollback_statement(frame, name.as_ref(), sink)?,
+            InstructionKind::Save(name) => self.save_statement(frame, name)?,
+            InstructionKind::Execute(execute) => return self.execute_statement(frame, instruction, at, execute, sink),
+            InstructionKind::InsertExecute { insert, execute } => {
+                return self.insert_execute(frame, instruction, at, insert, execute, sink);
+            }
+            InstructionKind::Definition(statement) => self.definition(frame, instruction, statement, sink)?,
+            InstructionKind::DeclareTable(table) => self.declare_table(frame, instruction, table)?,
+            InstructionKind::Print(cell) => self.print(frame, instruction, *cell, sink)?,
+            InstructionKind::RaisError(raise) => return self.raise_error(frame, instruction, raise, sink),
+            InstructionKind::Throw(parts) => return self.throw(frame, instruction, parts.as_ref()),
+            InstructionKind::WaitForDelay(cell) => return self.wait_for(frame, instruction, *cell, false),
+            InstructionKind::WaitForTime(cell) => return self.wait_for(frame, instruction, *cell, true),
+            InstructionKind::Set(set) => self.set_option(frame, instruction, set)?,
+            InstructionKind::Use(name) => self.use_database(name, sink)?,
+            InstructionKind::CreateDatabase(create) => self.create_database(create, sink)?,
+            InstructionKind::AlterDatabase(alter) => self.alter_database(alter, sink)?,
+            InstructionKind::DropDatabase(drop) => self.drop_databases(drop, sink)?,
+            InstructionKind::Checkpoint => self.checkpoint()?,
+            InstructionKind::Kill(kill) => self.kill(kill)?,
+            InstructionKind::Dbcc(dbcc) => self.dbcc(dbcc, sink)?,
+            InstructionKind::Refuse(name) => return Err(not_supported(name).into()),
+            InstructionKind::Accept => {}
+            InstructionKind::Jump(_)
+            | InstructionKind::JumpUnless(..)
+            | InstructionKind::LeaveCatch
+            | InstructionKind::Return(_)
+            | InstructionKind::Query { .. }
+            | InstructionKind::SetVariable { .. } => unreachable!("handled by step"),
+        }
+        Ok(())
+    }
+
+    /// A query or data change, with its transaction around it.
+    fn query(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell, command: u16, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        let compiled = self.bound(frame, instruction, cell)?;
+        let Compiled::Statement(statement) = compiled.as_ref() else { unreachable!("the cell of a query holds a statement") };
+        let writes = command != crate::compile::command::SELECT;
+        if writes && self.facts.doomed {
+            return Err(SqlError::new(3930, &[]).into());
+        }
+        self.begin_implicit(sink)?;
+        self.transactions.statement_begin();
+        self.slot_command(command);
+        let nocount = self.options.nocount;
+        let mut rows = Forwarder { sink, stopped: false };
+        let mut context = ExecContext {
+            instance: &self.instance,
+            database: &self.database,
+            variables: &mut frame.variables,
+            transactions: &mut self.transactions,
+            facts: &self.facts,
+            options: &self.options,
+            names: &self.names,
+        };
+        let result = statement.execute(&mut context, &mut rows);
+        let stopped = rows.stopped;
+        match result {
+            Ok(outcome) => {
+                self.end_statement(true)?;
+                if let Some(identity) = outcome.identity {
+                    self.facts.set_identity(identity);
+                }
+                self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
+                let row_count = if nocount { None } else { outcome.row_count };
+                if outcome.sent_rows || row_count.is_some() {
+                    sink.done(Done { kind: frame.done_kind, row_count, error: false, command });
+                }
+                if stopped { Err(Stop::Attention.into()) } else { Ok(()) }
+            }
+            Err(error) => {
+                self.facts.row_count = 0;
+                self.end_statement(false)?;
+                if task::current().is_interrupted() {
+                    return Err(Stop::Attention.into());
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// INSERT ... EXEC: the procedure's rows are gathered, then inserted as one statement.
+    pub(crate) fn insert_execute(&mut self, frame: &mut Frame, instruction: &Instruction, at: usize, insert: &tsql::ast::Statement, execute: &crate::program::ExecuteCells, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        if self.inside_insert_execute {
+            return Err(SqlError::new(8164, &[]).into());
+        }
+        let mut gathered = Gathered { sink, columns: Vec::new(), rows: Vec::new() };
+        self.inside_insert_execute = true;
+        let outcome = self.execute_statement(frame, instruction, at, execute, &mut gathered);
+        self.inside_insert_execute = false;
+        let Gathered { columns, rows, .. } = gathered;
+        outcome?;
+        let types: Vec<types::SqlType> = columns.iter().map(|c| c.sql_type.clone()).collect();
+        let statement = {
+            let context = self.bind_context(&frame.program, instruction.variables_visible);
+            query::compile_insert_rows(insert, &types, &context)?
+        };
+        self.begin_implicit(sink)?;
+        self.transactions.statement_begin();
+        let mut forward = Forwarder { sink, stopped: false };
+        let mut context = self.context(frame);
+        let result = statement.execute(rows, &mut context, &mut forward);
+        self.end_statement(result.is_ok())?;
+        let outcome = result?;
+        self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
+        if !self.options.nocount {
+            sink.done(Done { kind: frame.done_kind, row_count: outcome.row_count, error: false, command: crate::compile::command::INSERT });
+        }
+        Ok(())
+    }
+
+    /// A statement's effects are kept or undone; outside a user transaction they are committed or rolled back.
+    pub(crate) fn end_statement(&mut self, succeeded: bool) -> SqlResult<()> {
+        if self.facts.transaction_count > 0 {
+            return if succeeded { self.transactions.statement_end() } else { self.transactions.statement_rollback() };
+        }
+        if !succeeded {
+            return self.transactions.rollback();
+        }
+        let committed = self.transactions.statement_end().and_then(|()| self.transactions.commit(None));
+        if committed.is_err() {
+            self.transactions.rollback()?;
+        }
+        committed
+    }
+
+    /// Decides what a failed instruction means; see the heading.
+    fn fail(&mut self, frame: &mut Frame, instruction: &Instruction, at: usize, interruption: Interruption, sink: &mut dyn ResultSink) -> Result<Next, Stop> {
+        let mut failure = match interruption {
+            Interruption::Stopped(Stop::Raised(failure)) => *failure,
+            Interruption::Stopped(stop) => return Err(stop),
+            Interruption::Failed(failure) => failure,
+        };
+        if failure.error.line == 0 {
+            failure.error.line = instruction.line;
+        }
+        if failure.error.procedure.is_none() {
+            failure.error.procedure = frame.procedure.as_deref().map(str::to_string);
+        }
+        self.facts.last_error = failure.error.number;
+        let raised = failure.origin == Origin::RaisError;
+        let catchable = errors::catchable_in_same_scope(&failure.error, failure.origin == Origin::Compilation);
+        if let Some(region) = frame.program.region_of(at).filter(|_| catchable) {
+            self.doom_if_due(&failure.error, raised, sink);
+            self.facts.caught.truncate(frame.caught_base + frame.program.catch_depth(at));
+            self.facts.caught.push(failure.error);
+            return Ok(Next::Jump(region.catch));
+        }
+        if self.guards > 0 && failure.error.severity > 10 && failure.error.severity < 20 {
+            return Err(Stop::Raised(Box::new(failure)));
+        }
+        self.report_failure(frame, &failure, sink)
+    }
+
+    /// Reports an error nobody catches and does what its reach says.
+    fn report_failure(&mut self, frame: &Frame, failure: &Failure, sink: &mut dyn ResultSink) -> Result<Next, Stop> {
+        let error = &failure.error;
+        let raised = failure.origin == Origin::RaisError;
+        sink.message(error);
+        let reach = match failure.origin {
+            Origin::Throw => Reach::Batch,
+            _ => errors::reach(error, self.options.xact_abort, raised),
+        };
+        if reach == Reach::Statement && errors::announces_termination(error) && failure.origin == Origin::Runtime {
+            let mut notice = SqlError::new(3621, &[]).at_line(error.line);
+            notice.procedure = error.procedure.clone();
+            sink.message(&notice);
+        }
+        if reach > Reach::Nothing {
+            sink.done(Done { kind: frame.done_kind, row_count: None, error: true, command: crate::compile::command::OTHER });
+        }
+        match reach {
+            Reach::Nothing | Reach::Statement => Ok(Next::Step),
+            Reach::Scope => Ok(Next::Return(-6)),
+            Reach::Batch => {
+                let keeps = failure.origin == Origin::Throw && !self.options.xact_abort;
+                if !keeps {
+                    self.rollback_everything(sink);
+                }
+                Err(Stop::Batch)
+            }
+            Reach::Connection => {
+                self.rollback_everything(sink);
+                Err(Stop::Connection)
+            }
+        }
+    }
+
+    /// A caught error may leave a transaction that can only be rolled back.
+    fn doom_if_due(&mut self, error: &SqlError, raised: bool, sink: &mut dyn ResultSink) {
+        if self.facts.transaction_count == 0 || !errors::dooms_transaction(error, self.options.xact_abort, raised) {
+            return;
+        }
+        self.facts.doomed = true;
+        if error.number == 1205 {
+            // The victim's locks must go at once, or the other party of the deadlock would wait for the CATCH block.
+            self.transactions.doom();
+        }
+        let _ = sink;
+    }
+
+    /// The bound content of a cell: this frame's, the program's, or freshly bound.
+    pub(crate) fn bound(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell) -> Result<Arc<Compiled>, Interruption> {
+        if let Some(compiled) = frame.local[cell].as_ref().filter(|c| c.is_valid()) {
+            return Ok(compiled.clone());
+        }
+        let shared = frame.program.cells[cell].lock().clone().filter(|c| c.is_valid());
+        let compiled = match shared {
+            Some(compiled) => compiled,
+            None => {
+                let fresh = Arc::new(self.bind_cell(&frame.program, instruction.variables_visible, cell).map_err(|error| {
+                    Interruption::Failed(Failure { error, origin: Origin::Compilation })
+                })?);
+                if fresh.is_shareable() {
+                    *frame.program.cells[cell].lock() = Some(fresh.clone());
+                }
+                fresh
+            }
+        };
+        frame.local[cell] = Some(compiled.clone());
+        Ok(compiled)
+    }
+
+    pub(crate) fn bind_cell(&self, program: &Program, variables_visible: usize, cell: Cell) -> SqlResult<Compiled> {
+        let context = self.bind_context(program, variables_visible);
+        Ok(match &program.sources[cell] {
+            CellSource::Statement(statement) => Compiled::Statement(query::compile(statement, &context)?),
+            CellSource::Scalar(expression) => Compiled::Scalar(query::compile_scalar(expression, None, &context)?),
+            CellSource::Assignment(expression, slot) => {
+                let target = &program.variables[*slot].sql_type;
+                Compiled::Scalar(query::compile_scalar(expression, Some(target), &context)?)
+            }
+            CellSource::Predicate(expression) => Compiled::Scalar(query::compile_predicate(expression, &context)?),
+        })
+    }
+
+    pub(crate) fn bind_context<'a>(&'a self, program: &'a Program, variables_visible: usize) -> BindContext<'a> {
+        BindContext {
+            instance: &self.instance,
+            database: &self.database,
+            default_schema: "dbo",
+            variables: &program.variables[..variables_visible],
+            options: &self.options,
+            names: &self.names,
+        }
+    }
+
+    /// The value of an expression.
+    pub(crate) fn value(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell) -> Result<Value, Interruption> {
+        self.evaluate(frame, instruction, cell, ScalarProgram::eval)
+    }
+
+    fn predicate(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell) -> Result<bool, Interruption> {
+        self.evaluate(frame, instruction, cell, ScalarProgram::eval_predicate)
+    }
+
+    fn evaluate<T>(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+        evaluate: impl FnOnce(&ScalarProgram, &mut ExecContext) -> SqlResult<T>,
+    ) -> Result<T, Interruption> {
+        let compiled = match frame.local[cell].as_ref() {
+            Some(compiled) if compiled.is_valid() => compiled.clone(),
+            _ => self.bound(frame, instruction, cell)?,
+        };
+        let Compiled::Scalar(program) = compiled.as_ref() else { unreachable!("the cell of an expression holds one") };
+        let reads_tables = program.reads_tables();
+        if reads_tables {
+            self.transactions.statement_begin();
+        }
+        let mut context = ExecContext {
+            instance: &self.instance,
+            database: &self.database,
+            variables: &mut frame.variables,
+            transactions: &mut self.transactions,
+            facts: &self.facts,
+            options: &self.options,
+            names: &self.names,
+        };
+        let result = evaluate(program, &mut context);
+        if reads_tables {
+            self.end_statement(result.is_ok())?;
+        }
+        Ok(result?)
+    }
+}
+
+impl Compiled {
+    fn is_valid(&self) -> bool {
+        match self {
+            Compiled::Statement(statement) => statement.is_valid(),
+            Compiled::Scalar(program) => program.is_valid(),
+        }
+    }
+
+    fn is_shareable(&self) -> bool {
+        match self {
+            Compiled::Statement(statement) => statement.is_shareable(),
+            Compiled::Scalar(program) => program.is_shareable(),
+        }
+    }
+}
+
+/// Keeps the rows of INSERT ... EXEC; messages go to the client.
+struct Gathered<'a> {
+    sink: &'a mut dyn ResultSink,
+    columns: Vec<query::ColumnDescription>,
+    rows: Vec<Vec<Value>>,
+}
+
+impl ResultSink for Gathered<'_> {
+    fn columns(&mut self, columns: &[query::ColumnDescription]) -> Flow {
+        if self.columns.is_empty() {
+            self.columns = columns.to_vec();
+        }
+        Flow::Continue
+    }
+    fn row(&mut self, row: &[Value]) -> Flow {
+        self.rows.push(row.to_vec());
+        Flow::Continue
+    }
+    fn message(&mut self, message: &SqlError) {
+        self.sink.message(message);
+    }
+    fn done(&mut self, _done: Done) {}
+    fn return_status(&mut self, _status: i32) {}
+    fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &types::SqlType, _value: &Value) {}
+    fn environment(&mut self, change: crate::sink::EnvironmentChange) {
+        self.sink.environment(change);
+    }
+}
+
+/// Hands a query's rows on to the client.
+struct Forwarder<'a> {
+    sink: &'a mut dyn ResultSink,
+    stopped: bool,
+}
+
+impl RowSink for Forwarder<'_> {
+    fn columns(&mut self, columns: &[query::ColumnDescription]) -> Flow {
+        self.note(|sink| sink.columns(columns))
+    }
+    fn row(&mut self, row: &[Value]) -> Flow {
+        self.note(|sink| sink.row(row))
+    }
+    fn message(&mut self, message: &SqlError) {
+        self.sink.message(message);
+    }
+}
+
+impl Forwarder<'_> {
+    fn note(&mut self, send: impl FnOnce(&mut dyn ResultSink) -> Flow) -> Flow {
+        let flow = send(self.sink);
+        self.stopped |= flow == Flow::Stop;
+        flow
+    }
+}
+
+/// Valid T-SQL that Hardpan does not execute.
+pub(crate) fn not_supported(what: &str) -> SqlError {
+    SqlError::custom(40517, 16, 1, format!("{what} is not supported by this version of Hardpan."))
+}

@@ -1,0 +1,324 @@
+//! [`Session`]: one login's conversation with the server; batches and calls come in, results go to a sink.
+
+use std::sync::Arc;
+
+use engine::{Database, Instance, TransactionSet};
+use os::task;
+use query::{SessionRow, SetOptions};
+use types::{SqlError, SqlResult, Value};
+
+use crate::cache::{ProgramCache, ProgramKey};
+use crate::compile;
+use crate::facts::{Facts, LoginInfo};
+use crate::names::TemporaryNames;
+use crate::prepared::Prepared;
+use crate::program::Program;
+use crate::registry::{SessionRegistry, SessionSlot};
+use crate::run::{Frame, Stop};
+use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
+
+/// How a request ended, for whoever owns the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestEnd {
+    /// All statements were run or an error ended the batch; everything has been sent to the sink.
+    Finished,
+    /// The client's attention (or KILL) stopped it.
+    Attention,
+    /// A fatal error: the connection must be closed.
+    Close,
+}
+
+/// What all sessions of a server share.
+#[derive(Clone)]
+pub struct SessionShared {
+    /// The instance.
+    pub instance: Arc<Instance>,
+    /// All sessions.
+    pub registry: Arc<SessionRegistry>,
+    pub(crate) programs: Arc<ProgramCache>,
+}
+
+impl SessionShared {
+    /// For one server. `start_ticks`: 100 ns since 0001-01-01, for the views.
+    pub fn new(instance: Arc<Instance>, server_name: &str, start_ticks: u64) -> SessionShared {
+        let registry = SessionRegistry::new(server_name, start_ticks);
+        SessionShared { instance, registry, programs: Arc::new(ProgramCache::default()) }
+    }
+}
+
+/// One session. Owned by the thread that serves its connection.
+pub struct Session {
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) programs: Arc<ProgramCache>,
+    pub(crate) slot: Arc<SessionSlot>,
+    pub(crate) database: Arc<Database>,
+    pub(crate) options: SetOptions,
+    pub(crate) facts: Facts,
+    pub(crate) transactions: TransactionSet,
+    pub(crate) names: TemporaryNames,
+    pub(crate) prepared: Prepared,
+    /// Name of the outermost transaction, when it has one.
+    pub(crate) transaction_name: Option<String>,
+    /// How many outer frames are inside a TRY block now.
+    pub(crate) guards: u32,
+    pub(crate) inside_insert_execute: bool,
+}
+
+impl Session {
+    /// A session for a login that has been let in, in the database it asked for (or master).
+    ///
+    /// # Errors
+    /// 4060 when the database does not exist or cannot be opened.
+    pub fn new(shared: &SessionShared, login: LoginInfo) -> SqlResult<Session> {
+        let name = if login.database.is_empty() { "master" } else { &login.database };
+        let database = shared.instance.database(name).map_err(|_| SqlError::new(4060, &[&name]))?;
+        let row = published(&login, &database);
+        let (session_id, slot) = shared.registry.register(row);
+        let options = options_at_login(&login);
+        Ok(Session {
+            instance: shared.instance.clone(),
+            programs: shared.programs.clone(),
+            slot,
+            options,
+            transactions: TransactionSet::new(&shared.instance, session_id),
+            database,
+            facts: Facts::new(session_id, login, shared.registry.clone()),
+            names: TemporaryNames::default(),
+            prepared: Prepared::default(),
+            transaction_name: None,
+            guards: 0,
+            inside_insert_execute: false,
+        })
+    }
+
+    /// `@@SPID`.
+    pub fn id(&self) -> i16 {
+        self.facts.session_id
+    }
+
+    /// The current database's name.
+    pub fn database_name(&self) -> String {
+        self.database.name().to_string()
+    }
+
+    /// Is a user transaction open (the INXACT bit of DONE)?
+    pub fn in_transaction(&self) -> bool {
+        self.facts.transaction_count > 0
+    }
+
+    /// Runs one batch of T-SQL. Nothing of it runs when it has a syntax error.
+    pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink) -> RequestEnd {
+        self.request(sink, |session, sink| {
+            let program = match session.program_for(text, &[], false) {
+                Ok(program) => program,
+                Err(errors) => return session.refuse_batch(&errors, sink),
+            };
+            let mut frame = Frame::new(program, Vec::new(), 0, DoneKind::Statement);
+            session.run(&mut frame, sink).map(|_| ())
+        })
+    }
+
+    /// Everything around a request: who runs it, what happens to a doomed transaction at its end.
+    pub(crate) fn request(
+        &mut self,
+        sink: &mut dyn ResultSink,
+        body: impl FnOnce(&mut Session, &mut dyn ResultSink) -> Result<(), Stop>,
+    ) -> RequestEnd {
+        self.slot.set_runner(Some(task::current()));
+        self.slot.update(|row| row.status = "running");
+        let outcome = body(self, sink);
+        assert_eq!(self.guards, 0, "every guarded call has ended");
+        self.facts.caught.clear();
+        let end = self.settle(outcome, sink);
+        self.slot.set_runner(None);
+        self.publish();
+        end
+    }
+
+    fn settle(&mut self, outcome: Result<(), Stop>, sink: &mut dyn ResultSink) -> RequestEnd {
+        match outcome {
+            Ok(()) | Err(Stop::Batch) => {
+                if self.facts.transaction_count > 0 && self.facts.doomed {
+                    sink.message(&SqlError::new(3998, &[]));
+                    self.rollback_everything(sink);
+                }
+                RequestEnd::Finished
+            }
+            Err(Stop::Raised(failure)) => {
+                // Raised to a TRY block that is no longer there: report it as uncaught.
+                sink.message(&failure.error);
+                RequestEnd::Finished
+            }
+            Err(Stop::Attention) => {
+                if self.facts.transaction_count == 0 || self.options.xact_abort || self.facts.doomed {
+                    self.rollback_everything(sink);
+                } else if let Err(error) = self.transactions.statement_rollback() {
+                    sink.message(&error);
+                }
+                RequestEnd::Attention
+            }
+            Err(Stop::Connection) => RequestEnd::Close,
+        }
+    }
+
+    fn publish(&mut self) {
+        let database_id = self.database.id();
+        let (facts, options) = (&self.facts, &self.options);
+        self.slot.update(|row| {
+            row.status = "sleeping";
+            row.command.clear();
+            row.row_count = facts.row_count;
+            row.prev_error = facts.last_error;
+            row.open_transaction_count = facts.transaction_count;
+            row.database_id = database_id;
+            row.option_bits = options.bits();
+            row.lock_timeout_ms = options.lock_timeout_ms;
+        });
+    }
+
+    pub(crate) fn slot_command(&self, _command: u16) {}
+
+    /// The program of a text, from the cache or made now. Binding of what can be bound is done at once, so that errors of the batch
+    /// as a whole come before anything has run.
+    pub(crate) fn program_for(&self, text: &str, parameters: &[query::VariableDef], in_procedure: bool) -> Result<Arc<Program>, Vec<SqlError>> {
+        let key = ProgramKey::new(text, self.database.id(), &self.options, parameters);
+        if let Some(program) = self.programs.get(&key) {
+            return Ok(program);
+        }
+        let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
+        let batch = tsql::parse_batch(text, &options)
+            .map_err(|errors| errors.into_iter().map(crate::syntax_error).collect::<Vec<SqlError>>())?;
+        let program = compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure).map_err(|e| vec![e])?;
+        let program = Arc::new(program);
+        self.bind_ahead(&program)?;
+        self.programs.put(key, program.clone());
+        Ok(program)
+    }
+
+    /// Binds every cell whose objects exist. Missing objects wait for execution (deferred name resolution); other errors are the
+    /// batch's. Behind a USE names mean something else: those cells wait, too.
+    fn bind_ahead(&self, program: &Program) -> Result<(), Vec<SqlError>> {
+        for (cell, visible, line) in program.cells_before_use() {
+            match self.bind_cell(program, visible, cell) {
+                Ok(compiled) if compiled.is_shareable() => *program.cells[cell].lock() = Some(Arc::new(compiled)),
+                Ok(_) => {}
+                Err(error) if is_deferred(&error) => {}
+                Err(error) => return Err(vec![error.at_line(line)]),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn refuse_batch(&mut self, errors: &[SqlError], sink: &mut dyn ResultSink) -> Result<(), Stop> {
+        for error in errors {
+            self.facts.last_error = error.number;
+            sink.message(error);
+        }
+        sink.done(Done { kind: DoneKind::Statement, row_count: None, error: true, command: compile::command::OTHER });
+        Err(Stop::Batch)
+    }
+
+    /// `USE`.
+    pub(crate) fn use_database(&mut self, name: &str, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let database = self.instance.database(name)?;
+        let old = self.database.name().to_string();
+        self.database = database;
+        let new = self.database.name().to_string();
+        sink.environment(EnvironmentChange::Database(new.clone(), old));
+        sink.message(&SqlError::new(5701, &[&new]));
+        Ok(())
+    }
+
+    /// Back to the state after login: what pooled connections ask for. Cheap when there is nothing to undo.
+    pub fn reset(&mut self, keep_transaction: bool, sink: &mut dyn ResultSink) {
+        if !keep_transaction && self.facts.transaction_count > 0 {
+            self.rollback_everything(sink);
+        }
+        self.drop_temporary_tables();
+        self.prepared = Prepared::default();
+        self.options = options_at_login(&self.facts.login);
+        if self.facts.transaction_count == 0 {
+            self.facts.reset();
+        }
+        let wanted = if self.facts.login.database.is_empty() { "master" } else { &self.facts.login.database };
+        if !self.database.name().eq_ignore_ascii_case(wanted) {
+            if let Ok(database) = self.instance.database(wanted) {
+                self.database = database;
+            }
+        }
+        sink.environment(EnvironmentChange::ResetConnection);
+    }
+
+    /// Ends the session: rolls back, drops its temporary tables, gives its number back.
+    pub fn close(mut self) {
+        self.rollback_everything(&mut NullSink);
+        self.drop_temporary_tables();
+        self.facts.registry.unregister(self.facts.session_id);
+    }
+
+    fn drop_temporary_tables(&mut self) {
+        let tables = self.names.clear();
+        self.drop_real_tables(&tables);
+    }
+
+    /// Drops tables of tempdb by their real names; a table that is gone already is no error.
+    pub(crate) fn drop_real_tables(&mut self, tables: &[String]) {
+        for table in tables {
+            if let Err(error) = query::ddl::drop_temporary_table(&self.instance, &mut self.transactions, table) {
+                os::report::warn(&format!("temporary table {table} was not dropped: {error}"));
+            }
+            if self.facts.transaction_count == 0 {
+                if let Err(error) = self.end_statement(true) {
+                    os::report::warn(&format!("temporary table {table} was not dropped: {error}"));
+                }
+            }
+        }
+    }
+
+    /// A value as an int, for RETURN and options.
+    pub(crate) fn to_int(&self, value: &Value) -> SqlResult<Option<i32>> {
+        crate::values::to_int(value)
+    }
+}
+
+/// Errors that only mean "not there yet".
+fn is_deferred(error: &SqlError) -> bool {
+    matches!(error.number, 208 | 2812 | 911 | 945 | 1087 | 4902 | 942)
+}
+
+fn options_at_login(login: &LoginInfo) -> SetOptions {
+    let mut options = SetOptions::default();
+    if !login.ansi_defaults {
+        options.quoted_identifier = login.client_interface_name.is_empty() || options.quoted_identifier;
+    }
+    if !login.language.is_empty() {
+        options.language.clone_from(&login.language);
+    }
+    options
+}
+
+fn published(login: &LoginInfo, database: &Arc<Database>) -> SessionRow {
+    SessionRow {
+        host_name: login.host_name.clone(),
+        program_name: login.program_name.clone(),
+        host_process_id: login.host_process_id,
+        client_interface_name: login.client_interface_name.clone(),
+        login_name: login.login_name.clone(),
+        status: "sleeping",
+        is_user_process: true,
+        isolation: 2,
+        lock_timeout_ms: -1,
+        database_id: database.id(),
+        text_size: i32::MAX,
+        language: "us_english".into(),
+        date_format: "mdy".into(),
+        date_first: 7,
+        encrypted: login.encrypted,
+        net_transport: if login.client_address.is_empty() { "Session".into() } else { "TCP".into() },
+        client_net_address: login.client_address.clone(),
+        client_tcp_port: i32::from(login.client_port),
+        local_tcp_port: i32::from(login.server_port),
+        net_packet_size: i32::try_from(login.packet_bytes).unwrap_or(i32::MAX),
+        ..SessionRow::default()
+    }
+}

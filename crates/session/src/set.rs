@@ -1,0 +1,149 @@
+//! SET of session options: those that change something here, and those that clients send and that change nothing.
+
+use engine::IsolationLevel;
+use tsql::ast::{self, SetStatement, SwitchOption, ValueOption};
+use types::{SqlError, SqlResult, Value};
+
+use crate::program::{Instruction, SetCells};
+use crate::run::{Frame, Interruption};
+use crate::session::Session;
+use crate::values::{to_int, to_text};
+
+impl Session {
+    pub(crate) fn set_option(&mut self, frame: &mut Frame, instruction: &Instruction, set: &SetCells) -> Result<(), Interruption> {
+        let value = match set.value {
+            Some(cell) => Some(self.value(frame, instruction, cell)?),
+            None => None,
+        };
+        match &set.statement {
+            SetStatement::Switches { options, on } => options.iter().for_each(|option| self.switch(*option, *on)),
+            SetStatement::TransactionIsolation(level) => self.set_isolation(*level)?,
+            SetStatement::IdentityInsert { table, on } => self.set_identity_insert(table, *on)?,
+            SetStatement::Value { option, .. } => self.set_value(*option, &value.unwrap_or(Value::Null))?,
+            SetStatement::Statistics { .. } | SetStatement::Offsets { .. } | SetStatement::ErrorLevel(_) => {}
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self, option: SwitchOption, on: bool) {
+        let options = &mut self.options;
+        match option {
+            SwitchOption::AnsiDefaults => {
+                for each in [
+                    SwitchOption::AnsiNulls,
+                    SwitchOption::AnsiNullDfltOn,
+                    SwitchOption::AnsiPadding,
+                    SwitchOption::AnsiWarnings,
+                    SwitchOption::CursorCloseOnCommit,
+                    SwitchOption::ImplicitTransactions,
+                    SwitchOption::QuotedIdentifier,
+                ] {
+                    self.switch(each, on);
+                }
+            }
+            SwitchOption::AnsiNullDfltOff => options.ansi_null_default_on = !on && options.ansi_null_default_on,
+            SwitchOption::AnsiNullDfltOn => options.ansi_null_default_on = on,
+            SwitchOption::AnsiNulls => options.ansi_nulls = on,
+            SwitchOption::AnsiPadding => options.ansi_padding = on,
+            SwitchOption::AnsiWarnings => options.ansi_warnings = on,
+            SwitchOption::ArithAbort => options.arithabort = on,
+            SwitchOption::ConcatNullYieldsNull => options.concat_null_yields_null = on,
+            SwitchOption::CursorCloseOnCommit => options.cursor_close_on_commit = on,
+            SwitchOption::FmtOnly => options.format_only = on,
+            SwitchOption::ImplicitTransactions => options.implicit_transactions = on,
+            SwitchOption::NoCount => options.nocount = on,
+            SwitchOption::NumericRoundAbort => options.numeric_roundabort = on,
+            SwitchOption::QuotedIdentifier => options.quoted_identifier = on,
+            SwitchOption::XactAbort => options.xact_abort = on,
+            // Sent by drivers and tools; without effect on results here.
+            SwitchOption::ArithIgnore
+            | SwitchOption::DisableDefCnstChk
+            | SwitchOption::ForcePlan
+            | SwitchOption::NoBrowseTable
+            | SwitchOption::NoExec
+            | SwitchOption::ParseOnly
+            | SwitchOption::RemoteProcTransactions
+            | SwitchOption::ResultSetCaching
+            | SwitchOption::ShowplanAll
+            | SwitchOption::ShowplanText
+            | SwitchOption::ShowplanXml => {}
+        }
+    }
+
+    fn set_isolation(&mut self, level: ast::IsolationLevel) -> SqlResult<()> {
+        self.options.isolation = match level {
+            ast::IsolationLevel::ReadUncommitted => IsolationLevel::ReadUncommitted,
+            ast::IsolationLevel::ReadCommitted => IsolationLevel::ReadCommitted,
+            ast::IsolationLevel::RepeatableRead => IsolationLevel::RepeatableRead,
+            ast::IsolationLevel::Serializable => IsolationLevel::Serializable,
+            // Row versions come with a later version of Hardpan; the refusal is the one of a database that does not allow them.
+            ast::IsolationLevel::Snapshot => return Err(SqlError::new(3952, &[&self.database.name()])),
+        };
+        Ok(())
+    }
+
+    fn set_identity_insert(&mut self, table: &ast::ObjectName, on: bool) -> SqlResult<()> {
+        let part = |ident: &Option<ast::Ident>| ident.as_ref().map(|i| i.value.to_lowercase()).filter(|v| !v.is_empty());
+        let database = part(&table.database).unwrap_or_else(|| self.database.name().to_lowercase());
+        let schema = part(&table.schema).unwrap_or_else(|| "dbo".into());
+        let wanted = (database, schema, table.name.value.to_lowercase());
+        match (&self.options.identity_insert, on) {
+            (Some(current), true) if *current != wanted => {
+                let held = format!("{}.{}.{}", current.0, current.1, current.2);
+                Err(SqlError::new(8107, &[&held, &table.name.value]))
+            }
+            (_, true) => {
+                self.options.identity_insert = Some(wanted);
+                Ok(())
+            }
+            (Some(current), false) if *current == wanted => {
+                self.options.identity_insert = None;
+                Ok(())
+            }
+            (_, false) => Ok(()),
+        }
+    }
+
+    fn set_value(&mut self, option: ValueOption, value: &Value) -> SqlResult<()> {
+        let options = &mut self.options;
+        match option {
+            ValueOption::RowCount => options.row_count = u64::try_from(to_int(value)?.unwrap_or(0)).unwrap_or(0),
+            ValueOption::TextSize => {
+                let bytes = to_int(value)?.unwrap_or(0);
+                options.text_size = if bytes == 0 { 4096 } else if bytes < 0 { i32::MAX } else { bytes };
+            }
+            ValueOption::LockTimeout => options.lock_timeout_ms = to_int(value)?.unwrap_or(-1),
+            ValueOption::DateFirst => match to_int(value)? {
+                Some(day @ 1..=7) => options.date_first = day as u8,
+                other => return Err(SqlError::new(2744, &[&other.unwrap_or(0)])),
+            },
+            ValueOption::DateFormat => {
+                let wanted = to_text(value).unwrap_or_default().to_lowercase();
+                if !matches!(wanted.as_str(), "mdy" | "dmy" | "ymd" | "ydm" | "myd" | "dym") {
+                    return Err(SqlError::new(2741, &[&wanted]));
+                }
+                options.date_format = wanted;
+            }
+            ValueOption::Language => {
+                let wanted = to_text(value).unwrap_or_default();
+                if !matches!(wanted.to_lowercase().as_str(), "us_english" | "english") {
+                    return Err(SqlError::new(2732, &[&wanted]));
+                }
+                options.language = "us_english".into();
+            }
+            ValueOption::DeadlockPriority => {
+                let text = to_text(value).unwrap_or_default();
+                options.deadlock_priority = match text.to_lowercase().as_str() {
+                    "low" => -5,
+                    "normal" => 0,
+                    "high" => 5,
+                    number => number.parse::<i8>().ok().filter(|n| (-10..=10).contains(n)).unwrap_or(0),
+                };
+                self.transactions.set_deadlock_priority(self.options.deadlock_priority);
+            }
+            ValueOption::ContextInfo => self.facts.context_info = value.clone(),
+            ValueOption::QueryGovernorCostLimit | ValueOption::FipsFlagger => {}
+        }
+        Ok(())
+    }
+}

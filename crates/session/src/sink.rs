@@ -1,0 +1,81 @@
+//! Where the results of a request go: the contract between `session` and whoever carries results to a client.
+
+use types::{SqlError, SqlType, Value};
+
+pub use query::{ColumnDescription, Flow};
+
+/// What kind of thing has just ended; the wire's DONE, DONEINPROC and DONEPROC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoneKind {
+    /// A statement of the outermost batch.
+    Statement,
+    /// A statement inside a procedure or a parameterised batch.
+    InProcedure,
+    /// A procedure or parameterised batch as a whole.
+    Procedure,
+}
+
+/// The end of a statement or procedure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// What ended.
+    pub kind: DoneKind,
+    /// Rows returned or changed; none under SET NOCOUNT ON and for statements without a count.
+    pub row_count: Option<u64>,
+    /// It ended with an error.
+    pub error: bool,
+    /// The statement's code on the wire (CurCmd): 193 SELECT, 195 INSERT, 196 DELETE, 197 UPDATE, 253 others.
+    pub command: u16,
+}
+
+/// A change of the session that clients are told about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnvironmentChange {
+    /// Current database: new name, old name.
+    Database(String, String),
+    /// Language: new name, old name.
+    Language(String, String),
+    /// A transaction began; its descriptor.
+    BeginTransaction(u64),
+    /// The transaction with this descriptor was committed.
+    CommitTransaction(u64),
+    /// The transaction with this descriptor was rolled back.
+    RollbackTransaction(u64),
+    /// The connection was reset to its state after login.
+    ResetConnection,
+}
+
+/// Receives the results of one request, in order.
+pub trait ResultSink {
+    /// A result set begins.
+    fn columns(&mut self, columns: &[ColumnDescription]) -> Flow;
+    /// One row of it.
+    fn row(&mut self, row: &[Value]) -> Flow;
+    /// An error (severity above 10) or a message for the user.
+    fn message(&mut self, message: &SqlError);
+    /// A statement or procedure ended. Whether more follows is known only to the sink's owner, who sees the next call.
+    fn done(&mut self, done: Done);
+    /// Return value of a procedure called by RPC.
+    fn return_status(&mut self, status: i32);
+    /// An OUTPUT parameter of a procedure called by RPC; `ordinal` is its position in the call.
+    fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value);
+    /// The session changed.
+    fn environment(&mut self, change: EnvironmentChange);
+}
+
+/// Forgets everything; for statements whose results nobody asked for.
+pub struct NullSink;
+
+impl ResultSink for NullSink {
+    fn columns(&mut self, _columns: &[ColumnDescription]) -> Flow {
+        Flow::Continue
+    }
+    fn row(&mut self, _row: &[Value]) -> Flow {
+        Flow::Continue
+    }
+    fn message(&mut self, _message: &SqlError) {}
+    fn done(&mut self, _done: Done) {}
+    fn return_status(&mut self, _status: i32) {}
+    fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &SqlType, _value: &Value) {}
+    fn environment(&mut self, _change: EnvironmentChange) {}
+}

@@ -1,0 +1,185 @@
+//! BEGIN, COMMIT, ROLLBACK, SAVE: `@@TRANCOUNT` and names here, the transaction itself in `engine`.
+//!
+//! ```text
+//!  none ──begin_statement / begin_implicit──► open (count 1) ──begin_statement──► open (count n+1)
+//!  open (n>1) ──commit_statement──► open (n-1)        open (1) ──commit_statement──► none
+//!  open (any) ──rollback_everything──► none           open ──a doomed error──► doomed ──rollback──► none
+//! ```
+//! Only the outermost COMMIT makes anything durable, so only its DELAYED_DURABILITY option counts (claims 60 and 62).
+
+use tsql::ast::TransactionName;
+use types::{SqlError, SqlResult, Value};
+
+use crate::rpc::{RequestedIsolation, TransactionRequest};
+use crate::run::Frame;
+use crate::session::Session;
+use crate::sink::{EnvironmentChange, ResultSink};
+
+/// Longest name of a transaction or savepoint, characters.
+const NAME_CHARACTERS_MAX: usize = 32;
+
+impl Session {
+    pub(crate) fn begin_statement(&mut self, frame: &Frame, name: Option<&TransactionName>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let name = name.map(|n| transaction_name(frame, n)).transpose()?;
+        self.begin_transaction(name, sink);
+        Ok(())
+    }
+
+    /// One level deeper; the first level opens the transaction.
+    fn begin_transaction(&mut self, name: Option<String>, sink: &mut dyn ResultSink) {
+        if self.facts.transaction_count == 0 {
+            self.transactions.begin_explicit();
+            self.transaction_name = name;
+            sink.environment(EnvironmentChange::BeginTransaction(self.transactions.descriptor()));
+        }
+        self.facts.transaction_count += 1;
+        self.facts.row_count = 0;
+    }
+
+    /// Under SET IMPLICIT_TRANSACTIONS ON a statement opens the transaction it needs.
+    pub(crate) fn begin_implicit(&mut self, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        if self.options.implicit_transactions && self.facts.transaction_count == 0 {
+            self.begin_transaction(None, sink);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn commit_statement(&mut self, delayed: Option<bool>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        match self.facts.transaction_count {
+            0 => return Err(SqlError::new(3902, &[])),
+            1 if self.facts.doomed => return Err(SqlError::new(3930, &[])),
+            1 => {
+                let descriptor = self.transactions.descriptor();
+                if let Err(error) = self.transactions.commit(delayed) {
+                    self.rollback_everything(sink);
+                    return Err(error);
+                }
+                self.facts.transaction_count = 0;
+                self.transaction_name = None;
+                sink.environment(EnvironmentChange::CommitTransaction(descriptor));
+            }
+            _ => self.facts.transaction_count -= 1,
+        }
+        self.facts.row_count = 0;
+        Ok(())
+    }
+
+    pub(crate) fn rollback_statement(&mut self, frame: &Frame, name: Option<&TransactionName>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let name = name.map(|n| transaction_name(frame, n)).transpose()?;
+        self.rollback_named(name.as_deref(), sink)
+    }
+
+    /// To the savepoint of that name, or everything when there is no name or it is the outermost transaction's.
+    fn rollback_named(&mut self, name: Option<&str>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        if self.facts.transaction_count == 0 {
+            return Err(SqlError::new(3903, &[]));
+        }
+        if self.inside_insert_execute {
+            return Err(SqlError::new(3915, &[]));
+        }
+        let Some(name) = name.filter(|n| Some(*n) != self.transaction_name.as_deref()) else {
+            self.rollback_everything(sink);
+            return Ok(());
+        };
+        if self.facts.doomed {
+            return Err(SqlError::new(3931, &[]));
+        }
+        if !self.transactions.rollback_to(name)? {
+            return Err(SqlError::new(6401, &[&name]));
+        }
+        self.facts.row_count = 0;
+        Ok(())
+    }
+
+    pub(crate) fn save_statement(&mut self, frame: &Frame, name: &TransactionName) -> SqlResult<()> {
+        let name = transaction_name(frame, name)?;
+        self.save_named(&name)
+    }
+
+    fn save_named(&mut self, name: &str) -> SqlResult<()> {
+        if self.facts.transaction_count == 0 {
+            return Err(SqlError::new(628, &[]));
+        }
+        if self.facts.doomed {
+            return Err(SqlError::new(3931, &[]));
+        }
+        self.transactions.savepoint(name)
+    }
+
+    /// Ends the transaction without a trace, whatever its depth. A rollback that fails leaves the database suspect; there is
+    /// nothing more to undo here.
+    pub(crate) fn rollback_everything(&mut self, sink: &mut dyn ResultSink) {
+        let descriptor = self.transactions.descriptor();
+        let had_transaction = self.facts.transaction_count > 0;
+        if let Err(error) = self.transactions.rollback() {
+            sink.message(&error);
+        }
+        self.facts.transaction_count = 0;
+        self.facts.doomed = false;
+        self.facts.row_count = 0;
+        self.transaction_name = None;
+        if had_transaction {
+            sink.environment(EnvironmentChange::RollbackTransaction(descriptor));
+        }
+    }
+
+    /// What drivers send instead of BEGIN TRAN and COMMIT text.
+    ///
+    /// # Errors
+    /// As the statements: 3902, 3903, 628, 6401, 3930, and those of commit itself.
+    pub fn transaction_request(&mut self, request: &TransactionRequest, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        match request {
+            TransactionRequest::Begin { isolation, name } => self.begin_requested(*isolation, name, sink),
+            TransactionRequest::Commit { then_begin, .. } => {
+                self.commit_statement(None, sink)?;
+                self.begin_next(then_begin.as_ref(), sink)
+            }
+            TransactionRequest::Rollback { name, then_begin } => {
+                let name = Some(name.as_str()).filter(|n| !n.is_empty());
+                self.rollback_named(name, sink)?;
+                self.begin_next(then_begin.as_ref(), sink)
+            }
+            TransactionRequest::Save { name } => self.save_named(name),
+        }
+    }
+
+    fn begin_next(&mut self, next: Option<&(RequestedIsolation, String)>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        match next {
+            Some((isolation, name)) if self.facts.transaction_count == 0 => self.begin_requested(*isolation, name, sink),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin_requested(&mut self, isolation: RequestedIsolation, name: &str, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        use engine::IsolationLevel;
+        self.options.isolation = match isolation {
+            RequestedIsolation::Unchanged => self.options.isolation,
+            RequestedIsolation::ReadUncommitted => IsolationLevel::ReadUncommitted,
+            RequestedIsolation::ReadCommitted => IsolationLevel::ReadCommitted,
+            RequestedIsolation::RepeatableRead => IsolationLevel::RepeatableRead,
+            RequestedIsolation::Serializable => IsolationLevel::Serializable,
+            RequestedIsolation::Snapshot => return Err(SqlError::new(3952, &[&self.database.name()])),
+        };
+        self.begin_transaction(Some(name.to_string()).filter(|n| !n.is_empty()), sink);
+        Ok(())
+    }
+}
+
+fn transaction_name(frame: &Frame, name: &TransactionName) -> SqlResult<String> {
+    let text = match name {
+        TransactionName::Name(ident) => ident.value.clone(),
+        TransactionName::Variable(variable) => {
+            let slot = frame.program.variables.iter().position(|v| v.name.eq_ignore_ascii_case(variable));
+            let slot = slot.ok_or_else(|| SqlError::new(137, &[variable]))?;
+            match &frame.variables[slot] {
+                Value::NChar(units) => String::from_utf16_lossy(units),
+                Value::Char(bytes) => types::codepage::decode(bytes),
+                _ => String::new(),
+            }
+        }
+    };
+    if text.chars().count() > NAME_CHARACTERS_MAX {
+        return Err(SqlError::new(103, &[&"savepoint", &text, &NAME_CHARACTERS_MAX]));
+    }
+    Ok(text)
+}
