@@ -139,7 +139,11 @@ fn run(os: &Os, place: &Place, round: u32) {
     if !place.volatile {
         let began_ns = os.clock().monotonic_ns();
         db.checkpoint().expect("a disk");
-        println!("  checkpoint: {} ms, {:?}", (os.clock().monotonic_ns() - began_ns) / 1_000_000, db.pool.stats());
+        println!(
+            "  checkpoint: {} ms, {:?}",
+            (os.clock().monotonic_ns() - began_ns) / 1_000_000,
+            db.pool.stats()
+        );
         db.log.close().expect("a disk");
     }
 }
