@@ -21,6 +21,9 @@ use crate::program::{Cell, CellSource, Compiled, Instruction, InstructionKind, P
 use crate::session::Session;
 use crate::sink::{Done, DoneKind, ResultSink};
 
+/// How often a statement is compiled again because the objects that it uses keep changing.
+const STALE_PLANS_MAX: usize = 16;
+
 /// One running batch or procedure.
 pub(crate) struct Frame {
     pub(crate) program: Arc<Program>,
@@ -190,8 +193,22 @@ impl Session {
         Ok(())
     }
 
-    /// A query or data change, with its transaction around it.
+    /// A query or data change. A plan that another session's DDL has overtaken is made anew and run again.
     fn query(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell, command: u16, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        for _ in 0..STALE_PLANS_MAX {
+            match self.query_once(frame, instruction, cell, command, sink) {
+                Err(Interruption::Failed(failure)) if failure.error.number == engine::STALE_PLAN => {
+                    frame.local[cell] = None;
+                    *frame.program.cells[cell].lock() = None;
+                }
+                other => return other,
+            }
+        }
+        Err(SqlError::new(2801, &[]).into())
+    }
+
+    /// One run of it, with its transaction around it.
+    fn query_once(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell, command: u16, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
         let compiled = self.bound(frame, instruction, cell)?;
         let Compiled::Statement(statement) = compiled.as_ref() else { unreachable!("the cell of a query holds a statement") };
         let writes = command != crate::compile::command::SELECT;

@@ -12,8 +12,8 @@ use types::{SqlError, SqlResult, Value};
 
 use crate::rpc::{RequestedIsolation, TransactionRequest};
 use crate::run::Frame;
-use crate::session::Session;
-use crate::sink::{EnvironmentChange, ResultSink};
+use crate::session::{RequestEnd, Session};
+use crate::sink::{Done, DoneKind, EnvironmentChange, ResultSink};
 
 /// Longest name of a transaction or savepoint, characters.
 const NAME_CHARACTERS_MAX: usize = 32;
@@ -126,8 +126,20 @@ impl Session {
     /// What drivers send instead of BEGIN TRAN and COMMIT text.
     ///
     /// # Errors
-    /// As the statements: 3902, 3903, 628, 6401, 3930, and those of commit itself.
-    pub fn transaction_request(&mut self, request: &TransactionRequest, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    /// As the statements: 3902, 3903, 628, 6401, 3930, and those of commit itself; they go to the sink.
+    pub fn transaction_request(&mut self, request: &TransactionRequest, sink: &mut dyn ResultSink) -> RequestEnd {
+        self.request(sink, |session, sink| {
+            let outcome = session.run_transaction_request(request, sink);
+            if let Err(error) = &outcome {
+                session.facts.last_error = error.number;
+                sink.message(&error.clone().at_line(1));
+            }
+            sink.done(Done { kind: DoneKind::Statement, row_count: None, error: outcome.is_err(), command: crate::compile::command::OTHER });
+            Ok(())
+        })
+    }
+
+    fn run_transaction_request(&mut self, request: &TransactionRequest, sink: &mut dyn ResultSink) -> SqlResult<()> {
         match request {
             TransactionRequest::Begin { isolation, name } => self.begin_requested(*isolation, name, sink),
             TransactionRequest::Commit { then_begin, .. } => {
