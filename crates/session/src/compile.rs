@@ -284,7 +284,7 @@ impl Compiler {
     }
 
     fn known_slot(&self, name: &str) -> SqlResult<usize> {
-        self.slot_of(name).ok_or_else(|| SqlError::new(137, &[name]).at_line(self.line))
+        self.slot_of(name).ok_or_else(|| SqlError::new(137, &[&name]).at_line(self.line))
     }
 
     fn assign(&mut self, slot: usize, value: ast::Expr) {

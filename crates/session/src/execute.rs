@@ -112,7 +112,7 @@ impl Session {
                 return self.call_module(&own, text, database, 0, arguments, sink);
             }
         }
-        let found = query::find_procedure(&self.instance, &self.database, name)?;
+        let found = crate::objects::find_procedure(&self.instance, &self.database, name)?;
         let Some(found) = found else {
             return Err(SqlError::new(2812, &[&tsql_name(name)]).into());
         };

@@ -13,6 +13,7 @@ pub mod errors;
 mod execute;
 mod facts;
 mod names;
+mod objects;
 mod prepared;
 mod procs;
 mod program;

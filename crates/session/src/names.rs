@@ -77,7 +77,7 @@ impl SessionNames for TemporaryNames {
         let wanted = name.to_lowercase();
         let scope = scopes.last_mut().expect("the outermost scope is never left");
         if find(scope, &wanted).is_some() {
-            return Err(SqlError::new(2714, &[name]));
+            return Err(SqlError::new(2714, &[&name]));
         }
         let real_name = real_name(name);
         scope.push(Entry { name: wanted, real_name: real_name.clone() });

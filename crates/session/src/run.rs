@@ -442,10 +442,6 @@ impl Session {
             _ => self.bound(frame, instruction, cell)?,
         };
         let Compiled::Scalar(program) = compiled.as_ref() else { unreachable!("the cell of an expression holds one") };
-        let reads_tables = program.reads_tables();
-        if reads_tables {
-            self.transactions.statement_begin();
-        }
         let mut context = ExecContext {
             instance: &self.instance,
             database: &self.database,
@@ -456,7 +452,8 @@ impl Session {
             names: &self.names,
         };
         let result = evaluate(program, &mut context);
-        if reads_tables {
+        // An expression with a subquery has read tables: its autocommit transaction ends with it.
+        if self.facts.transaction_count == 0 && !self.transactions.is_idle() {
             self.end_statement(result.is_ok())?;
         }
         Ok(result?)
@@ -464,14 +461,14 @@ impl Session {
 }
 
 impl Compiled {
-    fn is_valid(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         match self {
             Compiled::Statement(statement) => statement.is_valid(),
             Compiled::Scalar(program) => program.is_valid(),
         }
     }
 
-    fn is_shareable(&self) -> bool {
+    pub(crate) fn is_shareable(&self) -> bool {
         match self {
             Compiled::Statement(statement) => statement.is_shareable(),
             Compiled::Scalar(program) => program.is_shareable(),

@@ -264,12 +264,12 @@ impl Session {
     /// Drops tables of tempdb by their real names; a table that is gone already is no error.
     pub(crate) fn drop_real_tables(&mut self, tables: &[String]) {
         for table in tables {
-            if let Err(error) = query::ddl::drop_temporary_table(&self.instance, &mut self.transactions, table) {
-                os::report::warn(&format!("temporary table {table} was not dropped: {error}"));
+            if let Err(error) = crate::objects::drop_temporary_table(&self.instance, &mut self.transactions, table) {
+                os::report::warn("session", &format!("temporary table {table} was not dropped: {error}"));
             }
             if self.facts.transaction_count == 0 {
                 if let Err(error) = self.end_statement(true) {
-                    os::report::warn(&format!("temporary table {table} was not dropped: {error}"));
+                    os::report::warn("session", &format!("temporary table {table} was not dropped: {error}"));
                 }
             }
         }
