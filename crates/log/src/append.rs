@@ -7,7 +7,6 @@ use os::{LatchGuard, WaitType};
 
 use crate::cache::{Blocked, Cache};
 use crate::error::LogError;
-use crate::flush::FlushReason;
 use crate::limits::{BLOCK_HEADER_BYTES, RECORD_PAYLOAD_BYTES_MAX};
 use crate::lsn::Lsn;
 use crate::options::Growth;
@@ -64,7 +63,7 @@ impl Shared {
                 break;
             }
             if cache.open.is_some() {
-                let last = cache.seal(FlushReason::BlockFull).expect("the open block has records");
+                let last = cache.seal_full().expect("the open block has records");
                 self.note_sealed(&cache, last);
                 *sealed = true;
                 continue;

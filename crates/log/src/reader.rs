@@ -126,6 +126,10 @@ impl LogReader {
     /// Loads the block that the target stands in, or moves the target to where the log goes on. False: nothing new.
     fn advance_to_target(&mut self) -> Result<bool, LogError> {
         let start = self.target.block_start();
+        if start.with_slot(1) > self.shared.cache.lock().last {
+            // Only the place for the next block lies here.
+            return Ok(false);
+        }
         let slots_before = match &self.block {
             Some(block) if block.header.start() == start => Some(block.header.slots),
             _ => None,
@@ -203,7 +207,13 @@ impl LogReader {
             return Ok(Place::NextVlf);
         }
         if first > self.shared.positions.hardened() {
-            let copy = self.shared.cache.lock().copy(start, self.shared.log_id);
+            let (copy, last) = {
+                let cache = self.shared.cache.lock();
+                (cache.copy(start, self.shared.log_id), cache.last)
+            };
+            if first > last {
+                return Ok(Place::Nothing("nothing was appended there"));
+            }
             if let Some(copy) = copy {
                 let slots = SlotTable::from_offsets(copy.offsets);
                 self.block = Some(LoadedBlock {

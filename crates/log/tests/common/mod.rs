@@ -15,7 +15,18 @@ pub struct Workbench {
 
 impl Workbench {
     pub fn new(name: &str) -> Workbench {
-        let directory = std::env::temp_dir().join(format!("hardpan-log-{}-{name}", std::process::id()));
+        Workbench::below(std::env::temp_dir(), name)
+    }
+
+    /// The same in memory, where there is such a place.
+    pub fn in_memory(name: &str) -> Workbench {
+        let memory = Path::new("/dev/shm");
+        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        Workbench::below(parent, name)
+    }
+
+    fn below(parent: PathBuf, name: &str) -> Workbench {
+        let directory = parent.join(format!("hardpan-log-{}-{name}", std::process::id()));
         let os = Os::real();
         let _ = std::fs::remove_dir_all(&directory);
         os.disk().create_dir_all(&directory).unwrap();
