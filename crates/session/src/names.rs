@@ -95,8 +95,10 @@ impl SessionNames for TemporaryNames {
     }
 }
 
+/// By the name as written or by the real one, which the binder puts in its place.
 fn find(scope: &[Entry], wanted: &str) -> Option<String> {
-    scope.iter().rev().find(|entry| entry.name == wanted).map(|entry| entry.real_name.clone())
+    let found = scope.iter().rev().find(|entry| entry.name == wanted || entry.real_name.eq_ignore_ascii_case(wanted));
+    found.map(|entry| entry.real_name.clone())
 }
 
 fn real_name(name: &str) -> String {
