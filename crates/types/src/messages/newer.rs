@@ -174,12 +174,12 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(11738, 16, "NEXT VALUE FOR is not allowed in this context."),
     entry(11739, 15, "NEXT VALUE FOR cannot be used if ROWCOUNT is set, or with TOP or OFFSET."),
     entry(13600, 16, "System-versioning is not supported for table '%s'."),
-    entry(13608, 16, "The property cannot be found on the specified JSON path."),
-    entry(
-        13609,
-        16,
-        "JSON text is not properly formatted. Unexpected character '%s' is found at position %d.",
-    ),
+    entry(13607, 16, "The JSON path is not well formed: unexpected character '%s' at position %d."),
+    entry(13608, 16, "The JSON path names a property that is not there."),
+    entry(13609, 16, "The JSON text is not well formed: unexpected character '%s' at position %d."),
+    entry(13611, 16, "The value that the JSON path leads to is no array."),
+    entry(13623, 16, "The JSON path leads to no scalar value."),
+    entry(13624, 16, "The JSON path leads to no object or array."),
     entry(
         14274,
         16,
