@@ -97,7 +97,8 @@ impl SessionNames for TemporaryNames {
 
 /// By the name as written or by the real one, which the binder puts in its place.
 fn find(scope: &[Entry], wanted: &str) -> Option<String> {
-    let found = scope.iter().rev().find(|entry| entry.name == wanted || entry.real_name.eq_ignore_ascii_case(wanted));
+    let found =
+        scope.iter().rev().find(|entry| entry.name == wanted || entry.real_name.eq_ignore_ascii_case(wanted));
     found.map(|entry| entry.real_name.clone())
 }
 

@@ -18,7 +18,11 @@ pub(crate) struct FoundProcedure {
 }
 
 /// A user's procedure by its one- to three-part name; `sp_` procedures of master are found from every database.
-pub(crate) fn find_procedure(instance: &Arc<Instance>, current: &Arc<Database>, name: &ObjectName) -> SqlResult<Option<FoundProcedure>> {
+pub(crate) fn find_procedure(
+    instance: &Arc<Instance>,
+    current: &Arc<Database>,
+    name: &ObjectName,
+) -> SqlResult<Option<FoundProcedure>> {
     let database = match &name.database {
         Some(database) if !database.value.is_empty() => instance.database(&database.value)?,
         _ => current.clone(),
@@ -45,7 +49,11 @@ pub(crate) fn find_procedure(instance: &Arc<Instance>, current: &Arc<Database>, 
 }
 
 /// Drops a table of tempdb by its real name; one that is gone already is no error.
-pub(crate) fn drop_temporary_table(instance: &Arc<Instance>, transactions: &mut TransactionSet, real_name: &str) -> SqlResult<()> {
+pub(crate) fn drop_temporary_table(
+    instance: &Arc<Instance>,
+    transactions: &mut TransactionSet,
+    real_name: &str,
+) -> SqlResult<()> {
     let tempdb = instance.tempdb();
     let Some(ObjectDef::Table(table)) = tempdb.catalog().find("dbo", real_name) else { return Ok(()) };
     let transaction = transactions.in_database(&tempdb, IsolationLevel::ReadCommitted)?;

@@ -15,12 +15,20 @@ fn variables_loops_and_branches() {
     let mut s = world.session();
     assert_eq!(rows(&mut s, "SELECT 1 AS a, N'x' AS b"), ["1|x"]);
     // Claim 28: the loop's variable ends behind the limit.
-    assert_eq!(rows(&mut s, "DECLARE @i AS INT = 1; WHILE @i <= 1000 BEGIN SET @i += 1; END; SELECT @i"), ["1001"]);
-    let text = "DECLARE @i int = 0 WHILE 1=1 BEGIN SET @i += 1 IF @i = 3 CONTINUE IF @i > 5 BREAK END SELECT @i";
+    assert_eq!(
+        rows(&mut s, "DECLARE @i AS INT = 1; WHILE @i <= 1000 BEGIN SET @i += 1; END; SELECT @i"),
+        ["1001"]
+    );
+    let text =
+        "DECLARE @i int = 0 WHILE 1=1 BEGIN SET @i += 1 IF @i = 3 CONTINUE IF @i > 5 BREAK END SELECT @i";
     assert_eq!(rows(&mut s, text), ["6"]);
-    let text = "DECLARE @x int IF @x IS NULL SET @x = 7 ELSE SET @x = 8; GOTO done; SET @x = 9; done: SELECT @x";
+    let text =
+        "DECLARE @x int IF @x IS NULL SET @x = 7 ELSE SET @x = 8; GOTO done; SET @x = 9; done: SELECT @x";
     assert_eq!(rows(&mut s, text), ["7"]);
-    assert_eq!(rows(&mut s, "DECLARE @d AS sysname = N'abc', @e decimal(5,2) = 1.239; SELECT @d, @e"), ["abc|1.24"]);
+    assert_eq!(
+        rows(&mut s, "DECLARE @d AS sysname = N'abc', @e decimal(5,2) = 1.239; SELECT @d, @e"),
+        ["abc|1.24"]
+    );
 }
 
 #[test]
@@ -32,7 +40,10 @@ fn tables_and_transactions() {
     assert_eq!(rows(&mut s, "SELECT col1, name FROM T1 ORDER BY col1 DESC"), ["3|three", "2|none", "1|none"]);
     run(&mut s, "BEGIN TRAN INSERT INTO T1(col1) VALUES(4); ROLLBACK TRAN;");
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM T1"), ["3"]);
-    run(&mut s, "BEGIN TRAN; UPDATE T1 SET name = N'x' WHERE col1 = 1; SAVE TRAN a; DELETE T1; ROLLBACK TRAN a; COMMIT");
+    run(
+        &mut s,
+        "BEGIN TRAN; UPDATE T1 SET name = N'x' WHERE col1 = 1; SAVE TRAN a; DELETE T1; ROLLBACK TRAN a; COMMIT",
+    );
     assert_eq!(rows(&mut s, "SELECT name FROM T1 WHERE col1 = 1"), ["x"]);
     assert_eq!(rows(&mut s, "SELECT @@TRANCOUNT"), ["0"]);
     assert_eq!(numbers(&run(&mut s, "COMMIT")), [3902]);
@@ -59,7 +70,10 @@ fn errors_end_what_they_should() {
     assert_eq!(seen.sets.len(), 0);
     assert!(!seen.messages.is_empty());
     // A conversion error ends the batch and the transaction.
-    let seen = run(&mut s, "BEGIN TRAN; INSERT T VALUES(3); DECLARE @x varchar(9) = 'x'; SELECT CAST(@x AS int); SELECT 5");
+    let seen = run(
+        &mut s,
+        "BEGIN TRAN; INSERT T VALUES(3); DECLARE @x varchar(9) = 'x'; SELECT CAST(@x AS int); SELECT 5",
+    );
     assert_eq!(numbers(&seen), [245]);
     assert_eq!(rows(&mut s, "SELECT @@TRANCOUNT, COUNT(*) FROM T"), ["0|2"]);
     // XACT_ABORT turns a statement's error into the batch's.
@@ -76,7 +90,8 @@ fn try_and_catch() {
     let text = "BEGIN TRY INSERT T VALUES(1); INSERT T VALUES(1); SELECT 'not here' END TRY \
                 BEGIN CATCH SELECT ERROR_NUMBER(), ERROR_LINE(), XACT_STATE() END CATCH";
     assert_eq!(rows(&mut s, text), ["2627|1|0"]);
-    let text = "BEGIN TRY DECLARE @z int = 0; SET @z = 1/@z END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH";
+    let text =
+        "BEGIN TRY DECLARE @z int = 0; SET @z = 1/@z END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH";
     assert_eq!(rows(&mut s, text), ["8134"]);
     let text = "SET XACT_ABORT ON BEGIN TRAN BEGIN TRY INSERT T VALUES(1) END TRY BEGIN CATCH SELECT XACT_STATE() ROLLBACK END CATCH";
     assert_eq!(rows(&mut s, text), ["-1"]);
@@ -95,14 +110,20 @@ fn procedures_and_dynamic_text() {
     let world = World::new("procedures");
     let mut s = world.session();
     run(&mut s, "CREATE PROCEDURE dbo.p @a int, @b int = 5, @sum int OUTPUT AS SET @sum = @a + @b RETURN 42");
-    assert_eq!(rows(&mut s, "DECLARE @s int, @r int; EXEC @r = dbo.p 1, @sum = @s OUTPUT; SELECT @s, @r"), ["6|42"]);
+    assert_eq!(
+        rows(&mut s, "DECLARE @s int, @r int; EXEC @r = dbo.p 1, @sum = @s OUTPUT; SELECT @s, @r"),
+        ["6|42"]
+    );
     assert_eq!(rows(&mut s, "DECLARE @s int; EXEC p @b = 1, @a = 2, @sum = @s OUT; SELECT @s"), ["3"]);
     assert_eq!(numbers(&run(&mut s, "EXEC p")), [201]);
     assert_eq!(numbers(&run(&mut s, "EXEC nothing_there")), [2812]);
     assert_eq!(rows(&mut s, "EXEC('SELECT 1 + 1')"), ["2"]);
     let text = "DECLARE @o int; EXEC sp_executesql N'SELECT @x = @y * 2', N'@x int OUTPUT, @y int', @x = @o OUTPUT, @y = 21; SELECT @o";
     assert_eq!(rows(&mut s, text), ["42"]);
-    run(&mut s, "CREATE PROCEDURE q AS BEGIN TRY DECLARE @z int = 0 SET @z = 1/@z END TRY BEGIN CATCH SELECT ERROR_PROCEDURE() END CATCH");
+    run(
+        &mut s,
+        "CREATE PROCEDURE q AS BEGIN TRY DECLARE @z int = 0 SET @z = 1/@z END TRY BEGIN CATCH SELECT ERROR_PROCEDURE() END CATCH",
+    );
     assert_eq!(rows(&mut s, "EXEC q"), ["q"]);
     let parameter = |name: &str, value: Value, output: bool| RpcParameter {
         name: name.into(),
@@ -151,7 +172,10 @@ fn databases_and_delayed_durability() {
     assert_eq!(rows(&mut s, option), ["FORCED"]);
     let seen = run(&mut s, "USE PerformanceV3");
     assert_eq!(seen.environment, [EnvironmentChange::Database("PerformanceV3".into(), "master".into())]);
-    run(&mut s, "CREATE TABLE T1(a int); BEGIN TRAN; INSERT T1 VALUES(1); COMMIT TRAN WITH (DELAYED_DURABILITY = ON)");
+    run(
+        &mut s,
+        "CREATE TABLE T1(a int); BEGIN TRAN; INSERT T1 VALUES(1); COMMIT TRAN WITH (DELAYED_DURABILITY = ON)",
+    );
     assert_eq!(rows(&mut s, "DECLARE @r int; EXEC @r = sys.sp_flush_log; SELECT @r"), ["1"]);
     run(&mut s, "USE master; DROP DATABASE PerformanceV3; DROP DATABASE IF EXISTS PerformanceV3");
     assert_eq!(numbers(&run(&mut s, "USE PerformanceV3")), [911]);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use engine::{Instance, InstanceOptions};
 use hardpan_session::{
-    ColumnDescription, Done, EnvironmentChange, Flow, LoginInfo, RequestEnd, ResultSink, Session, SessionShared,
+    ColumnDescription, Done, EnvironmentChange, Flow, LoginInfo, RequestEnd, ResultSink, Session,
+    SessionShared,
 };
 use os::Os;
 use types::{Length, SqlError, SqlType, Value};
