@@ -12,6 +12,7 @@ pub(crate) mod exec;
 pub(crate) mod expr;
 pub(crate) mod functions;
 pub(crate) mod plan;
+mod procedure;
 pub mod scripts;
 mod statement;
 pub mod sysviews;
@@ -22,6 +23,7 @@ pub use context::{
     SessionRow, SetOptions, StatementOutcome, VariableDef,
 };
 pub use errors::is_cancelled;
+pub use procedure::{FoundProcedure, find_procedure};
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
     compile_scalar,

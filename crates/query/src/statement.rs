@@ -79,6 +79,7 @@ pub struct ScalarProgram {
     form: ScalarForm,
     sql_type: SqlType,
     dependencies: Dependencies,
+    reads_tables: bool,
 }
 
 enum ScalarForm {
@@ -284,6 +285,7 @@ pub fn compile_scalar(
     Ok(ScalarProgram {
         form: ScalarForm::Value(node),
         sql_type: bound.sql_type,
+        reads_tables: bound.has_subquery(),
         dependencies: Dependencies::of(&mut binder),
     })
 }
@@ -297,6 +299,7 @@ pub fn compile_predicate(expr: &ast::Expr, context: &BindContext<'_>) -> Result<
     Ok(ScalarProgram {
         form: ScalarForm::Predicate(node),
         sql_type: SqlType::Bit,
+        reads_tables: bound.has_subquery(),
         dependencies: Dependencies::of(&mut binder),
     })
 }
@@ -341,6 +344,11 @@ impl ScalarProgram {
         let value = self.eval(context)?;
         context.variables[slot] = value;
         Ok(())
+    }
+
+    /// Has it a subquery, so that it needs a transaction?
+    pub fn reads_tables(&self) -> bool {
+        self.reads_tables
     }
 
     /// Type of the value.
