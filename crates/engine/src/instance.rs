@@ -16,7 +16,7 @@ use crate::checkpoint::Checkpointer;
 use crate::database::{Database, date_time_of};
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, StorageError};
-use crate::files::DriveMap;
+use crate::files::{DriveMap, make_directory};
 use crate::open::{Foundation, Plan, read_system_tables};
 use crate::options::{DatabaseOptions, DatabaseState, OptionChange};
 use crate::registry::{self, Entry, Phase};
@@ -150,7 +150,7 @@ impl Instance {
     /// When the directory is used by another server, is not ours or of a newer layout, or master cannot be opened.
     pub fn open(os: &Os, options: &InstanceOptions) -> Result<Arc<Instance>, StorageError> {
         let disk = os.disk();
-        disk.create_dir_all(&options.data_dir)?;
+        make_directory(disk, &options.data_dir)?;
         let lock_path = options.data_dir.join(LOCK_FILE);
         let lock = disk.lock_file(&lock_path).map_err(|error| {
             StorageError::Refused(format!(
@@ -332,8 +332,14 @@ impl Instance {
                 os::report::warn("engine", &format!("closing the dropped database {name}: {error}"));
             }
         }
+        crate::counters::forget(self, &slot.entry.name);
         self.remove_files(&slot.entry);
         self.forget_entry(slot.entry.number)
+    }
+
+    /// Brings the counters of sizes up to date: before `sys.dm_os_performance_counters` is read.
+    pub fn refresh_counters(self: &Arc<Self>) {
+        crate::counters::refresh(self);
     }
 
     /// ALTER DATABASE ... SET. The change is durable and in force when it returns.
