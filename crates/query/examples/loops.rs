@@ -3,8 +3,8 @@
 
 use engine::{CreateDatabaseOptions, Instance, InstanceOptions, TransactionSet};
 use hardpan_query::{
-    BindContext, ColumnDescription, ExecContext, Flow, NoNames, RowSink, SessionFacts, SetOptions, VariableDef, compile, compile_predicate,
-    compile_scalar, ddl,
+    BindContext, ColumnDescription, ExecContext, Flow, NoNames, RowSink, SessionFacts, SetOptions,
+    VariableDef, compile, compile_predicate, compile_scalar, ddl,
 };
 use tsql::ast::{ExprKind, StatementKind};
 use types::{SqlError, SqlType, Value};
@@ -36,15 +36,25 @@ const INSERTS: u64 = 300_000;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::temp_dir().join(format!("hardpan-loops-{}", std::process::id()));
     let os = os::Os::real();
-    let instance = Instance::open(&os, &InstanceOptions { background: false, ..InstanceOptions::new(&directory) })?;
-    let database = instance.create_database(&CreateDatabaseOptions { name: "db".into(), ..Default::default() })?;
+    let instance =
+        Instance::open(&os, &InstanceOptions { background: false, ..InstanceOptions::new(&directory) })?;
+    let database =
+        instance.create_database(&CreateDatabaseOptions { name: "db".into(), ..Default::default() })?;
     let mut transactions = TransactionSet::new(&instance, 1);
     let options = SetOptions::default();
     let variables = [VariableDef { name: "@i".into(), sql_type: SqlType::Int }];
     let mut values = [Value::Int(0)];
-    let parse = |sql: &str| tsql::parse_batch(sql, &tsql::ParseOptions::default()).map_err(|errors| format!("{errors:?}"));
-    let bind =
-        BindContext { instance: &instance, database: &database, default_schema: "dbo", variables: &variables, options: &options, names: &NoNames };
+    let parse = |sql: &str| {
+        tsql::parse_batch(sql, &tsql::ParseOptions::default()).map_err(|errors| format!("{errors:?}"))
+    };
+    let bind = BindContext {
+        instance: &instance,
+        database: &database,
+        default_schema: "dbo",
+        variables: &variables,
+        options: &options,
+        names: &NoNames,
+    };
     let mut context = ExecContext {
         instance: &instance,
         database: &database,
@@ -80,7 +90,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let per_query = (os.clock().monotonic_ns() - start) as f64 / INSERTS as f64;
     context.transactions.commit(None)?;
 
-    let Some(engine::ObjectDef::Table(definition)) = database.catalog().find("dbo", "t") else { return Err("no table".into()) };
+    let Some(engine::ObjectDef::Table(definition)) = database.catalog().find("dbo", "t") else {
+        return Err("no table".into());
+    };
     let table = database.table(&definition);
     let start = os.clock().monotonic_ns();
     for _ in 0..INSERTS {
@@ -89,7 +101,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let per_engine = (os.clock().monotonic_ns() - start) as f64 / INSERTS as f64;
     context.transactions.commit(None)?;
-    println!("INSERT VALUES in one transaction: {per_query:.0} ns a row, engine alone {per_engine:.0} ns, overhead {:.0} ns", per_query - per_engine);
+    println!(
+        "INSERT VALUES in one transaction: {per_query:.0} ns a row, engine alone {per_engine:.0} ns, overhead {:.0} ns",
+        per_query - per_engine
+    );
     instance.shutdown();
     os.disk().list(&directory)?;
     Ok(())

@@ -46,7 +46,8 @@ fn every_view_reads() {
         };
         let sql = format!("SELECT * FROM {}.[{}]{arguments}", view.schema, view.name);
         let batch = tsql::parse_batch(&sql, &tsql::ParseOptions::default()).unwrap();
-        let sink = world.statement(&batch.statements[0], &sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let sink =
+            world.statement(&batch.statements[0], &sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         assert_eq!(sink.columns.len(), view.columns().len(), "{sql}");
         for row in &sink.rows {
             for (value, column) in row.iter().zip(view.columns()) {

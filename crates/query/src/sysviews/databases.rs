@@ -128,7 +128,10 @@ fn databases(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         let mut cells = database_cells(&info);
         if let Some(database) = &info.database {
             let wait = database.log().reuse_wait();
-            cells.extend([("log_reuse_wait", Cell::from(i32::from(wait.number()))), ("log_reuse_wait_desc", wait.name().into())]);
+            cells.extend([
+                ("log_reuse_wait", Cell::from(i32::from(wait.number()))),
+                ("log_reuse_wait_desc", wait.name().into()),
+            ]);
         }
         context.row(&cells);
     }
@@ -159,7 +162,10 @@ fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
         ("state", i32::from(info.state.number()).into()),
         ("state_desc", info.state.description().into()),
         ("snapshot_isolation_state", i32::from(switch_on(options, "ALLOW_SNAPSHOT_ISOLATION")).into()),
-        ("snapshot_isolation_state_desc", if switch_on(options, "ALLOW_SNAPSHOT_ISOLATION") { "ON" } else { "OFF" }.into()),
+        (
+            "snapshot_isolation_state_desc",
+            if switch_on(options, "ALLOW_SNAPSHOT_ISOLATION") { "ON" } else { "OFF" }.into(),
+        ),
         ("is_read_committed_snapshot_on", switch("READ_COMMITTED_SNAPSHOT")),
         ("recovery_model", i32::from(options.recovery_model.number()).into()),
         ("recovery_model_desc", options.recovery_model.description().into()),
@@ -215,7 +221,9 @@ pub(crate) fn property(database: &Arc<Database>, property: &str) -> Value {
         "isautocreatestatistics" => flag(switch_on(&options, "AUTO_CREATE_STATISTICS")),
         "isansinullsenabled" => flag(switch_on(&options, "ANSI_NULLS")),
         "isquotedidentifiersenabled" => flag(switch_on(&options, "QUOTED_IDENTIFIER")),
-        "isinstandby" | "isfulltextenabled" | "ispublished" | "issubscribed" | "ismergepublished" => flag(false),
+        "isinstandby" | "isfulltextenabled" | "ispublished" | "issubscribed" | "ismergepublished" => {
+            flag(false)
+        }
         _ => Value::Null,
     }
 }
@@ -432,7 +440,8 @@ fn log_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn log_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let log = context.database.log().stats();
-    let percent = if log.size_bytes == 0 { 0.0 } else { log.used_bytes as f32 * 100.0 / log.size_bytes as f32 };
+    let percent =
+        if log.size_bytes == 0 { 0.0 } else { log.used_bytes as f32 * 100.0 / log.size_bytes as f32 };
     context.row(&[
         ("database_id", i32::from(context.database.id()).into()),
         ("total_log_size_in_bytes", log.size_bytes.into()),
@@ -513,10 +522,18 @@ pub(super) fn lock_rows(instance: &Arc<Instance>) -> Vec<Vec<(&'static str, Cell
 fn describe(resource: &Resource) -> (&'static str, u16, String, i64) {
     match resource {
         Resource::Database { database } => ("DATABASE", *database, String::new(), 0),
-        Resource::Object { database, object } => ("OBJECT", *database, String::new(), i64::from(*object as i32)),
-        Resource::Page { database, object, file, page } => ("PAGE", *database, format!("{file}:{page}"), i64::from(*object as i32)),
-        Resource::Rid { database, object, file, page, slot } => ("RID", *database, format!("{file}:{page}:{slot}"), i64::from(*object as i32)),
-        Resource::Key { database, object, hash, .. } => ("KEY", *database, format!("({hash:012x})"), i64::from(*object as i32)),
+        Resource::Object { database, object } => {
+            ("OBJECT", *database, String::new(), i64::from(*object as i32))
+        }
+        Resource::Page { database, object, file, page } => {
+            ("PAGE", *database, format!("{file}:{page}"), i64::from(*object as i32))
+        }
+        Resource::Rid { database, object, file, page, slot } => {
+            ("RID", *database, format!("{file}:{page}:{slot}"), i64::from(*object as i32))
+        }
+        Resource::Key { database, object, hash, .. } => {
+            ("KEY", *database, format!("({hash:012x})"), i64::from(*object as i32))
+        }
         Resource::Application { database, hash } => ("APPLICATION", *database, format!("0:[{hash:x}]"), 0),
         other => ("METADATA", 0, format!("{other:?}"), 0),
     }

@@ -241,7 +241,8 @@ struct Shape {
 static SHAPES: LazyLock<FxHashMap<String, Shape>> = LazyLock::new(|| {
     let shape = |view: &SystemView| {
         let columns = parse_columns(view.column_list);
-        let positions = columns.iter().enumerate().map(|(index, column)| (column.name.clone(), index)).collect();
+        let positions =
+            columns.iter().enumerate().map(|(index, column)| (column.name.clone(), index)).collect();
         Shape { columns, positions }
     };
     VIEWS.iter().map(|(name, view)| (name.clone(), shape(view))).collect()
@@ -252,8 +253,15 @@ fn shape(view: &SystemView) -> &'static Shape {
 }
 
 /// All system views, a table a family.
-pub static SYSTEM_VIEWS: &[&[SystemView]] =
-    &[objects::VIEWS, columns::VIEWS, databases::VIEWS, dm_os::VIEWS, dm_exec::VIEWS, information_schema::VIEWS, empty::VIEWS];
+pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
+    objects::VIEWS,
+    columns::VIEWS,
+    databases::VIEWS,
+    dm_os::VIEWS,
+    dm_exec::VIEWS,
+    information_schema::VIEWS,
+    empty::VIEWS,
+];
 
 /// The same under the name the views themselves use.
 pub(crate) use SYSTEM_VIEWS as VIEW_TABLES;
