@@ -1,4 +1,5 @@
-//! Measures one session below SQL: `cargo run --release -p hardpan-engine --example commit_bench -- DIRECTORY [SECONDS]`.
+//! Measures one session below SQL: `cargo run --release -p hardpan-engine --example commit_bench -- DIRECTORY [SECONDS [PART]]`,
+//! PART being a part of the name of what is to be measured.
 //!
 //! One-row transactions, fully and delayed durable, in a user database and in tempdb, and one large transaction; beside them the raw
 //! device: 512 durable bytes at a time in the same directory.
@@ -16,6 +17,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let directory = PathBuf::from(arguments.next().expect("a directory for the data"));
     let seconds: u64 = arguments.next().map_or(2, |text| text.parse().expect("a number of seconds"));
+    let part = arguments.next().unwrap_or_default();
     let os = Os::real();
     println!("raw device: {} durable writes/s", raw_writes(&os, &directory, seconds));
     let instance = Instance::open(&os, &InstanceOptions::new(directory.join("instance"))).expect("the instance opens");
@@ -31,11 +33,20 @@ fn main() {
         ("user, delayed", &user, Some(true)),
         ("tempdb", &instance.tempdb(), None),
     ] {
+        if !name.contains(&part) {
+            continue;
+        }
+        os.wait_stats().clear();
         let bench = Bench::new(&os, &instance, database, name);
         let (commits, ns) = bench.small(seconds, asked);
         println!("{name}: {} one-row transactions/s, {} ns each", commits * 1_000_000_000 / ns, ns / commits);
         let (rows, ns) = bench.large(seconds);
         println!("{name}: {} rows/s in one transaction, {} ns each", rows * 1_000_000_000 / ns, ns / rows);
+        let mut waits = os.wait_stats().snapshot();
+        waits.retain(|row| row.wait_time_ms > 50 && !row.wait_type.name().ends_with("QUEUE"));
+        for row in waits {
+            println!("    {}: {} waits, {} ms", row.wait_type.name(), row.waiting_tasks_count, row.wait_time_ms);
+        }
     }
     instance.shutdown();
 }
