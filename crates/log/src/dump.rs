@@ -57,7 +57,7 @@ pub fn dump_file(
     let ended = loop {
         match walk.next_block() {
             Ok(Some((header, bytes, slots))) => {
-                dump_block(&header, &bytes, &slots, options, &mut summary, &vlfs, line);
+                dump_block(&header, bytes, &slots, options, &mut summary, &vlfs, line);
             }
             Ok(None) => break walk.judge_end(),
             Err(error) => break Err(error),

@@ -264,7 +264,10 @@ impl Shared {
     /// See `Log::harden`.
     pub(crate) fn harden(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
         let positions = &self.positions;
-        assert!(lsn < positions.end(), "harden of {lsn}, which was never appended");
+        if lsn >= positions.end() {
+            // A page of another log, or a log that lost its end: nothing can make this durable.
+            return Err(LogError::NotThere(lsn));
+        }
         if lsn <= positions.hardened() || self.options.volatile {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use crate::file::LogFile;
 use crate::flush::{DelayedFlushPolicy, FlushQueue, FlushReason};
 use crate::limits::{FIRST_BLOCK_SECTOR, LOG_BYTES_MIN};
 use crate::lsn::Lsn;
-use crate::options::LogOptions;
+use crate::options::{Growth, LogOptions};
 use crate::reader::LogReader;
 use crate::record::{OwnedRecord, RecordBuf};
 use crate::shared::{Parts, Shared};
@@ -268,6 +268,11 @@ impl Log {
     pub fn suspend_background_flush(&self, suspended: bool) {
         self.shared.background_suspended.store(suspended, Relaxed);
         self.shared.bell.set();
+    }
+
+    /// FILEGROWTH and MAXSIZE (in bytes) from now on.
+    pub fn set_growth(&self, growth: Growth, bytes_max: u64) {
+        *self.shared.growth.lock() = (growth, bytes_max);
     }
 
     /// Makes the file larger (ALTER DATABASE MODIFY FILE); nothing when it has `bytes` already. Errors leave it as it was.

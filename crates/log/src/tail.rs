@@ -83,6 +83,9 @@ impl EndOfLog {
     }
 }
 
+/// A block's header, its padded bytes, its records' places.
+pub(crate) type WalkedBlock<'a> = (BlockHeader, &'a [u8], SlotTable);
+
 /// Goes over the blocks of the chain, from a place on. Used to find the end and to dump.
 pub(crate) struct Walk<'a> {
     log_file: &'a LogFile,
@@ -109,28 +112,38 @@ impl<'a> Walk<'a> {
         Walk { log_file, vlfs, window, chain, start, last: Lsn::NULL }
     }
 
-    /// The next block of the chain, with its records' places; `None` where the chain ends.
-    pub(crate) fn next_block(&mut self) -> Result<Option<(BlockHeader, Vec<u8>, SlotTable)>, LogError> {
+    /// The next block of the chain; `None` where the chain ends.
+    pub(crate) fn next_header(&mut self) -> Result<Option<BlockHeader>, LogError> {
         let log_id = self.log_file.header().log_id;
         for candidate in self.chain.candidates() {
             if self.last.is_null() && candidate != self.start {
                 continue;
             }
             let Some(vlf) = self.vlfs.by_sequence(candidate.vlf()) else { continue };
-            let Ok((header, bytes)) = self.window.block(vlf, candidate, log_id)? else { continue };
+            let Ok((header, _)) = self.window.block(vlf, candidate, log_id)? else { continue };
             if !self.chain.accepts(&header) {
                 continue;
             }
-            // The checksum is right: were the records not, the writer would have had a bug.
-            let slots = SlotTable::build(&header, bytes)
-                .map_err(|error| damage(self.log_file, self.vlfs, header.start(), error.0))?;
-            let bytes = bytes.to_vec();
             assert!(header.last() > self.last, "a chain goes forward");
             self.last = header.last();
             self.chain = Chain::behind(&header);
-            return Ok(Some((header, bytes, slots)));
+            return Ok(Some(header));
         }
         Ok(None)
+    }
+
+    /// The same with the block's bytes and its records' places.
+    pub(crate) fn next_block(&mut self) -> Result<Option<WalkedBlock<'_>>, LogError> {
+        let Some(header) = self.next_header()? else { return Ok(None) };
+        let (log_file, vlfs) = (self.log_file, self.vlfs);
+        let vlf = vlfs.by_sequence(header.vlf).expect("the block was found through its VLF");
+        let Ok((_, bytes)) = self.window.block(vlf, header.start(), header.log_id)? else {
+            return Err(damage(log_file, vlfs, header.start(), "the block changed while it was read"));
+        };
+        // The checksum is right: were the records not, the writer would have had a bug.
+        let slots = SlotTable::build(&header, bytes)
+            .map_err(|error| damage(log_file, vlfs, header.start(), error.0))?;
+        Ok(Some((header, bytes, slots)))
     }
 
     /// Judges the place where the chain has ended: an error when the log is damaged there.
@@ -173,7 +186,7 @@ pub(crate) fn find_end(log_file: &LogFile, vlfs: &VlfMap) -> Result<EndOfLog, Lo
         checkpoint => (checkpoint, None),
     };
     let mut walk = Walk::new(log_file, vlfs, start, checksum);
-    while walk.next_block()?.is_some() {}
+    while walk.next_header()?.is_some() {}
     walk.judge_end()?;
     Ok(EndOfLog { last: walk.last, chain: walk.chain, scanned_bytes: walk.window.read_bytes_total })
 }

@@ -82,7 +82,7 @@ fn mutated_blocks_and_files_never_panic() {
         for at in (16_384..24_000).step_by(512) {
             decode_all(&bytes[at..]);
         }
-        std::fs::write(bench.path(), &bytes).unwrap();
+        bench.put(&bytes);
         let _ = dump_file(
             &bench.os,
             &bench.path(),

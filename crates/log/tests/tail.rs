@@ -1,5 +1,7 @@
 //! The end of the log after a crash: every truncation point and bit flip of a small log, stale blocks, foreign files.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod common;
 
 use std::path::Path;
@@ -48,10 +50,6 @@ fn image(bench: &Workbench, count: u64) -> Image {
     Image { bytes, blocks, lsns }
 }
 
-fn put(bench: &Workbench, bytes: &[u8]) {
-    std::fs::write(bench.path(), bytes).unwrap();
-}
-
 #[test]
 fn a_log_cut_anywhere_ends_before_the_cut() {
     // Fault F3: a block is used whole or not at all.
@@ -61,7 +59,7 @@ fn a_log_cut_anywhere_ends_before_the_cut() {
     for cut in (16_384..=end).step_by(64) {
         let mut bytes = image.bytes.clone();
         bytes[cut..end].fill(0);
-        put(&bench, &bytes);
+        bench.put(&bytes);
         let whole = image.blocks.iter().take_while(|block| block.0 + block.1 <= cut);
         // Padding is zero, so a cut inside it changes nothing.
         let intact = |block: &&(usize, usize, Lsn)| {
@@ -91,7 +89,7 @@ fn a_flipped_bit_in_the_middle_is_refused_and_at_the_end_it_ends_the_log() {
     for at in 16_384..end {
         let mut bytes = image.bytes.clone();
         bytes[at] ^= 1 << (at % 8);
-        put(&bench, &bytes);
+        bench.put(&bytes);
         let block = image.blocks.iter().rposition(|block| block.0 <= at).unwrap();
         let opened = Log::open(&bench.os, &options(bench.path()));
         if at < last_block {
@@ -116,7 +114,7 @@ fn a_properly_closed_log_shows_damage_even_at_its_very_end() {
     log.close().unwrap();
     let mut bytes = bench.os.disk().read_file(&options.path).unwrap();
     bytes[16_384 + 70] ^= 1;
-    put(&bench, &bytes);
+    bench.put(&bytes);
     assert!(matches!(Log::open(&bench.os, &options), Err(LogError::Corrupt { offset: 16_384, .. })));
 }
 
@@ -136,11 +134,11 @@ fn damage_in_a_vlfs_first_block_is_not_an_end_either() {
     for at in [0, 8, 12, 40, 100] {
         let mut damaged = bytes.clone();
         damaged[second + at] ^= 1;
-        put(&bench, &damaged);
+        bench.put(&damaged);
         let opened = Log::open(&bench.os, &options);
         assert!(matches!(opened, Err(LogError::Corrupt { .. })), "byte {at}");
     }
-    put(&bench, &bytes);
+    bench.put(&bytes);
     assert_eq!(Log::open(&bench.os, &options).unwrap().1.last, lsn);
 }
 
@@ -161,7 +159,7 @@ fn blocks_that_an_earlier_run_left_behind_are_never_replayed() {
     }
     let lost = image.blocks[1];
     bytes[lost.0..lost.0 + lost.1].fill(0);
-    put(&bench, &bytes);
+    bench.put(&bytes);
     let (log, tail) = Log::open(&bench.os, &options(bench.path())).unwrap();
     assert_eq!(tail.last, image.lsns[0], "the log ends at the hole");
     // A block of the same size in the hole: the stale one behind it stands in the right place now.
@@ -179,7 +177,7 @@ fn files_that_are_not_ours_are_named_as_such() {
     let bench = bench("foreign");
     let image = image(&bench, 2);
     let refused = |bytes: &[u8]| {
-        put(&bench, bytes);
+        bench.put(bytes);
         match Log::open(&bench.os, &options(bench.path())) {
             Err(error @ (LogError::NotOurs { .. } | LogError::Corrupt { .. })) => error.to_string(),
             other => panic!("{:?}", other.map(|opened| opened.1)),
@@ -197,7 +195,7 @@ fn files_that_are_not_ours_are_named_as_such() {
     assert!(refused(&no_vlf).contains("offset 8192"));
     let mut one_copy = image.bytes.clone();
     one_copy[..4096].fill(0xff);
-    put(&bench, &one_copy);
+    bench.put(&one_copy);
     assert_eq!(
         Log::open(&bench.os, &options(bench.path())).unwrap().1.last,
         image.lsns[1],
@@ -213,7 +211,7 @@ fn files_that_are_not_ours_are_named_as_such() {
 fn the_dumper_counts_records_and_says_where_damage_begins() {
     let bench = bench("dump");
     let image = image(&bench, 7);
-    put(&bench, &image.bytes);
+    bench.put(&image.bytes);
     let mut lines = Vec::new();
     let all = DumpOptions { records: true, ..DumpOptions::default() };
     let summary = dump_file(&bench.os, &bench.path(), &all, &mut |line| lines.push(line.to_owned())).unwrap();
@@ -225,7 +223,7 @@ fn the_dumper_counts_records_and_says_where_damage_begins() {
     assert_eq!(summary.blocks_total, 4);
     let mut bytes = image.bytes.clone();
     bytes[image.blocks[2].0 + 80] ^= 1;
-    put(&bench, &bytes);
+    bench.put(&bytes);
     let summary = dump_file(&bench.os, &bench.path(), &all, &mut |_| ()).unwrap();
     assert_eq!(summary.records_total, 6);
     let damage = summary.damage.unwrap();

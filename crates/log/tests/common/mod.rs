@@ -1,5 +1,6 @@
 //! What the log's tests share: a directory of their own, options, records.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,13 @@ impl Workbench {
 
     pub fn options(&self) -> LogOptions {
         small_options(self.path(), 8 << 20)
+    }
+
+    /// Makes the log file have exactly these bytes.
+    pub fn put(&self, bytes: &[u8]) {
+        let file = self.os.disk().open(&self.path(), &os::OpenOptions::create()).unwrap();
+        file.set_len(bytes.len() as u64).unwrap();
+        file.write_at(bytes, 0, os::WriteMode::Cached).unwrap();
     }
 
     /// Waits until `done`, at most ten seconds.
