@@ -3,8 +3,8 @@
 use types::SqlResult;
 
 pub use session::{
-    ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, LoginInfo, RequestEnd, RequestedIsolation, ResultSink,
-    RpcCall, RpcParameter, RpcTarget, TransactionRequest,
+    ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, LoginInfo, RequestEnd, RequestedIsolation,
+    ResultSink, RpcCall, RpcParameter, RpcTarget, TransactionRequest,
 };
 use session::{Session, SessionShared};
 
