@@ -156,7 +156,8 @@ impl Parser<'_> {
             } else {
                 let mut option = self.backup_option()?;
                 // STOPATMARK = 'm' AFTER '2020-01-01'
-                if self.at_word("AFTER") {
+                let mark = option.name.is("STOPATMARK") || option.name.is("STOPBEFOREMARK");
+                if mark && self.at_word("AFTER") {
                     self.advance();
                     let after = self.signed_constant()?;
                     option.name.value.push_str(" AFTER");

@@ -306,6 +306,7 @@ impl Parser<'_> {
                 && !self.at_ahead(1, Keyword::Transaction)
                 && self.symbol_ahead(1, b'('))
             || (self.at(Keyword::Execute) && self.at_ahead(1, Keyword::As))
+            || (self.at_ahead(1, Keyword::Create) && self.at_ahead(2, Keyword::Any))
     }
 
     // ---- labels and variables

@@ -42,7 +42,7 @@ impl Parser<'_> {
     pub(super) fn cursor_definition(&mut self, mut options: Vec<CursorOption>) -> Parsed<CursorDefinition> {
         self.expect(Keyword::Cursor)?;
         while !self.accept(Keyword::For) {
-            let Some((word, option)) = OPTIONS.iter().find(|(word, _)| self.at_word(word)) else {
+            let Some((word, option)) = OPTIONS.iter().skip(1).find(|(word, _)| self.at_word(word)) else {
                 return Err(self.unexpected());
             };
             self.accept_word(word);

@@ -354,8 +354,12 @@ impl Parser<'_> {
             return Ok(DatabaseOption::Switch(name, self.on_off()?));
         }
         // QUERY_STORE CLEAR [ALL]
-        if self.at_ident() || self.at(Keyword::All) {
-            return Ok(DatabaseOption::Word(name, self.words()?));
+        if self.at_ident() {
+            let mut word = self.ident()?;
+            if self.accept(Keyword::All) {
+                word.value.push_str(" ALL");
+            }
+            return Ok(DatabaseOption::Word(name, word));
         }
         Err(self.unexpected())
     }

@@ -113,6 +113,7 @@ impl Parser<'_> {
     fn option_constant(&mut self) -> Parsed<OptionValue> {
         let value = self.signed_constant()?;
         let unit = match self.kind() {
+            TokenKind::Word if self.at_word("AFTER") => None,
             TokenKind::Word | TokenKind::Keyword(Keyword::Percent) => Some(self.ident_or_keyword()?),
             _ => None,
         };
