@@ -43,7 +43,7 @@ impl Parser<'_> {
             (&["SYMMETRIC", "KEY"], "SYMMETRIC KEY"),
         ] {
             if words.iter().enumerate().all(|(index, word)| self.spells_ahead(1 + index, word)) {
-                return Ok(self.other(&format!("{verb} {name}")));
+                return self.other(&format!("{verb} {name}"));
             }
         }
         self.advance();

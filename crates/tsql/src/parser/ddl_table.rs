@@ -91,7 +91,7 @@ impl Parser<'_> {
             TokenKind::Keyword(Keyword::Alter) if self.at_ahead(1, Keyword::Column) => self.alter_column(),
             TokenKind::Keyword(Keyword::Alter) => {
                 self.advance();
-                Ok(AlterTableAction::Other(format!("ALTER {}", self.rest_as_text())))
+                Ok(AlterTableAction::Other(format!("ALTER {}", self.rest_as_text()?)))
             }
             TokenKind::Keyword(Keyword::Drop) => {
                 self.advance();

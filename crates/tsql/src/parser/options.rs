@@ -157,10 +157,10 @@ impl Parser<'_> {
     }
 
     /// The rest of the statement as text, without its `;`: up to what starts the next statement.
-    pub(super) fn rest_as_text(&mut self) -> String {
+    pub(super) fn rest_as_text(&mut self) -> Parsed<String> {
         let start = self.token();
         let before = self.position;
-        self.skip_statement();
-        if self.position == before { String::new() } else { self.raw_since(start) }
+        self.skip_statement()?;
+        Ok(if self.position == before { String::new() } else { self.raw_since(start) })
     }
 }
