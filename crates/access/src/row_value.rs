@@ -105,7 +105,9 @@ pub fn decode_fixed(sql_type: &SqlType, bytes: &[u8]) -> Value {
         SqlType::SmallMoney => Value::Money(i64::from(i32::from_le_bytes(array(bytes)))),
         SqlType::Money => Value::Money(i64::from_le_bytes(array(bytes))),
         SqlType::Decimal { precision, scale } | SqlType::Numeric { precision, scale } => {
-            let magnitude = (u128::from_le_bytes(array(&bytes[1..])) & (u128::MAX >> 1)) as i128;
+            // No more digits than declared, whatever damaged bytes say.
+            let limit = 10u128.pow(u32::from(precision.min(38))) - 1;
+            let magnitude = u128::from_le_bytes(array(&bytes[1..])).min(limit) as i128;
             let mantissa = if bytes[0] == 0 { -magnitude } else { magnitude };
             Value::Decimal(Decimal::new(mantissa, precision, scale))
         }

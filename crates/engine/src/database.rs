@@ -16,7 +16,7 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::identity::Identities;
 use crate::options::{DatabaseOptions, DatabaseState};
-use crate::schema::{ObjectId, TableDef};
+use crate::schema::{IdentityDef, ObjectId, TableDef};
 use crate::table::Table;
 
 /// An open database. `Online ──suspect──► Suspect`: from then on nothing of it is acknowledged; it must be opened anew.
@@ -160,11 +160,6 @@ impl Database {
         }
     }
 
-    /// The name that the helper crates' callers use for [`Database::suspect`].
-    pub(crate) fn make_suspect(&self, reason: &str) {
-        self.suspect(reason);
-    }
-
     /// May statements use it?
     ///
     /// # Errors
@@ -184,8 +179,8 @@ impl Database {
         if self.volatile {
             return Ok(());
         }
-        let end = self.log.end();
-        self.log.harden(end, FlushReason::FlushLogProc).map_err(|error| {
+        let last = self.log.last();
+        self.log.harden(last, FlushReason::FlushLogProc).map_err(|error| {
             if error.is_fatal_to_database() {
                 self.suspect(&error.to_string());
             }
@@ -218,18 +213,57 @@ impl Database {
         Table::new(self.clone(), definition.clone(), true)
     }
 
-    /// Identity values of a table up to `noted` may have been handed out. Rides with the log, is not flushed for its own sake.
+    /// Identity values of a table up to `noted` may have been handed out. A transaction of its own, so that the user's rollback does not
+    /// take it back; it rides with the log and is not flushed for its own sake (claim 113).
     pub(crate) fn note_identity(
         self: &Arc<Self>,
-        _asker: &DbTransaction,
+        object_id: ObjectId,
+        identity: IdentityDef,
+        noted: i64,
+    ) -> SqlResult<()> {
+        let replaces = |before| if identity.increment > 0 { noted > before } else { noted < before };
+        self.write_identity(object_id, noted, &replaces)?;
+        self.identities.was_noted(object_id, identity, noted);
+        Ok(())
+    }
+
+    /// A clean close: the exact positions, so that the next start leaves no gap.
+    pub(crate) fn note_identity_positions(self: &Arc<Self>) -> SqlResult<()> {
+        for (object_id, last) in self.identities.positions() {
+            self.write_identity(object_id, last, &|_| true)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the note if it `replaces` the one that stands there. Two who make the first note of a table may meet (2627): then again.
+    fn write_identity(
+        self: &Arc<Self>,
         object_id: ObjectId,
         noted: i64,
+        replaces: &dyn Fn(i64) -> bool,
+    ) -> SqlResult<()> {
+        loop {
+            match self.try_write_identity(object_id, noted, replaces) {
+                Err(error) if error.number == 2627 => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn try_write_identity(
+        self: &Arc<Self>,
+        object_id: ObjectId,
+        noted: i64,
+        replaces: &dyn Fn(i64) -> bool,
     ) -> SqlResult<()> {
         let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
         let table = self.system_table(system_tables::IDENTITIES);
-        let written = table
-            .delete_key(&own, &[Value::Int(object_id)])
-            .and_then(|()| table.insert(&own, &[Value::Int(object_id), Value::BigInt(noted)]));
+        let key = [Value::Int(object_id)];
+        let written = table.take_key(&own, &key).and_then(|before| {
+            let before = before.and_then(|row| row[1].as_i64());
+            let value = before.filter(|&before| !replaces(before)).unwrap_or(noted);
+            table.insert(&own, &[Value::Int(object_id), Value::BigInt(value)])
+        });
         match written {
             Ok(()) => own.commit(CommitMode::Volatile),
             Err(error) => {

@@ -3,9 +3,22 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use os::{Disk, IoError};
 use types::SqlError;
 
 use crate::error::SqlResult;
+
+/// Makes a directory with all above it, so that a power loss does not take it away again.
+pub(crate) fn make_directory(disk: &dyn Disk, directory: &Path) -> Result<(), IoError> {
+    let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !disk.exists(path);
+    let missing: Vec<&Path> = directory.ancestors().take_while(is_missing).collect();
+    disk.create_dir_all(directory)?;
+    for made in missing {
+        let above = made.parent().filter(|path| !path.as_os_str().is_empty());
+        disk.sync_dir(above.unwrap_or(Path::new(".")))?;
+    }
+    Ok(())
+}
 
 /// From paths as scripts write them to paths of this machine.
 #[derive(Clone, Debug, Default)]

@@ -11,10 +11,12 @@ use types::{SqlError, SqlType, Value};
 use crate::error::SqlResult;
 use crate::schema::{IdentityDef, ObjectId};
 
-/// How many values are noted ahead: 1,000 for int and narrower types, 10,000 for wider ones, as SQL Server does.
+/// How many values are noted ahead, by the column's type (claim 109).
 pub(crate) fn cache_size(sql_type: &SqlType) -> i64 {
     match sql_type {
-        SqlType::TinyInt | SqlType::SmallInt | SqlType::Int => 1_000,
+        SqlType::TinyInt => 10,
+        SqlType::SmallInt => 100,
+        SqlType::Int => 1_000,
         _ => 10_000,
     }
 }
@@ -39,9 +41,14 @@ pub(crate) struct Handed {
     pub(crate) note: Option<i64>,
 }
 
+/// Does counting reach `value` after `other`?
+fn is_further(identity: IdentityDef, value: i64, other: i64) -> bool {
+    if identity.increment > 0 { value > other } else { value < other }
+}
+
 impl Default for Identities {
     fn default() -> Self {
-        Identities { counters: Latch::new(LatchRank::Allocation, FxHashMap::default()) }
+        Identities { counters: Latch::new(LatchRank::Sequence, FxHashMap::default()) }
     }
 }
 
@@ -56,7 +63,9 @@ impl Identities {
         self.counters.lock().remove(&table);
     }
 
-    /// The next value; none when the type's range is used up (error 8115).
+    /// The next value; none when the type's range is used up (error 8115). A value that comes with a note may be used only after the note
+    /// is in the log and [`Identities::was_noted`] has been told; until then others get the same note to write, so that no value is used
+    /// before one.
     pub(crate) fn next(&self, table: ObjectId, identity: IdentityDef, cache: i64) -> Option<Handed> {
         let mut counters = self.counters.lock();
         let counter = counters.entry(table).or_insert(Counter { last: None, noted: None });
@@ -65,29 +74,42 @@ impl Identities {
             Some(last) => last.checked_add(identity.increment)?,
         };
         counter.last = Some(value);
-        let is_noted = counter
-            .noted
-            .is_some_and(|noted| if identity.increment > 0 { value <= noted } else { value >= noted });
-        if is_noted {
+        if counter.noted.is_some_and(|noted| !is_further(identity, value, noted)) {
             return Some(Handed { value, note: None });
         }
         let ahead = value.saturating_add(identity.increment.saturating_mul(cache - 1));
-        counter.noted = Some(ahead);
         Some(Handed { value, note: Some(ahead) })
     }
 
-    /// A value was inserted explicitly; counting goes on behind it when it is further.
+    /// The note is in the log.
+    pub(crate) fn was_noted(&self, table: ObjectId, identity: IdentityDef, noted: i64) {
+        let mut counters = self.counters.lock();
+        let Some(counter) = counters.get_mut(&table) else { return };
+        if counter.noted.is_none_or(|before| is_further(identity, noted, before)) {
+            counter.noted = Some(noted);
+        }
+    }
+
+    /// A value was inserted explicitly; counting goes on behind it when it is further. Gives the note to write, if one is needed.
     pub(crate) fn note_explicit(&self, table: ObjectId, identity: IdentityDef, value: i64) -> Option<i64> {
         let mut counters = self.counters.lock();
         let counter = counters.entry(table).or_insert(Counter { last: None, noted: None });
-        let further =
-            counter.last.is_none_or(|last| if identity.increment > 0 { value > last } else { value < last });
-        if !further {
+        if counter.last.is_some_and(|last| !is_further(identity, value, last)) {
             return None;
         }
         counter.last = Some(value);
-        counter.noted = Some(value);
-        Some(value)
+        counter.noted.is_none_or(|noted| is_further(identity, value, noted)).then_some(value)
+    }
+
+    /// What a clean close writes: of each table that has a note, the value handed out last, so that the next start leaves no gap.
+    pub(crate) fn positions(&self) -> Vec<(ObjectId, i64)> {
+        let counters = self.counters.lock();
+        let exact = |(&table, counter): (&ObjectId, &Counter)| {
+            counter.last.filter(|_| counter.last != counter.noted).map(|last| (table, last))
+        };
+        let mut positions: Vec<_> = counters.iter().filter_map(exact).collect();
+        positions.sort_unstable();
+        positions
     }
 
     /// The value handed out last (IDENT_CURRENT).
@@ -129,10 +151,17 @@ mod tests {
         let identities = Identities::default();
         let identity = IdentityDef { seed: 1, increment: 1 };
         assert_eq!(identities.next(7, identity, 1000), Some(Handed { value: 1, note: Some(1000) }));
-        for value in 2..=1000 {
+        assert_eq!(
+            identities.next(7, identity, 1000),
+            Some(Handed { value: 2, note: Some(1001) }),
+            "not noted yet"
+        );
+        identities.was_noted(7, identity, 1001);
+        identities.was_noted(7, identity, 1000);
+        for value in 3..=1001 {
             assert_eq!(identities.next(7, identity, 1000), Some(Handed { value, note: None }));
         }
-        assert_eq!(identities.next(7, identity, 1000), Some(Handed { value: 1001, note: Some(2000) }));
+        assert_eq!(identities.next(7, identity, 1000), Some(Handed { value: 1002, note: Some(2001) }));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::checkpoint::Checkpointer;
 use crate::database::{Database, date_time_of};
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, StorageError};
-use crate::files::DriveMap;
+use crate::files::{DriveMap, make_directory};
 use crate::open::{Foundation, Plan, read_system_tables};
 use crate::options::{DatabaseOptions, DatabaseState, OptionChange};
 use crate::registry::{self, Entry, Phase};
@@ -73,7 +73,8 @@ pub struct Instance {
     background: Latch<Option<Background>>,
     is_shut_down: AtomicBool,
     started: DateTime,
-    _lock: FileLock,
+    /// Given back by shutdown, so that another server may open the directory.
+    lock: Latch<Option<FileLock>>,
 }
 
 struct Background {
@@ -149,7 +150,7 @@ impl Instance {
     /// When the directory is used by another server, is not ours or of a newer layout, or master cannot be opened.
     pub fn open(os: &Os, options: &InstanceOptions) -> Result<Arc<Instance>, StorageError> {
         let disk = os.disk();
-        disk.create_dir_all(&options.data_dir)?;
+        make_directory(disk, &options.data_dir)?;
         let lock_path = options.data_dir.join(LOCK_FILE);
         let lock = disk.lock_file(&lock_path).map_err(|error| {
             StorageError::Refused(format!(
@@ -166,13 +167,13 @@ impl Instance {
         let instance = Arc::new(Instance {
             drives: DriveMap::new(&options.data_dir, options.drives.clone()),
             data_dir: options.data_dir.clone(),
-            databases: Latch::new(LatchRank::Catalog, BTreeMap::new()),
-            changing: Latch::new(LatchRank::Catalog, ()),
-            background: Latch::new(LatchRank::Catalog, None),
+            databases: Latch::new(LatchRank::Leaf, BTreeMap::new()),
+            changing: Latch::new(LatchRank::Server, ()),
+            background: Latch::new(LatchRank::Instance, None),
             is_shut_down: AtomicBool::new(false),
             started: date_time_of(os.clock().utc_100ns()),
             foundation,
-            _lock: lock,
+            lock: Latch::new(LatchRank::Leaf, Some(lock)),
         });
         if is_new {
             instance.make_system_databases()?;
@@ -331,8 +332,14 @@ impl Instance {
                 os::report::warn("engine", &format!("closing the dropped database {name}: {error}"));
             }
         }
+        crate::counters::forget(self, &slot.entry.name);
         self.remove_files(&slot.entry);
         self.forget_entry(slot.entry.number)
+    }
+
+    /// Brings the counters of sizes up to date: before `sys.dm_os_performance_counters` is read.
+    pub fn refresh_counters(self: &Arc<Self>) {
+        crate::counters::refresh(self);
     }
 
     /// ALTER DATABASE ... SET. The change is durable and in force when it returns.
@@ -386,6 +393,7 @@ impl Instance {
                 }
             }
         }
+        drop(self.lock.lock().take());
     }
 
     fn free_number(&self) -> u16 {
@@ -554,7 +562,7 @@ impl Instance {
     }
 
     fn open_in_parallel(self: &Arc<Self>, entries: Vec<Entry>) {
-        let queue = Arc::new(Latch::new(LatchRank::Catalog, entries));
+        let queue = Arc::new(Latch::new(LatchRank::Leaf, entries));
         let workers = queue.lock().len().min(OPENERS_MAX);
         let handles: Vec<_> = (0..workers)
             .map(|_| {

@@ -14,6 +14,7 @@ use crate::catalog::{self, system_tables};
 use crate::database::{Database, DatabaseParts};
 use crate::db_transaction::DbTransaction;
 use crate::error::StorageError;
+use crate::files::make_directory;
 use crate::options::DatabaseOptions;
 use crate::recover;
 use crate::schema::TableDef;
@@ -45,7 +46,7 @@ impl Foundation {
         for folder in
             plan.data_files.iter().map(|f| &f.path).chain([&plan.log.path]).filter_map(|p| p.parent())
         {
-            self.os.disk().create_dir_all(folder)?;
+            make_directory(self.os.disk(), folder)?;
         }
         let mut guid = [0u8; 16];
         self.os.rng("database guid").fill(&mut guid);

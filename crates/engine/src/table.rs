@@ -320,6 +320,11 @@ impl Table {
 
     /// Deletes the row of a unique clustered index by its key values; no row is no error.
     pub(crate) fn delete_key(&self, txn: &DbTransaction, key: &[Value]) -> SqlResult<()> {
+        self.take_key(txn, key).map(|_| ())
+    }
+
+    /// The same, and gives the row that was there.
+    pub(crate) fn take_key(&self, txn: &DbTransaction, key: &[Value]) -> SqlResult<Option<Vec<Value>>> {
         let format = self.inner.clustered_key.as_ref().expect("system tables are clustered");
         let mut bytes = Vec::new();
         format.encode(key, &mut bytes);
@@ -329,8 +334,9 @@ impl Table {
         self.lock_for_write(txn)?;
         if self.fetch(txn, &locator, &options, &mut row)? {
             self.delete(txn, &locator, &row)?;
+            return Ok(Some(row));
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Hands every row to `work`, in the order of the heap or clustered index.
@@ -371,7 +377,7 @@ impl Table {
         let handed = handed.ok_or_else(|| SqlError::new(8115, &[&"IDENTITY", &column.sql_type.name()]))?;
         let value = identity::value_of(handed.value, &column.sql_type)?;
         if let Some(noted) = handed.note {
-            self.inner.database.note_identity(txn, definition.object_id, noted)?;
+            self.inner.database.note_identity(definition.object_id, def, noted)?;
         }
         Ok(value)
     }
@@ -385,7 +391,7 @@ impl Table {
         let identity = definition.identity_ordinal().and_then(|at| definition.columns[at].identity);
         if let (Some(identity), Some(value)) = (identity, value.as_i64()) {
             if let Some(noted) = self.identities().note_explicit(definition.object_id, identity, value) {
-                self.inner.database.note_identity(txn, definition.object_id, noted)?;
+                self.inner.database.note_identity(definition.object_id, identity, noted)?;
             }
         }
         Ok(())

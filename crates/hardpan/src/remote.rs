@@ -1,4 +1,4 @@
-//! A connection to a server over TDS for `hardpan sql -S`: TLS inside PRELOGIN, login, batches, tokens.
+//! A connection to a server over TDS, for `hardpan sql -S`: TLS inside PRELOGIN, login, batches, tokens.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const ANSWER_BYTES_MAX: usize = 2 << 30;
 
 /// Where to connect and as whom.
 #[derive(Debug, Clone)]
-pub struct RemoteOptions {
+pub struct ConnectionOptions {
     /// `host:port`.
     pub address: String,
     /// Login name.
@@ -34,39 +34,39 @@ pub struct RemoteOptions {
     pub database: String,
     /// Name of this program as the server shows it.
     pub application: String,
+    /// Take any certificate also from another machine.
+    pub trust_certificate: bool,
 }
 
 /// An open connection.
-pub struct Remote {
+pub struct Connection {
     stream: Arc<dyn Stream>,
     tls: Option<ClientConnection>,
     reader: MessageReader,
     writer: RequestWriter,
     version: TdsVersion,
-    database: String,
 }
 
-impl Remote {
+impl Connection {
     /// Connects, encrypts, logs in. Tokens of the login's answer (messages among them) go to `seen`.
-    pub fn connect(os: &Os, options: &RemoteOptions, seen: &mut dyn FnMut(&Token)) -> Result<Remote, String> {
-        let stream = os.net().connect(&options.address, CONNECT_TIMEOUT_NS).map_err(|error| error.to_string())?;
+    pub fn open(
+        os: &Os,
+        options: &ConnectionOptions,
+        seen: &mut dyn FnMut(&Token),
+    ) -> Result<Connection, String> {
+        let stream =
+            os.net().connect(&options.address, CONNECT_TIMEOUT_NS).map_err(|error| error.to_string())?;
         let version = TdsVersion::V7_4;
-        let mut remote = Remote {
+        let mut connection = Connection {
             stream,
             tls: None,
             reader: MessageReader::new(ReadLimits::session(ANSWER_BYTES_MAX)),
             writer: RequestWriter::new(version, PACKET_BYTES_DEFAULT),
             version,
-            database: String::new(),
         };
-        remote.negotiate()?;
-        remote.log_in(options, seen)?;
-        Ok(remote)
-    }
-
-    /// The current database as the server has told it.
-    pub fn database(&self) -> &str {
-        &self.database
+        connection.negotiate(options)?;
+        connection.log_in(options, seen)?;
+        Ok(connection)
     }
 
     /// Runs a batch; each token of its answer goes to `seen`.
@@ -77,7 +77,7 @@ impl Remote {
         Ok(())
     }
 
-    fn negotiate(&mut self) -> Result<(), String> {
+    fn negotiate(&mut self, options: &ConnectionOptions) -> Result<(), String> {
         let message = PreLogin {
             version: Some((0, 1, 0, 0)),
             encryption: Some(Encryption::On),
@@ -89,7 +89,14 @@ impl Remote {
         self.receive()?;
         let answer = PreLogin::decode(self.reader.payload()).map_err(|error| error.to_string())?;
         match answer.encryption {
-            Some(Encryption::On | Encryption::Required) => self.start_tls(),
+            Some(Encryption::On | Encryption::Required)
+                if options.trust_certificate || self.stream.is_loopback() =>
+            {
+                self.start_tls()
+            }
+            Some(Encryption::On | Encryption::Required) => {
+                Err("the server's certificate cannot be checked; -C trusts it as it is".into())
+            }
             _ => Err("the server does not offer encryption".into()),
         }
     }
@@ -97,7 +104,8 @@ impl Remote {
     /// The handshake, its records wrapped in PRELOGIN packets.
     fn start_tls(&mut self) -> Result<(), String> {
         let name = ServerName::try_from("localhost").map_err(|error| error.to_string())?;
-        let mut tls = ClientConnection::new(Arc::new(trusting_configuration()?), name).map_err(|error| error.to_string())?;
+        let mut tls = ClientConnection::new(Arc::new(trusting_configuration()?), name)
+            .map_err(|error| error.to_string())?;
         let mut writer = MessageWriter::new(PacketKind::PreLogin, PACKET_BYTES_DEFAULT, 0);
         while tls.is_handshaking() {
             while tls.wants_write() {
@@ -121,7 +129,7 @@ impl Remote {
         Ok(())
     }
 
-    fn log_in(&mut self, options: &RemoteOptions, seen: &mut dyn FnMut(&Token)) -> Result<(), String> {
+    fn log_in(&mut self, options: &ConnectionOptions, seen: &mut dyn FnMut(&Token)) -> Result<(), String> {
         let login = Login7 {
             packet_bytes: PACKET_BYTES,
             client_process_id: os::process::id(),
@@ -157,7 +165,6 @@ impl Remote {
         }
         for change in changes {
             match change {
-                EnvChange::Database(new, _) => self.database = new,
                 EnvChange::PacketSize(bytes, _) => self.writer.negotiate(self.version, bytes as usize),
                 EnvChange::BeginTransaction(descriptor) => self.writer.transaction_descriptor = descriptor,
                 EnvChange::CommitTransaction(_) | EnvChange::RollbackTransaction(_) => {
@@ -248,7 +255,12 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        verify_tls12_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -257,7 +269,12 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        verify_tls13_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

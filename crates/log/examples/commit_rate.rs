@@ -44,7 +44,7 @@ fn main() {
 impl Bench {
     fn log(&self, name: &str, size_bytes: u64) -> Log {
         let path = self.directory.join(name);
-        let _ = std::fs::remove_file(&path);
+        let _ = self.os.disk().remove(&path);
         let options = LogOptions { size_bytes, ..LogOptions::new(path, name) };
         Log::create(&self.os, &options).expect("a log for the bench")
     }

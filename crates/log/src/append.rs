@@ -7,7 +7,6 @@ use os::{LatchGuard, WaitType};
 
 use crate::cache::{Blocked, Cache};
 use crate::error::LogError;
-use crate::flush::FlushReason;
 use crate::limits::{BLOCK_HEADER_BYTES, RECORD_PAYLOAD_BYTES_MAX};
 use crate::lsn::Lsn;
 use crate::options::Growth;
@@ -64,7 +63,7 @@ impl Shared {
                 break;
             }
             if cache.open.is_some() {
-                let last = cache.seal(FlushReason::BlockFull).expect("the open block has records");
+                let last = cache.seal_full().expect("the open block has records");
                 self.note_sealed(&cache, last);
                 *sealed = true;
                 continue;
@@ -137,13 +136,14 @@ impl Shared {
     /// besides the options.
     fn grow_by_option(&self) -> Result<(), Option<Arc<os::IoError>>> {
         let present = self.vlfs.lock().end_offset();
-        let step = match self.options.growth {
+        let (growth, bytes_max) = *self.growth.lock();
+        let step = match growth {
             Growth::None => return Err(None),
             Growth::Bytes(bytes) => bytes,
             Growth::Percent(percent) => present / 100 * u64::from(percent),
         };
         let step = step.max(GROWTH_BYTES_MIN).next_multiple_of(64 * 1024);
-        let step = step.min(self.options.bytes_max.saturating_sub(present) / (64 * 1024) * (64 * 1024));
+        let step = step.min(bytes_max.saturating_sub(present) / (64 * 1024) * (64 * 1024));
         if step < GROWTH_BYTES_MIN {
             return Err(None);
         }
@@ -173,7 +173,7 @@ impl Shared {
     /// Starts growth in the background when a block was opened in the last usable VLF and the log is at least three
     /// quarters used, so that nobody has to wait for it later.
     fn grow_ahead(self: &Arc<Self>, cache: &mut Cache) {
-        let wanted = self.options.grow_ahead && self.options.growth != Growth::None && !cache.growing;
+        let wanted = self.options.grow_ahead && !cache.growing && self.growth.lock().0 != Growth::None;
         let total_bytes = self.counters.file_size_kb.get() as u64 * 1024;
         if !wanted || cache.space_left_bytes > total_bytes / 4 || self.vlfs.lock().reusable().0 > 0 {
             return;

@@ -40,7 +40,7 @@ pub(crate) struct CachedBlock {
     pub(crate) base_txn: TxnId,
     pub(crate) parity: u8,
     /// Why it was sealed.
-    pub(crate) reason: FlushReason,
+    pub(crate) reason: Option<FlushReason>,
 }
 
 impl CachedBlock {
@@ -236,7 +236,7 @@ impl Cache {
             offsets: Vec::new(),
             base_txn: TxnId::NULL,
             parity: self.vlf.parity,
-            reason: FlushReason::BlockFull,
+            reason: None,
         });
         Ok(())
     }
@@ -245,6 +245,11 @@ impl Cache {
     fn capacity_here(&self) -> usize {
         let rest = (self.vlf.sectors() - self.next_sector) as usize * SECTOR_BYTES;
         rest.min(BLOCK_BYTES_MAX) / self.sector_bytes * self.sector_bytes
+    }
+
+    /// Closes the open block because the next record does not fit: nobody waits, the LOG WRITER will take it.
+    pub(crate) fn seal_full(&mut self) -> Option<Lsn> {
+        self.seal(FlushReason::BlockFull)
     }
 
     /// Closes the open block: no record joins it any more, the next block's place is fixed. Returns its newest record.
@@ -256,7 +261,7 @@ impl Cache {
         assert!(block.padded_bytes <= block.capacity_bytes);
         let (used, padded) = (block.used_bytes, block.padded_bytes);
         block.buffer[used..padded].fill(0);
-        block.reason = reason;
+        block.reason = Some(reason);
         self.next_sector += (padded / SECTOR_BYTES) as u32;
         assert!(self.next_sector <= self.vlf.sectors());
         assert!(self.space_left_bytes >= padded as u64);

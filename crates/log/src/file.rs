@@ -127,7 +127,11 @@ const NEWER_VERSION: DecodeError = DecodeError("log file of another format versi
 
 /// An open log file and its header.
 pub(crate) struct LogFile {
+    /// For blocks.
     pub(crate) file: Arc<dyn File>,
+    /// For headers and growth, opened apart: the system tells a failure to write something back only once per open file,
+    /// and a failed sync of a growth must not swallow what a block's write has to be told.
+    control: Arc<dyn File>,
     path: PathBuf,
     header: Latch<FileHeader>,
     /// The unit that blocks are padded to.
@@ -142,7 +146,8 @@ impl LogFile {
             disk.remove(&options.path)?;
         }
         let file = disk.open(&options.path, &OpenOptions { direct: true, ..OpenOptions::create_new() })?;
-        match LogFile::format(os, options, layout, Arc::clone(&file)) {
+        let control = disk.open(&options.path, &OpenOptions { direct: true, ..OpenOptions::default() })?;
+        match LogFile::format(os, options, layout, Arc::clone(&file), control) {
             Ok(log_file) => Ok(log_file),
             Err(error) => {
                 // What was made of the file is of no use to anybody; the first error is the one to tell.
@@ -158,6 +163,7 @@ impl LogFile {
         options: &LogOptions,
         layout: &[(u64, u64)],
         file: Arc<dyn File>,
+        control: Arc<dyn File>,
     ) -> Result<LogFile, LogError> {
         let size_bytes = layout.last().map_or(0, |vlf| vlf.0 + vlf.1);
         let mut id = [0; 4];
@@ -177,11 +183,11 @@ impl LogFile {
             created_100ns: os.clock().utc_100ns() as u64,
         };
         if options.volatile {
-            file.set_len(size_bytes)?;
+            control.set_len(size_bytes)?;
         } else {
-            file.allocate_zeroed(0, size_bytes)?;
+            control.allocate_zeroed(0, size_bytes)?;
         }
-        let log_file = LogFile::new(file, &options.path, header);
+        let log_file = LogFile::new(file, control, &options.path, header);
         let headers: Vec<VlfHeader> = layout
             .iter()
             .map(|(begin_offset, size_bytes)| VlfHeader {
@@ -195,26 +201,32 @@ impl LogFile {
         let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
         page[..COPY_BYTES].copy_from_slice(&header.encode());
         page[COPY_BYTES..].copy_from_slice(&header.encode());
-        log_file.file.write_at(&page, 0, WriteMode::Durable)?;
+        log_file.control.write_at(&page, 0, WriteMode::Durable)?;
         if !options.volatile {
             os.disk().sync_dir(options.path.parent().unwrap_or(Path::new(".")))?;
         }
         Ok(log_file)
     }
 
-    fn new(file: Arc<dyn File>, path: &Path, header: FileHeader) -> LogFile {
+    fn new(file: Arc<dyn File>, control: Arc<dyn File>, path: &Path, header: FileHeader) -> LogFile {
         let sector_bytes = (file.device().sector_bytes as usize).max(SECTOR_BYTES);
         assert!(
             crate::limits::BLOCK_BYTES_MAX.is_multiple_of(sector_bytes),
             "device sector of {sector_bytes} bytes"
         );
-        LogFile { file, path: path.to_owned(), header: Latch::new(LatchRank::LogFile, header), sector_bytes }
+        LogFile {
+            file,
+            control,
+            path: path.to_owned(),
+            header: Latch::new(LatchRank::LogFile, header),
+            sector_bytes,
+        }
     }
 
     /// Opens a log file and reads its header; nothing is changed.
     pub(crate) fn open(os: &Os, path: &Path, read_only: bool) -> Result<LogFile, LogError> {
-        let file =
-            os.disk().open(path, &OpenOptions { direct: !read_only, read_only, ..OpenOptions::default() })?;
+        let how = OpenOptions { direct: !read_only, read_only, ..OpenOptions::default() };
+        let (file, control) = (os.disk().open(path, &how)?, os.disk().open(path, &how)?);
         let not_ours = |what: String| LogError::NotOurs { file: path.to_owned(), what };
         let len = file.len()?;
         let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
@@ -226,11 +238,26 @@ impl LogFile {
         if len < header.size_bytes {
             return Err(not_ours(format!("it has {len} bytes and its header says {}", header.size_bytes)));
         }
-        Ok(LogFile::new(file, path, header))
+        Ok(LogFile::new(file, control, path, header))
     }
 
     pub(crate) fn header(&self) -> FileHeader {
         *self.header.lock()
+    }
+
+    /// I/O of all handles together.
+    pub(crate) fn stats(&self) -> os::FileStats {
+        let (blocks, control) = (self.file.stats(), self.control.stats());
+        os::FileStats {
+            reads_total: blocks.reads_total + control.reads_total,
+            read_bytes_total: blocks.read_bytes_total + control.read_bytes_total,
+            read_stall_ns_total: blocks.read_stall_ns_total + control.read_stall_ns_total,
+            writes_total: blocks.writes_total + control.writes_total,
+            write_bytes_total: blocks.write_bytes_total + control.write_bytes_total,
+            write_stall_ns_total: blocks.write_stall_ns_total + control.write_stall_ns_total,
+            syncs_total: blocks.syncs_total + control.syncs_total,
+            sync_stall_ns_total: blocks.sync_stall_ns_total + control.sync_stall_ns_total,
+        }
     }
 
     pub(crate) fn corrupt(&self, offset: u64, what: impl Into<String>) -> LogError {
@@ -293,7 +320,7 @@ impl LogFile {
         copy.copy_from_slice(&next.encode());
         let offset = (next.generation % 2) * COPY_BYTES as u64;
         // A write that fails may have reached the device or not: the next one goes to the same copy.
-        self.file.write_at(&copy, offset, WriteMode::Durable)?;
+        self.control.write_at(&copy, offset, WriteMode::Durable)?;
         *header = next;
         Ok(())
     }
@@ -307,7 +334,7 @@ impl LogFile {
         let prepared = self.prepare_growth(&header, layout, create_lsn, end);
         if prepared.is_err() {
             // Give the space back; should that fail too, the excess is reused by the next growth.
-            let _ = self.file.set_len(header.size_bytes);
+            let _ = self.control.set_len(header.size_bytes);
         }
         let headers = prepared?;
         // From here on the larger size may be on disk even if the write fails: the file keeps its length.
@@ -326,9 +353,9 @@ impl LogFile {
         end: u64,
     ) -> Result<Vec<VlfHeader>, LogError> {
         if header.volatile {
-            self.file.set_len(end)?;
+            self.control.set_len(end)?;
         } else {
-            self.file.allocate_zeroed(header.size_bytes, end)?;
+            self.control.allocate_zeroed(header.size_bytes, end)?;
         }
         let of = |vlf: &(u64, u64)| VlfHeader {
             log_id: header.log_id,
@@ -345,9 +372,9 @@ impl LogFile {
         let mut page = AlignedBuf::new(VLF_HEADER_BYTES as usize);
         for header in headers {
             page[..VLF_HEADER_USED_BYTES].copy_from_slice(&header.encode());
-            self.file.write_at(&page, header.begin_offset, WriteMode::Cached)?;
+            self.control.write_at(&page, header.begin_offset, WriteMode::Cached)?;
         }
-        self.file.sync()?;
+        self.control.sync()?;
         Ok(())
     }
 }

@@ -36,13 +36,13 @@ pub enum FlushReason {
 impl FlushReason {
     /// Every reason.
     pub const ALL: [FlushReason; 7] = [
-        FlushReason::Commit,
-        FlushReason::BlockFull,
-        FlushReason::WriteAhead,
-        FlushReason::FlushLogProc,
-        FlushReason::SequenceCache,
-        FlushReason::Background,
-        FlushReason::Quiesce,
+        Self::Commit,
+        Self::BlockFull,
+        Self::WriteAhead,
+        Self::FlushLogProc,
+        Self::SequenceCache,
+        Self::Background,
+        Self::Quiesce,
     ];
 
     /// Index into per-reason counts.
@@ -264,7 +264,10 @@ impl Shared {
     /// See `Log::harden`.
     pub(crate) fn harden(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
         let positions = &self.positions;
-        assert!(lsn < positions.end(), "harden of {lsn}, which was never appended");
+        if lsn >= positions.end() {
+            // A page of another log, or a log that lost its end: nothing can make this durable.
+            return Err(LogError::NotThere(lsn));
+        }
         if lsn <= positions.hardened() || self.options.volatile {
             return Ok(());
         }
@@ -468,7 +471,11 @@ impl Shared {
             self.fail(error);
             return;
         }
-        self.counters.note_flush(block.reason, block.padded_bytes as u64, write_ns);
+        self.counters.note_flush(
+            block.reason.expect("an issued block was sealed"),
+            block.padded_bytes as u64,
+            write_ns,
+        );
         let last = block.last();
         let mut bells = Vec::new();
         let mut queue = self.queue.lock();

@@ -127,7 +127,7 @@ mod tests {
             offsets: vec![64],
             base_txn: TxnId::NULL,
             parity: 0x40,
-            reason: FlushReason::Commit,
+            reason: Some(FlushReason::FlushLogProc),
         }
     }
 

@@ -1,9 +1,33 @@
 //! The transaction log of one database: append, harden, read, truncate.
+//!
+//! What it promises:
+//! - [`Log::append`] gives each record an address ([`Lsn`]) above all earlier ones; records are found by it until truncated.
+//! - When [`Log::harden`] has returned, that record and everything before it survive any crash (as far as the device keeps
+//!   its word). What is lost is always a suffix; a block is found whole or not at all.
+//! - A failed write or sync is never retried: from then on every `harden` and `append` fails.
+//! - After a crash the log ends at the first position without a valid block of the chain; if there is proof that the
+//!   position had been durable, opening fails and names file and offset.
+//! - Old log is reused only when no [`LogPin`] needs it. Rollback finds room ([`Log::append_reserving`]).
+//!
+//! # Positions
+//! All are [`Lsn`]s; each has one updater. `min <= checkpoint <= hardened <= issued <= sealed < end`.
+//!
+//! | position | meaning | only updated by |
+//! |---|---|---|
+//! | `end` | where the next record goes at the earliest | append and seal, under the cache latch |
+//! | `sealed` | newest record that no other can join in its block | `Shared::note_sealed`, under the cache latch |
+//! | `issued` | newest record handed to the device | `Shared::register`, by the holder of the writer role |
+//! | `hardened` | newest record of the contiguous durable prefix | `Shared::complete`, under the queue latch |
+//! | `checkpoint` | LOP_BEGIN_CKPT of the last completed checkpoint | [`Log::record_checkpoint`] |
+//! | `min` | nothing below is needed by anyone | [`Log::truncate`]: the lowest pin |
+//!
+//! Start reading at flush.rs (when and by whom the log is written), then cache.rs, tail.rs, vlf.rs.
 
 mod append;
 pub mod block;
 mod cache;
 pub mod codec;
+mod dump;
 mod error;
 mod file;
 mod flush;
@@ -24,6 +48,7 @@ mod vlf;
 mod window;
 mod writer;
 
+pub use dump::{DumpOptions, DumpSummary, dump_file};
 pub use error::LogError;
 pub use flush::{DelayedFlushPolicy, FlushReason};
 pub use limits::LogLimits;

@@ -12,7 +12,7 @@ use crate::file::LogFile;
 use crate::flush::{DelayedFlushPolicy, FlushQueue, FlushReason};
 use crate::limits::{FIRST_BLOCK_SECTOR, LOG_BYTES_MIN};
 use crate::lsn::Lsn;
-use crate::options::LogOptions;
+use crate::options::{Growth, LogOptions};
 use crate::reader::LogReader;
 use crate::record::{OwnedRecord, RecordBuf};
 use crate::shared::{Parts, Shared};
@@ -64,6 +64,9 @@ impl Log {
         }
         let mut vlfs = VlfMap::new(log_file.read_vlfs()?);
         let end = tail::find_end(&log_file, &vlfs)?;
+        if header.checkpoint > end.last || header.min > header.checkpoint {
+            return Err(log_file.corrupt(0, "the header names a checkpoint that is not in the log"));
+        }
         if end.last.is_null() {
             vlfs.forget_all();
             vlfs.begin_first(header.first_vlf);
@@ -252,7 +255,7 @@ impl Log {
 
     /// I/O of the log file, for sys.dm_io_virtual_file_stats.
     pub fn file_stats(&self) -> os::FileStats {
-        self.shared.log_file.file.stats()
+        self.shared.log_file.stats()
     }
 
     /// When delayed commits drain from now on.
@@ -265,6 +268,11 @@ impl Log {
     pub fn suspend_background_flush(&self, suspended: bool) {
         self.shared.background_suspended.store(suspended, Relaxed);
         self.shared.bell.set();
+    }
+
+    /// FILEGROWTH and MAXSIZE (in bytes) from now on.
+    pub fn set_growth(&self, growth: Growth, bytes_max: u64) {
+        *self.shared.growth.lock() = (growth, bytes_max);
     }
 
     /// Makes the file larger (ALTER DATABASE MODIFY FILE); nothing when it has `bytes` already. Errors leave it as it was.
@@ -298,9 +306,10 @@ impl Log {
 }
 
 impl Drop for Log {
-    /// A log that is dropped unclosed (crash, error at start) leaves what was not hardened behind; its writer ends.
+    /// A log that is dropped unclosed (crash, error at start) leaves what was not hardened behind; its writer ends. In a
+    /// simulation nothing is touched: the world unwinds its tasks by itself.
     fn drop(&mut self) {
-        if !self.shared.stopping.swap(true, AcqRel) && !std::thread::panicking() {
+        if !self.shared.stopping.swap(true, AcqRel) && !self.shared.os.is_simulated() {
             self.shared.bell.set();
         }
     }

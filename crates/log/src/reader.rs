@@ -8,7 +8,7 @@ use crate::block::{BlockHeader, SlotTable};
 use crate::error::LogError;
 use crate::limits::FIRST_BLOCK_SECTOR;
 use crate::lsn::Lsn;
-use crate::record::OwnedRecord;
+use crate::record::{OwnedRecord, Record};
 use crate::shared::Shared;
 use crate::tail::Chain;
 use crate::window::Window;
@@ -73,7 +73,7 @@ impl LogReader {
         if lsn.slot() == 0 || lsn >= self.shared.positions.end() {
             return Err(LogError::NotThere(lsn));
         }
-        if let Some(found) = self.from_loaded(lsn) {
+        if let Some(found) = self.loaded_record(lsn) {
             return found;
         }
         if lsn > self.shared.positions.hardened() {
@@ -84,7 +84,7 @@ impl LogReader {
             }
         }
         match self.load(lsn.block_start())? {
-            Place::Loaded => self.from_loaded(lsn).unwrap_or(Err(LogError::NotThere(lsn))),
+            Place::Loaded => self.loaded_record(lsn).unwrap_or(Err(LogError::NotThere(lsn))),
             Place::NextVlf | Place::Nothing(_) => Err(LogError::NotThere(lsn)),
         }
     }
@@ -100,18 +100,27 @@ impl LogReader {
 
     /// The next record; `None` at the end of what has been appended so far (later calls see what came meanwhile).
     pub fn next_record(&mut self) -> Result<Option<OwnedRecord>, LogError> {
-        loop {
+        let next = self.next_borrowed()?;
+        Ok(next.map(|(lsn, record, bytes)| OwnedRecord {
+            lsn,
+            header: record.header,
+            payload: record.payload.to_vec(),
+            encoded_bytes: bytes as u32,
+        }))
+    }
+
+    /// The same without copying: address, record, encoded bytes. For recovery, which reads millions.
+    pub fn next_borrowed(&mut self) -> Result<Option<(Lsn, Record<'_>, usize)>, LogError> {
+        let lsn = loop {
             if self.target >= self.shared.positions.end() {
                 return Ok(None);
             }
-            if let Some(found) = self.from_loaded(self.target) {
-                let record = found?;
-                self.target = record.lsn.with_slot(record.lsn.slot() + 1);
-                return Ok(Some(record));
+            let block = self.block.as_ref().filter(|block| block.header.start() == self.target.block_start());
+            if block.is_some_and(|block| usize::from(self.target.slot()) <= block.slots.len()) {
+                break self.target;
             }
-            if let Some(block) = &self.block
+            if let Some(block) = block
                 && block.is_complete
-                && block.header.start() == self.target.block_start()
             {
                 let behind = block.behind();
                 self.target = Lsn::new(behind.vlf, behind.sector, 1);
@@ -120,12 +129,22 @@ impl LogReader {
             if !self.advance_to_target()? {
                 return Ok(None);
             }
-        }
+        };
+        self.target = lsn.with_slot(lsn.slot() + 1);
+        let block = self.block.as_ref().expect("the loop ends with a block");
+        let decoded =
+            block.slots.record(&block.header, &block.bytes, lsn.slot()).expect("the slot is in the block");
+        let (record, bytes) = decoded.map_err(|error| self.shared.log_file.corrupt(0, error.to_string()))?;
+        Ok(Some((lsn, record, bytes)))
     }
 
     /// Loads the block that the target stands in, or moves the target to where the log goes on. False: nothing new.
     fn advance_to_target(&mut self) -> Result<bool, LogError> {
         let start = self.target.block_start();
+        if start.with_slot(1) > self.shared.cache.lock().last {
+            // Only the place for the next block lies here.
+            return Ok(false);
+        }
         let slots_before = match &self.block {
             Some(block) if block.header.start() == start => Some(block.header.slots),
             _ => None,
@@ -175,7 +194,7 @@ impl LogReader {
         Err(self.shared.log_file.corrupt(offset, what))
     }
 
-    fn from_loaded(&self, lsn: Lsn) -> Option<Result<OwnedRecord, LogError>> {
+    fn loaded_record(&self, lsn: Lsn) -> Option<Result<OwnedRecord, LogError>> {
         let block = self.block.as_ref().filter(|block| block.header.start() == lsn.block_start())?;
         let record = block.record(lsn)?;
         Some(record.map_err(|error| self.shared.log_file.corrupt(0, error.to_string())))
@@ -203,7 +222,13 @@ impl LogReader {
             return Ok(Place::NextVlf);
         }
         if first > self.shared.positions.hardened() {
-            let copy = self.shared.cache.lock().copy(start, self.shared.log_id);
+            let (copy, last) = {
+                let cache = self.shared.cache.lock();
+                (cache.copy(start, self.shared.log_id), cache.last)
+            };
+            if first > last {
+                return Ok(Place::Nothing("nothing was appended there"));
+            }
             if let Some(copy) = copy {
                 let slots = SlotTable::from_offsets(copy.offsets);
                 self.block = Some(LoadedBlock {

@@ -10,7 +10,7 @@ use crate::error::LogError;
 use crate::file::LogFile;
 use crate::flush::{DelayedFlushPolicy, FlushQueue};
 use crate::lsn::Lsn;
-use crate::options::LogOptions;
+use crate::options::{Growth, LogOptions};
 use crate::stats::Counters;
 use crate::truncate::{LogPin, PinTable};
 use crate::vlf::VlfMap;
@@ -88,6 +88,8 @@ pub(crate) struct Shared {
     /// Bytes in the open block; a hint for the delayed flush policy.
     pub(crate) open_bytes: AtomicU32,
     pub(crate) policy: AtomicU64,
+    /// FILEGROWTH and MAXSIZE, as set last.
+    pub(crate) growth: Latch<(Growth, u64)>,
     pub(crate) pins: Arc<PinTable>,
     pub(crate) checkpoint_pin: LogPin,
     pub(crate) reuse_wait: AtomicU8,
@@ -131,6 +133,7 @@ impl Shared {
             bell: Signal::new(),
             open_bytes: AtomicU32::new(0),
             policy: AtomicU64::new(options.delayed_flush.to_raw()),
+            growth: Latch::new(LatchRank::Leaf, (options.growth, options.bytes_max)),
             pins,
             checkpoint_pin,
             reuse_wait: AtomicU8::new(0),

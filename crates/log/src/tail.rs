@@ -9,7 +9,7 @@ use crate::block::{BlockHeader, SlotTable};
 use crate::error::LogError;
 use crate::file::{FileHeader, LogFile};
 use crate::limits::{BLOCK_BYTES_MAX, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, SECTOR_BYTES};
-use crate::lsn::Lsn;
+use crate::lsn::{BLOCK_MAX, Lsn, VLF_MAX};
 use crate::vlf::{Vlf, VlfMap};
 use crate::window::Window;
 
@@ -36,9 +36,10 @@ impl Chain {
     pub(crate) fn candidates(self) -> impl Iterator<Item = Lsn> {
         let aligned = self.sector.next_multiple_of(8);
         let here = Lsn::new(self.vlf, self.sector, 0);
-        let aligned = (aligned != self.sector).then(|| Lsn::new(self.vlf, aligned, 0));
-        let next = Lsn::new(self.vlf + 1, FIRST_BLOCK_SECTOR, 0);
-        [Some(here), aligned, Some(next)].into_iter().flatten()
+        let aligned =
+            (aligned != self.sector && aligned <= BLOCK_MAX).then(|| Lsn::new(self.vlf, aligned, 0));
+        let next = (self.vlf < VLF_MAX).then(|| Lsn::new(self.vlf + 1, FIRST_BLOCK_SECTOR, 0));
+        [Some(here), aligned, next].into_iter().flatten()
     }
 
     /// Whether a block that stands in a right place continues the chain.
@@ -82,50 +83,112 @@ impl EndOfLog {
     }
 }
 
+/// A block's header, its padded bytes, its records' places.
+pub(crate) type WalkedBlock<'a> = (BlockHeader, &'a [u8], SlotTable);
+
+/// Goes over the blocks of the chain, from a place on. Used to find the end and to dump.
+pub(crate) struct Walk<'a> {
+    log_file: &'a LogFile,
+    vlfs: &'a VlfMap,
+    pub(crate) window: Window,
+    /// Where the next block may stand.
+    pub(crate) chain: Chain,
+    start: Lsn,
+    /// The newest record seen.
+    pub(crate) last: Lsn,
+}
+
+impl<'a> Walk<'a> {
+    /// From the block at `start` on; `checksum` is that of the block before it, if known.
+    pub(crate) fn new(
+        log_file: &'a LogFile,
+        vlfs: &'a VlfMap,
+        start: Lsn,
+        checksum: Option<u32>,
+    ) -> Walk<'a> {
+        let start = start.block_start();
+        let chain = Chain { vlf: start.vlf(), sector: start.block(), checksum, epoch: 0 };
+        let window = Window::new(log_file.file.clone());
+        Walk { log_file, vlfs, window, chain, start, last: Lsn::NULL }
+    }
+
+    /// The next block of the chain; `None` where the chain ends.
+    pub(crate) fn next_header(&mut self) -> Result<Option<BlockHeader>, LogError> {
+        let log_id = self.log_file.header().log_id;
+        for candidate in self.chain.candidates() {
+            if self.last.is_null() && candidate != self.start {
+                continue;
+            }
+            let Some(vlf) = self.vlfs.by_sequence(candidate.vlf()) else { continue };
+            let Ok((header, _)) = self.window.block(vlf, candidate, log_id)? else { continue };
+            if !self.chain.accepts(&header) {
+                continue;
+            }
+            assert!(header.last() > self.last, "a chain goes forward");
+            self.last = header.last();
+            self.chain = Chain::behind(&header);
+            return Ok(Some(header));
+        }
+        Ok(None)
+    }
+
+    /// The same with the block's bytes and its records' places.
+    pub(crate) fn next_block(&mut self) -> Result<Option<WalkedBlock<'_>>, LogError> {
+        let Some(header) = self.next_header()? else { return Ok(None) };
+        let (log_file, vlfs) = (self.log_file, self.vlfs);
+        let vlf = vlfs.by_sequence(header.vlf).expect("the block was found through its VLF");
+        let Ok((_, bytes)) = self.window.block(vlf, header.start(), header.log_id)? else {
+            return Err(damage(log_file, vlfs, header.start(), "the block changed while it was read"));
+        };
+        // The checksum is right: were the records not, the writer would have had a bug.
+        let slots = SlotTable::build(&header, bytes)
+            .map_err(|error| damage(log_file, vlfs, header.start(), error.0))?;
+        Ok(Some((header, bytes, slots)))
+    }
+
+    /// Judges the place where the chain has ended: an error when the log is damaged there.
+    pub(crate) fn judge_end(&mut self) -> Result<(), LogError> {
+        let file_header = self.log_file.header();
+        // A place behind the last sector of a VLF is not an address of a block, but it compares as one.
+        let here = Lsn::new(self.chain.vlf, self.chain.sector, 1);
+        if self.last < file_header.hardened {
+            let what = format!("no valid block here, but the log was durable up to {}", file_header.hardened);
+            return Err(damage(self.log_file, self.vlfs, here, &what));
+        }
+        if file_header.clean {
+            return Ok(());
+        }
+        match find_proof(self.log_file, self.vlfs, here, &mut self.window)? {
+            None => Ok(()),
+            Some((proof, vlf)) => {
+                let what = format!(
+                    "no valid block here, but block {proof} (in the VLF at offset {}) proves that there was one",
+                    vlf.begin_offset
+                );
+                // The VLF's sequence number is unknown when it is its first block that is damaged.
+                let place = if proof.vlf() == here.vlf() {
+                    Some(vlf)
+                } else {
+                    self.vlfs.by_sequence(here.vlf()).copied()
+                };
+                let offset = place.map_or(0, |vlf| offset_in(&vlf, here.block()));
+                Err(self.log_file.corrupt(offset, what))
+            }
+        }
+    }
+}
+
 /// Finds the end of the log, from its last checkpoint on. `vlfs` has the sequence numbers of the VLFs' first blocks.
 pub(crate) fn find_end(log_file: &LogFile, vlfs: &VlfMap) -> Result<EndOfLog, LogError> {
     let file_header = log_file.header();
-    let start = match file_header.checkpoint {
-        Lsn::NULL => Lsn::new(file_header.first_vlf, FIRST_BLOCK_SECTOR, 0),
-        checkpoint => checkpoint.block_start(),
+    let (start, checksum) = match file_header.checkpoint {
+        Lsn::NULL => (Lsn::new(file_header.first_vlf, FIRST_BLOCK_SECTOR, 0), Some(file_header.log_id)),
+        checkpoint => (checkpoint, None),
     };
-    let from_start = file_header.checkpoint.is_null();
-    let mut window = Window::new(log_file.file.clone());
-    let mut chain = Chain {
-        vlf: start.vlf(),
-        sector: start.block(),
-        checksum: from_start.then_some(file_header.log_id),
-        epoch: 0,
-    };
-    let mut last = Lsn::NULL;
-    'blocks: loop {
-        for candidate in chain.candidates() {
-            let Some(vlf) = vlfs.by_sequence(candidate.vlf()) else { continue };
-            let Ok((header, bytes)) = window.block(vlf, candidate, file_header.log_id)? else { continue };
-            if !chain.accepts(&header) || (last.is_null() && candidate != start) {
-                continue;
-            }
-            // The checksum is right: were the records not, the writer would have had a bug.
-            SlotTable::build(&header, bytes)
-                .map_err(|error| damage(log_file, vlfs, header.start(), error.0))?;
-            last = header.last();
-            chain = Chain::behind(&header);
-            continue 'blocks;
-        }
-        break;
-    }
-    let here = Lsn::new(chain.vlf, chain.sector, 1);
-    if last < file_header.hardened {
-        let what = format!("no valid block here, but the log was durable up to {}", file_header.hardened);
-        return Err(damage(log_file, vlfs, here, &what));
-    }
-    if !file_header.clean
-        && let Some(proof) = find_proof(log_file, vlfs, here, &mut window)?
-    {
-        let what = format!("no valid block here, but block {proof} proves that there was one");
-        return Err(damage(log_file, vlfs, here, &what));
-    }
-    Ok(EndOfLog { last, chain, scanned_bytes: window.read_bytes_total })
+    let mut walk = Walk::new(log_file, vlfs, start, checksum);
+    while walk.next_header()?.is_some() {}
+    walk.judge_end()?;
+    Ok(EndOfLog { last: walk.last, chain: walk.chain, scanned_bytes: walk.window.read_bytes_total })
 }
 
 fn damage(log_file: &LogFile, vlfs: &VlfMap, at: Lsn, what: &str) -> LogError {
@@ -137,33 +200,31 @@ fn offset_in(vlf: &Vlf, sector: u32) -> u64 {
     vlf.begin_offset + u64::from(sector) * SECTOR_BYTES as u64
 }
 
-/// A valid block behind `here` that was sealed when `here` was already durable.
+/// A valid block behind `here` that was sealed when `here` was already durable, and the VLF it stands in.
 fn find_proof(
     log_file: &LogFile,
     vlfs: &VlfMap,
     here: Lsn,
     window: &mut Window,
-) -> Result<Option<Lsn>, LogError> {
+) -> Result<Option<(Lsn, Vlf)>, LogError> {
     let mut budget = PROOF_BYTES_TOTAL;
     let current = vlfs.by_sequence(here.vlf());
     if let Some(vlf) = current
         && let Some(proof) = find_proof_in(log_file, vlf, here.block(), here, PROOF_BYTES, window)?
     {
-        return Ok(Some(proof));
+        return Ok(Some((proof, *vlf)));
     }
     // The log may have gone on in any VLF that is not part of the chain, most likely in those that follow in the file.
     let all = vlfs.vlfs();
     let position =
         current.and_then(|vlf| all.iter().position(|other| other.begin_offset == vlf.begin_offset));
-    let first = position.unwrap_or(0);
-    for step in 1..all.len() {
+    let (first, skipped) = position.map_or((0, 0), |position| (position, 1));
+    for step in skipped..all.len() {
         let vlf = &all[(first + step) % all.len()];
-        let bytes = (vlf.size_bytes - u64::from(FIRST_BLOCK_SECTOR) * SECTOR_BYTES as u64)
-            .min(PROOF_BYTES)
-            .min(budget);
+        let bytes = vlf.block_bytes().min(PROOF_BYTES).min(budget);
         budget -= bytes;
         if let Some(proof) = find_proof_in(log_file, vlf, FIRST_BLOCK_SECTOR, here, bytes, window)? {
-            return Ok(Some(proof));
+            return Ok(Some((proof, *vlf)));
         }
     }
     Ok(None)

@@ -58,7 +58,7 @@ fn write_out(shared: &Shared, mut role: WriterRole, mut seal_open: Option<FlushR
             return;
         }
         submit(shared, own, number, block, began_ns);
-        if !shared.admits_another() {
+        while !own.blocks.is_empty() && !shared.admits_another() {
             reap(shared, own);
         }
         if shared.is_failed() {

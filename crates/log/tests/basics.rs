@@ -121,7 +121,7 @@ fn delayed_commits_do_not_flush_each_and_other_reasons_still_do() {
 #[test]
 fn eager_draining_flushes_far_less_often_than_it_commits() {
     // Seed 000: 1,000,000 delayed commits, 95,407 flushes.
-    let bench = Workbench::new("eager");
+    let bench = Workbench::in_memory("eager");
     let log = Log::create(&bench.os, &bench.options()).unwrap();
     let mut lsn = Lsn::NULL;
     for txn in 1..=50_000 {
@@ -136,7 +136,7 @@ fn eager_draining_flushes_far_less_often_than_it_commits() {
 
 #[test]
 fn block_full_policy_waits_for_full_blocks() {
-    let bench = Workbench::new("block_full");
+    let bench = Workbench::in_memory("block_full");
     let options = hardpan_log::LogOptions { delayed_flush: DelayedFlushPolicy::BlockFull, ..bench.options() };
     let log = Log::create(&bench.os, &options).unwrap();
     for txn in 1..=2_000 {
@@ -175,7 +175,7 @@ fn a_volatile_log_never_flushes_at_commit() {
 
 #[test]
 fn the_log_wraps_round_and_truncation_follows_the_pins() {
-    let bench = Workbench::new("wrap");
+    let bench = Workbench::in_memory("wrap");
     let options = hardpan_log::LogOptions { growth: Growth::None, ..small_options(bench.path(), 1 << 20) };
     let log = Log::create(&bench.os, &options).unwrap();
     assert_eq!(log.vlfs().len(), 4);
@@ -211,7 +211,7 @@ fn the_log_wraps_round_and_truncation_follows_the_pins() {
 
 #[test]
 fn a_full_log_refuses_with_its_reason_and_rollback_still_has_room() {
-    let bench = Workbench::new("full");
+    let bench = Workbench::in_memory("full");
     let options = hardpan_log::LogOptions { growth: Growth::None, ..small_options(bench.path(), 512 << 10) };
     let log = Log::create(&bench.os, &options).unwrap();
     let first = log.append(&insert(1, 10)).unwrap();
@@ -247,7 +247,7 @@ fn a_full_log_refuses_with_its_reason_and_rollback_still_has_room() {
 
 #[test]
 fn the_log_grows_by_its_option_and_says_so() {
-    let bench = Workbench::new("grow");
+    let bench = Workbench::in_memory("grow");
     let options = hardpan_log::LogOptions {
         growth: Growth::Bytes(1 << 20),
         vlf_rule: VlfRule::Pre2014,
@@ -278,7 +278,7 @@ fn the_log_grows_by_its_option_and_says_so() {
 
 #[test]
 fn a_spare_vlf_is_made_in_the_background_before_it_is_needed() {
-    let bench = Workbench::new("grow_ahead");
+    let bench = Workbench::in_memory("grow_ahead");
     let options =
         hardpan_log::LogOptions { growth: Growth::Bytes(1 << 20), ..small_options(bench.path(), 1 << 20) };
     let log = Log::create(&bench.os, &options).unwrap();

@@ -1,10 +1,6 @@
 //! `FileSpace`: the data files of one database as one space of pages, seen through the buffer pool.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{
-    AtomicBool,
-    Ordering::{Acquire, Relaxed, Release},
-};
 use std::sync::{Arc, OnceLock};
 
 use log::{Log, Lsn};
@@ -82,7 +78,6 @@ pub struct FileSpace {
     log: OnceLock<Arc<Log>>,
     suspect: OnceLock<String>,
     repaired: Vec<PageId>,
-    wal_rule_broken: AtomicBool,
 }
 
 impl FileSpace {
@@ -174,7 +169,6 @@ impl FileSpace {
                 log: OnceLock::new(),
                 suspect: OnceLock::new(),
                 repaired,
-                wal_rule_broken: AtomicBool::new(false),
             })
         })
     }
@@ -488,16 +482,6 @@ impl FileSpace {
         if first {
             os::report::error("pages", &format!("database is suspect, nothing more is written: {error}"));
         }
-    }
-
-    /// Planted bug for the proof that the simulation finds it: pages are written before their log is durable.
-    #[doc(hidden)]
-    pub fn plant_page_before_log(&self) {
-        self.wal_rule_broken.store(true, Release);
-    }
-
-    pub(crate) fn breaks_wal_rule(&self) -> bool {
-        self.wal_rule_broken.load(Relaxed) && self.wal_rule_broken.load(Acquire)
     }
 }
 

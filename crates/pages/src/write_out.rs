@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use log::{FlushReason, Lsn};
 use os::AlignedBuf;
+use os::sim::{Bug, is_planted};
 
 use crate::checksum;
 use crate::doublewrite::{BATCH_PAGES_MAX, Doublewrite, PREFIX_BYTES};
@@ -119,7 +120,7 @@ impl<'a> Batch<'a> {
 
 /// The WAL rule.
 fn harden(space: &FileSpace, lsn: Lsn) -> Result<(), PageError> {
-    if space.is_volatile() || space.breaks_wal_rule() {
+    if space.is_volatile() || is_planted(Bug::PageBeforeLog) {
         return Ok(());
     }
     let log = space.log().expect("a durable database has its log before a page of it is changed");

@@ -1,1 +1,30 @@
 //! Binds, plans and runs one statement; serves the system views.
+//!
+//! The doors: [`compile`] gives a [`CompiledStatement`] that [`executes`](CompiledStatement::execute) any number of times;
+//! [`compile_scalar`] and [`compile_predicate`] give a [`ScalarProgram`] for SET, IF and WHILE; [`ddl`] turns CREATE, ALTER and DROP
+//! into catalog calls. What a statement needs of its session is in [`context`].
+
+pub mod bind;
+pub mod context;
+pub mod ddl;
+pub mod errors;
+pub(crate) mod exec;
+pub(crate) mod expr;
+pub(crate) mod functions;
+pub(crate) mod plan;
+mod procedure;
+pub mod scripts;
+mod statement;
+pub mod sysviews;
+
+pub use bind::data_type::declared as resolve_type;
+pub use context::{
+    BindContext, ColumnDescription, ExecContext, Flow, NoNames, RowSink, SessionFacts, SessionNames,
+    SessionRow, SetOptions, StatementOutcome, VariableDef,
+};
+pub use errors::is_cancelled;
+pub use procedure::{FoundProcedure, find_procedure};
+pub use statement::{
+    CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
+    compile_scalar,
+};

@@ -11,6 +11,8 @@ use crate::tls::TlsSession;
 
 /// Bytes read from the socket at once.
 const READ_BYTES: usize = 8 * 1024;
+/// Room that buffers keep between messages; what a huge row has taken is given back.
+const KEPT_BYTES: usize = 64 * 1024;
 /// First byte of a TLS handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
 
@@ -242,6 +244,7 @@ impl Channel {
                 received?;
                 self.reader.feed(&self.plain)?;
                 self.plain.clear();
+                self.plain.shrink_to(KEPT_BYTES);
             }
         }
         Ok(())
@@ -267,6 +270,7 @@ impl PacketSink for Channel {
                 session.send(packets, &mut self.records)?;
                 let sent = self.stream.write_all(&self.records);
                 self.records.clear();
+                self.records.shrink_to(KEPT_BYTES);
                 sent
             }
         }

@@ -25,7 +25,7 @@ pub struct SessionSlot {
 impl SessionRegistry {
     /// An empty registry. `start_ticks`: 100 ns since 0001-01-01.
     pub fn new(server_name: &str, start_ticks: u64) -> Arc<SessionRegistry> {
-        let slots = Latch::new(LatchRank::Stats, BTreeMap::new());
+        let slots = Latch::new(LatchRank::Session, BTreeMap::new());
         Arc::new(SessionRegistry { server_name: server_name.to_string(), start_ticks, slots })
     }
 
@@ -46,8 +46,8 @@ impl SessionRegistry {
         let session_id = free.expect("connections are limited far below the numbers there are");
         row.session_id = session_id;
         let slot = Arc::new(SessionSlot {
-            row: Latch::new(LatchRank::Stats, row),
-            runner: Latch::new(LatchRank::Stats, None),
+            row: Latch::new(LatchRank::Session, row),
+            runner: Latch::new(LatchRank::Session, None),
         });
         slots.insert(session_id, slot.clone());
         (session_id, slot)

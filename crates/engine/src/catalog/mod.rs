@@ -179,10 +179,14 @@ impl State {
     fn replace(&mut self, id: ObjectId, object: Option<ObjectDef>) -> Option<ObjectDef> {
         let previous = self.objects.remove(&id);
         if let Some(old) = &previous {
-            names_of(old).into_iter().for_each(|key| drop(self.names.remove(&key)));
+            for key in names_of(old) {
+                self.names.remove(&key);
+            }
         }
         if let Some(new) = object {
-            names_of(&new).into_iter().for_each(|key| drop(self.names.insert(key, id)));
+            for key in names_of(&new) {
+                self.names.insert(key, id);
+            }
             self.objects.insert(id, new);
         }
         previous

@@ -1,5 +1,6 @@
 //! What the log's tests share: a directory of their own, options, records.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,18 @@ pub struct Workbench {
 
 impl Workbench {
     pub fn new(name: &str) -> Workbench {
-        let directory = std::env::temp_dir().join(format!("hardpan-log-{}-{name}", std::process::id()));
+        Workbench::below(std::env::temp_dir(), name)
+    }
+
+    /// The same in memory, where there is such a place.
+    pub fn in_memory(name: &str) -> Workbench {
+        let memory = Path::new("/dev/shm");
+        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        Workbench::below(parent, name)
+    }
+
+    fn below(parent: PathBuf, name: &str) -> Workbench {
+        let directory = parent.join(format!("hardpan-log-{}-{name}", std::process::id()));
         let os = Os::real();
         let _ = std::fs::remove_dir_all(&directory);
         os.disk().create_dir_all(&directory).unwrap();
@@ -28,6 +40,13 @@ impl Workbench {
 
     pub fn options(&self) -> LogOptions {
         small_options(self.path(), 8 << 20)
+    }
+
+    /// Makes the log file have exactly these bytes.
+    pub fn put(&self, bytes: &[u8]) {
+        let file = self.os.disk().open(&self.path(), &os::OpenOptions::create()).unwrap();
+        file.set_len(bytes.len() as u64).unwrap();
+        file.write_at(bytes, 0, os::WriteMode::Cached).unwrap();
     }
 
     /// Waits until `done`, at most ten seconds.

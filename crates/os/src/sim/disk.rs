@@ -469,8 +469,10 @@ impl SimFile {
     ) -> Result<(), IoError> {
         unwind_if_over();
         finish(&self.world, started.fate, || self.what("write", len, offset))?;
-        if mode == WriteMode::Durable {
-            self.world.disk().inode(self.inode).confirm_range(offset, len, started.ticket);
+        if mode == WriteMode::Durable
+            && !self.world.disk().inode(self.inode).confirm_range(offset, len, started.ticket)
+        {
+            return Err(device_error(self.what("write", len, offset)));
         }
         self.meter.note_write(len as u64, started.takes_ns);
         Ok(())

@@ -101,15 +101,18 @@ impl Inode {
         self.confirm_len(ticket);
     }
 
-    /// The sectors of one durable write are durable.
-    pub(super) fn confirm_range(&mut self, offset: u64, len: usize, ticket: u64) {
+    /// The sectors of one durable write are durable. False when a sync that failed meanwhile has dropped some of them: the
+    /// write must fail too (its own sync would have seen the error).
+    pub(super) fn confirm_range(&mut self, offset: u64, len: usize, ticket: u64) -> bool {
         if len == 0 {
-            return;
+            return true;
         }
+        let mut whole = true;
         let sectors = offset / SECTOR_BYTES as u64..=(offset + len as u64 - 1) / SECTOR_BYTES as u64;
         let inside: Vec<u64> = self.unconfirmed.range(sectors).map(|(&sector, _)| sector).collect();
         for sector in inside {
             let history = self.unconfirmed.get_mut(&sector).expect("found just above");
+            whole &= !history.versions.iter().any(|version| version.ticket == ticket && version.doomed);
             if !history.confirm(ticket) {
                 self.unconfirmed.remove(&sector);
             }
@@ -117,6 +120,7 @@ impl Inode {
         if self.durable_len < offset + len as u64 {
             self.confirm_len(ticket);
         }
+        whole
     }
 
     /// A sync failed: what is dirty now may be dropped for good.

@@ -48,7 +48,7 @@ impl LikePattern {
             units.iter().map(|unit| (u32::from(*unit), collation.unit_weight(*unit))),
             escape.map(u32::from),
         );
-        Some(LikePattern { collation, wide: wide.into(), narrow: narrow.flatten(), pattern_is_wide })
+        Some(LikePattern { collation, wide, narrow: narrow.flatten(), pattern_is_wide })
     }
 
     /// Does the whole text match? `None` for NULL.

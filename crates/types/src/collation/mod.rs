@@ -174,7 +174,7 @@ impl Collation {
     /// Does `text` match the LIKE pattern (`%`, `_`, `[a-z]`, `[^a]`, escape character)? Both are Char or NChar values; `None` when
     /// either is NULL. A pattern used many times is better compiled once: [`LikePattern::new`].
     pub fn like(self, text: &Value, pattern: &Value, escape: Option<u16>) -> Option<bool> {
-        Some(LikePattern::new(self, pattern, escape)?.matches(text)?)
+        LikePattern::new(self, pattern, escape)?.matches(text)
     }
 
     /// Do two identifiers name the same object under this collation?

@@ -399,6 +399,13 @@ impl Iterator for Elements<'_> {
         loop {
             let (first, rest) = self.rest.split_first()?;
             self.rest = rest;
+            if *first < 0x80 && rest.first().is_none_or(|next| *next < 0x80) {
+                let weight = TABLE[usize::from(*first)];
+                if weight.primary == 0 {
+                    continue;
+                }
+                return Some(weight);
+            }
             if is_ignorable(*first) || special(*first).is_some() {
                 continue;
             }
@@ -426,16 +433,22 @@ impl Levels {
             return 0;
         }
         // PLAIN (2) and UPPER (3) differ in the lowest bit.
-        u8::from(self.case) * UPPER | PLAIN | u8::from(self.kana) * KATAKANA | u8::from(self.width) * WIDE
+        (u8::from(self.case) * UPPER)
+            | PLAIN
+            | (u8::from(self.kana) * KATAKANA)
+            | (u8::from(self.width) * WIDE)
     }
 }
 
 pub(super) fn compare(left: &[u16], right: &[u16], levels: Levels) -> Ordering {
-    let skip = common_prefix(left, right);
+    let mask = levels.tertiary_mask();
+    let (skip, mut tertiary) = match compare_ascii(left, right, mask) {
+        Prefix::Decided(order) => return order,
+        Prefix::Alike(skip, tertiary) => (skip, tertiary),
+    };
     let (left, right) = (&left[skip..], &right[skip..]);
     let (mut a, mut b) = (Elements::new(left), Elements::new(right));
-    let mask = levels.tertiary_mask();
-    let (mut secondary, mut tertiary) = (Ordering::Equal, Ordering::Equal);
+    let mut secondary = Ordering::Equal;
     let blank = Weight { primary: BLANK, secondary: PLAIN, tertiary: PLAIN };
     loop {
         let (one, two) = match (a.next(), b.next()) {
@@ -456,16 +469,35 @@ pub(super) fn compare(left: &[u16], right: &[u16], levels: Levels) -> Ordering {
     secondary.then(tertiary).then_with(|| specials(left).cmp(specials(right)))
 }
 
-/// Units that are equal and weigh alike wherever they stand, so that comparing may begin after them.
-fn common_prefix(left: &[u16], right: &[u16]) -> usize {
-    let mut skip = left.iter().zip(right).take_while(|(a, b)| a == b).count();
-    // An accent belongs to the letter before it.
-    while skip > 0
-        && [left, right].iter().any(|text| text.get(skip).is_some_and(|unit| combining(*unit).is_some()))
-    {
-        skip -= 1;
+/// What the plain ASCII at the beginning of two strings says.
+enum Prefix {
+    /// They differ in a letter.
+    Decided(Ordering),
+    /// So many units are alike on the first levels; the order of their cases.
+    Alike(usize, Ordering),
+}
+
+/// Compares ASCII characters that have weight, unit by unit; stops at anything else, and one before it, since an accent may follow.
+#[inline]
+fn compare_ascii(left: &[u16], right: &[u16], mask: u8) -> Prefix {
+    let mut tertiary = Ordering::Equal;
+    let mut index = 0usize;
+    for (a, b) in left.iter().zip(right) {
+        if (a | b) >= 0x80 {
+            return Prefix::Alike(index.saturating_sub(1), tertiary);
+        }
+        let (one, two) = (&TABLE[usize::from(*a)], &TABLE[usize::from(*b)]);
+        if one.primary == 0 || two.primary == 0 {
+            return Prefix::Alike(index, tertiary);
+        }
+        if one.primary != two.primary {
+            return Prefix::Decided(one.primary.cmp(&two.primary));
+        }
+        tertiary = tertiary.then((one.tertiary & mask).cmp(&(two.tertiary & mask)));
+        index += 1;
     }
-    skip
+    let accent_follows = [left, right].iter().any(|text| text.get(index).is_some_and(|unit| *unit >= 0x80));
+    Prefix::Alike(if accent_follows { index.saturating_sub(1) } else { index }, tertiary)
 }
 
 /// Hyphens and apostrophes with their places, counted in characters that have weight.
@@ -485,6 +517,9 @@ fn specials(text: &[u16]) -> impl Iterator<Item = (u32, u8)> {
 }
 
 pub(super) fn key(text: &[u16], levels: Levels, out: &mut Vec<u8>) {
+    if text.iter().all(|unit| *unit < 0x80 && TABLE[usize::from(*unit)].primary != 0) {
+        return key_ascii(text, levels, out);
+    }
     let weights: Vec<Weight> = Elements::new(text).collect();
     let end = weights.iter().rposition(|weight| weight.primary != BLANK).map_or(0, |last| last + 1);
     let trimmed = &weights[..end];
@@ -523,6 +558,29 @@ pub(super) fn key(text: &[u16], levels: Levels, out: &mut Vec<u8>) {
         out.push(2);
         out.extend_from_slice(&place.to_be_bytes());
         out.push(rank);
+    }
+    out.push(1);
+}
+
+/// The same key for ASCII without hyphens, apostrophes and controls, none of which is below a blank.
+fn key_ascii(text: &[u16], levels: Levels, out: &mut Vec<u8>) {
+    let end = text.iter().rposition(|unit| *unit != 0x20).map_or(0, |last| last + 1);
+    let text = &text[..end];
+    out.reserve(2 * text.len() + 5);
+    for unit in text {
+        let primary = TABLE[usize::from(*unit)].primary as u16 + 1;
+        out.extend_from_slice(&primary.to_be_bytes());
+    }
+    push_primary(BLANK, out);
+    if levels.accent {
+        out.push(1);
+    }
+    let mask = levels.tertiary_mask();
+    if mask != 0 {
+        let weight = |unit: &u16| TABLE[usize::from(*unit)].tertiary & mask;
+        let end = text.iter().rposition(|unit| weight(unit) != PLAIN).map_or(0, |last| last + 1);
+        out.extend(text[..end].iter().map(weight));
+        out.push(1);
     }
     out.push(1);
 }

@@ -1,7 +1,7 @@
 //! To binary, varbinary, image, rowversion and to uniqueidentifier.
 
 use super::{not_allowed, unreadable};
-use crate::datetime::{Moment, TICKS_PER_SECOND};
+use crate::datetime::{Moment, TICKS_PER_DAY, TICKS_PER_SECOND, civil};
 use crate::{ByteStr, DEFAULT_STYLE, Decimal, Length, SqlError, SqlResult, SqlType, Value, guid};
 
 pub(super) fn to_binary(value: &Value, from: &SqlType, to: &SqlType, style: i32) -> SqlResult<Value> {
@@ -110,6 +110,37 @@ fn scaled_time_bytes(value: &Value, from: &SqlType) -> Option<Vec<u8>> {
         bytes.extend_from_slice(&moment.offset_minutes.to_le_bytes());
     }
     Some(bytes)
+}
+
+/// The inverse of the bytes of date, time, datetime2 and datetimeoffset; `None` when they are none.
+pub(super) fn time_from_binary(bytes: &[u8], to: &SqlType) -> Option<Moment> {
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
+    let day = |bytes: &[u8]| i32::try_from(number(bytes)).ok().filter(|days| *days <= civil::DAYS_MAX);
+    if *to == SqlType::Date {
+        return Some(Moment::new(day(bytes.get(..3).filter(|_| bytes.len() == 3)?)?, 0));
+    }
+    let (scale, rest) = bytes.split_first()?;
+    let (time_bytes, unit) = match scale {
+        0..=2 => (3, 10u64.pow(7 - u32::from(*scale))),
+        3..=4 => (4, 10u64.pow(7 - u32::from(*scale))),
+        5..=7 => (5, 10u64.pow(7 - u32::from(*scale))),
+        _ => return None,
+    };
+    let (time, rest) = rest.split_at_checked(time_bytes)?;
+    let ticks = number(time).checked_mul(unit).filter(|ticks| *ticks < TICKS_PER_DAY)?;
+    match (to, rest.len()) {
+        (SqlType::Time(_), 0) => Some(Moment::new(civil::DAYS_TO_1900, ticks)),
+        (SqlType::DateTime2(_), 3) => Some(Moment::new(day(rest)?, ticks)),
+        (SqlType::DateTimeOffset(_), 5) => {
+            let offset_minutes = i16::from_le_bytes([rest[3], rest[4]]);
+            let utc = Moment::new(day(&rest[..3])?, ticks);
+            let shift = i64::from(offset_minutes) * 60 * TICKS_PER_SECOND as i64;
+            let local =
+                Moment::from_ticks(utc.total_ticks() + shift).filter(|_| offset_minutes.abs() <= 840)?;
+            Some(Moment { offset_minutes, ..local })
+        }
+        _ => None,
+    }
 }
 
 /// Precision, scale, 0, sign (1 for zero and above), then the digits in groups of four bytes, little-endian.

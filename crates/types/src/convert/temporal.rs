@@ -90,7 +90,12 @@ fn parse_hijri(text: &str) -> Option<Moment> {
 /// Numbers are days since 1900 with the time as a fraction; only the two old types take them.
 fn from_number(value: &Value, from: &SqlType, to: &SqlType) -> SqlResult<Value> {
     if !matches!(to, SqlType::DateTime | SqlType::SmallDateTime) {
-        return Err(not_allowed(from, to));
+        return match value {
+            Value::Binary(bytes) => super::binary::time_from_binary(bytes, to)
+                .and_then(|moment| moment.to_value(to))
+                .ok_or_else(|| SqlError::new(9803, &[&to.name()])),
+            _ => Err(not_allowed(from, to)),
+        };
     }
     let error = || overflow("expression", to);
     let moment = match value {

@@ -60,7 +60,7 @@ impl U256 {
             let upper = self.high << 64 | self.low >> 64;
             let (q1, r1) = (upper / divisor, upper % divisor);
             let lower = r1 << 64 | self.low & MASK;
-            return Some((q1 << 64 | lower / divisor, lower % divisor));
+            return Some(((q1 << 64) | (lower / divisor), lower % divisor));
         }
         Some(self.divide_long(divisor))
     }

@@ -4,6 +4,16 @@ use super::kernel;
 use super::rules::Shape;
 use super::{Decimal, DecimalOverflow, pow10};
 
+/// `mantissa * 10^places`; `None` beyond 127 bits. Small numbers take one machine multiplication.
+#[inline]
+fn lift(mantissa: i128, places: u8) -> Option<i128> {
+    match (i64::try_from(mantissa), places) {
+        (_, 0) => Some(mantissa),
+        (Ok(small), ..=18) => Some(i128::from(small) * i128::from(pow10(places) as i64)),
+        _ => mantissa.checked_mul(pow10(places) as i128),
+    }
+}
+
 impl Decimal {
     /// `self + other`, rounded into the shape.
     pub fn add(&self, other: &Decimal, shape: Shape) -> Result<Decimal, DecimalOverflow> {
@@ -21,8 +31,12 @@ impl Decimal {
         other_scale: u8,
         (precision, scale): Shape,
     ) -> Result<Decimal, DecimalOverflow> {
+        if self.scale() == other_scale && scale == other_scale {
+            // Two numbers of 38 digits sum up to less than 127 bits.
+            return Decimal::checked(self.mantissa() + other, precision, scale);
+        }
         let common = self.scale().max(other_scale);
-        let lifted = |mantissa: i128, from: u8| mantissa.checked_mul(pow10(common - from) as i128);
+        let lifted = |mantissa: i128, from: u8| lift(mantissa, common - from);
         let exact = lifted(self.mantissa(), self.scale())
             .zip(lifted(other, other_scale))
             .and_then(|(a, b)| a.checked_add(b));

@@ -75,11 +75,8 @@ impl Decimal {
 }
 
 fn push(mantissa: u128, digit: u8) -> Result<u128, ParseDecimalError> {
-    // Above 39 digits nothing fits; stopping here keeps the product within 128 bits.
-    if mantissa >= pow10(PRECISION_MAX) {
-        return Err(ParseDecimalError::Overflow);
-    }
-    Ok(mantissa * 10 + u128::from(digit - b'0'))
+    let longer = mantissa.checked_mul(10).and_then(|product| product.checked_add(u128::from(digit - b'0')));
+    longer.ok_or(ParseDecimalError::Overflow)
 }
 
 fn split(text: &str) -> Result<(bool, &str, &str), ParseDecimalError> {

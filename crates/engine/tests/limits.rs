@@ -1,0 +1,250 @@
+//! Full log, full disk, failed log writes, damaged files: the documented error, reads go on, nothing acknowledged is lost, and work resumes
+//! when there is room again (faults F5, F6, F7).
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hardpan_engine::{CreateDatabaseOptions, Database, DatabaseState, Growth, Instance, NewDatabaseFile};
+use os::sim::{Fault, Operation, Profile, World};
+use support::{NAME, Session, all_rows, create_database, create_table, in_world, item, items, open, table};
+
+/// A database whose log cannot grow.
+fn small_log(instance: &Arc<Instance>) -> Arc<Database> {
+    let log = NewDatabaseFile {
+        size_bytes: Some(1 << 20),
+        growth: Some(Growth::None),
+        ..NewDatabaseFile::default()
+    };
+    let options =
+        CreateDatabaseOptions { name: NAME.into(), log_files: vec![log], ..CreateDatabaseOptions::default() };
+    instance.create_database(&options).expect("a new database")
+}
+
+/// 9002: the writer is refused, its rollback works without any space, readers go on, and the next transaction finds room again.
+#[test]
+fn a_full_log_refuses_changes_and_nothing_else() {
+    in_world(1, Profile::nvme(), |os| {
+        let instance = open(os);
+        let database = small_log(&instance);
+        let items = create_table(&instance, &database, &items("T1"));
+        let mut session = Session::new(&instance, &database, 51);
+        session.autocommit(None, |txn| items.insert(txn, &item(1, 1, 100))).expect("one row");
+        session.set.begin_explicit();
+        let mut refused = None;
+        for id in 2..20_000 {
+            if let Err(error) = session.statement(|txn| items.insert(txn, &item(id, id, 200))) {
+                refused = Some((id, error));
+                break;
+            }
+        }
+        let (reached, error) = refused.expect("a log of one megabyte is full some time");
+        assert_eq!((error.number, error.severity), (9002, 17), "{error}");
+        database.checkpoint().expect("a checkpoint needs hardly any log");
+        let error =
+            session.statement(|txn| items.insert(txn, &item(reached, 1, 200))).expect_err("still full");
+        assert!(error.number == 9002 && error.message.contains("ACTIVE_TRANSACTION"), "{error}");
+        assert!(reached > 500, "half of the log is for work: {reached} rows");
+        session.set.rollback().expect("rollback needs no space");
+        assert_eq!(all_rows(&instance, &database, &items).len(), 1, "readers go on, the rows are undone");
+        assert_eq!(database.state(), DatabaseState::Online);
+        database.checkpoint().expect("CHECKPOINT gives the log back");
+        for id in 2..200 {
+            session
+                .autocommit(None, |txn| items.insert(txn, &item(id, id, 200)))
+                .expect("there is room again");
+        }
+        drop(session);
+        instance.shutdown();
+    });
+}
+
+/// A crash in the middle of a transaction that has filled the log: recovery has the room it needs.
+#[test]
+fn recovery_of_a_full_log_works() {
+    let world = World::new(2, Profile::nvme());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let instance = open(os);
+            let database = small_log(&instance);
+            let items = create_table(&instance, &database, &items("T1"));
+            let mut session = Session::new(&instance, &database, 51);
+            session.autocommit(None, |txn| items.insert(txn, &item(1, 1, 100))).expect("one row");
+            session.set.begin_explicit();
+            for id in 2..20_000 {
+                if session.statement(|txn| items.insert(txn, &item(id, id, 200))).is_err() {
+                    break;
+                }
+            }
+            database.flush_log().expect("sp_flush_log");
+            handle.power_off();
+        })
+        .assert_ok();
+    world
+        .run(|os| {
+            let instance = open(os);
+            let database = instance.database(NAME).expect("the database is usable");
+            let items = table(&database, "T1").expect("the table");
+            assert_eq!(all_rows(&instance, &database, &items).len(), 1);
+            let mut session = Session::new(&instance, &database, 51);
+            session.autocommit(None, |txn| items.insert(txn, &item(2, 1, 100))).expect("and takes new work");
+            drop(session);
+            instance.shutdown();
+        })
+        .assert_ok();
+}
+
+/// The disk is full: 1105 or 9002 to writers, readers go on; when space returns, so do the writers. Nothing acknowledged is lost.
+#[test]
+fn a_full_disk_refuses_growth_until_there_is_room() {
+    let world = World::new(3, Profile::nvme());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let instance = open(os);
+            let database = create_database(&instance, NAME).expect("a new database");
+            let items = create_table(&instance, &database, &items("T1"));
+            let mut session = Session::new(&instance, &database, 51);
+            session.autocommit(None, |txn| items.insert(txn, &item(0, 0, 10))).expect("one row");
+            handle.set_capacity_bytes(Some(handle.used_bytes() + 64 * 1024));
+            let mut acknowledged = 1;
+            let refused = (1..100_000).find_map(|id| {
+                let result = session.autocommit(Some(true), |txn| items.insert(txn, &item(id, id, 390)));
+                acknowledged += u32::from(result.is_ok());
+                result.err()
+            });
+            let error = refused.expect("the disk is full some time");
+            assert!(matches!(error.number, 1105 | 9002), "{error}");
+            assert_eq!(all_rows(&instance, &database, &items).len(), acknowledged as usize);
+            assert_eq!(database.state(), DatabaseState::Online, "no space is not the end of a database");
+            handle.set_capacity_bytes(None);
+            session
+                .autocommit(None, |txn| items.insert(txn, &item(200_000, 1, 390)))
+                .expect("there is room again");
+            assert_eq!(all_rows(&instance, &database, &items).len(), acknowledged as usize + 1);
+            drop(session);
+            instance.shutdown();
+        })
+        .assert_ok();
+}
+
+/// F6: after a log write has failed nothing more is acknowledged (9001), the database is suspect, the others work; a restart shows only
+/// what was acknowledged.
+#[test]
+fn a_failed_log_write_ends_all_acknowledgements() {
+    let world = World::new(4, Profile::nvme());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let instance = open(os);
+            let (bad, good) = (
+                create_database(&instance, NAME).expect("new"),
+                create_database(&instance, "other").expect("new"),
+            );
+            let (items_bad, items_good) =
+                (create_table(&instance, &bad, &items("T1")), create_table(&instance, &good, &items("T1")));
+            let mut session = Session::new(&instance, &bad, 51);
+            session.autocommit(None, |txn| items_bad.insert(txn, &item(1, 1, 10))).expect("one row");
+            let log =
+                handle.files().into_iter().find(|path| path.to_string_lossy().contains("hk") && is_log(path));
+            let log = log.expect("the log file of hk");
+            handle.inject(Fault::fail_from(Operation::Write, 0).on(&log.to_string_lossy()));
+            let error = session
+                .autocommit(None, |txn| items_bad.insert(txn, &item(2, 1, 10)))
+                .expect_err("the write fails");
+            assert_eq!(error.number, 9001, "{error}");
+            handle.clear_faults();
+            assert_eq!(bad.state(), DatabaseState::Suspect);
+            let error = session
+                .autocommit(None, |txn| items_bad.insert(txn, &item(3, 1, 10)))
+                .expect_err("never again");
+            assert!(matches!(error.number, 926 | 9001), "{error}");
+            drop(session);
+            let mut session = Session::new(&instance, &good, 52);
+            session.autocommit(None, |txn| items_good.insert(txn, &item(1, 1, 10))).expect("the others work");
+            drop(session);
+            instance.shutdown();
+        })
+        .assert_ok();
+    world
+        .run(|os| {
+            let instance = open(os);
+            let database = instance.database(NAME).expect("recovered");
+            let items = table(&database, "T1").expect("the table");
+            let ids: Vec<i64> =
+                all_rows(&instance, &database, &items).iter().map(|row| support::int(row, 0)).collect();
+            assert!(
+                ids == [1] || ids == [1, 2],
+                "the row that was not acknowledged may be there, none after it: {ids:?}"
+            );
+            instance.shutdown();
+        })
+        .assert_ok();
+}
+
+fn is_log(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "ldf")
+}
+
+/// F5: a database whose file is missing or damaged is shown with the reason; the instance and the other databases work.
+#[test]
+fn a_damaged_database_does_not_stop_the_others() {
+    for damage in ["missing data file", "missing log", "header of the data file", "header of the log"] {
+        let world = World::new(5, Profile::nvme());
+        world
+            .run(|os| {
+                let instance = open(os);
+                for name in [NAME, "other"] {
+                    let database = create_database(&instance, name).expect("a new database");
+                    create_table(&instance, &database, &items("T1"));
+                }
+                instance.shutdown();
+            })
+            .assert_ok();
+        let file = |extension: &str| {
+            let of_it = |path: &std::path::PathBuf| {
+                let name =
+                    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                name.starts_with(NAME) && path.extension().is_some_and(|found| found == extension)
+            };
+            world.files().into_iter().find(of_it).expect("the file is there")
+        };
+        let (data, log) = (file("mdf"), file("ldf"));
+        match damage {
+            "header of the data file" => world.corrupt(&data, 0, &[0xa5; 4096]),
+            "header of the log" => world.corrupt(&log, 0, &[0xa5; 8192]),
+            _ => {}
+        }
+        let removed = match damage {
+            "missing data file" => Some(data),
+            "missing log" => Some(log),
+            _ => None,
+        };
+        world
+            .run(move |os| {
+                if let Some(path) = removed {
+                    os.disk().remove(&path).expect("the file was there");
+                }
+                let instance = open(os);
+                let error = instance.database(NAME).err().expect("it cannot be used");
+                assert!(matches!(error.number, 926 | 945), "{damage}: {error}");
+                let infos = instance.database_infos();
+                let info = infos.iter().find(|info| info.name == NAME).expect("it is still known");
+                assert!(
+                    info.reason.as_ref().is_some_and(|reason| !reason.is_empty()),
+                    "{damage}: no reason given"
+                );
+                assert!(
+                    matches!(info.state, DatabaseState::Suspect | DatabaseState::RecoveryPending),
+                    "{damage}: {:?}",
+                    info.state
+                );
+                let other = instance.database("other").expect("the other one works");
+                assert!(table(&other, "T1").is_some());
+                instance.shutdown();
+            })
+            .assert_ok();
+    }
+}

@@ -1,0 +1,104 @@
+//! Batches over the wire: the back end of `hardpan sql -S`.
+
+use os::Os;
+use tds::client::Token;
+use tds::token::done;
+
+use super::printer::{PrintedColumn, Printer};
+use super::{Arguments, Backend, BatchEnd};
+use crate::remote::{Connection, ConnectionOptions};
+
+const DEFAULT_PORT: &str = "1433";
+
+/// A connection to a server.
+pub(super) struct Remote {
+    connection: Connection,
+    server_name: String,
+}
+
+impl Remote {
+    pub(super) fn connect(os: &Os, server: &str, arguments: &Arguments) -> Result<Remote, String> {
+        let options = ConnectionOptions {
+            address: address_of(server),
+            user: arguments.user.clone(),
+            password: arguments.password.clone(),
+            database: arguments.database.clone().unwrap_or_default(),
+            application: "hardpan sql".into(),
+            trust_certificate: arguments.trust_certificate,
+        };
+        let mut refusals = Vec::new();
+        let mut server_name = server.to_string();
+        let connection = Connection::open(os, &options, &mut |token| {
+            if let Token::Message { error, server_name: name } = token {
+                server_name.clone_from(name);
+                if !error.is_information() {
+                    refusals.push(error.message.clone());
+                }
+            }
+        });
+        let connection =
+            connection.map_err(|problem| if refusals.is_empty() { problem } else { refusals.join(" ") })?;
+        Ok(Remote { connection, server_name })
+    }
+}
+
+/// `host`, `host,port`, `tcp:host,port` and `[::1],port` as an address to connect to.
+fn address_of(server: &str) -> String {
+    let server = server.strip_prefix("tcp:").unwrap_or(server);
+    let (host, port) = server.rsplit_once(',').unwrap_or((server, DEFAULT_PORT));
+    let host = match host.trim() {
+        "." | "(local)" | "" => "127.0.0.1",
+        host => host,
+    };
+    let bare_ipv6 = host.contains(':') && !host.starts_with('[');
+    if bare_ipv6 { format!("[{host}]:{}", port.trim()) } else { format!("{host}:{}", port.trim()) }
+}
+
+impl Backend for Remote {
+    fn batch(&mut self, text: &str, printer: &mut Printer) -> BatchEnd {
+        let outcome = self.connection.batch(text, &mut |token| match token {
+            Token::Columns(columns) => printer.columns(
+                columns
+                    .iter()
+                    .map(|column| PrintedColumn { name: column.name.clone(), sql_type: column.sql_type })
+                    .collect(),
+            ),
+            Token::Row(row) => printer.row(row),
+            Token::Message { error, .. } => printer.message(error),
+            Token::Done(end) => printer.done((end.status & done::COUNT != 0).then_some(end.row_count)),
+            _ => {}
+        });
+        match outcome {
+            Ok(()) => BatchEnd::Next,
+            Err(problem) => {
+                eprintln!("hardpan sql: {problem}");
+                BatchEnd::Closed
+            }
+        }
+    }
+
+    fn server_name(&self) -> String {
+        self.server_name.clone()
+    }
+
+    fn close(self: Box<Self>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address_of;
+
+    #[test]
+    fn servers_are_named_as_sqlcmd_names_them() {
+        for (server, address) in [
+            ("localhost", "localhost:1433"),
+            ("127.0.0.1,14330", "127.0.0.1:14330"),
+            ("tcp:db, 99", "db:99"),
+            (".", "127.0.0.1:1433"),
+            ("::1,5", "[::1]:5"),
+            ("[::1]", "[::1]:1433"),
+        ] {
+            assert_eq!(address_of(server), address);
+        }
+    }
+}

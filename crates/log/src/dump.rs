@@ -1,0 +1,163 @@
+//! `hardpan log dump`: prints a closed or copied log file with the server's own decoders and says where damage begins.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use os::Os;
+
+use crate::block::{BlockHeader, SlotTable};
+use crate::error::LogError;
+use crate::file::LogFile;
+use crate::limits::{FIRST_BLOCK_SECTOR, SECTOR_BYTES};
+use crate::lsn::Lsn;
+use crate::records::{self, LogTime};
+use crate::tail::Walk;
+use crate::vlf::VlfMap;
+
+/// What to print.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DumpOptions {
+    /// From this record (or its block) on; NULL: the oldest log that is still needed.
+    pub from: Lsn,
+    /// Each record, not only the blocks.
+    pub records: bool,
+}
+
+/// What a dump has seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DumpSummary {
+    /// Blocks.
+    pub blocks_total: u64,
+    /// Records.
+    pub records_total: u64,
+    /// Bytes of records.
+    pub record_bytes_total: u64,
+    /// Records by operation name.
+    pub records_by_operation: BTreeMap<&'static str, u64>,
+    /// The newest record; NULL: none.
+    pub last: Lsn,
+    /// Where the log is damaged and how; `None`: it ends as a log may end.
+    pub damage: Option<String>,
+}
+
+/// Prints the log file at `path`, one call of `line` a line. Nothing is changed. Damage in the middle is reported in the
+/// summary (and as a line), after everything before it; errors are for files that cannot be read at all.
+pub fn dump_file(
+    os: &Os,
+    path: &Path,
+    options: &DumpOptions,
+    line: &mut dyn FnMut(&str),
+) -> Result<DumpSummary, LogError> {
+    let log_file = LogFile::open(os, path, true)?;
+    let vlfs = VlfMap::new(log_file.read_vlfs()?);
+    describe_file(&log_file, &vlfs, line);
+    let (start, checksum) = first_block(&log_file, &vlfs, options.from);
+    let mut walk = Walk::new(&log_file, &vlfs, start, checksum);
+    let mut summary = DumpSummary::default();
+    let ended = loop {
+        match walk.next_block() {
+            Ok(Some((header, bytes, slots))) => {
+                dump_block(&header, bytes, &slots, options, &mut summary, &vlfs, line);
+            }
+            Ok(None) => break walk.judge_end(),
+            Err(error) => break Err(error),
+        }
+    };
+    summary.last = walk.last;
+    match ended {
+        Ok(()) => line(&format!("end of log after {}", walk.last)),
+        Err(LogError::Corrupt { offset, what, .. }) => {
+            let text = format!("DAMAGE at offset {offset}, after record {}: {what}", walk.last);
+            line(&text);
+            summary.damage = Some(text);
+        }
+        Err(error) => return Err(error),
+    }
+    line(&format!(
+        "{} blocks, {} records of {} bytes",
+        summary.blocks_total, summary.records_total, summary.record_bytes_total
+    ));
+    for (operation, count) in &summary.records_by_operation {
+        line(&format!("  {operation:<24} {count}"));
+    }
+    Ok(summary)
+}
+
+fn describe_file(log_file: &LogFile, vlfs: &VlfMap, line: &mut dyn FnMut(&str)) {
+    let header = log_file.header();
+    line(&format!(
+        "log {:08x}, {} bytes in {} VLFs, run {}, {}",
+        header.log_id,
+        header.size_bytes,
+        header.vlf_count,
+        header.epoch,
+        if header.clean { "closed properly" } else { "not closed properly" }
+    ));
+    line(&format!(
+        "checkpoint {}, needed from {}, durable at least up to {}",
+        header.checkpoint, header.min, header.hardened
+    ));
+    for vlf in vlfs.info() {
+        line(&format!(
+            "VLF at {:>12}, {:>12} bytes, sequence {:08x}, parity {:02x}, made at {}",
+            vlf.begin_offset, vlf.size_bytes, vlf.sequence, vlf.parity, vlf.create_lsn
+        ));
+    }
+}
+
+/// The block to begin with, and the checksum before it if it is the very first of the log.
+fn first_block(log_file: &LogFile, vlfs: &VlfMap, from: Lsn) -> (Lsn, Option<u32>) {
+    let header = log_file.header();
+    let very_first = Lsn::new(header.first_vlf, FIRST_BLOCK_SECTOR, 0);
+    let start = match (from, header.min) {
+        (Lsn::NULL, Lsn::NULL) => very_first,
+        (Lsn::NULL, min) => min.block_start(),
+        (from, _) => from.block_start(),
+    };
+    let checksum =
+        (start == very_first && vlfs.by_sequence(header.first_vlf).is_some()).then_some(header.log_id);
+    (start, checksum)
+}
+
+fn dump_block(
+    header: &BlockHeader,
+    bytes: &[u8],
+    slots: &SlotTable,
+    options: &DumpOptions,
+    summary: &mut DumpSummary,
+    vlfs: &VlfMap,
+    line: &mut dyn FnMut(&str),
+) {
+    let offset = vlfs.offset_of(header.start()).unwrap_or(0);
+    line(&format!(
+        "block {} at {offset}: {} of {} bytes, {} records, run {}, hardened {}, checksum {:08x} after {:08x}, {}",
+        header.start(),
+        header.used_bytes,
+        usize::from(header.sectors) * SECTOR_BYTES,
+        header.slots,
+        header.epoch,
+        header.hardened,
+        header.checksum,
+        header.previous_checksum,
+        LogTime::from_utc_100ns(header.time_100ns),
+    ));
+    summary.blocks_total += 1;
+    for slot in 1..=header.slots {
+        let Some(Ok((record, encoded_bytes))) = slots.record(header, bytes, slot) else { continue };
+        let lsn = header.start().with_slot(slot);
+        summary.records_total += 1;
+        summary.record_bytes_total += encoded_bytes as u64;
+        *summary.records_by_operation.entry(record.header.op.name()).or_default() += 1;
+        if options.records && lsn >= options.from {
+            line(&format!(
+                "  {lsn} {:<24} {:<18} {} prev {} {:>5} bytes  {}",
+                record.header.op.name(),
+                record.header.context.name(),
+                record.header.txn,
+                record.header.prev,
+                encoded_bytes,
+                records::describe(&record.header, record.payload),
+            ));
+        }
+    }
+}

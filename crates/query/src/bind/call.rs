@@ -1,0 +1,434 @@
+//! Function calls: special forms (ISNULL, COALESCE, IIF, ...), aggregates, then the registry.
+
+use tsql::ast;
+use types::sql_type::TypeFamily;
+use types::{Length, SqlError, SqlType, Value};
+
+use super::coerce;
+use super::names::written;
+use super::{Binder, Clause};
+use crate::expr::{Conversion, ConversionKind, Expr, ExprKind};
+use crate::functions::{self, Argument, FunctionDef, Parameter, ResultRule};
+use crate::plan::logical::{AggregateCall, AggregateKind, SortKey};
+
+impl Binder<'_> {
+    /// A function call of any kind. Errors 195, 174, 189, 4121.
+    pub(crate) fn call(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
+        if call.name.schema.is_some() && !call.name.schema.as_ref().is_some_and(|schema| schema.is("sys")) {
+            return Err(crate::errors::unsupported("a user-defined scalar function").with_state(2));
+        }
+        let name = call.name.name.value.to_ascii_uppercase();
+        if let Some(over) = call.extra.as_ref().and_then(|extra| extra.over.as_ref()) {
+            return self.window_call(&name, call, over);
+        }
+        if let Some(kind) = aggregate_kind(&name) {
+            return self.aggregate(&name, kind, call);
+        }
+        match name.as_str() {
+            "ISNULL" => self.is_null_function(call),
+            "COALESCE" => self.coalesce(call),
+            "NULLIF" => self.null_if(call),
+            "IIF" => self.iif(call),
+            "CHOOSE" => self.choose(call),
+            "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "NTILE" | "LAG" | "LEAD" | "FIRST_VALUE"
+            | "LAST_VALUE" | "PERCENT_RANK" | "CUME_DIST" => Err(crate::errors::needs_over(&name)),
+            "GROUPING" | "GROUPING_ID" => Err(crate::errors::unsupported("GROUPING")),
+            "TRIM" => self.trim(call),
+            "GREATEST" | "LEAST" => self.extreme(call, name == "GREATEST"),
+            _ => {
+                let function = functions::lookup(&name)
+                    .ok_or_else(|| crate::errors::unknown_function(&written(&call.name)))?;
+                self.registered(function, call)
+            }
+        }
+    }
+
+    /// `@@NAME`.
+    pub(crate) fn global(&mut self, name: &str) -> Result<Expr, SqlError> {
+        let function = functions::lookup(name).ok_or_else(|| crate::errors::undeclared_variable(name))?;
+        self.finish_call(function, Vec::new())
+    }
+
+    fn registered(
+        &mut self,
+        function: &'static FunctionDef,
+        call: &ast::FunctionCall,
+    ) -> Result<Expr, SqlError> {
+        if call.args.len() < usize::from(function.min_arguments)
+            || (function.max_arguments != u8::MAX && call.args.len() > usize::from(function.max_arguments))
+        {
+            return Err(crate::errors::argument_count(
+                &function.name.to_ascii_lowercase(),
+                function.min_arguments,
+                function.max_arguments,
+            ));
+        }
+        let mut arguments = Vec::with_capacity(call.args.len());
+        for (index, argument) in call.args.iter().enumerate() {
+            let parameter = function.parameter(index);
+            arguments.push(match parameter {
+                Parameter::Word => word(argument)?,
+                _ => {
+                    let bound = self.value(argument)?;
+                    converted(bound, parameter)?
+                }
+            });
+        }
+        self.finish_call(function, arguments)
+    }
+
+    /// A call of a registered function with its arguments already converted.
+    pub(crate) fn finish_call(
+        &mut self,
+        function: &'static FunctionDef,
+        arguments: Vec<Expr>,
+    ) -> Result<Expr, SqlError> {
+        let sql_type = match function.result {
+            ResultRule::Fixed(sql_type) => sql_type,
+            ResultRule::Argument(index) => {
+                arguments.get(index).map_or(SqlType::Int, |argument| argument.sql_type)
+            }
+            ResultRule::Rule(rule) => {
+                let shown: Vec<Argument<'_>> = arguments
+                    .iter()
+                    .map(|argument| Argument {
+                        sql_type: argument.sql_type,
+                        constant: match &argument.kind {
+                            ExprKind::Constant(value) => Some(value),
+                            _ => None,
+                        },
+                    })
+                    .collect();
+                rule(&shown)?
+            }
+        };
+        let collation = arguments
+            .iter()
+            .find(|argument| argument.sql_type.is_character())
+            .map(|argument| (argument.collation, argument.explicit_collation));
+        let (collation, explicit_collation) = collation.unwrap_or_default();
+        Ok(Expr {
+            collation,
+            explicit_collation,
+            ..Expr::new(ExprKind::Call(function, arguments), sql_type, true)
+        })
+    }
+
+    /// ISNULL: the type of the first argument.
+    fn is_null_function(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
+        let [first, second] = self.exactly::<2>("isnull", call)?;
+        let to = if first.is_null_literal() { second.sql_type } else { first.sql_type };
+        let first = coerce::implicit(first, &to)?;
+        let second = coerce::convert(
+            second,
+            &to,
+            Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
+        )
+        .or_else(|error| Err(error))?;
+        let nullable = first.nullable && second.nullable;
+        let collation = first.collation;
+        Ok(Expr { collation, ..Expr::new(ExprKind::Coalesce(vec![first, second]), to, nullable) })
+    }
+
+    fn coalesce(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
+        if call.args.len() < 2 {
+            return Err(crate::errors::argument_count("coalesce", 2, u8::MAX));
+        }
+        let values = call.args.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>, _>>()?;
+        if values.iter().all(Expr::is_null_literal) {
+            return Err(crate::errors::all_arguments_null("COALESCE"));
+        }
+        let nullable = values.iter().all(|value| value.nullable);
+        let collation = values
+            .iter()
+            .find(|value| value.sql_type.is_character())
+            .map(|value| value.collation)
+            .unwrap_or_default();
+        let (values, to) = coerce::unify(values)?;
+        Ok(Expr { collation, ..Expr::new(ExprKind::Coalesce(values), to, nullable) })
+    }
+
+    /// NULLIF: CASE WHEN a = b THEN NULL ELSE a END.
+    fn null_if(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
+        let [first, second] = self.exactly::<2>("nullif", call)?;
+        if first.is_null_literal() {
+            return Err(crate::errors::nullif_first_null());
+        }
+        let (sql_type, collation) = (first.sql_type, first.collation);
+        let equal = coerce::compare(crate::expr::CompareOp::Equal, first.clone(), second)?;
+        let kind =
+            ExprKind::Case(vec![(equal, Expr::constant(Value::Null, sql_type))], Some(Box::new(first)));
+        Ok(Expr { collation, ..Expr::new(kind, sql_type, true) })
+    }
+
+    fn iif(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
+        let [condition, yes, no] = call.args.as_slice() else {
+            return Err(crate::errors::argument_count("iif", 3, 3));
+        };
+        let condition = self.condition(condition)?;
+        let values = vec![self.value(yes)?, self.value(no)?];
+        self.make_case(vec![condition], values)
+    }
+
+    fn choose(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
+        if call.args.len() < 2 {
+            return Err(crate::errors::argument_count("choose", 2, u8::MAX));
+        }
+        let index = coerce::implicit(self.value(&call.args[0])?, &SqlType::Int)?;
+        let mut conditions = Vec::new();
+        let mut values = Vec::new();
+        for (position, argument) in call.args[1..].iter().enumerate() {
+            let number = Expr::constant(Value::Int(position as i32 + 1), SqlType::Int);
+            conditions.push(coerce::compare(crate::expr::CompareOp::Equal, index.clone(), number)?);
+            values.push(self.value(argument)?);
+        }
+        self.make_case(conditions, values)
+    }
+
+    fn extreme(&mut self, call: &ast::FunctionCall, greatest: bool) -> Result<Expr, SqlError> {
+        let function = functions::lookup(if greatest { "GREATEST" } else { "LEAST" }).expect("registered");
+        let values = call.args.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>, _>>()?;
+        let (values, _) = coerce::unify(values)?;
+        self.finish_call(function, values)
+    }
+
+    fn trim(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
+        let side = call.extra.as_ref().and_then(|extra| extra.trim);
+        let name = match side {
+            None | Some(ast::TrimSide::Both) => "TRIM",
+            Some(ast::TrimSide::Leading) => "LTRIM",
+            Some(ast::TrimSide::Trailing) => "RTRIM",
+        };
+        let function = functions::lookup(name).expect("registered");
+        let mut arguments = Vec::new();
+        // TRIM(x FROM y) is (y, x) in the registry.
+        for argument in call.args.iter().rev() {
+            let bound = self.value(argument)?;
+            arguments.push(converted(bound, Parameter::Text)?);
+        }
+        self.finish_call(function, arguments)
+    }
+
+    fn exactly<const N: usize>(
+        &mut self,
+        name: &str,
+        call: &ast::FunctionCall,
+    ) -> Result<[Expr; N], SqlError> {
+        let values = call.args.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>, _>>()?;
+        <[Expr; N]>::try_from(values).map_err(|_| crate::errors::argument_count(name, N as u8, N as u8))
+    }
+
+    /// An aggregate without OVER. Errors 147, 130, 158.
+    fn aggregate(
+        &mut self,
+        name: &str,
+        kind: AggregateKind,
+        call: &ast::FunctionCall,
+    ) -> Result<Expr, SqlError> {
+        match self.scopes.last().map(|scope| scope.clause) {
+            Some(Clause::Output | Clause::Groups) | Some(Clause::Window) => {}
+            Some(Clause::Aggregate) => return Err(crate::errors::aggregate_over_subquery()),
+            Some(Clause::Rows) | None => return Err(crate::errors::aggregate_in_where()),
+        }
+        let aggregate = self.aggregate_call(name, kind, call)?;
+        let known = self
+            .scope()
+            .aggregates
+            .iter()
+            .find(|known| same_aggregate(&known.1, &aggregate))
+            .map(|known| known.0);
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let nullable = !matches!(kind, AggregateKind::Count | AggregateKind::CountRows);
+                let collation =
+                    aggregate.argument.as_ref().map_or_else(Default::default, |argument| argument.collation);
+                let id = self.new_column(aggregate.sql_type, nullable, collation);
+                self.scope().aggregates.push((id, aggregate));
+                id
+            }
+        };
+        Ok(self.column_expr(id))
+    }
+
+    /// The parts of an aggregate, with or without OVER.
+    pub(crate) fn aggregate_call(
+        &mut self,
+        name: &str,
+        kind: AggregateKind,
+        call: &ast::FunctionCall,
+    ) -> Result<AggregateCall, SqlError> {
+        let distinct = call.quantifier == Some(ast::SetQuantifier::Distinct);
+        let big = name == "COUNT_BIG";
+        if call.star {
+            let sql_type = if big { SqlType::BigInt } else { SqlType::Int };
+            return Ok(AggregateCall {
+                kind: AggregateKind::CountRows,
+                argument: None,
+                separator: None,
+                distinct: false,
+                order: Vec::new(),
+                sql_type,
+            });
+        }
+        let wanted = if kind == AggregateKind::StringAgg { 2 } else { 1 };
+        if call.args.len() != wanted {
+            return Err(crate::errors::argument_count(
+                &name.to_ascii_lowercase(),
+                wanted as u8,
+                wanted as u8,
+            ));
+        }
+        let mut argument = self.in_clause(Clause::Aggregate, |binder| binder.value(&call.args[0]))?;
+        let (mut separator, mut order) = (None, Vec::new());
+        if kind == AggregateKind::StringAgg {
+            if !argument.sql_type.is_character() {
+                argument = coerce::implicit(argument, &SqlType::nvarchar(4000))?;
+            }
+            separator = Some(self.value(&call.args[1])?);
+            for item in call.extra.iter().flat_map(|extra| extra.within_group.iter().flatten()) {
+                let expr = self.in_clause(Clause::Aggregate, |binder| binder.value(&item.expr))?;
+                order.push(SortKey { expr, descending: item.descending == Some(true) });
+            }
+        }
+        if matches!(
+            kind,
+            AggregateKind::StandardDeviation
+                | AggregateKind::StandardDeviationPopulation
+                | AggregateKind::Variance
+                | AggregateKind::VariancePopulation
+        ) {
+            argument = coerce::implicit(argument, &SqlType::Float)?;
+        }
+        let sql_type = aggregate_type(name, kind, &argument.sql_type)?;
+        Ok(AggregateCall { kind, argument: Some(argument), separator, distinct, order, sql_type })
+    }
+}
+
+fn same_aggregate(a: &AggregateCall, b: &AggregateCall) -> bool {
+    let same_argument = match (&a.argument, &b.argument) {
+        (None, None) => true,
+        (Some(x), Some(y)) => x.same_as(y),
+        _ => false,
+    };
+    a.kind == b.kind
+        && a.distinct == b.distinct
+        && same_argument
+        && a.separator.is_none()
+        && b.separator.is_none()
+        && a.sql_type == b.sql_type
+}
+
+/// The aggregate of a name in upper case.
+pub(crate) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
+    Some(match name {
+        "COUNT" | "COUNT_BIG" => AggregateKind::Count,
+        "SUM" => AggregateKind::Sum,
+        "AVG" => AggregateKind::Average,
+        "MIN" => AggregateKind::Minimum,
+        "MAX" => AggregateKind::Maximum,
+        "STDEV" => AggregateKind::StandardDeviation,
+        "STDEVP" => AggregateKind::StandardDeviationPopulation,
+        "VAR" => AggregateKind::Variance,
+        "VARP" => AggregateKind::VariancePopulation,
+        "STRING_AGG" => AggregateKind::StringAgg,
+        "CHECKSUM_AGG" => AggregateKind::ChecksumAgg,
+        _ => return None,
+    })
+}
+
+/// Result type of an aggregate (documented table of SUM and AVG). Error 8117.
+fn aggregate_type(name: &str, kind: AggregateKind, argument: &SqlType) -> Result<SqlType, SqlError> {
+    let numeric = |sql_type: &SqlType| sql_type.is_numeric() && *sql_type != SqlType::Bit;
+    match kind {
+        AggregateKind::CountRows | AggregateKind::Count => {
+            Ok(if name == "COUNT_BIG" { SqlType::BigInt } else { SqlType::Int })
+        }
+        AggregateKind::Sum | AggregateKind::Average => {
+            if !numeric(argument) {
+                return Err(crate::errors::operand_type(argument.name(), &name.to_ascii_lowercase()));
+            }
+            Ok(match *argument {
+                SqlType::TinyInt | SqlType::SmallInt | SqlType::Int => SqlType::Int,
+                SqlType::Decimal { scale, .. } | SqlType::Numeric { scale, .. } => {
+                    SqlType::decimal(38, if kind == AggregateKind::Average { scale.max(6) } else { scale })
+                }
+                SqlType::Money | SqlType::SmallMoney => SqlType::Money,
+                SqlType::Real | SqlType::Float => SqlType::Float,
+                other => other,
+            })
+        }
+        AggregateKind::Minimum | AggregateKind::Maximum => {
+            if matches!(
+                argument,
+                SqlType::Bit | SqlType::Text | SqlType::NText | SqlType::Image | SqlType::Xml
+            ) {
+                return Err(crate::errors::operand_type(argument.name(), &name.to_ascii_lowercase()));
+            }
+            Ok(*argument)
+        }
+        AggregateKind::StringAgg => Ok(match *argument {
+            SqlType::VarChar(Length::Max) | SqlType::Text => SqlType::VARCHAR_MAX,
+            SqlType::NVarChar(Length::Max) | SqlType::NText => SqlType::NVARCHAR_MAX,
+            other if other.family() == TypeFamily::Char => SqlType::varchar(8000),
+            _ => SqlType::nvarchar(4000),
+        }),
+        AggregateKind::ChecksumAgg => Ok(SqlType::Int),
+        _ => Ok(SqlType::Float),
+    }
+}
+
+/// A bare word argument such as `day`; error 1023-like 155 comes from the function.
+fn word(argument: &ast::Expr) -> Result<Expr, SqlError> {
+    match &argument.kind {
+        ast::ExprKind::Column(column) if column.qualifier.is_none() => {
+            let value = Value::nvarchar(&column.name.value);
+            let sql_type = value.natural_type();
+            Ok(Expr::constant(value, sql_type))
+        }
+        _ => Err(crate::errors::invalid_parameter(1)),
+    }
+}
+
+/// An argument converted as its parameter asks.
+fn converted(argument: Expr, parameter: Parameter) -> Result<Expr, SqlError> {
+    let family = argument.sql_type.family();
+    match parameter {
+        Parameter::Any | Parameter::Word => Ok(argument),
+        Parameter::Int => coerce::implicit(argument, &SqlType::Int),
+        Parameter::BigInt => coerce::implicit(argument, &SqlType::BigInt),
+        Parameter::Float => coerce::implicit(argument, &SqlType::Float),
+        Parameter::Number if argument.sql_type.is_numeric() => Ok(argument),
+        Parameter::Number => coerce::implicit(argument, &SqlType::Float),
+        Parameter::Text if matches!(family, TypeFamily::Char | TypeFamily::NChar) => Ok(argument),
+        Parameter::Text if argument.is_null_literal() => coerce::implicit(argument, &SqlType::varchar(1)),
+        Parameter::Text => {
+            let to = if family == TypeFamily::Xml { SqlType::NVARCHAR_MAX } else { SqlType::varchar(8000) };
+            coerce::convert(
+                argument,
+                &to,
+                Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
+            )
+        }
+        Parameter::Wide if family == TypeFamily::NChar => Ok(argument),
+        Parameter::Wide if argument.sql_type == SqlType::VARCHAR_MAX => {
+            coerce::implicit(argument, &SqlType::NVARCHAR_MAX)
+        }
+        Parameter::Wide => coerce::convert(
+            argument,
+            &SqlType::nvarchar(4000),
+            Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
+        ),
+        Parameter::Binary if family == TypeFamily::Binary => Ok(argument),
+        Parameter::Binary => coerce::convert(
+            argument,
+            &SqlType::VARBINARY_MAX,
+            Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
+        ),
+        Parameter::Moment if family == TypeFamily::DateTime => Ok(argument),
+        Parameter::Moment if matches!(family, TypeFamily::Char | TypeFamily::NChar) => {
+            coerce::implicit(argument, &SqlType::DateTime2(7))
+        }
+        Parameter::Moment => coerce::implicit(argument, &SqlType::DateTime),
+    }
+}

@@ -1,0 +1,199 @@
+//! Implicit conversions and the typing of operators; constants are folded on the way.
+
+use types::arith::{self, BinaryOp, UnaryOp};
+use types::convert::matrix;
+use types::sql_type::TypeFamily;
+use types::{ConvertContext, SqlError, SqlType, Value};
+
+use crate::expr::{CompareOp, Conversion, ConversionKind, Expr, ExprKind};
+
+/// Converts `expr` implicitly to `to`. Errors 206, 257 when there is no such conversion.
+pub(crate) fn implicit(expr: Expr, to: &SqlType) -> Result<Expr, SqlError> {
+    convert(expr, to, Conversion::IMPLICIT)
+}
+
+/// Converts for storing into a variable: strings are cut in silence.
+pub(crate) fn for_variable(expr: Expr, to: &SqlType) -> Result<Expr, SqlError> {
+    convert(expr, to, Conversion { kind: ConversionKind::Assign, style: types::DEFAULT_STYLE })
+}
+
+/// Converts `expr`; nothing happens when it already is of the type.
+pub(crate) fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Result<Expr, SqlError> {
+    if expr.sql_type == *to && conversion.style == types::DEFAULT_STYLE {
+        return Ok(expr);
+    }
+    let explicit = matches!(conversion.kind, ConversionKind::Explicit | ConversionKind::Try);
+    if !expr.is_null_literal() {
+        matrix::check(&expr.sql_type, to, explicit)?;
+    }
+    let nullable = expr.nullable || conversion.kind == ConversionKind::Try;
+    if let ExprKind::Constant(value) = &expr.kind {
+        let folded = fold_conversion(value, &expr.sql_type, to, conversion);
+        if let Ok(value) = folded {
+            return Ok(Expr { kind: ExprKind::Constant(value), sql_type: *to, ..expr });
+        }
+    }
+    let (collation, explicit_collation) = (expr.collation, expr.explicit_collation);
+    Ok(Expr {
+        kind: ExprKind::Convert(Box::new(expr), conversion),
+        sql_type: *to,
+        nullable,
+        collation,
+        explicit_collation,
+    })
+}
+
+fn fold_conversion(
+    value: &Value,
+    from: &SqlType,
+    to: &SqlType,
+    conversion: Conversion,
+) -> Result<Value, SqlError> {
+    // Text to a date depends on the session's DATEFORMAT: left to run time.
+    let depends_on_session = to.family() == TypeFamily::DateTime && from.is_character();
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    if depends_on_session {
+        return Err(SqlError::custom(0, 0, 0, String::new()));
+    }
+    let context = ConvertContext::default();
+    match conversion.kind {
+        ConversionKind::Assign => types::assign(value, from, to, types::AssignTarget::Variable, &context),
+        _ => types::convert(value, from, to, conversion.style, &context),
+    }
+}
+
+/// `left op right` with the types and conversions of SQL Server; folded when both are constants.
+pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+    let (left, right) = narrow_literals(left, right);
+    let left_type = if left.is_null_literal() { right.sql_type } else { left.sql_type };
+    let right_type = if right.is_null_literal() { left_type } else { right.sql_type };
+    let plan = arith::plan_binary(op, &left_type, &right_type)?;
+    let collation = left.collation_over(&right);
+    let explicit_collation = left.explicit_collation || right.explicit_collation;
+    let nullable = left.nullable || right.nullable;
+    let left = implicit(left, &plan.left)?;
+    let right = implicit(right, &plan.right)?;
+    if let (ExprKind::Constant(a), ExprKind::Constant(b)) = (&left.kind, &right.kind)
+        && let Ok(value) = arith::evaluate(op, a, b, &plan.result)
+    {
+        return Ok(Expr {
+            kind: ExprKind::Constant(value),
+            sql_type: plan.result,
+            nullable,
+            collation,
+            explicit_collation,
+        });
+    }
+    Ok(Expr {
+        kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
+        sql_type: plan.result,
+        nullable,
+        collation,
+        explicit_collation,
+    })
+}
+
+/// An int literal beside a decimal counts with the digits it has: `1.0 / 3` divides by a decimal(1,0).
+fn narrow_literals(left: Expr, right: Expr) -> (Expr, Expr) {
+    let is_decimal = |expr: &Expr| expr.sql_type.family() == TypeFamily::Decimal;
+    let narrowed = |expr: Expr| match expr.kind {
+        ExprKind::Constant(Value::Int(number)) => {
+            let digits = number.unsigned_abs().checked_ilog10().unwrap_or(0) as u8 + 1;
+            Expr::constant(
+                Value::Decimal(types::Decimal::new(i128::from(number), digits, 0)),
+                SqlType::decimal(digits, 0),
+            )
+        }
+        _ => expr,
+    };
+    match (is_decimal(&left), is_decimal(&right)) {
+        (true, false) => (left, narrowed(right)),
+        (false, true) => (narrowed(left), right),
+        _ => (left, right),
+    }
+}
+
+/// A unary operator.
+pub(crate) fn unary(op: UnaryOp, operand: Expr) -> Result<Expr, SqlError> {
+    let result = arith::plan_unary(op, &operand.sql_type)?;
+    if op == UnaryOp::Plus {
+        return Ok(operand);
+    }
+    let operand = implicit(operand, &result)?;
+    if let ExprKind::Constant(value) = &operand.kind
+        && let Ok(value) = arith::evaluate_unary(op, value, &result)
+    {
+        return Ok(Expr::constant(value, result));
+    }
+    let nullable = operand.nullable;
+    Ok(Expr::new(ExprKind::Unary(op, Box::new(operand)), result, nullable))
+}
+
+/// `left op right` as a predicate.
+pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+    let collation = left.collation_over(&right);
+    let (left, right) = same_type(left, right)?;
+    if let (ExprKind::Constant(a), ExprKind::Constant(b)) = (&left.kind, &right.kind) {
+        let truth = types::compare(a, b, collation).map(|ordering| op.accepts(ordering));
+        return Ok(Expr::predicate(ExprKind::Constant(truth.map_or(Value::Null, Value::Bit))));
+    }
+    Ok(Expr { collation, ..Expr::predicate(ExprKind::Compare(op, Box::new(left), Box::new(right))) })
+}
+
+/// Brings two sides of a comparison to types whose values compare directly. Columns are left alone where possible, so that they can be
+/// sought in an index.
+pub(crate) fn same_type(left: Expr, right: Expr) -> Result<(Expr, Expr), SqlError> {
+    if left.is_null_literal() {
+        let to = right.sql_type;
+        return Ok((implicit(left, &to)?, right));
+    }
+    if right.is_null_literal() {
+        let to = left.sql_type;
+        return Ok((left, implicit(right, &to)?));
+    }
+    if compares_directly(&left.sql_type, &right.sql_type) {
+        return Ok((left, right));
+    }
+    let to = arith::comparison_type(&left.sql_type, &right.sql_type, "equal to")?;
+    let (left_family, right_family, family) = (left.sql_type.family(), right.sql_type.family(), to.family());
+    let left = if left_family == family && !needs_same_scale(family) { left } else { implicit(left, &to)? };
+    let right =
+        if right_family == family && !needs_same_scale(family) { right } else { implicit(right, &to)? };
+    Ok((left, right))
+}
+
+/// Families whose types have different representations.
+fn needs_same_scale(family: TypeFamily) -> bool {
+    matches!(
+        family,
+        TypeFamily::DateTime
+            | TypeFamily::Approximate
+            | TypeFamily::Decimal
+            | TypeFamily::Money
+            | TypeFamily::Integer
+    )
+}
+
+/// Do values of the two types compare without conversion?
+pub(crate) fn compares_directly(left: &SqlType, right: &SqlType) -> bool {
+    use TypeFamily::{Binary, Char, Decimal, Guid, Integer, Money, NChar};
+    if left == right {
+        return true;
+    }
+    match (left.family(), right.family()) {
+        (Integer | Decimal | Money, Integer | Decimal | Money) => true,
+        (Char, Char) | (NChar, NChar) | (Binary, Binary) | (Guid, Guid) => true,
+        _ => std::mem::discriminant(left) == std::mem::discriminant(right),
+    }
+}
+
+/// One type for several branches; an untyped NULL has no say. Each branch is converted to it.
+pub(crate) fn unify(branches: Vec<Expr>) -> Result<(Vec<Expr>, SqlType), SqlError> {
+    let candidates: Vec<Option<SqlType>> =
+        branches.iter().map(|branch| (!branch.is_null_literal()).then_some(branch.sql_type)).collect();
+    let to = arith::unify(&candidates)?.unwrap_or(SqlType::Int);
+    let branches = branches.into_iter().map(|branch| implicit(branch, &to)).collect::<Result<_, _>>()?;
+    Ok((branches, to))
+}

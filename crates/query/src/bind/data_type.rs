@@ -1,0 +1,108 @@
+//! Data types as written become `SqlType`.
+
+use tsql::ast::{DataType, TypeArgument};
+use types::{Length, SqlError, SqlType};
+
+/// The type of a column, variable or parameter. Errors 2715 (unknown), 131, 1001, 2717, 2750, 2751.
+pub fn declared(data_type: &DataType) -> Result<SqlType, SqlError> {
+    resolve(data_type, 1)
+}
+
+/// The type of CAST and CONVERT, where `varchar` without length means 30.
+pub(crate) fn cast_target(data_type: &DataType) -> Result<SqlType, SqlError> {
+    resolve(data_type, 30)
+}
+
+fn resolve(data_type: &DataType, default_length: u16) -> Result<SqlType, SqlError> {
+    let name = data_type.name.name.value.to_ascii_lowercase();
+    let length = |limit: u64| -> Result<Length, SqlError> {
+        match data_type.args.first() {
+            None => Ok(Length::N(default_length)),
+            Some(TypeArgument::Max) => Ok(Length::Max),
+            Some(TypeArgument::Number(0)) => Err(crate::errors::length_zero(0)),
+            Some(TypeArgument::Number(n)) if *n <= limit => Ok(Length::N(*n as u16)),
+            Some(TypeArgument::Number(n)) => Err(crate::errors::length_too_long(&name, *n, limit)),
+            Some(TypeArgument::Word(word)) => Err(crate::errors::syntax_near(&word.value)),
+        }
+    };
+    let fixed = |limit: u64| -> Result<u16, SqlError> {
+        match length(limit)? {
+            Length::N(n) => Ok(n),
+            Length::Max => Err(crate::errors::syntax_near("max")),
+        }
+    };
+    Ok(match name.as_str() {
+        "bit" => SqlType::Bit,
+        "tinyint" => SqlType::TinyInt,
+        "smallint" => SqlType::SmallInt,
+        "int" | "integer" => SqlType::Int,
+        "bigint" => SqlType::BigInt,
+        "decimal" | "dec" => {
+            let (precision, scale) = precision_and_scale(data_type)?;
+            SqlType::Decimal { precision, scale }
+        }
+        "numeric" => {
+            let (precision, scale) = precision_and_scale(data_type)?;
+            SqlType::Numeric { precision, scale }
+        }
+        "money" => SqlType::Money,
+        "smallmoney" => SqlType::SmallMoney,
+        "real" => SqlType::Real,
+        "float" => match number(data_type, 0) {
+            Some(1..=24) => SqlType::Real,
+            None | Some(25..=53) => SqlType::Float,
+            Some(other) => return Err(crate::errors::precision_invalid(other, 53)),
+        },
+        "double precision" => SqlType::Float,
+        "char" | "character" => SqlType::Char(fixed(8000)?),
+        "varchar" | "char varying" | "character varying" => SqlType::VarChar(length(8000)?),
+        "nchar" | "national char" | "national character" => SqlType::NChar(fixed(4000)?),
+        "nvarchar" | "national char varying" | "national character varying" => {
+            SqlType::NVarChar(length(4000)?)
+        }
+        "binary" => SqlType::Binary(fixed(8000)?),
+        "varbinary" | "binary varying" => SqlType::VarBinary(length(8000)?),
+        "date" => SqlType::Date,
+        "time" => SqlType::Time(fraction(data_type)?),
+        "datetime" => SqlType::DateTime,
+        "smalldatetime" => SqlType::SmallDateTime,
+        "datetime2" => SqlType::DateTime2(fraction(data_type)?),
+        "datetimeoffset" => SqlType::DateTimeOffset(fraction(data_type)?),
+        "uniqueidentifier" => SqlType::UniqueIdentifier,
+        "sysname" => SqlType::SysName,
+        "text" => SqlType::Text,
+        "ntext" | "national text" => SqlType::NText,
+        "image" => SqlType::Image,
+        "sql_variant" => SqlType::SqlVariant,
+        "xml" => SqlType::Xml,
+        "rowversion" | "timestamp" => SqlType::RowVersion,
+        _ => return Err(crate::errors::unknown_type(&data_type.name.name.value)),
+    })
+}
+
+fn number(data_type: &DataType, index: usize) -> Option<u64> {
+    match data_type.args.get(index) {
+        Some(TypeArgument::Number(n)) => Some(*n),
+        _ => None,
+    }
+}
+
+fn precision_and_scale(data_type: &DataType) -> Result<(u8, u8), SqlError> {
+    let precision = number(data_type, 0).unwrap_or(18);
+    let scale = number(data_type, 1).unwrap_or(0);
+    if precision == 0 || precision > 38 {
+        return Err(crate::errors::precision_invalid(precision, 38));
+    }
+    if scale > precision {
+        return Err(crate::errors::scale_above_precision());
+    }
+    Ok((precision as u8, scale as u8))
+}
+
+fn fraction(data_type: &DataType) -> Result<u8, SqlError> {
+    match number(data_type, 0) {
+        None => Ok(7),
+        Some(scale @ 0..=7) => Ok(scale as u8),
+        Some(scale) => Err(crate::errors::fraction_invalid(scale)),
+    }
+}

@@ -1,0 +1,461 @@
+//! FROM: tables, views, derived tables, common table expressions, joins, functions that give rows.
+
+use std::sync::Arc;
+
+use engine::{IsolationLevel, ModuleKind, ObjectDef};
+use tsql::ast::{self, Ident, ObjectName, TableSource};
+use types::{Collation, SqlError, SqlType};
+
+use super::names::{Resolved, same_name, written};
+use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
+use crate::expr::Expr;
+use crate::plan::logical::{JoinKind, Rel, ScanHints, SystemScan, TableScan};
+use crate::plan::table::TableSource as BaseTable;
+
+impl Binder<'_> {
+    /// Binds the sources of a FROM clause; their tables go into the innermost scope.
+    pub(crate) fn from(&mut self, sources: &[TableSource]) -> Result<Rel, SqlError> {
+        let mut all: Option<Rel> = None;
+        for source in sources {
+            let rel = self.source(source)?;
+            all = Some(match all {
+                None => rel,
+                Some(left) => join(JoinKind::Inner, left, rel, None),
+            });
+        }
+        Ok(all.unwrap_or(Rel::OneRow))
+    }
+
+    fn source(&mut self, source: &TableSource) -> Result<Rel, SqlError> {
+        self.deeper(|binder| binder.source_inside(source))
+    }
+
+    fn source_inside(&mut self, source: &TableSource) -> Result<Rel, SqlError> {
+        match source {
+            TableSource::Table(table) => self.named_source(&table.name, table.alias.as_ref(), &table.hints),
+            TableSource::Variable { name, alias, .. } => {
+                let real = self
+                    .context
+                    .names
+                    .temp_table(name)
+                    .ok_or_else(|| crate::errors::undeclared_table_variable(name))?;
+                let object = ObjectName {
+                    database: Some(Ident::new("tempdb")),
+                    schema: Some(Ident::new("dbo")),
+                    ..ObjectName::simple(real)
+                };
+                let alias = alias.clone().unwrap_or_else(|| Ident::new(name.clone()));
+                self.named_source(&object, Some(&alias), &[])
+            }
+            TableSource::Derived(derived) => {
+                let query = self.hidden(|binder| binder.query(&derived.query))?;
+                let alias = derived.alias.as_ref().map_or("", |alias| alias.value.as_str());
+                self.add_query(query, alias, &derived.columns)
+            }
+            TableSource::Values(values) => {
+                let query = self.hidden(|binder| binder.values_query(&values.rows))?;
+                let alias = values.alias.as_ref().map_or("", |alias| alias.value.as_str());
+                self.add_query(query, alias, &values.columns)
+            }
+            TableSource::Join(join) => self.join(join),
+            TableSource::OdbcOuterJoin(inner) => self.source(inner),
+            TableSource::Function(function) => self.function_source(function),
+            TableSource::OpenJson(_) => Err(crate::errors::unsupported("OPENJSON")),
+            TableSource::OpenXml(_) => Err(crate::errors::unsupported("OPENXML")),
+            TableSource::OpenRowset(_) => Err(crate::errors::unsupported("OPENROWSET")),
+            TableSource::Pivot(_) => Err(crate::errors::unsupported("PIVOT")),
+            TableSource::Unpivot(_) => Err(crate::errors::unsupported("UNPIVOT")),
+            TableSource::Dml(_) => Err(crate::errors::unsupported("a data change statement in FROM")),
+        }
+    }
+
+    /// Runs `f` with the tables of this FROM clause out of sight: a derived table does not see its neighbours.
+    fn hidden<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, SqlError>) -> Result<T, SqlError> {
+        let tables = std::mem::take(&mut self.scope().tables);
+        let result = f(self);
+        self.scope().tables = tables;
+        result
+    }
+
+    fn named_source(
+        &mut self,
+        name: &ObjectName,
+        alias: Option<&Ident>,
+        hints: &[ast::TableHint],
+    ) -> Result<Rel, SqlError> {
+        if name.is_simple()
+            && let Some(index) =
+                self.common_tables.iter().rposition(|entry| same_name(&entry.name, &name.name.value))
+        {
+            return self.common_table(index, alias);
+        }
+        let resolved = self.resolve_table(name)?;
+        let exposed = alias.map_or(name.name.value.as_str(), |alias| alias.value.as_str()).to_string();
+        let hints = scan_hints(hints)?;
+        match resolved {
+            Resolved::System(view, database) => {
+                if view.parameters > 0 {
+                    return Err(crate::errors::function_needs_arguments(&written(name)));
+                }
+                Ok(self.add_system(view, database, Vec::new(), &exposed))
+            }
+            Resolved::Object(database, object) => match &object {
+                ObjectDef::Table(table) => {
+                    let source = Arc::new(BaseTable::new(database, table.clone()));
+                    let (schema, catalog) = if alias.is_some() {
+                        (None, None)
+                    } else {
+                        (Some(source.schema().to_string()), Some(source.database.name().to_string()))
+                    };
+                    let wanted = self.is_wanted_target(&source, alias);
+                    let rel = self.add_table(source.clone(), &exposed, schema, catalog, hints, wanted);
+                    if wanted
+                        && let (Rel::Table(scan), Some(request)) = (&rel, &mut self.target)
+                        && let Some(locator) = scan.locator
+                    {
+                        request.found = Some(super::target::FoundTarget {
+                            source,
+                            columns: scan.columns.clone(),
+                            locator,
+                        });
+                    }
+                    Ok(rel)
+                }
+                ObjectDef::Module(module) if module.kind == ModuleKind::View => {
+                    let text = module.definition.clone();
+                    let query = self.isolated(database, |binder| binder.view_query(&text))?;
+                    self.add_query(query.0, &exposed, &query.1)
+                }
+                _ => Err(crate::errors::invalid_object(&written(name))),
+            },
+        }
+    }
+
+    /// Puts a base table into scope.
+    pub(crate) fn add_table(
+        &mut self,
+        source: Arc<BaseTable>,
+        alias: &str,
+        schema: Option<String>,
+        database: Option<String>,
+        hints: ScanHints,
+        locator: bool,
+    ) -> Rel {
+        let mut columns = Vec::new();
+        let mut visible = Vec::new();
+        for column in &source.def.columns {
+            let id = self.new_column(column.sql_type, column.nullable, column.collation);
+            columns.push(id);
+            visible.push(ScopeColumn {
+                name: column.name.to_string(),
+                id,
+                identity: column.identity.is_some(),
+                base: true,
+            });
+        }
+        let locator = locator.then(|| self.new_column(SqlType::BigInt, false, Collation::default()));
+        self.scope().tables.push(ScopeTable { alias: alias.to_string(), schema, database, columns: visible });
+        Rel::Table(Box::new(TableScan { source, columns, locator, hints }))
+    }
+
+    fn add_system(
+        &mut self,
+        view: &'static crate::sysviews::SystemView,
+        database: Arc<engine::Database>,
+        arguments: Vec<Expr>,
+        alias: &str,
+    ) -> Rel {
+        let mut columns = Vec::new();
+        let mut visible = Vec::new();
+        for column in view.columns() {
+            let id = self.new_column(column.sql_type, column.nullable, Collation::default());
+            columns.push(id);
+            visible.push(ScopeColumn { name: column.name.clone(), id, identity: false, base: false });
+        }
+        self.scope().tables.push(ScopeTable {
+            alias: alias.to_string(),
+            schema: Some(view.schema.to_string()),
+            database: None,
+            columns: visible,
+        });
+        Rel::System(Box::new(SystemScan { view, database, arguments, columns }))
+    }
+
+    /// Puts a query's rows into scope under an alias with other column names. Errors 8155, 8158, 8159.
+    pub(crate) fn add_query(
+        &mut self,
+        query: BoundQuery,
+        alias: &str,
+        names: &[Ident],
+    ) -> Result<Rel, SqlError> {
+        if !names.is_empty() && names.len() != query.columns.len() {
+            return Err(crate::errors::column_list_mismatch(alias, names.len(), query.columns.len()));
+        }
+        let mut visible: Vec<ScopeColumn> = Vec::with_capacity(query.columns.len());
+        for (index, column) in query.columns.iter().enumerate() {
+            let name = names.get(index).map_or(column.name.as_str(), |name| name.value.as_str());
+            if name.is_empty() {
+                return Err(crate::errors::column_without_name(index + 1, alias));
+            }
+            if visible.iter().any(|other| same_name(&other.name, name)) {
+                return Err(crate::errors::column_named_twice(name, alias));
+            }
+            visible.push(ScopeColumn {
+                name: name.to_string(),
+                id: column.id,
+                identity: column.identity,
+                base: column.base,
+            });
+        }
+        self.scope().tables.push(ScopeTable {
+            alias: alias.to_string(),
+            schema: None,
+            database: None,
+            columns: visible,
+        });
+        Ok(query.rel)
+    }
+
+    /// The query of a view's text and its column names.
+    pub(crate) fn view_query(&mut self, text: &str) -> Result<(BoundQuery, Vec<Ident>), SqlError> {
+        let batch = tsql::parse_batch(text, &tsql::ParseOptions::default())
+            .map_err(|_| crate::errors::stored_text_damaged())?;
+        for statement in batch.statements {
+            if let ast::StatementKind::CreateView(view) = statement.kind {
+                if let Some(with) = &view.query.with {
+                    self.add_common_tables(with)?;
+                }
+                return Ok((self.query(&view.query.query)?, view.columns));
+            }
+        }
+        Err(crate::errors::stored_text_damaged())
+    }
+
+    /// Brings the tables of WITH into sight. The caller restores `common_tables`.
+    pub(crate) fn add_common_tables(&mut self, with: &ast::With) -> Result<(), SqlError> {
+        for table in &with.tables {
+            let visible = self.common_tables.len();
+            let definition = CommonTableDefinition::Query(Arc::new(table.clone()));
+            self.common_tables.push(CommonTableEntry { name: table.name.value.clone(), definition, visible });
+        }
+        Ok(())
+    }
+
+    fn common_table(&mut self, index: usize, alias: Option<&Ident>) -> Result<Rel, SqlError> {
+        let entry = self.common_tables[index].clone();
+        let exposed = alias.map_or(entry.name.as_str(), |alias| alias.value.as_str()).to_string();
+        match &entry.definition {
+            CommonTableDefinition::Work { work, columns } => {
+                let mut ids = Vec::new();
+                let mut visible = Vec::new();
+                for (name, sql_type, collation) in columns {
+                    let id = self.new_column(*sql_type, true, *collation);
+                    ids.push(id);
+                    visible.push(ScopeColumn { name: name.clone(), id, identity: false, base: false });
+                }
+                self.scope().tables.push(ScopeTable {
+                    alias: exposed,
+                    schema: None,
+                    database: None,
+                    columns: visible,
+                });
+                Ok(Rel::WorkTable { work: *work, columns: ids })
+            }
+            CommonTableDefinition::Query(table) => {
+                let table = table.clone();
+                let later = self.common_tables.split_off(entry.visible);
+                let scopes = std::mem::take(&mut self.scopes);
+                let result = if super::set_op::is_recursive(&table) {
+                    self.recursive(&table)
+                } else {
+                    self.query(&table.query)
+                };
+                self.scopes = scopes;
+                self.common_tables.truncate(entry.visible);
+                self.common_tables.extend(later);
+                self.add_query(result?, &exposed, &table.columns)
+            }
+        }
+    }
+
+    fn join(&mut self, node: &ast::Join) -> Result<Rel, SqlError> {
+        let left = self.source(&node.left)?;
+        let outer_tables = self.scope().tables.len();
+        if matches!(node.kind, ast::JoinKind::CrossApply | ast::JoinKind::OuterApply) {
+            let right = self.apply_right(&node.right)?;
+            return Ok(Rel::Apply {
+                outer: node.kind == ast::JoinKind::OuterApply,
+                left: Box::new(left),
+                right: Box::new(right),
+            });
+        }
+        let right = self.source(&node.right)?;
+        let on = match &node.on {
+            Some(on) => Some(self.in_clause(Clause::Rows, |binder| binder.condition(on))?),
+            None => None,
+        };
+        let (kind, left, right) = match node.kind {
+            ast::JoinKind::Inner | ast::JoinKind::Cross | ast::JoinKind::CrossApply => {
+                (JoinKind::Inner, left, right)
+            }
+            ast::JoinKind::Left | ast::JoinKind::OuterApply => (JoinKind::Left, left, right),
+            ast::JoinKind::Right => (JoinKind::Left, right, left),
+            ast::JoinKind::Full => (JoinKind::Full, left, right),
+        };
+        self.mark_nullable(kind, node.kind == ast::JoinKind::Right, outer_tables);
+        Ok(join(kind, left, right, on))
+    }
+
+    /// The right side of APPLY sees the tables to its left as outer tables.
+    fn apply_right(&mut self, source: &TableSource) -> Result<Rel, SqlError> {
+        self.scopes.push(super::Scope::default());
+        let result = self.source(source);
+        let inner = self.scopes.pop().expect("pushed above");
+        self.scope().tables.extend(inner.tables);
+        result
+    }
+
+    /// Columns of the side that an outer join may fill with NULLs become nullable.
+    fn mark_nullable(&mut self, kind: JoinKind, right_join: bool, outer_tables: usize) {
+        let tables = &self.scopes.last().expect("inside FROM").tables;
+        let affected: Vec<&ScopeTable> = match (kind, right_join) {
+            (JoinKind::Full, _) => tables.iter().collect(),
+            (JoinKind::Left, false) => tables[outer_tables..].iter().collect(),
+            (JoinKind::Left, true) => tables[..outer_tables].iter().collect(),
+            _ => Vec::new(),
+        };
+        let ids: Vec<usize> = affected
+            .iter()
+            .flat_map(|table| table.columns.iter().map(|column| column.id.0 as usize))
+            .collect();
+        for id in ids {
+            self.columns[id].nullable = true;
+        }
+    }
+
+    fn function_source(&mut self, function: &ast::TableFunction) -> Result<Rel, SqlError> {
+        let ast::ExprKind::Function(call) = &function.call.kind else {
+            return Err(crate::errors::unsupported("a method that gives rows"));
+        };
+        let mut arguments = Vec::new();
+        for argument in &call.args {
+            arguments.push(match &argument.kind {
+                ast::ExprKind::Default => Expr::null(),
+                _ => self.value(argument)?,
+            });
+        }
+        let alias = function
+            .alias
+            .as_ref()
+            .map_or(call.name.name.value.as_str(), |alias| alias.value.as_str())
+            .to_string();
+        let resolved = self.resolve_table(&call.name).map_err(|error| {
+            if error.number == 208 { error } else { crate::errors::invalid_object(&written(&call.name)) }
+        })?;
+        match resolved {
+            Resolved::System(view, database) => {
+                if arguments.len() > view.parameters {
+                    return Err(crate::errors::too_many_arguments(&written(&call.name)));
+                }
+                let rel = self.add_system(view, database, arguments, &alias);
+                self.rename_columns(&function.columns)?;
+                Ok(rel)
+            }
+            Resolved::Object(database, object) => match &object {
+                ObjectDef::Module(module) if module.kind == ModuleKind::InlineFunction => {
+                    let text = module.definition.clone();
+                    let query = self.isolated(database, |binder| binder.inline_function(&text, arguments))?;
+                    self.add_query(query, &alias, &function.columns)
+                }
+                _ => Err(crate::errors::invalid_object(&written(&call.name))),
+            },
+        }
+    }
+
+    /// The query of an inline table-valued function, its parameters replaced by arguments.
+    fn inline_function(&mut self, text: &str, arguments: Vec<Expr>) -> Result<BoundQuery, SqlError> {
+        let batch = tsql::parse_batch(text, &tsql::ParseOptions::default())
+            .map_err(|_| crate::errors::stored_text_damaged())?;
+        let Some(ast::StatementKind::CreateFunction(function)) =
+            batch.statements.into_iter().next().map(|statement| statement.kind)
+        else {
+            return Err(crate::errors::stored_text_damaged());
+        };
+        let ast::FunctionBody::Query(select) = &function.body else {
+            return Err(crate::errors::unsupported("a multi-statement table-valued function"));
+        };
+        let name = written(&function.name);
+        if arguments.len() < function.parameters.len() {
+            return Err(crate::errors::too_few_arguments(&name));
+        }
+        if arguments.len() > function.parameters.len() {
+            return Err(crate::errors::too_many_arguments(&name));
+        }
+        for (parameter, argument) in function.parameters.iter().zip(arguments) {
+            let sql_type = super::data_type::declared(&parameter.data_type)?;
+            let argument = super::coerce::for_variable(argument, &sql_type)?;
+            self.arguments.push((parameter.name.clone(), argument));
+        }
+        if let Some(with) = &select.with {
+            self.add_common_tables(with)?;
+        }
+        self.query(&select.query)
+    }
+
+    fn rename_columns(&mut self, names: &[Ident]) -> Result<(), SqlError> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let table = self.scope().tables.last_mut().expect("a table was added");
+        if names.len() != table.columns.len() {
+            return Err(crate::errors::column_list_mismatch(&table.alias, names.len(), table.columns.len()));
+        }
+        for (column, name) in table.columns.iter_mut().zip(names) {
+            column.name.clone_from(&name.value);
+        }
+        Ok(())
+    }
+}
+
+/// A join node.
+pub(crate) fn join(kind: JoinKind, left: Rel, right: Rel, on: Option<Expr>) -> Rel {
+    Rel::Join { kind, left: Box::new(left), right: Box::new(right), on }
+}
+
+/// What table hints ask for; hints without meaning here are accepted.
+pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
+    let mut result = ScanHints::default();
+    for hint in hints {
+        match hint.name.value.to_ascii_uppercase().as_str() {
+            "NOLOCK" | "READUNCOMMITTED" => result.isolation = Some(IsolationLevel::ReadUncommitted),
+            "READCOMMITTED" | "READCOMMITTEDLOCK" => result.isolation = Some(IsolationLevel::ReadCommitted),
+            "REPEATABLEREAD" => result.isolation = Some(IsolationLevel::RepeatableRead),
+            "HOLDLOCK" | "SERIALIZABLE" => result.isolation = Some(IsolationLevel::Serializable),
+            "UPDLOCK" => result.update_lock = true,
+            "XLOCK" => result.exclusive_lock = true,
+            "TABLOCK" => result.table_lock = true,
+            "TABLOCKX" => result.table_lock_exclusive = true,
+            "READPAST" => result.read_past = true,
+            "NOWAIT" => result.no_wait = true,
+            "INDEX" => {
+                if let Some(ast::ExprKind::Column(column)) = hint.args.first().map(|argument| &argument.kind)
+                {
+                    result.index = Some(column.name.value.clone());
+                }
+            }
+            "ROWLOCK"
+            | "PAGLOCK"
+            | "FORCESEEK"
+            | "FORCESCAN"
+            | "NOEXPAND"
+            | "KEEPIDENTITY"
+            | "KEEPDEFAULTS"
+            | "IGNORE_CONSTRAINTS"
+            | "IGNORE_TRIGGERS"
+            | "SNAPSHOT"
+            | "SPATIAL_WINDOW_MAX_CELLS" => {}
+            _ => return Err(crate::errors::unknown_hint(&hint.name.value)),
+        }
+    }
+    Ok(result)
+}

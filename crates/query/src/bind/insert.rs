@@ -1,0 +1,239 @@
+//! INSERT in all its forms.
+
+use std::sync::Arc;
+
+use tsql::ast;
+use types::SqlError;
+
+use super::names::same_name;
+use super::{Binder, BoundQuery, Clause, Scope};
+use crate::exec::insert::{InsertInput, InsertPlan};
+use crate::exec::store::Store;
+use crate::expr::compile::Layout;
+use crate::expr::{ColumnId, Expr};
+use crate::plan::logical::Rel;
+use crate::plan::table::TableSource;
+use crate::plan::{Planner, in_order};
+
+impl Binder<'_> {
+    /// Binds and plans an INSERT. Errors 208, 207, 213, 109, 110, 120, 121, 544, 545, 8101.
+    pub(crate) fn insert(&mut self, insert: &ast::Insert) -> Result<InsertPlan, SqlError> {
+        if let Some(with) = &insert.with {
+            self.add_common_tables(with)?;
+        }
+        let source = self.target_table(&insert.target.kind)?;
+        let ordinals = self.insert_columns(&source, &insert.columns)?;
+        let explicit = !insert.columns.is_empty();
+        let input = match &insert.source {
+            ast::InsertSource::DefaultValues => {
+                InsertInput::Values(vec![self.all_stores(&source, Vec::new())?])
+            }
+            ast::InsertSource::Values(rows) => self.insert_values(&source, &ordinals, explicit, rows)?,
+            ast::InsertSource::Query(query) => {
+                let query = self.insert_query(query, insert.top.as_ref())?;
+                self.insert_from(&source, &ordinals, explicit, query)?
+            }
+            ast::InsertSource::Execute(_) => {
+                return Err(crate::errors::unsupported("INSERT ... EXEC through this door"));
+            }
+        };
+        self.check_identity_insert(&source, &ordinals, explicit, &insert.source)?;
+        let constraints = self.constraints(&source, true)?;
+        let outputs = self.outputs(&insert.output, &source, &Layout::default(), 0, true, false)?;
+        Ok(InsertPlan { source, input, constraints, outputs })
+    }
+
+    /// INSERT ... EXEC: rows come from the caller with the given types.
+    pub(crate) fn insert_rows(
+        &mut self,
+        insert: &ast::Insert,
+        columns: &[types::SqlType],
+    ) -> Result<(InsertPlan, Vec<Store>), SqlError> {
+        let source = self.target_table(&insert.target.kind)?;
+        let ordinals = self.insert_columns(&source, &insert.columns)?;
+        if ordinals.len() != columns.len() {
+            return Err(crate::errors::values_do_not_match());
+        }
+        let ids: Vec<ColumnId> = columns
+            .iter()
+            .map(|sql_type| self.new_column(*sql_type, true, types::Collation::default()))
+            .collect();
+        let layout = Layout::new(&ids);
+        let mut stores = Vec::new();
+        for (ordinal, id) in ordinals.iter().zip(&ids) {
+            let value = self.column_expr(*id);
+            stores.push(self.store(&source, *ordinal, value, &layout)?);
+        }
+        let stores = self.all_stores(&source, stores)?;
+        let constraints = self.constraints(&source, true)?;
+        Ok((
+            InsertPlan { source, input: InsertInput::Values(Vec::new()), constraints, outputs: Vec::new() },
+            stores,
+        ))
+    }
+
+    /// Columns to which the values go: those named, or all that take explicit values.
+    fn insert_columns(
+        &self,
+        source: &TableSource,
+        columns: &[ast::ColumnRef],
+    ) -> Result<Vec<usize>, SqlError> {
+        if !columns.is_empty() {
+            return self.target_columns(source, columns);
+        }
+        let explicit_identity = self.identity_insert(source);
+        let takes_value = |column: &engine::ColumnDef| {
+            column.computed.is_none()
+                && (column.identity.is_none() || explicit_identity)
+                && column.sql_type != types::SqlType::RowVersion
+        };
+        Ok(source
+            .def
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|column| takes_value(column.1))
+            .map(|column| column.0)
+            .collect())
+    }
+
+    fn identity_insert(&self, source: &TableSource) -> bool {
+        self.context.options.identity_insert.as_ref().is_some_and(|(database, schema, table)| {
+            same_name(database, source.database.name())
+                && same_name(schema, source.schema())
+                && same_name(table, &source.def.name)
+        })
+    }
+
+    fn check_identity_insert(
+        &self,
+        source: &TableSource,
+        ordinals: &[usize],
+        explicit: bool,
+        kind: &ast::InsertSource,
+    ) -> Result<(), SqlError> {
+        let Some(identity) = source.def.identity_ordinal() else {
+            return Ok(());
+        };
+        let given = ordinals.contains(&identity) && !matches!(kind, ast::InsertSource::DefaultValues);
+        match (self.identity_insert(source), given) {
+            (true, true) if !explicit => {
+                Err(crate::errors::identity_insert_without_list(&source.full_name()))
+            }
+            (true, false) => Err(crate::errors::identity_insert_needed(&source.def.name)),
+            (false, true) => Err(crate::errors::identity_insert_off(&source.def.name)),
+            _ => Ok(()),
+        }
+    }
+
+    fn insert_values(
+        &mut self,
+        source: &Arc<TableSource>,
+        ordinals: &[usize],
+        explicit: bool,
+        rows: &[Vec<ast::Expr>],
+    ) -> Result<InsertInput, SqlError> {
+        let mut all = Vec::with_capacity(rows.len());
+        let layout = Layout::default();
+        self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
+        for row in rows {
+            if row.len() != ordinals.len() {
+                return Err(match (explicit, row.len() < ordinals.len()) {
+                    (false, _) => crate::errors::values_do_not_match(),
+                    (true, true) => crate::errors::more_columns_than_values(),
+                    (true, false) => crate::errors::fewer_columns_than_values(),
+                });
+            }
+            let mut stores = Vec::with_capacity(row.len());
+            for (ordinal, expr) in ordinals.iter().zip(row) {
+                if matches!(expr.kind, ast::ExprKind::Default) {
+                    continue;
+                }
+                let value = self.value(expr)?;
+                stores.push(self.store(source, *ordinal, value, &layout)?);
+            }
+            all.push(self.all_stores(source, stores)?);
+        }
+        self.scopes.pop();
+        Ok(InsertInput::Values(all))
+    }
+
+    fn insert_query(&mut self, query: &ast::Query, top: Option<&ast::Top>) -> Result<BoundQuery, SqlError> {
+        let mut bound = self.query(query)?;
+        if let Some(top) = top {
+            let top = self.top(top, Vec::new())?;
+            bound.rel = Rel::Top { input: Box::new(bound.rel), top };
+        }
+        Ok(bound)
+    }
+
+    fn insert_from(
+        &mut self,
+        source: &Arc<TableSource>,
+        ordinals: &[usize],
+        explicit: bool,
+        query: BoundQuery,
+    ) -> Result<InsertInput, SqlError> {
+        if query.columns.len() != ordinals.len() {
+            return Err(if explicit {
+                crate::errors::insert_select_width(query.columns.len() < ordinals.len())
+            } else {
+                crate::errors::values_do_not_match()
+            });
+        }
+        let order: Vec<ColumnId> = query.columns.iter().map(|column| column.id).collect();
+        let layout = Layout::new(&order);
+        let mut stores = Vec::with_capacity(ordinals.len());
+        for (ordinal, column) in ordinals.iter().zip(&query.columns) {
+            let value = self.column_expr(column.id);
+            let value = if column.untyped_null {
+                Binder::null_of(source.def.columns[*ordinal].sql_type)
+            } else {
+                value
+            };
+            stores.push(self.store(source, *ordinal, value, &layout)?);
+        }
+        let stores = self.all_stores(source, stores)?;
+        let read_first = reads_table(&query.rel, source);
+        let planned = Planner::new(&self.columns).plan(&query.rel, Vec::new())?;
+        Ok(InsertInput::Query { plan: in_order(planned, &order), stores, read_first })
+    }
+
+    /// The stores given, and defaults for all other columns.
+    pub(crate) fn all_stores(
+        &mut self,
+        source: &TableSource,
+        mut stores: Vec<Store>,
+    ) -> Result<Vec<Store>, SqlError> {
+        for ordinal in 0..source.def.columns.len() {
+            if source.def.columns[ordinal].computed.is_none()
+                && !stores.iter().any(|store| store.ordinal == ordinal)
+            {
+                stores.push(self.default_store(source, ordinal)?);
+            }
+        }
+        Ok(stores)
+    }
+}
+
+/// Does the tree read the table, also in subqueries?
+pub(crate) fn reads_table(rel: &Rel, source: &TableSource) -> bool {
+    let here = match rel {
+        Rel::Table(scan) => {
+            scan.source.def.object_id == source.def.object_id
+                && Arc::ptr_eq(&scan.source.database, &source.database)
+        }
+        _ => false,
+    };
+    here || rel.inputs().iter().any(|input| reads_table(input, source))
+        || rel.expressions().iter().any(|expr| expr_reads_table(expr, source))
+}
+
+fn expr_reads_table(expr: &Expr, source: &TableSource) -> bool {
+    if let crate::expr::ExprKind::Subquery(subquery) = &expr.kind
+        && reads_table(&subquery.rel, source)
+    {
+        return true;
+    }
+    expr.children().iter().any(|child| expr_reads_table(child, source))
+}

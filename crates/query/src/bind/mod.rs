@@ -1,0 +1,239 @@
+//! The binder: gives names their meaning and expressions their types, and inserts the implicit conversions.
+
+pub(crate) mod call;
+pub(crate) mod coerce;
+pub mod data_type;
+pub(crate) mod from;
+pub(crate) mod group;
+pub(crate) mod insert;
+pub(crate) mod names;
+pub(crate) mod output;
+pub(crate) mod scalar;
+pub(crate) mod select;
+pub(crate) mod set_op;
+pub(crate) mod target;
+pub(crate) mod update;
+pub(crate) mod window;
+
+use std::sync::Arc;
+
+use engine::Database;
+use types::{Collation, SqlError, SqlType};
+
+use crate::context::BindContext;
+use crate::expr::{ColumnId, Expr};
+use crate::plan::ColumnInfo;
+use crate::plan::logical::{AggregateCall, Rel, WindowCall};
+
+/// Nesting beyond this is refused with error 191, long before the stack ends.
+const MAX_DEPTH: u32 = 200;
+/// Views inside views inside views: error 223-like limit of the field, 32.
+const MAX_VIEW_DEPTH: u32 = 32;
+
+/// Binds one statement.
+pub(crate) struct Binder<'a> {
+    pub(crate) context: &'a BindContext<'a>,
+    /// The database in which one- and two-part names are looked up; a view's own while it is expanded.
+    pub(crate) database: Arc<Database>,
+    pub(crate) columns: Vec<ColumnInfo>,
+    pub(crate) scopes: Vec<Scope>,
+    pub(crate) common_tables: Vec<CommonTableEntry>,
+    /// Databases whose catalog was read, with the version seen.
+    pub(crate) dependencies: Vec<(Arc<Database>, u64)>,
+    /// Column aliases of inlined function parameters: name -> expression.
+    pub(crate) arguments: Vec<(String, Expr)>,
+    /// What UPDATE or DELETE with FROM changes.
+    pub(crate) target: Option<target::TargetRequest>,
+    depth: u32,
+    view_depth: u32,
+    next_work: u32,
+}
+
+/// The tables of one FROM clause and what its SELECT collects.
+#[derive(Default)]
+pub(crate) struct Scope {
+    pub(crate) tables: Vec<ScopeTable>,
+    pub(crate) aggregates: Vec<(ColumnId, AggregateCall)>,
+    pub(crate) windows: Vec<(ColumnId, WindowCall)>,
+    pub(crate) clause: Clause,
+    /// WINDOW clause.
+    pub(crate) named_windows: Vec<(tsql::ast::Ident, tsql::ast::Window)>,
+}
+
+/// Which clause is being bound: decides whether aggregates and windows may stand there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Clause {
+    /// FROM, ON, WHERE, SET, VALUES: neither.
+    #[default]
+    Rows,
+    /// HAVING: aggregates.
+    Groups,
+    /// Select list and ORDER BY: both.
+    Output,
+    /// Inside an aggregate's argument.
+    Aggregate,
+    /// Inside a window function.
+    Window,
+}
+
+/// A table, view or derived table under its alias.
+#[derive(Clone, Debug)]
+pub(crate) struct ScopeTable {
+    pub(crate) alias: String,
+    /// Schema and database when the table has no alias and may be named in full.
+    pub(crate) schema: Option<String>,
+    pub(crate) database: Option<String>,
+    pub(crate) columns: Vec<ScopeColumn>,
+}
+
+/// One visible column.
+#[derive(Clone, Debug)]
+pub(crate) struct ScopeColumn {
+    pub(crate) name: String,
+    pub(crate) id: ColumnId,
+    /// It is an identity column of a base table.
+    pub(crate) identity: bool,
+    /// It is a column of a base table.
+    pub(crate) base: bool,
+}
+
+/// A common table expression in sight.
+#[derive(Clone)]
+pub(crate) struct CommonTableEntry {
+    pub(crate) name: String,
+    pub(crate) definition: CommonTableDefinition,
+    /// How many entries were in sight where it was defined (it sees only these, and itself).
+    pub(crate) visible: usize,
+}
+
+/// What it stands for.
+#[derive(Clone)]
+pub(crate) enum CommonTableDefinition {
+    Query(Arc<tsql::ast::CommonTable>),
+    /// Inside its own recursive part: the rows made last.
+    Work {
+        work: u32,
+        columns: Vec<(String, SqlType, Collation)>,
+    },
+}
+
+/// A bound query: rows and their visible columns.
+#[derive(Clone, Debug)]
+pub(crate) struct BoundQuery {
+    pub(crate) rel: Rel,
+    pub(crate) columns: Vec<OutputColumn>,
+}
+
+/// A column of a bound query.
+#[derive(Clone, Debug)]
+pub(crate) struct OutputColumn {
+    pub(crate) name: String,
+    pub(crate) id: ColumnId,
+    pub(crate) identity: bool,
+    pub(crate) base: bool,
+    /// It is an untyped NULL, whose type another branch may decide.
+    pub(crate) untyped_null: bool,
+}
+
+impl<'a> Binder<'a> {
+    /// A binder of one statement.
+    pub(crate) fn new(context: &'a BindContext<'a>) -> Binder<'a> {
+        Binder {
+            context,
+            database: context.database.clone(),
+            columns: Vec::new(),
+            scopes: Vec::new(),
+            common_tables: Vec::new(),
+            dependencies: Vec::new(),
+            arguments: Vec::new(),
+            target: None,
+            depth: 0,
+            view_depth: 0,
+            next_work: 0,
+        }
+    }
+
+    /// A new column of the statement.
+    pub(crate) fn new_column(&mut self, sql_type: SqlType, nullable: bool, collation: Collation) -> ColumnId {
+        self.columns.push(ColumnInfo { sql_type, nullable, collation });
+        ColumnId(self.columns.len() as u32 - 1)
+    }
+
+    /// A new column that holds the value of an expression.
+    pub(crate) fn column_for(&mut self, expr: &Expr) -> ColumnId {
+        self.new_column(expr.sql_type, expr.nullable, expr.collation)
+    }
+
+    /// A reference to a column of the statement.
+    pub(crate) fn column_expr(&self, id: ColumnId) -> Expr {
+        let info = &self.columns[id.0 as usize];
+        Expr::column(id, info.sql_type, info.nullable, info.collation)
+    }
+
+    /// Number of a recursion.
+    pub(crate) fn next_work(&mut self) -> u32 {
+        self.next_work += 1;
+        self.next_work
+    }
+
+    /// Runs `f` one level deeper; error 191 when that is too deep.
+    pub(crate) fn deeper<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        if self.depth >= MAX_DEPTH {
+            return Err(crate::errors::too_deep());
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Runs `f` as the body of a view or function: nothing of the surrounding statement is in sight.
+    pub(crate) fn isolated<T>(
+        &mut self,
+        database: Arc<Database>,
+        f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        if self.view_depth >= MAX_VIEW_DEPTH {
+            return Err(crate::errors::too_deep());
+        }
+        let scopes = std::mem::take(&mut self.scopes);
+        let common_tables = std::mem::take(&mut self.common_tables);
+        let arguments = std::mem::take(&mut self.arguments);
+        let outer = std::mem::replace(&mut self.database, database);
+        self.view_depth += 1;
+        let result = f(self);
+        self.view_depth -= 1;
+        self.database = outer;
+        self.arguments = arguments;
+        self.common_tables = common_tables;
+        self.scopes = scopes;
+        result
+    }
+
+    /// The innermost scope.
+    pub(crate) fn scope(&mut self) -> &mut Scope {
+        self.scopes.last_mut().expect("a clause is bound inside a scope")
+    }
+
+    /// Binds with the innermost scope in a clause.
+    pub(crate) fn in_clause<T>(
+        &mut self,
+        clause: Clause,
+        f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        let before = std::mem::replace(&mut self.scope().clause, clause);
+        let result = f(self);
+        self.scope().clause = before;
+        result
+    }
+
+    /// Remembers that the statement depends on a database's catalog.
+    pub(crate) fn depend_on(&mut self, database: &Arc<Database>) {
+        if !self.dependencies.iter().any(|dependency| Arc::ptr_eq(&dependency.0, database)) {
+            self.dependencies.push((database.clone(), database.catalog().version()));
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What names mean: columns in scope, tables, views, databases.
+
+use std::sync::Arc;
+
+use engine::{Database, ObjectDef};
+use tsql::ast::{self, Ident, ObjectName};
+use types::{Collation, SqlError};
+
+use super::{Binder, ScopeColumn, ScopeTable};
+use crate::expr::Expr;
+use crate::sysviews::{self, SystemView};
+
+/// What a table name stands for.
+pub(crate) enum Resolved {
+    /// A table, view or other object of a database's catalog.
+    Object(Arc<Database>, ObjectDef),
+    System(&'static SystemView, Arc<Database>),
+}
+
+/// Do two names mean the same object?
+pub(crate) fn same_name(left: &str, right: &str) -> bool {
+    left.eq_ignore_ascii_case(right) || Collation::default().same_name(left, right)
+}
+
+/// The name as written, for messages.
+pub(crate) fn written(name: &ObjectName) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in [&name.server, &name.database, &name.schema] {
+        match part {
+            Some(part) => parts.push(&part.value),
+            None if !parts.is_empty() => parts.push(""),
+            None => {}
+        }
+    }
+    parts.push(&name.name.value);
+    parts.join(".")
+}
+
+impl Binder<'_> {
+    /// A column reference. Errors 207, 209, 4104.
+    pub(crate) fn column(&mut self, column: &ast::ColumnRef) -> Result<Expr, SqlError> {
+        let (found, _) = self.find_column(column)?;
+        Ok(self.column_expr(found.id))
+    }
+
+    /// The column a reference means; the second value tells whether it is one of the innermost scope.
+    pub(crate) fn find_column(&self, column: &ast::ColumnRef) -> Result<(ScopeColumn, bool), SqlError> {
+        let name = column.name.value.as_str();
+        let mut qualifier_seen = false;
+        for (depth, scope) in self.scopes.iter().rev().enumerate() {
+            let mut found: Option<&ScopeColumn> = None;
+            for table in &scope.tables {
+                if let Some(qualifier) = &column.qualifier {
+                    if !names_table(qualifier, table) {
+                        continue;
+                    }
+                    qualifier_seen = true;
+                }
+                for candidate in table.columns.iter().filter(|candidate| is_column(candidate, name)) {
+                    if found.is_some() {
+                        return Err(crate::errors::ambiguous_column(name));
+                    }
+                    found = Some(candidate);
+                }
+            }
+            if let Some(found) = found {
+                return Ok((found.clone(), depth == 0));
+            }
+        }
+        match &column.qualifier {
+            Some(qualifier) if !qualifier_seen => {
+                Err(crate::errors::multi_part_not_bound(&format!("{}.{name}", written(qualifier))))
+            }
+            _ => Err(crate::errors::invalid_column(name)),
+        }
+    }
+
+    /// The tables of the innermost scope that `*` or `t.*` stands for.
+    pub(crate) fn star_columns(&self, qualifier: Option<&ObjectName>) -> Result<Vec<ScopeColumn>, SqlError> {
+        let scope = self.scopes.last().expect("a select list is bound inside a scope");
+        match qualifier {
+            None if scope.tables.is_empty() => Err(crate::errors::star_without_from()),
+            None => Ok(scope.tables.iter().flat_map(|table| table.columns.iter().cloned()).collect()),
+            Some(name) => match scope.tables.iter().find(|table| names_table(name, table)) {
+                Some(table) => Ok(table.columns.clone()),
+                None => Err(crate::errors::star_prefix_unknown(&written(name))),
+            },
+        }
+    }
+
+    /// What a table name means. Error 208 when nothing of the name exists, 911 when the database does not.
+    pub(crate) fn resolve_table(&mut self, name: &ObjectName) -> Result<Resolved, SqlError> {
+        if name.server.is_some() {
+            return Err(crate::errors::no_such_server(
+                &name.server.as_ref().map_or(String::new(), |server| server.value.clone()),
+            ));
+        }
+        let table = name.name.value.as_str();
+        if table.starts_with('#') {
+            let real = self
+                .context
+                .names
+                .temp_table(table)
+                .ok_or_else(|| crate::errors::invalid_object(&written(name)))?;
+            let tempdb = self.named_database("tempdb")?;
+            return self
+                .catalog_object(&tempdb, "dbo", &real)
+                .ok_or_else(|| crate::errors::invalid_object(&written(name)));
+        }
+        let database = match &name.database {
+            Some(database) => self.named_database(&database.value)?,
+            None => self.database.clone(),
+        };
+        self.depend_on(&database);
+        let schemas: Vec<&str> = match &name.schema {
+            Some(schema) => vec![schema.value.as_str()],
+            None => vec![self.context.default_schema, "dbo"],
+        };
+        for schema in &schemas {
+            if let Some(found) = self.catalog_object(&database, schema, table) {
+                return Ok(found);
+            }
+        }
+        let schema = name.schema.as_ref().map(|schema| schema.value.as_str());
+        match sysviews::find(schema, table) {
+            Some(view) => Ok(Resolved::System(view, database)),
+            None => Err(crate::errors::invalid_object(&written(name))),
+        }
+    }
+
+    /// A database by name; error 911.
+    pub(crate) fn named_database(&mut self, name: &str) -> Result<Arc<Database>, SqlError> {
+        let database =
+            self.context.instance.database(name).map_err(|_| crate::errors::no_such_database(name))?;
+        self.depend_on(&database);
+        Ok(database)
+    }
+
+    fn catalog_object(&mut self, database: &Arc<Database>, schema: &str, name: &str) -> Option<Resolved> {
+        self.depend_on(database);
+        let catalog = database.catalog();
+        let object = catalog.object(catalog.resolve(schema, name)?)?;
+        Some(Resolved::Object(database.clone(), object))
+    }
+}
+
+/// Does a qualifier mean a table of the scope?
+fn names_table(qualifier: &ObjectName, table: &ScopeTable) -> bool {
+    if !same_name(&qualifier.name.value, &table.alias) {
+        return false;
+    }
+    let part_matches = |written: &Option<Ident>, actual: &Option<String>| match (written, actual) {
+        (None, _) => true,
+        (Some(written), Some(actual)) => same_name(&written.value, actual),
+        (Some(_), None) => false,
+    };
+    part_matches(&qualifier.schema, &table.schema) && part_matches(&qualifier.database, &table.database)
+}
+
+fn is_column(candidate: &ScopeColumn, name: &str) -> bool {
+    same_name(&candidate.name, name) || (candidate.identity && name.eq_ignore_ascii_case("$identity"))
+}

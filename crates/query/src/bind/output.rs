@@ -1,0 +1,279 @@
+//! OUTPUT clauses and the constraints of a table, bound for data change statements.
+
+use std::sync::Arc;
+
+use engine::ObjectDef;
+use tsql::ast::{self, SelectItem};
+use types::SqlError;
+
+use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
+use crate::context::ColumnDescription;
+use crate::exec::constraints::{Check, Constraints, Reference};
+use crate::exec::output::{OutputInto, OutputPlan};
+use crate::expr::compile::Layout;
+use crate::expr::{ColumnId, Expr};
+use crate::plan::Planner;
+use crate::plan::table::TableSource;
+
+impl Binder<'_> {
+    /// Binds OUTPUT clauses. Rows they read are the source row (`source_layout`, `width` columns), then `inserted`, then `deleted`.
+    /// Tables of the statement's own FROM are in the innermost scope if there is one.
+    pub(crate) fn outputs(
+        &mut self,
+        outputs: &[ast::Output],
+        source: &Arc<TableSource>,
+        source_layout: &Layout,
+        width: usize,
+        inserted: bool,
+        deleted: bool,
+    ) -> Result<Vec<OutputPlan>, SqlError> {
+        if outputs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut layout = source_layout.clone();
+        let mut tables = Vec::new();
+        let mut next = width;
+        for (wanted, name) in [(inserted, "inserted"), (deleted, "deleted")] {
+            if wanted {
+                let table = self.table_columns(source, name);
+                for column in &table.columns {
+                    layout.set(column.id, next);
+                    next += 1;
+                }
+                tables.push(table);
+            }
+        }
+        let outer = self.scopes.last().map(|scope| scope.tables.clone()).unwrap_or_default();
+        tables.extend(outer);
+        self.scopes.push(Scope { tables, clause: Clause::Rows, ..Scope::default() });
+        let plans = outputs.iter().map(|output| self.output(output, &layout)).collect();
+        self.scopes.pop();
+        plans
+    }
+
+    fn output(&mut self, output: &ast::Output, layout: &Layout) -> Result<OutputPlan, SqlError> {
+        let mut exprs: Vec<(String, Expr, bool)> = Vec::new();
+        for item in &output.items {
+            match item {
+                SelectItem::Star(_) => return Err(crate::errors::syntax_near("*")),
+                SelectItem::QualifiedStar(name) => {
+                    for column in self.star_columns(Some(name))? {
+                        exprs.push((column.name.clone(), self.column_expr(column.id), column.identity));
+                    }
+                }
+                SelectItem::Expr { expr, alias } => {
+                    let value = self.value(expr)?;
+                    let (mut name, mut identity) = (String::new(), false);
+                    if let ast::ExprKind::Column(column) = &expr.kind {
+                        let (found, _) = self.find_column(column)?;
+                        (name, identity) = (found.name, found.identity);
+                    }
+                    if let Some(alias) = alias {
+                        name.clone_from(&alias.value);
+                    }
+                    exprs.push((name, value, identity));
+                }
+                SelectItem::Assign { .. } => return Err(crate::errors::assignment_mixed()),
+            }
+        }
+        let columns = exprs
+            .iter()
+            .map(|(name, expr, identity)| ColumnDescription {
+                name: name.clone(),
+                sql_type: expr.sql_type,
+                nullable: expr.nullable,
+                identity: *identity,
+                updatable: false,
+                computed: expr.as_column().is_none(),
+            })
+            .collect();
+        let mut planner = Planner::new(&self.columns);
+        let items = planner.nodes(exprs.iter().map(|item| &item.1), layout)?;
+        let into = match &output.into {
+            Some(into) => Some(self.output_into(into, exprs.iter().map(|item| item.1.clone()).collect())?),
+            None => None,
+        };
+        Ok(OutputPlan { items, columns, into })
+    }
+
+    fn output_into(&mut self, into: &ast::OutputInto, values: Vec<Expr>) -> Result<OutputInto, SqlError> {
+        let source = self.target_table(&into.target)?;
+        let ordinals = if into.columns.is_empty() {
+            let takes_value =
+                |column: &engine::ColumnDef| column.computed.is_none() && column.identity.is_none();
+            source
+                .def
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|column| takes_value(column.1))
+                .map(|column| column.0)
+                .collect()
+        } else {
+            self.target_columns(&source, &into.columns)?
+        };
+        if ordinals.len() != values.len() {
+            return Err(crate::errors::values_do_not_match());
+        }
+        let ids: Vec<ColumnId> = values.iter().map(|value| self.column_for(value)).collect();
+        let layout = Layout::new(&ids);
+        let mut stores = Vec::new();
+        for (ordinal, id) in ordinals.iter().zip(&ids) {
+            let value = self.column_expr(*id);
+            stores.push(self.store(&source, *ordinal, value, &layout)?);
+        }
+        let stores = self.all_stores(&source, stores)?;
+        let constraints = self.constraints(&source, true)?;
+        Ok(OutputInto { source, stores, constraints })
+    }
+
+    /// The columns of a table under an alias, with new ids.
+    pub(crate) fn table_columns(&mut self, source: &TableSource, alias: &str) -> ScopeTable {
+        let mut columns = Vec::new();
+        for column in &source.def.columns {
+            let id = self.new_column(column.sql_type, column.nullable, column.collation);
+            columns.push(ScopeColumn {
+                name: column.name.to_string(),
+                id,
+                identity: column.identity.is_some(),
+                base: true,
+            });
+        }
+        ScopeTable { alias: alias.to_string(), schema: None, database: None, columns }
+    }
+
+    /// Compiles what rows of a table must satisfy. `new_rows`: rows are added or changed, not only deleted.
+    pub(crate) fn constraints(
+        &mut self,
+        source: &Arc<TableSource>,
+        new_rows: bool,
+    ) -> Result<Constraints, SqlError> {
+        let mut constraints = Constraints::default();
+        let def = source.def.clone();
+        let has_stored = !def.checks.is_empty() || def.columns.iter().any(|column| column.computed.is_some());
+        if new_rows && has_stored {
+            let table = self.table_columns(source, &def.name);
+            let layout = Layout::new(&table.columns.iter().map(|column| column.id).collect::<Vec<_>>());
+            for (ordinal, column) in def.columns.iter().enumerate() {
+                let Some(computed) = &column.computed else {
+                    continue;
+                };
+                let expr = self.stored_expression(&computed.text, Some(table.clone()), |binder, expr| {
+                    binder.value(expr)
+                })?;
+                let expr = super::coerce::implicit(expr, &column.sql_type)?;
+                constraints.computed.push((ordinal, Planner::new(&self.columns).node(&expr, &layout)?));
+            }
+            for check in &def.checks {
+                let expr = self.stored_expression(&check.text, Some(table.clone()), |binder, expr| {
+                    binder.condition(expr)
+                })?;
+                let used = expr.columns();
+                let column = match used.len() {
+                    1 => table
+                        .columns
+                        .iter()
+                        .find(|column| used.contains(&column.id))
+                        .map(|column| column.name.clone()),
+                    _ => None,
+                };
+                let predicate = Planner::new(&self.columns).predicate(&expr, &layout)?;
+                constraints.checks.push(Check { name: check.name.to_string(), predicate, column });
+            }
+        }
+        if new_rows {
+            for key in &def.foreign_keys {
+                constraints.references.extend(self.reference(source, key)?);
+            }
+        }
+        constraints.referenced_by = self.referenced_by(source)?;
+        Ok(constraints)
+    }
+
+    /// A foreign key of this table.
+    fn reference(
+        &mut self,
+        source: &Arc<TableSource>,
+        key: &engine::ForeignKeyDef,
+    ) -> Result<Option<Reference>, SqlError> {
+        let Some(object) = source.database.catalog().object(key.referenced_object_id) else {
+            return Ok(None);
+        };
+        let ObjectDef::Table(table) = &object else {
+            return Ok(None);
+        };
+        let other = Arc::new(TableSource::new(source.database.clone(), table.clone()));
+        let (Some(columns), Some(other_columns)) =
+            (ordinals(source, &key.column_ids), ordinals(&other, &key.referenced_column_ids))
+        else {
+            return Ok(None);
+        };
+        Ok(Some(make_reference(key, columns, other, other_columns)))
+    }
+
+    /// Foreign keys of other tables that refer to this one.
+    fn referenced_by(&mut self, source: &Arc<TableSource>) -> Result<Vec<Reference>, SqlError> {
+        let mut found = Vec::new();
+        if source.def.is_temporary() || !source.def.indexes.iter().any(|index| index.unique) {
+            return Ok(found);
+        }
+        for object in source.database.catalog().objects() {
+            let ObjectDef::Table(table) = &object else {
+                continue;
+            };
+            for key in
+                table.foreign_keys.iter().filter(|key| key.referenced_object_id == source.def.object_id)
+            {
+                let other = Arc::new(TableSource::new(source.database.clone(), table.clone()));
+                if let (Some(columns), Some(other_columns)) =
+                    (ordinals(source, &key.referenced_column_ids), ordinals(&other, &key.column_ids))
+                {
+                    found.push(make_reference(key, columns, other, other_columns));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn ordinals(source: &TableSource, column_ids: &[i32]) -> Option<Vec<usize>> {
+    column_ids.iter().map(|id| source.def.columns.iter().position(|column| column.column_id == *id)).collect()
+}
+
+/// Puts the key's columns into the order of an index of the other table when one starts with them.
+fn make_reference(
+    key: &engine::ForeignKeyDef,
+    columns: Vec<usize>,
+    other: Arc<TableSource>,
+    other_columns: Vec<usize>,
+) -> Reference {
+    let index = other.def.indexes.iter().find(|index| {
+        index.key.len() >= other_columns.len()
+            && index.key[..other_columns.len()].iter().all(|column| other_columns.contains(&column.ordinal))
+    });
+    let (mut columns, mut other_columns) = (columns, other_columns);
+    let other_index = index.map(|index| {
+        let pairs: Vec<(usize, usize)> = index.key[..other_columns.len()]
+            .iter()
+            .map(|column| {
+                let position = other_columns
+                    .iter()
+                    .position(|ordinal| *ordinal == column.ordinal)
+                    .expect("chosen to contain it");
+                (columns[position], other_columns[position])
+            })
+            .collect();
+        columns = pairs.iter().map(|pair| pair.0).collect();
+        other_columns = pairs.iter().map(|pair| pair.1).collect();
+        index.index_id
+    });
+    Reference {
+        name: key.name.to_string(),
+        columns,
+        other,
+        other_columns,
+        other_index,
+        delete_action: key.delete_action,
+        update_action: key.update_action,
+    }
+}

@@ -1,0 +1,493 @@
+//! Scalar expressions and predicates.
+
+use tsql::ast::{self, Literal};
+use types::arith::{BinaryOp, UnaryOp};
+use types::{Collation, Decimal, SqlError, SqlType, Value};
+
+use super::coerce;
+use super::{Binder, Clause};
+use crate::expr::{
+    CompareOp, Conversion, ConversionKind, Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind,
+};
+
+impl Binder<'_> {
+    /// Binds an expression that gives a value.
+    pub(crate) fn value(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
+        self.deeper(|binder| binder.value_inside(expr))
+    }
+
+    fn value_inside(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
+        match &expr.kind {
+            ast::ExprKind::Literal(literal) => literal_value(literal),
+            ast::ExprKind::Variable(name) => self.variable(name),
+            ast::ExprKind::GlobalVariable(name) => self.global(name),
+            ast::ExprKind::Column(column) => self.column(column),
+            ast::ExprKind::Unary(op, operand) => {
+                let operand = self.value(operand)?;
+                let op = match op {
+                    ast::UnaryOp::Plus => UnaryOp::Plus,
+                    ast::UnaryOp::Minus => UnaryOp::Negate,
+                    ast::UnaryOp::BitNot => UnaryOp::BitNot,
+                };
+                coerce::unary(op, operand)
+            }
+            ast::ExprKind::Arithmetic(chain) => {
+                let mut left = self.value(&chain.first)?;
+                for (op, right) in &chain.rest {
+                    let right = self.value(right)?;
+                    left = coerce::binary(arithmetic_operator(*op), left, right)?;
+                }
+                Ok(left)
+            }
+            ast::ExprKind::Subquery(query) => self.scalar_subquery(query),
+            ast::ExprKind::Case(case) => self.case(case),
+            ast::ExprKind::Convert(convert) => self.conversion(convert),
+            ast::ExprKind::Function(call) => self.call(call),
+            ast::ExprKind::Collate(inner, name) => {
+                let inner = self.value(inner)?;
+                self.collate(inner, &name.value)
+            }
+            ast::ExprKind::OdbcLiteral(kind, text) => odbc_literal(*kind, text),
+            ast::ExprKind::NextValueFor(_) => Err(crate::errors::unsupported("NEXT VALUE FOR")),
+            ast::ExprKind::AtTimeZone(_) => Err(crate::errors::unsupported("AT TIME ZONE")),
+            ast::ExprKind::Default => Err(crate::errors::syntax_near("DEFAULT")),
+            ast::ExprKind::FullText(_) => Err(crate::errors::unsupported("full-text search")),
+            ast::ExprKind::Identity(_) => Err(crate::errors::identity_function_misplaced()),
+            ast::ExprKind::MethodCall(_) | ast::ExprKind::StaticCall(_) | ast::ExprKind::Property(..) => {
+                Err(crate::errors::unsupported("methods of CLR and xml types"))
+            }
+            ast::ExprKind::KeyValue(_) => Err(crate::errors::unsupported("JSON_OBJECT")),
+            _ => Err(crate::errors::boolean_as_value()),
+        }
+    }
+
+    /// Binds a condition.
+    pub(crate) fn condition(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
+        self.deeper(|binder| binder.condition_inside(expr))
+    }
+
+    fn condition_inside(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
+        match &expr.kind {
+            ast::ExprKind::Comparison(comparison) => {
+                let op = comparison_operator(comparison.op)?;
+                let left = self.value(&comparison.left)?;
+                let right = self.value(&comparison.right)?;
+                self.compare(op, left, right)
+            }
+            ast::ExprKind::And(list) => self.chain(list, ExprKind::And),
+            ast::ExprKind::Or(list) => self.chain(list, ExprKind::Or),
+            ast::ExprKind::Not(inner) => Ok(negate(self.condition(inner)?)),
+            ast::ExprKind::IsNull { operand, negated } => {
+                let operand = self.value(operand)?;
+                let test = Expr { nullable: false, ..Expr::predicate(ExprKind::IsNull(Box::new(operand))) };
+                Ok(if *negated { negate(test) } else { test })
+            }
+            ast::ExprKind::IsDistinct { operands, negated } => {
+                self.is_distinct(&operands.0, &operands.1, *negated)
+            }
+            ast::ExprKind::Between(between) => {
+                let operand = self.value(&between.operand)?;
+                let low = self.value(&between.low)?;
+                let high = self.value(&between.high)?;
+                let low = coerce::compare(CompareOp::GreaterOrEqual, operand.clone(), low)?;
+                let high = coerce::compare(CompareOp::LessOrEqual, operand, high)?;
+                let both = Expr::predicate(ExprKind::And(Box::new(low), Box::new(high)));
+                Ok(if between.negated { negate(both) } else { both })
+            }
+            ast::ExprKind::In(list) => {
+                let test = self.in_list(list)?;
+                Ok(if list.negated { negate(test) } else { test })
+            }
+            ast::ExprKind::Like(like) => {
+                let test = self.like(like)?;
+                Ok(if like.negated { negate(test) } else { test })
+            }
+            ast::ExprKind::Exists(query) => {
+                let bound = self.subquery(query)?;
+                let kind = ExprKind::Subquery(Box::new(SubqueryExpr {
+                    kind: SubqueryKind::Exists,
+                    rel: bound.rel.into(),
+                    column: None,
+                }));
+                Ok(Expr { nullable: false, ..Expr::predicate(kind) })
+            }
+            ast::ExprKind::Quantified(quantified) => {
+                let op = comparison_operator(quantified.op)?;
+                let left = self.value(&quantified.operand)?;
+                self.quantified(left, op, &quantified.query, quantified.all)
+            }
+            // UPDATE(column) of triggers and the like come as function calls; nothing else is a condition.
+            _ => Err(crate::errors::not_a_condition(expr)),
+        }
+    }
+
+    fn chain(
+        &mut self,
+        list: &[ast::Expr],
+        make: fn(Box<Expr>, Box<Expr>) -> ExprKind,
+    ) -> Result<Expr, SqlError> {
+        let mut bound = Vec::with_capacity(list.len());
+        for item in list {
+            bound.push(self.condition(item)?);
+        }
+        Ok(balanced(bound, make).expect("a chain has operands"))
+    }
+
+    fn compare(&mut self, op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+        if !self.context.options.ansi_nulls
+            && (left.is_null_literal() || right.is_null_literal())
+            && matches!(op, CompareOp::Equal | CompareOp::NotEqual)
+        {
+            let tested = if left.is_null_literal() { right } else { left };
+            let test = Expr::predicate(ExprKind::IsNull(Box::new(tested)));
+            return Ok(if op == CompareOp::Equal { test } else { negate(test) });
+        }
+        coerce::compare(op, left, right)
+    }
+
+    fn is_distinct(&mut self, left: &ast::Expr, right: &ast::Expr, negated: bool) -> Result<Expr, SqlError> {
+        let (left, right) = (self.value(left)?, self.value(right)?);
+        let is_null = |expr: &Expr| Expr::predicate(ExprKind::IsNull(Box::new(expr.clone())));
+        let both_null = Expr::predicate(ExprKind::And(Box::new(is_null(&left)), Box::new(is_null(&right))));
+        let neither = Expr::predicate(ExprKind::And(
+            Box::new(negate(is_null(&left))),
+            Box::new(negate(is_null(&right))),
+        ));
+        let equal = coerce::compare(CompareOp::Equal, left, right)?;
+        let equal = Expr::predicate(ExprKind::And(Box::new(neither), Box::new(equal)));
+        let same = Expr::predicate(ExprKind::Or(Box::new(both_null), Box::new(equal)));
+        Ok(if negated { same } else { negate(same) })
+    }
+
+    fn in_list(&mut self, list: &ast::In) -> Result<Expr, SqlError> {
+        let left = self.value(&list.operand)?;
+        let items = match &list.list {
+            ast::InList::Query(query) => return self.quantified(left, CompareOp::Equal, query, false),
+            ast::InList::Values(items) => items,
+        };
+        let mut bound = Vec::with_capacity(items.len());
+        for item in items {
+            bound.push(self.value(item)?);
+        }
+        if bound.len() == 1 {
+            return coerce::compare(CompareOp::Equal, left, bound.pop().expect("one item"));
+        }
+        let collation = bound.iter().fold(left.collation, |collation, item| {
+            if item.explicit_collation { item.collation } else { collation }
+        });
+        let mut wanted = left.sql_type;
+        for item in bound.iter().filter(|item| !item.is_null_literal()) {
+            if wanted != item.sql_type {
+                wanted = types::arith::comparison_type(&wanted, &item.sql_type, "equal to")?;
+            }
+        }
+        let left = if coerce::compares_directly(&left.sql_type, &wanted) && !left.sql_type.is_numeric() {
+            left
+        } else {
+            coerce::implicit(left, &wanted)?
+        };
+        let bound =
+            bound.into_iter().map(|item| coerce::implicit(item, &wanted)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Expr { collation, ..Expr::predicate(ExprKind::InList(Box::new(left), bound)) })
+    }
+
+    fn like(&mut self, like: &ast::Like) -> Result<Expr, SqlError> {
+        let text = |binder: &mut Self, expr: &ast::Expr| -> Result<Expr, SqlError> {
+            let bound = binder.value(expr)?;
+            if bound.sql_type.is_character() {
+                Ok(bound)
+            } else {
+                coerce::implicit(bound, &SqlType::varchar(8000))
+            }
+        };
+        let input = text(self, &like.operand)?;
+        let pattern = text(self, &like.pattern)?;
+        let escape = like.escape.as_ref().map(|escape| text(self, escape)).transpose()?;
+        let collation = input.collation_over(&pattern);
+        let wide = |expr: &Expr| expr.sql_type.family() == types::sql_type::TypeFamily::NChar;
+        let (input, pattern) = if wide(&input) == wide(&pattern) {
+            (input, pattern)
+        } else {
+            (
+                coerce::implicit(input, &SqlType::NVARCHAR_MAX)?,
+                coerce::implicit(pattern, &SqlType::NVARCHAR_MAX)?,
+            )
+        };
+        Ok(Expr {
+            collation,
+            ..Expr::predicate(ExprKind::Like(Box::new(LikeExpr { input, pattern, escape })))
+        })
+    }
+
+    fn quantified(
+        &mut self,
+        left: Expr,
+        op: CompareOp,
+        query: &ast::Query,
+        all: bool,
+    ) -> Result<Expr, SqlError> {
+        let bound = self.subquery(query)?;
+        if bound.columns.len() != 1 {
+            return Err(crate::errors::subquery_one_column());
+        }
+        let mut column = bound.columns[0].id;
+        let mut rel = bound.rel;
+        let inner = self.column_expr(column);
+        let collation = left.collation_over(&inner);
+        let (mut left, mut right) = coerce::same_type(left, inner)?;
+        // Keys of sets are compared by their bytes: both sides must be of one type.
+        if left.sql_type != right.sql_type && left.sql_type.is_numeric() {
+            let to = types::arith::comparison_type(&left.sql_type, &right.sql_type, "equal to")?;
+            left = coerce::implicit(left, &to)?;
+            right = coerce::implicit(right, &to)?;
+        }
+        if right.as_column().is_none() {
+            column = self.column_for(&right);
+            rel = crate::plan::logical::Rel::Project { input: Box::new(rel), items: vec![(column, right)] };
+        }
+        let result = self.column_expr(column);
+        let kind =
+            if all { SubqueryKind::All(op, left, result) } else { SubqueryKind::Any(op, left, result) };
+        let subquery = SubqueryExpr { kind, rel: rel.into(), column: Some(column) };
+        Ok(Expr { collation, ..Expr::predicate(ExprKind::Subquery(Box::new(subquery))) })
+    }
+
+    fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
+        let bound = self.subquery(query)?;
+        let [column] = bound.columns.as_slice() else {
+            return Err(crate::errors::subquery_one_column());
+        };
+        let info = self.column_expr(column.id);
+        let subquery =
+            SubqueryExpr { kind: SubqueryKind::Scalar, rel: bound.rel.into(), column: Some(column.id) };
+        Ok(Expr { kind: ExprKind::Subquery(Box::new(subquery)), nullable: true, ..info })
+    }
+
+    fn subquery(&mut self, query: &ast::Query) -> Result<super::BoundQuery, SqlError> {
+        if self.scopes.last().is_some_and(|scope| scope.clause == Clause::Aggregate) {
+            return Err(crate::errors::aggregate_over_subquery());
+        }
+        self.query(query)
+    }
+
+    fn variable(&mut self, name: &str) -> Result<Expr, SqlError> {
+        if let Some(argument) = self.arguments.iter().find(|argument| argument.0.eq_ignore_ascii_case(name)) {
+            return Ok(argument.1.clone());
+        }
+        let found =
+            self.context.variables.iter().rposition(|variable| variable.name.eq_ignore_ascii_case(name));
+        let slot = found.ok_or_else(|| crate::errors::undeclared_variable(name))?;
+        Ok(Expr::new(ExprKind::Variable(slot), self.context.variables[slot].sql_type, true))
+    }
+
+    fn case(&mut self, case: &ast::Case) -> Result<Expr, SqlError> {
+        let operand = case.operand.as_ref().map(|operand| self.value(operand)).transpose()?;
+        let mut conditions = Vec::new();
+        let mut values = Vec::new();
+        for (when, then) in &case.branches {
+            conditions.push(match &operand {
+                Some(operand) => {
+                    let right = self.value(when)?;
+                    coerce::compare(CompareOp::Equal, operand.clone(), right)?
+                }
+                None => self.condition(when)?,
+            });
+            values.push(self.value(then)?);
+        }
+        if let Some(otherwise) = &case.otherwise {
+            values.push(self.value(otherwise)?);
+        }
+        if values.iter().all(Expr::is_null_literal) {
+            return Err(crate::errors::all_branches_null("CASE"));
+        }
+        self.make_case(conditions, values)
+    }
+
+    /// Searched CASE of conditions and values; one more value than conditions is the ELSE.
+    pub(crate) fn make_case(&mut self, conditions: Vec<Expr>, values: Vec<Expr>) -> Result<Expr, SqlError> {
+        let has_else = values.len() > conditions.len();
+        let nullable = !has_else || values.iter().any(|value| value.nullable);
+        let collation = values
+            .iter()
+            .find(|value| value.sql_type.is_character())
+            .map_or_else(Collation::default, |value| value.collation);
+        let (mut values, sql_type) = coerce::unify(values)?;
+        let otherwise = if has_else { values.pop().map(Box::new) } else { None };
+        let branches = conditions.into_iter().zip(values).collect();
+        Ok(Expr { collation, ..Expr::new(ExprKind::Case(branches, otherwise), sql_type, nullable) })
+    }
+
+    fn conversion(&mut self, convert: &ast::Convert) -> Result<Expr, SqlError> {
+        let to = super::data_type::cast_target(&convert.target)?;
+        let operand = self.value(&convert.operand)?;
+        let kind = if convert.is_try { ConversionKind::Try } else { ConversionKind::Explicit };
+        let style = match (&convert.style, convert.form) {
+            (Some(style), ast::ConvertForm::Convert) => match self.value(style)?.kind {
+                ExprKind::Constant(value) if value.is_null() => return Ok(Expr::constant(Value::Null, to)),
+                ExprKind::Constant(value) => {
+                    value.as_i64().map_or(types::DEFAULT_STYLE, |style| style as i32)
+                }
+                _ => return Err(crate::errors::unsupported("CONVERT with a style that is not a constant")),
+            },
+            _ => types::DEFAULT_STYLE,
+        };
+        coerce::convert(operand, &to, Conversion { kind, style })
+    }
+
+    fn collate(&mut self, inner: Expr, name: &str) -> Result<Expr, SqlError> {
+        if !inner.sql_type.is_character() {
+            return Err(crate::errors::collate_not_character(inner.sql_type.name()));
+        }
+        let collation = if name.eq_ignore_ascii_case("database_default")
+            || name.eq_ignore_ascii_case("catalog_default")
+        {
+            Collation::default()
+        } else {
+            Collation::by_name(name).ok_or_else(|| crate::errors::invalid_collation(name))?
+        };
+        let (sql_type, nullable) = (inner.sql_type, inner.nullable);
+        Ok(Expr {
+            kind: ExprKind::Retype(Box::new(inner)),
+            sql_type,
+            nullable,
+            collation,
+            explicit_collation: true,
+        })
+    }
+}
+
+/// NOT, pushed into comparisons so that they stay usable for an index.
+pub(crate) fn negate(expr: Expr) -> Expr {
+    match expr.kind {
+        ExprKind::Not(inner) => *inner,
+        ExprKind::Compare(op, left, right) => {
+            Expr { kind: ExprKind::Compare(op.negated(), left, right), ..expr }
+        }
+        ExprKind::Constant(Value::Bit(truth)) => {
+            Expr { kind: ExprKind::Constant(Value::Bit(!truth)), ..expr }
+        }
+        kind => Expr::predicate(ExprKind::Not(Box::new(Expr { kind, ..expr }))),
+    }
+}
+
+/// A chain as a balanced tree, so that a thousand ORs do not nest a thousand deep.
+pub(crate) fn balanced(mut list: Vec<Expr>, make: fn(Box<Expr>, Box<Expr>) -> ExprKind) -> Option<Expr> {
+    while list.len() > 1 {
+        let mut next = Vec::with_capacity(list.len().div_ceil(2));
+        let mut items = list.into_iter();
+        while let Some(left) = items.next() {
+            next.push(match items.next() {
+                Some(right) => Expr::predicate(make(Box::new(left), Box::new(right))),
+                None => left,
+            });
+        }
+        list = next;
+    }
+    list.pop()
+}
+
+/// A literal with its type.
+pub(crate) fn literal_value(literal: &Literal) -> Result<Expr, SqlError> {
+    let value = match literal {
+        Literal::Null => return Ok(Expr::null()),
+        Literal::Int(number) => Value::Int(*number),
+        Literal::Numeric(text) => Value::Decimal(decimal_literal(text)?),
+        Literal::Float(number) => Value::Float(*number),
+        Literal::String(text) => Value::varchar(text),
+        Literal::NString(text) => Value::nvarchar(text),
+        Literal::Binary(bytes) => Value::binary(bytes),
+        Literal::Money(text) => Value::Money(money_literal(text)?),
+    };
+    let sql_type = value.natural_type();
+    Ok(Expr::constant(value, sql_type))
+}
+
+/// The type of a numeric literal: all its digits, those after the point.
+fn decimal_literal(text: &str) -> Result<Decimal, SqlError> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let whole = whole.trim_start_matches('0');
+    let digits = whole.len() + fraction.len();
+    if digits > 38 {
+        return Err(crate::errors::number_too_large(text));
+    }
+    let mut mantissa: i128 = 0;
+    for digit in whole.bytes().chain(fraction.bytes()) {
+        mantissa = mantissa * 10 + i128::from(digit - b'0');
+    }
+    Ok(Decimal::new(mantissa, digits.max(1) as u8, fraction.len() as u8))
+}
+
+fn money_literal(text: &str) -> Result<i64, SqlError> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => (-1i128, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let mut number: i128 = 0;
+    for digit in whole.bytes().chain(fraction.bytes().chain(std::iter::repeat(b'0')).take(4)) {
+        if !digit.is_ascii_digit() {
+            continue;
+        }
+        number = number.saturating_mul(10).saturating_add(i128::from(digit - b'0'));
+    }
+    if fraction.as_bytes().get(4).is_some_and(|digit| *digit >= b'5') {
+        number += 1;
+    }
+    i64::try_from(sign * number).map_err(|_| crate::errors::overflow("money"))
+}
+
+fn odbc_literal(kind: ast::OdbcLiteralKind, text: &str) -> Result<Expr, SqlError> {
+    let literal = Expr::constant(Value::varchar(text), SqlType::varchar(text.len().clamp(1, 8000) as u16));
+    let to = match kind {
+        ast::OdbcLiteralKind::Guid => SqlType::UniqueIdentifier,
+        ast::OdbcLiteralKind::Date | ast::OdbcLiteralKind::Time | ast::OdbcLiteralKind::Timestamp => {
+            SqlType::DateTime
+        }
+    };
+    coerce::convert(literal, &to, Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE })
+}
+
+/// The operator of the types crate.
+pub(crate) fn arithmetic_operator(op: ast::BinaryOp) -> BinaryOp {
+    match op {
+        ast::BinaryOp::Add | ast::BinaryOp::Concat => BinaryOp::Add,
+        ast::BinaryOp::Subtract => BinaryOp::Subtract,
+        ast::BinaryOp::Multiply => BinaryOp::Multiply,
+        ast::BinaryOp::Divide => BinaryOp::Divide,
+        ast::BinaryOp::Modulo => BinaryOp::Modulo,
+        ast::BinaryOp::BitAnd => BinaryOp::BitAnd,
+        ast::BinaryOp::BitOr => BinaryOp::BitOr,
+        ast::BinaryOp::BitXor => BinaryOp::BitXor,
+        ast::BinaryOp::ShiftLeft => BinaryOp::ShiftLeft,
+        ast::BinaryOp::ShiftRight => BinaryOp::ShiftRight,
+    }
+}
+
+/// The operator of a compound assignment.
+pub(crate) fn assignment_operator(op: ast::AssignOp) -> Option<BinaryOp> {
+    Some(match op {
+        ast::AssignOp::Set => return None,
+        ast::AssignOp::Add | ast::AssignOp::Concat => BinaryOp::Add,
+        ast::AssignOp::Subtract => BinaryOp::Subtract,
+        ast::AssignOp::Multiply => BinaryOp::Multiply,
+        ast::AssignOp::Divide => BinaryOp::Divide,
+        ast::AssignOp::Modulo => BinaryOp::Modulo,
+        ast::AssignOp::BitAnd => BinaryOp::BitAnd,
+        ast::AssignOp::BitOr => BinaryOp::BitOr,
+        ast::AssignOp::BitXor => BinaryOp::BitXor,
+    })
+}
+
+fn comparison_operator(op: ast::ComparisonOp) -> Result<CompareOp, SqlError> {
+    Ok(match op {
+        ast::ComparisonOp::Equal => CompareOp::Equal,
+        ast::ComparisonOp::NotEqual => CompareOp::NotEqual,
+        ast::ComparisonOp::Less => CompareOp::Less,
+        ast::ComparisonOp::LessEqual => CompareOp::LessOrEqual,
+        ast::ComparisonOp::Greater => CompareOp::Greater,
+        ast::ComparisonOp::GreaterEqual => CompareOp::GreaterOrEqual,
+        ast::ComparisonOp::LeftOuter | ast::ComparisonOp::RightOuter => {
+            return Err(crate::errors::old_outer_join());
+        }
+    })
+}

@@ -1,0 +1,354 @@
+//! Queries: SELECT blocks with ORDER BY, TOP, OFFSET, DISTINCT, and what a SELECT statement does with its rows.
+
+use rustc_hash::FxHashMap;
+use tsql::ast::{self, SelectItem};
+use types::{SqlError, SqlType};
+
+use super::coerce;
+use super::names::same_name;
+use super::scalar::assignment_operator;
+use super::{Binder, BoundQuery, Clause, OutputColumn, Scope};
+use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::plan::logical::{Rel, SortKey, TopSpec};
+
+/// One item of a select list.
+pub(crate) struct Item {
+    pub(crate) name: String,
+    pub(crate) expr: Expr,
+    pub(crate) identity: bool,
+    pub(crate) base: bool,
+    /// The variable that it is assigned to.
+    pub(crate) variable: Option<usize>,
+}
+
+/// A SELECT block before its projection: rows in their final order and number, and the expressions over them.
+pub(crate) struct SelectParts {
+    pub(crate) rel: Rel,
+    pub(crate) items: Vec<Item>,
+}
+
+impl Binder<'_> {
+    /// Binds a query whose rows are used (not assigned).
+    pub(crate) fn query(&mut self, query: &ast::Query) -> Result<BoundQuery, SqlError> {
+        self.deeper(|binder| binder.query_inside(query))
+    }
+
+    fn query_inside(&mut self, query: &ast::Query) -> Result<BoundQuery, SqlError> {
+        if let Some(clause) = &query.for_clause
+            && !matches!(**clause, ast::ForClause::Browse)
+        {
+            return Err(crate::errors::unsupported(if matches!(**clause, ast::ForClause::Json(..)) {
+                "FOR JSON"
+            } else {
+                "FOR XML"
+            }));
+        }
+        match &query.body {
+            ast::QueryBody::Select(select) => {
+                let parts = self.select(select, query)?;
+                if parts.items.iter().any(|item| item.variable.is_some()) {
+                    return Err(crate::errors::assignment_mixed());
+                }
+                Ok(self.project(parts))
+            }
+            ast::QueryBody::SetOperation(_) => {
+                let bound = self.query_body(&query.body)?;
+                self.order_output(bound, query)
+            }
+        }
+    }
+
+    /// Gives the items their columns.
+    pub(crate) fn project(&mut self, parts: SelectParts) -> BoundQuery {
+        let mut items = Vec::with_capacity(parts.items.len());
+        let mut columns = Vec::with_capacity(parts.items.len());
+        for item in parts.items {
+            let untyped_null = matches!(&item.expr.kind, ExprKind::Constant(value) if value.is_null());
+            let id = self.column_for(&item.expr);
+            items.push((id, item.expr));
+            columns.push(OutputColumn {
+                name: item.name,
+                id,
+                identity: item.identity,
+                base: item.base,
+                untyped_null,
+            });
+        }
+        BoundQuery { rel: Rel::Project { input: Box::new(parts.rel), items }, columns }
+    }
+
+    /// Binds one SELECT block together with the ORDER BY and OFFSET of its query.
+    pub(crate) fn select(
+        &mut self,
+        select: &ast::Select,
+        query: &ast::Query,
+    ) -> Result<SelectParts, SqlError> {
+        self.scopes.push(Scope { named_windows: select.windows.clone(), ..Scope::default() });
+        let result = self.select_inside(select, query);
+        self.scopes.pop();
+        result
+    }
+
+    fn select_inside(&mut self, select: &ast::Select, query: &ast::Query) -> Result<SelectParts, SqlError> {
+        let mut rel = self.from(&select.from)?;
+        if let Some(condition) = &select.where_clause {
+            let predicate = self.in_clause(Clause::Rows, |binder| binder.condition(condition))?;
+            rel = Rel::Filter { input: Box::new(rel), predicate };
+        }
+        let keys = match &select.group_by {
+            Some(group) => self.group_keys(group)?,
+            None => Vec::new(),
+        };
+        let mut items = self.in_clause(Clause::Output, |binder| binder.items(&select.items))?;
+        let mut having = match &select.having {
+            Some(having) => Some(self.in_clause(Clause::Groups, |binder| binder.condition(having))?),
+            None => None,
+        };
+        let mut order =
+            self.in_clause(Clause::Output, |binder| binder.order_keys(&query.order_by, &items))?;
+        let grouped = select.group_by.is_some() || having.is_some() || !self.scope().aggregates.is_empty();
+        if grouped {
+            rel = self.group(rel, keys, &mut items, &mut having, &mut order)?;
+            if let Some(predicate) = having {
+                rel = Rel::Filter { input: Box::new(rel), predicate };
+            }
+        }
+        let windows = std::mem::take(&mut self.scope().windows);
+        if !windows.is_empty() {
+            rel = Rel::Window { input: Box::new(rel), calls: windows };
+        }
+        if select.quantifier == Some(ast::SetQuantifier::Distinct) {
+            return self.distinct(rel, items, order, select, query);
+        }
+        if !order.is_empty() {
+            rel = Rel::Sort { input: Box::new(rel), keys: order.clone() };
+        }
+        rel = self.limit(rel, &order, select.top.as_ref(), query.offset.as_deref())?;
+        Ok(SelectParts { rel, items })
+    }
+
+    /// DISTINCT: projection first, then order and limits over the projected columns only (error 145).
+    fn distinct(
+        &mut self,
+        rel: Rel,
+        items: Vec<Item>,
+        order: Vec<SortKey>,
+        select: &ast::Select,
+        query: &ast::Query,
+    ) -> Result<SelectParts, SqlError> {
+        let mut projected = Vec::new();
+        let mut outer_items = Vec::new();
+        for item in items {
+            let id = self.column_for(&item.expr);
+            let outer = self.column_expr(id);
+            projected.push((id, item.expr));
+            outer_items
+                .push(Item { expr: outer, ..item_shell(item.name, item.identity, item.base, item.variable) });
+        }
+        let mut keys = Vec::new();
+        for key in order {
+            let position = projected
+                .iter()
+                .position(|item| item.1.same_as(&key.expr))
+                .ok_or_else(crate::errors::order_by_not_selected)?;
+            keys.push(SortKey { expr: outer_items[position].expr.clone(), descending: key.descending });
+        }
+        let mut rel =
+            Rel::Distinct { input: Box::new(Rel::Project { input: Box::new(rel), items: projected }) };
+        if !keys.is_empty() {
+            rel = Rel::Sort { input: Box::new(rel), keys: keys.clone() };
+        }
+        rel = self.limit(rel, &keys, select.top.as_ref(), query.offset.as_deref())?;
+        Ok(SelectParts { rel, items: outer_items })
+    }
+
+    /// TOP and OFFSET ... FETCH.
+    pub(crate) fn limit(
+        &mut self,
+        mut rel: Rel,
+        order: &[SortKey],
+        top: Option<&ast::Top>,
+        offset: Option<&ast::Offset>,
+    ) -> Result<Rel, SqlError> {
+        if let Some(top) = top {
+            if offset.is_some() {
+                return Err(crate::errors::top_with_offset());
+            }
+            if top.with_ties && order.is_empty() {
+                return Err(crate::errors::ties_without_order());
+            }
+            let spec = self.top(top, if top.with_ties { order.to_vec() } else { Vec::new() })?;
+            rel = Rel::Top { input: Box::new(rel), top: spec };
+        }
+        if let Some(offset) = offset {
+            let skip = coerce::implicit(self.value(&offset.skip)?, &SqlType::BigInt)?;
+            let fetch = match &offset.fetch {
+                Some(fetch) => Some(coerce::implicit(self.value(fetch)?, &SqlType::BigInt)?),
+                None => None,
+            };
+            rel = Rel::Offset { input: Box::new(rel), offset: skip, fetch };
+        }
+        Ok(rel)
+    }
+
+    /// TOP's count, bound where no column is in sight.
+    pub(crate) fn top(&mut self, top: &ast::Top, ties: Vec<SortKey>) -> Result<TopSpec, SqlError> {
+        let scopes = self.scopes.pop();
+        self.scopes.push(Scope::default());
+        let count = self.value(&top.count);
+        self.scopes.pop();
+        self.scopes.extend(scopes);
+        let to = if top.percent { SqlType::Float } else { SqlType::BigInt };
+        let count = coerce::implicit(count?, &to)?;
+        Ok(TopSpec { count, percent: top.percent, ties })
+    }
+
+    fn items(&mut self, list: &[SelectItem]) -> Result<Vec<Item>, SqlError> {
+        let mut items = Vec::with_capacity(list.len());
+        for item in list {
+            match item {
+                SelectItem::Star(_) => self.star(None, &mut items)?,
+                SelectItem::QualifiedStar(name) => self.star(Some(name), &mut items)?,
+                SelectItem::Expr { expr, alias } => items.push(self.item(expr, alias.as_ref())?),
+                SelectItem::Assign { variable, op, expr } => {
+                    let slot = self.variable_slot(variable)?;
+                    let value = self.value(expr)?;
+                    let expr = self.assigned(slot, *op, value)?;
+                    items.push(Item { expr, ..item_shell(String::new(), false, false, Some(slot)) });
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    fn item(&mut self, expr: &ast::Expr, alias: Option<&ast::Ident>) -> Result<Item, SqlError> {
+        let (mut name, mut identity, mut base) = (String::new(), false, false);
+        if let ast::ExprKind::Column(column) = &expr.kind {
+            let (found, _) = self.find_column(column)?;
+            (name, identity, base) = (found.name, found.identity, found.base);
+        }
+        if let Some(alias) = alias {
+            name.clone_from(&alias.value);
+        }
+        let bound = self.value(expr)?;
+        Ok(Item { expr: bound, ..item_shell(name, identity, base, None) })
+    }
+
+    fn star(&mut self, qualifier: Option<&ast::ObjectName>, items: &mut Vec<Item>) -> Result<(), SqlError> {
+        for column in self.star_columns(qualifier)? {
+            let expr = self.column_expr(column.id);
+            items.push(Item { expr, ..item_shell(column.name, column.identity, column.base, None) });
+        }
+        Ok(())
+    }
+
+    /// Slot of a variable; error 137.
+    pub(crate) fn variable_slot(&self, name: &str) -> Result<usize, SqlError> {
+        let found =
+            self.context.variables.iter().rposition(|variable| variable.name.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| crate::errors::undeclared_variable(name))
+    }
+
+    /// `@v op value`, converted to the variable's type.
+    pub(crate) fn assigned(&mut self, slot: usize, op: ast::AssignOp, value: Expr) -> Result<Expr, SqlError> {
+        let sql_type = self.context.variables[slot].sql_type;
+        let value = match assignment_operator(op) {
+            None => value,
+            Some(op) => coerce::binary(op, Expr::new(ExprKind::Variable(slot), sql_type, true), value)?,
+        };
+        coerce::for_variable(value, &sql_type)
+    }
+
+    /// ORDER BY keys over the rows of the block: ordinals and aliases stand for the items. Error 108.
+    fn order_keys(&mut self, order: &[ast::OrderByItem], items: &[Item]) -> Result<Vec<SortKey>, SqlError> {
+        let mut keys = Vec::with_capacity(order.len());
+        for item in order {
+            let expr = self.order_expr(&item.expr, items)?;
+            // A constant orders nothing.
+            if matches!(expr.kind, ExprKind::Constant(_)) {
+                continue;
+            }
+            keys.push(SortKey { expr, descending: item.descending == Some(true) });
+        }
+        Ok(keys)
+    }
+
+    fn order_expr(&mut self, expr: &ast::Expr, items: &[Item]) -> Result<Expr, SqlError> {
+        match &expr.kind {
+            ast::ExprKind::Literal(ast::Literal::Int(ordinal)) => {
+                let index = usize::try_from(*ordinal)
+                    .ok()
+                    .and_then(|ordinal| ordinal.checked_sub(1))
+                    .filter(|index| *index < items.len());
+                index
+                    .map(|index| items[index].expr.clone())
+                    .ok_or_else(|| crate::errors::order_ordinal(*ordinal))
+            }
+            ast::ExprKind::Column(column) if column.qualifier.is_none() => {
+                match items
+                    .iter()
+                    .find(|item| item.variable.is_none() && same_name(&item.name, &column.name.value))
+                {
+                    Some(item) => Ok(item.expr.clone()),
+                    None => self.value(expr),
+                }
+            }
+            ast::ExprKind::Collate(inner, _) => {
+                let mut bound = self.value(expr).or_else(|_| self.order_expr(inner, items))?;
+                bound.explicit_collation = true;
+                Ok(bound)
+            }
+            _ => self.value(expr),
+        }
+    }
+
+    /// ORDER BY and OFFSET over the output of a set operation: only its columns may be named.
+    pub(crate) fn order_output(
+        &mut self,
+        bound: BoundQuery,
+        query: &ast::Query,
+    ) -> Result<BoundQuery, SqlError> {
+        let mut rel = bound.rel;
+        let mut keys = Vec::new();
+        for item in &query.order_by {
+            let id = match &item.expr.kind {
+                ast::ExprKind::Literal(ast::Literal::Int(ordinal)) => {
+                    let index =
+                        usize::try_from(*ordinal - 1).ok().filter(|index| *index < bound.columns.len());
+                    bound.columns[index.ok_or_else(|| crate::errors::order_ordinal(*ordinal))?].id
+                }
+                ast::ExprKind::Column(column) => {
+                    let found =
+                        bound.columns.iter().find(|output| same_name(&output.name, &column.name.value));
+                    found.ok_or_else(crate::errors::order_by_not_in_union)?.id
+                }
+                _ => return Err(crate::errors::order_by_not_in_union()),
+            };
+            keys.push(SortKey { expr: self.column_expr(id), descending: item.descending == Some(true) });
+        }
+        if !keys.is_empty() {
+            rel = Rel::Sort { input: Box::new(rel), keys: keys.clone() };
+        }
+        self.scopes.push(Scope::default());
+        let limited = self.limit(rel, &keys, None, query.offset.as_deref());
+        self.scopes.pop();
+        Ok(BoundQuery { rel: limited?, columns: bound.columns })
+    }
+
+    /// Columns of a bound query by position.
+    pub(crate) fn output_exprs(&self, query: &BoundQuery) -> Vec<Expr> {
+        query.columns.iter().map(|column| self.column_expr(column.id)).collect()
+    }
+
+    /// Replaces columns in an expression by others.
+    pub(crate) fn substitute(expr: &mut Expr, map: &FxHashMap<ColumnId, Expr>) {
+        expr.rewrite(&mut |part| match &part.kind {
+            ExprKind::Column(id) => map.get(id).cloned(),
+            _ => None,
+        });
+    }
+}
+
+fn item_shell(name: String, identity: bool, base: bool, variable: Option<usize>) -> Item {
+    Item { name, expr: Expr::null(), identity, base, variable }
+}

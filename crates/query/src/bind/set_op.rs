@@ -1,0 +1,269 @@
+//! UNION, EXCEPT, INTERSECT, VALUES as a query, and recursive common table expressions.
+
+use tsql::ast;
+use types::{Collation, SqlError, SqlType};
+
+use super::coerce;
+use super::names::same_name;
+use super::{Binder, BoundQuery, CommonTableDefinition, CommonTableEntry, OutputColumn};
+use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::plan::logical::{Rel, SetOpKind};
+
+impl Binder<'_> {
+    /// A query body without ORDER BY.
+    pub(crate) fn query_body(&mut self, body: &ast::QueryBody) -> Result<BoundQuery, SqlError> {
+        self.deeper(|binder| match body {
+            ast::QueryBody::Select(select) => {
+                let bare = ast::Query {
+                    span: select.span,
+                    body: ast::QueryBody::SetOperation(Box::new(ast::SetOperation {
+                        first: ast::QueryBody::Select(select.clone()),
+                        rest: Vec::new(),
+                    })),
+                    order_by: Vec::new(),
+                    offset: None,
+                    for_clause: None,
+                };
+                let parts = binder.select(select, &bare)?;
+                if parts.items.iter().any(|item| item.variable.is_some()) {
+                    return Err(crate::errors::assignment_mixed());
+                }
+                Ok(binder.project(parts))
+            }
+            ast::QueryBody::SetOperation(operation) => {
+                let mut left = binder.query_body(&operation.first)?;
+                for (operator, right) in &operation.rest {
+                    let right = binder.query_body(right)?;
+                    left = binder.set_operation(*operator, left, right)?;
+                }
+                Ok(left)
+            }
+        })
+    }
+
+    /// Two queries combined; errors 205, 206.
+    fn set_operation(
+        &mut self,
+        operator: ast::SetOperator,
+        left: BoundQuery,
+        right: BoundQuery,
+    ) -> Result<BoundQuery, SqlError> {
+        if left.columns.len() != right.columns.len() {
+            return Err(crate::errors::set_operation_width());
+        }
+        let (mut left_items, mut right_items, mut columns, mut ids) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (a, b) in left.columns.iter().zip(&right.columns) {
+            let side = |column: &OutputColumn, binder: &Self| {
+                let expr = binder.column_expr(column.id);
+                (expr, column.untyped_null)
+            };
+            let ((x, x_null), (y, y_null)) = (side(a, self), side(b, self));
+            let to =
+                types::arith::unify(&[(!x_null).then_some(x.sql_type), (!y_null).then_some(y.sql_type)])?
+                    .unwrap_or(SqlType::Int);
+            let nullable = x.nullable || y.nullable;
+            let collation = x.collation_over(&y);
+            let retyped = |expr: Expr, untyped: bool| {
+                if untyped { Ok(Expr::constant(types::Value::Null, to)) } else { coerce::implicit(expr, &to) }
+            };
+            let (x, y) = (retyped(x, x_null)?, retyped(y, y_null)?);
+            left_items.push((self.column_for(&x), x));
+            right_items.push((self.column_for(&y), y));
+            let id = self.new_column(to, nullable, collation);
+            ids.push(id);
+            columns.push(OutputColumn {
+                name: a.name.clone(),
+                id,
+                identity: false,
+                base: false,
+                untyped_null: x_null && y_null,
+            });
+        }
+        let left = Box::new(projected(left.rel, left_items));
+        let right = Box::new(projected(right.rel, right_items));
+        let kind = match operator {
+            ast::SetOperator::Union | ast::SetOperator::UnionAll => SetOpKind::UnionAll,
+            ast::SetOperator::Except => SetOpKind::Except,
+            ast::SetOperator::Intersect => SetOpKind::Intersect,
+        };
+        let rel = Rel::SetOp { kind, left, right, columns: ids };
+        let rel =
+            if operator == ast::SetOperator::Union { Rel::Distinct { input: Box::new(rel) } } else { rel };
+        Ok(BoundQuery { rel, columns })
+    }
+
+    /// VALUES rows as a query of unnamed columns. Error 10709 for rows of different length.
+    pub(crate) fn values_query(&mut self, rows: &[Vec<ast::Expr>]) -> Result<BoundQuery, SqlError> {
+        let mut bound: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
+        for row in rows {
+            let values = row.iter().map(|expr| self.value(expr)).collect::<Result<Vec<_>, _>>()?;
+            if bound.first().is_some_and(|first| first.len() != values.len()) {
+                return Err(crate::errors::values_width());
+            }
+            bound.push(values);
+        }
+        let width = bound.first().map_or(0, Vec::len);
+        let mut ids: Vec<ColumnId> = Vec::with_capacity(width);
+        let mut columns = Vec::with_capacity(width);
+        for position in 0..width {
+            let branches: Vec<Expr> = bound.iter().map(|row| row[position].clone()).collect();
+            let nullable = branches.iter().any(|branch| branch.nullable);
+            let collation = branches
+                .iter()
+                .find(|branch| branch.sql_type.is_character())
+                .map_or_else(Collation::default, |branch| branch.collation);
+            let (branches, sql_type) = coerce::unify(branches)?;
+            for (row, branch) in bound.iter_mut().zip(branches) {
+                row[position] = branch;
+            }
+            let id = self.new_column(sql_type, nullable, collation);
+            ids.push(id);
+            columns.push(OutputColumn {
+                name: String::new(),
+                id,
+                identity: false,
+                base: false,
+                untyped_null: false,
+            });
+        }
+        Ok(BoundQuery { rel: Rel::Values { columns: ids, rows: bound }, columns })
+    }
+
+    /// A recursive common table expression: anchor UNION ALL step. Errors 252, 253, 240.
+    pub(super) fn recursive(&mut self, table: &ast::CommonTable) -> Result<BoundQuery, SqlError> {
+        let name = &table.name.value;
+        let ast::QueryBody::SetOperation(operation) = &table.query.body else {
+            return Err(crate::errors::recursion_without_union(name));
+        };
+        let all: Vec<&ast::QueryBody> =
+            std::iter::once(&operation.first).chain(operation.rest.iter().map(|part| &part.1)).collect();
+        if operation.rest.iter().any(|part| part.0 != ast::SetOperator::UnionAll) {
+            return Err(crate::errors::recursion_without_union(name));
+        }
+        let (anchors, steps): (Vec<&ast::QueryBody>, Vec<&ast::QueryBody>) =
+            all.into_iter().partition(|body| !body_mentions(body, name));
+        let (Some(first), false) = (anchors.first(), steps.is_empty()) else {
+            return Err(crate::errors::recursion_without_union(name));
+        };
+        let mut anchor = self.query_body(first)?;
+        for more in &anchors[1..] {
+            let right = self.query_body(more)?;
+            anchor = self.set_operation(ast::SetOperator::UnionAll, anchor, right)?;
+        }
+        let work = self.next_work();
+        let mut shape = Vec::new();
+        let mut ids = Vec::new();
+        for (index, column) in anchor.columns.iter().enumerate() {
+            let info = self.column_expr(column.id);
+            let visible = table.columns.get(index).map_or(column.name.clone(), |name| name.value.clone());
+            shape.push((visible, info.sql_type, info.collation));
+            ids.push(self.new_column(info.sql_type, true, info.collation));
+        }
+        let visible = self.common_tables.len();
+        let definition = CommonTableDefinition::Work { work, columns: shape.clone() };
+        self.common_tables.push(CommonTableEntry { name: name.clone(), definition, visible });
+        let step = self.recursive_steps(&steps, &shape, name);
+        self.common_tables.truncate(visible);
+        let anchor_items =
+            anchor.columns.iter().map(|column| (self.column_expr(column.id), column.id)).collect::<Vec<_>>();
+        let mut items = Vec::new();
+        for (expr, _) in anchor_items {
+            items.push((self.column_for(&expr), expr));
+        }
+        let anchor_rel = projected(anchor.rel, items);
+        let columns = shape
+            .iter()
+            .zip(&ids)
+            .map(|(column, id)| OutputColumn {
+                name: column.0.clone(),
+                id: *id,
+                identity: false,
+                base: false,
+                untyped_null: false,
+            })
+            .collect();
+        let rel = Rel::Recursive { anchor: Box::new(anchor_rel), step: Box::new(step?), columns: ids, work };
+        Ok(BoundQuery { rel, columns })
+    }
+
+    fn recursive_steps(
+        &mut self,
+        steps: &[&ast::QueryBody],
+        shape: &[(String, SqlType, Collation)],
+        name: &str,
+    ) -> Result<Rel, SqlError> {
+        let mut all: Option<Rel> = None;
+        for step in steps {
+            let bound = self.query_body(step)?;
+            if bound.columns.len() != shape.len() {
+                return Err(crate::errors::set_operation_width());
+            }
+            let mut items = Vec::new();
+            let mut ids = Vec::new();
+            for (column, (column_name, sql_type, collation)) in bound.columns.iter().zip(shape) {
+                let expr = self.column_expr(column.id);
+                if expr.sql_type != *sql_type && !column.untyped_null {
+                    return Err(crate::errors::recursion_type(column_name, name));
+                }
+                let expr =
+                    if column.untyped_null { Expr::constant(types::Value::Null, *sql_type) } else { expr };
+                let id = self.new_column(*sql_type, true, *collation);
+                items.push((id, expr));
+                ids.push(id);
+            }
+            let rel = projected(bound.rel, items);
+            all = Some(match all {
+                None => rel,
+                Some(left) => {
+                    let columns =
+                        ids.iter().map(|id| self.columns[id.0 as usize].clone()).collect::<Vec<_>>();
+                    let ids = columns
+                        .into_iter()
+                        .map(|info| self.new_column(info.sql_type, info.nullable, info.collation))
+                        .collect();
+                    Rel::SetOp {
+                        kind: SetOpKind::UnionAll,
+                        left: Box::new(left),
+                        right: Box::new(rel),
+                        columns: ids,
+                    }
+                }
+            });
+        }
+        Ok(all.expect("a recursion has a step"))
+    }
+}
+
+/// Does the definition mention its own name?
+pub(super) fn is_recursive(table: &ast::CommonTable) -> bool {
+    body_mentions(&table.query.body, &table.name.value)
+}
+
+fn body_mentions(body: &ast::QueryBody, name: &str) -> bool {
+    match body {
+        ast::QueryBody::Select(select) => select.from.iter().any(|source| source_mentions(source, name)),
+        ast::QueryBody::SetOperation(operation) => {
+            body_mentions(&operation.first, name)
+                || operation.rest.iter().any(|part| body_mentions(&part.1, name))
+        }
+    }
+}
+
+fn source_mentions(source: &ast::TableSource, name: &str) -> bool {
+    match source {
+        ast::TableSource::Table(table) => table.name.is_simple() && same_name(&table.name.name.value, name),
+        ast::TableSource::Join(join) => {
+            source_mentions(&join.left, name) || source_mentions(&join.right, name)
+        }
+        ast::TableSource::Derived(derived) => body_mentions(&derived.query.body, name),
+        ast::TableSource::OdbcOuterJoin(inner) => source_mentions(inner, name),
+        _ => false,
+    }
+}
+
+/// A projection, left out when it would change nothing but ids that nobody shares.
+fn projected(rel: Rel, items: Vec<(ColumnId, Expr)>) -> Rel {
+    debug_assert!(items.iter().all(|item| !matches!(item.1.kind, ExprKind::Subquery(_))));
+    Rel::Project { input: Box::new(rel), items }
+}

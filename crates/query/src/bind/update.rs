@@ -1,0 +1,272 @@
+//! UPDATE and DELETE: the rows to change come from a query over the target and the FROM clause.
+
+use tsql::ast::{self, SetClause};
+use types::SqlError;
+
+use super::coerce;
+use super::scalar::assignment_operator;
+use super::target::FoundTarget;
+use super::{Binder, Clause, Scope};
+use crate::exec::delete::DeletePlan;
+use crate::exec::update::{SetStep, UpdatePlan};
+use crate::expr::compile::Layout;
+use crate::expr::{ColumnId, Expr};
+use crate::plan::logical::{JoinKind, Rel, ScanHints};
+use crate::plan::{Planned, Planner};
+
+impl Binder<'_> {
+    /// Binds and plans an UPDATE. Errors 207, 208, 264, 271, 8102.
+    pub(crate) fn update(&mut self, update: &ast::Update) -> Result<UpdatePlan, SqlError> {
+        if let Some(with) = &update.with {
+            self.add_common_tables(with)?;
+        }
+        self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
+        let (rel, target) =
+            self.changed_rows(&update.target, &update.from, update.filter.as_ref(), update.top.as_ref())?;
+        let mut steps = Vec::new();
+        for clause in &update.set {
+            self.set_clause(clause, &target, &mut steps)?;
+        }
+        let planned = self.plan_changed(&rel)?;
+        let layout = planned.layout();
+        let mut compiled = Vec::new();
+        let mut changed = Vec::new();
+        for step in steps {
+            compiled.push(self.compile_step(step, &target, &layout, &mut changed)?);
+        }
+        changed.sort_unstable();
+        let constraints = self.constraints(&target.source, true)?;
+        changed.extend(constraints.computed.iter().map(|computed| computed.0));
+        let outputs =
+            self.outputs(&update.output, &target.source, &layout, planned.layout.len(), true, true)?;
+        let (locator, old) = positions(&target, &layout);
+        self.scopes.pop();
+        Ok(UpdatePlan {
+            source: target.source,
+            plan: planned.plan,
+            locator,
+            old,
+            steps: compiled,
+            changed,
+            constraints,
+            outputs,
+            may_repeat: update.from.len() > 1 || has_join(&update.from),
+        })
+    }
+
+    /// Binds and plans a DELETE.
+    pub(crate) fn delete(&mut self, delete: &ast::Delete) -> Result<DeletePlan, SqlError> {
+        if let Some(with) = &delete.with {
+            self.add_common_tables(with)?;
+        }
+        self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
+        let (rel, target) =
+            self.changed_rows(&delete.target, &delete.from, delete.filter.as_ref(), delete.top.as_ref())?;
+        let planned = self.plan_changed(&rel)?;
+        let layout = planned.layout();
+        let constraints = self.constraints(&target.source, false)?;
+        let outputs =
+            self.outputs(&delete.output, &target.source, &layout, planned.layout.len(), false, true)?;
+        let (locator, old) = positions(&target, &layout);
+        self.scopes.pop();
+        Ok(DeletePlan {
+            source: target.source,
+            plan: planned.plan,
+            locator,
+            old,
+            constraints,
+            outputs,
+            may_repeat: delete.from.len() > 1 || has_join(&delete.from),
+        })
+    }
+
+    fn plan_changed(&mut self, rel: &Rel) -> Result<Planned, SqlError> {
+        Planner::new(&self.columns).plan(rel, Vec::new())
+    }
+
+    /// The rows of the target that the statement changes, joined with FROM.
+    fn changed_rows(
+        &mut self,
+        target: &ast::DmlTarget,
+        from: &[ast::TableSource],
+        filter: Option<&ast::DmlFilter>,
+        top: Option<&ast::Top>,
+    ) -> Result<(Rel, FoundTarget), SqlError> {
+        let hints = super::from::scan_hints(&target.hints)?;
+        let (mut rel, found) = self.target_rows(target, from, hints)?;
+        match filter {
+            Some(ast::DmlFilter::Where(condition)) => {
+                let predicate = self.condition(condition)?;
+                rel = Rel::Filter { input: Box::new(rel), predicate };
+            }
+            Some(ast::DmlFilter::CurrentOf(_)) => return Err(crate::errors::unsupported("WHERE CURRENT OF")),
+            None => {}
+        }
+        if let Some(top) = top {
+            let top = self.top(top, Vec::new())?;
+            rel = Rel::Top { input: Box::new(rel), top };
+        }
+        Ok((rel, found))
+    }
+
+    fn target_rows(
+        &mut self,
+        target: &ast::DmlTarget,
+        from: &[ast::TableSource],
+        hints: ScanHints,
+    ) -> Result<(Rel, FoundTarget), SqlError> {
+        if from.is_empty() {
+            // A common table expression over one table may be the target, too.
+            let source = self.target_table(&target.kind)?;
+            let alias = source.def.name.to_string();
+            let alias = match &target.kind {
+                ast::DmlTargetKind::Table(name) => name.name.value.clone(),
+                ast::DmlTargetKind::Variable(name, _) => name.clone(),
+                ast::DmlTargetKind::Source(_) => alias,
+            };
+            let (schema, database) =
+                (Some(source.schema().to_string()), Some(source.database.name().to_string()));
+            let rel = self.add_table(source.clone(), &alias, schema, database, hints, true);
+            return Ok((rel.clone(), found_in(&rel, source)));
+        }
+        let request = self.target_request(&target.kind, from)?;
+        let before = self.target.replace(request);
+        let rel = self.from(from);
+        let request = std::mem::replace(&mut self.target, before).expect("set above");
+        let rel = rel?;
+        match (request.found, request.object) {
+            (Some(found), _) => Ok((rel, found)),
+            (None, Some(source)) => {
+                let alias = source.def.name.to_string();
+                let own = self.add_table(
+                    source.clone(),
+                    &alias,
+                    Some(source.schema().to_string()),
+                    None,
+                    hints,
+                    true,
+                );
+                let found = found_in(&own, source);
+                Ok((super::from::join(JoinKind::Inner, own, rel, None), found))
+            }
+            (None, None) => Err(crate::errors::invalid_object(&request.alias.unwrap_or_default())),
+        }
+    }
+
+    fn set_clause(
+        &mut self,
+        clause: &SetClause,
+        target: &FoundTarget,
+        steps: &mut Vec<BoundStep>,
+    ) -> Result<(), SqlError> {
+        match clause {
+            SetClause::Column { column, op, value } => {
+                let step = self.column_step(column, *op, value, target, steps)?;
+                steps.push(step);
+            }
+            SetClause::Variable { variable, op, value } => {
+                let slot = self.variable_slot(variable)?;
+                let value = self.value(value)?;
+                let value = self.assigned(slot, *op, value)?;
+                steps.push(BoundStep { ordinal: None, variable: Some(slot), value });
+            }
+            SetClause::VariableAndColumn { variable, column, op, value } => {
+                let slot = self.variable_slot(variable)?;
+                let mut step = self.column_step(column, *op, value, target, steps)?;
+                step.variable = Some(slot);
+                steps.push(step);
+            }
+            SetClause::Method { .. } => return Err(crate::errors::unsupported("methods in UPDATE ... SET")),
+        }
+        Ok(())
+    }
+
+    fn column_step(
+        &mut self,
+        column: &ast::ColumnRef,
+        op: ast::AssignOp,
+        value: &ast::Expr,
+        target: &FoundTarget,
+        steps: &[BoundStep],
+    ) -> Result<BoundStep, SqlError> {
+        let ordinal = self.target_column(&target.source, &column.name.value)?;
+        if target.source.def.columns[ordinal].identity.is_some() {
+            return Err(crate::errors::update_identity(&target.source.def.columns[ordinal].name));
+        }
+        if steps.iter().any(|step| step.ordinal == Some(ordinal)) {
+            return Err(crate::errors::column_assigned_twice(&column.name.value));
+        }
+        let value = if matches!(value.kind, ast::ExprKind::Default) {
+            match target.source.def.columns[ordinal].default.clone() {
+                Some(default) => {
+                    self.stored_expression(&default.text, None, |binder, expr| binder.value(expr))?
+                }
+                None => Binder::null_of(target.source.def.columns[ordinal].sql_type),
+            }
+        } else {
+            let value = self.value(value)?;
+            match assignment_operator(op) {
+                Some(op) => coerce::binary(op, self.column_expr(target.columns[ordinal]), value)?,
+                None => value,
+            }
+        };
+        Ok(BoundStep { ordinal: Some(ordinal), variable: None, value })
+    }
+
+    fn compile_step(
+        &mut self,
+        step: BoundStep,
+        target: &FoundTarget,
+        layout: &Layout,
+        changed: &mut Vec<usize>,
+    ) -> Result<SetStep, SqlError> {
+        match (step.ordinal, step.variable) {
+            (Some(ordinal), variable) => {
+                changed.push(ordinal);
+                let store = self.store(&target.source, ordinal, step.value, layout)?;
+                let variable = match variable {
+                    None => None,
+                    Some(slot) => {
+                        // The variable gets what was stored, converted to its own type.
+                        let id = self.new_column(
+                            target.source.def.columns[ordinal].sql_type,
+                            true,
+                            Default::default(),
+                        );
+                        let stored = self.column_expr(id);
+                        let value = coerce::for_variable(stored, &self.context.variables[slot].sql_type)?;
+                        Some((slot, Planner::new(&self.columns).node(&value, &Layout::new(&[id]))?))
+                    }
+                };
+                Ok(SetStep::Column { store, variable })
+            }
+            (None, Some(slot)) => {
+                Ok(SetStep::Variable { slot, node: Planner::new(&self.columns).node(&step.value, layout)? })
+            }
+            (None, None) => unreachable!("a step sets a column or a variable"),
+        }
+    }
+}
+
+struct BoundStep {
+    ordinal: Option<usize>,
+    variable: Option<usize>,
+    value: Expr,
+}
+
+fn found_in(rel: &Rel, source: std::sync::Arc<crate::plan::table::TableSource>) -> FoundTarget {
+    let Rel::Table(scan) = rel else {
+        unreachable!("a table was added");
+    };
+    FoundTarget { source, columns: scan.columns.clone(), locator: scan.locator.expect("asked for") }
+}
+
+/// Where the locator and the old values stand in the rows.
+fn positions(target: &FoundTarget, layout: &Layout) -> (usize, Vec<usize>) {
+    let at = |id: ColumnId| layout.position(id).expect("the plan gives all columns of the target");
+    (at(target.locator), target.columns.iter().map(|id| at(*id)).collect())
+}
+
+fn has_join(from: &[ast::TableSource]) -> bool {
+    from.iter().any(|source| matches!(source, ast::TableSource::Join(_)))
+}

@@ -1,0 +1,256 @@
+//! Window functions: OVER with PARTITION BY, ORDER BY and frames.
+
+use tsql::ast;
+use types::{SqlError, SqlType, Value};
+
+use super::call::aggregate_kind;
+use super::coerce;
+use super::{Binder, Clause};
+use crate::expr::{Expr, ExprKind};
+use crate::plan::logical::{FrameBound, SortKey, WindowCall, WindowFrame, WindowKind};
+
+/// The whole partition.
+const WHOLE: WindowFrame =
+    WindowFrame { rows: false, start: FrameBound::UnboundedPreceding, end: FrameBound::UnboundedFollowing };
+/// From the start to the peers of the current row: the default with ORDER BY.
+const RUNNING: WindowFrame =
+    WindowFrame { rows: false, start: FrameBound::UnboundedPreceding, end: FrameBound::Current };
+
+impl Binder<'_> {
+    /// A call with OVER. Errors 4108, 4112, 10753.
+    pub(super) fn window_call(
+        &mut self,
+        name: &str,
+        call: &ast::FunctionCall,
+        over: &ast::Window,
+    ) -> Result<Expr, SqlError> {
+        if self.scopes.last().map(|scope| scope.clause) != Some(Clause::Output) {
+            return Err(crate::errors::window_misplaced());
+        }
+        self.in_clause(Clause::Window, |binder| binder.window_inside(name, call, over))
+    }
+
+    fn window_inside(
+        &mut self,
+        name: &str,
+        call: &ast::FunctionCall,
+        over: &ast::Window,
+    ) -> Result<Expr, SqlError> {
+        let over = self.named_window(over)?;
+        let mut partition = Vec::new();
+        for expr in &over.partition_by {
+            partition.push(self.value(expr)?);
+        }
+        let mut order = Vec::new();
+        for item in &over.order_by {
+            let expr = self.value(&item.expr)?;
+            if matches!(expr.kind, ExprKind::Constant(_)) {
+                return Err(crate::errors::window_order_constant());
+            }
+            // ORDER BY (SELECT NULL) orders nothing.
+            let orders_nothing = expr.columns().is_empty() && matches!(expr.kind, ExprKind::Subquery(_));
+            if !orders_nothing {
+                order.push(SortKey { expr, descending: item.descending == Some(true) });
+            }
+        }
+        let (kind, sql_type) = self.window_kind(name, call)?;
+        let ranking = !matches!(kind, WindowKind::Aggregate(_));
+        if ranking && over.order_by.is_empty() {
+            return Err(crate::errors::needs_order_by(&name.to_ascii_lowercase()));
+        }
+        let frame = match &over.frame {
+            Some(frame) => self.frame(frame)?,
+            None if over.order_by.is_empty() => WHOLE,
+            None => RUNNING,
+        };
+        let collation = match &kind {
+            WindowKind::Aggregate(aggregate) => {
+                aggregate.argument.as_ref().map(|argument| argument.collation)
+            }
+            WindowKind::Shift { value, .. }
+            | WindowKind::FirstValue(value)
+            | WindowKind::LastValue(value) => Some(value.collation),
+            _ => None,
+        };
+        let nullable = !matches!(
+            kind,
+            WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank | WindowKind::Tile(_)
+        );
+        let id = self.new_column(sql_type, nullable, collation.unwrap_or_default());
+        self.scope().windows.push((id, WindowCall { kind, partition, order, frame, sql_type }));
+        Ok(self.column_expr(id))
+    }
+
+    fn named_window(&mut self, over: &ast::Window) -> Result<ast::Window, SqlError> {
+        let Some(name) = &over.name else {
+            return Ok(over.clone());
+        };
+        let found = self
+            .scope()
+            .named_windows
+            .iter()
+            .find(|window| window.0.is(&name.value))
+            .map(|window| window.1.clone());
+        let mut window = found.ok_or_else(|| crate::errors::unknown_window(&name.value))?;
+        if !over.order_by.is_empty() {
+            window.order_by.clone_from(&over.order_by);
+        }
+        if over.frame.is_some() {
+            window.frame.clone_from(&over.frame);
+        }
+        Ok(window)
+    }
+
+    fn window_kind(
+        &mut self,
+        name: &str,
+        call: &ast::FunctionCall,
+    ) -> Result<(WindowKind, SqlType), SqlError> {
+        let count = call.args.len();
+        let expect = |min: usize, max: usize| {
+            if count < min || count > max {
+                return Err(crate::errors::argument_count(&name.to_ascii_lowercase(), min as u8, max as u8));
+            }
+            Ok(())
+        };
+        Ok(match name {
+            "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "PERCENT_RANK" | "CUME_DIST" => {
+                expect(0, 0)?;
+                match name {
+                    "ROW_NUMBER" => (WindowKind::RowNumber, SqlType::BigInt),
+                    "RANK" => (WindowKind::Rank, SqlType::BigInt),
+                    "DENSE_RANK" => (WindowKind::DenseRank, SqlType::BigInt),
+                    "PERCENT_RANK" => (WindowKind::PercentRank, SqlType::Float),
+                    _ => (WindowKind::CumeDist, SqlType::Float),
+                }
+            }
+            "NTILE" => {
+                expect(1, 1)?;
+                let tiles = coerce::implicit(self.value(&call.args[0])?, &SqlType::BigInt)?;
+                (WindowKind::Tile(tiles), SqlType::BigInt)
+            }
+            "LAG" | "LEAD" => {
+                expect(1, 3)?;
+                let value = self.value(&call.args[0])?;
+                let sql_type = value.sql_type;
+                let offset = match call.args.get(1) {
+                    Some(offset) => coerce::implicit(self.value(offset)?, &SqlType::BigInt)?,
+                    None => Expr::constant(Value::BigInt(1), SqlType::BigInt),
+                };
+                let default = match call.args.get(2) {
+                    Some(default) => Some(coerce::implicit(self.value(default)?, &sql_type)?),
+                    None => None,
+                };
+                (WindowKind::Shift { value, offset, default, lead: name == "LEAD" }, sql_type)
+            }
+            "FIRST_VALUE" | "LAST_VALUE" => {
+                expect(1, 1)?;
+                let value = self.value(&call.args[0])?;
+                let sql_type = value.sql_type;
+                (
+                    if name == "FIRST_VALUE" {
+                        WindowKind::FirstValue(value)
+                    } else {
+                        WindowKind::LastValue(value)
+                    },
+                    sql_type,
+                )
+            }
+            _ => {
+                let kind = aggregate_kind(name)
+                    .ok_or_else(|| crate::errors::not_a_window_function(&name.to_ascii_lowercase()))?;
+                if call.quantifier == Some(ast::SetQuantifier::Distinct) {
+                    return Err(crate::errors::distinct_with_over());
+                }
+                // The argument may hold aggregates of the query's own grouping: SUM(COUNT(*)) OVER ().
+                let aggregate = self.window_aggregate(name, kind, call)?;
+                let sql_type = aggregate.sql_type;
+                (WindowKind::Aggregate(aggregate), sql_type)
+            }
+        })
+    }
+
+    fn window_aggregate(
+        &mut self,
+        name: &str,
+        kind: crate::plan::logical::AggregateKind,
+        call: &ast::FunctionCall,
+    ) -> Result<crate::plan::logical::AggregateCall, SqlError> {
+        let inner_is_aggregate = call.args.first().is_some_and(contains_aggregate);
+        if !inner_is_aggregate {
+            return self.aggregate_call(name, kind, call);
+        }
+        // Bind the argument as a column first, then the aggregate over it.
+        let argument = self.value(&call.args[0])?;
+        let mut aggregate = self.aggregate_call(
+            name,
+            kind,
+            &ast::FunctionCall { args: vec![literal_like(&argument)], ..call.clone() },
+        )?;
+        aggregate.argument = Some(argument);
+        Ok(aggregate)
+    }
+
+    fn frame(&mut self, frame: &ast::Frame) -> Result<WindowFrame, SqlError> {
+        let mut bound = |bound: &ast::FrameBound| -> Result<FrameBound, SqlError> {
+            Ok(match bound {
+                ast::FrameBound::UnboundedPreceding => FrameBound::UnboundedPreceding,
+                ast::FrameBound::UnboundedFollowing => FrameBound::UnboundedFollowing,
+                ast::FrameBound::CurrentRow => FrameBound::Current,
+                ast::FrameBound::Preceding(count) => FrameBound::Preceding(self.frame_count(count)?),
+                ast::FrameBound::Following(count) => FrameBound::Following(self.frame_count(count)?),
+            })
+        };
+        let start = bound(&frame.start)?;
+        let end = match &frame.end {
+            Some(end) => bound(end)?,
+            None => FrameBound::Current,
+        };
+        if !frame.rows
+            && (matches!(start, FrameBound::Preceding(_) | FrameBound::Following(_))
+                || matches!(end, FrameBound::Preceding(_) | FrameBound::Following(_)))
+        {
+            return Err(crate::errors::range_with_count());
+        }
+        Ok(WindowFrame { rows: frame.rows, start, end })
+    }
+
+    fn frame_count(&mut self, count: &ast::Expr) -> Result<u64, SqlError> {
+        match self.value(count)?.kind {
+            ExprKind::Constant(value) => value
+                .as_i64()
+                .and_then(|count| u64::try_from(count).ok())
+                .ok_or_else(crate::errors::row_count_invalid),
+            _ => Err(crate::errors::row_count_invalid()),
+        }
+    }
+}
+
+fn contains_aggregate(expr: &ast::Expr) -> bool {
+    match &expr.kind {
+        ast::ExprKind::Function(call) => {
+            aggregate_kind(&call.name.name.value.to_ascii_uppercase()).is_some()
+                || call.args.iter().any(contains_aggregate)
+        }
+        ast::ExprKind::Arithmetic(chain) => {
+            contains_aggregate(&chain.first) || chain.rest.iter().any(|step| contains_aggregate(&step.1))
+        }
+        ast::ExprKind::Convert(convert) => contains_aggregate(&convert.operand),
+        ast::ExprKind::Unary(_, inner) => contains_aggregate(inner),
+        _ => false,
+    }
+}
+
+/// A literal of the same type, to type the aggregate before its real argument is put in.
+fn literal_like(argument: &Expr) -> ast::Expr {
+    let literal = match argument.sql_type {
+        SqlType::Float | SqlType::Real => ast::Literal::Float(0.0),
+        SqlType::Money | SqlType::SmallMoney => ast::Literal::Money("0".to_string()),
+        SqlType::BigInt | SqlType::Decimal { .. } | SqlType::Numeric { .. } => {
+            ast::Literal::Numeric("0".to_string())
+        }
+        ref text if text.is_character() => ast::Literal::NString(String::new()),
+        _ => ast::Literal::Int(0),
+    };
+    ast::Expr { span: ast::Span::default(), kind: ast::ExprKind::Literal(literal) }
+}

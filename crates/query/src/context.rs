@@ -1,0 +1,383 @@
+//! What a statement is bound against and what it runs with: the whole contract with `session`.
+
+use std::sync::Arc;
+
+use engine::{Database, Instance, TransactionSet};
+use types::{SqlError, SqlType, Value};
+
+/// One declared variable or parameter; its slot is its position in the list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariableDef {
+    /// Name with the leading `@`.
+    pub name: String,
+    /// Declared type; values stored in the slot are already of this type.
+    pub sql_type: SqlType,
+}
+
+/// The SET options that change how a statement is bound or run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetOptions {
+    /// SET ANSI_NULLS: comparisons with NULL are UNKNOWN.
+    pub ansi_nulls: bool,
+    /// SET QUOTED_IDENTIFIER: double quotes delimit names.
+    pub quoted_identifier: bool,
+    /// SET ANSI_WARNINGS: division by zero and truncation are errors.
+    pub ansi_warnings: bool,
+    /// SET ANSI_PADDING.
+    pub ansi_padding: bool,
+    /// SET ARITHABORT.
+    pub arithabort: bool,
+    /// SET CONCAT_NULL_YIELDS_NULL.
+    pub concat_null_yields_null: bool,
+    /// SET NUMERIC_ROUNDABORT.
+    pub numeric_roundabort: bool,
+    /// SET NOCOUNT.
+    pub nocount: bool,
+    /// SET XACT_ABORT.
+    pub xact_abort: bool,
+    /// SET IMPLICIT_TRANSACTIONS.
+    pub implicit_transactions: bool,
+    /// SET ANSI_NULL_DFLT_ON: a column without NULL or NOT NULL is nullable.
+    pub ansi_null_default_on: bool,
+    /// SET CURSOR_CLOSE_ON_COMMIT.
+    pub cursor_close_on_commit: bool,
+    /// SET NOEXEC / PARSEONLY / FMTONLY: describe only.
+    pub format_only: bool,
+    /// SET ROWCOUNT, 0 = no limit.
+    pub row_count: u64,
+    /// SET TEXTSIZE, bytes.
+    pub text_size: i32,
+    /// SET DATEFIRST, 1 = Monday .. 7 = Sunday.
+    pub date_first: u8,
+    /// SET DATEFORMAT: "mdy", "dmy", ...
+    pub date_format: String,
+    /// SET LANGUAGE: "us_english".
+    pub language: String,
+    /// SET LOCK_TIMEOUT, milliseconds, -1 waits for ever.
+    pub lock_timeout_ms: i32,
+    /// SET DEADLOCK_PRIORITY, -10..10.
+    pub deadlock_priority: i8,
+    /// SET TRANSACTION ISOLATION LEVEL.
+    pub isolation: engine::IsolationLevel,
+    /// Table whose IDENTITY_INSERT is ON: (database, schema, table) lower case.
+    pub identity_insert: Option<(String, String, String)>,
+}
+
+impl Default for SetOptions {
+    fn default() -> SetOptions {
+        SetOptions {
+            ansi_nulls: true,
+            quoted_identifier: true,
+            ansi_warnings: true,
+            ansi_padding: true,
+            arithabort: true,
+            concat_null_yields_null: true,
+            numeric_roundabort: false,
+            nocount: false,
+            xact_abort: false,
+            implicit_transactions: false,
+            ansi_null_default_on: true,
+            cursor_close_on_commit: false,
+            format_only: false,
+            row_count: 0,
+            text_size: i32::MAX,
+            date_first: 7,
+            date_format: "mdy".to_string(),
+            language: "us_english".to_string(),
+            lock_timeout_ms: -1,
+            deadlock_priority: 0,
+            isolation: engine::IsolationLevel::ReadCommitted,
+            identity_insert: None,
+        }
+    }
+}
+
+impl SetOptions {
+    /// The bits of `@@OPTIONS` (documented list of user options).
+    pub fn bits(&self) -> i32 {
+        let flags = [
+            (self.implicit_transactions, 2),
+            (self.cursor_close_on_commit, 4),
+            (self.ansi_warnings, 8),
+            (self.ansi_padding, 16),
+            (self.ansi_nulls, 32),
+            (self.arithabort, 64),
+            (self.quoted_identifier, 256),
+            (self.nocount, 512),
+            (self.ansi_null_default_on, 1024),
+            (self.concat_null_yields_null, 4096),
+            (self.numeric_roundabort, 8192),
+            (self.xact_abort, 16384),
+        ];
+        flags.iter().filter(|flag| flag.0).map(|flag| flag.1).sum()
+    }
+}
+
+/// Names that only this session sees. `session` owns the mapping; the tables themselves live in tempdb.
+pub trait SessionNames {
+    /// Real name in tempdb's `dbo` of `#name` or of the table variable `@name`, if the session made one.
+    fn temp_table(&self, name: &str) -> Option<String>;
+    /// Reserves a real name for `CREATE TABLE #name`; error 2714 if the session has one at this nesting level.
+    fn add_temp_table(&self, name: &str) -> Result<String, SqlError>;
+    /// Forgets a dropped one.
+    fn remove_temp_table(&self, name: &str);
+}
+
+/// No temporary tables at all (tests, constant folding).
+pub struct NoNames;
+
+impl SessionNames for NoNames {
+    fn temp_table(&self, _name: &str) -> Option<String> {
+        None
+    }
+    fn add_temp_table(&self, name: &str) -> Result<String, SqlError> {
+        Ok(name.to_string())
+    }
+    fn remove_temp_table(&self, _name: &str) {}
+}
+
+/// What names mean while a statement is bound.
+pub struct BindContext<'a> {
+    /// The instance, for three-part names.
+    pub instance: &'a Arc<Instance>,
+    /// The current database.
+    pub database: &'a Arc<Database>,
+    /// Schema of one-part names, `dbo` unless the user has another.
+    pub default_schema: &'a str,
+    /// Variables in scope; the index is the slot.
+    pub variables: &'a [VariableDef],
+    /// SET options now in force.
+    pub options: &'a SetOptions,
+    /// Temporary tables of the session.
+    pub names: &'a dyn SessionNames,
+}
+
+/// Everything a running statement touches.
+pub struct ExecContext<'a> {
+    /// The instance.
+    pub instance: &'a Arc<Instance>,
+    /// The current database.
+    pub database: &'a Arc<Database>,
+    /// Values of the variables, by slot.
+    pub variables: &'a mut [Value],
+    /// The session's transaction over one or more databases.
+    pub transactions: &'a mut TransactionSet,
+    /// Who runs it.
+    pub facts: &'a dyn SessionFacts,
+    /// SET options now in force.
+    pub options: &'a SetOptions,
+    /// Temporary tables of the session.
+    pub names: &'a dyn SessionNames,
+}
+
+/// Whether the receiver wants more rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// Enough: attention or a closed connection.
+    Stop,
+}
+
+/// One column of a result set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDescription {
+    /// Name, empty when the column has none.
+    pub name: String,
+    /// Type.
+    pub sql_type: SqlType,
+    /// May hold NULL.
+    pub nullable: bool,
+    /// Comes from an identity column.
+    pub identity: bool,
+    /// Came from a base table column that can be updated.
+    pub updatable: bool,
+    /// Is an expression.
+    pub computed: bool,
+}
+
+/// Where a statement's rows go.
+pub trait RowSink {
+    /// A result set begins.
+    fn columns(&mut self, columns: &[ColumnDescription]) -> Flow;
+    /// One row of it.
+    fn row(&mut self, row: &[Value]) -> Flow;
+    /// A message of severity 10 or less (8153, 3606, ...).
+    fn message(&mut self, message: &SqlError);
+}
+
+/// How a statement ended well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StatementOutcome {
+    /// Rows returned or changed; becomes `@@ROWCOUNT` and the count of DONE. `None` for DDL.
+    pub row_count: Option<u64>,
+    /// Last identity value generated by an INSERT, for `SCOPE_IDENTITY()` and `@@IDENTITY`.
+    pub identity: Option<Value>,
+    /// It sent a result set.
+    pub sent_rows: bool,
+}
+
+/// One row of `sys.dm_exec_sessions` and its kin.
+#[derive(Clone, Debug, Default)]
+pub struct SessionRow {
+    /// `session_id`.
+    pub session_id: i16,
+    /// Login time, 100 ns ticks since 0001-01-01 UTC-less local time.
+    pub login_time_ticks: u64,
+    /// Client's host.
+    pub host_name: String,
+    /// Client's program.
+    pub program_name: String,
+    /// Client's process id.
+    pub host_process_id: i32,
+    /// Client library.
+    pub client_interface_name: String,
+    /// Login.
+    pub login_name: String,
+    /// "running", "sleeping".
+    pub status: &'static str,
+    /// Start of the last request, ticks as above.
+    pub last_request_start_ticks: u64,
+    /// End of the last request, ticks as above.
+    pub last_request_end_ticks: u64,
+    /// A user's session, not a background task.
+    pub is_user_process: bool,
+    /// Isolation level number of the views: 1 read uncommitted .. 5 snapshot.
+    pub isolation: i16,
+    /// SET LOCK_TIMEOUT.
+    pub lock_timeout_ms: i32,
+    /// `@@ROWCOUNT`.
+    pub row_count: i64,
+    /// `@@ERROR`.
+    pub prev_error: i32,
+    /// Current database.
+    pub database_id: i16,
+    /// `@@TRANCOUNT`.
+    pub open_transaction_count: i32,
+    /// SET TEXTSIZE.
+    pub text_size: i32,
+    /// SET LANGUAGE.
+    pub language: String,
+    /// SET DATEFORMAT.
+    pub date_format: String,
+    /// SET DATEFIRST.
+    pub date_first: i16,
+    /// SET option bits as in `@@OPTIONS`.
+    pub option_bits: i32,
+    /// Command of the running request, empty when idle: "SELECT", "INSERT", ...
+    pub command: String,
+    /// Wait of the running request, if it waits.
+    pub wait_type: Option<&'static str>,
+    /// How long it has been waiting, ms.
+    pub wait_time_ms: i32,
+    /// Session that blocks it, 0 = none.
+    pub blocking_session_id: i16,
+    /// Packets read.
+    pub reads: i64,
+    /// Packets written.
+    pub writes: i64,
+    /// "TRUE" or "FALSE".
+    pub encrypted: bool,
+    /// "TCP", "Session" (in process).
+    pub net_transport: String,
+    /// Client's address.
+    pub client_net_address: String,
+    /// Client's port.
+    pub client_tcp_port: i32,
+    /// Server's port.
+    pub local_tcp_port: i32,
+    /// Packet size.
+    pub net_packet_size: i32,
+}
+
+/// What a statement may ask about its session. `session` implements it.
+pub trait SessionFacts {
+    /// `@@SPID`.
+    fn session_id(&self) -> i16;
+    /// Login name, "sa".
+    fn login_name(&self) -> &str;
+    /// Database user, "dbo".
+    fn user_name(&self) -> &str {
+        "dbo"
+    }
+    /// Is the login a sysadmin.
+    fn is_sysadmin(&self) -> bool {
+        true
+    }
+    /// `HOST_NAME()`.
+    fn host_name(&self) -> &str {
+        ""
+    }
+    /// `APP_NAME()`.
+    fn program_name(&self) -> &str {
+        ""
+    }
+    /// `@@SERVERNAME`.
+    fn server_name(&self) -> &str {
+        "HARDPAN"
+    }
+    /// `@@TRANCOUNT`.
+    fn transaction_count(&self) -> i32 {
+        0
+    }
+    /// `XACT_STATE()`: 1, 0, -1.
+    fn xact_state(&self) -> i16 {
+        0
+    }
+    /// `@@ROWCOUNT` of the previous statement.
+    fn row_count(&self) -> i64 {
+        0
+    }
+    /// `@@ERROR` of the previous statement.
+    fn last_error(&self) -> i32 {
+        0
+    }
+    /// `SCOPE_IDENTITY()`.
+    fn scope_identity(&self) -> Value {
+        Value::Null
+    }
+    /// `@@IDENTITY`.
+    fn last_identity(&self) -> Value {
+        Value::Null
+    }
+    /// `@@PROCID`.
+    fn procedure_id(&self) -> i32 {
+        0
+    }
+    /// `@@NESTLEVEL`.
+    fn nest_level(&self) -> i32 {
+        0
+    }
+    /// `@@FETCH_STATUS`.
+    fn fetch_status(&self) -> i32 {
+        0
+    }
+    /// `@@CURSOR_ROWS`.
+    fn cursor_rows(&self) -> i32 {
+        0
+    }
+    /// The error that the innermost CATCH block handles.
+    fn caught_error(&self) -> Option<&SqlError> {
+        None
+    }
+    /// `CONTEXT_INFO()`.
+    fn context_info(&self) -> Value {
+        Value::Null
+    }
+    /// `SESSION_CONTEXT(N'key')`.
+    fn session_context(&self, _key: &str) -> Value {
+        Value::Null
+    }
+    /// All sessions, for `sys.dm_exec_sessions`.
+    fn sessions(&self) -> Vec<SessionRow> {
+        Vec::new()
+    }
+    /// Start time of the server, ticks of 100 ns since 0001-01-01.
+    fn server_start_ticks(&self) -> u64 {
+        0
+    }
+    /// `CONNECTIONPROPERTY(name)`.
+    fn connection_property(&self, _name: &str) -> Value {
+        Value::Null
+    }
+}

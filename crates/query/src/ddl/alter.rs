@@ -1,0 +1,237 @@
+//! ALTER TABLE.
+
+use std::sync::Arc;
+
+use engine::{Database, NewConstraint, NewTable, TableDef};
+use tsql::ast::{
+    self, AlterColumnChange, AlterTableAction, AlterTableDrop, ColumnConstraintKind, TableElement,
+};
+use types::{SqlError, Value};
+
+use super::{bind_context, create, find_table, with_transaction};
+use crate::bind::data_type::declared;
+use crate::bind::names::{same_name, written};
+use crate::bind::{Binder, Clause, Scope};
+use crate::context::ExecContext;
+use crate::exec::constraints::Constraints;
+use crate::exec::scan_all;
+use crate::expr::compile::Layout;
+use crate::expr::runtime::Runtime;
+use crate::plan::Planner;
+use crate::plan::table::TableSource;
+
+/// ALTER TABLE. Error 4902 when there is no such table.
+pub(super) fn table(
+    alter: &ast::AlterTable,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let Some((database, table)) = find_table(&alter.name, context)? else {
+        return Err(crate::errors::alter_missing_table(&written(&alter.name)));
+    };
+    match &alter.action {
+        AlterTableAction::Add { check, elements } => {
+            add(&database, table, elements, *check != Some(false), text, context)
+        }
+        AlterTableAction::AlterColumn(change) => alter_column(&database, &table, change, context),
+        AlterTableAction::Drop(items) => drop_items(&database, table, items, context),
+        AlterTableAction::Set(_) | AlterTableAction::Rebuild { .. } => Ok(()),
+        AlterTableAction::CheckConstraint { .. } => {
+            Err(crate::errors::unsupported("CHECK and NOCHECK CONSTRAINT"))
+        }
+        AlterTableAction::Trigger { .. } => Err(crate::errors::unsupported("triggers")),
+        AlterTableAction::ChangeTracking { .. } => Err(crate::errors::unsupported("change tracking")),
+        AlterTableAction::Switch { .. } => Err(crate::errors::unsupported("SWITCH")),
+        AlterTableAction::FileTableNamespace { .. } | AlterTableAction::Other(_) => {
+            Err(crate::errors::unsupported("this ALTER TABLE"))
+        }
+    }
+}
+
+/// The table as the catalog has it now.
+fn reload(database: &Arc<Database>, table: &TableDef) -> Result<Arc<TableDef>, SqlError> {
+    match database.catalog().object(table.object_id) {
+        Some(engine::ObjectDef::Table(table)) => Ok(table),
+        _ => Err(crate::errors::alter_missing_table(&table.name)),
+    }
+}
+
+fn add(
+    database: &Arc<Database>,
+    mut table: Arc<TableDef>,
+    elements: &[TableElement],
+    check: bool,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let name = table.name.to_string();
+    for element in elements {
+        let mut new = NewTable {
+            schema: String::new(),
+            name: name.clone(),
+            columns: Vec::new(),
+            constraints: Vec::new(),
+            indexes: Vec::new(),
+        };
+        match element {
+            TableElement::Column(column) => {
+                let made = create::column(column, text, context, &existing_columns(&table))?;
+                create::column_constraints(column, &name, text, context, &mut new)?;
+                let fill = fill_value(column, &made, context)?;
+                with_transaction(context, database, |transaction| {
+                    database.add_column(transaction, &table, &made, &fill)
+                })?;
+            }
+            TableElement::Constraint(constraint) => {
+                new.constraints.push(create::table_constraint(constraint, text, context, &name)?)
+            }
+            TableElement::Index(index) => new.indexes.push(create::inline_index(index, None)?),
+            TableElement::Period(..) => return Err(crate::errors::unsupported("PERIOD FOR SYSTEM_TIME")),
+        }
+        table = reload(database, &table)?;
+        for constraint in &new.constraints {
+            with_transaction(context, database, |transaction| {
+                database.add_constraint(transaction, &table, constraint)
+            })?;
+            table = reload(database, &table)?;
+            if check && matches!(constraint, NewConstraint::Check { .. } | NewConstraint::Foreign(_)) {
+                check_rows(database, &table, context)?;
+            }
+        }
+        for index in &new.indexes {
+            with_transaction(context, database, |transaction| {
+                database.create_index(transaction, &table, index)
+            })?;
+            table = reload(database, &table)?;
+        }
+    }
+    Ok(())
+}
+
+fn existing_columns(table: &TableDef) -> Vec<engine::NewColumn> {
+    table
+        .columns
+        .iter()
+        .map(|column| engine::NewColumn {
+            name: column.name.to_string(),
+            sql_type: column.sql_type,
+            nullable: column.nullable,
+            collation: column.collation,
+            identity: None,
+            default: None,
+            computed: None,
+            is_rowguidcol: false,
+        })
+        .collect()
+}
+
+/// What existing rows get in a new column: the default when NOT NULL or WITH VALUES, else NULL.
+fn fill_value(
+    column: &ast::ColumnDefinition,
+    made: &engine::NewColumn,
+    context: &mut ExecContext<'_>,
+) -> Result<Value, SqlError> {
+    let default = column.constraints.iter().find_map(|constraint| match &constraint.kind {
+        ColumnConstraintKind::Default { value, with_values } if *with_values || !made.nullable => Some(value),
+        _ => None,
+    });
+    let Some(default) = default else {
+        return Ok(Value::Null);
+    };
+    let node = {
+        let bind = bind_context(context, &[]);
+        let mut binder = Binder::new(&bind);
+        binder.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
+        let value = binder.value(default)?;
+        let value = crate::bind::coerce::implicit(value, &made.sql_type)?;
+        Planner::new(&binder.columns).node(&value, &Layout::default())?
+    };
+    node.eval(&Runtime::new(context), &[])
+}
+
+/// Error 547 when a row breaks a constraint just added.
+fn check_rows(
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let source = Arc::new(TableSource::new(database.clone(), table.clone()));
+    let constraints: Constraints = {
+        let bind = bind_context(context, &[]);
+        let mut binder = Binder::new(&bind);
+        binder.constraints(&source, true)?
+    };
+    let runtime = Runtime::new(context);
+    scan_all(&source, &runtime, &mut |row| constraints.check(&runtime, &source, row, "ALTER TABLE"))
+}
+
+fn alter_column(
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    change: &ast::AlterColumn,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let AlterColumnChange::Type { data_type, nullable, .. } = &change.change else {
+        return Err(crate::errors::unsupported("ALTER COLUMN ADD and DROP of properties"));
+    };
+    let to = declared(data_type)?;
+    let ordinal = table
+        .column_ordinal(&change.name.value)
+        .ok_or_else(|| crate::errors::alter_missing_column(&change.name.value, &table.name))?;
+    let from = table.columns[ordinal].sql_type;
+    types::convert::matrix::check(&from, &to, true)?;
+    let convert_context = crate::expr::number::convert_context(context.options);
+    let full_name = format!("{}.{}.{}", database.name(), table.schema, table.name);
+    let column = change.name.value.clone();
+    let convert = move |value: &Value| {
+        types::assign(
+            value,
+            &from,
+            &to,
+            types::AssignTarget::Column { table: &full_name, column: &column },
+            &convert_context,
+        )
+    };
+    let nullable = nullable.unwrap_or(true);
+    with_transaction(context, database, |transaction| {
+        database.alter_column(transaction, table, &change.name.value, &to, nullable, &convert)
+    })
+}
+
+fn drop_items(
+    database: &Arc<Database>,
+    mut table: Arc<TableDef>,
+    items: &[AlterTableDrop],
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    for item in items {
+        match item {
+            AlterTableDrop::Column { if_exists, name } => {
+                if *if_exists && table.column_ordinal(&name.value).is_none() {
+                    continue;
+                }
+                with_transaction(context, database, |transaction| {
+                    database.drop_column(transaction, &table, &name.value)
+                })?;
+            }
+            AlterTableDrop::Constraint { if_exists, name, .. } => {
+                let exists =
+                    table.constraints().iter().any(|constraint| same_name(&constraint.1, &name.value));
+                if *if_exists && !exists {
+                    continue;
+                }
+                with_transaction(context, database, |transaction| {
+                    database.drop_constraint(transaction, &table, &name.value)
+                })?;
+            }
+            AlterTableDrop::Index { name, .. } => {
+                with_transaction(context, database, |transaction| {
+                    database.drop_index(transaction, &table, &name.value)
+                })?;
+            }
+            AlterTableDrop::Period => return Err(crate::errors::unsupported("PERIOD FOR SYSTEM_TIME")),
+        }
+        table = reload(database, &table)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,469 @@
+//! CREATE TABLE, CREATE INDEX, CREATE SCHEMA.
+
+use engine::{ComputedDef, IdentityDef, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
+use tsql::ast::{self, ColumnConstraintKind, IndexKind, TableConstraintKind, TableElement};
+use types::{Collation, SqlError, SqlType};
+
+use super::{bind_context, database_of, find_table, schema_of, with_transaction};
+use crate::bind::data_type::declared;
+use crate::bind::names::written;
+use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
+use crate::context::ExecContext;
+use crate::exec::insert::is_identity_type;
+
+/// CREATE TABLE.
+pub(super) fn table(
+    create: &ast::CreateTable,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let database = database_of(&create.name, context)?;
+    let mut new = definition(&create.elements, text, context, &create.name.name.value)?;
+    new.schema = schema_of(&create.name);
+    new.name = create.name.name.value.clone();
+    let temporary = new.name.starts_with('#');
+    if temporary {
+        new.name = context.names.add_temp_table(&create.name.name.value)?;
+    }
+    let result = with_transaction(context, &database, |transaction| {
+        database.create_table(transaction, &new).map(|_| ())
+    });
+    if result.is_err() && temporary {
+        context.names.remove_temp_table(&create.name.name.value);
+    }
+    result
+}
+
+/// DECLARE @t TABLE.
+pub(super) fn table_variable(
+    declare: &ast::DeclareTable,
+    real_name: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let database =
+        context.instance.database("tempdb").map_err(|_| crate::errors::no_such_database("tempdb"))?;
+    let mut new = definition(&declare.elements, "", context, &declare.name)?;
+    new.schema = "dbo".to_string();
+    new.name = real_name.to_string();
+    with_transaction(context, &database, |transaction| database.create_table(transaction, &new).map(|_| ()))
+}
+
+/// Columns, constraints and indexes of a table definition.
+fn definition(
+    elements: &[TableElement],
+    text: &str,
+    context: &ExecContext<'_>,
+    table: &str,
+) -> Result<NewTable, SqlError> {
+    let mut new = NewTable {
+        schema: String::new(),
+        name: String::new(),
+        columns: Vec::new(),
+        constraints: Vec::new(),
+        indexes: Vec::new(),
+    };
+    for element in elements {
+        match element {
+            TableElement::Column(column) => {
+                let made = self::column(column, text, context, &new.columns)?;
+                new.columns.push(made);
+                column_constraints(column, table, text, context, &mut new)?;
+            }
+            TableElement::Constraint(constraint) => {
+                new.constraints.push(table_constraint(constraint, text, context, table)?)
+            }
+            TableElement::Index(index) => new.indexes.push(inline_index(index, None)?),
+            TableElement::Period(..) => return Err(crate::errors::unsupported("PERIOD FOR SYSTEM_TIME")),
+        }
+    }
+    // Columns of a primary key are NOT NULL.
+    let keys: Vec<String> = new
+        .constraints
+        .iter()
+        .filter_map(|constraint| match constraint {
+            NewConstraint::Key { primary: true, columns, .. } => {
+                Some(columns.iter().map(|column| column.0.clone()))
+            }
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    for column in &mut new.columns {
+        if keys.iter().any(|key| crate::bind::names::same_name(key, &column.name)) {
+            column.nullable = false;
+        }
+    }
+    check_expressions(elements, &new, context)?;
+    Ok(new)
+}
+
+/// One column.
+pub(super) fn column(
+    column: &ast::ColumnDefinition,
+    text: &str,
+    context: &ExecContext<'_>,
+    earlier: &[NewColumn],
+) -> Result<NewColumn, SqlError> {
+    if let Some(computed) = &column.computed {
+        let sql_type = computed_type(computed, context, earlier)?;
+        let text = source_text(&computed.expr, text);
+        return Ok(NewColumn {
+            name: column.name.value.clone(),
+            sql_type,
+            nullable: column.nullable != Some(false),
+            collation: Collation::default(),
+            identity: None,
+            default: None,
+            computed: Some(ComputedDef { text: text.into(), persisted: computed.persisted }),
+            is_rowguidcol: false,
+        });
+    }
+    let sql_type = match &column.data_type {
+        Some(data_type) => declared(data_type)?,
+        None => SqlType::RowVersion,
+    };
+    let collation = match &column.collation {
+        Some(name) if name.is("database_default") => Collation::default(),
+        Some(name) => {
+            Collation::by_name(&name.value).ok_or_else(|| crate::errors::invalid_collation(&name.value))?
+        }
+        None => Collation::default(),
+    };
+    let identity = match &column.identity {
+        Some(identity) => Some(identity_of(identity, column, &sql_type)?),
+        None => None,
+    };
+    let primary = column
+        .constraints
+        .iter()
+        .any(|constraint| matches!(&constraint.kind, ColumnConstraintKind::Key(key) if key.primary));
+    let default_null =
+        sql_type != SqlType::SysName && sql_type != SqlType::RowVersion && identity.is_none() && !primary;
+    let nullable = column.nullable.unwrap_or(default_null);
+    if nullable && identity.is_some() {
+        return Err(crate::errors::identity_nullable(&column.name.value));
+    }
+    if nullable && primary {
+        return Err(crate::errors::primary_key_nullable());
+    }
+    let default = column.constraints.iter().find_map(|constraint| match &constraint.kind {
+        ColumnConstraintKind::Default { value, .. } => {
+            Some((constraint.name.as_ref().map(|name| name.value.clone()), default_text(value, text)))
+        }
+        _ => None,
+    });
+    Ok(NewColumn {
+        name: column.name.value.clone(),
+        sql_type,
+        nullable,
+        collation,
+        identity,
+        default,
+        computed: None,
+        is_rowguidcol: column.is_rowguidcol,
+    })
+}
+
+/// Text of a default as the catalog shows it: in parentheses.
+pub(super) fn default_text(value: &ast::Expr, text: &str) -> String {
+    let text = source_text(value, text);
+    match &value.kind {
+        ast::ExprKind::Literal(ast::Literal::Int(_) | ast::Literal::Numeric(_) | ast::Literal::Float(_)) => {
+            format!("(({text}))")
+        }
+        _ => format!("({text})"),
+    }
+}
+
+fn identity_of(
+    identity: &ast::Identity,
+    column: &ast::ColumnDefinition,
+    sql_type: &SqlType,
+) -> Result<IdentityDef, SqlError> {
+    if !is_identity_type(sql_type) {
+        return Err(crate::errors::identity_type(&column.name.value));
+    }
+    let number = |expr: &Option<ast::Expr>| match expr {
+        None => Ok(1),
+        Some(expr) => whole_number(expr).ok_or_else(|| crate::errors::identity_type(&column.name.value)),
+    };
+    let (seed, increment) = (number(&identity.seed)?, number(&identity.increment)?);
+    if increment == 0 {
+        return Err(crate::errors::identity_increment(&column.name.value));
+    }
+    Ok(IdentityDef { seed, increment })
+}
+
+/// An integer literal with its sign.
+fn whole_number(expr: &ast::Expr) -> Option<i64> {
+    match &expr.kind {
+        ast::ExprKind::Literal(ast::Literal::Int(number)) => Some(i64::from(*number)),
+        ast::ExprKind::Literal(ast::Literal::Numeric(text)) => text.parse().ok(),
+        ast::ExprKind::Unary(ast::UnaryOp::Minus, inner) => whole_number(inner).map(|number| -number),
+        ast::ExprKind::Unary(ast::UnaryOp::Plus, inner) => whole_number(inner),
+        _ => None,
+    }
+}
+
+fn computed_type(
+    computed: &ast::Computed,
+    context: &ExecContext<'_>,
+    earlier: &[NewColumn],
+) -> Result<SqlType, SqlError> {
+    let bind = bind_context(context, &[]);
+    let mut binder = Binder::new(&bind);
+    let table = scope_of(&mut binder, earlier);
+    binder.scopes.push(Scope { tables: vec![table], clause: Clause::Rows, ..Scope::default() });
+    Ok(binder.value(&computed.expr)?.sql_type)
+}
+
+fn scope_of(binder: &mut Binder<'_>, columns: &[NewColumn]) -> ScopeTable {
+    let columns = columns
+        .iter()
+        .map(|column| {
+            let id = binder.new_column(column.sql_type, column.nullable, column.collation);
+            ScopeColumn { name: column.name.clone(), id, identity: false, base: true }
+        })
+        .collect();
+    ScopeTable { alias: String::new(), schema: None, database: None, columns }
+}
+
+/// CHECK and DEFAULT expressions must bind now, so that mistakes show at CREATE (207, 128).
+fn check_expressions(
+    elements: &[TableElement],
+    new: &NewTable,
+    context: &ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let mut conditions = Vec::new();
+    let mut values = Vec::new();
+    for element in elements {
+        match element {
+            TableElement::Column(column) => {
+                for constraint in &column.constraints {
+                    match &constraint.kind {
+                        ColumnConstraintKind::Check { condition, .. } => conditions.push(condition),
+                        ColumnConstraintKind::Default { value, .. } => values.push(value),
+                        _ => {}
+                    }
+                }
+            }
+            TableElement::Constraint(constraint) => {
+                if let TableConstraintKind::Check { condition, .. } = &constraint.kind {
+                    conditions.push(condition);
+                }
+            }
+            TableElement::Index(_) | TableElement::Period(..) => {}
+        }
+    }
+    let bind = bind_context(context, &[]);
+    let mut binder = Binder::new(&bind);
+    binder.scopes.push(Scope::default());
+    for value in values {
+        binder.value(value)?;
+    }
+    let table = scope_of(&mut binder, &new.columns);
+    binder.scopes.push(Scope { tables: vec![table], clause: Clause::Rows, ..Scope::default() });
+    for condition in conditions {
+        binder.condition(condition)?;
+    }
+    Ok(())
+}
+
+/// Constraints and the index written behind a column.
+pub(super) fn column_constraints(
+    column: &ast::ColumnDefinition,
+    table: &str,
+    text: &str,
+    context: &ExecContext<'_>,
+    new: &mut NewTable,
+) -> Result<(), SqlError> {
+    for constraint in &column.constraints {
+        let name = constraint.name.as_ref().map(|name| name.value.clone());
+        match &constraint.kind {
+            ColumnConstraintKind::Default { .. } => {}
+            ColumnConstraintKind::Check { condition, .. } => {
+                new.constraints.push(NewConstraint::Check { name, text: check_text(condition, text) });
+            }
+            ColumnConstraintKind::Key(key) => {
+                let columns = if key.columns.is_empty() {
+                    vec![(column.name.value.clone(), false)]
+                } else {
+                    key_columns(&key.columns)
+                };
+                new.constraints.push(NewConstraint::Key {
+                    name,
+                    primary: key.primary,
+                    clustered: key.clustered,
+                    columns,
+                });
+            }
+            ColumnConstraintKind::References(references) => {
+                let columns = vec![column.name.value.clone()];
+                new.constraints
+                    .push(NewConstraint::Foreign(foreign_key(name, columns, references, context, table)?));
+            }
+        }
+    }
+    if let Some(index) = &column.index {
+        new.indexes.push(inline_index(index, Some(&column.name.value))?);
+    }
+    Ok(())
+}
+
+/// A constraint of the table.
+pub(super) fn table_constraint(
+    constraint: &ast::TableConstraint,
+    text: &str,
+    context: &ExecContext<'_>,
+    table: &str,
+) -> Result<NewConstraint, SqlError> {
+    let name = constraint.name.as_ref().map(|name| name.value.clone());
+    Ok(match &constraint.kind {
+        TableConstraintKind::Key(key) => NewConstraint::Key {
+            name,
+            primary: key.primary,
+            clustered: key.clustered,
+            columns: key_columns(&key.columns),
+        },
+        TableConstraintKind::ForeignKey { columns, references } => {
+            let columns = columns.iter().map(|column| column.value.clone()).collect();
+            NewConstraint::Foreign(foreign_key(name, columns, references, context, table)?)
+        }
+        TableConstraintKind::Check { condition, .. } => {
+            NewConstraint::Check { name, text: check_text(condition, text) }
+        }
+        TableConstraintKind::Default { value, column, .. } => {
+            NewConstraint::Default { name, column: column.value.clone(), text: default_text(value, text) }
+        }
+        TableConstraintKind::Connection(..) => return Err(crate::errors::unsupported("edge constraints")),
+    })
+}
+
+fn check_text(condition: &ast::Expr, text: &str) -> String {
+    format!("({})", source_text(condition, text))
+}
+
+/// An expression as it was written; printed anew when its text is not at hand.
+fn source_text(expr: &ast::Expr, text: &str) -> String {
+    match expr.span.slice(text) {
+        "" => tsql::format_expression(expr),
+        written => written.to_string(),
+    }
+}
+
+fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {
+    columns.iter().map(|column| (column.name.value.clone(), column.descending == Some(true))).collect()
+}
+
+fn foreign_key(
+    name: Option<String>,
+    columns: Vec<String>,
+    references: &ast::References,
+    context: &ExecContext<'_>,
+    table: &str,
+) -> Result<NewForeignKey, SqlError> {
+    let action = |action: Option<ast::ReferentialAction>| match action {
+        None | Some(ast::ReferentialAction::NoAction) => Ok(0),
+        Some(_) => Err(crate::errors::unsupported("ON DELETE and ON UPDATE other than NO ACTION")),
+    };
+    let (delete_action, update_action) = (action(references.on_delete)?, action(references.on_update)?);
+    let Some((_, other)) = find_table(&references.table, context)? else {
+        return Err(crate::errors::foreign_key_table(
+            name.as_deref().unwrap_or(table),
+            &written(&references.table),
+        ));
+    };
+    let referenced_columns = if references.columns.is_empty() {
+        let key = other.indexes.iter().find(|index| index.primary_key);
+        let key = key.ok_or_else(|| {
+            crate::errors::foreign_key_without_key(&written(&references.table), name.as_deref().unwrap_or(""))
+        })?;
+        key.key.iter().map(|column| other.columns[column.ordinal].name.to_string()).collect()
+    } else {
+        references.columns.iter().map(|column| column.value.clone()).collect()
+    };
+    Ok(NewForeignKey {
+        name,
+        columns,
+        referenced_object_id: other.object_id,
+        referenced_columns,
+        delete_action,
+        update_action,
+    })
+}
+
+/// INDEX inside a table definition.
+pub(super) fn inline_index(index: &ast::InlineIndex, column: Option<&str>) -> Result<NewIndex, SqlError> {
+    if index.columnstore || index.hash {
+        return Err(crate::errors::unsupported("columnstore and hash indexes"));
+    }
+    if index.filter.is_some() {
+        return Err(crate::errors::unsupported("filtered indexes"));
+    }
+    let mut columns = key_columns(&index.columns);
+    if let (true, Some(column)) = (columns.is_empty(), column) {
+        columns.push((column.to_string(), false));
+    }
+    Ok(NewIndex {
+        name: index.name.value.clone(),
+        unique: index.unique,
+        clustered: index.clustered == Some(true),
+        columns,
+        included: index.include.iter().map(|name| name.value.clone()).collect(),
+    })
+}
+
+/// CREATE INDEX.
+pub(super) fn index(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+    if create.kind != IndexKind::Rows {
+        return Err(crate::errors::unsupported("columnstore, XML and special indexes"));
+    }
+    if create.filter.is_some() {
+        return Err(crate::errors::unsupported("filtered indexes"));
+    }
+    let Some((database, table)) = find_table(&create.table, context)? else {
+        return Err(crate::errors::index_without_table(&written(&create.table)));
+    };
+    let new = NewIndex {
+        name: create.name.value.clone(),
+        unique: create.unique,
+        clustered: create.clustered == Some(true),
+        columns: key_columns(&create.columns),
+        included: create.include.iter().map(|name| name.value.clone()).collect(),
+    };
+    let drop_first = create.options.iter().any(|option| option.name.is("DROP_EXISTING") && is_on(option));
+    with_transaction(context, &database, |transaction| {
+        if drop_first
+            && table.indexes.iter().any(|index| {
+                index.name.as_ref().is_some_and(|name| crate::bind::names::same_name(name, &new.name))
+            })
+        {
+            database.drop_index(transaction, &table, &new.name)?;
+        }
+        database.create_index(transaction, &table, &new)
+    })
+}
+
+fn is_on(option: &ast::NamedOption) -> bool {
+    matches!(option.value, Some(ast::OptionValue::Switch(true, _)))
+}
+
+/// CREATE SCHEMA with its elements.
+pub(super) fn schema(
+    create: &ast::CreateSchema,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let name = create
+        .name
+        .as_ref()
+        .or(create.authorization.as_ref())
+        .map(|name| name.value.clone())
+        .unwrap_or_default();
+    let database = context.database.clone();
+    with_transaction(context, &database, |transaction| database.create_schema(transaction, &name))?;
+    for element in &create.elements {
+        super::execute(element, text, context)?;
+    }
+    Ok(())
+}

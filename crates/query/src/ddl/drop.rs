@@ -1,0 +1,107 @@
+//! DROP of tables, views, procedures, functions, triggers, schemas and indexes.
+
+use engine::{ModuleKind, ObjectDef};
+use tsql::ast::{self, DropKind, ObjectName};
+use types::SqlError;
+
+use super::{database_of, find_table, schema_of, with_transaction};
+use crate::bind::names::written;
+use crate::context::ExecContext;
+
+/// DROP kind [IF EXISTS] names. Error 3701 when one does not exist.
+pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+    for name in &drop.names {
+        match drop.kind {
+            DropKind::Table => table(name, drop.if_exists, context)?,
+            DropKind::View => module(name, "view", drop.if_exists, &[ModuleKind::View], context)?,
+            DropKind::Procedure => {
+                module(name, "procedure", drop.if_exists, &[ModuleKind::Procedure], context)?
+            }
+            DropKind::Function => {
+                let kinds =
+                    [ModuleKind::ScalarFunction, ModuleKind::InlineFunction, ModuleKind::TableFunction];
+                module(name, "function", drop.if_exists, &kinds, context)?;
+            }
+            DropKind::Trigger => module(name, "trigger", drop.if_exists, &[ModuleKind::Trigger], context)?,
+            DropKind::Schema => schema(name, drop.if_exists, context)?,
+            // Objects of kinds that cannot exist yet: IF EXISTS is content.
+            _ if drop.if_exists => {}
+            _ => return Err(crate::errors::cannot_drop(kind_word(drop.kind), &written(name))),
+        }
+    }
+    Ok(())
+}
+
+fn kind_word(kind: DropKind) -> &'static str {
+    match kind {
+        DropKind::Sequence => "sequence object",
+        DropKind::Type => "type",
+        DropKind::Synonym => "synonym",
+        DropKind::User => "user",
+        DropKind::Login => "login",
+        DropKind::Role => "role",
+        _ => "object",
+    }
+}
+
+fn table(name: &ObjectName, if_exists: bool, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+    let Some((database, table)) = find_table(name, context)? else {
+        return if if_exists { Ok(()) } else { Err(crate::errors::cannot_drop("table", &written(name))) };
+    };
+    with_transaction(context, &database, |transaction| database.drop_table(transaction, &table))?;
+    if name.name.value.starts_with('#') {
+        context.names.remove_temp_table(&name.name.value);
+    }
+    Ok(())
+}
+
+fn module(
+    name: &ObjectName,
+    word: &str,
+    if_exists: bool,
+    kinds: &[ModuleKind],
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let database = database_of(name, context)?;
+    let catalog = database.catalog();
+    let found = catalog.resolve(&schema_of(name), &name.name.value).and_then(|id| catalog.object(id));
+    match found {
+        Some(ObjectDef::Module(module)) if kinds.contains(&module.kind) => {
+            with_transaction(context, &database, |transaction| database.drop_module(transaction, &module))
+        }
+        Some(_) => Err(crate::errors::drop_wrong_kind(word, &written(name))),
+        None if if_exists => Ok(()),
+        None => Err(crate::errors::cannot_drop(word, &written(name))),
+    }
+}
+
+fn schema(name: &ObjectName, if_exists: bool, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+    let database = context.database.clone();
+    if if_exists && database.catalog().schema_id(&name.name.value).is_none() {
+        return Ok(());
+    }
+    with_transaction(context, &database, |transaction| database.drop_schema(transaction, &name.name.value))
+}
+
+/// DROP INDEX.
+pub(super) fn indexes(drop: &ast::DropIndex, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+    for item in &drop.indexes {
+        let shown = format!("{}.{}", written(&item.table), item.name.value);
+        let Some((database, table)) = find_table(&item.table, context)? else {
+            if drop.if_exists {
+                continue;
+            }
+            return Err(crate::errors::cannot_drop("index", &shown));
+        };
+        let exists = table.indexes.iter().any(|index| {
+            index.name.as_ref().is_some_and(|name| crate::bind::names::same_name(name, &item.name.value))
+        });
+        if !exists && drop.if_exists {
+            continue;
+        }
+        with_transaction(context, &database, |transaction| {
+            database.drop_index(transaction, &table, &item.name.value)
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! SELECT ... INTO and TRUNCATE TABLE: statements that are half DDL.
+
+use std::sync::Arc;
+
+use engine::{Database, IdentityDef, NewColumn, NewTable};
+use tsql::ast::ObjectName;
+use types::{Length, SqlError, SqlType};
+
+use crate::bind::names::same_name;
+use crate::bind::{Binder, BoundQuery};
+use crate::context::{RowSink, StatementOutcome};
+use crate::exec::{Row, open};
+use crate::expr::runtime::Runtime;
+use crate::plan::physical::Plan;
+use crate::plan::table::TableSource;
+use crate::plan::{Planner, in_order};
+
+/// A compiled SELECT INTO.
+pub(crate) struct SelectIntoPlan {
+    plan: Plan,
+    database: Arc<Database>,
+    schema: String,
+    name: String,
+    columns: Vec<NewColumn>,
+}
+
+/// Plans a SELECT INTO. Errors 1038, 2705.
+pub(crate) fn select_into(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    query: BoundQuery,
+) -> Result<SelectIntoPlan, SqlError> {
+    let mut columns: Vec<NewColumn> = Vec::new();
+    for column in &query.columns {
+        if column.name.is_empty() {
+            return Err(crate::errors::column_name_missing());
+        }
+        if columns.iter().any(|other| same_name(&other.name, &column.name)) {
+            return Err(SqlError::new(2705, &[&column.name, &name.name.value]));
+        }
+        let info = &binder.columns[column.id.0 as usize];
+        columns.push(NewColumn {
+            name: column.name.clone(),
+            sql_type: storable(info.sql_type),
+            nullable: info.nullable,
+            collation: info.collation,
+            identity: column.identity.then_some(IdentityDef { seed: 1, increment: 1 }),
+            default: None,
+            computed: None,
+            is_rowguidcol: false,
+        });
+    }
+    if columns.iter().filter(|column| column.identity.is_some()).count() > 1 {
+        columns.iter_mut().for_each(|column| column.identity = None);
+    }
+    let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();
+    let planned = Planner::new(&binder.columns).plan(&query.rel, Vec::new())?;
+    let temporary = name.name.value.starts_with('#');
+    let database = match (&name.database, temporary) {
+        (_, true) => binder.named_database("tempdb")?,
+        (Some(database), false) => binder.named_database(&database.value)?,
+        (None, false) => binder.database.clone(),
+    };
+    Ok(SelectIntoPlan {
+        plan: in_order(planned, &order),
+        database,
+        schema: super::schema_of(name),
+        name: name.name.value.clone(),
+        columns,
+    })
+}
+
+/// A column cannot be of length 0 or of the sysname alias.
+fn storable(sql_type: SqlType) -> SqlType {
+    match sql_type {
+        SqlType::VarChar(Length::N(0)) => SqlType::varchar(1),
+        SqlType::NVarChar(Length::N(0)) => SqlType::nvarchar(1),
+        SqlType::VarBinary(Length::N(0)) => SqlType::varbinary(1),
+        other => other,
+    }
+}
+
+/// Makes the table and fills it.
+pub(crate) fn run_select_into(
+    into: &SelectIntoPlan,
+    runtime: &Runtime<'_>,
+    _sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
+    let name = if into.name.starts_with('#') {
+        runtime.names.add_temp_table(&into.name)?
+    } else {
+        into.name.clone()
+    };
+    let new = NewTable {
+        schema: into.schema.clone(),
+        name,
+        columns: into.columns.clone(),
+        constraints: Vec::new(),
+        indexes: Vec::new(),
+    };
+    // The source is read to its end before the table exists when it is small; otherwise rows flow.
+    let mut source = open(&into.plan, runtime)?;
+    let def = {
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.in_database(&into.database, runtime.options.isolation)?;
+        into.database.create_table(transaction, &new)
+    };
+    let def = match def {
+        Ok(def) => def,
+        Err(error) => {
+            if into.name.starts_with('#') {
+                runtime.names.remove_temp_table(&into.name);
+            }
+            return Err(error);
+        }
+    };
+    let target = TableSource::new(into.database.clone(), def);
+    let mut row = Row::new();
+    let mut count = 0;
+    while source.next(runtime, &mut row)? {
+        runtime.check_cancelled()?;
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.in_database(&into.database, runtime.options.isolation)?;
+        target.table.insert(transaction, &row)?;
+        if let Some(ordinal) = target.def.identity_ordinal() {
+            target.table.note_identity(transaction, &row[ordinal])?;
+        }
+        count += 1;
+    }
+    Ok(StatementOutcome { row_count: Some(count), ..StatementOutcome::default() })
+}
+
+/// Runs TRUNCATE TABLE.
+pub(crate) fn truncate(source: &TableSource, runtime: &Runtime<'_>) -> Result<StatementOutcome, SqlError> {
+    let mut transactions = runtime.transactions.borrow_mut();
+    let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+    source.database.truncate_table(transaction, &source.def)?;
+    Ok(StatementOutcome::default())
+}

@@ -1,0 +1,142 @@
+//! DDL: syntax trees become the engine's definitions; the engine checks, logs and publishes them.
+
+mod alter;
+mod create;
+mod drop;
+mod into;
+mod module;
+
+use std::sync::Arc;
+
+use engine::{Database, DbTransaction};
+use tsql::ast::{self, ObjectName, StatementKind};
+use types::SqlError;
+
+use crate::context::{BindContext, ExecContext};
+
+pub(crate) use into::{SelectIntoPlan, run_select_into, select_into, truncate};
+
+/// Runs a CREATE, ALTER or DROP of a table, index, view, procedure, function, trigger or schema, or TRUNCATE. `text` is the batch, into
+/// which spans point: modules keep it as their source.
+pub fn execute(
+    statement: &ast::Statement,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    execute_inside(statement, text, context).map_err(|error| error.at_line(statement.span.line))
+}
+
+fn execute_inside(
+    statement: &ast::Statement,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    match &statement.kind {
+        StatementKind::CreateTable(table) => create::table(table, text, context),
+        StatementKind::AlterTable(alter) => alter::table(alter, text, context),
+        StatementKind::CreateIndex(index) => create::index(index, context),
+        StatementKind::AlterIndex(_)
+        | StatementKind::CreateStatistics(_)
+        | StatementKind::UpdateStatistics(_)
+        | StatementKind::DropStatistics(_) => Ok(()),
+        StatementKind::DropIndex(drop) => drop::indexes(drop, context),
+        StatementKind::Drop(drop) => drop::objects(drop, context),
+        StatementKind::CreateView(_)
+        | StatementKind::CreateProcedure(_)
+        | StatementKind::CreateFunction(_)
+        | StatementKind::CreateTrigger(_) => module::create(statement, text, context),
+        StatementKind::CreateSchema(schema) => create::schema(schema, text, context),
+        _ => Err(crate::errors::unsupported("this statement")),
+    }
+}
+
+/// `DECLARE @t TABLE (...)`: makes the table in tempdb under the given real name.
+pub fn create_table_variable(
+    declare: &ast::DeclareTable,
+    real_name: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    create::table_variable(declare, real_name, context)
+}
+
+/// Drops a temporary table or table variable by its real name, when its scope ends. Nothing happens when it is gone already.
+pub fn drop_temporary_table(
+    instance: &Arc<engine::Instance>,
+    transactions: &mut engine::TransactionSet,
+    real_name: &str,
+) -> Result<(), SqlError> {
+    let tempdb = instance.tempdb();
+    let Some(engine::ObjectDef::Table(table)) = tempdb.catalog().find("dbo", real_name) else {
+        return Ok(());
+    };
+    let transaction = transactions.in_database(&tempdb, engine::IsolationLevel::ReadCommitted)?;
+    tempdb.drop_table(transaction, &table)
+}
+
+/// A context for binding expressions inside definitions.
+pub(crate) fn bind_context<'b>(
+    context: &'b ExecContext<'_>,
+    variables: &'b [crate::context::VariableDef],
+) -> BindContext<'b> {
+    BindContext {
+        instance: context.instance,
+        database: context.database,
+        default_schema: "dbo",
+        variables,
+        options: context.options,
+        names: context.names,
+    }
+}
+
+/// The database of a name; error 911.
+pub(crate) fn database_of(name: &ObjectName, context: &ExecContext<'_>) -> Result<Arc<Database>, SqlError> {
+    if name.name.value.starts_with('#') {
+        return context.instance.database("tempdb").map_err(|_| crate::errors::no_such_database("tempdb"));
+    }
+    match &name.database {
+        None => Ok(context.database.clone()),
+        Some(database) => context
+            .instance
+            .database(&database.value)
+            .map_err(|_| crate::errors::no_such_database(&database.value)),
+    }
+}
+
+/// The schema of a name.
+pub(crate) fn schema_of(name: &ObjectName) -> String {
+    if name.name.value.starts_with('#') {
+        return "dbo".to_string();
+    }
+    name.schema.as_ref().map_or_else(|| "dbo".to_string(), |schema| schema.value.clone())
+}
+
+/// The table that a name means, with its database. Error 4902 or what `missing` says.
+pub(crate) fn find_table(
+    name: &ObjectName,
+    context: &ExecContext<'_>,
+) -> Result<Option<(Arc<Database>, Arc<engine::TableDef>)>, SqlError> {
+    let database = database_of(name, context)?;
+    let real = match name.name.value.starts_with('#') {
+        true => match context.names.temp_table(&name.name.value) {
+            Some(real) => real,
+            None => return Ok(None),
+        },
+        false => name.name.value.clone(),
+    };
+    let catalog = database.catalog();
+    let found = catalog.resolve(&schema_of(name), &real).and_then(|id| catalog.object(id));
+    Ok(match found {
+        Some(engine::ObjectDef::Table(table)) => Some((database.clone(), table)),
+        _ => None,
+    })
+}
+
+/// Runs `f` with the transaction in a database.
+pub(crate) fn with_transaction<T>(
+    context: &mut ExecContext<'_>,
+    database: &Arc<Database>,
+    f: impl FnOnce(&DbTransaction) -> Result<T, SqlError>,
+) -> Result<T, SqlError> {
+    let transaction = context.transactions.in_database(database, context.options.isolation)?;
+    f(transaction)
+}

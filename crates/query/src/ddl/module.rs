@@ -1,0 +1,90 @@
+//! CREATE, ALTER and CREATE OR ALTER of views, procedures, functions and triggers: their text is kept whole.
+
+use engine::{ModuleKind, ObjectDef};
+use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
+use types::SqlError;
+
+use super::{database_of, schema_of, with_transaction};
+use crate::bind::names::written;
+use crate::context::ExecContext;
+
+/// Creates or replaces a module. Errors 2714, 208, 2010 and those of binding a view.
+pub(super) fn create(
+    statement: &ast::Statement,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let (name, action, kind) = match &statement.kind {
+        StatementKind::CreateView(view) => (&view.name, view.action, ModuleKind::View),
+        StatementKind::CreateProcedure(procedure) => {
+            (&procedure.name, procedure.action, ModuleKind::Procedure)
+        }
+        StatementKind::CreateFunction(function) => {
+            let kind = match function.returns {
+                FunctionReturns::Scalar(_) => ModuleKind::ScalarFunction,
+                FunctionReturns::InlineTable => ModuleKind::InlineFunction,
+                FunctionReturns::Table { .. } | FunctionReturns::ClrTable(_) => ModuleKind::TableFunction,
+            };
+            (&function.name, function.action, kind)
+        }
+        StatementKind::CreateTrigger(_) => return Err(crate::errors::unsupported("triggers")),
+        _ => unreachable!("called for modules only"),
+    };
+    if let StatementKind::CreateView(view) = &statement.kind {
+        check_view(view, context)?;
+    }
+    let database = database_of(name, context)?;
+    let catalog = database.catalog();
+    let existing = catalog.resolve(&schema_of(name), &name.name.value).and_then(|id| catalog.object(id));
+    let replace = match (action, existing) {
+        (ModuleAction::Alter, None) => return Err(crate::errors::invalid_object(&written(name))),
+        (ModuleAction::Create, None) | (ModuleAction::CreateOrAlter, None) => None,
+        (ModuleAction::Create, Some(_)) => return Err(crate::errors::already_exists(&name.name.value)),
+        (_, Some(ObjectDef::Module(module))) if module.kind == kind => Some(module),
+        (_, Some(_)) => return Err(crate::errors::alter_wrong_kind(&written(name))),
+    };
+    let (schema, quoted, nulls) =
+        (schema_of(name), context.options.quoted_identifier, context.options.ansi_nulls);
+    with_transaction(context, &database, |transaction| {
+        database
+            .create_module(
+                transaction,
+                kind,
+                &schema,
+                &name.name.value,
+                text,
+                quoted,
+                nulls,
+                replace.as_ref(),
+            )
+            .map(|_| ())
+    })
+}
+
+/// A view must bind when it is created: 208, 207, 4511 (unnamed column), 1033 (ORDER BY without TOP).
+fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<(), SqlError> {
+    let query = &view.query.query;
+    let has_top = matches!(&query.body, ast::QueryBody::Select(select) if select.top.is_some());
+    if !query.order_by.is_empty() && !has_top && query.offset.is_none() {
+        return Err(crate::errors::order_by_in_view());
+    }
+    let bind = super::bind_context(context, &[]);
+    let mut binder = crate::bind::Binder::new(&bind);
+    if let Some(with) = &view.query.with {
+        binder.add_common_tables(with)?;
+    }
+    let bound = binder.query(query)?;
+    if !view.columns.is_empty() && view.columns.len() != bound.columns.len() {
+        return Err(crate::errors::column_list_mismatch(
+            &view.name.name.value,
+            view.columns.len(),
+            bound.columns.len(),
+        ));
+    }
+    if view.columns.is_empty()
+        && let Some(position) = bound.columns.iter().position(|column| column.name.is_empty())
+    {
+        return Err(crate::errors::view_column_unnamed(position + 1));
+    }
+    Ok(())
+}

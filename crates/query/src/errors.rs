@@ -1,0 +1,597 @@
+//! The errors that this crate raises, by what they mean; numbers and texts are in the catalogue of `types`.
+
+use std::fmt::Display;
+
+use types::SqlError;
+
+fn error(number: i32, args: &[&dyn Display]) -> SqlError {
+    SqlError::new(number, args)
+}
+
+/// 8134: division by zero.
+#[cold]
+pub(crate) fn divide_by_zero() -> SqlError {
+    error(8134, &[])
+}
+
+/// 8115: arithmetic overflow converting an expression to a type.
+#[cold]
+pub(crate) fn overflow(type_name: &str) -> SqlError {
+    error(8115, &[&"expression", &type_name])
+}
+
+/// 220: arithmetic overflow for tinyint and smallint, with the value.
+#[cold]
+pub(crate) fn small_overflow(type_name: &str, value: i64) -> SqlError {
+    error(220, &[&type_name, &value])
+}
+
+/// 512: a subquery used as a value gave more than one.
+pub(crate) fn subquery_many_values() -> SqlError {
+    error(512, &[])
+}
+
+/// 506: an invalid escape character in LIKE.
+pub(crate) fn invalid_escape(text: &str) -> SqlError {
+    error(506, &[&text])
+}
+
+/// 1060: TOP or FETCH row count is not a whole number of rows.
+pub(crate) fn row_count_invalid() -> SqlError {
+    error(1060, &[])
+}
+
+/// 1031: TOP PERCENT outside 0..=100.
+pub(crate) fn top_percent_range() -> SqlError {
+    error(1031, &[])
+}
+
+/// 10742: OFFSET below 0.
+pub(crate) fn offset_negative() -> SqlError {
+    error(10742, &[])
+}
+
+/// 10744: FETCH of 0 or fewer rows.
+pub(crate) fn fetch_not_positive() -> SqlError {
+    error(10744, &[])
+}
+
+/// 530: a recursion went over its limit.
+pub(crate) fn max_recursion(limit: u32) -> SqlError {
+    error(530, &[&limit])
+}
+
+/// 4116-like: NTILE with a count below 1.
+pub(crate) fn tile_count_invalid() -> SqlError {
+    error(4112, &[&"ntile"])
+}
+
+/// The statement was cancelled by an attention, KILL or shutdown; `session` turns it into the right answer.
+pub(crate) fn cancelled() -> SqlError {
+    SqlError::custom(3617, 10, 1, "The operation was cancelled.".to_string())
+}
+
+/// Is it the error of a cancelled statement?
+pub fn is_cancelled(error: &SqlError) -> bool {
+    error.number == 3617
+}
+
+/// 191: some part of the statement is nested too deeply.
+pub(crate) fn too_deep() -> SqlError {
+    error(191, &[])
+}
+
+/// 102: incorrect syntax near a word.
+pub(crate) fn syntax_near(word: &str) -> SqlError {
+    error(102, &[&word])
+}
+
+/// 40514: valid T-SQL that this version does not run.
+pub fn unsupported(what: &str) -> SqlError {
+    SqlError::custom(40514, 16, 1, format!("'{what}' is not supported in this version of Hardpan."))
+}
+
+/// 4145: a condition was expected.
+pub(crate) fn not_a_condition(expr: &tsql::ast::Expr) -> SqlError {
+    let near = match &expr.kind {
+        tsql::ast::ExprKind::Column(column) => column.name.value.clone(),
+        tsql::ast::ExprKind::Variable(name) => name.clone(),
+        tsql::ast::ExprKind::Function(call) => call.name.name.value.clone(),
+        _ => String::new(),
+    };
+    error(4145, &[&near])
+}
+
+/// 102: a condition stands where a value is wanted.
+pub(crate) fn boolean_as_value() -> SqlError {
+    error(102, &[&"="])
+}
+
+/// 177: IDENTITY() outside SELECT INTO.
+pub(crate) fn identity_function_misplaced() -> SqlError {
+    error(177, &[])
+}
+
+/// 116: a subquery that is not introduced with EXISTS gives one column.
+pub(crate) fn subquery_one_column() -> SqlError {
+    error(116, &[])
+}
+
+/// 130: an aggregate over an aggregate or a subquery.
+pub(crate) fn aggregate_over_subquery() -> SqlError {
+    error(130, &[])
+}
+
+/// 137: a variable that is not declared.
+pub fn undeclared_variable(name: &str) -> SqlError {
+    error(137, &[&name])
+}
+
+/// 8133: all branches are untyped NULLs.
+pub(crate) fn all_branches_null(what: &str) -> SqlError {
+    error(8133, &[&what])
+}
+
+/// 447: COLLATE on something that is not text.
+pub(crate) fn collate_not_character(type_name: &str) -> SqlError {
+    error(447, &[&type_name])
+}
+
+/// 448: an unknown collation.
+pub(crate) fn invalid_collation(name: &str) -> SqlError {
+    error(448, &[&name])
+}
+
+/// 1007: a number with more than 38 digits.
+pub(crate) fn number_too_large(text: &str) -> SqlError {
+    error(1007, &[&text])
+}
+
+/// 4147: `*=` and `=*`.
+pub(crate) fn old_outer_join() -> SqlError {
+    error(4147, &[])
+}
+
+/// 1001: a length of 0.
+pub(crate) fn length_zero(length: u64) -> SqlError {
+    error(1001, &[&length])
+}
+
+/// 131: a length above what the type allows.
+pub(crate) fn length_too_long(name: &str, length: u64, limit: u64) -> SqlError {
+    error(131, &[&length, &name, &limit])
+}
+
+/// 2750: a precision above the limit.
+pub(crate) fn precision_invalid(precision: u64, limit: u64) -> SqlError {
+    error(2750, &[&1, &precision, &limit])
+}
+
+/// 192: scale above precision.
+pub(crate) fn scale_above_precision() -> SqlError {
+    error(192, &[])
+}
+
+/// 1002: a scale above 7.
+pub(crate) fn fraction_invalid(scale: u64) -> SqlError {
+    error(1002, &[&scale])
+}
+
+/// 2715: an unknown data type.
+pub(crate) fn unknown_type(name: &str) -> SqlError {
+    error(2715, &[&1, &name])
+}
+
+/// 10753: a window function without OVER.
+pub(crate) fn needs_over(name: &str) -> SqlError {
+    error(10753, &[&name])
+}
+
+/// 195: not a built-in function.
+pub(crate) fn unknown_function(name: &str) -> SqlError {
+    error(195, &[&name, &"built-in function name"])
+}
+
+/// 174 or 189: a wrong number of arguments.
+pub(crate) fn argument_count(name: &str, min: u8, max: u8) -> SqlError {
+    if min == max { error(174, &[&name, &min]) } else { error(189, &[&name, &min, &max]) }
+}
+
+/// 4127: all arguments are NULL literals.
+pub(crate) fn all_arguments_null(name: &str) -> SqlError {
+    error(4127, &[&name])
+}
+
+/// 4151: the first argument of NULLIF is the NULL literal.
+pub(crate) fn nullif_first_null() -> SqlError {
+    error(4151, &[])
+}
+
+/// 147: an aggregate in a clause about rows.
+pub(crate) fn aggregate_in_where() -> SqlError {
+    error(147, &[])
+}
+
+/// 8117: an operand type that an operator does not take.
+pub(crate) fn operand_type(type_name: &str, operator: &str) -> SqlError {
+    error(8117, &[&type_name, &operator])
+}
+
+/// 1023: an invalid parameter.
+pub(crate) fn invalid_parameter(position: u32) -> SqlError {
+    error(1023, &[&position, &"function"])
+}
+
+/// 155: not a date part that the function knows.
+pub(crate) fn unknown_date_part(word: &str, function: &str) -> SqlError {
+    error(155, &[&word, &function])
+}
+
+/// 1087: a table variable that is not declared.
+pub(crate) fn undeclared_table_variable(name: &str) -> SqlError {
+    error(1087, &[&name])
+}
+
+/// 216: a table function without its arguments.
+pub(crate) fn function_needs_arguments(name: &str) -> SqlError {
+    error(216, &[&name])
+}
+
+/// 208: no object of the name.
+pub fn invalid_object(name: &str) -> SqlError {
+    error(208, &[&name])
+}
+
+/// 207: no column of the name.
+pub(crate) fn invalid_column(name: &str) -> SqlError {
+    error(207, &[&name])
+}
+
+/// 209: several columns of the name.
+pub(crate) fn ambiguous_column(name: &str) -> SqlError {
+    error(209, &[&name])
+}
+
+/// 4104: a name of several parts that means nothing.
+pub(crate) fn multi_part_not_bound(name: &str) -> SqlError {
+    error(4104, &[&name])
+}
+
+/// 107: `t.*` of an unknown `t`.
+pub(crate) fn star_prefix_unknown(name: &str) -> SqlError {
+    error(107, &[&name])
+}
+
+/// 263: `*` without FROM.
+pub(crate) fn star_without_from() -> SqlError {
+    error(263, &[])
+}
+
+/// 7202: no linked servers.
+pub(crate) fn no_such_server(name: &str) -> SqlError {
+    error(7202, &[&name])
+}
+
+/// 911: no database of the name.
+pub(crate) fn no_such_database(name: &str) -> SqlError {
+    error(911, &[&name])
+}
+
+/// 8158 or 8159: more or fewer columns than the list of names.
+pub(crate) fn column_list_mismatch(alias: &str, names: usize, columns: usize) -> SqlError {
+    if columns > names { error(8158, &[&alias]) } else { error(8159, &[&alias]) }
+}
+
+/// 8155: a derived column without a name.
+pub(crate) fn column_without_name(position: usize, alias: &str) -> SqlError {
+    error(8155, &[&position, &alias])
+}
+
+/// 8156: a derived table names a column twice.
+pub(crate) fn column_named_twice(name: &str, alias: &str) -> SqlError {
+    error(8156, &[&name, &alias])
+}
+
+/// The stored text of a module or constraint no longer parses: our bug or damage.
+pub(crate) fn stored_text_damaged() -> SqlError {
+    SqlError::custom(4413, 16, 1, "The stored text of an object could not be read back.".to_string())
+}
+
+/// 313: too few arguments.
+pub(crate) fn too_few_arguments(name: &str) -> SqlError {
+    error(313, &[&name])
+}
+
+/// 8144: too many arguments.
+pub(crate) fn too_many_arguments(name: &str) -> SqlError {
+    error(8144, &[&name])
+}
+
+/// 321: not a table hint.
+pub(crate) fn unknown_hint(name: &str) -> SqlError {
+    error(321, &[&name])
+}
+
+/// 164: a grouping expression without a column.
+pub(crate) fn group_by_without_column() -> SqlError {
+    error(164, &[])
+}
+
+/// 8120, 8127 or 8121: a column that is neither grouped nor aggregated.
+pub(crate) fn not_grouped(column: &str, clause: &str) -> SqlError {
+    match clause {
+        "HAVING clause" => error(8121, &[&column]),
+        "ORDER BY clause" => error(8127, &[&column]),
+        _ => error(8120, &[&column]),
+    }
+}
+
+/// 141: a SELECT that both assigns and returns.
+pub(crate) fn assignment_mixed() -> SqlError {
+    error(141, &[])
+}
+
+/// 145: ORDER BY of SELECT DISTINCT names something not selected.
+pub(crate) fn order_by_not_selected() -> SqlError {
+    error(145, &[])
+}
+
+/// 104: ORDER BY of a set operation names something not selected.
+pub(crate) fn order_by_not_in_union() -> SqlError {
+    error(104, &[])
+}
+
+/// 108: ORDER BY position out of range.
+pub(crate) fn order_ordinal(position: i32) -> SqlError {
+    error(108, &[&position])
+}
+
+/// 10741: TOP together with OFFSET.
+pub(crate) fn top_with_offset() -> SqlError {
+    error(10741, &[])
+}
+
+/// 1062: WITH TIES without ORDER BY.
+pub(crate) fn ties_without_order() -> SqlError {
+    error(1062, &[])
+}
+
+/// 205: sides of different width.
+pub(crate) fn set_operation_width() -> SqlError {
+    error(205, &[])
+}
+
+/// 10709: VALUES rows of different length.
+pub(crate) fn values_width() -> SqlError {
+    error(10709, &[])
+}
+
+/// 252: a recursion without UNION ALL.
+pub(crate) fn recursion_without_union(name: &str) -> SqlError {
+    error(252, &[&name])
+}
+
+/// 240: anchor and step of different types.
+pub(crate) fn recursion_type(column: &str, name: &str) -> SqlError {
+    error(240, &[&column, &name])
+}
+
+/// 4108: a window function outside SELECT and ORDER BY.
+pub(crate) fn window_misplaced() -> SqlError {
+    error(4108, &[])
+}
+
+/// 5308: a constant in the ORDER BY of a window.
+pub(crate) fn window_order_constant() -> SqlError {
+    error(5308, &[])
+}
+
+/// 4112: a window function that needs ORDER BY.
+pub(crate) fn needs_order_by(name: &str) -> SqlError {
+    error(4112, &[&name])
+}
+
+/// 5362: an unknown window name.
+pub(crate) fn unknown_window(name: &str) -> SqlError {
+    error(5362, &[&name])
+}
+
+/// 4113: not a window function.
+pub(crate) fn not_a_window_function(name: &str) -> SqlError {
+    error(4113, &[&name])
+}
+
+/// 10759: DISTINCT with OVER.
+pub(crate) fn distinct_with_over() -> SqlError {
+    error(10759, &[])
+}
+
+/// 4194: RANGE takes no number of rows.
+pub(crate) fn range_with_count() -> SqlError {
+    error(4194, &[])
+}
+
+/// 8153: an aggregate met NULL (a message, not an error).
+pub(crate) fn null_eliminated() -> SqlError {
+    error(8153, &[])
+}
+
+/// 8115 with another source than "expression".
+pub(crate) fn overflow_of(what: &str, type_name: &str) -> SqlError {
+    error(8115, &[&what, &type_name])
+}
+
+/// 259: system tables are not changed by statements.
+pub(crate) fn system_catalog_update() -> SqlError {
+    error(259, &[])
+}
+
+/// 264: a column is assigned twice.
+pub(crate) fn column_assigned_twice(name: &str) -> SqlError {
+    error(264, &[&name])
+}
+
+/// 271: a computed column cannot be changed.
+pub(crate) fn column_computed(name: &str) -> SqlError {
+    error(271, &[&name])
+}
+
+/// 273: no explicit value for a rowversion column.
+pub(crate) fn insert_rowversion() -> SqlError {
+    error(273, &[])
+}
+
+/// 515: NULL for a column that takes none.
+pub(crate) fn null_not_allowed(column: &str, table: &str, verb: &str) -> SqlError {
+    error(515, &[&column, &table, &verb])
+}
+
+/// 547: a CHECK, FOREIGN KEY or REFERENCE constraint is broken.
+pub(crate) fn constraint_conflict(
+    verb: &str,
+    kind: &str,
+    name: &str,
+    database: &str,
+    table: &str,
+    column: Option<&str>,
+) -> SqlError {
+    let same_table = if matches!(kind, "CHECK") { "" } else { "" };
+    let _ = same_table;
+    let tail = column.map_or(String::new(), |column| format!(", column '{column}'"));
+    error(547, &[&verb, &kind, &name, &database, &table, &tail])
+}
+
+/// 213: as many values as columns are wanted.
+pub(crate) fn values_do_not_match() -> SqlError {
+    error(213, &[])
+}
+
+/// 109: more columns than values.
+pub(crate) fn more_columns_than_values() -> SqlError {
+    error(109, &[])
+}
+
+/// 110: fewer columns than values.
+pub(crate) fn fewer_columns_than_values() -> SqlError {
+    error(110, &[])
+}
+
+/// 120, 121: the select list of INSERT ... SELECT is too short or too long.
+pub(crate) fn insert_select_width(fewer: bool) -> SqlError {
+    error(if fewer { 120 } else { 121 }, &[])
+}
+
+/// 544: an explicit identity value while IDENTITY_INSERT is OFF.
+pub(crate) fn identity_insert_off(table: &str) -> SqlError {
+    error(544, &[&table])
+}
+
+/// 545: no explicit identity value while IDENTITY_INSERT is ON.
+pub(crate) fn identity_insert_needed(table: &str) -> SqlError {
+    error(545, &[&table])
+}
+
+/// 8101: IDENTITY_INSERT is ON but there is no column list.
+pub(crate) fn identity_insert_without_list(table: &str) -> SqlError {
+    error(8101, &[&table])
+}
+
+/// 8102: an identity column cannot be updated.
+pub(crate) fn update_identity(name: &str) -> SqlError {
+    error(8102, &[&name])
+}
+
+/// 1038: SELECT INTO needs a name for each column.
+pub(crate) fn column_name_missing() -> SqlError {
+    error(1038, &[])
+}
+
+/// 8147: an identity column that takes NULL.
+pub(crate) fn identity_nullable(column: &str) -> SqlError {
+    error(8147, &[&column])
+}
+
+/// 8111: a primary key column that takes NULL.
+pub(crate) fn primary_key_nullable() -> SqlError {
+    error(8111, &[&""])
+}
+
+/// 2749: a type that identity columns cannot have.
+pub(crate) fn identity_type(column: &str) -> SqlError {
+    error(2749, &[&column])
+}
+
+/// 2747-like: an increment of 0.
+pub(crate) fn identity_increment(column: &str) -> SqlError {
+    error(2747, &[&column])
+}
+
+/// 1767: a foreign key to a table that does not exist.
+pub(crate) fn foreign_key_table(key: &str, table: &str) -> SqlError {
+    error(1767, &[&key, &table])
+}
+
+/// 1773: a foreign key to a table without a primary key.
+pub(crate) fn foreign_key_without_key(table: &str, key: &str) -> SqlError {
+    error(1773, &[&key, &table])
+}
+
+/// 1088: an index on a table that does not exist.
+pub(crate) fn index_without_table(table: &str) -> SqlError {
+    error(1088, &[&table])
+}
+
+/// 3701: cannot drop what does not exist.
+pub(crate) fn cannot_drop(kind: &str, name: &str) -> SqlError {
+    error(3701, &[&"drop", &kind, &name])
+}
+
+/// 3705: DROP of an object with the wrong word.
+pub(crate) fn drop_wrong_kind(kind: &str, name: &str) -> SqlError {
+    error(3705, &[&kind.to_ascii_uppercase(), &name, &"object"])
+}
+
+/// 2714: the name is taken.
+pub(crate) fn already_exists(name: &str) -> SqlError {
+    error(2714, &[&name])
+}
+
+/// 2010: ALTER of an object of another kind.
+pub(crate) fn alter_wrong_kind(name: &str) -> SqlError {
+    error(2010, &[&name])
+}
+
+/// 1033: ORDER BY in a view without TOP.
+pub(crate) fn order_by_in_view() -> SqlError {
+    error(1033, &[])
+}
+
+/// 4511: a view column without a name.
+pub(crate) fn view_column_unnamed(position: usize) -> SqlError {
+    error(4511, &[&position])
+}
+
+/// 4902: ALTER of a table that does not exist.
+pub(crate) fn alter_missing_table(name: &str) -> SqlError {
+    error(4902, &[&name])
+}
+
+/// 4924: ALTER of a column that does not exist.
+pub(crate) fn alter_missing_column(column: &str, table: &str) -> SqlError {
+    error(4924, &[&"ALTER TABLE ALTER COLUMN", &column, &table])
+}
+
+/// 537: an invalid length for SUBSTRING, LEFT or RIGHT.
+pub(crate) fn invalid_length(function: &str) -> SqlError {
+    error(537, &[&function])
+}
+
+/// 3623: an invalid floating point operation.
+pub(crate) fn invalid_float() -> SqlError {
+    error(3623, &[])
+}
+
+/// 9828: TRANSLATE with lists of different length.
+pub(crate) fn translate_lengths() -> SqlError {
+    error(9828, &[])
+}

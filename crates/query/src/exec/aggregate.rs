@@ -1,0 +1,264 @@
+//! Grouping in a hash table, and the accumulators of the aggregate functions (also used by windows).
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use types::{SqlError, SqlType, Value};
+
+use super::keys::{compare_values, sort_values, write_key, write_value};
+use super::{Row, RowSource, open};
+use crate::expr::number;
+use crate::expr::runtime::Runtime;
+use crate::plan::logical::AggregateKind;
+use crate::plan::physical::{AggregateNode, AggregatePlan};
+
+pub(crate) struct Aggregate<'p> {
+    plan: &'p AggregatePlan,
+    groups: Option<std::vec::IntoIter<Group<'p>>>,
+}
+
+struct Group<'p> {
+    key: Row,
+    accumulators: Vec<Accumulator<'p>>,
+}
+
+impl<'p> Aggregate<'p> {
+    pub(crate) fn new(plan: &'p AggregatePlan) -> Aggregate<'p> {
+        Aggregate { plan, groups: None }
+    }
+
+    fn new_group(&self, key: Row) -> Group<'p> {
+        Group { key, accumulators: self.plan.aggregates.iter().map(Accumulator::new).collect() }
+    }
+
+    fn build(&self, runtime: &Runtime<'_>) -> Result<Vec<Group<'p>>, SqlError> {
+        let mut table: FxHashMap<Box<[u8]>, usize> = FxHashMap::default();
+        let mut groups: Vec<Group<'p>> = Vec::new();
+        let scalar = self.plan.keys.is_empty();
+        if scalar {
+            groups.push(self.new_group(Row::new()));
+        }
+        let mut input = open(&self.plan.input, runtime)?;
+        let mut row = Row::new();
+        let mut key = Vec::new();
+        while input.next(runtime, &mut row)? {
+            runtime.check_cancelled()?;
+            let index = if scalar {
+                0
+            } else {
+                write_key(&self.plan.keys, &self.plan.collations, runtime, &row, &mut key)?;
+                match table.get(key.as_slice()) {
+                    Some(&index) => index,
+                    None => {
+                        let values = self
+                            .plan
+                            .keys
+                            .iter()
+                            .map(|node| node.eval(runtime, &row))
+                            .collect::<Result<Row, SqlError>>()?;
+                        groups.push(self.new_group(values));
+                        table.insert(key.as_slice().into(), groups.len() - 1);
+                        groups.len() - 1
+                    }
+                }
+            };
+            for accumulator in &mut groups[index].accumulators {
+                accumulator.add_row(runtime, &row)?;
+            }
+        }
+        Ok(groups)
+    }
+}
+
+impl RowSource for Aggregate<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        if self.groups.is_none() {
+            self.groups = Some(self.build(runtime)?.into_iter());
+        }
+        let Some(group) = self.groups.as_mut().and_then(Iterator::next) else {
+            return Ok(false);
+        };
+        *row = group.key;
+        for accumulator in group.accumulators {
+            row.push(accumulator.finish(runtime)?);
+        }
+        Ok(true)
+    }
+}
+
+/// One aggregate being computed.
+pub(crate) struct Accumulator<'p> {
+    node: &'p AggregateNode,
+    count: i64,
+    state: State,
+    seen: Option<FxHashSet<Box<[u8]>>>,
+    saw_null: bool,
+}
+
+enum State {
+    Nothing,
+    Integer(i64),
+    Value(Value),
+    /// Count, mean and sum of squared differences (Welford).
+    Moments {
+        mean: f64,
+        squares: f64,
+    },
+    Strings(Vec<(Vec<Value>, Value)>),
+}
+
+impl<'p> Accumulator<'p> {
+    pub(crate) fn new(node: &'p AggregateNode) -> Accumulator<'p> {
+        let state = match node.kind {
+            AggregateKind::CountRows | AggregateKind::Count => State::Nothing,
+            AggregateKind::Sum | AggregateKind::Average | AggregateKind::Minimum | AggregateKind::Maximum => {
+                State::Nothing
+            }
+            AggregateKind::StandardDeviation
+            | AggregateKind::StandardDeviationPopulation
+            | AggregateKind::Variance
+            | AggregateKind::VariancePopulation => State::Moments { mean: 0.0, squares: 0.0 },
+            AggregateKind::StringAgg => State::Strings(Vec::new()),
+            AggregateKind::ChecksumAgg => State::Integer(0),
+        };
+        Accumulator { node, count: 0, state, seen: node.distinct.then(FxHashSet::default), saw_null: false }
+    }
+
+    /// Takes one input row.
+    pub(crate) fn add_row(&mut self, runtime: &Runtime<'_>, row: &[Value]) -> Result<(), SqlError> {
+        let Some(argument) = &self.node.argument else {
+            self.count += 1;
+            return Ok(());
+        };
+        let value = argument.eval(runtime, row)?;
+        if value.is_null() {
+            if !self.saw_null {
+                self.saw_null = true;
+                runtime.note_null_eliminated();
+            }
+            return Ok(());
+        }
+        if let Some(seen) = &mut self.seen {
+            let mut key = Vec::new();
+            write_value(&value, self.node.collation, &mut key);
+            if !seen.insert(key.into_boxed_slice()) {
+                return Ok(());
+            }
+        }
+        self.count += 1;
+        self.add_value(runtime, row, value)
+    }
+
+    fn add_value(&mut self, runtime: &Runtime<'_>, row: &[Value], value: Value) -> Result<(), SqlError> {
+        match (&mut self.state, self.node.kind) {
+            (_, AggregateKind::Count | AggregateKind::CountRows) => {}
+            (State::Integer(sum), AggregateKind::ChecksumAgg) => *sum ^= value.as_i64().unwrap_or(0),
+            (state, AggregateKind::Sum | AggregateKind::Average) => {
+                number::accumulate(state_value(state), &value, self.node)?
+            }
+            (state, AggregateKind::Minimum | AggregateKind::Maximum) => {
+                let wanted = if self.node.kind == AggregateKind::Minimum {
+                    std::cmp::Ordering::Less
+                } else {
+                    std::cmp::Ordering::Greater
+                };
+                let current = state_value(state);
+                if current.is_null() || types::sort_compare(&value, current, self.node.collation) == wanted {
+                    *current = value;
+                }
+            }
+            (State::Moments { mean, squares }, _) => {
+                let number = number::to_f64(&value);
+                let delta = number - *mean;
+                *mean += delta / self.count as f64;
+                *squares += delta * (number - *mean);
+            }
+            (State::Strings(list), _) => {
+                let order = sort_values(&self.node.order, runtime, row)?;
+                list.push((order, value));
+            }
+            (State::Nothing | State::Integer(_) | State::Value(_), kind) => {
+                unreachable!("{kind:?} has its own state")
+            }
+        }
+        Ok(())
+    }
+
+    /// The result.
+    pub(crate) fn finish(mut self, runtime: &Runtime<'_>) -> Result<Value, SqlError> {
+        self.current(runtime)
+    }
+
+    /// The result so far; running windows ask for it after each row.
+    pub(crate) fn current(&mut self, runtime: &Runtime<'_>) -> Result<Value, SqlError> {
+        match self.node.kind {
+            AggregateKind::CountRows | AggregateKind::Count => {
+                if self.node.sql_type == SqlType::Int {
+                    return i32::try_from(self.count)
+                        .map(Value::Int)
+                        .map_err(|_| crate::errors::overflow("int"));
+                }
+                Ok(Value::BigInt(self.count))
+            }
+            AggregateKind::ChecksumAgg => Ok(match self.state {
+                State::Integer(sum) => Value::Int(sum as i32),
+                _ => Value::Null,
+            }),
+            AggregateKind::Sum => Ok(match &self.state {
+                State::Value(value) => number::finish_sum(value, &self.node.sql_type)?,
+                _ => Value::Null,
+            }),
+            AggregateKind::Minimum | AggregateKind::Maximum => Ok(match &self.state {
+                State::Value(value) => value.clone(),
+                _ => Value::Null,
+            }),
+            AggregateKind::Average => match &self.state {
+                State::Value(sum) => number::average(sum, self.count, self.node),
+                _ => Ok(Value::Null),
+            },
+            AggregateKind::StringAgg => self.join_strings(runtime),
+            _ => Ok(self.spread()),
+        }
+    }
+
+    fn spread(&self) -> Value {
+        let State::Moments { squares, .. } = self.state else {
+            return Value::Null;
+        };
+        let (population, root) = match self.node.kind {
+            AggregateKind::StandardDeviation => (false, true),
+            AggregateKind::StandardDeviationPopulation => (true, true),
+            AggregateKind::VariancePopulation => (true, false),
+            _ => (false, false),
+        };
+        let divisor = if population { self.count } else { self.count - 1 };
+        if divisor <= 0 {
+            return Value::Null;
+        }
+        let variance = squares / divisor as f64;
+        Value::Float(if root { variance.sqrt() } else { variance })
+    }
+
+    fn join_strings(&mut self, runtime: &Runtime<'_>) -> Result<Value, SqlError> {
+        let separator = match &self.node.separator {
+            Some(node) => node.eval(runtime, &[])?,
+            None => Value::Null,
+        };
+        let State::Strings(list) = &mut self.state else {
+            return Ok(Value::Null);
+        };
+        if list.is_empty() {
+            return Ok(Value::Null);
+        }
+        list.sort_by(|a, b| compare_values(&self.node.order, &a.0, &b.0));
+        Ok(number::join_strings(list.iter().map(|item| &item.1), &separator, &self.node.sql_type))
+    }
+}
+
+fn state_value(state: &mut State) -> &mut Value {
+    if matches!(state, State::Nothing) {
+        *state = State::Value(Value::Null);
+    }
+    match state {
+        State::Value(value) => value,
+        _ => unreachable!("only sums and extremes keep a value"),
+    }
+}

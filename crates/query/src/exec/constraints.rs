@@ -1,0 +1,170 @@
+//! CHECK, computed columns and FOREIGN KEY of a table, compiled once a statement.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use engine::{KeyRange, ScanOptions};
+use types::{SqlError, Value};
+
+use super::Row;
+use crate::expr::program::{BoolNode, Node};
+use crate::expr::runtime::Runtime;
+use crate::plan::table::TableSource;
+
+/// What rows of a table must satisfy.
+#[derive(Debug, Default)]
+pub(crate) struct Constraints {
+    pub(crate) checks: Vec<Check>,
+    /// Computed columns: position and program over the row itself.
+    pub(crate) computed: Vec<(usize, Node)>,
+    /// Keys of other tables that must exist.
+    pub(crate) references: Vec<Reference>,
+    /// Rows of other tables that must not be left without their key.
+    pub(crate) referenced_by: Vec<Reference>,
+}
+
+/// A CHECK constraint.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) name: String,
+    pub(crate) predicate: BoolNode,
+    /// The column, when the predicate reads only one.
+    pub(crate) column: Option<String>,
+}
+
+/// A foreign key seen from one side.
+#[derive(Debug)]
+pub(crate) struct Reference {
+    pub(crate) name: String,
+    /// Columns here.
+    pub(crate) columns: Vec<usize>,
+    pub(crate) other: Arc<TableSource>,
+    /// Columns there, in the same order.
+    pub(crate) other_columns: Vec<usize>,
+    /// Index there whose key starts with these columns.
+    pub(crate) other_index: Option<i32>,
+    /// ON DELETE and ON UPDATE of a key that refers to this table: 0 NO ACTION, 1 CASCADE, 2 SET NULL, 3 SET DEFAULT.
+    pub(crate) delete_action: u8,
+    pub(crate) update_action: u8,
+}
+
+impl Constraints {
+    /// Fills the computed columns.
+    pub(crate) fn compute(&self, runtime: &Runtime<'_>, row: &mut Row) -> Result<(), SqlError> {
+        for (ordinal, node) in &self.computed {
+            let value = node.eval(runtime, row)?;
+            row[*ordinal] = value;
+        }
+        Ok(())
+    }
+
+    /// Error 547 when the row breaks a CHECK or refers to a key that does not exist.
+    pub(crate) fn check(
+        &self,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        row: &Row,
+        verb: &str,
+    ) -> Result<(), SqlError> {
+        for check in &self.checks {
+            if check.predicate.test(runtime, row)? == Some(false) {
+                return Err(crate::errors::constraint_conflict(
+                    verb,
+                    "CHECK",
+                    &check.name,
+                    source.database.name(),
+                    &source.two_part_name(),
+                    check.column.as_deref(),
+                ));
+            }
+        }
+        for reference in &self.references {
+            let key: Vec<Value> = reference.columns.iter().map(|ordinal| row[*ordinal].clone()).collect();
+            if key.iter().any(Value::is_null) || same_row_has_key(reference, source, row, &key) {
+                continue;
+            }
+            if !reference.exists(runtime, &key)? {
+                return Err(reference.conflict(verb, "FOREIGN KEY"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Error 547 when a row that is deleted, or whose key changes, is still referred to.
+    pub(crate) fn check_unreferenced(
+        &self,
+        runtime: &Runtime<'_>,
+        old: &Row,
+        new: Option<&Row>,
+        verb: &str,
+    ) -> Result<(), SqlError> {
+        for reference in &self.referenced_by {
+            let key: Vec<Value> = reference.columns.iter().map(|ordinal| old[*ordinal].clone()).collect();
+            if key.iter().any(Value::is_null) {
+                continue;
+            }
+            if let Some(new) = new
+                && reference.columns.iter().all(|ordinal| {
+                    types::sort_compare(&old[*ordinal], &new[*ordinal], types::Collation::default()).is_eq()
+                })
+            {
+                continue;
+            }
+            if reference.exists(runtime, &key)? {
+                return Err(reference.conflict(verb, "REFERENCE"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row may refer to itself.
+fn same_row_has_key(reference: &Reference, source: &TableSource, row: &Row, key: &[Value]) -> bool {
+    reference.other.def.object_id == source.def.object_id
+        && Arc::ptr_eq(&reference.other.database, &source.database)
+        && reference.other_columns.iter().zip(key).all(|(ordinal, value)| {
+            types::sort_compare(&row[*ordinal], value, types::Collation::default()).is_eq()
+        })
+}
+
+impl Reference {
+    /// Is there a row with the key on the other side?
+    fn exists(&self, runtime: &Runtime<'_>, key: &[Value]) -> Result<bool, SqlError> {
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.in_database(&self.other.database, runtime.options.isolation)?;
+        let options = ScanOptions { isolation: runtime.options.isolation, ..ScanOptions::default() };
+        let mut row = Row::new();
+        let mut cursor = match self.other_index {
+            Some(index) => {
+                let range =
+                    KeyRange { lower: Bound::Included(key.to_vec()), upper: Bound::Included(key.to_vec()) };
+                self.other.table.seek(transaction, index, &range, &options, None)?
+            }
+            None => self.other.table.scan(transaction, self.other.def.base().index_id, &options, None)?,
+        };
+        while cursor.next(transaction, &mut row)? {
+            let collation = |ordinal: usize| self.other.def.columns[ordinal].collation;
+            if self.other_columns.iter().zip(key).all(|(ordinal, value)| {
+                types::sort_compare(&row[*ordinal], value, collation(*ordinal)).is_eq()
+            }) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn conflict(&self, verb: &str, kind: &str) -> SqlError {
+        let column = match (self.other_columns.as_slice(), kind) {
+            ([one], _) => Some(self.other.def.columns[*one].name.to_string()),
+            _ => None,
+        };
+        crate::errors::constraint_conflict(
+            verb,
+            kind,
+            &self.name,
+            self.other.database.name(),
+            &self.other.two_part_name(),
+            column.as_deref(),
+        )
+    }
+}

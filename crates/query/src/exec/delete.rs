@@ -1,0 +1,68 @@
+//! DELETE: all rows are found first, then deleted.
+
+use std::sync::Arc;
+
+use engine::RowLocator;
+use rustc_hash::FxHashSet;
+use types::SqlError;
+
+use super::constraints::Constraints;
+use super::output::{OutputPlan, OutputRows};
+use super::update::pick;
+use super::{Row, open};
+use crate::context::{RowSink, StatementOutcome};
+use crate::expr::runtime::Runtime;
+use crate::plan::physical::Plan;
+use crate::plan::table::TableSource;
+
+/// A compiled DELETE.
+#[derive(Debug)]
+pub(crate) struct DeletePlan {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) plan: Plan,
+    pub(crate) locator: usize,
+    pub(crate) old: Vec<usize>,
+    pub(crate) constraints: Constraints,
+    pub(crate) outputs: Vec<OutputPlan>,
+    pub(crate) may_repeat: bool,
+}
+
+/// Runs a DELETE.
+pub(crate) fn run(
+    delete: &DeletePlan,
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
+    let mut outputs = OutputRows::new(&delete.outputs);
+    let mut victims: Vec<(RowLocator, Row, Row)> = Vec::new();
+    let mut seen: FxHashSet<RowLocator> = FxHashSet::default();
+    let mut source = open(&delete.plan, runtime)?;
+    let mut row = Row::new();
+    while source.next(runtime, &mut row)? {
+        runtime.check_cancelled()?;
+        let locator = runtime.locator(&row[delete.locator]).expect("the target's scan gives locators");
+        if delete.may_repeat && !seen.insert(locator.clone()) {
+            continue;
+        }
+        let old = pick(&row, &delete.old);
+        let input = if outputs.is_wanted() { row.clone() } else { Row::new() };
+        victims.push((locator, old, input));
+    }
+    drop(source);
+    for (locator, old, input) in &victims {
+        runtime.check_cancelled()?;
+        {
+            let mut transactions = runtime.transactions.borrow_mut();
+            let transaction = transactions.in_database(&delete.source.database, runtime.options.isolation)?;
+            delete.source.table.delete(transaction, locator, old)?;
+        }
+        if outputs.is_wanted() {
+            outputs.add(runtime, input, &[], old)?;
+        }
+    }
+    for (_, old, _) in &victims {
+        delete.constraints.check_unreferenced(runtime, old, None, "DELETE")?;
+    }
+    let sent_rows = outputs.finish(runtime, sink)?;
+    Ok(StatementOutcome { row_count: Some(victims.len() as u64), sent_rows, ..StatementOutcome::default() })
+}

@@ -1,0 +1,173 @@
+//! INSERT: rows are made, checked and handed to the engine.
+
+use std::sync::Arc;
+
+use types::{SqlError, SqlType, Value};
+
+use super::constraints::Constraints;
+use super::output::{OutputPlan, OutputRows};
+use super::store::{Store, check_not_null};
+use super::{Row, open, read_all};
+use crate::context::{RowSink, StatementOutcome};
+use crate::expr::runtime::Runtime;
+use crate::plan::physical::Plan;
+use crate::plan::table::TableSource;
+
+/// A compiled INSERT.
+#[derive(Debug)]
+pub(crate) struct InsertPlan {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) input: InsertInput,
+    pub(crate) constraints: Constraints,
+    pub(crate) outputs: Vec<OutputPlan>,
+}
+
+/// Where the rows come from.
+#[derive(Debug)]
+pub(crate) enum InsertInput {
+    /// VALUES and DEFAULT VALUES: one list of stores a row.
+    Values(Vec<Vec<Store>>),
+    /// A query. Read whole before the first insert when it reads the target (Halloween protection).
+    Query { plan: Plan, stores: Vec<Store>, read_first: bool },
+}
+
+/// Runs an INSERT.
+pub(crate) fn run(
+    insert: &InsertPlan,
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
+    let mut outputs = OutputRows::new(&insert.outputs);
+    let mut count = 0;
+    match &insert.input {
+        InsertInput::Values(rows) => {
+            for stores in rows {
+                insert_one(insert, runtime, stores, &[], &mut outputs)?;
+                count += 1;
+            }
+        }
+        InsertInput::Query { plan, stores, read_first: true } => {
+            for row in read_all(plan, runtime)? {
+                insert_one(insert, runtime, stores, &row, &mut outputs)?;
+                count += 1;
+            }
+        }
+        InsertInput::Query { plan, stores, read_first: false } => {
+            let mut source = open(plan, runtime)?;
+            let mut row = Row::new();
+            while source.next(runtime, &mut row)? {
+                runtime.check_cancelled()?;
+                insert_one(insert, runtime, stores, &row, &mut outputs)?;
+                count += 1;
+            }
+        }
+    }
+    finish(insert, runtime, outputs, sink, count)
+}
+
+/// Inserts rows given by the caller (INSERT ... EXEC).
+pub(crate) fn run_rows(
+    insert: &InsertPlan,
+    stores: &[Store],
+    rows: Vec<Row>,
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
+    let mut outputs = OutputRows::new(&insert.outputs);
+    let count = rows.len() as u64;
+    for row in rows {
+        insert_one(insert, runtime, stores, &row, &mut outputs)?;
+    }
+    finish(insert, runtime, outputs, sink, count)
+}
+
+fn finish(
+    insert: &InsertPlan,
+    runtime: &Runtime<'_>,
+    outputs: OutputRows<'_>,
+    sink: &mut dyn RowSink,
+    count: u64,
+) -> Result<StatementOutcome, SqlError> {
+    let sent_rows = outputs.finish(runtime, sink)?;
+    let identity = runtime.last_identity();
+    // An INSERT without an identity column sets @@IDENTITY to NULL.
+    let identity = if count == 0 {
+        None
+    } else {
+        Some(identity.filter(|_| insert.source.def.identity_ordinal().is_some()).unwrap_or(Value::Null))
+    };
+    Ok(StatementOutcome { row_count: Some(count), identity, sent_rows })
+}
+
+fn insert_one(
+    insert: &InsertPlan,
+    runtime: &Runtime<'_>,
+    stores: &[Store],
+    input: &[Value],
+    outputs: &mut OutputRows<'_>,
+) -> Result<(), SqlError> {
+    if !outputs.is_wanted() {
+        let row = insert_row(runtime, &insert.source, stores, &insert.constraints, input)?;
+        runtime.give_back(row);
+        return Ok(());
+    }
+    let row = insert_row(runtime, &insert.source, stores, &insert.constraints, input)?;
+    outputs.add(runtime, input, &row, &[])?;
+    runtime.give_back(row);
+    Ok(())
+}
+
+/// Makes, checks and inserts one row.
+pub(crate) fn insert_row(
+    runtime: &Runtime<'_>,
+    source: &TableSource,
+    stores: &[Store],
+    constraints: &Constraints,
+    input: &[Value],
+) -> Result<Row, SqlError> {
+    let mut row = runtime.take_row();
+    row.resize(source.def.columns.len(), Value::Null);
+    for store in stores {
+        row[store.ordinal] = store.value(runtime, source, input)?;
+    }
+    constraints.compute(runtime, &mut row)?;
+    check_not_null(source, &row, "INSERT")?;
+    constraints.check(runtime, source, &row, "INSERT")?;
+    let mut transactions = runtime.transactions.borrow_mut();
+    let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+    source.table.insert(transaction, &row)?;
+    if let Some(ordinal) = explicit_identity(source, stores) {
+        source.table.note_identity(transaction, &row[ordinal])?;
+        runtime.note_identity(row[ordinal].clone());
+    }
+    Ok(row)
+}
+
+/// The identity column when its value was given explicitly.
+fn explicit_identity(source: &TableSource, stores: &[Store]) -> Option<usize> {
+    let ordinal = source.def.identity_ordinal()?;
+    let given =
+        |store: &Store| store.ordinal == ordinal && !matches!(store.kind, super::store::StoreKind::Identity);
+    stores.iter().any(given).then_some(ordinal)
+}
+
+/// The next identity value in the column's type. Error 8115 when the type is used up.
+pub(crate) fn next_identity(runtime: &Runtime<'_>, source: &TableSource) -> Result<Value, SqlError> {
+    let mut transactions = runtime.transactions.borrow_mut();
+    let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+    let value = source.table.next_identity(transaction)?;
+    runtime.note_identity(value.clone());
+    Ok(value)
+}
+
+/// A new rowversion, unique in time.
+pub(crate) fn next_row_version(runtime: &Runtime<'_>) -> Value {
+    let ticks = runtime.instance.os().clock().monotonic_ns();
+    Value::binary(&ticks.to_be_bytes())
+}
+
+/// Is the type one that identity columns may have?
+pub(crate) fn is_identity_type(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::TinyInt | SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
+        || matches!(sql_type, SqlType::Decimal { scale: 0, .. } | SqlType::Numeric { scale: 0, .. })
+}

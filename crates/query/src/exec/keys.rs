@@ -1,0 +1,93 @@
+//! Keys of rows: for hashing, grouping and sorting, equal under the collation means equal bytes.
+
+use std::cmp::Ordering;
+
+use types::{Collation, SqlError, Value};
+
+use super::Row;
+use crate::expr::program::Node;
+use crate::expr::runtime::Runtime;
+use crate::plan::physical::SortNode;
+
+/// Writes the key of some expressions of a row; false when one of them is NULL.
+pub(crate) fn write_key(
+    nodes: &[Node],
+    collations: &[Collation],
+    runtime: &Runtime<'_>,
+    row: &[Value],
+    key: &mut Vec<u8>,
+) -> Result<bool, SqlError> {
+    key.clear();
+    let mut complete = true;
+    for (node, collation) in nodes.iter().zip(collations) {
+        let value = node.eval(runtime, row)?;
+        complete &= !value.is_null();
+        write_value(&value, *collation, key);
+    }
+    Ok(complete)
+}
+
+/// Writes the key of a whole row.
+pub(crate) fn write_row_key(row: &[Value], collations: &[Collation], key: &mut Vec<u8>) {
+    key.clear();
+    for (value, collation) in row.iter().zip(collations) {
+        write_value(value, *collation, key);
+    }
+}
+
+/// One value: a byte for NULL or not, then the memcomparable form.
+pub(crate) fn write_value(value: &Value, collation: Collation, key: &mut Vec<u8>) {
+    match value {
+        Value::Null => key.push(0),
+        Value::Int(number) => {
+            key.push(1);
+            key.extend_from_slice(&((*number as u32) ^ 0x8000_0000).to_be_bytes());
+        }
+        Value::BigInt(number) => {
+            key.push(1);
+            key.extend_from_slice(&((*number as u64) ^ (1 << 63)).to_be_bytes());
+        }
+        other => {
+            key.push(1);
+            collation.key(other, key);
+        }
+    }
+}
+
+/// Compares two rows by sort keys; NULL sorts lowest.
+pub(crate) fn compare_rows(
+    keys: &[SortNode],
+    runtime: &Runtime<'_>,
+    left: &Row,
+    right: &Row,
+) -> Result<Ordering, SqlError> {
+    for key in keys {
+        let a = key.node.eval(runtime, left)?;
+        let b = key.node.eval(runtime, right)?;
+        let ordering = types::sort_compare(&a, &b, key.collation);
+        if ordering != Ordering::Equal {
+            return Ok(if key.descending { ordering.reverse() } else { ordering });
+        }
+    }
+    Ok(Ordering::Equal)
+}
+
+/// Sort key of one row as values.
+pub(crate) fn sort_values(
+    keys: &[SortNode],
+    runtime: &Runtime<'_>,
+    row: &[Value],
+) -> Result<Vec<Value>, SqlError> {
+    keys.iter().map(|key| key.node.eval(runtime, row)).collect()
+}
+
+/// Compares two lists made by `sort_values`.
+pub(crate) fn compare_values(keys: &[SortNode], left: &[Value], right: &[Value]) -> Ordering {
+    for (key, (a, b)) in keys.iter().zip(left.iter().zip(right)) {
+        let ordering = types::sort_compare(a, b, key.collation);
+        if ordering != Ordering::Equal {
+            return if key.descending { ordering.reverse() } else { ordering };
+        }
+    }
+    Ordering::Equal
+}

@@ -1,0 +1,112 @@
+//! The executor: Volcano iterators over a physical plan, one row buffer handed down and filled.
+
+pub(crate) mod aggregate;
+pub(crate) mod constraints;
+pub(crate) mod delete;
+pub(crate) mod hash_join;
+pub(crate) mod insert;
+pub(crate) mod keys;
+pub(crate) mod nested_loop;
+pub(crate) mod output;
+pub(crate) mod scan;
+pub(crate) mod set_op;
+pub(crate) mod simple;
+pub(crate) mod sort;
+pub(crate) mod store;
+pub(crate) mod subquery;
+pub(crate) mod update;
+pub(crate) mod window;
+
+use types::{SqlError, Value};
+
+use crate::expr::runtime::Runtime;
+use crate::plan::physical::Plan;
+
+/// A row under construction or just read.
+pub(crate) type Row = Vec<Value>;
+
+/// A running operator.
+pub(crate) trait RowSource {
+    /// Replaces `row` by the next row; false at the end, after which it is not called again.
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError>;
+}
+
+/// Starts an operator tree. Reads of parameters happen here or in `next`, so they must be set before.
+pub(crate) fn open<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+    Ok(match plan {
+        Plan::OneRow => Box::new(simple::OneRow { given: false }),
+        Plan::Empty => Box::new(simple::Empty),
+        Plan::Values(rows) => Box::new(simple::Values { rows, at: 0 }),
+        Plan::Scan(scan) => scan::open(scan, runtime)?,
+        Plan::System(system) => Box::new(scan::open_system(system, runtime)?),
+        Plan::Filter { input, predicate } => {
+            Box::new(simple::Filter { input: open(input, runtime)?, predicate })
+        }
+        Plan::Project { input, items } => {
+            Box::new(simple::Project { input: open(input, runtime)?, items, buffer: Row::new() })
+        }
+        Plan::NestedLoop(join) => nested_loop::open(join, runtime)?,
+        Plan::HashJoin(join) => Box::new(hash_join::HashJoin::new(join)),
+        Plan::Aggregate(aggregate) => Box::new(aggregate::Aggregate::new(aggregate)),
+        Plan::Window(window) => Box::new(window::Window::new(window)),
+        Plan::Distinct { input, collations } => {
+            Box::new(set_op::Distinct::new(open(input, runtime)?, collations))
+        }
+        Plan::Sort { input, keys, limit } => Box::new(sort::Sort::new(input, keys, limit.as_ref())),
+        Plan::Top { input, count, percent, ties } => {
+            Box::new(simple::Top::open(input, count, *percent, ties, runtime)?)
+        }
+        Plan::Offset { input, offset, fetch } => {
+            Box::new(simple::Offset::open(input, offset, fetch.as_ref(), runtime)?)
+        }
+        Plan::Concat(left, right) => {
+            Box::new(simple::Concat { first: Some(open(left, runtime)?), second: right, opened: None })
+        }
+        Plan::SetOp { intersect, left, right, collations } => {
+            Box::new(set_op::SetOp::new(*intersect, left, right, collations))
+        }
+        Plan::Recursive { anchor, step, work } => {
+            Box::new(set_op::Recursive::open(anchor, step, *work, runtime)?)
+        }
+        Plan::WorkTable(work) => Box::new(set_op::WorkTable { work: *work, at: 0 }),
+    })
+}
+
+/// Reads a whole plan into memory.
+pub(crate) fn read_all(plan: &Plan, runtime: &Runtime<'_>) -> Result<Vec<Row>, SqlError> {
+    let mut source = open(plan, runtime)?;
+    let mut rows = Vec::new();
+    let mut row = Row::new();
+    while source.next(runtime, &mut row)? {
+        rows.push(std::mem::take(&mut row));
+    }
+    Ok(rows)
+}
+
+/// Calls `f` for every row of a table.
+pub(crate) fn scan_all(
+    source: &crate::plan::table::TableSource,
+    runtime: &Runtime<'_>,
+    f: &mut dyn FnMut(&Row) -> Result<(), SqlError>,
+) -> Result<(), SqlError> {
+    let options =
+        engine::ScanOptions { isolation: runtime.options.isolation, ..engine::ScanOptions::default() };
+    let mut cursor = {
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+        source.table.scan(transaction, source.def.base().index_id, &options, None)?
+    };
+    let mut row = Row::new();
+    loop {
+        let found = {
+            let mut transactions = runtime.transactions.borrow_mut();
+            let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+            cursor.next(transaction, &mut row)?
+        };
+        if !found {
+            return Ok(());
+        }
+        runtime.check_cancelled()?;
+        f(&row)?;
+    }
+}

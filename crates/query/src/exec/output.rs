@@ -1,0 +1,104 @@
+//! The OUTPUT clause: expressions over the rows changed, sent to the client or into a table.
+
+use std::sync::Arc;
+
+use types::SqlError;
+
+use super::Row;
+use super::constraints::Constraints;
+use super::store::Store;
+use crate::context::{ColumnDescription, Flow, RowSink};
+use crate::expr::program::Node;
+use crate::expr::runtime::Runtime;
+use crate::plan::table::TableSource;
+
+/// One OUTPUT clause.
+#[derive(Debug)]
+pub(crate) struct OutputPlan {
+    /// Over the source row, then the inserted row, then the deleted row.
+    pub(crate) items: Vec<Node>,
+    pub(crate) columns: Vec<ColumnDescription>,
+    pub(crate) into: Option<OutputInto>,
+}
+
+/// OUTPUT ... INTO.
+#[derive(Debug)]
+pub(crate) struct OutputInto {
+    pub(crate) source: Arc<TableSource>,
+    /// Over the items.
+    pub(crate) stores: Vec<Store>,
+    pub(crate) constraints: Constraints,
+}
+
+/// Rows of the OUTPUT clauses of one statement, held until the statement has succeeded.
+pub(crate) struct OutputRows<'p> {
+    plans: &'p [OutputPlan],
+    rows: Vec<Vec<Row>>,
+    buffer: Row,
+}
+
+impl<'p> OutputRows<'p> {
+    pub(crate) fn new(plans: &'p [OutputPlan]) -> OutputRows<'p> {
+        OutputRows { plans, rows: plans.iter().map(|_| Vec::new()).collect(), buffer: Row::new() }
+    }
+
+    /// Is there anything to do?
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.plans.is_empty()
+    }
+
+    /// Takes one changed row.
+    pub(crate) fn add(
+        &mut self,
+        runtime: &Runtime<'_>,
+        source: &[types::Value],
+        inserted: &[types::Value],
+        deleted: &[types::Value],
+    ) -> Result<(), SqlError> {
+        self.buffer.clear();
+        self.buffer.extend_from_slice(source);
+        self.buffer.extend_from_slice(inserted);
+        self.buffer.extend_from_slice(deleted);
+        for (plan, rows) in self.plans.iter().zip(&mut self.rows) {
+            rows.push(
+                plan.items
+                    .iter()
+                    .map(|node| node.eval(runtime, &self.buffer))
+                    .collect::<Result<Row, SqlError>>()?,
+            );
+        }
+        Ok(())
+    }
+
+    /// Stores or sends them; true when a result set was sent.
+    pub(crate) fn finish(self, runtime: &Runtime<'_>, sink: &mut dyn RowSink) -> Result<bool, SqlError> {
+        let mut sent = false;
+        for (plan, rows) in self.plans.iter().zip(self.rows) {
+            match &plan.into {
+                Some(into) => {
+                    for row in &rows {
+                        super::insert::insert_row(
+                            runtime,
+                            &into.source,
+                            &into.stores,
+                            &into.constraints,
+                            row,
+                        )?;
+                    }
+                }
+                None => {
+                    sent = true;
+                    if sink.columns(&plan.columns) == Flow::Stop {
+                        continue;
+                    }
+                    for row in &rows {
+                        if sink.row(row) == Flow::Stop {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(sent)
+    }
+}

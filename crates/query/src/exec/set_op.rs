@@ -1,0 +1,152 @@
+//! DISTINCT, EXCEPT, INTERSECT and recursive common table expressions.
+
+use rustc_hash::FxHashSet;
+use types::{Collation, SqlError};
+
+use super::keys::write_row_key;
+use super::{Row, RowSource, open};
+use crate::expr::runtime::Runtime;
+use crate::plan::physical::Plan;
+
+/// Passes each row the first time.
+pub(crate) struct Distinct<'p> {
+    input: Box<dyn RowSource + 'p>,
+    collations: &'p [Collation],
+    seen: FxHashSet<Box<[u8]>>,
+    key: Vec<u8>,
+}
+
+impl<'p> Distinct<'p> {
+    pub(crate) fn new(input: Box<dyn RowSource + 'p>, collations: &'p [Collation]) -> Distinct<'p> {
+        Distinct { input, collations, seen: FxHashSet::default(), key: Vec::new() }
+    }
+}
+
+impl RowSource for Distinct<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        while self.input.next(runtime, row)? {
+            runtime.check_cancelled()?;
+            write_row_key(row, self.collations, &mut self.key);
+            if !self.seen.contains(self.key.as_slice()) {
+                self.seen.insert(self.key.as_slice().into());
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// EXCEPT and INTERSECT: distinct left rows without, or with, an equal right row. NULLs are equal here.
+pub(crate) struct SetOp<'p> {
+    intersect: bool,
+    left: &'p Plan,
+    right: &'p Plan,
+    collations: &'p [Collation],
+    running: Option<(Box<dyn RowSource + 'p>, FxHashSet<Box<[u8]>>)>,
+    seen: FxHashSet<Box<[u8]>>,
+    key: Vec<u8>,
+}
+
+impl<'p> SetOp<'p> {
+    pub(crate) fn new(
+        intersect: bool,
+        left: &'p Plan,
+        right: &'p Plan,
+        collations: &'p [Collation],
+    ) -> SetOp<'p> {
+        SetOp {
+            intersect,
+            left,
+            right,
+            collations,
+            running: None,
+            seen: FxHashSet::default(),
+            key: Vec::new(),
+        }
+    }
+}
+
+impl RowSource for SetOp<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        if self.running.is_none() {
+            let mut keys: FxHashSet<Box<[u8]>> = FxHashSet::default();
+            let mut right = open(self.right, runtime)?;
+            while right.next(runtime, row)? {
+                runtime.check_cancelled()?;
+                write_row_key(row, self.collations, &mut self.key);
+                if !keys.contains(self.key.as_slice()) {
+                    keys.insert(self.key.as_slice().into());
+                }
+            }
+            self.running = Some((open(self.left, runtime)?, keys));
+        }
+        let (left, keys) = self.running.as_mut().expect("set above");
+        while left.next(runtime, row)? {
+            runtime.check_cancelled()?;
+            write_row_key(row, self.collations, &mut self.key);
+            if keys.contains(self.key.as_slice()) == self.intersect
+                && !self.seen.contains(self.key.as_slice())
+            {
+                self.seen.insert(self.key.as_slice().into());
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Rows of the anchor, then of the step over the rows of the previous round. Error 530 past the limit of rounds.
+pub(crate) struct Recursive<'p> {
+    step: &'p Plan,
+    work: u32,
+    running: Box<dyn RowSource + 'p>,
+    made: Vec<Row>,
+    rounds: u32,
+}
+
+impl<'p> Recursive<'p> {
+    pub(crate) fn open(
+        anchor: &'p Plan,
+        step: &'p Plan,
+        work: u32,
+        runtime: &Runtime<'_>,
+    ) -> Result<Recursive<'p>, SqlError> {
+        Ok(Recursive { step, work, running: open(anchor, runtime)?, made: Vec::new(), rounds: 0 })
+    }
+}
+
+impl RowSource for Recursive<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        loop {
+            if self.running.next(runtime, row)? {
+                runtime.check_cancelled()?;
+                self.made.push(row.clone());
+                return Ok(true);
+            }
+            if self.made.is_empty() {
+                return Ok(false);
+            }
+            let limit = runtime.max_recursion();
+            if limit != 0 && self.rounds >= limit {
+                return Err(crate::errors::max_recursion(limit));
+            }
+            self.rounds += 1;
+            runtime.set_work_table(self.work, std::mem::take(&mut self.made));
+            self.running = open(self.step, runtime)?;
+        }
+    }
+}
+
+/// Reads the rows that the recursion made last.
+pub(crate) struct WorkTable {
+    pub(crate) work: u32,
+    pub(crate) at: usize,
+}
+
+impl RowSource for WorkTable {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let found = runtime.work_table_row(self.work, self.at, row);
+        self.at += 1;
+        Ok(found)
+    }
+}

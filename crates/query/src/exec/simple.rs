@@ -1,0 +1,236 @@
+//! Operators that look at one row at a time: filter, project, top, offset, union all, values.
+
+use types::{SqlError, Value};
+
+use super::keys::compare_rows;
+use super::{Row, RowSource, open, read_all};
+use crate::expr::program::{BoolNode, Node};
+use crate::expr::runtime::Runtime;
+use crate::plan::physical::{Plan, SortNode};
+
+pub(crate) struct OneRow {
+    pub(crate) given: bool,
+}
+
+impl RowSource for OneRow {
+    fn next(&mut self, _runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        row.clear();
+        Ok(!std::mem::replace(&mut self.given, true))
+    }
+}
+
+pub(crate) struct Empty;
+
+impl RowSource for Empty {
+    fn next(&mut self, _runtime: &Runtime<'_>, _row: &mut Row) -> Result<bool, SqlError> {
+        Ok(false)
+    }
+}
+
+pub(crate) struct Values<'p> {
+    pub(crate) rows: &'p [Vec<Node>],
+    pub(crate) at: usize,
+}
+
+impl RowSource for Values<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let Some(nodes) = self.rows.get(self.at) else {
+            return Ok(false);
+        };
+        self.at += 1;
+        row.clear();
+        for node in nodes {
+            row.push(node.eval(runtime, &[])?);
+        }
+        Ok(true)
+    }
+}
+
+/// Rows already in memory.
+pub(crate) struct Buffered {
+    pub(crate) rows: std::vec::IntoIter<Row>,
+}
+
+impl RowSource for Buffered {
+    fn next(&mut self, _runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        match self.rows.next() {
+            Some(next) => {
+                *row = next;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+}
+
+pub(crate) struct Filter<'p> {
+    pub(crate) input: Box<dyn RowSource + 'p>,
+    pub(crate) predicate: &'p BoolNode,
+}
+
+impl RowSource for Filter<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        while self.input.next(runtime, row)? {
+            if self.predicate.test(runtime, row)? == Some(true) {
+                return Ok(true);
+            }
+            runtime.check_cancelled()?;
+        }
+        Ok(false)
+    }
+}
+
+pub(crate) struct Project<'p> {
+    pub(crate) input: Box<dyn RowSource + 'p>,
+    pub(crate) items: &'p [Node],
+    pub(crate) buffer: Row,
+}
+
+impl RowSource for Project<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        if !self.input.next(runtime, &mut self.buffer)? {
+            return Ok(false);
+        }
+        row.clear();
+        for node in self.items {
+            row.push(node.eval(runtime, &self.buffer)?);
+        }
+        Ok(true)
+    }
+}
+
+pub(crate) struct Top<'p> {
+    input: Box<dyn RowSource + 'p>,
+    left: u64,
+    ties: &'p [SortNode],
+    last: Option<Row>,
+}
+
+impl<'p> Top<'p> {
+    pub(crate) fn open(
+        input: &'p Plan,
+        count: &'p Node,
+        percent: bool,
+        ties: &'p [SortNode],
+        runtime: &Runtime<'_>,
+    ) -> Result<Top<'p>, SqlError> {
+        if percent {
+            let share = count.eval_f64(runtime, &[])?.unwrap_or(0.0);
+            if !(0.0..=100.0).contains(&share) {
+                return Err(crate::errors::top_percent_range());
+            }
+            let rows = read_all(input, runtime)?;
+            let left = (rows.len() as f64 * share / 100.0).ceil() as u64;
+            return Ok(Top { input: Box::new(Buffered { rows: rows.into_iter() }), left, ties, last: None });
+        }
+        let left = row_limit(count, runtime)?;
+        Ok(Top { input: open(input, runtime)?, left, ties, last: None })
+    }
+}
+
+/// A row count given by an expression; 1060 when it is NULL or negative.
+pub(crate) fn row_limit(count: &Node, runtime: &Runtime<'_>) -> Result<u64, SqlError> {
+    match count.eval_i64(runtime, &[])? {
+        Some(number) if number >= 0 => Ok(number as u64),
+        _ => Err(crate::errors::row_count_invalid()),
+    }
+}
+
+impl RowSource for Top<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        if self.left > 0 {
+            if !self.input.next(runtime, row)? {
+                self.left = 0;
+                return Ok(false);
+            }
+            self.left -= 1;
+            if self.left == 0 && !self.ties.is_empty() {
+                self.last = Some(row.clone());
+            }
+            return Ok(true);
+        }
+        let Some(last) = &self.last else {
+            return Ok(false);
+        };
+        if self.input.next(runtime, row)? && compare_rows(self.ties, runtime, last, row)?.is_eq() {
+            return Ok(true);
+        }
+        self.last = None;
+        Ok(false)
+    }
+}
+
+pub(crate) struct Offset<'p> {
+    input: Box<dyn RowSource + 'p>,
+    skip: u64,
+    fetch: Option<u64>,
+}
+
+impl<'p> Offset<'p> {
+    pub(crate) fn open(
+        input: &'p Plan,
+        offset: &'p Node,
+        fetch: Option<&'p Node>,
+        runtime: &Runtime<'_>,
+    ) -> Result<Offset<'p>, SqlError> {
+        let skip = match offset.eval_i64(runtime, &[])? {
+            Some(number) if number >= 0 => number as u64,
+            _ => return Err(crate::errors::offset_negative()),
+        };
+        let fetch = match fetch {
+            None => None,
+            Some(node) => match node.eval_i64(runtime, &[])? {
+                Some(number) if number > 0 => Some(number as u64),
+                _ => return Err(crate::errors::fetch_not_positive()),
+            },
+        };
+        Ok(Offset { input: open(input, runtime)?, skip, fetch })
+    }
+}
+
+impl RowSource for Offset<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        while self.skip > 0 {
+            self.skip -= 1;
+            if !self.input.next(runtime, row)? {
+                self.skip = 0;
+                self.fetch = Some(0);
+                return Ok(false);
+            }
+            runtime.check_cancelled()?;
+        }
+        match &mut self.fetch {
+            Some(0) => return Ok(false),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        self.input.next(runtime, row)
+    }
+}
+
+pub(crate) struct Concat<'p> {
+    pub(crate) first: Option<Box<dyn RowSource + 'p>>,
+    pub(crate) second: &'p Plan,
+    pub(crate) opened: Option<Box<dyn RowSource + 'p>>,
+}
+
+impl RowSource for Concat<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        if let Some(first) = &mut self.first {
+            if first.next(runtime, row)? {
+                return Ok(true);
+            }
+            self.first = None;
+            self.opened = Some(open(self.second, runtime)?);
+        }
+        match &mut self.opened {
+            Some(second) => second.next(runtime, row),
+            None => Ok(false),
+        }
+    }
+}
+
+/// Rows of NULLs, for the outer side of joins.
+pub(crate) fn pad_nulls(row: &mut Row, count: usize) {
+    row.extend(std::iter::repeat_n(Value::Null, count));
+}

@@ -1,0 +1,106 @@
+//! From values to a row of a table: conversion to the columns' types, identity, defaults, NOT NULL.
+
+use types::{AssignTarget, SqlError, SqlType, Value};
+
+use super::Row;
+use crate::expr::program::Node;
+use crate::expr::runtime::Runtime;
+use crate::plan::table::TableSource;
+
+/// How one column of a new row gets its value.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) ordinal: usize,
+    pub(crate) kind: StoreKind,
+}
+
+/// Where the value comes from.
+#[derive(Debug)]
+pub(crate) enum StoreKind {
+    /// Already of the column's type.
+    Direct(Node),
+    /// Text and binary: the length is checked when stored (error 2628). The type is that of the value.
+    Assign(Node, SqlType),
+    Null,
+    Identity,
+    RowVersion,
+}
+
+impl Store {
+    /// The value for an input row.
+    #[inline]
+    pub(crate) fn value(
+        &self,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        input: &[Value],
+    ) -> Result<Value, SqlError> {
+        match &self.kind {
+            StoreKind::Direct(node) => node.eval(runtime, input),
+            StoreKind::Assign(node, from) => self.assign(runtime, source, &node.eval(runtime, input)?, from),
+            StoreKind::Null => Ok(Value::Null),
+            StoreKind::Identity => super::insert::next_identity(runtime, source),
+            StoreKind::RowVersion => Ok(super::insert::next_row_version(runtime)),
+        }
+    }
+
+    fn assign(
+        &self,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        value: &Value,
+        from: &SqlType,
+    ) -> Result<Value, SqlError> {
+        let column = &source.def.columns[self.ordinal];
+        if fits_as_it_is(value, &column.sql_type) {
+            return Ok(value.clone());
+        }
+        match types::assign(
+            value,
+            from,
+            &column.sql_type,
+            AssignTarget::Column { table: "", column: "" },
+            runtime.convert_context(),
+        ) {
+            Ok(value) => Ok(value),
+            Err(error) if matches!(error.number, 2628 | 8152) => {
+                let table = source.full_name();
+                let target = AssignTarget::Column { table: &table, column: &column.name };
+                types::assign(value, from, &column.sql_type, target, runtime.convert_context())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Text of the right kind that is not too long needs no work.
+#[inline]
+fn fits_as_it_is(value: &Value, to: &SqlType) -> bool {
+    match (value, to) {
+        (Value::Null, _) => true,
+        (Value::Char(bytes), SqlType::VarChar(length)) => {
+            length.limit().is_none_or(|limit| bytes.len() <= limit)
+        }
+        (Value::Char(bytes), SqlType::Char(limit)) => bytes.len() == usize::from(*limit),
+        (Value::NChar(units), SqlType::NVarChar(length)) => {
+            length.limit().is_none_or(|limit| units.len() <= limit)
+        }
+        (Value::NChar(units), SqlType::NChar(limit)) => units.len() == usize::from(*limit),
+        (Value::NChar(units), SqlType::SysName) => units.len() <= 128,
+        (Value::Binary(bytes), SqlType::VarBinary(length)) => {
+            length.limit().is_none_or(|limit| bytes.len() <= limit)
+        }
+        (Value::Binary(bytes), SqlType::Binary(limit)) => bytes.len() == usize::from(*limit),
+        _ => false,
+    }
+}
+
+/// Error 515 when a column that takes no NULL has one.
+pub(crate) fn check_not_null(source: &TableSource, row: &Row, verb: &str) -> Result<(), SqlError> {
+    for (column, value) in source.def.columns.iter().zip(row) {
+        if !column.nullable && value.is_null() {
+            return Err(crate::errors::null_not_allowed(&column.name, &source.full_name(), verb));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! UPDATE: all rows are found first, then changed, so that a change is never seen by the search (Halloween protection).
+
+use std::sync::Arc;
+
+use engine::RowLocator;
+use rustc_hash::FxHashSet;
+use types::{SqlError, Value};
+
+use super::constraints::Constraints;
+use super::output::{OutputPlan, OutputRows};
+use super::store::{Store, check_not_null};
+use super::{Row, open};
+use crate::context::{RowSink, StatementOutcome};
+use crate::expr::program::Node;
+use crate::expr::runtime::Runtime;
+use crate::plan::physical::Plan;
+use crate::plan::table::TableSource;
+
+/// A compiled UPDATE.
+#[derive(Debug)]
+pub(crate) struct UpdatePlan {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) plan: Plan,
+    /// Position of the locator number in the plan's rows.
+    pub(crate) locator: usize,
+    /// Positions of the target's columns in the plan's rows.
+    pub(crate) old: Vec<usize>,
+    pub(crate) steps: Vec<SetStep>,
+    /// Ordinals of the columns that may change.
+    pub(crate) changed: Vec<usize>,
+    pub(crate) constraints: Constraints,
+    pub(crate) outputs: Vec<OutputPlan>,
+    /// A join may give a target row several times: only the first counts.
+    pub(crate) may_repeat: bool,
+}
+
+/// One assignment, in order.
+#[derive(Debug)]
+pub(crate) enum SetStep {
+    Column { store: Store, variable: Option<(usize, Node)> },
+    Variable { slot: usize, node: Node },
+}
+
+struct Change {
+    locator: RowLocator,
+    old: Row,
+    new: Row,
+    /// Kept only for OUTPUT.
+    input: Row,
+}
+
+/// Runs an UPDATE.
+pub(crate) fn run(
+    update: &UpdatePlan,
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
+    let mut outputs = OutputRows::new(&update.outputs);
+    let changes = find(update, runtime, outputs.is_wanted())?;
+    let count = changes.len() as u64;
+    for change in &changes {
+        runtime.check_cancelled()?;
+        check_not_null(&update.source, &change.new, "UPDATE")?;
+        update.constraints.check(runtime, &update.source, &change.new, "UPDATE")?;
+        {
+            let mut transactions = runtime.transactions.borrow_mut();
+            let transaction = transactions.in_database(&update.source.database, runtime.options.isolation)?;
+            update.source.table.update(
+                transaction,
+                &change.locator,
+                &change.old,
+                &change.new,
+                &update.changed,
+            )?;
+        }
+        if outputs.is_wanted() {
+            outputs.add(runtime, &change.input, &change.new, &change.old)?;
+        }
+    }
+    // References are looked at when all rows have their new values.
+    for change in &changes {
+        update.constraints.check_unreferenced(runtime, &change.old, Some(&change.new), "UPDATE")?;
+    }
+    let sent_rows = outputs.finish(runtime, sink)?;
+    Ok(StatementOutcome { row_count: Some(count), sent_rows, ..StatementOutcome::default() })
+}
+
+fn find(update: &UpdatePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<Vec<Change>, SqlError> {
+    let mut changes = Vec::new();
+    let mut seen: FxHashSet<RowLocator> = FxHashSet::default();
+    let mut source = open(&update.plan, runtime)?;
+    let mut row = Row::new();
+    while source.next(runtime, &mut row)? {
+        runtime.check_cancelled()?;
+        let locator = runtime.locator(&row[update.locator]).expect("the target's scan gives locators");
+        if update.may_repeat && !seen.insert(locator.clone()) {
+            continue;
+        }
+        let old: Row = update.old.iter().map(|position| row[*position].clone()).collect();
+        let mut new = old.clone();
+        for step in &update.steps {
+            match step {
+                SetStep::Variable { slot, node } => {
+                    let value = node.eval(runtime, &row)?;
+                    runtime.variables.borrow_mut()[*slot] = value;
+                }
+                SetStep::Column { store, variable } => {
+                    let value = store.value(runtime, &update.source, &row)?;
+                    if let Some((slot, node)) = variable {
+                        let copy = node.eval(runtime, std::slice::from_ref(&value))?;
+                        runtime.variables.borrow_mut()[*slot] = copy;
+                    }
+                    new[store.ordinal] = value;
+                }
+            }
+        }
+        for (ordinal, column) in update.source.def.columns.iter().enumerate() {
+            if column.sql_type == types::SqlType::RowVersion {
+                new[ordinal] = super::insert::next_row_version(runtime);
+            }
+        }
+        update.constraints.compute(runtime, &mut new)?;
+        let input = if keep_input { row.clone() } else { Row::new() };
+        changes.push(Change { locator, old, new, input });
+    }
+    Ok(changes)
+}
+
+/// The values of a row at some positions.
+pub(crate) fn pick(row: &[Value], positions: &[usize]) -> Row {
+    positions.iter().map(|position| row[*position].clone()).collect()
+}

@@ -1,0 +1,261 @@
+//! Window functions: rows are read, ordered by partition and order keys, and each call is computed a partition at a time.
+
+use std::ops::Range;
+
+use types::{SqlError, Value};
+
+use super::aggregate::Accumulator;
+use super::keys::{compare_values, sort_values};
+use super::{Row, RowSource, read_all};
+use crate::expr::runtime::Runtime;
+use crate::plan::logical::{FrameBound, WindowFrame};
+use crate::plan::physical::{AggregateNode, WindowNode, WindowNodeKind, WindowPlan};
+
+pub(crate) struct Window<'p> {
+    plan: &'p WindowPlan,
+    rows: Option<std::vec::IntoIter<Row>>,
+}
+
+/// A row with its partition and order keys.
+struct Keyed {
+    partition: Vec<Value>,
+    order: Vec<Value>,
+    row: Row,
+}
+
+impl<'p> Window<'p> {
+    pub(crate) fn new(plan: &'p WindowPlan) -> Window<'p> {
+        Window { plan, rows: None }
+    }
+
+    fn compute(&self, runtime: &Runtime<'_>) -> Result<Vec<Row>, SqlError> {
+        let plan = self.plan;
+        let mut rows = Vec::new();
+        for row in read_all(&plan.input, runtime)? {
+            let partition =
+                plan.partition.iter().map(|node| node.eval(runtime, &row)).collect::<Result<Vec<_>, _>>()?;
+            let order = sort_values(&plan.order, runtime, &row)?;
+            rows.push(Keyed { partition, order, row });
+        }
+        let by_partition = |a: &Keyed, b: &Keyed| {
+            a.partition
+                .iter()
+                .zip(&b.partition)
+                .zip(&plan.partition_collations)
+                .map(|((x, y), collation)| types::sort_compare(x, y, *collation))
+                .find(|ordering| ordering.is_ne())
+                .unwrap_or(std::cmp::Ordering::Equal)
+        };
+        if !plan.partition.is_empty() || !plan.order.is_empty() {
+            rows.sort_by(|a, b| {
+                by_partition(a, b).then_with(|| compare_values(&plan.order, &a.order, &b.order))
+            });
+        }
+        let mut start = 0;
+        while start < rows.len() {
+            let mut end = start + 1;
+            while end < rows.len() && by_partition(&rows[start], &rows[end]).is_eq() {
+                end += 1;
+            }
+            self.compute_partition(runtime, &mut rows[start..end])?;
+            start = end;
+        }
+        Ok(rows.into_iter().map(|keyed| keyed.row).collect())
+    }
+
+    fn compute_partition(&self, runtime: &Runtime<'_>, rows: &mut [Keyed]) -> Result<(), SqlError> {
+        runtime.check_cancelled()?;
+        for call in &self.plan.calls {
+            let values = self.call_values(runtime, call, rows)?;
+            assert!(values.len() == rows.len(), "a window function gives one value a row");
+            for (keyed, value) in rows.iter_mut().zip(values) {
+                keyed.row.push(value);
+            }
+        }
+        Ok(())
+    }
+
+    /// First row of each row's peer group.
+    fn peer_starts(&self, rows: &[Keyed]) -> Vec<usize> {
+        let mut starts: Vec<usize> = Vec::with_capacity(rows.len());
+        for index in 0..rows.len() {
+            let same = index > 0
+                && compare_values(&self.plan.order, &rows[index - 1].order, &rows[index].order).is_eq();
+            starts.push(if same { starts[index - 1] } else { index });
+        }
+        starts
+    }
+
+    /// End (exclusive) of each row's peer group.
+    fn peer_ends(&self, rows: &[Keyed]) -> Vec<usize> {
+        let starts = self.peer_starts(rows);
+        let mut ends = vec![rows.len(); rows.len()];
+        for index in (0..rows.len().saturating_sub(1)).rev() {
+            ends[index] = if starts[index + 1] == index + 1 { index + 1 } else { ends[index + 1] };
+        }
+        ends
+    }
+
+    fn call_values(
+        &self,
+        runtime: &Runtime<'_>,
+        call: &WindowNode,
+        rows: &[Keyed],
+    ) -> Result<Vec<Value>, SqlError> {
+        let count = rows.len();
+        match &call.kind {
+            WindowNodeKind::RowNumber => Ok((1..=count as i64).map(Value::BigInt).collect()),
+            WindowNodeKind::Rank => {
+                Ok(self.peer_starts(rows).into_iter().map(|start| Value::BigInt(start as i64 + 1)).collect())
+            }
+            WindowNodeKind::DenseRank => {
+                let starts = self.peer_starts(rows);
+                let mut rank = 0;
+                Ok((0..count)
+                    .map(|index| {
+                        rank += i64::from(starts[index] == index);
+                        Value::BigInt(rank)
+                    })
+                    .collect())
+            }
+            WindowNodeKind::PercentRank => {
+                let below = (count.max(2) - 1) as f64;
+                Ok(self
+                    .peer_starts(rows)
+                    .into_iter()
+                    .map(|start| Value::Float(if count == 1 { 0.0 } else { start as f64 / below }))
+                    .collect())
+            }
+            WindowNodeKind::CumeDist => Ok(self
+                .peer_ends(rows)
+                .into_iter()
+                .map(|end| Value::Float(end as f64 / count as f64))
+                .collect()),
+            WindowNodeKind::Tile(node) => tiles(runtime, node.eval_i64(runtime, &rows[0].row)?, count),
+            WindowNodeKind::Shift { value, offset, default, lead } => (0..count)
+                .map(|index| {
+                    let Some(distance) = offset.eval_i64(runtime, &rows[index].row)? else {
+                        return Ok(Value::Null);
+                    };
+                    let target = if *lead { index as i64 + distance } else { index as i64 - distance };
+                    match usize::try_from(target).ok().filter(|target| *target < count) {
+                        Some(target) => value.eval(runtime, &rows[target].row),
+                        None => default
+                            .as_ref()
+                            .map_or(Ok(Value::Null), |node| node.eval(runtime, &rows[index].row)),
+                    }
+                })
+                .collect(),
+            WindowNodeKind::FirstValue(node) => {
+                self.framed(call, rows, |range| node.eval(runtime, &rows[range.start].row))
+            }
+            WindowNodeKind::LastValue(node) => {
+                self.framed(call, rows, |range| node.eval(runtime, &rows[range.end - 1].row))
+            }
+            WindowNodeKind::Aggregate(aggregate) => self.aggregate(runtime, call, aggregate, rows),
+        }
+    }
+
+    fn framed(
+        &self,
+        call: &WindowNode,
+        rows: &[Keyed],
+        mut value: impl FnMut(Range<usize>) -> Result<Value, SqlError>,
+    ) -> Result<Vec<Value>, SqlError> {
+        let (starts, ends) = (self.peer_starts(rows), self.peer_ends(rows));
+        (0..rows.len())
+            .map(|index| {
+                let range = frame_range(&call.frame, index, rows.len(), &starts, &ends);
+                if range.is_empty() { Ok(Value::Null) } else { value(range) }
+            })
+            .collect()
+    }
+
+    fn aggregate(
+        &self,
+        runtime: &Runtime<'_>,
+        call: &WindowNode,
+        aggregate: &AggregateNode,
+        rows: &[Keyed],
+    ) -> Result<Vec<Value>, SqlError> {
+        let (starts, ends) = (self.peer_starts(rows), self.peer_ends(rows));
+        let mut values = Vec::with_capacity(rows.len());
+        let mut running = Accumulator::new(aggregate);
+        let mut taken: Range<usize> = 0..0;
+        for index in 0..rows.len() {
+            let range = frame_range(&call.frame, index, rows.len(), &starts, &ends);
+            // A frame that only grows is extended; one whose start moves is computed afresh.
+            let afresh = index == 0 || range.start != taken.start || range.end < taken.end;
+            if afresh {
+                running = Accumulator::new(aggregate);
+                taken = range.start..range.start;
+            }
+            for row in &rows[taken.end.min(range.end)..range.end] {
+                running.add_row(runtime, &row.row)?;
+            }
+            let value = if range == taken && !afresh {
+                Value::clone(&values[index - 1])
+            } else {
+                running.current(runtime)?
+            };
+            values.push(value);
+            taken = range;
+        }
+        Ok(values)
+    }
+}
+
+fn frame_range(
+    frame: &WindowFrame,
+    index: usize,
+    count: usize,
+    starts: &[usize],
+    ends: &[usize],
+) -> Range<usize> {
+    let start = match frame.start {
+        FrameBound::UnboundedPreceding => 0,
+        FrameBound::Preceding(n) => index.saturating_sub(n as usize),
+        FrameBound::Current if frame.rows => index,
+        FrameBound::Current => starts[index],
+        FrameBound::Following(n) => index.saturating_add(n as usize).min(count),
+        FrameBound::UnboundedFollowing => count,
+    };
+    let end = match frame.end {
+        FrameBound::UnboundedPreceding => 0,
+        FrameBound::Preceding(n) => (index + 1).saturating_sub(n as usize),
+        FrameBound::Current if frame.rows => index + 1,
+        FrameBound::Current => ends[index],
+        FrameBound::Following(n) => index.saturating_add(n as usize).saturating_add(1).min(count),
+        FrameBound::UnboundedFollowing => count,
+    };
+    start..end.max(start)
+}
+
+fn tiles(_runtime: &Runtime<'_>, wanted: Option<i64>, count: usize) -> Result<Vec<Value>, SqlError> {
+    let wanted = match wanted {
+        Some(number) if number > 0 => number as usize,
+        _ => return Err(crate::errors::tile_count_invalid()),
+    };
+    let (size, larger) = (count / wanted, count % wanted);
+    let mut values = Vec::with_capacity(count);
+    for tile in 0..wanted.min(count) {
+        let rows = size + usize::from(tile < larger);
+        values.extend(std::iter::repeat_n(Value::BigInt(tile as i64 + 1), rows));
+    }
+    Ok(values)
+}
+
+impl RowSource for Window<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        if self.rows.is_none() {
+            self.rows = Some(self.compute(runtime)?.into_iter());
+        }
+        match self.rows.as_mut().and_then(Iterator::next) {
+            Some(next) => {
+                *row = next;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Evaluation of compiled expressions.
+
+use std::cmp::Ordering;
+
+use types::arith::{self, BinaryOp};
+use types::{SqlError, SqlType, Value};
+
+use super::program::{BoolNode, CallNode, ConvertNode, IntKind, IntNode, LikeNode, Node};
+use super::runtime::Runtime;
+use super::{CompareOp, ConversionKind};
+use crate::exec::subquery;
+use crate::functions::Call;
+
+impl Node {
+    /// The value for a row.
+    pub(crate) fn eval(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError> {
+        match self {
+            Node::Constant(value) => Ok(value.clone()),
+            Node::Variable(slot) => Ok(runtime.variable(*slot)),
+            Node::Column(position) => Ok(row[*position].clone()),
+            Node::Param(id) => Ok(runtime.param(*id)),
+            Node::Integer(node, kind) => Ok(match node.eval(runtime, row)? {
+                Some(number) => kind.value(number),
+                None => Value::Null,
+            }),
+            Node::Binary(node) => {
+                let left = node.left.eval(runtime, row)?;
+                let right = node.right.eval(runtime, row)?;
+                arith::evaluate(node.op, &left, &right, &node.result)
+            }
+            Node::Unary(op, node, result) => arith::evaluate_unary(*op, &node.eval(runtime, row)?, result),
+            Node::Convert(node) => convert(node, runtime, row),
+            Node::Predicate(node) => Ok(node.test(runtime, row)?.map_or(Value::Null, Value::Bit)),
+            Node::Case(branches, otherwise) => {
+                for (condition, value) in branches {
+                    if condition.test(runtime, row)? == Some(true) {
+                        return value.eval(runtime, row);
+                    }
+                }
+                otherwise.as_ref().map_or(Ok(Value::Null), |node| node.eval(runtime, row))
+            }
+            Node::Coalesce(nodes) => {
+                for node in nodes {
+                    let value = node.eval(runtime, row)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(Value::Null)
+            }
+            Node::Call(node) => call(node, runtime, row),
+            Node::Scalar(plan) => subquery::scalar(plan, runtime, row),
+        }
+    }
+
+    /// The value as an integer; NULL and everything that is not an integer is `None`.
+    #[inline]
+    pub(crate) fn eval_i64(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<i64>, SqlError> {
+        match self {
+            Node::Integer(node, _) => node.eval(runtime, row),
+            Node::Variable(slot) => Ok(runtime.variable_i64(*slot)),
+            Node::Column(position) => Ok(row[*position].as_i64()),
+            node => Ok(node.eval(runtime, row)?.as_i64()),
+        }
+    }
+
+    /// The value as a float.
+    pub(crate) fn eval_f64(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<f64>, SqlError> {
+        let value = self.eval(runtime, row)?;
+        Ok((!value.is_null()).then(|| super::number::to_f64(&value)))
+    }
+}
+
+fn convert(node: &ConvertNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError> {
+    let value = node.input.eval(runtime, row)?;
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    let result =
+        types::convert(&value, &node.from, &node.to, node.conversion.style, runtime.convert_context());
+    match node.conversion.kind {
+        ConversionKind::Try => Ok(result.unwrap_or(Value::Null)),
+        ConversionKind::Implicit | ConversionKind::Explicit => result,
+        ConversionKind::Assign => types::assign(
+            &value,
+            &node.from,
+            &node.to,
+            types::AssignTarget::Variable,
+            runtime.convert_context(),
+        ),
+    }
+}
+
+fn call(node: &CallNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError> {
+    let nodes = node.arguments.as_slice();
+    match nodes {
+        [] => apply(node, runtime, &[]),
+        [a] => apply(node, runtime, &[a.eval(runtime, row)?]),
+        [a, b] => apply(node, runtime, &[a.eval(runtime, row)?, b.eval(runtime, row)?]),
+        [a, b, c] => {
+            apply(node, runtime, &[a.eval(runtime, row)?, b.eval(runtime, row)?, c.eval(runtime, row)?])
+        }
+        many => {
+            let values = many
+                .iter()
+                .map(|argument| argument.eval(runtime, row))
+                .collect::<Result<Vec<Value>, SqlError>>()?;
+            apply(node, runtime, &values)
+        }
+    }
+}
+
+fn apply(node: &CallNode, runtime: &Runtime<'_>, args: &[Value]) -> Result<Value, SqlError> {
+    if node.function.strict && args.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    (node.function.evaluate)(&Call {
+        args,
+        types: &node.argument_types,
+        result: node.result,
+        collation: node.collation,
+        runtime,
+    })
+}
+
+impl IntNode {
+    /// The integer for a row, `None` for NULL.
+    #[inline]
+    pub(crate) fn eval(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<i64>, SqlError> {
+        match self {
+            IntNode::Constant(number) => Ok(Some(*number)),
+            IntNode::Null => Ok(None),
+            IntNode::Variable(slot) => Ok(runtime.variable_i64(*slot)),
+            IntNode::Column(position) => Ok(row[*position].as_i64()),
+            IntNode::Param(id) => Ok(runtime.param(*id).as_i64()),
+            IntNode::VariablePlus(kind, slot, step) => match runtime.variable_i64(*slot) {
+                None => Ok(None),
+                Some(number) => in_range(*kind, number.checked_add(*step)),
+            },
+            IntNode::Binary(op, kind, left, right) => {
+                let (Some(left), Some(right)) = (left.eval(runtime, row)?, right.eval(runtime, row)?) else {
+                    return Ok(None);
+                };
+                integer_operation(*op, *kind, left, right)
+            }
+            IntNode::Negate(kind, node) => match node.eval(runtime, row)? {
+                None => Ok(None),
+                Some(number) => in_range(*kind, number.checked_neg()),
+            },
+            IntNode::Narrow(kind, node) => match node.eval(runtime, row)? {
+                None => Ok(None),
+                Some(number) => {
+                    let (least, greatest) = kind.range();
+                    if number < least || number > greatest {
+                        return Err(narrowing_error(*kind, number));
+                    }
+                    Ok(Some(number))
+                }
+            },
+            IntNode::Other(node) => Ok(node.eval(runtime, row)?.as_i64()),
+        }
+    }
+}
+
+#[inline]
+fn in_range(kind: IntKind, number: Option<i64>) -> Result<Option<i64>, SqlError> {
+    let (least, greatest) = kind.range();
+    match number {
+        Some(number) if number >= least && number <= greatest => Ok(Some(number)),
+        _ => Err(crate::errors::overflow(kind.name())),
+    }
+}
+
+#[cold]
+fn narrowing_error(kind: IntKind, number: i64) -> SqlError {
+    match kind {
+        IntKind::Tiny | IntKind::Small => crate::errors::small_overflow(kind.name(), number),
+        IntKind::Int | IntKind::Big => crate::errors::overflow(kind.name()),
+    }
+}
+
+#[inline]
+fn integer_operation(op: BinaryOp, kind: IntKind, left: i64, right: i64) -> Result<Option<i64>, SqlError> {
+    let result = match op {
+        BinaryOp::Add => left.checked_add(right),
+        BinaryOp::Subtract => left.checked_sub(right),
+        BinaryOp::Multiply => left.checked_mul(right),
+        BinaryOp::Divide | BinaryOp::Modulo if right == 0 => return Err(crate::errors::divide_by_zero()),
+        BinaryOp::Divide => left.checked_div(right),
+        BinaryOp::Modulo => Some(left.wrapping_rem(right)),
+        BinaryOp::BitAnd => Some(left & right),
+        BinaryOp::BitOr => Some(left | right),
+        BinaryOp::BitXor => Some(left ^ right),
+        BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
+            unreachable!("shifts are not compiled to the integer path")
+        }
+    };
+    in_range(kind, result)
+}
+
+impl BoolNode {
+    /// TRUE, FALSE or UNKNOWN for a row.
+    pub(crate) fn test(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<bool>, SqlError> {
+        match self {
+            BoolNode::Constant(truth) => Ok(*truth),
+            BoolNode::VariableInt(op, slot, right) => {
+                Ok(runtime.variable_i64(*slot).map(|left| op.accepts(left.cmp(right))))
+            }
+            BoolNode::CompareInt(op, left, right) => {
+                let (Some(left), Some(right)) = (left.eval(runtime, row)?, right.eval(runtime, row)?) else {
+                    return Ok(None);
+                };
+                Ok(Some(op.accepts(left.cmp(&right))))
+            }
+            BoolNode::Compare(op, collation, left, right) => {
+                let left = left.eval(runtime, row)?;
+                let right = right.eval(runtime, row)?;
+                Ok(types::compare(&left, &right, *collation).map(|ordering| op.accepts(ordering)))
+            }
+            BoolNode::And(left, right) => match left.test(runtime, row)? {
+                Some(false) => Ok(Some(false)),
+                Some(true) => right.test(runtime, row),
+                None => Ok(if right.test(runtime, row)? == Some(false) { Some(false) } else { None }),
+            },
+            BoolNode::Or(left, right) => match left.test(runtime, row)? {
+                Some(true) => Ok(Some(true)),
+                Some(false) => right.test(runtime, row),
+                None => Ok(if right.test(runtime, row)? == Some(true) { Some(true) } else { None }),
+            },
+            BoolNode::Not(node) => Ok(node.test(runtime, row)?.map(|truth| !truth)),
+            BoolNode::IsNull(node) => Ok(Some(node.eval(runtime, row)?.is_null())),
+            BoolNode::Like(node) => like(node, runtime, row),
+            BoolNode::InList(collation, node, list) => {
+                let value = node.eval(runtime, row)?;
+                let mut unknown = value.is_null();
+                for item in list {
+                    match types::compare(&value, &item.eval(runtime, row)?, *collation) {
+                        Some(Ordering::Equal) => return Ok(Some(true)),
+                        Some(_) => {}
+                        None => unknown = true,
+                    }
+                }
+                Ok(if unknown { None } else { Some(false) })
+            }
+            BoolNode::InSet(collation, node, set) => {
+                let value = node.eval(runtime, row)?;
+                if value.is_null() {
+                    return Ok(None);
+                }
+                let mut key = Vec::with_capacity(16);
+                crate::exec::keys::write_value(&value, *collation, &mut key);
+                Ok(if set.keys.contains(&key) {
+                    Some(true)
+                } else if set.has_null {
+                    None
+                } else {
+                    Some(false)
+                })
+            }
+            BoolNode::Exists(plan) => subquery::exists(plan, runtime, row).map(Some),
+            BoolNode::Any(CompareOp::Equal, collation, left, plan) => {
+                subquery::is_in(plan, runtime, row, left, *collation)
+            }
+            BoolNode::Any(op, collation, left, plan) => {
+                subquery::quantified(plan, runtime, row, *op, left, *collation, false)
+            }
+            BoolNode::All(op, collation, left, plan) => {
+                subquery::quantified(plan, runtime, row, *op, left, *collation, true)
+            }
+            BoolNode::Value(node) => Ok(match node.eval(runtime, row)? {
+                Value::Bit(truth) => Some(truth),
+                _ => None,
+            }),
+        }
+    }
+}
+
+fn like(node: &LikeNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<bool>, SqlError> {
+    let input = node.input.eval(runtime, row)?;
+    let pattern = node.pattern.eval(runtime, row)?;
+    let escape = match &node.escape {
+        None => None,
+        Some(escape) => match escape.eval(runtime, row)? {
+            Value::Null => return Ok(None),
+            value => {
+                let units: Vec<u16> = value.as_text().unwrap_or_default().encode_utf16().collect();
+                match units.as_slice() {
+                    [unit] => Some(*unit),
+                    _ => return Err(crate::errors::invalid_escape(&value.as_text().unwrap_or_default())),
+                }
+            }
+        },
+    };
+    Ok(node.collation.like(&input, &pattern, escape))
+}
+
+/// Is the type one of the integers of the fast path?
+pub(crate) fn is_integer(sql_type: &SqlType) -> bool {
+    IntKind::of(sql_type).is_some()
+}

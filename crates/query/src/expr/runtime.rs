@@ -1,0 +1,226 @@
+//! The state of one running statement that expressions and operators share: variables, parameters of inner plans, the transaction,
+//! what is constant for the statement.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::sync::Arc;
+
+use engine::{Database, Instance, TransactionSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use types::{ConvertContext, SqlError, Value};
+
+use super::ColumnId;
+use crate::context::{ExecContext, SessionFacts, SessionNames, SetOptions};
+use crate::exec::Row;
+
+/// How many rows pass between two looks at the interrupt flag.
+const ROWS_PER_CANCEL_CHECK: u32 = 256;
+
+/// Shared by everything that runs in one statement. Cheap to make: scalar programs make one for each evaluation.
+pub(crate) struct Runtime<'a> {
+    pub(crate) instance: &'a Arc<Instance>,
+    pub(crate) database: &'a Arc<Database>,
+    pub(crate) facts: &'a dyn SessionFacts,
+    pub(crate) options: &'a SetOptions,
+    pub(crate) names: &'a dyn SessionNames,
+    pub(crate) variables: RefCell<&'a mut [Value]>,
+    pub(crate) transactions: RefCell<&'a mut TransactionSet>,
+    /// Columns of outer rows, by column id.
+    params: RefCell<Vec<Value>>,
+    now_utc: Cell<Option<i64>>,
+    convert: OnceCell<ConvertContext>,
+    rows_until_check: Cell<u32>,
+    null_eliminated: Cell<bool>,
+    max_recursion: Cell<u32>,
+    last_identity: Cell<Option<Value>>,
+    spare_row: Cell<Row>,
+    /// What only statements with plans need.
+    extra: OnceCell<Box<Extra>>,
+}
+
+#[derive(Default)]
+struct Extra {
+    work_tables: RefCell<FxHashMap<u32, Vec<Row>>>,
+    subqueries: RefCell<FxHashMap<u32, KeptSubquery>>,
+    locators: RefCell<Vec<engine::RowLocator>>,
+}
+
+/// The result of a subquery that does not depend on the row.
+#[derive(Clone)]
+pub(crate) enum KeptSubquery {
+    Value(Value),
+    Exists(bool),
+    /// Values of its column, for ANY and ALL.
+    List(Arc<Vec<Value>>),
+    /// Their keys, for IN.
+    Keys(Arc<FxHashSet<Vec<u8>>>, bool),
+}
+
+impl<'a> Runtime<'a> {
+    /// The runtime of a context; `context` is usable again when it is dropped.
+    pub(crate) fn new(context: &'a mut ExecContext<'_>) -> Runtime<'a> {
+        Runtime {
+            instance: context.instance,
+            database: context.database,
+            facts: context.facts,
+            options: context.options,
+            names: context.names,
+            variables: RefCell::new(&mut *context.variables),
+            transactions: RefCell::new(&mut *context.transactions),
+            params: RefCell::new(Vec::new()),
+            now_utc: Cell::new(None),
+            convert: OnceCell::new(),
+            rows_until_check: Cell::new(ROWS_PER_CANCEL_CHECK),
+            null_eliminated: Cell::new(false),
+            max_recursion: Cell::new(100),
+            last_identity: Cell::new(None),
+            spare_row: Cell::new(Row::new()),
+            extra: OnceCell::new(),
+        }
+    }
+
+    fn extra(&self) -> &Extra {
+        self.extra.get_or_init(Box::default)
+    }
+
+    /// Value of a variable.
+    #[inline]
+    pub(crate) fn variable(&self, slot: usize) -> Value {
+        self.variables.borrow()[slot].clone()
+    }
+
+    /// Integer value of a variable, `None` for NULL.
+    #[inline]
+    pub(crate) fn variable_i64(&self, slot: usize) -> Option<i64> {
+        self.variables.borrow()[slot].as_i64()
+    }
+
+    /// Value of an outer row's column.
+    pub(crate) fn param(&self, id: usize) -> Value {
+        self.params.borrow().get(id).cloned().unwrap_or(Value::Null)
+    }
+
+    /// Hands columns of a row to inner plans.
+    pub(crate) fn set_params(&self, pass: &[(usize, ColumnId)], row: &[Value]) {
+        let mut params = self.params.borrow_mut();
+        for (position, id) in pass {
+            let index = id.0 as usize;
+            if params.len() <= index {
+                params.resize(index + 1, Value::Null);
+            }
+            params[index] = row[*position].clone();
+        }
+    }
+
+    /// UTC in ticks of 100 ns since 0001-01-01, the same for the whole statement.
+    pub(crate) fn now_utc_ticks(&self) -> i64 {
+        match self.now_utc.get() {
+            Some(now) => now,
+            None => {
+                let now = self.instance.os().clock().utc_100ns();
+                self.now_utc.set(Some(now));
+                now
+            }
+        }
+    }
+
+    /// Settings of conversions.
+    pub(crate) fn convert_context(&self) -> &ConvertContext {
+        self.convert.get_or_init(|| crate::expr::number::convert_context(self.options))
+    }
+
+    /// Ends the statement when an attention, KILL or shutdown has come. Cheap: looks every so many calls.
+    #[inline]
+    pub(crate) fn check_cancelled(&self) -> Result<(), SqlError> {
+        let left = self.rows_until_check.get();
+        if left > 0 {
+            self.rows_until_check.set(left - 1);
+            return Ok(());
+        }
+        self.rows_until_check.set(ROWS_PER_CANCEL_CHECK);
+        if os::task::interrupt_pending() { Err(crate::errors::cancelled()) } else { Ok(()) }
+    }
+
+    /// Remembers that an aggregate met NULL (message 8153).
+    pub(crate) fn note_null_eliminated(&self) {
+        self.null_eliminated.set(true);
+    }
+
+    /// Did an aggregate meet NULL?
+    pub(crate) fn null_was_eliminated(&self) -> bool {
+        self.null_eliminated.get()
+    }
+
+    /// A row buffer to fill.
+    #[inline]
+    pub(crate) fn take_row(&self) -> Row {
+        let mut row = self.spare_row.take();
+        row.clear();
+        row
+    }
+
+    /// Gives the buffer back for the next row.
+    #[inline]
+    pub(crate) fn give_back(&self, row: Row) {
+        self.spare_row.set(row);
+    }
+
+    /// Remembers the identity value just given out.
+    pub(crate) fn note_identity(&self, value: Value) {
+        self.last_identity.set(Some(value));
+    }
+
+    /// The last identity value given out in this statement.
+    pub(crate) fn last_identity(&self) -> Option<Value> {
+        self.last_identity.take()
+    }
+
+    /// OPTION (MAXRECURSION n), 0 = unlimited.
+    pub(crate) fn max_recursion(&self) -> u32 {
+        self.max_recursion.get()
+    }
+
+    /// Sets it.
+    pub(crate) fn set_max_recursion(&self, rounds: u32) {
+        self.max_recursion.set(rounds);
+    }
+
+    /// Gives the step of a recursion its input.
+    pub(crate) fn set_work_table(&self, work: u32, rows: Vec<Row>) {
+        self.extra().work_tables.borrow_mut().insert(work, rows);
+    }
+
+    /// Copies a row of that input.
+    pub(crate) fn work_table_row(&self, work: u32, index: usize, row: &mut Row) -> bool {
+        let tables = self.extra().work_tables.borrow();
+        match tables.get(&work).and_then(|rows| rows.get(index)) {
+            Some(found) => {
+                row.clone_from(found);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A kept subquery result.
+    pub(crate) fn kept_subquery(&self, number: u32) -> Option<KeptSubquery> {
+        self.extra().subqueries.borrow().get(&number).cloned()
+    }
+
+    /// Keeps one.
+    pub(crate) fn keep_subquery(&self, number: u32, result: KeptSubquery) {
+        self.extra().subqueries.borrow_mut().insert(number, result);
+    }
+
+    /// Remembers a row's place; the number stands for it in the row.
+    pub(crate) fn add_locator(&self, locator: engine::RowLocator) -> Value {
+        let mut locators = self.extra().locators.borrow_mut();
+        locators.push(locator);
+        Value::BigInt(locators.len() as i64 - 1)
+    }
+
+    /// The place of a number.
+    pub(crate) fn locator(&self, number: &Value) -> Option<engine::RowLocator> {
+        let index = usize::try_from(number.as_i64()?).ok()?;
+        self.extra().locators.borrow().get(index).cloned()
+    }
+}

@@ -1,0 +1,205 @@
+//! Walks over bound expressions: which columns they use, rewriting, structural equality.
+
+use rustc_hash::FxHashSet;
+
+use super::{ColumnId, Expr, ExprKind, SubqueryKind};
+use crate::functions::Determinism;
+
+impl Expr {
+    /// Direct sub-expressions; of a subquery only the left operand.
+    pub(crate) fn children(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Constant(_) | ExprKind::Variable(_) | ExprKind::Column(_) => Vec::new(),
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Compare(_, a, b)
+            | ExprKind::And(a, b)
+            | ExprKind::Or(a, b) => {
+                vec![a, b]
+            }
+            ExprKind::Unary(_, a)
+            | ExprKind::Convert(a, _)
+            | ExprKind::Not(a)
+            | ExprKind::IsNull(a)
+            | ExprKind::Retype(a) => {
+                vec![a]
+            }
+            ExprKind::Like(like) => {
+                [Some(&like.input), Some(&like.pattern), like.escape.as_ref()].into_iter().flatten().collect()
+            }
+            ExprKind::InList(a, list) => std::iter::once(&**a).chain(list).collect(),
+            ExprKind::Case(branches, otherwise) => branches
+                .iter()
+                .flat_map(|branch| [&branch.0, &branch.1])
+                .chain(otherwise.as_deref())
+                .collect(),
+            ExprKind::Coalesce(list) | ExprKind::Call(_, list) => list.iter().collect(),
+            ExprKind::Subquery(subquery) => match &subquery.kind {
+                SubqueryKind::Any(_, a, b) | SubqueryKind::All(_, a, b) => vec![a, b],
+                SubqueryKind::Scalar | SubqueryKind::Exists => Vec::new(),
+            },
+        }
+    }
+
+    /// The same, mutable.
+    pub(crate) fn children_mut(&mut self) -> Vec<&mut Expr> {
+        match &mut self.kind {
+            ExprKind::Constant(_) | ExprKind::Variable(_) | ExprKind::Column(_) => Vec::new(),
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Compare(_, a, b)
+            | ExprKind::And(a, b)
+            | ExprKind::Or(a, b) => {
+                vec![a, b]
+            }
+            ExprKind::Unary(_, a)
+            | ExprKind::Convert(a, _)
+            | ExprKind::Not(a)
+            | ExprKind::IsNull(a)
+            | ExprKind::Retype(a) => {
+                vec![a]
+            }
+            ExprKind::Like(like) => {
+                let like = &mut **like;
+                [Some(&mut like.input), Some(&mut like.pattern), like.escape.as_mut()]
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            }
+            ExprKind::InList(a, list) => std::iter::once(&mut **a).chain(list).collect(),
+            ExprKind::Case(branches, otherwise) => branches
+                .iter_mut()
+                .flat_map(|branch| [&mut branch.0, &mut branch.1])
+                .chain(otherwise.as_deref_mut())
+                .collect(),
+            ExprKind::Coalesce(list) | ExprKind::Call(_, list) => list.iter_mut().collect(),
+            ExprKind::Subquery(subquery) => match &mut subquery.kind {
+                SubqueryKind::Any(_, a, b) | SubqueryKind::All(_, a, b) => vec![a, b],
+                SubqueryKind::Scalar | SubqueryKind::Exists => Vec::new(),
+            },
+        }
+    }
+
+    /// Adds every column that the expression reads, also inside subqueries.
+    pub(crate) fn collect_columns(&self, into: &mut FxHashSet<ColumnId>) {
+        if let ExprKind::Column(id) = &self.kind {
+            into.insert(*id);
+        }
+        if let ExprKind::Subquery(subquery) = &self.kind {
+            subquery.rel.collect_free(into);
+        }
+        for child in self.children() {
+            child.collect_columns(into);
+        }
+    }
+
+    /// Columns that the expression reads.
+    pub(crate) fn columns(&self) -> FxHashSet<ColumnId> {
+        let mut set = FxHashSet::default();
+        self.collect_columns(&mut set);
+        set
+    }
+
+    /// True when every column read is in `available`.
+    pub(crate) fn uses_only(&self, available: &FxHashSet<ColumnId>) -> bool {
+        self.columns().iter().all(|id| available.contains(id))
+    }
+
+    /// True when any column read is in `set`.
+    pub(crate) fn uses_any(&self, set: &FxHashSet<ColumnId>) -> bool {
+        self.columns().iter().any(|id| set.contains(id))
+    }
+
+    /// Contains a subquery.
+    pub(crate) fn has_subquery(&self) -> bool {
+        matches!(self.kind, ExprKind::Subquery(_)) || self.children().iter().any(|child| child.has_subquery())
+    }
+
+    /// The same value for every row of one execution: no columns, no subqueries, nothing random.
+    pub(crate) fn is_row_independent(&self) -> bool {
+        match &self.kind {
+            ExprKind::Column(_) | ExprKind::Subquery(_) => false,
+            ExprKind::Call(function, _) if function.determinism == Determinism::Volatile => false,
+            _ => self.children().iter().all(|child| child.is_row_independent()),
+        }
+    }
+
+    /// Has a call whose value differs from call to call (NEWID).
+    pub(crate) fn is_volatile(&self) -> bool {
+        match &self.kind {
+            ExprKind::Call(function, _) if function.determinism == Determinism::Volatile => true,
+            _ => self.children().iter().any(|child| child.is_volatile()),
+        }
+    }
+
+    /// A constant for ever: may be folded when bound.
+    pub(crate) fn is_foldable(&self) -> bool {
+        match &self.kind {
+            ExprKind::Column(_) | ExprKind::Subquery(_) | ExprKind::Variable(_) => false,
+            ExprKind::Call(function, _) if function.determinism != Determinism::Deterministic => false,
+            _ => self.children().iter().all(|child| child.is_foldable()),
+        }
+    }
+
+    /// Replaces sub-trees from the top: where `replace` gives a tree, its children are not visited.
+    pub(crate) fn rewrite(&mut self, replace: &mut dyn FnMut(&Expr) -> Option<Expr>) {
+        if let Some(new) = replace(self) {
+            *self = new;
+            return;
+        }
+        for child in self.children_mut() {
+            child.rewrite(replace);
+        }
+    }
+
+    /// The same, also inside subqueries.
+    pub(crate) fn rewrite_deep(&mut self, replace: &mut dyn FnMut(&Expr) -> Option<Expr>) {
+        if let Some(new) = replace(self) {
+            *self = new;
+            return;
+        }
+        if let ExprKind::Subquery(subquery) = &mut self.kind {
+            std::sync::Arc::make_mut(&mut subquery.rel)
+                .visit_expressions_mut(&mut |expr| expr.rewrite_deep(replace));
+        }
+        for child in self.children_mut() {
+            child.rewrite_deep(replace);
+        }
+    }
+
+    /// Splits a conjunction.
+    pub(crate) fn split_conjuncts(self, into: &mut Vec<Expr>) {
+        match self.kind {
+            ExprKind::And(a, b) => {
+                a.split_conjuncts(into);
+                b.split_conjuncts(into);
+            }
+            kind => into.push(Expr { kind, ..self }),
+        }
+    }
+
+    /// Structural equality, for GROUP BY and index matching. Subqueries and volatile calls are never equal.
+    pub(crate) fn same_as(&self, other: &Expr) -> bool {
+        let heads = match (&self.kind, &other.kind) {
+            (ExprKind::Constant(a), ExprKind::Constant(b)) => a == b && self.sql_type == other.sql_type,
+            (ExprKind::Variable(a), ExprKind::Variable(b)) => a == b,
+            (ExprKind::Column(a), ExprKind::Column(b)) => a == b,
+            (ExprKind::Binary(a, ..), ExprKind::Binary(b, ..)) => a == b,
+            (ExprKind::Unary(a, _), ExprKind::Unary(b, _)) => a == b,
+            (ExprKind::Compare(a, ..), ExprKind::Compare(b, ..)) => a == b,
+            (ExprKind::Convert(_, a), ExprKind::Convert(_, b)) => a == b && self.sql_type == other.sql_type,
+            (ExprKind::Call(a, x), ExprKind::Call(b, y)) => {
+                std::ptr::eq(*a, *b) && x.len() == y.len() && a.determinism != Determinism::Volatile
+            }
+            (ExprKind::Case(a, x), ExprKind::Case(b, y)) => a.len() == b.len() && x.is_some() == y.is_some(),
+            (ExprKind::Retype(_), ExprKind::Retype(_)) => {
+                self.collation == other.collation && self.sql_type == other.sql_type
+            }
+            (ExprKind::Subquery(_), _) | (_, ExprKind::Subquery(_)) => false,
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        };
+        if !heads {
+            return false;
+        }
+        let (mine, theirs) = (self.children(), other.children());
+        mine.len() == theirs.len() && mine.iter().zip(theirs).all(|(a, b)| a.same_as(b))
+    }
+}

@@ -1,0 +1,105 @@
+//! The `@@` functions.
+
+use types::{SqlError, SqlType, Value};
+
+use super::{FunctionDef, ResultRule::Fixed};
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+/// What `@@VERSION` and SERVERPROPERTY say. Clients choose dialects by 16.0.
+pub(crate) const PRODUCT_VERSION: &str = "16.0.4135.4";
+/// The long text of `@@VERSION`: the first words are what tools look for.
+pub(crate) const VERSION_TEXT: &str = concat!(
+    "Microsoft SQL Server 2022 compatible - 16.0.4135.4 (X64) \n\tHardpan ",
+    env!("CARGO_PKG_VERSION"),
+    "\n\tDeveloper Edition (64-bit) on Linux\n"
+);
+
+const INT: super::ResultRule = Fixed(SqlType::Int);
+
+pub(crate) static TABLE: &[FunctionDef] = &[
+    FunctionDef::new("@@ROWCOUNT", &[], INT, |call| {
+        Ok(Value::Int(call.runtime.facts.row_count().min(i64::from(i32::MAX)) as i32))
+    })
+    .runtime(),
+    FunctionDef::new("ROWCOUNT_BIG", &[], Fixed(SqlType::BigInt), |call| {
+        Ok(Value::BigInt(call.runtime.facts.row_count()))
+    })
+    .runtime(),
+    FunctionDef::new("@@ERROR", &[], INT, |call| Ok(Value::Int(call.runtime.facts.last_error()))).runtime(),
+    FunctionDef::new("@@TRANCOUNT", &[], INT, |call| Ok(Value::Int(call.runtime.facts.transaction_count())))
+        .runtime(),
+    FunctionDef::new("@@SPID", &[], Fixed(SqlType::SmallInt), |call| {
+        Ok(Value::SmallInt(call.runtime.facts.session_id()))
+    })
+    .runtime(),
+    FunctionDef::new("@@VERSION", &[], Fixed(SqlType::nvarchar(300)), |_| Ok(Value::nvarchar(VERSION_TEXT)))
+        .runtime(),
+    FunctionDef::new("@@SERVERNAME", &[], Fixed(SqlType::nvarchar(128)), |call| {
+        Ok(Value::nvarchar(call.runtime.facts.server_name()))
+    })
+    .runtime(),
+    FunctionDef::new("@@SERVICENAME", &[], Fixed(SqlType::nvarchar(128)), |_| {
+        Ok(Value::nvarchar("MSSQLSERVER"))
+    })
+    .runtime(),
+    FunctionDef::new("@@IDENTITY", &[], Fixed(SqlType::Numeric { precision: 38, scale: 0 }), |call| {
+        identity(call.runtime.facts.last_identity())
+    })
+    .runtime(),
+    FunctionDef::new("SCOPE_IDENTITY", &[], Fixed(SqlType::Numeric { precision: 38, scale: 0 }), |call| {
+        identity(call.runtime.facts.scope_identity())
+    })
+    .runtime(),
+    FunctionDef::new("@@PROCID", &[], INT, |call| Ok(Value::Int(call.runtime.facts.procedure_id())))
+        .runtime(),
+    FunctionDef::new("@@NESTLEVEL", &[], INT, |call| Ok(Value::Int(call.runtime.facts.nest_level())))
+        .runtime(),
+    FunctionDef::new("@@FETCH_STATUS", &[], INT, |call| Ok(Value::Int(call.runtime.facts.fetch_status())))
+        .runtime(),
+    FunctionDef::new("@@CURSOR_ROWS", &[], INT, |call| Ok(Value::Int(call.runtime.facts.cursor_rows())))
+        .runtime(),
+    FunctionDef::new("@@OPTIONS", &[], INT, |call| Ok(Value::Int(call.runtime.options.bits()))).runtime(),
+    FunctionDef::new("@@LOCK_TIMEOUT", &[], INT, |call| Ok(Value::Int(call.runtime.options.lock_timeout_ms)))
+        .runtime(),
+    FunctionDef::new("@@DATEFIRST", &[], Fixed(SqlType::TinyInt), |call| {
+        Ok(Value::TinyInt(call.runtime.options.date_first))
+    })
+    .runtime(),
+    FunctionDef::new("@@LANGUAGE", &[], Fixed(SqlType::nvarchar(128)), |call| {
+        Ok(Value::nvarchar(&call.runtime.options.language))
+    })
+    .runtime(),
+    FunctionDef::new("@@LANGID", &[], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(0))).runtime(),
+    FunctionDef::new("@@TEXTSIZE", &[], INT, |call| Ok(Value::Int(call.runtime.options.text_size))).runtime(),
+    FunctionDef::new("@@MAX_PRECISION", &[], Fixed(SqlType::TinyInt), |_| Ok(Value::TinyInt(38))).runtime(),
+    FunctionDef::new("@@MAX_CONNECTIONS", &[], INT, |_| Ok(Value::Int(32767))).runtime(),
+    FunctionDef::new("@@MICROSOFTVERSION", &[], INT, |_| Ok(Value::Int(0x1000_1027))).runtime(),
+    FunctionDef::new("@@DBTS", &[], Fixed(SqlType::varbinary(8)), |call| {
+        Ok(crate::exec::insert::next_row_version(call.runtime))
+    })
+    .runtime(),
+    FunctionDef::new("@@REMSERVER", &[], Fixed(SqlType::nvarchar(128)), |_| Ok(Value::Null)).runtime(),
+    FunctionDef::new("@@CPU_BUSY", &[], INT, |_| Ok(Value::Int(0))).runtime(),
+    FunctionDef::new("@@IO_BUSY", &[], INT, |_| Ok(Value::Int(0))).runtime(),
+    FunctionDef::new("@@IDLE", &[], INT, |_| Ok(Value::Int(0))).runtime(),
+    FunctionDef::new("@@PACK_RECEIVED", &[], INT, |_| Ok(Value::Int(0))).runtime(),
+    FunctionDef::new("@@PACK_SENT", &[], INT, |_| Ok(Value::Int(0))).runtime(),
+    FunctionDef::new("@@PACKET_ERRORS", &[], INT, |_| Ok(Value::Int(0))).runtime(),
+    FunctionDef::new("@@CONNECTIONS", &[], INT, |call| {
+        Ok(Value::Int(call.runtime.facts.sessions().len() as i32))
+    })
+    .runtime(),
+    FunctionDef::new("@@TIMETICKS", &[], INT, |_| Ok(Value::Int(31250))).runtime(),
+    FunctionDef::new("@@TOTAL_READ", &[], INT, |_| Ok(Value::Int(0))).runtime(),
+    FunctionDef::new("@@TOTAL_WRITE", &[], INT, |_| Ok(Value::Int(0))).runtime(),
+    FunctionDef::new("@@TOTAL_ERRORS", &[], INT, |_| Ok(Value::Int(0))).runtime(),
+];
+
+/// Identity values are numeric(38,0).
+fn identity(value: Value) -> Result<Value> {
+    Ok(match value.as_i64() {
+        Some(number) => Value::Decimal(types::Decimal::new(i128::from(number), 38, 0)),
+        None => value,
+    })
+}

@@ -1,0 +1,156 @@
+//! Functions about the session, the login and the server.
+
+use types::{SqlError, SqlType, Value};
+
+use super::metadata::variant;
+use super::{Call, FunctionDef, Parameter, ResultRule};
+
+use Parameter::{Any, Int, Wide};
+use ResultRule::Fixed;
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+const NAME: ResultRule = Fixed(SqlType::nvarchar(128));
+const INT: ResultRule = Fixed(SqlType::Int);
+
+pub(crate) static TABLE: &[FunctionDef] = &[
+    FunctionDef::new("XACT_STATE", &[], Fixed(SqlType::SmallInt), |call| {
+        Ok(Value::SmallInt(call.runtime.facts.xact_state()))
+    })
+    .runtime(),
+    FunctionDef::new("SUSER_SNAME", &[Any], NAME, login).arity(0, 1).runtime(),
+    FunctionDef::new("SUSER_NAME", &[Any], NAME, login).arity(0, 1).runtime(),
+    FunctionDef::new("SYSTEM_USER", &[], NAME, login).runtime(),
+    FunctionDef::new("ORIGINAL_LOGIN", &[], NAME, login).runtime(),
+    FunctionDef::new("SUSER_ID", &[Wide], INT, |_| Ok(Value::Int(1))).arity(0, 1).runtime(),
+    FunctionDef::new("SUSER_SID", &[Wide], Fixed(SqlType::varbinary(85)), |_| Ok(Value::binary(&[1])))
+        .arity(0, 2)
+        .runtime(),
+    FunctionDef::new("USER_NAME", &[Int], NAME, user).arity(0, 1).runtime(),
+    FunctionDef::new("CURRENT_USER", &[], NAME, user).runtime(),
+    FunctionDef::new("SESSION_USER", &[], NAME, user).runtime(),
+    FunctionDef::new("USER", &[], NAME, user).runtime(),
+    FunctionDef::new("USER_ID", &[Wide], INT, |_| Ok(Value::Int(1))).arity(0, 1).runtime(),
+    FunctionDef::new("DATABASE_PRINCIPAL_ID", &[Wide], INT, |_| Ok(Value::Int(1))).arity(0, 1).runtime(),
+    FunctionDef::new("HOST_NAME", &[], NAME, |call| Ok(Value::nvarchar(call.runtime.facts.host_name())))
+        .runtime(),
+    FunctionDef::new("HOST_ID", &[], Fixed(SqlType::Char(10)), |_| Ok(Value::varchar("0         ")))
+        .runtime(),
+    FunctionDef::new("APP_NAME", &[], NAME, |call| Ok(Value::nvarchar(call.runtime.facts.program_name())))
+        .runtime(),
+    FunctionDef::new("PROGRAM_NAME", &[], NAME, |call| {
+        Ok(Value::nvarchar(call.runtime.facts.program_name()))
+    })
+    .runtime(),
+    FunctionDef::new("IS_SRVROLEMEMBER", &[Wide, Wide], INT, member).arity(1, 2).runtime(),
+    FunctionDef::new("IS_MEMBER", &[Wide], INT, member).runtime(),
+    FunctionDef::new("IS_ROLEMEMBER", &[Wide, Wide], INT, member).arity(1, 2).runtime(),
+    FunctionDef::new("HAS_PERMS_BY_NAME", &[Any], INT, |call| {
+        Ok(Value::Int(i32::from(call.runtime.facts.is_sysadmin())))
+    })
+    .arity(3, 5)
+    .sees_nulls()
+    .runtime(),
+    FunctionDef::new("PERMISSIONS", &[Int], INT, |_| Ok(Value::Int(-1))).arity(0, 2).runtime(),
+    FunctionDef::new("CONTEXT_INFO", &[], Fixed(SqlType::varbinary(128)), |call| {
+        Ok(call.runtime.facts.context_info())
+    })
+    .runtime(),
+    FunctionDef::new("SESSION_CONTEXT", &[Wide], Fixed(SqlType::SqlVariant), |call| {
+        Ok(variant(call.runtime.facts.session_context(&call.text(0).unwrap_or_default())))
+    })
+    .runtime(),
+    FunctionDef::new("CONNECTIONPROPERTY", &[Wide], Fixed(SqlType::SqlVariant), |call| {
+        Ok(variant(call.runtime.facts.connection_property(&call.text(0).unwrap_or_default())))
+    })
+    .runtime(),
+    FunctionDef::new("CURSOR_STATUS", &[Wide, Wide], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(-3)))
+        .runtime(),
+    FunctionDef::new("CURRENT_TRANSACTION_ID", &[], Fixed(SqlType::BigInt), |_| Ok(Value::BigInt(0)))
+        .runtime(),
+    FunctionDef::new("MIN_ACTIVE_ROWVERSION", &[], Fixed(SqlType::Binary(8)), |call| {
+        Ok(crate::exec::insert::next_row_version(call.runtime))
+    })
+    .runtime(),
+    FunctionDef::new("GETANSINULL", &[Wide], INT, |_| Ok(Value::Int(1))).arity(0, 1).runtime(),
+    FunctionDef::new("SERVERPROPERTY", &[Wide], Fixed(SqlType::SqlVariant), server_property).runtime(),
+];
+
+fn login(call: &Call<'_, '_>) -> Result<Value> {
+    Ok(Value::nvarchar(call.runtime.facts.login_name()))
+}
+
+fn user(call: &Call<'_, '_>) -> Result<Value> {
+    Ok(match call.int(0) {
+        Some(2) => Value::nvarchar("guest"),
+        Some(0) => Value::nvarchar("public"),
+        _ => Value::nvarchar(call.runtime.facts.user_name()),
+    })
+}
+
+fn member(call: &Call<'_, '_>) -> Result<Value> {
+    let role = call.text(0).unwrap_or_default().to_ascii_lowercase();
+    let known = matches!(
+        role.as_str(),
+        "sysadmin"
+            | "serveradmin"
+            | "securityadmin"
+            | "processadmin"
+            | "setupadmin"
+            | "bulkadmin"
+            | "diskadmin"
+            | "dbcreator"
+            | "public"
+    ) || role.starts_with("db_");
+    Ok(if known {
+        Value::Int(i32::from(call.runtime.facts.is_sysadmin() || role == "public"))
+    } else {
+        Value::Null
+    })
+}
+
+fn server_property(call: &Call<'_, '_>) -> Result<Value> {
+    let text = |text: &str| variant(Value::nvarchar(text));
+    let number = |number: i32| variant(Value::Int(number));
+    let name = call.runtime.facts.server_name();
+    Ok(match call.text(0).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "productversion" => text(super::globals::PRODUCT_VERSION),
+        "productmajorversion" => text("16"),
+        "productminorversion" => text("0"),
+        "productbuild" => text("4135"),
+        "productlevel" => text("RTM"),
+        "edition" => text("Developer Edition (64-bit)"),
+        "editionid" => variant(Value::BigInt(-2_117_995_310)),
+        "engineedition" => number(3),
+        "servername" | "machinename" | "computernamephysicalnetbios" => text(name),
+        "collation" => text(types::Collation::DEFAULT.name()),
+        "collationid" => number(872_468_488),
+        "comparisonstyle" => number(196_609),
+        "lcid" => number(1033),
+        "sqlcharset" => variant(Value::TinyInt(1)),
+        "sqlcharsetname" => text("iso_1"),
+        "sqlsortorder" => variant(Value::TinyInt(52)),
+        "sqlsortordername" => text("nocase_iso"),
+        "issingleuser"
+        | "isclustered"
+        | "isfulltextinstalled"
+        | "ishadrenabled"
+        | "islocaldb"
+        | "isintegratedsecurityonly"
+        | "isadvancedanalyticsinstalled"
+        | "ispolybaseinstalled"
+        | "isxtpsupported"
+        | "istempdbmetadatamemoryoptimized"
+        | "isbigdatacluster"
+        | "filestreamconfiguredlevel"
+        | "filestreameffectivelevel"
+        | "isexternalauthenticationonly" => number(0),
+        "licensetype" => text("DISABLED"),
+        "processid" => number(std::process::id() as i32),
+        "resourceversion" => text(super::globals::PRODUCT_VERSION),
+        "buildclrversion" => text("v4.0.30319"),
+        "instancedefaultdatapath" | "instancedefaultlogpath" | "instancedefaultbackuppath" => Value::Null,
+        "hadrmanagerstatus" => number(2),
+        _ => Value::Null,
+    })
+}

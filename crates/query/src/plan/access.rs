@@ -1,0 +1,305 @@
+//! Access paths: which index a table is read through, from the predicates that reach it.
+
+use std::sync::Arc;
+
+use engine::{IndexDef, IndexKind};
+use rustc_hash::FxHashSet;
+use types::sql_type::TypeFamily;
+use types::{Collation, SqlError, SqlType};
+
+use super::logical::{ScanHints, SystemScan, TableScan};
+use super::physical::Plan;
+use super::table::TableSource;
+use super::{Planned, Planner};
+use crate::expr::compile::Layout;
+use crate::expr::program::{BoolNode, Node};
+use crate::expr::{ColumnId, CompareOp, Conversion, ConversionKind, Expr, ExprKind};
+
+/// Rows assumed where the engine does not know.
+const ROWS_UNKNOWN: f64 = 1000.0;
+/// A lookup of the base row costs this many rows read.
+const LOOKUP_COST: f64 = 3.0;
+
+/// Reading a table.
+#[derive(Debug)]
+pub(crate) struct ScanPlan {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) hints: ScanHints,
+    pub(crate) path: AccessPath,
+    /// Evaluated on each row.
+    pub(crate) filter: Option<BoolNode>,
+    /// A locator number follows the columns.
+    pub(crate) locator: bool,
+}
+
+/// How.
+#[derive(Debug)]
+pub(crate) enum AccessPath {
+    /// All rows.
+    Scan,
+    /// Rows of an index between keys.
+    Seek { index_id: i32, ranges: Vec<SeekRange> },
+}
+
+/// One range of keys: equal prefix, then perhaps bounds on the next column.
+#[derive(Debug)]
+pub(crate) struct SeekRange {
+    pub(crate) equal: Vec<SeekKey>,
+    pub(crate) lower: Option<(SeekKey, bool)>,
+    pub(crate) upper: Option<(SeekKey, bool)>,
+}
+
+/// A key value, computed when the seek starts and brought to the column's type.
+#[derive(Debug)]
+pub(crate) struct SeekKey {
+    pub(crate) node: Node,
+    pub(crate) from: SqlType,
+    pub(crate) to: SqlType,
+    pub(crate) collation: Collation,
+}
+
+/// Reading a system view.
+pub(crate) struct SystemPlan {
+    pub(crate) view: &'static crate::sysviews::SystemView,
+    pub(crate) database: Arc<engine::Database>,
+    pub(crate) arguments: Vec<Node>,
+}
+
+impl std::fmt::Debug for SystemPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.view)
+    }
+}
+
+/// A predicate `column op value` that an index can use.
+struct Sargable<'e> {
+    ordinal: usize,
+    op: CompareOp,
+    values: Vec<&'e Expr>,
+}
+
+/// A candidate path.
+struct Candidate<'e> {
+    index: &'e IndexDef,
+    equal: Vec<usize>,
+    list: Option<usize>,
+    lower: Option<usize>,
+    upper: Option<usize>,
+    cost: f64,
+    rows: f64,
+}
+
+impl Planner<'_> {
+    /// Plans the reading of a table with the predicates that concern it.
+    pub(super) fn plan_table(
+        &mut self,
+        scan: &TableScan,
+        predicates: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
+        let source = scan.source.clone();
+        let total = source.row_estimate().unwrap_or(ROWS_UNKNOWN).max(1.0);
+        let own: FxHashSet<ColumnId> = scan.columns.iter().copied().chain(scan.locator).collect();
+        let mut layout: Vec<ColumnId> = scan.columns.clone();
+        layout.extend(scan.locator);
+        let sargables: Vec<Sargable<'_>> =
+            predicates.iter().flat_map(|predicate| sargable(predicate, scan, &own)).collect();
+        let best = source
+            .def
+            .indexes
+            .iter()
+            .filter(|index| index.kind != IndexKind::Heap)
+            .filter(|index| {
+                scan.hints.index.as_ref().is_none_or(|wanted| {
+                    index.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(wanted))
+                })
+            })
+            .filter_map(|index| candidate(index, &sargables, total))
+            .min_by(|a, b| a.cost.total_cmp(&b.cost));
+        let selectivity = 0.3f64.powi(predicates.len().min(4) as i32);
+        let (path, rows, seeks_by_outer) = match best {
+            Some(best) if best.cost < total || scan.hints.index.is_some() => {
+                let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
+                (AccessPath::Seek { index_id: best.index.index_id, ranges }, best.rows, by_outer)
+            }
+            _ => (AccessPath::Scan, (total * selectivity).max(1.0), false),
+        };
+        let filter = match Expr::all(predicates.iter().cloned()) {
+            Some(predicate) => Some(self.predicate(&predicate, &Layout::new(&layout))?),
+            None => None,
+        };
+        let plan =
+            ScanPlan { source, hints: scan.hints.clone(), path, filter, locator: scan.locator.is_some() };
+        Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, seeks_by_outer })
+    }
+
+    /// Plans the reading of a system view.
+    pub(super) fn plan_system(&mut self, scan: &SystemScan) -> Result<Planned, SqlError> {
+        let arguments = self.nodes(scan.arguments.iter(), &Layout::default())?;
+        let plan = SystemPlan { view: scan.view, database: scan.database.clone(), arguments };
+        Ok(Planned {
+            plan: Plan::System(Box::new(plan)),
+            layout: scan.columns.clone(),
+            rows: 100.0,
+            seeks_by_outer: false,
+        })
+    }
+
+    fn ranges(
+        &mut self,
+        best: &Candidate<'_>,
+        sargables: &[Sargable<'_>],
+        source: &TableSource,
+    ) -> Result<(Vec<SeekRange>, bool), SqlError> {
+        let empty = Layout::default();
+        let mut by_outer = false;
+        let mut key = |planner: &mut Self, expr: &Expr, ordinal: usize| -> Result<SeekKey, SqlError> {
+            by_outer |= !expr.columns().is_empty();
+            let column = &source.def.columns[ordinal];
+            Ok(SeekKey {
+                node: planner.node(expr, &empty)?,
+                from: expr.sql_type,
+                to: column.sql_type,
+                collation: column.collation,
+            })
+        };
+        let lists = best.list.map_or(1, |list| sargables[list].values.len());
+        let mut ranges = Vec::with_capacity(lists);
+        for position in 0..lists {
+            let mut equal = Vec::new();
+            for index in &best.equal {
+                let found = &sargables[*index];
+                equal.push(key(self, found.values[0], found.ordinal)?);
+            }
+            if let Some(list) = best.list {
+                equal.push(key(self, sargables[list].values[position], sargables[list].ordinal)?);
+            }
+            let mut bound =
+                |planner: &mut Self, index: Option<usize>| -> Result<Option<(SeekKey, bool)>, SqlError> {
+                    let Some(found) = index.map(|index| &sargables[index]) else {
+                        return Ok(None);
+                    };
+                    let inclusive = matches!(found.op, CompareOp::GreaterOrEqual | CompareOp::LessOrEqual);
+                    Ok(Some((key(planner, found.values[0], found.ordinal)?, inclusive)))
+                };
+            let lower = bound(self, best.lower)?;
+            let upper = bound(self, best.upper)?;
+            ranges.push(SeekRange { equal, lower, upper });
+        }
+        Ok((ranges, by_outer))
+    }
+}
+
+/// What an index can use of a predicate.
+fn sargable<'e>(predicate: &'e Expr, scan: &TableScan, own: &FxHashSet<ColumnId>) -> Vec<Sargable<'e>> {
+    let ordinal_of = |expr: &Expr| {
+        let (column, plain) = seekable_column(expr)?;
+        let ordinal = scan.columns.iter().position(|id| *id == column)?;
+        Some((ordinal, plain))
+    };
+    let independent = |expr: &Expr| !expr.uses_any(own) && !expr.has_subquery() && !expr.is_volatile();
+    match &predicate.kind {
+        ExprKind::Compare(op, left, right) if *op != CompareOp::NotEqual => {
+            let pair = match (ordinal_of(left), ordinal_of(right)) {
+                (Some(found), _) if independent(right) => Some((found, *op, &**right)),
+                (_, Some(found)) if independent(left) => Some((found, op.flipped(), &**left)),
+                _ => None,
+            };
+            let Some(((ordinal, plain), op, value)) = pair else {
+                return Vec::new();
+            };
+            let column = &scan.source.def.columns[ordinal];
+            // Through a conversion of the column only equality is safe: a range may be cut differently in the other type.
+            let usable = comparable(&column.sql_type, &value.sql_type, op == CompareOp::Equal, plain)
+                && (!column.sql_type.is_character() || predicate.collation == column.collation);
+            if usable { vec![Sargable { ordinal, op, values: vec![value] }] } else { Vec::new() }
+        }
+        ExprKind::InList(left, list) => match ordinal_of(left) {
+            Some((ordinal, plain)) if list.iter().all(independent) => {
+                let column = &scan.source.def.columns[ordinal];
+                let usable =
+                    list.iter().all(|item| comparable(&column.sql_type, &item.sql_type, true, plain))
+                        && (!column.sql_type.is_character() || predicate.collation == column.collation);
+                if usable {
+                    vec![Sargable { ordinal, op: CompareOp::Equal, values: list.iter().collect() }]
+                } else {
+                    Vec::new()
+                }
+            }
+            _ => Vec::new(),
+        },
+        ExprKind::And(left, right) => {
+            sargable(left, scan, own).into_iter().chain(sargable(right, scan, own)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The column inside an expression, and whether it stands there without conversion.
+fn seekable_column(expr: &Expr) -> Option<(ColumnId, bool)> {
+    match &expr.kind {
+        ExprKind::Column(id) => Some((*id, true)),
+        ExprKind::Convert(inner, Conversion { kind: ConversionKind::Implicit, .. }) => {
+            seekable_column(inner).map(|found| (found.0, false))
+        }
+        _ => None,
+    }
+}
+
+/// May a value of one type be sought in a column of another, converting the value?
+fn comparable(column: &SqlType, value: &SqlType, equality: bool, plain: bool) -> bool {
+    use TypeFamily::{Binary, Char, DateTime, Decimal, Integer, Money, NChar};
+    if column == value {
+        return true;
+    }
+    match (column.family(), value.family()) {
+        (Char, Char) | (NChar, NChar | Char) | (Binary, Binary) => plain,
+        // The value is narrowed; one that does not fit equals no row.
+        (Char, NChar) => equality,
+        (Integer, Integer) => true,
+        (Integer | Decimal | Money, Integer | Decimal | Money) => equality,
+        (DateTime, DateTime) => equality && std::mem::discriminant(column) == std::mem::discriminant(value),
+        _ => false,
+    }
+}
+
+/// How well an index serves the predicates; `None` when not at all.
+fn candidate<'e>(index: &'e IndexDef, sargables: &[Sargable<'_>], total: f64) -> Option<Candidate<'e>> {
+    let find = |ordinal: usize, accept: &dyn Fn(&Sargable<'_>) -> bool| {
+        sargables.iter().position(|found| found.ordinal == ordinal && accept(found))
+    };
+    let (mut equal, mut list, mut lower, mut upper) = (Vec::new(), None, None, None);
+    for column in &index.key {
+        if let Some(found) =
+            find(column.ordinal, &|found| found.op == CompareOp::Equal && found.values.len() == 1)
+        {
+            equal.push(found);
+            continue;
+        }
+        if let Some(found) = find(column.ordinal, &|found| found.op == CompareOp::Equal) {
+            list = Some(found);
+            break;
+        }
+        lower =
+            find(column.ordinal, &|found| matches!(found.op, CompareOp::Greater | CompareOp::GreaterOrEqual));
+        upper = find(column.ordinal, &|found| matches!(found.op, CompareOp::Less | CompareOp::LessOrEqual));
+        break;
+    }
+    if equal.is_empty() && list.is_none() && lower.is_none() && upper.is_none() {
+        return None;
+    }
+    let matched = equal.len() + usize::from(list.is_some());
+    let lists = list.map_or(1.0, |list| sargables[list].values.len() as f64);
+    let mut rows = if index.unique && matched == index.key.len() {
+        lists
+    } else {
+        (total * 0.05f64.powi(matched as i32) * lists).max(1.0)
+    };
+    for bound in [lower, upper].into_iter().flatten() {
+        let _ = bound;
+        rows = (rows * 0.3).max(1.0);
+    }
+    let per_row = if index.kind == IndexKind::Clustered { 1.0 } else { LOOKUP_COST };
+    // Among equals prefer unique and longer matches.
+    let cost = lists * 1.5 + rows * per_row - matched as f64 * 0.01;
+    Some(Candidate { index, equal, list, lower, upper, cost, rows })
+}

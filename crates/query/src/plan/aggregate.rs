@@ -1,0 +1,120 @@
+//! Planning of GROUP BY and window functions.
+
+use types::SqlError;
+
+use super::logical::{AggregateCall, Rel, SortKey, WindowCall, WindowKind};
+use super::physical::{AggregateNode, AggregatePlan, Plan, WindowNode, WindowNodeKind, WindowPlan};
+use super::{Planned, Planner};
+use crate::expr::compile::Layout;
+use crate::expr::{ColumnId, Expr};
+
+impl Planner<'_> {
+    /// Grouping; `below` are predicates for the input.
+    pub(super) fn plan_aggregate(
+        &mut self,
+        input: &Rel,
+        keys: &[(ColumnId, Expr)],
+        aggregates: &[(ColumnId, AggregateCall)],
+        below: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
+        let planned = self.plan(input, below)?;
+        let layout = planned.layout();
+        let rows = if keys.is_empty() { 1.0 } else { (planned.rows / 10.0).max(1.0) };
+        let columns =
+            keys.iter().map(|key| key.0).chain(aggregates.iter().map(|aggregate| aggregate.0)).collect();
+        let plan = AggregatePlan {
+            keys: self.nodes(keys.iter().map(|key| &key.1), &layout)?,
+            collations: keys.iter().map(|key| key.1.collation).collect(),
+            aggregates: aggregates
+                .iter()
+                .map(|aggregate| self.aggregate_node(&aggregate.1, &layout))
+                .collect::<Result<_, _>>()?,
+            input: planned.plan,
+        };
+        Ok(Planned {
+            plan: Plan::Aggregate(Box::new(plan)),
+            layout: columns,
+            rows,
+            seeks_by_outer: planned.seeks_by_outer,
+        })
+    }
+
+    fn aggregate_node(&mut self, call: &AggregateCall, layout: &Layout) -> Result<AggregateNode, SqlError> {
+        Ok(AggregateNode {
+            kind: call.kind,
+            argument: call.argument.as_ref().map(|argument| self.node(argument, layout)).transpose()?,
+            argument_type: call.argument.as_ref().map_or(types::SqlType::Int, |argument| argument.sql_type),
+            separator: call.separator.as_ref().map(|separator| self.node(separator, layout)).transpose()?,
+            distinct: call.distinct,
+            order: self.sort_nodes(&call.order, layout)?,
+            collation: call.argument.as_ref().map_or_else(Default::default, |argument| argument.collation),
+            sql_type: call.sql_type,
+        })
+    }
+
+    /// Window functions: those of equal partitioning and order share one sort; groups are stacked.
+    pub(super) fn plan_window(
+        &mut self,
+        input: &Rel,
+        calls: &[(ColumnId, WindowCall)],
+    ) -> Result<Planned, SqlError> {
+        let mut groups: Vec<Vec<&(ColumnId, WindowCall)>> = Vec::new();
+        for call in calls {
+            match groups.iter_mut().find(|group| same_window(&group[0].1, &call.1)) {
+                Some(group) => group.push(call),
+                None => groups.push(vec![call]),
+            }
+        }
+        let mut planned = self.plan(input, Vec::new())?;
+        for group in groups {
+            let layout = planned.layout();
+            let first = &group[0].1;
+            let plan = WindowPlan {
+                partition: self.nodes(first.partition.iter(), &layout)?,
+                partition_collations: first.partition.iter().map(|expr| expr.collation).collect(),
+                order: self.sort_nodes(&first.order, &layout)?,
+                calls: group
+                    .iter()
+                    .map(|call| self.window_node(&call.1, &layout))
+                    .collect::<Result<_, _>>()?,
+                input: planned.plan,
+            };
+            planned.layout.extend(group.iter().map(|call| call.0));
+            planned.plan = Plan::Window(Box::new(plan));
+        }
+        Ok(planned)
+    }
+
+    fn window_node(&mut self, call: &WindowCall, layout: &Layout) -> Result<WindowNode, SqlError> {
+        let kind = match &call.kind {
+            WindowKind::RowNumber => WindowNodeKind::RowNumber,
+            WindowKind::Rank => WindowNodeKind::Rank,
+            WindowKind::DenseRank => WindowNodeKind::DenseRank,
+            WindowKind::PercentRank => WindowNodeKind::PercentRank,
+            WindowKind::CumeDist => WindowNodeKind::CumeDist,
+            WindowKind::Tile(count) => WindowNodeKind::Tile(self.node(count, layout)?),
+            WindowKind::Shift { value, offset, default, lead } => WindowNodeKind::Shift {
+                value: self.node(value, layout)?,
+                offset: self.node(offset, layout)?,
+                default: default.as_ref().map(|default| self.node(default, layout)).transpose()?,
+                lead: *lead,
+            },
+            WindowKind::FirstValue(value) => WindowNodeKind::FirstValue(self.node(value, layout)?),
+            WindowKind::LastValue(value) => WindowNodeKind::LastValue(self.node(value, layout)?),
+            WindowKind::Aggregate(aggregate) => {
+                WindowNodeKind::Aggregate(self.aggregate_node(aggregate, layout)?)
+            }
+        };
+        Ok(WindowNode { kind, frame: call.frame })
+    }
+}
+
+fn same_window(a: &WindowCall, b: &WindowCall) -> bool {
+    let same_keys = |x: &[SortKey], y: &[SortKey]| {
+        x.len() == y.len()
+            && x.iter().zip(y).all(|(a, b)| a.descending == b.descending && a.expr.same_as(&b.expr))
+    };
+    a.partition.len() == b.partition.len()
+        && a.partition.iter().zip(&b.partition).all(|(x, y)| x.same_as(y))
+        && same_keys(&a.order, &b.order)
+}

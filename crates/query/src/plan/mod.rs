@@ -1,0 +1,349 @@
+//! The planner: from the logical tree to operators. Predicates travel down as far as they may; each table picks its access path;
+//! inner joins are ordered greedily; a join is nested loops with a seek, a hash join, or plain loops, whichever is estimated cheapest.
+
+pub(crate) mod access;
+pub(crate) mod aggregate;
+pub(crate) mod join;
+pub(crate) mod logical;
+pub(crate) mod physical;
+pub(crate) mod semi_join;
+pub(crate) mod table;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use types::{Collation, SqlError, SqlType, Value};
+
+use crate::expr::compile::Layout;
+use crate::expr::{ColumnId, Expr, ExprKind};
+use logical::{Rel, SortKey};
+use physical::{Plan, SortNode};
+
+/// What is known of a column of the statement.
+#[derive(Clone, Debug)]
+pub(crate) struct ColumnInfo {
+    pub(crate) sql_type: SqlType,
+    pub(crate) nullable: bool,
+    pub(crate) collation: Collation,
+}
+
+/// A planned operator tree.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) plan: Plan,
+    /// Columns of its rows, in order.
+    pub(crate) layout: Vec<ColumnId>,
+    /// Estimated rows.
+    pub(crate) rows: f64,
+    /// An index seek inside uses columns from outside.
+    pub(crate) seeks_by_outer: bool,
+}
+
+/// Plans one statement.
+pub(crate) struct Planner<'a> {
+    pub(crate) columns: &'a [ColumnInfo],
+    next_subquery: u32,
+}
+
+impl Planned {
+    fn leaf(plan: Plan, layout: Vec<ColumnId>, rows: f64) -> Planned {
+        Planned { plan, layout, rows, seeks_by_outer: false }
+    }
+
+    /// The same rows through another operator.
+    fn map(self, make: impl FnOnce(Box<Plan>) -> Plan) -> Planned {
+        Planned { plan: make(Box::new(self.plan)), ..self }
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        Layout::new(&self.layout)
+    }
+}
+
+impl<'a> Planner<'a> {
+    /// A planner over the statement's columns.
+    pub(crate) fn new(columns: &'a [ColumnInfo]) -> Planner<'a> {
+        Planner { columns, next_subquery: 0 }
+    }
+
+    /// Number of a subquery whose result is kept.
+    pub(crate) fn next_subquery(&mut self) -> u32 {
+        self.next_subquery += 1;
+        self.next_subquery
+    }
+
+    /// Plans the tree of a subquery.
+    pub(crate) fn plan_subquery(&mut self, rel: &Rel) -> Result<Planned, SqlError> {
+        self.plan(rel, Vec::new())
+    }
+
+    /// Does anything inside give a new value at each call?
+    pub(crate) fn has_volatile(&self, rel: &Rel) -> bool {
+        rel.expressions().iter().any(|expr| expr.is_volatile())
+            || rel.inputs().iter().any(|input| self.has_volatile(input))
+    }
+
+    fn collations(&self, columns: &[ColumnId]) -> Vec<Collation> {
+        columns.iter().map(|id| self.columns[id.0 as usize].collation).collect()
+    }
+
+    /// Plans `rel` with predicates from above: conjuncts over its output and over columns from outside.
+    pub(crate) fn plan(&mut self, rel: &Rel, mut pushed: Vec<Expr>) -> Result<Planned, SqlError> {
+        if pushed.iter().any(is_never_true) {
+            return Ok(Planned::leaf(Plan::Empty, rel.output(), 0.0));
+        }
+        match rel {
+            Rel::Filter { input, predicate } => {
+                predicate.clone().split_conjuncts(&mut pushed);
+                self.plan_filtered(input, pushed)
+            }
+            Rel::Table(scan) => self.plan_table(scan, pushed),
+            Rel::Project { input, items } => self.plan_project(input, items, pushed),
+            Rel::Join { .. } => self.plan_join_tree(rel, pushed),
+            Rel::Apply { outer, left, right } => self.plan_apply(*outer, left, right, pushed),
+            Rel::Aggregate { input, keys, aggregates } => {
+                let below = self.take_pushable_keys(keys, &mut pushed);
+                let planned = self.plan_aggregate(input, keys, aggregates, below)?;
+                self.filter(planned, pushed)
+            }
+            Rel::Window { input, calls } => {
+                let planned = self.plan_window(input, calls)?;
+                self.filter(planned, pushed)
+            }
+            Rel::Distinct { input } => {
+                let planned = self.plan(input, pushed)?;
+                let collations = self.collations(&planned.layout);
+                Ok(planned.map(|input| Plan::Distinct { input, collations }))
+            }
+            Rel::Sort { input, keys } => {
+                let planned = self.plan(input, pushed)?;
+                let keys = self.sort_nodes(keys, &planned.layout())?;
+                Ok(planned.map(|input| Plan::Sort { input, keys, limit: None }))
+            }
+            Rel::SetOp { kind, left, right, columns } => {
+                self.plan_set_op(*kind, left, right, columns, pushed)
+            }
+            other => {
+                let planned = self.plan_barrier(other)?;
+                self.filter(planned, pushed)
+            }
+        }
+    }
+
+    /// Operators below which no predicate may go.
+    fn plan_barrier(&mut self, rel: &Rel) -> Result<Planned, SqlError> {
+        match rel {
+            Rel::OneRow => Ok(Planned::leaf(Plan::OneRow, Vec::new(), 1.0)),
+            Rel::Values { columns, rows } => {
+                let layout = Layout::default();
+                let compiled =
+                    rows.iter().map(|row| self.nodes(row.iter(), &layout)).collect::<Result<Vec<_>, _>>()?;
+                Ok(Planned::leaf(Plan::Values(compiled), columns.clone(), rows.len() as f64))
+            }
+            Rel::System(scan) => self.plan_system(scan),
+            Rel::Top { input, top } => self.plan_top(input, top),
+            Rel::Offset { input, offset, fetch } => {
+                let planned = self.plan(input, Vec::new())?;
+                let offset = self.node(offset, &Layout::default())?;
+                let fetch = fetch.as_ref().map(|fetch| self.node(fetch, &Layout::default())).transpose()?;
+                Ok(planned.map(|input| Plan::Offset { input, offset, fetch }))
+            }
+            Rel::Recursive { anchor, step, columns, work } => {
+                let anchor = self.plan(anchor, Vec::new())?;
+                let step = self.plan(step, Vec::new())?;
+                let rows = anchor.rows * 10.0;
+                let plan =
+                    Plan::Recursive { anchor: Box::new(anchor.plan), step: Box::new(step.plan), work: *work };
+                Ok(Planned::leaf(plan, columns.clone(), rows))
+            }
+            Rel::WorkTable { work, columns } => {
+                Ok(Planned::leaf(Plan::WorkTable(*work), columns.clone(), 10.0))
+            }
+            _ => unreachable!("planned before"),
+        }
+    }
+
+    /// Adds what is left of the predicates as a filter.
+    pub(crate) fn filter(&mut self, planned: Planned, predicates: Vec<Expr>) -> Result<Planned, SqlError> {
+        let count = predicates.len() as i32;
+        let Some(predicate) = Expr::all(predicates) else {
+            return Ok(planned);
+        };
+        let predicate = self.predicate(&predicate, &planned.layout())?;
+        let rows = (planned.rows * 0.3f64.powi(count)).max(1.0);
+        let mut filtered = planned.map(|input| Plan::Filter { input, predicate });
+        filtered.rows = rows;
+        Ok(filtered)
+    }
+
+    fn plan_project(
+        &mut self,
+        input: &Rel,
+        items: &[(ColumnId, Expr)],
+        pushed: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
+        let by_id: FxHashMap<ColumnId, &Expr> = items.iter().map(|item| (item.0, &item.1)).collect();
+        let (mut below, mut above) = (Vec::new(), Vec::new());
+        for mut predicate in pushed {
+            let own: Vec<ColumnId> =
+                predicate.columns().into_iter().filter(|id| by_id.contains_key(id)).collect();
+            let movable = own.iter().all(|id| !by_id[id].is_volatile() && !by_id[id].has_subquery())
+                && !predicate.has_subquery();
+            if !movable {
+                above.push(predicate);
+                continue;
+            }
+            predicate.rewrite(&mut |expr| match &expr.kind {
+                ExprKind::Column(id) => by_id.get(id).map(|replacement| Expr::clone(replacement)),
+                _ => None,
+            });
+            below.push(predicate);
+        }
+        let planned = self.plan(input, below)?;
+        let nodes = self.nodes(items.iter().map(|item| &item.1), &planned.layout())?;
+        let projected = Planned {
+            layout: items.iter().map(|item| item.0).collect(),
+            ..planned.map(|input| Plan::Project { input, items: nodes })
+        };
+        self.filter(projected, above)
+    }
+
+    fn plan_top(&mut self, input: &Rel, top: &logical::TopSpec) -> Result<Planned, SqlError> {
+        let count = self.node(&top.count, &Layout::default())?;
+        let limit = if !top.percent && top.ties.is_empty() {
+            Some(self.node(&top.count, &Layout::default())?)
+        } else {
+            None
+        };
+        let mut planned = self.plan(input, Vec::new())?;
+        if let Some(limit) = limit {
+            planned = push_limit(planned, limit);
+        }
+        let ties = self.sort_nodes(&top.ties, &planned.layout())?;
+        if let ExprKind::Constant(value) = &top.count.kind
+            && let Some(rows) = value.as_i64()
+        {
+            planned.rows = planned.rows.min(rows as f64);
+        }
+        let percent = top.percent;
+        Ok(planned.map(|input| Plan::Top { input, count, percent, ties }))
+    }
+
+    fn plan_set_op(
+        &mut self,
+        kind: logical::SetOpKind,
+        left: &Rel,
+        right: &Rel,
+        columns: &[ColumnId],
+        pushed: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
+        let (left_columns, right_columns) = (left.output(), right.output());
+        assert!(
+            left_columns.len() == columns.len() && right_columns.len() == columns.len(),
+            "set operations have sides of equal width"
+        );
+        let (movable, above): (Vec<Expr>, Vec<Expr>) =
+            pushed.into_iter().partition(|predicate| !predicate.has_subquery());
+        let renamed = |to: &[ColumnId]| -> Vec<Expr> {
+            let map: FxHashMap<ColumnId, ColumnId> =
+                columns.iter().copied().zip(to.iter().copied()).collect();
+            movable.iter().cloned().map(|predicate| rename(predicate, &map)).collect()
+        };
+        let left = self.plan(left, renamed(&left_columns))?;
+        let right = self.plan(right, renamed(&right_columns))?;
+        let rows = left.rows + right.rows;
+        let (left, right) =
+            (Box::new(in_order(left, &left_columns)), Box::new(in_order(right, &right_columns)));
+        let plan = match kind {
+            logical::SetOpKind::UnionAll => Plan::Concat(left, right),
+            other => {
+                let intersect = other == logical::SetOpKind::Intersect;
+                Plan::SetOp { intersect, left, right, collations: self.collations(columns) }
+            }
+        };
+        self.filter(Planned::leaf(plan, columns.to_vec(), rows), above)
+    }
+
+    /// Compiles sort keys.
+    pub(crate) fn sort_nodes(
+        &mut self,
+        keys: &[SortKey],
+        layout: &Layout,
+    ) -> Result<Vec<SortNode>, SqlError> {
+        keys.iter()
+            .map(|key| {
+                Ok(SortNode {
+                    node: self.node(&key.expr, layout)?,
+                    descending: key.descending,
+                    collation: key.expr.collation,
+                })
+            })
+            .collect()
+    }
+
+    /// Predicates on grouping keys only may filter before grouping.
+    fn take_pushable_keys(&mut self, keys: &[(ColumnId, Expr)], pushed: &mut Vec<Expr>) -> Vec<Expr> {
+        let ids: FxHashSet<ColumnId> = keys.iter().map(|key| key.0).collect();
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        let (below, above): (Vec<Expr>, Vec<Expr>) = pushed.drain(..).partition(|predicate| {
+            !predicate.has_subquery() && !predicate.is_volatile() && predicate.uses_only(&ids)
+        });
+        *pushed = above;
+        below
+            .into_iter()
+            .map(|mut predicate| {
+                predicate.rewrite(&mut |expr| match &expr.kind {
+                    ExprKind::Column(id) => keys.iter().find(|key| key.0 == *id).map(|key| key.1.clone()),
+                    _ => None,
+                });
+                predicate
+            })
+            .collect()
+    }
+}
+
+/// Replaces column ids.
+fn rename(mut expr: Expr, map: &FxHashMap<ColumnId, ColumnId>) -> Expr {
+    expr.rewrite(&mut |part| match &part.kind {
+        ExprKind::Column(id) => map.get(id).map(|to| Expr { kind: ExprKind::Column(*to), ..part.clone() }),
+        _ => None,
+    });
+    expr
+}
+
+/// A plan whose rows have the columns in the given order.
+pub(crate) fn in_order(planned: Planned, columns: &[ColumnId]) -> Plan {
+    if planned.layout == columns {
+        return planned.plan;
+    }
+    let layout = planned.layout();
+    let items = columns
+        .iter()
+        .map(|id| {
+            crate::expr::program::Node::Column(
+                layout.position(*id).expect("an input gives all columns of the operation"),
+            )
+        })
+        .collect();
+    Plan::Project { input: Box::new(planned.plan), items }
+}
+
+/// Lets a sort directly below (through projections) keep only what TOP takes.
+fn push_limit(planned: Planned, limit: crate::expr::program::Node) -> Planned {
+    fn find_sort(plan: &mut Plan) -> Option<&mut Option<crate::expr::program::Node>> {
+        match plan {
+            Plan::Sort { limit, .. } => Some(limit),
+            Plan::Project { input, .. } => find_sort(input),
+            _ => None,
+        }
+    }
+    let mut planned = planned;
+    if let Some(place) = find_sort(&mut planned.plan) {
+        *place = Some(limit);
+    }
+    planned
+}
+
+fn is_never_true(predicate: &Expr) -> bool {
+    matches!(predicate.kind, ExprKind::Constant(Value::Bit(false) | Value::Null))
+}

@@ -1,0 +1,48 @@
+//! A base table as plans hold it.
+
+use std::sync::Arc;
+
+use engine::{Database, Table, TableDef};
+
+/// A table of a database with its access handle.
+pub(crate) struct TableSource {
+    pub(crate) database: Arc<Database>,
+    pub(crate) def: Arc<TableDef>,
+    pub(crate) table: Table,
+}
+
+impl TableSource {
+    /// Opens the handle.
+    pub(crate) fn new(database: Arc<Database>, def: Arc<TableDef>) -> TableSource {
+        let table = database.table(&def);
+        TableSource { database, def, table }
+    }
+
+    /// Name of its schema.
+    pub(crate) fn schema(&self) -> &str {
+        &self.def.schema
+    }
+
+    /// `database.schema.table`, as messages name it.
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}.{}.{}", self.database.name(), self.schema(), self.def.name)
+    }
+
+    /// `schema.table`.
+    pub(crate) fn two_part_name(&self) -> String {
+        format!("{}.{}", self.schema(), self.def.name)
+    }
+}
+
+impl std::fmt::Debug for TableSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.full_name())
+    }
+}
+
+impl TableSource {
+    /// Rows the table is thought to have.
+    pub(crate) fn row_estimate(&self) -> Option<f64> {
+        Some(self.table.row_count_estimate() as f64)
+    }
+}

@@ -1,0 +1,409 @@
+//! Compiled statements and expressions: bound and planned once, run many times.
+
+use std::sync::Arc;
+
+use engine::Database;
+use tsql::ast;
+use types::{SqlError, SqlType, Value};
+
+use crate::bind::select::SelectParts;
+use crate::bind::{Binder, Clause, Scope, coerce};
+use crate::context::{BindContext, ColumnDescription, ExecContext, Flow, RowSink, StatementOutcome};
+use crate::ddl::SelectIntoPlan;
+use crate::exec::delete::DeletePlan;
+use crate::exec::insert::InsertPlan;
+use crate::exec::store::Store;
+use crate::exec::update::UpdatePlan;
+use crate::exec::{self, Row};
+use crate::expr::compile::Layout;
+use crate::expr::program::{BoolNode, Node};
+use crate::expr::runtime::Runtime;
+use crate::plan::Planner;
+use crate::plan::physical::Plan;
+use crate::plan::table::TableSource;
+
+/// What a compiled thing depends on: recompile when it changes.
+#[derive(Clone, Default)]
+pub(crate) struct Dependencies {
+    databases: Vec<(Arc<Database>, u64)>,
+}
+
+impl Dependencies {
+    pub(crate) fn of(binder: &mut Binder<'_>) -> Dependencies {
+        Dependencies { databases: std::mem::take(&mut binder.dependencies) }
+    }
+
+    /// One atomic read for each database.
+    fn hold(&self) -> bool {
+        self.databases.iter().all(|(database, version)| database.catalog().version() == *version)
+    }
+
+    /// Temporary tables belong to one session.
+    fn shareable(&self) -> bool {
+        !self.databases.iter().any(|dependency| dependency.0.name().eq_ignore_ascii_case("tempdb"))
+    }
+}
+
+/// A statement ready to run.
+pub struct CompiledStatement {
+    pub(crate) kind: StatementKind,
+    dependencies: Dependencies,
+    max_recursion: Option<u32>,
+}
+
+/// What it does.
+pub(crate) enum StatementKind {
+    Select(SelectPlan),
+    Assign(AssignPlan),
+    Insert(InsertPlan),
+    Update(UpdatePlan),
+    Delete(DeletePlan),
+    SelectInto(Box<SelectIntoPlan>),
+    Truncate(Arc<TableSource>),
+}
+
+/// A query whose rows go to the client.
+pub(crate) struct SelectPlan {
+    plan: Plan,
+    columns: Vec<ColumnDescription>,
+}
+
+/// `SELECT @v = ...`.
+pub(crate) struct AssignPlan {
+    plan: Plan,
+    items: Vec<(usize, Node)>,
+}
+
+/// An expression ready to run: SET, IF, WHILE, PRINT, arguments.
+pub struct ScalarProgram {
+    form: ScalarForm,
+    sql_type: SqlType,
+    dependencies: Dependencies,
+    reads_tables: bool,
+}
+
+enum ScalarForm {
+    Value(Node),
+    Predicate(BoolNode),
+}
+
+/// Compiles a SELECT, INSERT, UPDATE, DELETE or TRUNCATE.
+pub fn compile(statement: &ast::Statement, context: &BindContext<'_>) -> Result<CompiledStatement, SqlError> {
+    compile_inside(statement, context).map_err(|error| error.at_line(statement.span.line))
+}
+
+fn compile_inside(
+    statement: &ast::Statement,
+    context: &BindContext<'_>,
+) -> Result<CompiledStatement, SqlError> {
+    let mut binder = Binder::new(context);
+    let (kind, options): (StatementKind, &[ast::QueryHint]) = match &statement.kind {
+        ast::StatementKind::Select(select) => (compile_select(&mut binder, select)?, &select.options),
+        ast::StatementKind::Insert(insert) => {
+            (StatementKind::Insert(binder.insert(insert)?), &insert.options)
+        }
+        ast::StatementKind::Update(update) => {
+            (StatementKind::Update(binder.update(update)?), &update.options)
+        }
+        ast::StatementKind::Delete(delete) => {
+            (StatementKind::Delete(binder.delete(delete)?), &delete.options)
+        }
+        ast::StatementKind::Truncate(truncate) => {
+            (StatementKind::Truncate(binder.base_table(&truncate.table)?), &[])
+        }
+        ast::StatementKind::Merge(_) => return Err(crate::errors::unsupported("MERGE")),
+        _ => return Err(crate::errors::unsupported("this statement")),
+    };
+    let max_recursion = recursion_limit(options);
+    Ok(CompiledStatement { kind, dependencies: Dependencies::of(&mut binder), max_recursion })
+}
+
+fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Result<StatementKind, SqlError> {
+    if let Some(with) = &select.with {
+        binder.add_common_tables(with)?;
+    }
+    if let ast::QueryBody::Select(block) = &select.query.body
+        && block.items.iter().any(|item| matches!(item, ast::SelectItem::Assign { .. }))
+    {
+        let parts = binder.select(block, &select.query)?;
+        return assignment(binder, parts);
+    }
+    if let ast::QueryBody::Select(block) = &select.query.body
+        && let Some(into) = &block.into
+    {
+        let query = binder.query(&select.query)?;
+        return crate::ddl::select_into(binder, &into.table, query)
+            .map(|plan| StatementKind::SelectInto(Box::new(plan)));
+    }
+    let query = binder.query(&select.query)?;
+    let columns = query
+        .columns
+        .iter()
+        .map(|column| {
+            let info = &binder.columns[column.id.0 as usize];
+            ColumnDescription {
+                name: column.name.clone(),
+                sql_type: info.sql_type,
+                nullable: info.nullable,
+                identity: column.identity,
+                updatable: column.base && !column.identity,
+                computed: !column.base,
+            }
+        })
+        .collect();
+    let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();
+    let planned = Planner::new(&binder.columns).plan(&query.rel, Vec::new())?;
+    let plan = crate::plan::in_order(planned, &order);
+    Ok(StatementKind::Select(SelectPlan { plan, columns }))
+}
+
+fn assignment(binder: &mut Binder<'_>, parts: SelectParts) -> Result<StatementKind, SqlError> {
+    if parts.items.iter().any(|item| item.variable.is_none()) {
+        return Err(crate::errors::assignment_mixed());
+    }
+    let mut planner = Planner::new(&binder.columns);
+    let planned = planner.plan(&parts.rel, Vec::new())?;
+    let layout = planned.layout();
+    let mut items = Vec::new();
+    for item in &parts.items {
+        items.push((item.variable.expect("checked above"), planner.node(&item.expr, &layout)?));
+    }
+    Ok(StatementKind::Assign(AssignPlan { plan: planned.plan, items }))
+}
+
+fn recursion_limit(options: &[ast::QueryHint]) -> Option<u32> {
+    options.iter().find_map(|hint| match hint {
+        ast::QueryHint::Plain(name, Some(value)) if name.is("MAXRECURSION") => match &value.kind {
+            ast::ExprKind::Literal(ast::Literal::Int(limit)) => u32::try_from(*limit).ok(),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+impl CompiledStatement {
+    /// Is the schema still the one it was compiled against? Costs one atomic read a database.
+    pub fn is_valid(&self) -> bool {
+        self.dependencies.hold()
+    }
+
+    /// May other sessions use it?
+    pub fn is_shareable(&self) -> bool {
+        self.dependencies.shareable()
+    }
+
+    /// The columns of its result set, if it has one.
+    pub fn result_columns(&self) -> Option<&[ColumnDescription]> {
+        match &self.kind {
+            StatementKind::Select(select) => Some(&select.columns),
+            StatementKind::Insert(InsertPlan { outputs, .. })
+            | StatementKind::Update(UpdatePlan { outputs, .. })
+            | StatementKind::Delete(DeletePlan { outputs, .. }) => {
+                outputs.iter().find(|output| output.into.is_none()).map(|output| output.columns.as_slice())
+            }
+            _ => None,
+        }
+    }
+
+    /// Runs it.
+    pub fn execute(
+        &self,
+        context: &mut ExecContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<StatementOutcome, SqlError> {
+        let runtime = Runtime::new(context);
+        if let Some(limit) = self.max_recursion {
+            runtime.set_max_recursion(limit);
+        }
+        let outcome = match &self.kind {
+            StatementKind::Select(select) => run_select(select, &runtime, sink),
+            StatementKind::Assign(assign) => run_assign(assign, &runtime),
+            StatementKind::Insert(insert) => exec::insert::run(insert, &runtime, sink),
+            StatementKind::Update(update) => exec::update::run(update, &runtime, sink),
+            StatementKind::Delete(delete) => exec::delete::run(delete, &runtime, sink),
+            StatementKind::SelectInto(into) => crate::ddl::run_select_into(into, &runtime, sink),
+            StatementKind::Truncate(source) => crate::ddl::truncate(source, &runtime),
+        }?;
+        if runtime.null_was_eliminated() && runtime.options.ansi_warnings {
+            sink.message(&crate::errors::null_eliminated());
+        }
+        Ok(outcome)
+    }
+}
+
+fn run_select(
+    select: &SelectPlan,
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
+    let mut outcome = StatementOutcome { sent_rows: true, row_count: Some(0), ..StatementOutcome::default() };
+    if sink.columns(&select.columns) == Flow::Stop || runtime.options.format_only {
+        return Ok(outcome);
+    }
+    let limit = if runtime.options.row_count == 0 { u64::MAX } else { runtime.options.row_count };
+    let mut source = exec::open(&select.plan, runtime)?;
+    let mut row = Row::with_capacity(select.columns.len());
+    let mut count = 0;
+    while count < limit && source.next(runtime, &mut row)? {
+        count += 1;
+        if sink.row(&row) == Flow::Stop {
+            break;
+        }
+    }
+    outcome.row_count = Some(count);
+    Ok(outcome)
+}
+
+fn run_assign(assign: &AssignPlan, runtime: &Runtime<'_>) -> Result<StatementOutcome, SqlError> {
+    let mut count = 0;
+    let mut source = exec::open(&assign.plan, runtime)?;
+    let mut row = Row::new();
+    while source.next(runtime, &mut row)? {
+        count += 1;
+        for (slot, node) in &assign.items {
+            let value = node.eval(runtime, &row)?;
+            runtime.variables.borrow_mut()[*slot] = value;
+        }
+    }
+    Ok(StatementOutcome { row_count: Some(count), ..StatementOutcome::default() })
+}
+
+/// Compiles an expression; with a target it is converted as an assignment to a variable of that type.
+pub fn compile_scalar(
+    expr: &ast::Expr,
+    target: Option<&SqlType>,
+    context: &BindContext<'_>,
+) -> Result<ScalarProgram, SqlError> {
+    let mut binder = Binder::new(context);
+    let bound =
+        scoped(&mut binder, |binder| binder.value(expr)).map_err(|error| error.at_line(expr.span.line))?;
+    let bound = match target {
+        Some(target) => coerce::for_variable(bound, target)?,
+        None => bound,
+    };
+    let node = Planner::new(&binder.columns).node(&bound, &Layout::default())?;
+    Ok(ScalarProgram {
+        form: ScalarForm::Value(node),
+        sql_type: bound.sql_type,
+        reads_tables: bound.has_subquery(),
+        dependencies: Dependencies::of(&mut binder),
+    })
+}
+
+/// Compiles a condition.
+pub fn compile_predicate(expr: &ast::Expr, context: &BindContext<'_>) -> Result<ScalarProgram, SqlError> {
+    let mut binder = Binder::new(context);
+    let bound = scoped(&mut binder, |binder| binder.condition(expr))
+        .map_err(|error| error.at_line(expr.span.line))?;
+    let node = Planner::new(&binder.columns).predicate(&bound, &Layout::default())?;
+    Ok(ScalarProgram {
+        form: ScalarForm::Predicate(node),
+        sql_type: SqlType::Bit,
+        reads_tables: bound.has_subquery(),
+        dependencies: Dependencies::of(&mut binder),
+    })
+}
+
+/// Binds in a scope without tables.
+fn scoped<T>(
+    binder: &mut Binder<'_>,
+    f: impl FnOnce(&mut Binder<'_>) -> Result<T, SqlError>,
+) -> Result<T, SqlError> {
+    binder.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
+    let result = f(binder);
+    binder.scopes.pop();
+    result
+}
+
+impl ScalarProgram {
+    /// Its value.
+    #[inline]
+    pub fn eval(&self, context: &mut ExecContext<'_>) -> Result<Value, SqlError> {
+        let runtime = Runtime::new(context);
+        match &self.form {
+            ScalarForm::Value(node) => node.eval(&runtime, &[]),
+            ScalarForm::Predicate(node) => Ok(node.test(&runtime, &[])?.map_or(Value::Null, Value::Bit)),
+        }
+    }
+
+    /// Is the condition TRUE (not FALSE, not UNKNOWN)?
+    #[inline]
+    pub fn eval_predicate(&self, context: &mut ExecContext<'_>) -> Result<bool, SqlError> {
+        let runtime = Runtime::new(context);
+        match &self.form {
+            ScalarForm::Predicate(node) => Ok(node.test(&runtime, &[])? == Some(true)),
+            ScalarForm::Value(node) => {
+                Ok(node.eval(&runtime, &[])?.as_i64().is_some_and(|number| number != 0))
+            }
+        }
+    }
+
+    /// Evaluates and stores into a variable's slot.
+    #[inline]
+    pub fn assign(&self, slot: usize, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+        let value = self.eval(context)?;
+        context.variables[slot] = value;
+        Ok(())
+    }
+
+    /// Has it a subquery, so that it needs a transaction?
+    pub fn reads_tables(&self) -> bool {
+        self.reads_tables
+    }
+
+    /// Type of the value.
+    pub fn sql_type(&self) -> &SqlType {
+        &self.sql_type
+    }
+
+    /// Is the schema still the one it was compiled against?
+    #[inline]
+    pub fn is_valid(&self) -> bool {
+        self.dependencies.hold()
+    }
+
+    /// May other sessions use it?
+    pub fn is_shareable(&self) -> bool {
+        self.dependencies.shareable()
+    }
+}
+
+/// `INSERT ... EXEC`: the rows come from the procedure's result sets.
+pub struct InsertRows {
+    plan: InsertPlan,
+    stores: Vec<Store>,
+    dependencies: Dependencies,
+}
+
+/// Compiles the INSERT of an `INSERT ... EXEC` for rows of the given types. Error 213 when their number does not fit.
+pub fn compile_insert_rows(
+    statement: &ast::Statement,
+    columns: &[SqlType],
+    context: &BindContext<'_>,
+) -> Result<InsertRows, SqlError> {
+    let ast::StatementKind::Insert(insert) = &statement.kind else {
+        return Err(crate::errors::unsupported("rows for anything but INSERT"));
+    };
+    let mut binder = Binder::new(context);
+    let (plan, stores) =
+        binder.insert_rows(insert, columns).map_err(|error| error.at_line(statement.span.line))?;
+    Ok(InsertRows { plan, stores, dependencies: Dependencies::of(&mut binder) })
+}
+
+impl InsertRows {
+    /// Inserts the rows.
+    pub fn execute(
+        &self,
+        rows: Vec<Vec<Value>>,
+        context: &mut ExecContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<StatementOutcome, SqlError> {
+        let runtime = Runtime::new(context);
+        exec::insert::run_rows(&self.plan, &self.stores, rows, &runtime, sink)
+    }
+
+    /// Is the schema still the one it was compiled against?
+    pub fn is_valid(&self) -> bool {
+        self.dependencies.hold()
+    }
+}

@@ -1,0 +1,360 @@
+//! `sys.dm_exec_*`, principals, configurations and messages: what session and server know of themselves.
+
+use types::{SqlError, Value};
+
+use super::{Cell, SystemView, ViewContext};
+use crate::context::SessionRow;
+
+type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
+
+pub(super) static VIEWS: &[SystemView] = &[
+    SystemView::new(
+        "dm_exec_sessions",
+        "session_id smallint not null, login_time datetime not null, host_name nvarchar(128), program_name nvarchar(128), \
+         host_process_id int, client_version int, client_interface_name nvarchar(32), security_id varbinary(85) not null, \
+         login_name nvarchar(128) not null, nt_domain nvarchar(128), nt_user_name nvarchar(128), status nvarchar(30) not null, \
+         context_info varbinary(128), cpu_time int not null, memory_usage int not null, total_scheduled_time int not null, \
+         total_elapsed_time int not null, endpoint_id int not null, last_request_start_time datetime not null, \
+         last_request_end_time datetime, reads bigint not null, writes bigint not null, logical_reads bigint not null, is_user_process bit, \
+         text_size int not null, language nvarchar(128), date_format nvarchar(3), date_first smallint not null, quoted_identifier bit, \
+         arithabort bit, ansi_null_dflt_on bit, ansi_defaults bit, ansi_warnings bit, ansi_padding bit, ansi_nulls bit, \
+         concat_null_yields_null bit, transaction_isolation_level smallint not null, lock_timeout int not null, \
+         deadlock_priority int not null, row_count bigint not null, prev_error int not null, original_security_id varbinary(85) not null, \
+         original_login_name nvarchar(128) not null, last_successful_logon datetime, last_unsuccessful_logon datetime, \
+         unsuccessful_logons bigint, group_id int not null, database_id smallint not null, authenticating_database_id int, \
+         open_transaction_count int not null, page_server_reads bigint not null",
+        sessions,
+    ),
+    SystemView::new(
+        "dm_exec_requests",
+        "session_id smallint not null, request_id int not null, start_time datetime not null, status nvarchar(30) not null, \
+         command nvarchar(32) not null, sql_handle varbinary(64), statement_start_offset int, statement_end_offset int, \
+         plan_handle varbinary(64), database_id smallint not null, user_id int not null, connection_id uniqueidentifier, \
+         blocking_session_id smallint, wait_type nvarchar(60), wait_time int not null, last_wait_type nvarchar(60) not null, \
+         wait_resource nvarchar(256) not null, open_transaction_count int not null, open_resultset_count int not null, \
+         transaction_id bigint not null, context_info varbinary(128), percent_complete real not null, \
+         estimated_completion_time bigint not null, cpu_time int not null, total_elapsed_time int not null, scheduler_id int, \
+         task_address varbinary(8), reads bigint not null, writes bigint not null, logical_reads bigint not null, text_size int not null, \
+         language nvarchar(128), date_format nvarchar(3), date_first smallint not null, quoted_identifier bit, arithabort bit, \
+         ansi_null_dflt_on bit, ansi_defaults bit, ansi_warnings bit, ansi_padding bit, ansi_nulls bit, concat_null_yields_null bit, \
+         transaction_isolation_level smallint not null, lock_timeout int not null, deadlock_priority int not null, \
+         row_count bigint not null, prev_error int not null, nest_level int not null, granted_query_memory int not null, \
+         executing_managed_code bit, group_id int not null, query_hash binary(8), query_plan_hash binary(8), \
+         statement_sql_handle varbinary(64), statement_context_id bigint, dop int not null, parallel_worker_count int, \
+         external_script_request_id uniqueidentifier, is_resumable bit, page_resource binary(8), page_server_reads bigint not null",
+        requests,
+    ),
+    SystemView::new(
+        "dm_exec_connections",
+        "session_id int, most_recent_session_id int, connect_time datetime not null, net_transport nvarchar(40) not null, \
+         protocol_type nvarchar(40), protocol_version int, endpoint_id int, encrypt_option nvarchar(40) not null, \
+         auth_scheme nvarchar(40) not null, node_affinity smallint not null, num_reads int, num_writes int, last_read datetime, \
+         last_write datetime, net_packet_size int, client_net_address varchar(48), client_tcp_port int, local_net_address varchar(48), \
+         local_tcp_port int, connection_id uniqueidentifier not null, parent_connection_id uniqueidentifier, \
+         most_recent_sql_handle varbinary(64)",
+        connections,
+    ),
+    SystemView::new(
+        "server_principals",
+        "name sysname, principal_id int not null, sid varbinary(85), type char(1) not null, type_desc nvarchar(60), is_disabled bit, \
+         create_date datetime not null, modify_date datetime not null, default_database_name nvarchar(128), \
+         default_language_name nvarchar(128), credential_id int, owning_principal_id int, is_fixed_role bit",
+        server_principals,
+    ),
+    SystemView::new(
+        "database_principals",
+        "name sysname, principal_id int not null, type char(1) not null, type_desc nvarchar(60), default_schema_name nvarchar(128), \
+         create_date datetime not null, modify_date datetime not null, owning_principal_id int, sid varbinary(85), is_fixed_role bit, \
+         authentication_type int not null, authentication_type_desc nvarchar(60), default_language_name nvarchar(128), \
+         default_language_lcid int, allow_encrypted_value_modifications bit",
+        database_principals,
+    ),
+    SystemView::new(
+        "configurations",
+        "configuration_id int not null, name nvarchar(35) not null, value sql_variant, minimum sql_variant, maximum sql_variant, \
+         value_in_use sql_variant, description nvarchar(255) not null, is_dynamic bit, is_advanced bit",
+        configurations,
+    ),
+    SystemView::new(
+        "messages",
+        "message_id int not null, language_id smallint not null, severity tinyint not null, is_event_logged bit, text nvarchar(2048) not null",
+        messages,
+    ),
+    SystemView::new(
+        "servers",
+        "server_id int not null, name sysname, product sysname, provider sysname, data_source nvarchar(4000), location nvarchar(4000), \
+         provider_string nvarchar(4000), catalog nvarchar(128), connect_timeout int, query_timeout int, is_linked bit, \
+         is_remote_login_enabled bit, is_rpc_out_enabled bit, is_data_access_enabled bit, modify_date datetime",
+        servers,
+    ),
+    SystemView::new(
+        "sysprocesses",
+        "spid smallint not null, kpid smallint not null, blocked smallint not null, waittype binary(2) not null, waittime bigint not null, \
+         lastwaittype nchar(32) not null, waitresource nchar(256) not null, dbid smallint not null, uid smallint, cpu int not null, \
+         physical_io bigint not null, memusage int not null, login_time datetime not null, last_batch datetime not null, \
+         ecid smallint not null, open_tran smallint not null, status nchar(30) not null, sid binary(86) not null, \
+         hostname nchar(128) not null, program_name nchar(128) not null, hostprocess nchar(10) not null, cmd nchar(26) not null, \
+         nt_domain nchar(128) not null, nt_username nchar(128) not null, net_address nchar(12) not null, net_library nchar(12) not null, \
+         loginame nchar(128) not null",
+        processes,
+    ),
+];
+
+/// A datetime of 100 ns ticks since 0001-01-01.
+pub(super) fn moment(ticks: u64) -> Value {
+    types::datetime::Moment::from_ticks(ticks as i64)
+        .and_then(|moment| moment.to_value(&types::SqlType::DateTime))
+        .unwrap_or(Value::DateTime(types::DateTime { days: 0, ticks: 0 }))
+}
+
+/// Cells of the SET options that sessions and requests share.
+fn option_cells(session: &SessionRow) -> Vec<(&'static str, Cell)> {
+    let on = |bit: i32| session.option_bits & bit != 0;
+    vec![
+        ("text_size", session.text_size.into()),
+        ("language", session.language.as_str().into()),
+        ("date_format", session.date_format.as_str().into()),
+        ("date_first", i32::from(session.date_first).into()),
+        ("quoted_identifier", on(256).into()),
+        ("arithabort", on(64).into()),
+        ("ansi_null_dflt_on", on(1024).into()),
+        ("ansi_warnings", on(8).into()),
+        ("ansi_padding", on(16).into()),
+        ("ansi_nulls", on(32).into()),
+        ("concat_null_yields_null", on(4096).into()),
+        ("transaction_isolation_level", i32::from(session.isolation).into()),
+        ("lock_timeout", session.lock_timeout_ms.into()),
+        ("row_count", session.row_count.into()),
+        ("prev_error", session.prev_error.into()),
+        ("database_id", i32::from(session.database_id).into()),
+        ("open_transaction_count", session.open_transaction_count.into()),
+        ("group_id", 2.into()),
+    ]
+}
+
+fn sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for session in context.runtime.facts.sessions() {
+        let mut cells = option_cells(&session);
+        cells.extend([
+            ("session_id", Cell::from(i32::from(session.session_id))),
+            ("login_time", moment(session.login_time_ticks).into()),
+            ("host_name", session.host_name.as_str().into()),
+            ("program_name", session.program_name.as_str().into()),
+            ("host_process_id", session.host_process_id.into()),
+            ("client_version", 7.into()),
+            ("client_interface_name", session.client_interface_name.as_str().into()),
+            ("security_id", Value::binary(&[1]).into()),
+            ("login_name", session.login_name.as_str().into()),
+            ("status", session.status.into()),
+            ("last_request_start_time", moment(session.last_request_start_ticks).into()),
+            ("last_request_end_time", moment(session.last_request_end_ticks).into()),
+            ("reads", session.reads.into()),
+            ("writes", session.writes.into()),
+            ("is_user_process", session.is_user_process.into()),
+            ("original_security_id", Value::binary(&[1]).into()),
+            ("original_login_name", session.login_name.as_str().into()),
+            ("authenticating_database_id", 1.into()),
+            ("endpoint_id", 4.into()),
+        ]);
+        context.row(&cells);
+    }
+    Ok(())
+}
+
+fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for session in context.runtime.facts.sessions() {
+        if session.command.is_empty() {
+            continue;
+        }
+        let mut cells = option_cells(&session);
+        let status = if session.wait_type.is_some() { "suspended" } else { "running" };
+        cells.extend([
+            ("session_id", Cell::from(i32::from(session.session_id))),
+            ("start_time", moment(session.last_request_start_ticks).into()),
+            ("status", status.into()),
+            ("command", session.command.as_str().into()),
+            ("user_id", 1.into()),
+            ("blocking_session_id", i32::from(session.blocking_session_id).into()),
+            ("wait_type", session.wait_type.into()),
+            ("wait_time", session.wait_time_ms.into()),
+            ("last_wait_type", session.wait_type.unwrap_or("MISCELLANEOUS").into()),
+            ("open_resultset_count", 1.into()),
+            ("reads", session.reads.into()),
+            ("writes", session.writes.into()),
+            ("dop", 1.into()),
+        ]);
+        context.row(&cells);
+    }
+    Ok(())
+}
+
+fn connections(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for session in context.runtime.facts.sessions().iter().filter(|session| session.is_user_process) {
+        let mut guid = [0u8; 16];
+        guid[..2].copy_from_slice(&session.session_id.to_le_bytes());
+        guid[8..].copy_from_slice(&session.login_time_ticks.to_be_bytes());
+        context.row(&[
+            ("session_id", i32::from(session.session_id).into()),
+            ("most_recent_session_id", i32::from(session.session_id).into()),
+            ("connect_time", moment(session.login_time_ticks).into()),
+            (
+                "net_transport",
+                if session.net_transport.is_empty() { "Session" } else { &session.net_transport }.into(),
+            ),
+            ("protocol_type", "TSQL".into()),
+            ("protocol_version", 0x7400_0004.into()),
+            ("endpoint_id", 4.into()),
+            ("encrypt_option", if session.encrypted { "TRUE" } else { "FALSE" }.into()),
+            ("auth_scheme", "SQL".into()),
+            ("num_reads", session.reads.into()),
+            ("num_writes", session.writes.into()),
+            ("last_read", moment(session.last_request_start_ticks).into()),
+            ("last_write", moment(session.last_request_end_ticks).into()),
+            ("net_packet_size", session.net_packet_size.into()),
+            ("client_net_address", session.client_net_address.as_str().into()),
+            ("client_tcp_port", session.client_tcp_port.into()),
+            ("local_tcp_port", session.local_tcp_port.into()),
+            ("connection_id", Value::Guid(guid).into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn processes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for session in context.runtime.facts.sessions() {
+        context.row(&[
+            ("spid", i32::from(session.session_id).into()),
+            ("blocked", i32::from(session.blocking_session_id).into()),
+            ("waittime", session.wait_time_ms.into()),
+            ("lastwaittype", session.wait_type.unwrap_or("MISCELLANEOUS").into()),
+            ("dbid", i32::from(session.database_id).into()),
+            ("login_time", moment(session.login_time_ticks).into()),
+            ("last_batch", moment(session.last_request_start_ticks).into()),
+            ("open_tran", session.open_transaction_count.into()),
+            ("status", session.status.into()),
+            ("hostname", session.host_name.as_str().into()),
+            ("program_name", session.program_name.as_str().into()),
+            ("cmd", if session.command.is_empty() { "AWAITING COMMAND" } else { &session.command }.into()),
+            ("loginame", session.login_name.as_str().into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn epoch() -> Value {
+    Value::DateTime(types::DateTime { days: 37_718, ticks: 0 })
+}
+
+fn server_principals(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let login = context.runtime.facts.login_name().to_string();
+    let mut logins = vec![("sa".to_string(), 1)];
+    if !login.eq_ignore_ascii_case("sa") {
+        logins.push((login, 257));
+    }
+    for (name, id) in logins {
+        context.row(&[
+            ("name", name.into()),
+            ("principal_id", id.into()),
+            ("sid", Value::binary(&[1]).into()),
+            ("type", "S".into()),
+            ("type_desc", "SQL_LOGIN".into()),
+            ("create_date", epoch().into()),
+            ("modify_date", epoch().into()),
+            ("default_database_name", "master".into()),
+            ("default_language_name", "us_english".into()),
+        ]);
+    }
+    for (name, id) in
+        [("public", 2), ("sysadmin", 3), ("securityadmin", 4), ("serveradmin", 5), ("dbcreator", 9)]
+    {
+        context.row(&[
+            ("name", name.into()),
+            ("principal_id", id.into()),
+            ("type", "R".into()),
+            ("type_desc", "SERVER_ROLE".into()),
+            ("create_date", epoch().into()),
+            ("modify_date", epoch().into()),
+            ("is_fixed_role", (id != 2).into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn database_principals(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let users = [
+        ("public", 0, "R"),
+        ("dbo", 1, "S"),
+        ("guest", 2, "S"),
+        ("INFORMATION_SCHEMA", 3, "S"),
+        ("sys", 4, "S"),
+        ("db_owner", 16384, "R"),
+    ];
+    for (name, id, kind) in users {
+        context.row(&[
+            ("name", name.into()),
+            ("principal_id", id.into()),
+            ("type", kind.into()),
+            ("type_desc", if kind == "R" { "DATABASE_ROLE" } else { "SQL_USER" }.into()),
+            ("default_schema_name", (kind == "S").then_some(if id == 2 { "guest" } else { "dbo" }).into()),
+            ("create_date", epoch().into()),
+            ("modify_date", epoch().into()),
+            ("sid", (id == 1).then(|| Value::binary(&[1])).into()),
+            ("is_fixed_role", (id == 16384).into()),
+            ("authentication_type", i32::from(id == 1).into()),
+            ("authentication_type_desc", if id == 1 { "INSTANCE" } else { "NONE" }.into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn configurations(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let variant = |number: i32| crate::functions::metadata::variant(Value::Int(number));
+    let rows = [
+        (101, "recovery interval (min)", 0, 0, 32767, "Maximum recovery interval in minutes"),
+        (103, "user connections", 0, 0, 32767, "Number of user connections allowed"),
+        (124, "default language", 0, 0, 9999, "default language"),
+        (518, "show advanced options", 0, 0, 1, "show advanced options"),
+        (1534, "user options", 0, 0, 32767, "user options"),
+        (1538, "cost threshold for parallelism", 5, 0, 32767, "cost threshold for parallelism"),
+        (1539, "max degree of parallelism", 1, 0, 32767, "maximum degree of parallelism"),
+        (1543, "min server memory (MB)", 0, 0, i32::MAX, "Minimum size of server memory (MB)"),
+        (1544, "max server memory (MB)", i32::MAX, 128, i32::MAX, "Maximum size of server memory (MB)"),
+        (16390, "xp_cmdshell", 0, 0, 1, "Enable or disable command shell"),
+    ];
+    for (id, name, value, minimum, maximum, description) in rows {
+        context.row(&[
+            ("configuration_id", id.into()),
+            ("name", name.into()),
+            ("value", variant(value).into()),
+            ("minimum", variant(minimum).into()),
+            ("maximum", variant(maximum).into()),
+            ("value_in_use", variant(value).into()),
+            ("description", description.into()),
+            ("is_dynamic", true.into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn messages(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for message in types::messages::all() {
+        context.row(&[
+            ("message_id", message.number.into()),
+            ("language_id", 1033.into()),
+            ("severity", i32::from(message.severity).into()),
+            ("text", message.text.into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn servers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let name = context.runtime.facts.server_name().to_string();
+    context.row(&[
+        ("server_id", 0.into()),
+        ("name", name.into()),
+        ("product", "SQL Server".into()),
+        ("provider", "SQLNCLI".into()),
+    ]);
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! `sys.dm_os_*`, `sys.dm_tran_*`: counters, waits, locks, the machine.
+
+use types::{SqlError, Value};
+
+use super::{SystemView, ViewContext};
+
+type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
+
+pub(super) static VIEWS: &[SystemView] = &[
+    SystemView::new(
+        "dm_os_performance_counters",
+        "object_name nchar(128) not null, counter_name nchar(128) not null, instance_name nchar(128), cntr_value bigint not null, cntr_type int not null",
+        performance_counters,
+    ),
+    SystemView::new(
+        "dm_os_wait_stats",
+        "wait_type nvarchar(60) not null, waiting_tasks_count bigint not null, wait_time_ms bigint not null, max_wait_time_ms bigint not null, \
+         signal_wait_time_ms bigint not null",
+        wait_stats,
+    ),
+    SystemView::new(
+        "dm_io_pending_io_requests",
+        "io_completion_request_address varbinary(8) not null, io_type nvarchar(60) not null, io_pending_ms_ticks bigint not null, \
+         io_pending int not null, io_completion_routine_address varbinary(8), io_user_data_address varbinary(8), \
+         scheduler_address varbinary(8) not null, io_handle varbinary(8), io_offset bigint not null, io_handle_path nvarchar(256)",
+        |_| Ok(()),
+    ),
+    SystemView::new(
+        "dm_os_waiting_tasks",
+        "waiting_task_address varbinary(8) not null, session_id smallint, exec_context_id int, wait_duration_ms bigint, wait_type nvarchar(60), \
+         resource_address varbinary(8), blocking_task_address varbinary(8), blocking_session_id smallint, blocking_exec_context_id int, \
+         resource_description nvarchar(3072)",
+        waiting_tasks,
+    ),
+    SystemView::new(
+        "dm_os_sys_info",
+        "cpu_ticks bigint not null, ms_ticks bigint not null, cpu_count int not null, hyperthread_ratio int not null, \
+         physical_memory_kb bigint not null, virtual_memory_kb bigint not null, committed_kb bigint not null, \
+         committed_target_kb bigint not null, visible_target_kb bigint not null, stack_size_in_bytes int not null, os_quantum bigint not null, \
+         os_error_mode int not null, os_priority_class int, max_workers_count int not null, scheduler_count int not null, \
+         scheduler_total_count int not null, deadlock_monitor_serial_number int not null, sqlserver_start_time_ms_ticks bigint not null, \
+         sqlserver_start_time datetime not null, affinity_type int not null, affinity_type_desc nvarchar(60) not null, \
+         process_kernel_time_ms bigint not null, process_user_time_ms bigint not null, time_source int not null, \
+         time_source_desc nvarchar(60) not null, virtual_machine_type int not null, virtual_machine_type_desc nvarchar(60) not null, \
+         softnuma_configuration int not null, softnuma_configuration_desc nvarchar(60) not null, process_physical_affinity nvarchar(3072) not null, \
+         sql_memory_model int not null, sql_memory_model_desc nvarchar(60) not null, socket_count int not null, cores_per_socket int not null, \
+         numa_node_count int not null, container_type int not null, container_type_desc nvarchar(60) not null",
+        sys_info,
+    ),
+    SystemView::new(
+        "dm_os_host_info",
+        "host_platform nvarchar(256) not null, host_distribution nvarchar(256) not null, host_release nvarchar(256) not null, \
+         host_service_pack_level nvarchar(256) not null, host_sku int, os_language_version int not null, host_architecture nvarchar(256) not null",
+        host_info,
+    ),
+    SystemView::new(
+        "dm_os_windows_info",
+        "windows_release nvarchar(256) not null, windows_service_pack_level nvarchar(256) not null, windows_sku int, os_language_version int not null",
+        |_| Ok(()),
+    ),
+    SystemView::new(
+        "dm_os_schedulers",
+        "scheduler_address varbinary(8) not null, parent_node_id int not null, scheduler_id int not null, cpu_id smallint not null, \
+         status nvarchar(60) not null, is_online bit, is_idle bit, preemptive_switches_count int not null, context_switches_count int not null, \
+         idle_switches_count int not null, current_tasks_count int not null, runnable_tasks_count int not null, \
+         current_workers_count int not null, active_workers_count int not null, work_queue_count bigint not null, \
+         pending_disk_io_count int not null, load_factor int not null, yield_count int not null, last_timer_activity bigint not null, \
+         failed_to_create_worker bit",
+        |context| {
+            context.row(&[
+                ("scheduler_id", 0.into()),
+                ("cpu_id", 0.into()),
+                ("status", "VISIBLE ONLINE".into()),
+                ("is_online", true.into()),
+            ]);
+            Ok(())
+        },
+    ),
+    SystemView::new(
+        "dm_tran_locks",
+        "resource_type nvarchar(60) not null, resource_subtype nvarchar(60) not null, resource_database_id int not null, \
+         resource_description nvarchar(256) not null, resource_associated_entity_id bigint, resource_lock_partition int not null, \
+         request_mode nvarchar(60) not null, request_type nvarchar(60) not null, request_status nvarchar(60) not null, \
+         request_reference_count smallint not null, request_lifetime int not null, request_session_id int not null, \
+         request_exec_context_id int not null, request_request_id int not null, request_owner_type nvarchar(60) not null, \
+         request_owner_id bigint, request_owner_guid uniqueidentifier, request_owner_lockspace_id nvarchar(32) not null, \
+         lock_owner_address varbinary(8) not null",
+        locks,
+    ),
+    SystemView::new(
+        "dm_tran_active_transactions",
+        "transaction_id bigint not null, name nvarchar(32) not null, transaction_begin_time datetime not null, transaction_type int not null, \
+         transaction_uow uniqueidentifier, transaction_state int not null, transaction_status int not null, transaction_status2 int not null, \
+         dtc_state int not null, dtc_status int not null, dtc_isolation_level int not null, filestream_transaction_id varbinary(128)",
+        active_transactions,
+    ),
+    SystemView::new(
+        "dm_tran_database_transactions",
+        "transaction_id bigint not null, database_id int not null, database_transaction_begin_time datetime, \
+         database_transaction_type int not null, database_transaction_state int not null, database_transaction_status int not null, \
+         database_transaction_status2 int not null, database_transaction_log_record_count bigint not null, \
+         database_transaction_replicate_record_count int not null, database_transaction_log_bytes_used bigint not null, \
+         database_transaction_log_bytes_reserved bigint not null, database_transaction_log_bytes_used_system int not null, \
+         database_transaction_log_bytes_reserved_system int not null, database_transaction_begin_lsn numeric(25,0), \
+         database_transaction_last_lsn numeric(25,0), database_transaction_most_recent_savepoint_lsn numeric(25,0), \
+         database_transaction_commit_lsn numeric(25,0), database_transaction_last_rollback_lsn numeric(25,0), \
+         database_transaction_next_undo_lsn numeric(25,0)",
+        database_transactions,
+    ),
+    SystemView::new(
+        "dm_tran_session_transactions",
+        "session_id int not null, transaction_id bigint not null, transaction_descriptor binary(8) not null, enlist_count int not null, \
+         is_user_transaction bit, is_local bit, is_enlisted bit, is_bound bit, open_transaction_count int not null",
+        |_| Ok(()),
+    ),
+];
+
+/// Counters as the registry has them; names are padded by the column type.
+fn performance_counters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    super::databases::refresh_counters(context.runtime.instance);
+    for counter in context.runtime.instance.os().counters().snapshot() {
+        context.row(&[
+            ("object_name", counter.object_name.into()),
+            ("counter_name", counter.counter_name.into()),
+            ("instance_name", counter.instance_name.into()),
+            ("cntr_value", counter.cntr_value.into()),
+            ("cntr_type", counter.cntr_type.into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn wait_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for row in context.runtime.instance.os().wait_stats().snapshot() {
+        context.row(&[
+            ("wait_type", row.wait_type.name().into()),
+            ("waiting_tasks_count", row.waiting_tasks_count.into()),
+            ("wait_time_ms", row.wait_time_ms.into()),
+            ("max_wait_time_ms", row.max_wait_time_ms.into()),
+            ("signal_wait_time_ms", row.signal_wait_time_ms.into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn waiting_tasks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for session in context.runtime.facts.sessions() {
+        if let Some(wait_type) = session.wait_type {
+            let blocker =
+                (session.blocking_session_id != 0).then_some(i32::from(session.blocking_session_id));
+            context.row(&[
+                ("session_id", i32::from(session.session_id).into()),
+                ("wait_duration_ms", session.wait_time_ms.into()),
+                ("wait_type", wait_type.into()),
+                ("blocking_session_id", blocker.into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+fn sys_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let now_ms = context.runtime.instance.os().clock().monotonic_ns() / 1_000_000;
+    let start = super::dm_exec::moment(context.runtime.facts.server_start_ticks());
+    let running_ms =
+        (context.runtime.now_utc_ticks().saturating_sub(context.runtime.facts.server_start_ticks() as i64)
+            / 10_000)
+            .max(0) as u64;
+    context.row(&[
+        ("ms_ticks", now_ms.into()),
+        ("cpu_ticks", (now_ms * 1_000_000).into()),
+        ("cpu_count", 1.into()),
+        ("hyperthread_ratio", 1.into()),
+        ("max_workers_count", 512.into()),
+        ("scheduler_count", 1.into()),
+        ("scheduler_total_count", 1.into()),
+        ("sqlserver_start_time_ms_ticks", now_ms.saturating_sub(running_ms).into()),
+        ("sqlserver_start_time", start.into()),
+        ("affinity_type", 2.into()),
+        ("affinity_type_desc", "AUTO".into()),
+        ("time_source_desc", "QUERY_PERFORMANCE_COUNTER".into()),
+        ("virtual_machine_type_desc", "NONE".into()),
+        ("softnuma_configuration_desc", "OFF".into()),
+        ("sql_memory_model", 1.into()),
+        ("sql_memory_model_desc", "CONVENTIONAL".into()),
+        ("socket_count", 1.into()),
+        ("cores_per_socket", 1.into()),
+        ("numa_node_count", 1.into()),
+        ("container_type_desc", "NONE".into()),
+    ]);
+    Ok(())
+}
+
+fn host_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    context.row(&[
+        ("host_platform", "Linux".into()),
+        ("host_distribution", "Linux".into()),
+        ("os_language_version", 0.into()),
+        ("host_architecture", "X64".into()),
+    ]);
+    Ok(())
+}
+
+fn locks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for row in super::databases::lock_rows(context.runtime.instance) {
+        context.row(&row);
+    }
+    Ok(())
+}
+
+fn active_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for row in super::databases::active_rows(context.runtime.instance) {
+        let begin = Value::DateTime(types::DateTime { days: 0, ticks: 0 });
+        context.row(&[
+            ("transaction_id", row.transaction_id.into()),
+            ("name", if row.is_system { "system_transaction" } else { "user_transaction" }.into()),
+            ("transaction_begin_time", begin.into()),
+            ("transaction_type", if row.is_system { 3 } else { 1 }.into()),
+            ("transaction_state", 2.into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn database_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for row in super::databases::active_rows(context.runtime.instance) {
+        context.row(&[
+            ("transaction_id", row.transaction_id.into()),
+            ("database_id", row.database_id.into()),
+            ("database_transaction_type", if row.is_system { 3 } else { 1 }.into()),
+            ("database_transaction_state", if row.record_count > 0 { 4 } else { 3 }.into()),
+            ("database_transaction_log_record_count", row.record_count.into()),
+            ("database_transaction_log_bytes_used", row.log_bytes.into()),
+            ("database_transaction_log_bytes_reserved", row.reserved_bytes.into()),
+        ]);
+    }
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! Views of things that do not exist here (yet): clients join with them, so they have their columns and no rows. And the old
+//! `master..spt_values`, which scripts use as a table of numbers, with functions that give rows.
+
+use types::{SqlError, SqlType, Value};
+
+use super::{SystemView, ViewContext};
+
+type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
+
+fn none(_: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    Ok(())
+}
+
+pub(super) static VIEWS: &[SystemView] = &[
+    SystemView::new(
+        "extended_properties",
+        "class tinyint not null, class_desc nvarchar(60), major_id int not null, minor_id int not null, name sysname, value sql_variant",
+        none,
+    ),
+    SystemView::new(
+        "stats",
+        "object_id int not null, name nvarchar(128), stats_id int not null, auto_created bit, user_created bit, no_recompute bit, has_filter bit, \
+         filter_definition nvarchar, is_temporary bit, is_incremental bit, has_persisted_sample bit, stats_generation_method int not null, \
+         stats_generation_method_desc varchar(80), auto_drop bit",
+        none,
+    ),
+    SystemView::new(
+        "stats_columns",
+        "object_id int not null, stats_id int not null, stats_column_id int, column_id int",
+        none,
+    ),
+    SystemView::new(
+        "triggers",
+        "name sysname, object_id int not null, parent_class tinyint not null, parent_class_desc nvarchar(60), parent_id int not null, \
+         type char(2), type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, \
+         is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit",
+        none,
+    ),
+    SystemView::new(
+        "sequences",
+        "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
+         type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
+         is_schema_published bit, start_value sql_variant, increment sql_variant, minimum_value sql_variant, maximum_value sql_variant, \
+         is_cycling bit, is_cached bit, cache_size int, system_type_id tinyint not null, user_type_id int not null, precision tinyint not null, \
+         scale tinyint, current_value sql_variant, is_exhausted bit, last_used_value sql_variant",
+        none,
+    ),
+    SystemView::new(
+        "synonyms",
+        "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
+         type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
+         is_schema_published bit, base_object_name nvarchar(1035)",
+        none,
+    ),
+    SystemView::new(
+        "table_types",
+        "name sysname, system_type_id tinyint not null, user_type_id int not null, schema_id int not null, principal_id int, \
+         max_length smallint not null, precision tinyint not null, scale tinyint not null, collation_name nvarchar(128), is_nullable bit, \
+         is_user_defined bit, is_assembly_type bit, default_object_id int not null, rule_object_id int not null, is_table_type bit, \
+         type_table_object_id int not null, is_memory_optimized bit",
+        none,
+    ),
+    SystemView::new(
+        "assemblies",
+        "name sysname, principal_id int, assembly_id int not null, clr_name nvarchar(4000), permission_set tinyint, \
+         permission_set_desc nvarchar(60), is_visible bit, create_date datetime not null, modify_date datetime not null, is_user_defined bit",
+        none,
+    ),
+    SystemView::new(
+        "xml_schema_collections",
+        "xml_collection_id int not null, schema_id int not null, principal_id int, name sysname, create_date datetime not null, modify_date datetime not null",
+        none,
+    ),
+    SystemView::new(
+        "fulltext_indexes",
+        "object_id int not null, unique_index_id int not null, fulltext_catalog_id int, is_enabled bit",
+        none,
+    ),
+    SystemView::new(
+        "fulltext_catalogs",
+        "fulltext_catalog_id int not null, name sysname, path nvarchar(260), is_default bit",
+        none,
+    ),
+    SystemView::new(
+        "partition_functions",
+        "name sysname, function_id int not null, type char(2), type_desc nvarchar(60), fanout int, boundary_value_on_right bit",
+        none,
+    ),
+    SystemView::new(
+        "partition_schemes",
+        "name sysname, data_space_id int not null, type char(2), type_desc nvarchar(60), is_default bit, function_id int",
+        none,
+    ),
+    SystemView::new(
+        "certificates",
+        "name sysname, certificate_id int not null, principal_id int, pvt_key_encryption_type char(2), subject nvarchar(4000), expiry_date datetime",
+        none,
+    ),
+    SystemView::new(
+        "symmetric_keys",
+        "name sysname, principal_id int, symmetric_key_id int not null, key_length int not null",
+        none,
+    ),
+    SystemView::new(
+        "database_permissions",
+        "class tinyint not null, class_desc nvarchar(60), major_id int not null, minor_id int not null, grantee_principal_id int not null, \
+         grantor_principal_id int not null, type char(4), permission_name nvarchar(128), state char(1), state_desc nvarchar(60)",
+        none,
+    ),
+    SystemView::new(
+        "database_role_members",
+        "role_principal_id int not null, member_principal_id int not null",
+        none,
+    ),
+    SystemView::new(
+        "server_role_members",
+        "role_principal_id int not null, member_principal_id int not null",
+        none,
+    ),
+    SystemView::new(
+        "sql_expression_dependencies",
+        "referencing_id int not null, referencing_minor_id int not null, referencing_class tinyint, referencing_class_desc nvarchar(60), \
+         is_schema_bound_reference bit, referenced_class tinyint, referenced_class_desc nvarchar(60), referenced_server_name nvarchar(128), \
+         referenced_database_name nvarchar(128), referenced_schema_name nvarchar(128), referenced_entity_name nvarchar(128), \
+         referenced_id int, referenced_minor_id int not null, is_caller_dependent bit, is_ambiguous bit",
+        none,
+    ),
+    SystemView::new(
+        "dm_os_memory_clerks",
+        "memory_clerk_address varbinary(8), type nvarchar(60), name nvarchar(256), memory_node_id smallint, pages_kb bigint, \
+         virtual_memory_reserved_kb bigint, virtual_memory_committed_kb bigint",
+        none,
+    ),
+    SystemView::new(
+        "availability_groups",
+        "group_id uniqueidentifier not null, name sysname, resource_id nvarchar(40)",
+        none,
+    ),
+    SystemView::new(
+        "availability_replicas",
+        "replica_id uniqueidentifier, group_id uniqueidentifier, replica_server_name nvarchar(256)",
+        none,
+    ),
+    SystemView::new(
+        "dm_hadr_database_replica_states",
+        "database_id int not null, group_id uniqueidentifier, replica_id uniqueidentifier, is_local bit, is_primary_replica bit",
+        none,
+    ),
+    SystemView::new(
+        "fn_listextendedproperty",
+        "objtype sysname, objname sysname, name sysname, value sql_variant",
+        none,
+    )
+    .with_parameters(7),
+    SystemView::new(
+        "fn_listextendedproperty",
+        "objtype sysname, objname sysname, name sysname, value sql_variant",
+        none,
+    )
+    .with_parameters(7)
+    .in_schema("dbo"),
+    SystemView::new("fn_helpcollations", "name sysname, description nvarchar(1000)", collations)
+        .with_parameters(0),
+    SystemView::new(
+        "spt_values",
+        "name nvarchar(35), number int not null, type nchar(3) not null, low int, high int, status int",
+        spt_values,
+    )
+    .in_schema("dbo"),
+    SystemView::new("STRING_SPLIT", "value nvarchar(4000), ordinal bigint", string_split)
+        .with_parameters(3)
+        .in_schema("dbo"),
+    SystemView::new("GENERATE_SERIES", "value bigint", generate_series).with_parameters(3).in_schema("dbo"),
+];
+
+/// The numbers 0..2047 of type P, which is what scripts take from it.
+fn spt_values(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for number in 0..2048i32 {
+        context.row(&[
+            ("number", number.into()),
+            ("type", "P".into()),
+            ("low", (number / 8 + 1).into()),
+            ("high", (1 << (number % 8)).into()),
+            ("status", 0.into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn collations(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let mut id = 0;
+    while let Some(collation) = types::Collation::by_id(id) {
+        context.row(&[("name", collation.name().into()), ("description", collation.name().into())]);
+        id += 1;
+    }
+    Ok(())
+}
+
+fn string_split(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let (Some(text), Some(separator)) = (
+        context.arguments.first().and_then(Value::as_text),
+        context.arguments.get(1).and_then(Value::as_text),
+    ) else {
+        return Ok(());
+    };
+    if separator.encode_utf16().count() != 1 {
+        return Err(SqlError::custom(
+            214,
+            16,
+            11,
+            "Procedure expects parameter 'separator' of type 'nchar(1)/nvarchar(1)'.".to_string(),
+        ));
+    }
+    for (index, part) in text.split(&separator).enumerate() {
+        context.row(&[("value", part.into()), ("ordinal", (index as i64 + 1).into())]);
+    }
+    Ok(())
+}
+
+fn generate_series(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let (Some(start), Some(stop)) = (context.integer_argument(0), context.integer_argument(1)) else {
+        return Ok(());
+    };
+    let step = context.integer_argument(2).unwrap_or(if start <= stop { 1 } else { -1 });
+    if step == 0 {
+        return Err(SqlError::custom(
+            4199,
+            16,
+            1,
+            format!("Argument value 0 is invalid for the step of {}.", SqlType::BigInt),
+        ));
+    }
+    let mut at = start;
+    while if step > 0 { at <= stop } else { at >= stop } {
+        context.row(&[("value", at.into())]);
+        context.runtime.check_cancelled()?;
+        match at.checked_add(step) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,430 @@
+//! System views: each is a name, a column list in the documentation's words, and a function that makes its rows.
+//!
+//! To add a view: one `SystemView` in the table of its family's file. Columns that a row does not set are NULL, or 0 for `bit`.
+
+pub(crate) mod columns;
+mod databases;
+pub(crate) mod dm_exec;
+mod dm_os;
+mod empty;
+mod information_schema;
+mod objects;
+
+use std::sync::{Arc, LazyLock};
+
+use engine::Database;
+use rustc_hash::FxHashMap;
+use types::{SqlError, SqlType, Value};
+
+use crate::exec::Row;
+use crate::expr::runtime::Runtime;
+
+/// A view or table-valued function of the system.
+pub struct SystemView {
+    /// `sys`, `INFORMATION_SCHEMA` or `dbo`.
+    pub schema: &'static str,
+    /// Name.
+    pub name: &'static str,
+    /// `name type, name type, ...`
+    pub column_list: &'static str,
+    /// How many arguments it takes at most; 0 for a view.
+    pub parameters: usize,
+    /// Makes the rows.
+    pub(crate) rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
+}
+
+/// A column of a view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ViewColumn {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub sql_type: SqlType,
+    /// May be NULL.
+    pub nullable: bool,
+}
+
+/// What a view's function reads and writes.
+pub(crate) struct ViewContext<'a, 'r> {
+    pub(crate) runtime: &'a Runtime<'r>,
+    /// The database in whose context the view is read.
+    pub(crate) database: &'a Arc<Database>,
+    pub(crate) arguments: &'a [Value],
+    view: &'static SystemView,
+    positions: &'static FxHashMap<String, usize>,
+    rows: Vec<Row>,
+}
+
+impl SystemView {
+    /// A view of the schema `sys`.
+    pub(crate) const fn new(
+        name: &'static str,
+        column_list: &'static str,
+        rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
+    ) -> SystemView {
+        SystemView { schema: "sys", name, column_list, parameters: 0, rows }
+    }
+
+    /// In another schema.
+    pub(crate) const fn in_schema(mut self, schema: &'static str) -> SystemView {
+        self.schema = schema;
+        self
+    }
+
+    /// With arguments.
+    pub(crate) const fn with_parameters(mut self, count: usize) -> SystemView {
+        self.parameters = count;
+        self
+    }
+
+    /// Its columns in order.
+    pub fn columns(&self) -> &'static [ViewColumn] {
+        &shape(self).columns
+    }
+
+    /// Reads it.
+    pub(crate) fn read(
+        &'static self,
+        runtime: &Runtime<'_>,
+        database: &Arc<Database>,
+        arguments: &[Value],
+    ) -> Result<Vec<Row>, SqlError> {
+        let positions = &shape(self).positions;
+        let mut context =
+            ViewContext { runtime, database, arguments, view: self, positions, rows: Vec::new() };
+        (self.rows)(&mut context)?;
+        Ok(context.rows)
+    }
+}
+
+impl std::fmt::Debug for SystemView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.schema, self.name)
+    }
+}
+
+impl ViewContext<'_, '_> {
+    /// Adds a row from `(column, value)` pairs. Values are brought to the columns' types; an unknown name is our bug.
+    pub(crate) fn row(&mut self, cells: &[(&str, Cell)]) {
+        let columns = self.view.columns();
+        let mut row: Row = columns
+            .iter()
+            .map(|column| if column.nullable { Value::Null } else { zero(&column.sql_type) })
+            .collect();
+        for (name, cell) in cells {
+            let position = self.positions.get(*name);
+            assert!(position.is_some(), "{:?} has no column {name}", self.view);
+            if let Some(position) = position {
+                row[*position] = cell.to_value(&columns[*position].sql_type);
+            }
+        }
+        self.rows.push(row);
+    }
+
+    /// An integer argument; NULL and absent are `None`.
+    pub(crate) fn integer_argument(&self, index: usize) -> Option<i64> {
+        self.arguments.get(index).and_then(Value::as_i64)
+    }
+}
+
+/// A cell before it is brought to its column's type.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    Null,
+    Integer(i64),
+    Text(String),
+    Value(Value),
+}
+
+impl From<i64> for Cell {
+    fn from(number: i64) -> Cell {
+        Cell::Integer(number)
+    }
+}
+impl From<i32> for Cell {
+    fn from(number: i32) -> Cell {
+        Cell::Integer(i64::from(number))
+    }
+}
+impl From<bool> for Cell {
+    fn from(truth: bool) -> Cell {
+        Cell::Integer(i64::from(truth))
+    }
+}
+impl From<u64> for Cell {
+    fn from(number: u64) -> Cell {
+        Cell::Integer(number as i64)
+    }
+}
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::Text(text.to_string())
+    }
+}
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell::Text(text)
+    }
+}
+impl From<Value> for Cell {
+    fn from(value: Value) -> Cell {
+        Cell::Value(value)
+    }
+}
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Cell {
+        value.map_or(Cell::Null, Into::into)
+    }
+}
+
+impl Cell {
+    fn to_value(&self, sql_type: &SqlType) -> Value {
+        match self {
+            Cell::Null => Value::Null,
+            Cell::Value(value) => value.clone(),
+            Cell::Text(text) => match sql_type {
+                SqlType::Char(n) => Value::varchar(&format!("{text:<width$}", width = usize::from(*n))),
+                SqlType::NChar(n) => Value::nvarchar(&format!("{text:<width$}", width = usize::from(*n))),
+                SqlType::VarChar(_) => Value::varchar(text),
+                _ => Value::nvarchar(text),
+            },
+            Cell::Integer(number) => integer_value(*number, sql_type),
+        }
+    }
+}
+
+fn integer_value(number: i64, sql_type: &SqlType) -> Value {
+    match sql_type {
+        SqlType::Bit => Value::Bit(number != 0),
+        SqlType::TinyInt => Value::TinyInt(number as u8),
+        SqlType::SmallInt => Value::SmallInt(number as i16),
+        SqlType::Int => Value::Int(number as i32),
+        SqlType::Decimal { precision, scale } | SqlType::Numeric { precision, scale } => Value::Decimal(
+            types::Decimal::new(i128::from(number) * 10i128.pow(u32::from(*scale)), *precision, *scale),
+        ),
+        SqlType::Real => Value::Real(number as f32),
+        SqlType::Float => Value::Float(number as f64),
+        SqlType::VarBinary(_) => Value::binary(&number.to_be_bytes()),
+        SqlType::Binary(n) => {
+            let bytes = number.to_be_bytes();
+            let wanted = usize::from(*n);
+            let mut padded = vec![0u8; wanted.saturating_sub(8)];
+            padded.extend_from_slice(&bytes[8usize.saturating_sub(wanted)..]);
+            Value::binary(&padded)
+        }
+        _ => Value::BigInt(number),
+    }
+}
+
+fn zero(sql_type: &SqlType) -> Value {
+    match sql_type {
+        SqlType::NChar(_) | SqlType::NVarChar(_) | SqlType::SysName => Value::nvarchar(""),
+        other => integer_value(0, other),
+    }
+}
+
+static VIEWS: LazyLock<FxHashMap<String, &'static SystemView>> = LazyLock::new(|| {
+    let mut map = FxHashMap::default();
+    for view in SYSTEM_VIEWS.iter().copied().flatten() {
+        let before = map.insert(format!("{}.{}", view.schema, view.name).to_ascii_lowercase(), view);
+        assert!(before.is_none(), "two system views are named {view:?}");
+    }
+    map
+});
+
+/// The columns of a view, parsed.
+struct Shape {
+    columns: Vec<ViewColumn>,
+    positions: FxHashMap<String, usize>,
+}
+
+static SHAPES: LazyLock<FxHashMap<String, Shape>> = LazyLock::new(|| {
+    let shape = |view: &SystemView| {
+        let columns = parse_columns(view.column_list);
+        let positions =
+            columns.iter().enumerate().map(|(index, column)| (column.name.clone(), index)).collect();
+        Shape { columns, positions }
+    };
+    VIEWS.iter().map(|(name, view)| (name.clone(), shape(view))).collect()
+});
+
+fn shape(view: &SystemView) -> &'static Shape {
+    &SHAPES[&format!("{}.{}", view.schema, view.name).to_ascii_lowercase()]
+}
+
+/// All system views, a table a family.
+pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
+    objects::VIEWS,
+    columns::VIEWS,
+    databases::VIEWS,
+    dm_os::VIEWS,
+    dm_exec::VIEWS,
+    information_schema::VIEWS,
+    empty::VIEWS,
+];
+
+/// The same under the name the views themselves use.
+pub(crate) use SYSTEM_VIEWS as VIEW_TABLES;
+
+/// A system view by schema and name, in any letter case. Without a schema only the old `dbo` names are found, as in SQL Server.
+pub(crate) fn find(schema: Option<&str>, name: &str) -> Option<&'static SystemView> {
+    let name = name.to_ascii_lowercase();
+    match schema {
+        Some(schema) => {
+            let schema = schema.to_ascii_lowercase();
+            VIEWS.get(&format!("{schema}.{name}")).copied()
+        }
+        None => VIEWS.get(&format!("dbo.{name}")).copied(),
+    }
+}
+
+/// `name type, name type(8,2), ...`; `not null` may follow a type. sysname and bit are not nullable.
+fn parse_columns(list: &str) -> Vec<ViewColumn> {
+    let mut columns = Vec::new();
+    let mut depth = 0;
+    let mut start = 0;
+    for (position, character) in list.char_indices().chain([(list.len(), ',')]) {
+        match character {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                let item = list[start..position].trim();
+                start = position + 1;
+                if !item.is_empty() {
+                    columns.push(parse_column(item));
+                }
+            }
+            _ => {}
+        }
+    }
+    columns
+}
+
+fn parse_column(item: &str) -> ViewColumn {
+    let (name, rest) = item.split_once(' ').expect("a column has a type");
+    let rest = rest.trim();
+    let (type_text, not_null) = match rest.strip_suffix("not null") {
+        Some(text) => (text.trim(), true),
+        None => (rest, false),
+    };
+    let (word, arguments) = match type_text.split_once('(') {
+        Some((word, arguments)) => (word, arguments.trim_end_matches(')')),
+        None => (type_text, ""),
+    };
+    let numbers: Vec<u16> = arguments.split(',').filter_map(|number| number.trim().parse().ok()).collect();
+    let first = numbers.first().copied();
+    let sql_type = match word {
+        "bit" => SqlType::Bit,
+        "tinyint" => SqlType::TinyInt,
+        "smallint" => SqlType::SmallInt,
+        "int" => SqlType::Int,
+        "bigint" => SqlType::BigInt,
+        "real" => SqlType::Real,
+        "float" => SqlType::Float,
+        "datetime" => SqlType::DateTime,
+        "datetime2" => SqlType::DateTime2(7),
+        "datetimeoffset" => SqlType::DateTimeOffset(7),
+        "uniqueidentifier" => SqlType::UniqueIdentifier,
+        "sysname" => SqlType::SysName,
+        "sql_variant" => SqlType::SqlVariant,
+        "numeric" => SqlType::Numeric {
+            precision: first.unwrap_or(18) as u8,
+            scale: numbers.get(1).copied().unwrap_or(0) as u8,
+        },
+        "char" => SqlType::Char(first.unwrap_or(1)),
+        "nchar" => SqlType::NChar(first.unwrap_or(1)),
+        "varchar" => first.map_or(SqlType::VARCHAR_MAX, SqlType::varchar),
+        "nvarchar" => first.map_or(SqlType::NVARCHAR_MAX, SqlType::nvarchar),
+        "binary" => SqlType::Binary(first.unwrap_or(1)),
+        "varbinary" => first.map_or(SqlType::VARBINARY_MAX, SqlType::varbinary),
+        other => panic!("unknown type {other} in a system view"),
+    };
+    let nullable = !not_null && !matches!(sql_type, SqlType::SysName | SqlType::Bit);
+    ViewColumn { name: name.to_string(), sql_type, nullable }
+}
+
+/// The types of `sys.types`, with their greatest or usual arguments.
+pub(crate) fn all_types() -> &'static [SqlType] {
+    use types::Length::N;
+    &[
+        SqlType::Image,
+        SqlType::Text,
+        SqlType::UniqueIdentifier,
+        SqlType::Date,
+        SqlType::Time(7),
+        SqlType::DateTime2(7),
+        SqlType::DateTimeOffset(7),
+        SqlType::TinyInt,
+        SqlType::SmallInt,
+        SqlType::Int,
+        SqlType::SmallDateTime,
+        SqlType::Real,
+        SqlType::Money,
+        SqlType::DateTime,
+        SqlType::Float,
+        SqlType::SqlVariant,
+        SqlType::NText,
+        SqlType::Bit,
+        SqlType::Decimal { precision: 38, scale: 38 },
+        SqlType::Numeric { precision: 38, scale: 38 },
+        SqlType::SmallMoney,
+        SqlType::BigInt,
+        SqlType::VarBinary(N(8000)),
+        SqlType::VarChar(N(8000)),
+        SqlType::Binary(8000),
+        SqlType::Char(8000),
+        SqlType::RowVersion,
+        SqlType::SysName,
+        SqlType::NVarChar(N(4000)),
+        SqlType::NChar(4000),
+        SqlType::Xml,
+    ]
+}
+
+/// A type by its name in `sys.types`.
+pub(crate) fn type_by_name(name: &str) -> Option<SqlType> {
+    all_types().iter().find(|sql_type| sql_type.name().eq_ignore_ascii_case(name.trim())).copied()
+}
+
+/// A property of a database for DATABASEPROPERTYEX.
+pub(crate) fn database_property(database: &Arc<Database>, property: &str) -> Value {
+    databases::property(database, property)
+}
+
+/// The user's views of a database with their columns, bound anew; one that no longer binds is left out.
+pub(crate) fn bound_views(runtime: &Runtime<'_>, database: &Arc<Database>) -> Vec<(i32, Vec<ViewColumn>)> {
+    let mut bound = Vec::new();
+    let context = crate::context::BindContext {
+        instance: runtime.instance,
+        database,
+        default_schema: "dbo",
+        variables: &[],
+        options: runtime.options,
+        names: runtime.names,
+    };
+    for object in database.catalog().objects() {
+        if let engine::ObjectDef::Module(module) = &object
+            && module.kind == engine::ModuleKind::View
+        {
+            let mut binder = crate::bind::Binder::new(&context);
+            if let Ok((query, names)) = binder.view_query(&module.definition) {
+                let columns = query.columns.iter().enumerate().map(|(index, column)| {
+                    let info = &binder.columns[column.id.0 as usize];
+                    let name = names.get(index).map_or(column.name.clone(), |name| name.value.clone());
+                    ViewColumn { name, sql_type: info.sql_type, nullable: info.nullable }
+                });
+                bound.push((module.object_id, columns.collect()));
+            }
+        }
+    }
+    bound
+}
+
+/// A stable negative number for a system view.
+pub(crate) fn object_id_of(view: &SystemView) -> i32 {
+    let mut hash: u32 = 0x811c_9dc5;
+    for byte in format!("{}.{}", view.schema, view.name).bytes() {
+        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    }
+    -((hash & 0x3fff_ffff) as i32) - 1
+}

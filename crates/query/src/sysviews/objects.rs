@@ -1,0 +1,372 @@
+//! Catalog views of objects: sys.objects, tables, views, procedures, sql_modules, parameters, schemas, types.
+
+use engine::{ModuleKind, ObjectDef, TableDef};
+use types::{SqlError, SqlType, Value};
+
+use super::{Cell, SystemView, VIEW_TABLES, ViewContext, all_types, object_id_of};
+
+type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
+
+const OBJECT_COLUMNS: &str = "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, \
+     type char(2), type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
+     is_schema_published bit";
+
+pub(super) static VIEWS: &[SystemView] = &[
+    SystemView::new("objects", OBJECT_COLUMNS, |context| objects(context, true, false)),
+    SystemView::new("all_objects", OBJECT_COLUMNS, |context| objects(context, true, true)),
+    SystemView::new("system_objects", OBJECT_COLUMNS, |context| objects(context, false, true)),
+    SystemView::new(
+        "tables",
+        "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
+         type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
+         is_schema_published bit, lob_data_space_id int not null, filestream_data_space_id int, max_column_id_used int not null, \
+         lock_on_bulk_load bit, uses_ansi_nulls bit, is_replicated bit, has_replication_filter bit, is_merge_published bit, \
+         is_sync_tran_subscribed bit, has_unchecked_assembly_data bit, text_in_row_limit int, large_value_types_out_of_row bit, \
+         is_tracked_by_cdc bit, lock_escalation tinyint, lock_escalation_desc nvarchar(60), is_filetable bit, is_memory_optimized bit, \
+         durability tinyint, durability_desc nvarchar(60), temporal_type tinyint, temporal_type_desc nvarchar(60), history_table_id int, \
+         is_remote_data_archive_enabled bit, is_external bit, history_retention_period int, history_retention_period_unit int, \
+         history_retention_period_unit_desc nvarchar(10), is_node bit, is_edge bit, ledger_type tinyint, ledger_type_desc nvarchar(60), \
+         ledger_view_id int, is_dropped_ledger_table bit",
+        tables,
+    ),
+    SystemView::new(
+        "views",
+        "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
+         type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
+         is_schema_published bit, is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, \
+         with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit, has_snapshot bit, ledger_view_type tinyint, \
+         ledger_view_type_desc nvarchar(60), is_dropped_ledger_view bit",
+        |context| modules_of(context, &[ModuleKind::View]),
+    ),
+    SystemView::new("all_views", OBJECT_COLUMNS, all_views),
+    SystemView::new("system_views", OBJECT_COLUMNS, |context| {
+        system_rows(context);
+        Ok(())
+    }),
+    SystemView::new(
+        "procedures",
+        "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
+         type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
+         is_schema_published bit, is_auto_executed bit, is_execution_replicated bit, is_repl_serializable_only bit, \
+         skips_repl_constraints bit",
+        |context| modules_of(context, &[ModuleKind::Procedure]),
+    ),
+    SystemView::new(
+        "sql_modules",
+        "object_id int not null, definition nvarchar, uses_ansi_nulls bit, uses_quoted_identifier bit, is_schema_bound bit, \
+         uses_database_collation bit, is_recompiled bit, null_on_null_input bit, execute_as_principal_id int, uses_native_compilation bit, \
+         inline_type bit, is_inlineable bit",
+        sql_modules,
+    ),
+    SystemView::new(
+        "all_sql_modules",
+        "object_id int not null, definition nvarchar, uses_ansi_nulls bit, uses_quoted_identifier bit, is_schema_bound bit, \
+         uses_database_collation bit, is_recompiled bit, null_on_null_input bit, execute_as_principal_id int, uses_native_compilation bit, \
+         inline_type bit, is_inlineable bit",
+        sql_modules,
+    ),
+    SystemView::new(
+        "syscomments",
+        "id int not null, number smallint, colid smallint not null, status smallint, ctext varbinary(8000), texttype smallint, \
+         language smallint, encrypted bit, compressed bit, text nvarchar(4000)",
+        comments,
+    )
+    .in_schema("dbo"),
+    SystemView::new("schemas", "name sysname, schema_id int not null, principal_id int", schemas),
+    SystemView::new(
+        "types",
+        "name sysname, system_type_id tinyint not null, user_type_id int not null, schema_id int not null, principal_id int, \
+         max_length smallint not null, precision tinyint not null, scale tinyint not null, collation_name nvarchar(128), is_nullable bit, \
+         is_user_defined bit, is_assembly_type bit, default_object_id int not null, rule_object_id int not null, is_table_type bit",
+        types,
+    ),
+    SystemView::new(
+        "parameters",
+        "object_id int not null, name nvarchar(128), parameter_id int not null, system_type_id tinyint not null, user_type_id int not null, \
+         max_length smallint not null, precision tinyint not null, scale tinyint not null, is_output bit, is_cursor_ref bit, \
+         has_default_value bit, is_xml_document bit, default_value sql_variant, xml_collection_id int not null, is_readonly bit, \
+         is_nullable bit, encryption_type int, encryption_type_desc nvarchar(64), encryption_algorithm_name nvarchar(128), \
+         column_encryption_key_id int, column_encryption_key_database_name nvarchar(128)",
+        parameters,
+    ),
+    SystemView::new(
+        "sysobjects",
+        "name sysname, id int not null, xtype char(2), uid smallint, info smallint, status int, base_schema_ver int, replinfo int, \
+         parent_obj int not null, crdate datetime not null, ftcatid smallint, schema_ver int, stats_schema_ver int, type char(2), \
+         userstat smallint, sysstat smallint, indexdel smallint, refdate datetime not null, version int, deltrig int, instrig int, \
+         updtrig int, seltrig int, category int, cache smallint",
+        sys_objects,
+    )
+    .in_schema("dbo"),
+    SystemView::new(
+        "sysobjects",
+        "name sysname, id int not null, xtype char(2), uid smallint, info smallint, status int, base_schema_ver int, replinfo int, \
+         parent_obj int not null, crdate datetime not null, ftcatid smallint, schema_ver int, stats_schema_ver int, type char(2), \
+         userstat smallint, sysstat smallint, indexdel smallint, refdate datetime not null, version int, deltrig int, instrig int, \
+         updtrig int, seltrig int, category int, cache smallint",
+        sys_objects,
+    ),
+];
+
+/// `type_desc` of a type code.
+fn type_description(code: &str) -> &'static str {
+    match code.trim() {
+        "U" => "USER_TABLE",
+        "S" => "SYSTEM_TABLE",
+        "V" => "VIEW",
+        "P" => "SQL_STORED_PROCEDURE",
+        "FN" => "SQL_SCALAR_FUNCTION",
+        "IF" => "SQL_INLINE_TABLE_VALUED_FUNCTION",
+        "TF" => "SQL_TABLE_VALUED_FUNCTION",
+        "TR" => "SQL_TRIGGER",
+        "PK" => "PRIMARY_KEY_CONSTRAINT",
+        "UQ" => "UNIQUE_CONSTRAINT",
+        "C" => "CHECK_CONSTRAINT",
+        "D" => "DEFAULT_CONSTRAINT",
+        "F" => "FOREIGN_KEY_CONSTRAINT",
+        _ => "OTHER",
+    }
+}
+
+/// Cells that all objects share.
+fn object_cells(object: &ObjectDef) -> Vec<(&'static str, Cell)> {
+    let code = object.type_code();
+    vec![
+        ("name", object.name().to_string().into()),
+        ("object_id", object.object_id().into()),
+        ("schema_id", object.schema_id().into()),
+        ("parent_object_id", 0.into()),
+        ("type", code.into()),
+        ("type_desc", type_description(code).into()),
+        ("create_date", Value::DateTime(object.create_date()).into()),
+        ("modify_date", Value::DateTime(object.modify_date()).into()),
+        ("is_ms_shipped", (code.trim() == "S").into()),
+    ]
+}
+
+fn objects(context: Context<'_, '_, '_>, user: bool, system: bool) -> Result<(), SqlError> {
+    if user {
+        for object in context.database.catalog().objects() {
+            context.row(&object_cells(&object));
+            if let ObjectDef::Table(table) = &object {
+                for (id, name, code) in table.constraints() {
+                    let mut cells = object_cells(&object);
+                    cells.retain(|cell| {
+                        !matches!(cell.0, "name" | "object_id" | "parent_object_id" | "type" | "type_desc")
+                    });
+                    cells.extend([
+                        ("name", name.to_string().into()),
+                        ("object_id", id.into()),
+                        ("parent_object_id", table.object_id.into()),
+                        ("type", code.into()),
+                        ("type_desc", type_description(code).into()),
+                    ]);
+                    context.row(&cells);
+                }
+            }
+        }
+    }
+    if system {
+        system_rows(context);
+    }
+    Ok(())
+}
+
+/// The system views as objects.
+fn system_rows(context: Context<'_, '_, '_>) {
+    for view in VIEW_TABLES.iter().copied().flatten().filter(|view| view.schema != "dbo") {
+        let function = view.parameters > 0;
+        let date = Value::DateTime(types::DateTime { days: 42_400, ticks: 0 });
+        context.row(&[
+            ("name", view.name.into()),
+            ("object_id", object_id_of(view).into()),
+            ("schema_id", if view.schema == "sys" { 4 } else { 3 }.into()),
+            ("parent_object_id", 0.into()),
+            ("type", if function { "IF" } else { "V" }.into()),
+            ("type_desc", type_description(if function { "IF" } else { "V" }).into()),
+            ("create_date", date.clone().into()),
+            ("modify_date", date.into()),
+            ("is_ms_shipped", true.into()),
+        ]);
+    }
+}
+
+fn all_views(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    modules_of(context, &[ModuleKind::View])?;
+    system_rows(context);
+    Ok(())
+}
+
+fn user_tables(context: &ViewContext<'_, '_>) -> Vec<std::sync::Arc<TableDef>> {
+    let tables = context.database.catalog().objects().into_iter().filter_map(|object| match object {
+        ObjectDef::Table(table) if !table.is_system => Some(table),
+        _ => None,
+    });
+    tables.collect()
+}
+
+fn tables(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for table in user_tables(context) {
+        let mut cells = object_cells(&ObjectDef::Table(table.clone()));
+        cells.extend([
+            ("lob_data_space_id", 0.into()),
+            ("max_column_id_used", (table.next_column_id - 1).into()),
+            ("uses_ansi_nulls", true.into()),
+            ("text_in_row_limit", 0.into()),
+            ("lock_escalation", 0.into()),
+            ("lock_escalation_desc", "TABLE".into()),
+            ("durability", 0.into()),
+            ("durability_desc", "SCHEMA_AND_DATA".into()),
+            ("temporal_type", 0.into()),
+            ("temporal_type_desc", "NON_TEMPORAL_TABLE".into()),
+            ("ledger_type", 0.into()),
+            ("ledger_type_desc", "NON_LEDGER_TABLE".into()),
+        ]);
+        context.row(&cells);
+    }
+    Ok(())
+}
+
+fn modules_of(context: Context<'_, '_, '_>, kinds: &[ModuleKind]) -> Result<(), SqlError> {
+    for object in context.database.catalog().objects() {
+        if let ObjectDef::Module(module) = &object
+            && kinds.contains(&module.kind)
+        {
+            context.row(&object_cells(&object));
+        }
+    }
+    Ok(())
+}
+
+fn sql_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for object in context.database.catalog().objects() {
+        if let ObjectDef::Module(module) = &object {
+            context.row(&[
+                ("object_id", module.object_id.into()),
+                ("definition", module.definition.to_string().into()),
+                ("uses_ansi_nulls", module.ansi_nulls.into()),
+                ("uses_quoted_identifier", module.quoted_identifier.into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+fn comments(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for object in context.database.catalog().objects() {
+        if let ObjectDef::Module(module) = &object {
+            let text: Vec<char> = module.definition.chars().collect();
+            for (index, part) in text.chunks(4000).enumerate() {
+                context.row(&[
+                    ("id", module.object_id.into()),
+                    ("number", 1.into()),
+                    ("colid", (index as i32 + 1).into()),
+                    ("text", part.iter().collect::<String>().into()),
+                ]);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn schemas(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for schema in context.database.catalog().schemas() {
+        let owner = if schema.schema_id <= 4 { schema.schema_id } else { 1 };
+        context.row(&[
+            ("name", schema.name.to_string().into()),
+            ("schema_id", schema.schema_id.into()),
+            ("principal_id", owner.into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn types(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for sql_type in all_types() {
+        let collation = sql_type.is_character().then(|| types::Collation::DEFAULT.name());
+        context.row(&[
+            ("name", sql_type.name().into()),
+            ("system_type_id", i32::from(sql_type.system_type_id()).into()),
+            ("user_type_id", sql_type.user_type_id().into()),
+            ("schema_id", 4.into()),
+            ("max_length", i32::from(sql_type.max_length()).into()),
+            ("precision", i32::from(sql_type.precision()).into()),
+            ("scale", i32::from(sql_type.scale()).into()),
+            ("collation_name", collation.into()),
+            ("is_nullable", (*sql_type != SqlType::SysName && *sql_type != SqlType::RowVersion).into()),
+            ("default_object_id", 0.into()),
+            ("rule_object_id", 0.into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for object in context.database.catalog().objects() {
+        let ObjectDef::Module(module) = &object else {
+            continue;
+        };
+        for (index, (name, sql_type, output)) in module_parameters(&module.definition).into_iter().enumerate()
+        {
+            context.row(&[
+                ("object_id", module.object_id.into()),
+                ("name", name.into()),
+                ("parameter_id", (index as i32 + 1).into()),
+                ("system_type_id", i32::from(sql_type.system_type_id()).into()),
+                ("user_type_id", sql_type.user_type_id().into()),
+                ("max_length", i32::from(sql_type.max_length()).into()),
+                ("precision", i32::from(sql_type.precision()).into()),
+                ("scale", i32::from(sql_type.scale()).into()),
+                ("is_output", output.into()),
+                ("xml_collection_id", 0.into()),
+                ("is_nullable", true.into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+/// Parameters of a module from its text: name, type, OUTPUT.
+fn module_parameters(text: &str) -> Vec<(String, SqlType, bool)> {
+    use tsql::ast::StatementKind;
+    let Ok(batch) = tsql::parse_batch(text, &tsql::ParseOptions::default()) else {
+        return Vec::new();
+    };
+    let parameters = batch.statements.into_iter().find_map(|statement| match statement.kind {
+        StatementKind::CreateProcedure(procedure) => Some(procedure.parameters),
+        StatementKind::CreateFunction(function) => Some(function.parameters),
+        _ => None,
+    });
+    let known = |parameter: tsql::ast::Parameter| {
+        let sql_type = crate::bind::data_type::declared(&parameter.data_type).ok()?;
+        Some((parameter.name, sql_type, parameter.output))
+    };
+    parameters.unwrap_or_default().into_iter().filter_map(known).collect()
+}
+
+fn sys_objects(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for object in context.database.catalog().objects() {
+        let code = object.type_code();
+        let date = Value::DateTime(object.create_date());
+        let mut emit = |id: i32, name: String, code: &str, parent: i32| {
+            context.row(&[
+                ("name", name.into()),
+                ("id", id.into()),
+                ("xtype", code.into()),
+                ("type", if code == "PK" || code == "UQ" { "K " } else { code }.into()),
+                ("uid", object.schema_id().into()),
+                ("parent_obj", parent.into()),
+                ("crdate", date.clone().into()),
+                ("refdate", date.clone().into()),
+                ("status", 0.into()),
+            ]);
+        };
+        emit(object.object_id(), object.name().to_string(), code, 0);
+        if let ObjectDef::Table(table) = &object {
+            for (id, name, code) in table.constraints() {
+                emit(id, name.to_string(), code, table.object_id);
+            }
+        }
+    }
+    Ok(())
+}
