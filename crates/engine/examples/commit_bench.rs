@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hardpan_engine::{
-    CreateDatabaseOptions, Database, Instance, InstanceOptions, IsolationLevel, NewColumn, NewTable, Table, TransactionSet,
+    CreateDatabaseOptions, Database, Instance, InstanceOptions, IsolationLevel, NewColumn, NewTable, Table,
+    TransactionSet,
 };
 use os::{AlignedBuf, OpenOptions, Os, WriteMode};
 use types::{Collation, SqlType, Value};
@@ -20,13 +21,15 @@ fn main() {
     let part = arguments.next().unwrap_or_default();
     let os = Os::real();
     println!("raw device: {} durable writes/s", raw_writes(&os, &directory, seconds));
-    let instance = Instance::open(&os, &InstanceOptions::new(directory.join("instance"))).expect("the instance opens");
+    let instance =
+        Instance::open(&os, &InstanceOptions::new(directory.join("instance"))).expect("the instance opens");
     let new = CreateDatabaseOptions { name: "bench".into(), ..CreateDatabaseOptions::default() };
     let user = match instance.database("bench") {
         Ok(database) => database,
         Err(_) => instance.create_database(&new).expect("a new database"),
     };
-    let forced = [hardpan_engine::OptionChange::DelayedDurability(hardpan_engine::DelayedDurability::Allowed)];
+    let forced =
+        [hardpan_engine::OptionChange::DelayedDurability(hardpan_engine::DelayedDurability::Allowed)];
     instance.alter_database("bench", &forced).expect("ALTER DATABASE SET");
     for (name, database, asked) in [
         ("user, full", &user, Some(false)),
@@ -45,7 +48,12 @@ fn main() {
         let mut waits = os.wait_stats().snapshot();
         waits.retain(|row| row.wait_time_ms > 50 && !row.wait_type.name().ends_with("QUEUE"));
         for row in waits {
-            println!("    {}: {} waits, {} ms", row.wait_type.name(), row.waiting_tasks_count, row.wait_time_ms);
+            println!(
+                "    {}: {} waits, {} ms",
+                row.wait_type.name(),
+                row.waiting_tasks_count,
+                row.wait_time_ms
+            );
         }
     }
     instance.shutdown();
@@ -98,7 +106,12 @@ impl Bench {
         let txn = set.in_database(database, IsolationLevel::ReadCommitted).expect("usable");
         let definition = database.create_table(txn, &new).expect("a table");
         set.commit(None).expect("a commit");
-        Bench { os: os.clone(), instance: Arc::clone(instance), database: Arc::clone(database), table: database.table(&definition) }
+        Bench {
+            os: os.clone(),
+            instance: Arc::clone(instance),
+            database: Arc::clone(database),
+            table: database.table(&definition),
+        }
     }
 
     fn insert(&self, set: &mut TransactionSet, number: u64) {
