@@ -5,7 +5,10 @@
 pub(crate) mod conversion;
 pub(crate) mod datetime;
 pub(crate) mod error;
+pub(crate) mod format;
 pub(crate) mod globals;
+pub(crate) mod hash;
+pub(crate) mod json;
 pub(crate) mod math;
 pub(crate) mod metadata;
 pub(crate) mod string;
@@ -66,6 +69,8 @@ pub(crate) enum Parameter {
     Binary,
     /// Date and time types stay; strings become datetime2(7), numbers datetime.
     Moment,
+    /// Date and time types stay; strings and numbers become datetime (DATEADD).
+    OldMoment,
     /// A bare word such as `day`; arrives as an nchar constant.
     Word,
 }
@@ -179,6 +184,9 @@ static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyL
         system::TABLE,
         error::TABLE,
         globals::TABLE,
+        format::TABLE,
+        hash::TABLE,
+        json::TABLE,
     ];
     let mut registry = FxHashMap::default();
     for function in tables.into_iter().flatten() {
