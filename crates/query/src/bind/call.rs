@@ -136,7 +136,7 @@ impl Binder<'_> {
         }
         let values = call.args.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>, _>>()?;
         if values.iter().all(Expr::is_null_literal) {
-            return Err(crate::errors::all_arguments_null("COALESCE"));
+            return Err(crate::errors::all_arguments_null());
         }
         let nullable = values.iter().all(|value| value.nullable);
         let collation = values
