@@ -416,11 +416,6 @@ pub(crate) fn null_eliminated() -> SqlError {
     error(8153, &[])
 }
 
-/// 8115 with another source than "expression".
-pub(crate) fn overflow_of(what: &str, type_name: &str) -> SqlError {
-    error(8115, &[&what, &type_name])
-}
-
 /// 259: system tables are not changed by statements.
 pub(crate) fn system_catalog_update() -> SqlError {
     error(259, &[])

@@ -419,12 +419,6 @@ fn converted(argument: Expr, parameter: Parameter) -> Result<Expr, SqlError> {
             &SqlType::nvarchar(4000),
             Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
         ),
-        Parameter::Binary if family == TypeFamily::Binary => Ok(argument),
-        Parameter::Binary => coerce::convert(
-            argument,
-            &SqlType::VARBINARY_MAX,
-            Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
-        ),
         Parameter::Moment if family == TypeFamily::DateTime => Ok(argument),
         Parameter::Moment if matches!(family, TypeFamily::Char | TypeFamily::NChar) => {
             coerce::implicit(argument, &SqlType::DateTime2(7))

@@ -273,7 +273,5 @@ fn make_reference(
         other,
         other_columns,
         other_index,
-        delete_action: key.delete_action,
-        update_action: key.update_action,
     }
 }

@@ -65,8 +65,6 @@ pub(crate) enum Parameter {
     Text,
     /// Becomes nvarchar.
     Wide,
-    /// Binary stays, others become varbinary(max).
-    Binary,
     /// Date and time types stay; strings become datetime2(7), numbers datetime.
     Moment,
     /// A bare word such as `day`; arrives as an nchar constant.
