@@ -229,6 +229,16 @@ impl AccessMethods {
         Ok(total)
     }
 
+    /// Pages that belong to some unit, large objects included; system pages are not counted.
+    pub fn used_pages(&self) -> AccessResult<u64> {
+        let mut total = 0;
+        self.for_each_map(|map| {
+            total += entries(map.id()).iter().filter(|page| owner(map.page(), **page) != 0).count() as u64;
+            Ok(())
+        })?;
+        Ok(total)
+    }
+
     /// Calls `body` with every map page in use, latched exclusively, one after the other.
     pub(crate) fn for_each_map(
         &self,

@@ -332,8 +332,14 @@ impl Instance {
                 os::report::warn("engine", &format!("closing the dropped database {name}: {error}"));
             }
         }
+        crate::counters::forget(self, &slot.entry.name);
         self.remove_files(&slot.entry);
         self.forget_entry(slot.entry.number)
+    }
+
+    /// Brings the counters of sizes up to date: before `sys.dm_os_performance_counters` is read.
+    pub fn refresh_counters(self: &Arc<Self>) {
+        crate::counters::refresh(self);
     }
 
     /// ALTER DATABASE ... SET. The change is durable and in force when it returns.

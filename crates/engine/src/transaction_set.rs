@@ -220,6 +220,11 @@ impl TransactionSet {
         self.savepoints.clear();
     }
 
+    /// Has no database been touched since the last end?
+    pub fn is_idle(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// A user transaction is open.
     pub fn has_open(&self) -> bool {
         self.explicit

@@ -175,6 +175,11 @@ impl TaskRef {
         Some((wait_type, self.now_ns().saturating_sub(began_ns)))
     }
 
+    /// What it waits for now, without asking a clock.
+    pub(crate) fn current_wait_type(&self) -> Option<WaitType> {
+        wait_type_of(self.inner.wait_type.load(Acquire))
+    }
+
     /// The last completed wait (`sys.dm_exec_requests.last_wait_type`).
     pub fn last_wait(&self) -> Option<WaitType> {
         wait_type_of(self.inner.last_wait_type.load(Relaxed))

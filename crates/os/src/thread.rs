@@ -79,7 +79,7 @@ pub(crate) fn spawn(
     let task = os.new_task(&options.name);
     let end = Arc::new(End::default());
     let handle = JoinHandle { task: task.clone(), end: Arc::clone(&end) };
-    let seat = os.world().map(|world| world.new_seat(&options.name));
+    let seat = os.world().map(|world| world.new_seat(&task));
     let ticket = seat.clone();
     let run = move || {
         task::set_current(task);

@@ -109,7 +109,7 @@ fn deadlock_is_reported_with_names() {
     });
     assert_eq!(report.end, End::Failed);
     assert!(
-        report.failures[0].contains("deadlock of [\"root\", \"waits for nobody\"]"),
+        report.failures[0].contains("deadlock of root (SLEEP_TASK), waits for nobody (SLEEP_TASK)"),
         "{:?}",
         report.failures
     );

@@ -4,6 +4,7 @@
 //! It holds the last batch. A batch replaces its predecessor only after the predecessor's pages are durable in place; so
 //! whatever image it holds is the newest that its place may hold, and repairing from it never goes back in time.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -87,7 +88,7 @@ pub(crate) fn repair(os: &Os, path: &Path, files: &[(u16, Arc<dyn File>)]) -> Re
     let file = os.disk().open(path, &OpenOptions { direct: true, ..OpenOptions::default() })?;
     let mut buffer = AlignedBuf::new(PREFIX_BYTES + BATCH_PAGES_MAX * PAGE_BYTES);
     let got = file.read_at(&mut buffer, 0)?;
-    let mut repaired = Vec::new();
+    let (mut repaired, mut written) = (Vec::new(), BTreeSet::new());
     for (id, image) in images(&buffer[..got]) {
         let Some((_, target)) = files.iter().find(|(number, _)| *number == id.file) else { continue };
         if checksum::check(page_of(image), id) != PageCheck::Sound
@@ -102,11 +103,19 @@ pub(crate) fn repair(os: &Os, path: &Path, files: &[(u16, Arc<dyn File>)]) -> Re
                 checksum::check(page_of(&in_place), id),
                 PageCheck::BadChecksum(..) | PageCheck::WrongAddress(_)
             );
-        if torn {
+        // A process that died, or met a failed sync, before its batch was durable in place leaves pages that are sound in
+        // the page cache only: they go out again before the next batch takes their images' room.
+        if torn || in_place[..] == *image {
             let copy = AlignedBuf::from_slice(image, PAGE_BYTES);
-            target.write_at(&copy, id.offset(), WriteMode::Durable)?;
+            target.write_at(&copy, id.offset(), WriteMode::Cached)?;
+            written.insert(id.file);
+        }
+        if torn {
             repaired.push(id);
         }
+    }
+    for (_, file) in files.iter().filter(|(number, _)| written.contains(number)) {
+        file.sync()?;
     }
     Ok(repaired)
 }

@@ -32,3 +32,27 @@ script!(select);
 script!(joins);
 script!(aggregates);
 script!(changes);
+script!(views);
+
+/// Every system view can be read: its rows have its columns, of its types.
+#[test]
+fn every_view_reads() {
+    let mut world = World::new();
+    for view in query::sysviews::SYSTEM_VIEWS.iter().copied().flatten() {
+        let arguments = match view.parameters {
+            0 => String::new(),
+            count if view.name == "STRING_SPLIT" => format!("('a b', ' '{})", ", 1".repeat(count - 2)),
+            count => format!("({})", vec!["NULL"; count].join(", ")),
+        };
+        let sql = format!("SELECT * FROM {}.[{}]{arguments}", view.schema, view.name);
+        let batch = tsql::parse_batch(&sql, &tsql::ParseOptions::default()).unwrap();
+        let sink =
+            world.statement(&batch.statements[0], &sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!(sink.columns.len(), view.columns().len(), "{sql}");
+        for row in &sink.rows {
+            for (value, column) in row.iter().zip(view.columns()) {
+                assert!(column.nullable || !value.is_null(), "{sql}: {} is NULL", column.name);
+            }
+        }
+    }
+}

@@ -14,7 +14,13 @@ use crate::values::to_int;
 
 impl Session {
     /// CREATE, ALTER, DROP of objects of a database.
-    pub(crate) fn definition(&mut self, frame: &mut Frame, instruction: &Instruction, statement: &ast::Statement, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+    pub(crate) fn definition(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        statement: &ast::Statement,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
         let _ = instruction;
         if self.facts.doomed {
             return Err(SqlError::new(3930, &[]).into());
@@ -28,14 +34,24 @@ impl Session {
         result?;
         self.facts.row_count = 0;
         if !self.options.nocount {
-            sink.done(Done { kind: frame.done_kind, row_count: None, error: false, command: crate::compile::command::OTHER });
+            sink.done(Done {
+                kind: frame.done_kind,
+                row_count: None,
+                error: false,
+                command: crate::compile::command::OTHER,
+            });
         }
         Ok(())
     }
 
     /// DECLARE @t TABLE: a new, empty table of tempdb, dropped with its scope. Not undone by a rollback of the user's transaction
     /// would be right; here it shares the transaction, as its rows do.
-    pub(crate) fn declare_table(&mut self, frame: &mut Frame, _instruction: &Instruction, table: &ast::DeclareTable) -> Result<(), Interruption> {
+    pub(crate) fn declare_table(
+        &mut self,
+        frame: &mut Frame,
+        _instruction: &Instruction,
+        table: &ast::DeclareTable,
+    ) -> Result<(), Interruption> {
         if let Some(old) = query::SessionNames::temp_table(&self.names, &table.name) {
             self.drop_real_tables(&[old]);
         }
@@ -67,18 +83,31 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn create_database(&mut self, create: &ast::CreateDatabase, _sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn create_database(
+        &mut self,
+        create: &ast::CreateDatabase,
+        _sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         self.refuse_in_transaction("CREATE DATABASE")?;
         if create.snapshot_of.is_some() || create.attach.is_some() || create.copy_of.is_some() {
             return Err(not_supported("CREATE DATABASE AS SNAPSHOT, AS COPY OF and FOR ATTACH"));
         }
-        let data_files = create.filegroups.iter().flat_map(|group| &group.files).map(new_file).collect::<SqlResult<Vec<_>>>()?;
+        let data_files = create
+            .filegroups
+            .iter()
+            .flat_map(|group| &group.files)
+            .map(new_file)
+            .collect::<SqlResult<Vec<_>>>()?;
         let log_files = create.log_files.iter().map(new_file).collect::<SqlResult<Vec<_>>>()?;
         let options = CreateDatabaseOptions { name: create.name.value.clone(), data_files, log_files };
         self.instance.create_database(&options).map(|_| ())
     }
 
-    pub(crate) fn drop_databases(&mut self, drop: &ast::DropDatabase, _sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn drop_databases(
+        &mut self,
+        drop: &ast::DropDatabase,
+        _sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         self.refuse_in_transaction("DROP DATABASE")?;
         for name in &drop.names {
             if self.database.name().eq_ignore_ascii_case(&name.value) {
@@ -86,7 +115,12 @@ impl Session {
             }
             let wanted = self.instance.database(&name.value);
             if let Ok(database) = &wanted {
-                let in_use = self.facts.registry.rows().iter().any(|r| r.database_id == database.id() && r.session_id != self.facts.session_id);
+                let in_use = self
+                    .facts
+                    .registry
+                    .rows()
+                    .iter()
+                    .any(|r| r.database_id == database.id() && r.session_id != self.facts.session_id);
                 if in_use {
                     return Err(SqlError::new(3702, &[&"drop", &"database", &name.value]));
                 }
@@ -99,7 +133,11 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn alter_database(&mut self, alter: &ast::AlterDatabase, _sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn alter_database(
+        &mut self,
+        alter: &ast::AlterDatabase,
+        _sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         self.refuse_in_transaction("ALTER DATABASE")?;
         let name = alter.name.as_ref().map_or_else(|| self.database.name().to_string(), |n| n.value.clone());
         if !self.instance.database_infos().iter().any(|d| d.name.eq_ignore_ascii_case(&name)) {
@@ -113,9 +151,15 @@ impl Session {
                 }
                 self.instance.alter_database(&name, &changes)
             }
-            AlterDatabaseAction::Collate(collation) if types::Collation::by_name(&collation.value).is_some() => Ok(()),
+            AlterDatabaseAction::Collate(collation)
+                if types::Collation::by_name(&collation.value).is_some() =>
+            {
+                Ok(())
+            }
             AlterDatabaseAction::ModifyName(_) => Err(not_supported("ALTER DATABASE ... MODIFY NAME")),
-            AlterDatabaseAction::AddFile { .. } | AlterDatabaseAction::AddLogFile(_) => Err(not_supported("ALTER DATABASE ... ADD FILE")),
+            AlterDatabaseAction::AddFile { .. } | AlterDatabaseAction::AddLogFile(_) => {
+                Err(not_supported("ALTER DATABASE ... ADD FILE"))
+            }
             AlterDatabaseAction::ModifyFile(_) | AlterDatabaseAction::RemoveFile(_) => {
                 Err(not_supported("ALTER DATABASE ... MODIFY FILE and REMOVE FILE"))
             }
@@ -128,7 +172,9 @@ impl Session {
     }
 
     pub(crate) fn kill(&mut self, kill: &ast::Kill) -> SqlResult<()> {
-        let ast::Kill::Session { id, .. } = kill else { return Err(not_supported("KILL QUERY NOTIFICATION and KILL STATS JOB")) };
+        let ast::Kill::Session { id, .. } = kill else {
+            return Err(not_supported("KILL QUERY NOTIFICATION and KILL STATS JOB"));
+        };
         let value = crate::values::constant(id, &types::SqlType::Int)?;
         let session_id = to_int(&value)?.and_then(|n| i16::try_from(n).ok()).unwrap_or(0);
         if session_id == self.facts.session_id {
@@ -139,7 +185,15 @@ impl Session {
 
     /// DBCC commands that scripts send around benchmarks are accepted; those that would have to show something are refused by name.
     pub(crate) fn dbcc(&mut self, dbcc: &ast::Dbcc, _sink: &mut dyn ResultSink) -> SqlResult<()> {
-        let harmless = ["TRACEON", "TRACEOFF", "FREEPROCCACHE", "DROPCLEANBUFFERS", "FREESYSTEMCACHE", "FREESESSIONCACHE", "UPDATEUSAGE"];
+        let harmless = [
+            "TRACEON",
+            "TRACEOFF",
+            "FREEPROCCACHE",
+            "DROPCLEANBUFFERS",
+            "FREESYSTEMCACHE",
+            "FREESESSIONCACHE",
+            "UPDATEUSAGE",
+        ];
         if harmless.iter().any(|name| dbcc.name.is(name)) {
             return Ok(());
         }
@@ -207,20 +261,30 @@ fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
         },
         DatabaseOption::Switch(name, on) => match (name.value.to_uppercase().as_str(), on) {
             ("READ_COMMITTED_SNAPSHOT" | "ALLOW_SNAPSHOT_ISOLATION", true) => {
-                return Err(not_supported(&format!("ALTER DATABASE ... SET {} ON", name.value.to_uppercase())));
+                return Err(not_supported(&format!(
+                    "ALTER DATABASE ... SET {} ON",
+                    name.value.to_uppercase()
+                )));
             }
             (name, on) => vec![OptionChange::Switch(name.to_string(), *on)],
         },
         DatabaseOption::Value(named) if named.name.is("COMPATIBILITY_LEVEL") => {
             let level = match &named.value {
-                Some(ast::OptionValue::Value(expression, _)) => to_int(&crate::values::constant(expression, &types::SqlType::Int)?)?,
+                Some(ast::OptionValue::Value(expression, _)) => {
+                    to_int(&crate::values::constant(expression, &types::SqlType::Int)?)?
+                }
                 _ => None,
             };
-            let level = level.and_then(|n| u8::try_from(n).ok()).filter(|n| (100..=160).contains(n) && n % 10 == 0);
-            vec![OptionChange::CompatibilityLevel(level.ok_or_else(|| SqlError::new(15048, &[&"100, 110, 120, 130, 140, 150, 160"]))?)]
+            let level =
+                level.and_then(|n| u8::try_from(n).ok()).filter(|n| (100..=160).contains(n) && n % 10 == 0);
+            vec![OptionChange::CompatibilityLevel(
+                level.ok_or_else(|| SqlError::new(15048, &[&"100, 110, 120, 130, 140, 150, 160"]))?,
+            )]
         }
         // Accepted without effect: they change nothing that can be seen here.
         DatabaseOption::Word(..) | DatabaseOption::Value(_) => Vec::new(),
-        DatabaseOption::Other(name, _) => return Err(not_supported(&format!("ALTER DATABASE ... SET {}", name.value.to_uppercase()))),
+        DatabaseOption::Other(name, _) => {
+            return Err(not_supported(&format!("ALTER DATABASE ... SET {}", name.value.to_uppercase())));
+        }
     })
 }

@@ -30,8 +30,14 @@ impl ProgramKey {
         ProgramKey { parameters: "module".into(), ..ProgramKey::new(text, database_id, options, &[]) }
     }
 
-    pub(crate) fn new(text: &str, database_id: i16, options: &SetOptions, parameters: &[VariableDef]) -> ProgramKey {
-        let declared: Vec<String> = parameters.iter().map(|p| format!("{} {:?}", p.name, p.sql_type)).collect();
+    pub(crate) fn new(
+        text: &str,
+        database_id: i16,
+        options: &SetOptions,
+        parameters: &[VariableDef],
+    ) -> ProgramKey {
+        let declared: Vec<String> =
+            parameters.iter().map(|p| format!("{} {:?}", p.name, p.sql_type)).collect();
         ProgramKey {
             text: text.into(),
             database_id,

@@ -27,7 +27,12 @@ pub(crate) mod command {
 /// # Errors
 /// 134 (variable declared twice), 137 (undeclared variable in EXECUTE or SET), 132/133 (labels), 135/136 (BREAK, CONTINUE outside
 /// a loop), 2715 (unknown type), 178 (RETURN with a value in a batch).
-pub(crate) fn compile(text: Arc<str>, statements: &[ast::Statement], parameters: Vec<VariableDef>, in_procedure: bool) -> SqlResult<Program> {
+pub(crate) fn compile(
+    text: Arc<str>,
+    statements: &[ast::Statement],
+    parameters: Vec<VariableDef>,
+    in_procedure: bool,
+) -> SqlResult<Program> {
     let mut compiler = Compiler { variables: parameters, in_procedure, ..Compiler::default() };
     for statement in statements {
         compiler.statement(statement)?;
@@ -106,7 +111,9 @@ impl Compiler {
             StatementKind::Print(message) => InstructionKind::Print(self.scalar(message)),
             StatementKind::RaisError(raise) => self.raise_error(raise),
             StatementKind::Throw(throw) => InstructionKind::Throw(
-                throw.as_ref().map(|t| [self.scalar(&t.number), self.scalar(&t.message), self.scalar(&t.state)]),
+                throw
+                    .as_ref()
+                    .map(|t| [self.scalar(&t.number), self.scalar(&t.message), self.scalar(&t.state)]),
             ),
             StatementKind::WaitFor(wait) => match wait.as_ref() {
                 ast::WaitFor::Delay(delay) => InstructionKind::WaitForDelay(self.scalar(delay)),
@@ -130,7 +137,11 @@ impl Compiler {
     }
 
     fn emit(&mut self, kind: InstructionKind) -> usize {
-        self.instructions.push(Instruction { line: self.line, variables_visible: self.variables.len(), kind });
+        self.instructions.push(Instruction {
+            line: self.line,
+            variables_visible: self.variables.len(),
+            kind,
+        });
         self.instructions.len() - 1
     }
 
@@ -148,7 +159,10 @@ impl Compiler {
     }
 
     fn query(&mut self, statement: &ast::Statement, command: u16) -> InstructionKind {
-        InstructionKind::Query { cell: self.cell(CellSource::Statement(Box::new(statement.clone()))), command }
+        InstructionKind::Query {
+            cell: self.cell(CellSource::Statement(Box::new(statement.clone()))),
+            command,
+        }
     }
 
     fn insert(&mut self, statement: &ast::Statement, insert: &ast::Insert) -> SqlResult<()> {
@@ -207,7 +221,8 @@ impl Compiler {
     }
 
     fn next_round(&mut self) -> SqlResult<()> {
-        let (start, _) = *self.loops.last().as_ref().ok_or_else(|| SqlError::new(136, &[]).at_line(self.line))?;
+        let (start, _) =
+            *self.loops.last().as_ref().ok_or_else(|| SqlError::new(136, &[]).at_line(self.line))?;
         let start = *start;
         self.emit(InstructionKind::Jump(start));
         Ok(())
@@ -232,7 +247,8 @@ impl Compiler {
 
     fn resolve_gotos(&mut self) -> SqlResult<()> {
         for (at, label, line) in std::mem::take(&mut self.gotos) {
-            let target = *self.labels.get(&label).ok_or_else(|| SqlError::new(133, &[&label]).at_line(line))?;
+            let target =
+                *self.labels.get(&label).ok_or_else(|| SqlError::new(133, &[&label]).at_line(line))?;
             self.patch(at, target);
         }
         Ok(())
@@ -284,7 +300,7 @@ impl Compiler {
     }
 
     fn known_slot(&self, name: &str) -> SqlResult<usize> {
-        self.slot_of(name).ok_or_else(|| SqlError::new(137, &[name]).at_line(self.line))
+        self.slot_of(name).ok_or_else(|| SqlError::new(137, &[&name]).at_line(self.line))
     }
 
     fn assign(&mut self, slot: usize, value: ast::Expr) {
@@ -299,7 +315,9 @@ impl Compiler {
                 self.assign(slot, compound(variable, *op, value));
             }
             ast::SetVariable::Cursor { .. } => self.refuse("cursor variables"),
-            ast::SetVariable::Method { .. } | ast::SetVariable::Property { .. } => self.refuse("methods of variables"),
+            ast::SetVariable::Method { .. } | ast::SetVariable::Property { .. } => {
+                self.refuse("methods of variables")
+            }
         }
         Ok(())
     }

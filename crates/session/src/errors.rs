@@ -22,12 +22,16 @@ pub enum Reach {
 
 /// Conversion failures and other errors that end the batch even under XACT_ABORT OFF.
 const BATCH_ENDING: &[i32] = &[
-    241, 242, 244, 245, 248, 249, 293, 295, 296, 298, 517, 535, 1204, 1205, 3609, 3616, 3930, 3998, 8114, 8169, 8180, 8630, 9001, 9002, 9420,
+    241, 242, 244, 245, 248, 249, 293, 295, 296, 298, 517, 535, 1204, 1205, 3609, 3616, 3930, 3998, 8114,
+    8169, 8180, 8630, 9001, 9002, 9420,
 ];
 
 /// Errors of name resolution and compilation: the scope in which they happen ends.
-const SCOPE_ENDING: &[i32] =
-    &[102, 105, 111, 113, 120, 121, 128, 137, 139, 141, 145, 147, 156, 178, 191, 201, 206, 207, 208, 209, 213, 217, 319, 911, 1011, 1013, 1033, 4104, 4121, 4145, 8117, 8120, 8121, 8127, 8144, 8145, 8155, 8156, 8158, 8159];
+const SCOPE_ENDING: &[i32] = &[
+    102, 105, 111, 113, 120, 121, 128, 137, 139, 141, 145, 147, 156, 178, 191, 201, 206, 207, 208, 209, 213,
+    217, 319, 911, 1011, 1013, 1033, 4104, 4121, 4145, 8117, 8120, 8121, 8127, 8144, 8145, 8155, 8156, 8158,
+    8159,
+];
 
 /// How far `error` reaches outside TRY...CATCH. `raised` tells RAISERROR's errors, which XACT_ABORT does not touch.
 pub fn reach(error: &SqlError, xact_abort: bool, raised: bool) -> Reach {
@@ -63,8 +67,10 @@ pub fn catchable_in_same_scope(error: &SqlError, at_compilation: bool) -> bool {
 
 /// Is message 3621 ("the statement has been terminated") due after this error of a data-changing statement?
 pub fn announces_termination(error: &SqlError) -> bool {
-    matches!(error.number, 515 | 547 | 2601 | 2627 | 8115 | 8134 | 8152 | 2628 | 220 | 232 | 512 | 544 | 1222 | 3930)
-        && error.severity > 10
+    matches!(
+        error.number,
+        515 | 547 | 2601 | 2627 | 8115 | 8134 | 8152 | 2628 | 220 | 232 | 512 | 544 | 1222 | 3930
+    ) && error.severity > 10
 }
 
 #[cfg(test)]

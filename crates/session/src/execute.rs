@@ -46,7 +46,14 @@ impl Argument {
 
 impl Session {
     /// The EXECUTE statement.
-    pub(crate) fn execute_statement(&mut self, frame: &mut Frame, instruction: &Instruction, at: usize, execute: &ExecuteCells, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+    pub(crate) fn execute_statement(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        at: usize,
+        execute: &ExecuteCells,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
         let arguments = self.arguments(frame, instruction, execute)?;
         let guarded = frame.program.region_of(at).is_some();
         self.guards += u32::from(guarded);
@@ -55,7 +62,8 @@ impl Session {
         let result = result?;
         for (index, _, from, value) in result.outputs {
             if let Some(slot) = execute.arguments.get(index).and_then(|a| a.output_slot) {
-                frame.variables[slot] = values::assign(&value, &from, &frame.program.variables[slot].sql_type)?;
+                frame.variables[slot] =
+                    values::assign(&value, &from, &frame.program.variables[slot].sql_type)?;
             }
         }
         if let Some(slot) = execute.return_slot {
@@ -65,7 +73,14 @@ impl Session {
         Ok(())
     }
 
-    fn execute_target(&mut self, frame: &mut Frame, instruction: &Instruction, execute: &ExecuteCells, arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+    fn execute_target(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        execute: &ExecuteCells,
+        arguments: Vec<Argument>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<CallResult, Interruption> {
         match &execute.target {
             ExecuteTarget::Procedure(name) => self.call(name, arguments, sink),
             ExecuteTarget::Variable(slot) => {
@@ -79,30 +94,50 @@ impl Session {
         }
     }
 
-    fn arguments(&mut self, frame: &mut Frame, instruction: &Instruction, execute: &ExecuteCells) -> Result<Vec<Argument>, Interruption> {
+    fn arguments(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        execute: &ExecuteCells,
+    ) -> Result<Vec<Argument>, Interruption> {
         let mut arguments = Vec::with_capacity(execute.arguments.len());
         for cells in &execute.arguments {
             let (sql_type, value) = match cells.value {
                 None => (SqlType::Int, None),
                 Some(cell) => {
                     let compiled = self.bound(frame, instruction, cell)?;
-                    let Compiled::Scalar(program) = compiled.as_ref() else { unreachable!("arguments are expressions") };
+                    let Compiled::Scalar(program) = compiled.as_ref() else {
+                        unreachable!("arguments are expressions")
+                    };
                     let sql_type = program.sql_type().clone();
                     (sql_type, Some(self.value(frame, instruction, cell)?))
                 }
             };
-            arguments.push(Argument { name: cells.name.clone(), sql_type, value, output: cells.output_slot.is_some() });
+            arguments.push(Argument {
+                name: cells.name.clone(),
+                sql_type,
+                value,
+                output: cells.output_slot.is_some(),
+            });
         }
         Ok(arguments)
     }
 
     /// Calls a procedure by name: one of the system's own, or one of a database's.
-    pub(crate) fn call(&mut self, name: &ast::ObjectName, arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+    pub(crate) fn call(
+        &mut self,
+        name: &ast::ObjectName,
+        arguments: Vec<Argument>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<CallResult, Interruption> {
         if self.facts.nest_level >= NEST_LEVEL_MAX {
             return Err(SqlError::new(217, &[&NEST_LEVEL_MAX]).into());
         }
         let own = name.name.value.to_lowercase();
-        let may_be_system = own.starts_with("sp_") || own.starts_with("xp_") || own.starts_with("fn_") || name.schema.as_ref().is_some_and(|s| s.is("sys"));
+        let may_be_system = own.starts_with("sp_")
+            || own.starts_with("xp_")
+            || own.starts_with("fn_")
+            || name.schema.as_ref().is_some_and(|s| s.is("sys"));
         if may_be_system {
             if let Some(native) = procs::native(&own) {
                 return native(self, arguments, sink);
@@ -112,7 +147,7 @@ impl Session {
                 return self.call_module(&own, text, database, 0, arguments, sink);
             }
         }
-        let found = query::find_procedure(&self.instance, &self.database, name)?;
+        let found = crate::objects::find_procedure(&self.instance, &self.database, name)?;
         let Some(found) = found else {
             return Err(SqlError::new(2812, &[&tsql_name(name)]).into());
         };
@@ -120,7 +155,15 @@ impl Session {
     }
 
     /// Runs a stored procedure's text with its parameters bound.
-    fn call_module(&mut self, name: &str, text: &str, database: Arc<engine::Database>, object_id: i32, arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+    fn call_module(
+        &mut self,
+        name: &str,
+        text: &str,
+        database: Arc<engine::Database>,
+        object_id: i32,
+        arguments: Vec<Argument>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<CallResult, Interruption> {
         let outer_database = std::mem::replace(&mut self.database, database);
         let outcome = self.module_program(text).map_err(Interruption::from).and_then(|module| {
             let (variables, targets) = self.bind_parameters(name, &module, &arguments)?;
@@ -132,7 +175,12 @@ impl Session {
         let mut outputs = Vec::new();
         for (index, slot) in targets {
             let parameter = &module.variables[slot];
-            outputs.push((index, parameter.name.clone(), parameter.sql_type.clone(), variables[slot].clone()));
+            outputs.push((
+                index,
+                parameter.name.clone(),
+                parameter.sql_type.clone(),
+                variables[slot].clone(),
+            ));
         }
         Ok(CallResult { status, outputs })
     }
@@ -144,14 +192,22 @@ impl Session {
             return Ok(program);
         }
         let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
-        let batch = tsql::parse_batch(text, &options).map_err(|mut errors| crate::syntax_error(errors.swap_remove(0)))?;
-        let Some(StatementKind::CreateProcedure(procedure)) = batch.statements.first().map(|s| &s.kind) else {
-            return Err(SqlError::custom(2812, 16, 62, "The stored text of the procedure is not a CREATE PROCEDURE statement.".into()));
+        let batch = tsql::parse_batch(text, &options)
+            .map_err(|mut errors| crate::syntax_error(errors.swap_remove(0)))?;
+        let Some(StatementKind::CreateProcedure(procedure)) = batch.statements.first().map(|s| &s.kind)
+        else {
+            return Err(SqlError::custom(
+                2812,
+                16,
+                62,
+                "The stored text of the procedure is not a CREATE PROCEDURE statement.".into(),
+            ));
         };
         let ast::ModuleBody::Statements(body) = &procedure.body else {
             return Err(crate::run::not_supported("CLR procedures"));
         };
-        let mut program = crate::compile::compile(text.into(), body, parameters_of(&procedure.parameters)?, true)?;
+        let mut program =
+            crate::compile::compile(text.into(), body, parameters_of(&procedure.parameters)?, true)?;
         program.parameters.clone_from(&procedure.parameters);
         let program = Arc::new(program);
         self.programs.put(key, program.clone());
@@ -160,13 +216,21 @@ impl Session {
 
     /// Puts arguments into parameters: by position, by name, defaults for the rest. Also tells which arguments come back from which
     /// parameter.
-    fn bind_parameters(&self, name: &str, module: &Program, arguments: &[Argument]) -> SqlResult<(Vec<Value>, Vec<(usize, usize)>)> {
+    fn bind_parameters(
+        &self,
+        name: &str,
+        module: &Program,
+        arguments: &[Argument],
+    ) -> SqlResult<(Vec<Value>, Vec<(usize, usize)>)> {
         let parameters = &module.parameters;
         let mut values: Vec<Option<Value>> = vec![None; parameters.len()];
         let mut targets = Vec::new();
         for (index, argument) in arguments.iter().enumerate() {
             let slot = match &argument.name {
-                Some(wanted) => parameters.iter().position(|p| p.name.eq_ignore_ascii_case(wanted)).ok_or_else(|| SqlError::new(8145, &[wanted, &name]))?,
+                Some(wanted) => parameters
+                    .iter()
+                    .position(|p| p.name.eq_ignore_ascii_case(wanted))
+                    .ok_or_else(|| SqlError::new(8145, &[wanted, &name]))?,
                 None if index < parameters.len() => index,
                 None => return Err(SqlError::new(8144, &[&name])),
             };
@@ -177,7 +241,8 @@ impl Session {
                 targets.push((index, slot));
             }
             if let Some(value) = &argument.value {
-                values[slot] = Some(values::pass(value, &argument.sql_type, &module.variables[slot].sql_type)?);
+                values[slot] =
+                    Some(values::pass(value, &argument.sql_type, &module.variables[slot].sql_type)?);
             }
         }
         let mut bound = Vec::with_capacity(parameters.len());
@@ -205,11 +270,18 @@ impl Session {
     }
 
     /// Runs dynamic text with parameters (sp_executesql, EXEC('..')); gives the parameters' last values.
-    pub(crate) fn run_text(&mut self, text: &str, parameters: &[VariableDef], variables: Vec<Value>, sink: &mut dyn ResultSink) -> Result<Vec<Value>, Interruption> {
+    pub(crate) fn run_text(
+        &mut self,
+        text: &str,
+        parameters: &[VariableDef],
+        variables: Vec<Value>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Vec<Value>, Interruption> {
         if self.facts.nest_level >= NEST_LEVEL_MAX {
             return Err(SqlError::new(217, &[&NEST_LEVEL_MAX]).into());
         }
-        let program = self.program_for(text, parameters, false).map_err(|errors| self.first_of(errors, sink))?;
+        let program =
+            self.program_for(text, parameters, false).map_err(|errors| self.first_of(errors, sink))?;
         let database = self.database.clone();
         let result = self.run_scope(program, variables, None, 0, sink);
         self.database = database;
@@ -224,7 +296,14 @@ impl Session {
     }
 
     /// One level of procedure or dynamic text: its own frame, options, temporary tables and SCOPE_IDENTITY.
-    fn run_scope(&mut self, program: Arc<Program>, variables: Vec<Value>, procedure: Option<&str>, object_id: i32, sink: &mut dyn ResultSink) -> Result<(i32, Vec<Value>), Interruption> {
+    fn run_scope(
+        &mut self,
+        program: Arc<Program>,
+        variables: Vec<Value>,
+        procedure: Option<&str>,
+        object_id: i32,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(i32, Vec<Value>), Interruption> {
         let options = self.options.clone();
         let count_before = self.facts.transaction_count;
         let mut frame = Frame::new(program, variables, self.facts.caught.len(), DoneKind::InProcedure);
@@ -261,13 +340,19 @@ impl Session {
                     Some(name) => session.call(&ast::ObjectName::simple(name), arguments, sink),
                     None => Err(SqlError::new(2812, &[number]).into()),
                 },
-                RpcTarget::Name(name) => parse_name(name).map_err(Interruption::from).and_then(|name| session.call(&name, arguments, sink)),
+                RpcTarget::Name(name) => parse_name(name)
+                    .map_err(Interruption::from)
+                    .and_then(|name| session.call(&name, arguments, sink)),
             };
             session.answer_rpc(outcome, sink)
         })
     }
 
-    fn answer_rpc(&mut self, outcome: Result<CallResult, Interruption>, sink: &mut dyn ResultSink) -> Result<(), Stop> {
+    fn answer_rpc(
+        &mut self,
+        outcome: Result<CallResult, Interruption>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Stop> {
         let command = crate::compile::command::OTHER;
         let (error, stop) = match outcome {
             Ok(result) => {
@@ -309,7 +394,9 @@ impl Argument {
 
 /// The types of declared parameters, as the first variables of the program.
 pub(crate) fn parameters_of(parameters: &[ast::Parameter]) -> SqlResult<Vec<VariableDef>> {
-    let define = |p: &ast::Parameter| Ok(VariableDef { name: p.name.clone(), sql_type: query::resolve_type(&p.data_type)? });
+    let define = |p: &ast::Parameter| {
+        Ok(VariableDef { name: p.name.clone(), sql_type: query::resolve_type(&p.data_type)? })
+    };
     parameters.iter().map(define).collect()
 }
 

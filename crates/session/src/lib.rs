@@ -1,1 +1,42 @@
-//! Interprets T-SQL batches: control flow, variables, transactions, errors, procedures.
+//! `session`: T-SQL as a conversation. Batches and remote calls come in as text and values; rows, messages and counts go out to a
+//! [`ResultSink`]. Knows variables, control flow, transactions by name and count, errors and who catches them, procedures; does
+//! not know the wire, threads or pages.
+//!
+//! The doors: [`SessionShared`] (one a server), [`Session::new`], [`Session::execute_batch`], [`Session::execute_rpc`],
+//! [`Session::transaction_request`], [`Session::reset`], [`Session::close`]. A request is stopped by interrupting the task that runs it
+//! (`os::task`), which is what attention, KILL and shutdown do.
+
+mod admin;
+mod cache;
+mod compile;
+pub mod errors;
+mod execute;
+mod facts;
+mod names;
+mod objects;
+mod prepared;
+mod procs;
+mod program;
+mod raise;
+mod registry;
+mod rpc;
+mod run;
+mod session;
+mod set;
+mod sink;
+mod tran;
+mod values;
+
+pub use facts::LoginInfo;
+pub use registry::{FIRST_USER_SESSION_ID, SessionRegistry};
+pub use rpc::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, TransactionRequest, procedure_name};
+pub use session::{RequestEnd, Session, SessionShared};
+pub use sink::{ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, NullSink, ResultSink};
+
+/// A syntax error as the message a client gets.
+pub(crate) fn syntax_error(error: tsql::SyntaxError) -> types::SqlError {
+    let message = error.to_string();
+    let mut sql_error = types::SqlError::custom(error.number as i32, 15, error.state as u8, message);
+    sql_error.line = error.line;
+    sql_error
+}

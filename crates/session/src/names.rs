@@ -77,7 +77,7 @@ impl SessionNames for TemporaryNames {
         let wanted = name.to_lowercase();
         let scope = scopes.last_mut().expect("the outermost scope is never left");
         if find(scope, &wanted).is_some() {
-            return Err(SqlError::new(2714, &[name]));
+            return Err(SqlError::new(2714, &[&name]));
         }
         let real_name = real_name(name);
         scope.push(Entry { name: wanted, real_name: real_name.clone() });
@@ -95,8 +95,11 @@ impl SessionNames for TemporaryNames {
     }
 }
 
+/// By the name as written or by the real one, which the binder puts in its place.
 fn find(scope: &[Entry], wanted: &str) -> Option<String> {
-    scope.iter().rev().find(|entry| entry.name == wanted).map(|entry| entry.real_name.clone())
+    let found =
+        scope.iter().rev().find(|entry| entry.name == wanted || entry.real_name.eq_ignore_ascii_case(wanted));
+    found.map(|entry| entry.real_name.clone())
 }
 
 fn real_name(name: &str) -> String {

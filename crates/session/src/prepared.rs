@@ -36,13 +36,18 @@ struct Declared {
 }
 
 /// `sp_executesql @statement [, @params, values...]`
-pub(crate) fn sp_executesql(session: &mut Session, arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+pub(crate) fn sp_executesql(
+    session: &mut Session,
+    arguments: Vec<Argument>,
+    sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
     let mut arguments = arguments;
     if arguments.is_empty() {
         return Err(SqlError::new(201, &[&"sp_executesql", &"@statement"]).into());
     }
     let text = statement_text(&arguments[0])?;
-    let declarations = arguments.get(1).map(|a| values::to_text(&a.or_null()).unwrap_or_default()).unwrap_or_default();
+    let declarations =
+        arguments.get(1).map(|a| values::to_text(&a.or_null()).unwrap_or_default()).unwrap_or_default();
     let parameters = declare(&declarations)?;
     let skipped = arguments.len().min(2);
     let given = arguments.split_off(skipped);
@@ -50,7 +55,11 @@ pub(crate) fn sp_executesql(session: &mut Session, arguments: Vec<Argument>, sin
 }
 
 /// `sp_prepare @handle OUTPUT, @params, @statement [, @options]`
-pub(crate) fn sp_prepare(session: &mut Session, arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+pub(crate) fn sp_prepare(
+    session: &mut Session,
+    arguments: Vec<Argument>,
+    sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
     let statement = prepare(&arguments)?;
     // A text that cannot be parsed or bound is refused now, not at its first execution.
     let definitions: Vec<VariableDef> = statement.parameters.iter().map(|p| p.definition.clone()).collect();
@@ -65,7 +74,11 @@ pub(crate) fn sp_prepare(session: &mut Session, arguments: Vec<Argument>, sink: 
 }
 
 /// `sp_execute @handle, values...`
-pub(crate) fn sp_execute(session: &mut Session, arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+pub(crate) fn sp_execute(
+    session: &mut Session,
+    arguments: Vec<Argument>,
+    sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
     let mut arguments = arguments;
     let handle = handle_of(&arguments)?.unwrap_or(0);
     let statement = session.prepared.statements.get(&handle).cloned();
@@ -75,7 +88,11 @@ pub(crate) fn sp_execute(session: &mut Session, arguments: Vec<Argument>, sink: 
 }
 
 /// `sp_prepexec @handle OUTPUT, @params, @statement, values...`; an old handle that comes in is given up.
-pub(crate) fn sp_prepexec(session: &mut Session, arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+pub(crate) fn sp_prepexec(
+    session: &mut Session,
+    arguments: Vec<Argument>,
+    sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
     let mut arguments = arguments;
     let statement = prepare(&arguments)?;
     if let Some(old) = handle_of(&arguments)? {
@@ -91,7 +108,11 @@ pub(crate) fn sp_prepexec(session: &mut Session, arguments: Vec<Argument>, sink:
 }
 
 /// `sp_unprepare @handle`
-pub(crate) fn sp_unprepare(session: &mut Session, arguments: Vec<Argument>, _sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+pub(crate) fn sp_unprepare(
+    session: &mut Session,
+    arguments: Vec<Argument>,
+    _sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
     let handle = handle_of(&arguments)?.unwrap_or(0);
     match session.prepared.statements.remove(&handle) {
         Some(_) => Ok(CallResult::default()),
@@ -144,28 +165,54 @@ fn declare(declarations: &str) -> SqlResult<Vec<Declared>> {
         return Ok(Vec::new());
     }
     let wrapped = format!("CREATE PROCEDURE p {declarations} AS RETURN");
-    let batch = tsql::parse_batch(&wrapped, &tsql::ParseOptions::default()).map_err(|mut e| crate::syntax_error(e.swap_remove(0)))?;
-    let Some(StatementKind::CreateProcedure(procedure)) = batch.statements.into_iter().next().map(|s| s.kind) else {
+    let batch = tsql::parse_batch(&wrapped, &tsql::ParseOptions::default())
+        .map_err(|mut e| crate::syntax_error(e.swap_remove(0)))?;
+    let Some(StatementKind::CreateProcedure(procedure)) = batch.statements.into_iter().next().map(|s| s.kind)
+    else {
         return Err(SqlError::new(102, &[&declarations]));
     };
     let definitions = parameters_of(&procedure.parameters)?;
     let defaults = procedure.parameters.into_iter().map(|p| p.default);
-    Ok(definitions.into_iter().zip(defaults).map(|(definition, default)| Declared { definition, default }).collect())
+    Ok(definitions
+        .into_iter()
+        .zip(defaults)
+        .map(|(definition, default)| Declared { definition, default })
+        .collect())
 }
 
 /// Runs a text with its parameters; `skipped` arguments of the call stood before the values.
-fn run(session: &mut Session, text: &str, parameters: &[Declared], given: Vec<Argument>, skipped: usize, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+fn run(
+    session: &mut Session,
+    text: &str,
+    parameters: &[Declared],
+    given: Vec<Argument>,
+    skipped: usize,
+    sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
     let mut values_in: Vec<Option<Value>> = vec![None; parameters.len()];
     let mut targets = Vec::new();
     for (index, argument) in given.iter().enumerate() {
-        let by_name = argument.name.as_ref().and_then(|n| parameters.iter().position(|p| p.definition.name.eq_ignore_ascii_case(n)));
+        let by_name = argument
+            .name
+            .as_ref()
+            .and_then(|n| parameters.iter().position(|p| p.definition.name.eq_ignore_ascii_case(n)));
         let slot = match (&argument.name, by_name) {
             (_, Some(slot)) => slot,
             (None, None) if index < parameters.len() => index,
-            _ => return Err(SqlError::new(8178, &[&text.chars().take(100).collect::<String>(), &argument.name.clone().unwrap_or_default()]).into()),
+            _ => {
+                return Err(SqlError::new(
+                    8178,
+                    &[
+                        &text.chars().take(100).collect::<String>(),
+                        &argument.name.clone().unwrap_or_default(),
+                    ],
+                )
+                .into());
+            }
         };
         if let Some(value) = &argument.value {
-            values_in[slot] = Some(values::pass(value, &argument.sql_type, &parameters[slot].definition.sql_type)?);
+            values_in[slot] =
+                Some(values::pass(value, &argument.sql_type, &parameters[slot].definition.sql_type)?);
         }
         if argument.output {
             targets.push((index + skipped, slot));
@@ -177,7 +224,10 @@ fn run(session: &mut Session, text: &str, parameters: &[Declared], given: Vec<Ar
             (Some(value), _) => value,
             (None, Some(default)) => values::constant(default, &parameter.definition.sql_type)?,
             (None, None) => {
-                let declared: Vec<String> = parameters.iter().map(|p| format!("{} {}", p.definition.name, p.definition.sql_type.name())).collect();
+                let declared: Vec<String> = parameters
+                    .iter()
+                    .map(|p| format!("{} {}", p.definition.name, p.definition.sql_type.name()))
+                    .collect();
                 let shown = format!("({}){}", declared.join(","), text.chars().take(100).collect::<String>());
                 return Err(SqlError::new(8178, &[&shown, &parameter.definition.name]).into());
             }

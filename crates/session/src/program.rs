@@ -46,10 +46,16 @@ pub(crate) enum InstructionKind {
     LeaveCatch,
     Return(Option<Cell>),
     /// SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE.
-    Query { cell: Cell, command: u16 },
+    Query {
+        cell: Cell,
+        command: u16,
+    },
     /// CREATE, ALTER, DROP of what lives in a database.
     Definition(Box<ast::Statement>),
-    SetVariable { slot: usize, cell: Cell },
+    SetVariable {
+        slot: usize,
+        cell: Cell,
+    },
     DeclareTable(Box<ast::DeclareTable>),
     Print(Cell),
     RaisError(Box<RaisErrorCells>),
@@ -58,14 +64,19 @@ pub(crate) enum InstructionKind {
     WaitForDelay(Cell),
     WaitForTime(Cell),
     BeginTransaction(Option<ast::TransactionName>),
-    Commit { delayed: Option<bool> },
+    Commit {
+        delayed: Option<bool>,
+    },
     Rollback(Option<ast::TransactionName>),
     Save(ast::TransactionName),
     Set(Box<SetCells>),
     Use(String),
     Execute(Box<ExecuteCells>),
     /// INSERT ... EXEC.
-    InsertExecute { insert: Box<ast::Statement>, execute: Box<ExecuteCells> },
+    InsertExecute {
+        insert: Box<ast::Statement>,
+        execute: Box<ExecuteCells>,
+    },
     CreateDatabase(Box<ast::CreateDatabase>),
     AlterDatabase(Box<ast::AlterDatabase>),
     DropDatabase(Box<ast::DropDatabase>),

@@ -19,7 +19,13 @@ const MESSAGE_CHARACTERS_MAX: usize = 2047;
 const USER_ERROR_MIN: i32 = 50000;
 
 impl Session {
-    pub(crate) fn print(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+    pub(crate) fn print(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
         let value = self.value(frame, instruction, cell)?;
         let limit = if matches!(value, Value::NChar(_)) { PRINT_CHARACTERS_MAX } else { PRINT_BYTES_MAX };
         let text: String = to_text(&value).unwrap_or_else(|| " ".into()).chars().take(limit).collect();
@@ -30,7 +36,13 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn raise_error(&mut self, frame: &mut Frame, instruction: &Instruction, raise: &RaisErrorCells, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+    pub(crate) fn raise_error(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        raise: &RaisErrorCells,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
         let message = self.value(frame, instruction, raise.message)?;
         let severity = self.optional_int(frame, instruction, raise.severity)?.unwrap_or(16).clamp(0, 25);
         let state = self.optional_int(frame, instruction, raise.state)?.unwrap_or(1);
@@ -42,10 +54,13 @@ impl Session {
             return Err(SqlError::new(2754, &[]).into());
         }
         let (number, template) = match &message {
-            Value::Int(number) => (*number, types::messages::lookup(*number).map(|m| m.text.to_string()).unwrap_or_default()),
+            Value::Int(number) => {
+                (*number, types::messages::lookup(*number).map(|m| m.text.to_string()).unwrap_or_default())
+            }
             other => (USER_ERROR_MIN, to_text(other).unwrap_or_default()),
         };
-        let text: String = format_message(&template, &arguments)?.chars().take(MESSAGE_CHARACTERS_MAX).collect();
+        let text: String =
+            format_message(&template, &arguments)?.chars().take(MESSAGE_CHARACTERS_MAX).collect();
         let state = u8::try_from(state.clamp(0, 255)).unwrap_or(1);
         let severity = u8::try_from(severity).unwrap_or(16);
         let error = SqlError::custom(number, severity, state, text).at_line(instruction.line);
@@ -57,13 +72,23 @@ impl Session {
         Err(Interruption::Failed(Failure { error, origin: Origin::RaisError }))
     }
 
-    fn optional_int(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Option<Cell>) -> Result<Option<i32>, Interruption> {
+    fn optional_int(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Option<Cell>,
+    ) -> Result<Option<i32>, Interruption> {
         let Some(cell) = cell else { return Ok(None) };
         let value = self.value(frame, instruction, cell)?;
         Ok(to_int(&value)?)
     }
 
-    pub(crate) fn throw(&mut self, frame: &mut Frame, instruction: &Instruction, parts: Option<&[Cell; 3]>) -> Result<(), Interruption> {
+    pub(crate) fn throw(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        parts: Option<&[Cell; 3]>,
+    ) -> Result<(), Interruption> {
         let error = match parts {
             None => match self.facts.caught_error().cloned() {
                 Some(error) => error,
@@ -84,11 +109,18 @@ impl Session {
     }
 
     /// WAITFOR DELAY and TIME; ends early with the client's attention.
-    pub(crate) fn wait_for(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell, until_time: bool) -> Result<(), Interruption> {
+    pub(crate) fn wait_for(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+        until_time: bool,
+    ) -> Result<(), Interruption> {
         let value = self.value(frame, instruction, cell)?;
         let text = to_text(&value).unwrap_or_default();
         let asked_ms = parse_delay_ms(&text).ok_or_else(|| SqlError::new(148, &[&text]))?;
-        let wait_ms = if until_time { until_ms(asked_ms, self.instance.os().clock().utc_100ns()) } else { asked_ms };
+        let wait_ms =
+            if until_time { until_ms(asked_ms, self.instance.os().clock().utc_100ns()) } else { asked_ms };
         match self.instance.os().sleep(wait_ms * 1_000_000, WaitType::WAITFOR) {
             Ok(()) => Ok(()),
             Err(_) => {
@@ -168,9 +200,16 @@ struct Spec {
     precision: Option<usize>,
 }
 
-fn number<'a>(characters: &mut std::iter::Peekable<std::str::Chars>, arguments: &mut impl Iterator<Item = &'a Value>) -> Option<usize> {
+fn number<'a>(
+    characters: &mut std::iter::Peekable<std::str::Chars>,
+    arguments: &mut impl Iterator<Item = &'a Value>,
+) -> Option<usize> {
     if characters.next_if_eq(&'*').is_some() {
-        return arguments.next().and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok()).map(|n| n.min(MESSAGE_CHARACTERS_MAX));
+        return arguments
+            .next()
+            .and_then(Value::as_i64)
+            .and_then(|n| usize::try_from(n).ok())
+            .map(|n| n.min(MESSAGE_CHARACTERS_MAX));
     }
     let mut digits = String::new();
     while let Some(digit) = characters.next_if(char::is_ascii_digit) {
@@ -227,7 +266,10 @@ mod tests {
     fn raiserror_formats() {
         let format = |template: &str, arguments: &[Value]| format_message(template, arguments).unwrap();
         assert_eq!(format("a %d b %s", &[Value::Int(7), Value::varchar("x")]), "a 7 b x");
-        assert_eq!(format("%5d|%-5d|%05d", &[Value::Int(7), Value::Int(7), Value::Int(7)]), "    7|7    |00007");
+        assert_eq!(
+            format("%5d|%-5d|%05d", &[Value::Int(7), Value::Int(7), Value::Int(7)]),
+            "    7|7    |00007"
+        );
         assert_eq!(format("%.2s%%", &[Value::varchar("abc")]), "ab%");
         assert_eq!(format("%x %s", &[Value::Int(255), Value::Null]), "ff (null)");
         assert_eq!(format("%*d", &[Value::Int(4), Value::Int(1)]), "   1");

@@ -21,6 +21,9 @@ use crate::program::{Cell, CellSource, Compiled, Instruction, InstructionKind, P
 use crate::session::Session;
 use crate::sink::{Done, DoneKind, ResultSink};
 
+/// How often a statement is compiled again because the objects that it uses keep changing.
+const STALE_PLANS_MAX: usize = 16;
+
 /// One running batch or procedure.
 pub(crate) struct Frame {
     pub(crate) program: Arc<Program>,
@@ -91,7 +94,12 @@ pub(crate) enum Next {
 }
 
 impl Frame {
-    pub(crate) fn new(program: Arc<Program>, mut variables: Vec<Value>, caught_base: usize, done_kind: DoneKind) -> Frame {
+    pub(crate) fn new(
+        program: Arc<Program>,
+        mut variables: Vec<Value>,
+        caught_base: usize,
+        done_kind: DoneKind,
+    ) -> Frame {
         variables.resize(program.variables.len(), Value::Null);
         let local = vec![None; program.sources.len()];
         Frame { program, variables, local, caught_base, procedure: None, done_kind }
@@ -123,7 +131,13 @@ impl Session {
         Ok(0)
     }
 
-    fn step(&mut self, frame: &mut Frame, instruction: &Instruction, at: usize, sink: &mut dyn ResultSink) -> Result<Next, Interruption> {
+    fn step(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        at: usize,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Next, Interruption> {
         match &instruction.kind {
             InstructionKind::Jump(target) => return Ok(Next::Jump(*target)),
             InstructionKind::JumpUnless(cell, target) => {
@@ -136,7 +150,9 @@ impl Session {
                 frame.variables[*slot] = value;
                 self.facts.row_count = 1;
             }
-            InstructionKind::Query { cell, command } => self.query(frame, instruction, *cell, *command, sink)?,
+            InstructionKind::Query { cell, command } => {
+                self.query(frame, instruction, *cell, *command, sink)?
+            }
             InstructionKind::LeaveCatch => {
                 self.facts.caught.pop();
                 return Ok(Next::Step);
@@ -153,13 +169,21 @@ impl Session {
     }
 
     /// Everything that is neither flow nor a query.
-    fn statement(&mut self, frame: &mut Frame, instruction: &Instruction, at: usize, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+    fn statement(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        at: usize,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
         match &instruction.kind {
             InstructionKind::BeginTransaction(name) => self.begin_statement(frame, name.as_ref(), sink)?,
             InstructionKind::Commit { delayed } => self.commit_statement(*delayed, sink)?,
             InstructionKind::Rollback(name) => self.rollback_statement(frame, name.as_ref(), sink)?,
             InstructionKind::Save(name) => self.save_statement(frame, name)?,
-            InstructionKind::Execute(execute) => return self.execute_statement(frame, instruction, at, execute, sink),
+            InstructionKind::Execute(execute) => {
+                return self.execute_statement(frame, instruction, at, execute, sink);
+            }
             InstructionKind::InsertExecute { insert, execute } => {
                 return self.insert_execute(frame, instruction, at, insert, execute, sink);
             }
@@ -190,10 +214,40 @@ impl Session {
         Ok(())
     }
 
-    /// A query or data change, with its transaction around it.
-    fn query(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell, command: u16, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+    /// A query or data change. A plan that another session's DDL has overtaken is made anew and run again.
+    fn query(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+        command: u16,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
+        for _ in 0..STALE_PLANS_MAX {
+            match self.query_once(frame, instruction, cell, command, sink) {
+                Err(Interruption::Failed(failure)) if failure.error.number == engine::STALE_PLAN => {
+                    frame.local[cell] = None;
+                    *frame.program.cells[cell].lock() = None;
+                }
+                other => return other,
+            }
+        }
+        Err(SqlError::new(2801, &[]).into())
+    }
+
+    /// One run of it, with its transaction around it.
+    fn query_once(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+        command: u16,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
         let compiled = self.bound(frame, instruction, cell)?;
-        let Compiled::Statement(statement) = compiled.as_ref() else { unreachable!("the cell of a query holds a statement") };
+        let Compiled::Statement(statement) = compiled.as_ref() else {
+            unreachable!("the cell of a query holds a statement")
+        };
         let writes = command != crate::compile::command::SELECT;
         if writes && self.facts.doomed {
             return Err(SqlError::new(3930, &[]).into());
@@ -239,7 +293,15 @@ impl Session {
     }
 
     /// INSERT ... EXEC: the procedure's rows are gathered, then inserted as one statement.
-    pub(crate) fn insert_execute(&mut self, frame: &mut Frame, instruction: &Instruction, at: usize, insert: &tsql::ast::Statement, execute: &crate::program::ExecuteCells, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+    pub(crate) fn insert_execute(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        at: usize,
+        insert: &tsql::ast::Statement,
+        execute: &crate::program::ExecuteCells,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
         if self.inside_insert_execute {
             return Err(SqlError::new(8164, &[]).into());
         }
@@ -263,7 +325,12 @@ impl Session {
         let outcome = result?;
         self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
         if !self.options.nocount {
-            sink.done(Done { kind: frame.done_kind, row_count: outcome.row_count, error: false, command: crate::compile::command::INSERT });
+            sink.done(Done {
+                kind: frame.done_kind,
+                row_count: outcome.row_count,
+                error: false,
+                command: crate::compile::command::INSERT,
+            });
         }
         Ok(())
     }
@@ -271,7 +338,11 @@ impl Session {
     /// A statement's effects are kept or undone; outside a user transaction they are committed or rolled back.
     pub(crate) fn end_statement(&mut self, succeeded: bool) -> SqlResult<()> {
         if self.facts.transaction_count > 0 {
-            return if succeeded { self.transactions.statement_end() } else { self.transactions.statement_rollback() };
+            return if succeeded {
+                self.transactions.statement_end()
+            } else {
+                self.transactions.statement_rollback()
+            };
         }
         if !succeeded {
             return self.transactions.rollback();
@@ -284,7 +355,14 @@ impl Session {
     }
 
     /// Decides what a failed instruction means; see the heading.
-    fn fail(&mut self, frame: &mut Frame, instruction: &Instruction, at: usize, interruption: Interruption, sink: &mut dyn ResultSink) -> Result<Next, Stop> {
+    fn fail(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        at: usize,
+        interruption: Interruption,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Next, Stop> {
         let mut failure = match interruption {
             Interruption::Stopped(Stop::Raised(failure)) => *failure,
             Interruption::Stopped(stop) => return Err(stop),
@@ -298,7 +376,8 @@ impl Session {
         }
         self.facts.last_error = failure.error.number;
         let raised = failure.origin == Origin::RaisError;
-        let catchable = errors::catchable_in_same_scope(&failure.error, failure.origin == Origin::Compilation);
+        let catchable =
+            errors::catchable_in_same_scope(&failure.error, failure.origin == Origin::Compilation);
         if let Some(region) = frame.program.region_of(at).filter(|_| catchable) {
             self.doom_if_due(&failure.error, raised, sink);
             self.facts.caught.truncate(frame.caught_base + frame.program.catch_depth(at));
@@ -312,7 +391,12 @@ impl Session {
     }
 
     /// Reports an error nobody catches and does what its reach says.
-    fn report_failure(&mut self, frame: &Frame, failure: &Failure, sink: &mut dyn ResultSink) -> Result<Next, Stop> {
+    fn report_failure(
+        &mut self,
+        frame: &Frame,
+        failure: &Failure,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Next, Stop> {
         let error = &failure.error;
         let raised = failure.origin == Origin::RaisError;
         sink.message(error);
@@ -320,13 +404,21 @@ impl Session {
             Origin::Throw => Reach::Batch,
             _ => errors::reach(error, self.options.xact_abort, raised),
         };
-        if reach == Reach::Statement && errors::announces_termination(error) && failure.origin == Origin::Runtime {
+        if reach == Reach::Statement
+            && errors::announces_termination(error)
+            && failure.origin == Origin::Runtime
+        {
             let mut notice = SqlError::new(3621, &[]).at_line(error.line);
             notice.procedure = error.procedure.clone();
             sink.message(&notice);
         }
         if reach > Reach::Nothing {
-            sink.done(Done { kind: frame.done_kind, row_count: None, error: true, command: crate::compile::command::OTHER });
+            sink.done(Done {
+                kind: frame.done_kind,
+                row_count: None,
+                error: true,
+                command: crate::compile::command::OTHER,
+            });
         }
         match reach {
             Reach::Nothing | Reach::Statement => Ok(Next::Step),
@@ -347,7 +439,9 @@ impl Session {
 
     /// A caught error may leave a transaction that can only be rolled back.
     fn doom_if_due(&mut self, error: &SqlError, raised: bool, sink: &mut dyn ResultSink) {
-        if self.facts.transaction_count == 0 || !errors::dooms_transaction(error, self.options.xact_abort, raised) {
+        if self.facts.transaction_count == 0
+            || !errors::dooms_transaction(error, self.options.xact_abort, raised)
+        {
             return;
         }
         self.facts.doomed = true;
@@ -359,7 +453,12 @@ impl Session {
     }
 
     /// The bound content of a cell: this frame's, the program's, or freshly bound.
-    pub(crate) fn bound(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell) -> Result<Arc<Compiled>, Interruption> {
+    pub(crate) fn bound(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+    ) -> Result<Arc<Compiled>, Interruption> {
         if let Some(compiled) = frame.local[cell].as_ref().filter(|c| c.is_valid()) {
             return Ok(compiled.clone());
         }
@@ -367,9 +466,10 @@ impl Session {
         let compiled = match shared {
             Some(compiled) => compiled,
             None => {
-                let fresh = Arc::new(self.bind_cell(&frame.program, instruction.variables_visible, cell).map_err(|error| {
-                    Interruption::Failed(Failure { error, origin: Origin::Compilation })
-                })?);
+                let fresh =
+                    Arc::new(self.bind_cell(&frame.program, instruction.variables_visible, cell).map_err(
+                        |error| Interruption::Failed(Failure { error, origin: Origin::Compilation }),
+                    )?);
                 if fresh.is_shareable() {
                     *frame.program.cells[cell].lock() = Some(fresh.clone());
                 }
@@ -380,20 +480,33 @@ impl Session {
         Ok(compiled)
     }
 
-    pub(crate) fn bind_cell(&self, program: &Program, variables_visible: usize, cell: Cell) -> SqlResult<Compiled> {
+    pub(crate) fn bind_cell(
+        &self,
+        program: &Program,
+        variables_visible: usize,
+        cell: Cell,
+    ) -> SqlResult<Compiled> {
         let context = self.bind_context(program, variables_visible);
         Ok(match &program.sources[cell] {
             CellSource::Statement(statement) => Compiled::Statement(query::compile(statement, &context)?),
-            CellSource::Scalar(expression) => Compiled::Scalar(query::compile_scalar(expression, None, &context)?),
+            CellSource::Scalar(expression) => {
+                Compiled::Scalar(query::compile_scalar(expression, None, &context)?)
+            }
             CellSource::Assignment(expression, slot) => {
                 let target = &program.variables[*slot].sql_type;
                 Compiled::Scalar(query::compile_scalar(expression, Some(target), &context)?)
             }
-            CellSource::Predicate(expression) => Compiled::Scalar(query::compile_predicate(expression, &context)?),
+            CellSource::Predicate(expression) => {
+                Compiled::Scalar(query::compile_predicate(expression, &context)?)
+            }
         })
     }
 
-    pub(crate) fn bind_context<'a>(&'a self, program: &'a Program, variables_visible: usize) -> BindContext<'a> {
+    pub(crate) fn bind_context<'a>(
+        &'a self,
+        program: &'a Program,
+        variables_visible: usize,
+    ) -> BindContext<'a> {
         BindContext {
             instance: &self.instance,
             database: &self.database,
@@ -405,11 +518,21 @@ impl Session {
     }
 
     /// The value of an expression.
-    pub(crate) fn value(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell) -> Result<Value, Interruption> {
+    pub(crate) fn value(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+    ) -> Result<Value, Interruption> {
         self.evaluate(frame, instruction, cell, ScalarProgram::eval)
     }
 
-    fn predicate(&mut self, frame: &mut Frame, instruction: &Instruction, cell: Cell) -> Result<bool, Interruption> {
+    fn predicate(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+    ) -> Result<bool, Interruption> {
         self.evaluate(frame, instruction, cell, ScalarProgram::eval_predicate)
     }
 
@@ -424,11 +547,9 @@ impl Session {
             Some(compiled) if compiled.is_valid() => compiled.clone(),
             _ => self.bound(frame, instruction, cell)?,
         };
-        let Compiled::Scalar(program) = compiled.as_ref() else { unreachable!("the cell of an expression holds one") };
-        let reads_tables = program.reads_tables();
-        if reads_tables {
-            self.transactions.statement_begin();
-        }
+        let Compiled::Scalar(program) = compiled.as_ref() else {
+            unreachable!("the cell of an expression holds one")
+        };
         let mut context = ExecContext {
             instance: &self.instance,
             database: &self.database,
@@ -439,7 +560,8 @@ impl Session {
             names: &self.names,
         };
         let result = evaluate(program, &mut context);
-        if reads_tables {
+        // An expression with a subquery has read tables: its autocommit transaction ends with it.
+        if self.facts.transaction_count == 0 && !self.transactions.is_idle() {
             self.end_statement(result.is_ok())?;
         }
         Ok(result?)
@@ -447,14 +569,14 @@ impl Session {
 }
 
 impl Compiled {
-    fn is_valid(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         match self {
             Compiled::Statement(statement) => statement.is_valid(),
             Compiled::Scalar(program) => program.is_valid(),
         }
     }
 
-    fn is_shareable(&self) -> bool {
+    pub(crate) fn is_shareable(&self) -> bool {
         match self {
             Compiled::Statement(statement) => statement.is_shareable(),
             Compiled::Scalar(program) => program.is_shareable(),

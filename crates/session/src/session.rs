@@ -180,7 +180,12 @@ impl Session {
 
     /// The program of a text, from the cache or made now. Binding of what can be bound is done at once, so that errors of the batch
     /// as a whole come before anything has run.
-    pub(crate) fn program_for(&self, text: &str, parameters: &[query::VariableDef], in_procedure: bool) -> Result<Arc<Program>, Vec<SqlError>> {
+    pub(crate) fn program_for(
+        &self,
+        text: &str,
+        parameters: &[query::VariableDef],
+        in_procedure: bool,
+    ) -> Result<Arc<Program>, Vec<SqlError>> {
         let key = ProgramKey::new(text, self.database.id(), &self.options, parameters);
         if let Some(program) = self.programs.get(&key) {
             return Ok(program);
@@ -188,7 +193,8 @@ impl Session {
         let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
         let batch = tsql::parse_batch(text, &options)
             .map_err(|errors| errors.into_iter().map(crate::syntax_error).collect::<Vec<SqlError>>())?;
-        let program = compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure).map_err(|e| vec![e])?;
+        let program = compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure)
+            .map_err(|e| vec![e])?;
         let program = Arc::new(program);
         self.bind_ahead(&program)?;
         self.programs.put(key, program.clone());
@@ -200,7 +206,9 @@ impl Session {
     fn bind_ahead(&self, program: &Program) -> Result<(), Vec<SqlError>> {
         for (cell, visible, line) in program.cells_before_use() {
             match self.bind_cell(program, visible, cell) {
-                Ok(compiled) if compiled.is_shareable() => *program.cells[cell].lock() = Some(Arc::new(compiled)),
+                Ok(compiled) if compiled.is_shareable() => {
+                    *program.cells[cell].lock() = Some(Arc::new(compiled))
+                }
                 Ok(_) => {}
                 Err(error) if is_deferred(&error) => {}
                 Err(error) => return Err(vec![error.at_line(line)]),
@@ -209,12 +217,21 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn refuse_batch(&mut self, errors: &[SqlError], sink: &mut dyn ResultSink) -> Result<(), Stop> {
+    pub(crate) fn refuse_batch(
+        &mut self,
+        errors: &[SqlError],
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Stop> {
         for error in errors {
             self.facts.last_error = error.number;
             sink.message(error);
         }
-        sink.done(Done { kind: DoneKind::Statement, row_count: None, error: true, command: compile::command::OTHER });
+        sink.done(Done {
+            kind: DoneKind::Statement,
+            row_count: None,
+            error: true,
+            command: compile::command::OTHER,
+        });
         Err(Stop::Batch)
     }
 
@@ -264,12 +281,14 @@ impl Session {
     /// Drops tables of tempdb by their real names; a table that is gone already is no error.
     pub(crate) fn drop_real_tables(&mut self, tables: &[String]) {
         for table in tables {
-            if let Err(error) = query::ddl::drop_temporary_table(&self.instance, &mut self.transactions, table) {
-                os::report::warn(&format!("temporary table {table} was not dropped: {error}"));
+            if let Err(error) =
+                crate::objects::drop_temporary_table(&self.instance, &mut self.transactions, table)
+            {
+                os::report::warn("session", &format!("temporary table {table} was not dropped: {error}"));
             }
             if self.facts.transaction_count == 0 {
                 if let Err(error) = self.end_statement(true) {
-                    os::report::warn(&format!("temporary table {table} was not dropped: {error}"));
+                    os::report::warn("session", &format!("temporary table {table} was not dropped: {error}"));
                 }
             }
         }

@@ -10,13 +10,20 @@ use crate::session::Session;
 use crate::values::{to_int, to_text};
 
 impl Session {
-    pub(crate) fn set_option(&mut self, frame: &mut Frame, instruction: &Instruction, set: &SetCells) -> Result<(), Interruption> {
+    pub(crate) fn set_option(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        set: &SetCells,
+    ) -> Result<(), Interruption> {
         let value = match set.value {
             Some(cell) => Some(self.value(frame, instruction, cell)?),
             None => None,
         };
         match &set.statement {
-            SetStatement::Switches { options, on } => options.iter().for_each(|option| self.switch(*option, *on)),
+            SetStatement::Switches { options, on } => {
+                options.iter().for_each(|option| self.switch(*option, *on))
+            }
             SetStatement::TransactionIsolation(level) => self.set_isolation(*level)?,
             SetStatement::IdentityInsert { table, on } => self.set_identity_insert(table, *on)?,
             SetStatement::Value { option, .. } => self.set_value(*option, &value.unwrap_or(Value::Null))?,
@@ -41,7 +48,9 @@ impl Session {
                     self.switch(each, on);
                 }
             }
-            SwitchOption::AnsiNullDfltOff => options.ansi_null_default_on = !on && options.ansi_null_default_on,
+            SwitchOption::AnsiNullDfltOff => {
+                options.ansi_null_default_on = !on && options.ansi_null_default_on
+            }
             SwitchOption::AnsiNullDfltOn => options.ansi_null_default_on = on,
             SwitchOption::AnsiNulls => options.ansi_nulls = on,
             SwitchOption::AnsiPadding => options.ansi_padding = on,
@@ -83,7 +92,9 @@ impl Session {
     }
 
     fn set_identity_insert(&mut self, table: &ast::ObjectName, on: bool) -> SqlResult<()> {
-        let part = |ident: &Option<ast::Ident>| ident.as_ref().map(|i| i.value.to_lowercase()).filter(|v| !v.is_empty());
+        let part = |ident: &Option<ast::Ident>| {
+            ident.as_ref().map(|i| i.value.to_lowercase()).filter(|v| !v.is_empty())
+        };
         let database = part(&table.database).unwrap_or_else(|| self.database.name().to_lowercase());
         let schema = part(&table.schema).unwrap_or_else(|| "dbo".into());
         let wanted = (database, schema, table.name.value.to_lowercase());
@@ -107,10 +118,18 @@ impl Session {
     fn set_value(&mut self, option: ValueOption, value: &Value) -> SqlResult<()> {
         let options = &mut self.options;
         match option {
-            ValueOption::RowCount => options.row_count = u64::try_from(to_int(value)?.unwrap_or(0)).unwrap_or(0),
+            ValueOption::RowCount => {
+                options.row_count = u64::try_from(to_int(value)?.unwrap_or(0)).unwrap_or(0)
+            }
             ValueOption::TextSize => {
                 let bytes = to_int(value)?.unwrap_or(0);
-                options.text_size = if bytes == 0 { 4096 } else if bytes < 0 { i32::MAX } else { bytes };
+                options.text_size = if bytes == 0 {
+                    4096
+                } else if bytes < 0 {
+                    i32::MAX
+                } else {
+                    bytes
+                };
             }
             ValueOption::LockTimeout => options.lock_timeout_ms = to_int(value)?.unwrap_or(-1),
             ValueOption::DateFirst => match to_int(value)? {

@@ -12,14 +12,19 @@ use types::{SqlError, SqlResult, Value};
 
 use crate::rpc::{RequestedIsolation, TransactionRequest};
 use crate::run::Frame;
-use crate::session::Session;
-use crate::sink::{EnvironmentChange, ResultSink};
+use crate::session::{RequestEnd, Session};
+use crate::sink::{Done, DoneKind, EnvironmentChange, ResultSink};
 
 /// Longest name of a transaction or savepoint, characters.
 const NAME_CHARACTERS_MAX: usize = 32;
 
 impl Session {
-    pub(crate) fn begin_statement(&mut self, frame: &Frame, name: Option<&TransactionName>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn begin_statement(
+        &mut self,
+        frame: &Frame,
+        name: Option<&TransactionName>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         let name = name.map(|n| transaction_name(frame, n)).transpose()?;
         self.begin_transaction(name, sink);
         Ok(())
@@ -44,7 +49,11 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn commit_statement(&mut self, delayed: Option<bool>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn commit_statement(
+        &mut self,
+        delayed: Option<bool>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         match self.facts.transaction_count {
             0 => return Err(SqlError::new(3902, &[])),
             1 if self.facts.doomed => return Err(SqlError::new(3930, &[])),
@@ -64,7 +73,12 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn rollback_statement(&mut self, frame: &Frame, name: Option<&TransactionName>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn rollback_statement(
+        &mut self,
+        frame: &Frame,
+        name: Option<&TransactionName>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         let name = name.map(|n| transaction_name(frame, n)).transpose()?;
         self.rollback_named(name.as_deref(), sink)
     }
@@ -126,8 +140,33 @@ impl Session {
     /// What drivers send instead of BEGIN TRAN and COMMIT text.
     ///
     /// # Errors
-    /// As the statements: 3902, 3903, 628, 6401, 3930, and those of commit itself.
-    pub fn transaction_request(&mut self, request: &TransactionRequest, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    /// As the statements: 3902, 3903, 628, 6401, 3930, and those of commit itself; they go to the sink.
+    pub fn transaction_request(
+        &mut self,
+        request: &TransactionRequest,
+        sink: &mut dyn ResultSink,
+    ) -> RequestEnd {
+        self.request(sink, |session, sink| {
+            let outcome = session.run_transaction_request(request, sink);
+            if let Err(error) = &outcome {
+                session.facts.last_error = error.number;
+                sink.message(&error.clone().at_line(1));
+            }
+            sink.done(Done {
+                kind: DoneKind::Statement,
+                row_count: None,
+                error: outcome.is_err(),
+                command: crate::compile::command::OTHER,
+            });
+            Ok(())
+        })
+    }
+
+    fn run_transaction_request(
+        &mut self,
+        request: &TransactionRequest,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         match request {
             TransactionRequest::Begin { isolation, name } => self.begin_requested(*isolation, name, sink),
             TransactionRequest::Commit { then_begin, .. } => {
@@ -143,14 +182,25 @@ impl Session {
         }
     }
 
-    fn begin_next(&mut self, next: Option<&(RequestedIsolation, String)>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    fn begin_next(
+        &mut self,
+        next: Option<&(RequestedIsolation, String)>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         match next {
-            Some((isolation, name)) if self.facts.transaction_count == 0 => self.begin_requested(*isolation, name, sink),
+            Some((isolation, name)) if self.facts.transaction_count == 0 => {
+                self.begin_requested(*isolation, name, sink)
+            }
             _ => Ok(()),
         }
     }
 
-    fn begin_requested(&mut self, isolation: RequestedIsolation, name: &str, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    fn begin_requested(
+        &mut self,
+        isolation: RequestedIsolation,
+        name: &str,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         use engine::IsolationLevel;
         self.options.isolation = match isolation {
             RequestedIsolation::Unchanged => self.options.isolation,

@@ -12,7 +12,13 @@ pub(crate) fn to_text(value: &Value) -> Option<String> {
         return Some(text);
     }
     let from = value.natural_type();
-    let converted = types::convert(value, &from, &SqlType::NVarChar(types::Length::Max), DEFAULT_STYLE, &ConvertContext::default());
+    let converted = types::convert(
+        value,
+        &from,
+        &SqlType::NVarChar(types::Length::Max),
+        DEFAULT_STYLE,
+        &ConvertContext::default(),
+    );
     converted.ok().and_then(|v| v.as_text())
 }
 
@@ -21,7 +27,13 @@ pub(crate) fn to_int(value: &Value) -> SqlResult<Option<i32>> {
     if value.is_null() {
         return Ok(None);
     }
-    let converted = types::convert(value, &value.natural_type(), &SqlType::Int, DEFAULT_STYLE, &ConvertContext::default())?;
+    let converted = types::convert(
+        value,
+        &value.natural_type(),
+        &SqlType::Int,
+        DEFAULT_STYLE,
+        &ConvertContext::default(),
+    )?;
     match converted {
         Value::Int(number) => Ok(Some(number)),
         _ => Ok(None),

@@ -13,26 +13,30 @@
 mod ledger;
 mod log_scenario;
 pub mod nemesis;
-#[allow(dead_code, reason = "used by the scenario sql, which comes with the session")]
 mod sql_ledger;
+mod store;
+mod store_scenario;
 
-use os::sim::Bug;
+use os::sim::{Bug, End, Report};
 
 /// A workload with its oracles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
     /// Eight tasks append and harden in mixed durability on a bare log.
     Log,
+    /// A bank on heaps and trees, without SQL.
+    Store,
 }
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Scenario; 1] = [Scenario::Log];
+    pub const ALL: [Scenario; 2] = [Scenario::Log, Scenario::Store];
 
     /// The name on the command line and of its corpus file.
     pub fn name(self) -> &'static str {
         match self {
             Scenario::Log => "log",
+            Scenario::Store => "store",
         }
     }
 
@@ -45,6 +49,8 @@ impl Scenario {
     pub fn can_see(self, bug: Bug) -> bool {
         match self {
             Scenario::Log => bug != Bug::PageBeforeLog,
+            // Its transactions are small: there are seldom two blocks in flight.
+            Scenario::Store => bug != Bug::HardenedJumpsOverHole,
         }
     }
 
@@ -52,6 +58,7 @@ impl Scenario {
     pub fn corpus(self) -> Vec<u64> {
         let text = match self {
             Scenario::Log => include_str!("../corpus/log.seeds"),
+            Scenario::Store => include_str!("../corpus/store.seeds"),
         };
         let seed = |line: &str| line.split('#').next().and_then(|part| part.trim().parse().ok());
         text.lines().filter_map(seed).collect()
@@ -77,10 +84,35 @@ pub struct Outcome {
     pub log: Vec<String>,
 }
 
+impl Outcome {
+    fn new(seed: u64) -> Outcome {
+        Outcome {
+            seed,
+            violations: Vec::new(),
+            trace_hash: 0,
+            switches: 0,
+            crashes: 0,
+            acknowledged: 0,
+            log: Vec::new(),
+        }
+    }
+
+    /// Adds a run's figures and failures.
+    fn note(&mut self, report: &Report) {
+        self.trace_hash = self.trace_hash.rotate_left(7) ^ report.trace_hash;
+        self.switches = report.switches;
+        self.crashes += u64::from(matches!(report.end, End::PowerOff | End::Killed));
+        self.violations.extend(report.failures.iter().cloned());
+        self.log.extend(report.log.iter().cloned());
+        self.log.push(format!("ended: {:?} at {} ns", report.end, report.now_ns));
+    }
+}
+
 /// Runs one seed of a scenario, with a bug planted or without.
 pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
     match scenario {
         Scenario::Log => log_scenario::run(seed, bug),
+        Scenario::Store => store_scenario::run(seed, bug),
     }
 }
 

@@ -27,15 +27,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let mut rng = Rng::named(seed, "log scenario");
     let ledger: Shared = Arc::new(Latch::new(LatchRank::Leaf, LogLedger::default()));
     let options = draw_options(&mut rng);
-    let mut outcome = Outcome {
-        seed,
-        violations: Vec::new(),
-        trace_hash: 0,
-        switches: 0,
-        crashes: 0,
-        acknowledged: 0,
-        log: Vec::new(),
-    };
+    let mut outcome = Outcome::new(seed);
     create(&world, &options, &mut outcome);
     let generations = 1 + rng.below(3);
     for generation in 1..=generations {
@@ -77,7 +69,7 @@ fn create(world: &World, options: &LogOptions, outcome: &mut Outcome) {
         let made = create_durably(os, &options);
         assert!(made.is_ok(), "making a log on a healthy disk: {made:?}");
     });
-    note(&report, outcome);
+    outcome.note(&report);
 }
 
 fn create_durably(os: &Os, options: &LogOptions) -> Result<(), LogError> {
@@ -132,7 +124,7 @@ fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcom
             Err(error) => assert!(plan.allows(&error), "closing a healthy log: {error}"),
         }
     });
-    note(&report, outcome);
+    outcome.note(&report);
 }
 
 struct Worker {
@@ -246,7 +238,7 @@ fn recover(world: &World, options: &LogOptions, ledger: &Shared, rng: &mut Rng, 
             let read = read_all(os, &options);
             *answer.lock() = Some(read);
         });
-        note(&report, outcome);
+        outcome.note(&report);
         let result = found.lock().take();
         match result {
             None if report.end == End::PowerOff => continue,
@@ -295,14 +287,4 @@ fn read_all(os: &Os, options: &LogOptions) -> Result<BTreeMap<Lsn, u64>, String>
     }
     log.close().map_err(|error| format!("close: {error}"))?;
     Ok(found)
-}
-
-/// Adds a run's figures and failures to the outcome.
-fn note(report: &os::sim::Report, outcome: &mut Outcome) {
-    outcome.trace_hash = outcome.trace_hash.rotate_left(7) ^ report.trace_hash;
-    outcome.switches = report.switches;
-    outcome.crashes += u64::from(matches!(report.end, End::PowerOff | End::Killed));
-    outcome.violations.extend(report.failures.iter().cloned());
-    outcome.log.push(format!("ended: {:?} at {} ns", report.end, report.now_ns));
-    outcome.log.extend(report.log.iter().cloned());
 }

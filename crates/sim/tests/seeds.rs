@@ -3,11 +3,9 @@
 use hardpan_sim::{Scenario, run_seed};
 use os::sim::Bug;
 
-const SCENARIOS: [Scenario; 1] = [Scenario::Log];
-
 #[test]
 fn corpus_and_first_seeds_pass_and_repeat() {
-    for scenario in SCENARIOS {
+    for scenario in Scenario::ALL {
         for seed in scenario.corpus().into_iter().chain(0..60) {
             let outcome = run_seed(scenario, seed, None);
             assert!(
@@ -35,9 +33,14 @@ fn first_condemned(scenario: Scenario, bug: Bug) -> Option<u64> {
 
 #[test]
 fn planted_bugs_are_found_within_500_seeds() {
-    for bug in [Bug::AcknowledgeBeforeHarden, Bug::HardenedJumpsOverHole] {
-        let found = first_condemned(Scenario::Log, bug);
-        println!("{bug:?}: seed {found:?}");
-        assert!(found.is_some(), "{bug:?} was not seen in 500 seeds of scenario log");
+    for scenario in Scenario::ALL {
+        for bug in [Bug::AcknowledgeBeforeHarden, Bug::HardenedJumpsOverHole, Bug::PageBeforeLog] {
+            if !scenario.can_see(bug) {
+                continue;
+            }
+            let found = first_condemned(scenario, bug);
+            println!("{}: {bug:?} at seed {found:?}", scenario.name());
+            assert!(found.is_some(), "{bug:?} was not seen in 500 seeds of scenario {}", scenario.name());
+        }
     }
 }

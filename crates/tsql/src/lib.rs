@@ -5,6 +5,7 @@
 
 pub mod ast;
 mod error;
+mod format;
 mod keywords;
 mod lexer;
 mod parser;
@@ -40,12 +41,10 @@ pub fn parse_expression(text: &str, options: &ParseOptions) -> Result<ast::Expr,
 
 /// Prints a batch canonically: parsing the result gives an equal tree.
 pub fn format(batch: &ast::Batch) -> String {
-    let _ = batch;
-    todo!()
+    format::batch(batch)
 }
 
 /// Prints one expression canonically.
 pub fn format_expression(expr: &ast::Expr) -> String {
-    let _ = expr;
-    todo!()
+    format::expression(expr)
 }

@@ -69,11 +69,12 @@ impl Transaction {
     }
 
     fn undo_down_to(&self, stop: Lsn) -> TxnResult<()> {
-        let log = self.manager.log();
+        // One reader for the whole walk: it keeps the block that it read last.
+        let mut reader = self.manager.log().reader();
         let resource_manager = self.manager.resource_manager();
         let mut next = self.entry.last();
         while next > stop {
-            let record = log.read(next)?;
+            let record = reader.read(next)?;
             let header = &record.header;
             assert_eq!(header.txn, self.id(), "the chain of a transaction holds its own records");
             let before = next;

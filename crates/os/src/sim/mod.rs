@@ -34,6 +34,7 @@ use crate::net::{Listener, Net, ReadinessWatcher, Stream};
 use crate::os::Os;
 use crate::report::Level;
 use crate::rng::Rng;
+use crate::task::TaskRef;
 use crate::word::Woke;
 use disk::{DiskState, SimDisk};
 use sched::{PowerOff, Scheduler};
@@ -300,8 +301,8 @@ impl World {
         unwind_if_over();
     }
 
-    pub(crate) fn new_seat(&self, name: &str) -> Seat {
-        Seat { world: self.clone(), index: self.inner.sched.add_seat(name) }
+    pub(crate) fn new_seat(&self, task: &TaskRef) -> Seat {
+        Seat { world: self.clone(), index: self.inner.sched.add_seat(task) }
     }
 
     pub(crate) fn fill_random(&self, bytes: &mut [u8]) {

@@ -37,7 +37,7 @@ impl Profile {
             torn_sectors: false,
             lossy_names: true,
             direct: true,
-            switches_max: 20_000_000,
+            switches_max: 2_000_000,
         }
     }
 

@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::{End, Profile};
 use crate::rng::Rng;
+use crate::task::TaskRef;
 use crate::word::{Woke, futex_wait, futex_wake};
 
 /// The payload that unwinds tasks when their run is over.
@@ -43,11 +44,13 @@ struct State {
     /// The run ends so at that many switches.
     end_at: Option<(u64, End)>,
     switches_max: u64,
+    /// Switches when the present run began.
+    switches_before: u64,
     started: bool,
 }
 
 struct Slot {
-    name: String,
+    task: TaskRef,
     status: Status,
     weight: u64,
     woke: Woke,
@@ -80,6 +83,7 @@ impl Scheduler {
             weighted,
             end_at: None,
             switches_max: profile.switches_max,
+            switches_before: 0,
             started: false,
         };
         Scheduler { state: Mutex::new(state), all_done: Condvar::new() }
@@ -96,13 +100,14 @@ impl Scheduler {
         state.failures.clear();
         state.end = None;
         state.started = false;
+        state.switches_before = state.switches;
     }
 
-    pub(super) fn add_seat(&self, name: &str) -> usize {
+    pub(super) fn add_seat(&self, task: &TaskRef) -> usize {
         let mut state = self.lock();
         let weight = if state.weighted { [1, 4, 16, 64][state.rng.below(4) as usize] } else { 1 };
         state.seats.push(Slot {
-            name: name.to_owned(),
+            task: task.clone(),
             status: Status::Runnable,
             weight,
             woke: Woke::Woken,
@@ -213,7 +218,7 @@ impl Scheduler {
     }
 
     pub(super) fn name_of(&self, index: usize) -> String {
-        self.lock().seats[index].name.clone()
+        self.lock().seats[index].task.name().to_owned()
     }
 
     /// Trace hash, switches, time.
@@ -270,23 +275,30 @@ impl State {
             // The disk freezes by itself: an operation asks for the end before it acts.
             self.end_now(end);
         }
-        if self.end.is_none() && self.switches > self.switches_max {
-            let text = format!("no end after {} switches", self.switches_max);
+        if self.end.is_none() && self.switches - self.switches_before > self.switches_max {
+            let text = format!("no end after {} switches: {}", self.switches_max, self.describe_stuck());
             self.failures.push(text);
             self.end_now(End::Failed);
         }
         if self.end.is_some() {
             self.turns_at_end += 1;
             if self.turns_at_end > UNWINDING_TURNS_MAX {
-                let names: Vec<&str> = self.stuck().map(|seat| seat.name.as_str()).collect();
-                eprintln!("simulation: tasks wait for ever while they unwind (a wait in a drop?): {names:?}");
+                let stuck = self.describe_stuck();
+                eprintln!("simulation: tasks wait for ever while they unwind (a wait in a drop?): {stuck}");
                 std::process::abort();
             }
         }
     }
 
-    fn stuck(&self) -> impl Iterator<Item = &Slot> {
-        self.seats.iter().filter(|seat| seat.status != Status::Done)
+    /// Every task that has not ended, with what it waits for.
+    fn describe_stuck(&self) -> String {
+        let stuck = self.seats.iter().filter(|seat| seat.status != Status::Done);
+        let describe = |seat: &Slot| {
+            let wait = seat.task.current_wait_type().map_or("no wait", |wait_type| wait_type.name());
+            let timed = matches!(seat.status, Status::Blocked { deadline_ns: Some(_), .. });
+            format!("{} ({wait}{})", seat.task.name(), if timed { ", timed" } else { "" })
+        };
+        stuck.map(describe).collect::<Vec<_>>().join(", ")
     }
 
     /// A run that is over: everybody may run, in order to unwind.
@@ -339,8 +351,7 @@ impl State {
     }
 
     fn report_deadlock(&mut self) {
-        let names: Vec<&str> = self.stuck().map(|seat| seat.name.as_str()).collect();
-        let text = format!("at {} ns: deadlock of {names:?}", self.now_ns);
+        let text = format!("at {} ns: deadlock of {}", self.now_ns, self.describe_stuck());
         self.failures.push(text);
         self.end_now(End::Failed);
         self.release_all();
@@ -362,7 +373,7 @@ impl State {
         assert!(
             self.seats[index].status == Status::Running,
             "{} acts without the baton",
-            self.seats[index].name
+            self.seats[index].task.name()
         );
     }
 }

@@ -217,7 +217,7 @@ impl Binder<'_> {
     }
 
     /// The query of a view's text and its column names.
-    fn view_query(&mut self, text: &str) -> Result<(BoundQuery, Vec<Ident>), SqlError> {
+    pub(crate) fn view_query(&mut self, text: &str) -> Result<(BoundQuery, Vec<Ident>), SqlError> {
         let batch = tsql::parse_batch(text, &tsql::ParseOptions::default())
             .map_err(|_| crate::errors::stored_text_damaged())?;
         for statement in batch.statements {

@@ -5,7 +5,10 @@
 pub(crate) mod conversion;
 pub(crate) mod datetime;
 pub(crate) mod error;
+pub(crate) mod format;
 pub(crate) mod globals;
+pub(crate) mod hash;
+pub(crate) mod json;
 pub(crate) mod math;
 pub(crate) mod metadata;
 pub(crate) mod string;
@@ -179,6 +182,9 @@ static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyL
         system::TABLE,
         error::TABLE,
         globals::TABLE,
+        format::TABLE,
+        hash::TABLE,
+        json::TABLE,
     ];
     let mut registry = FxHashMap::default();
     for function in tables.into_iter().flatten() {

@@ -19,7 +19,6 @@ const COLUMN_COLUMNS: &str = "object_id int not null, name nvarchar(128), column
      is_hidden bit, is_masked bit, graph_type int, graph_type_desc nvarchar(60), is_data_deletion_filter_column bit, \
      ledger_view_column_type tinyint, ledger_view_column_type_desc nvarchar(60), is_dropped_ledger_column bit";
 
-
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::new("columns", COLUMN_COLUMNS, |context| columns(context, false)),
     SystemView::new("all_columns", COLUMN_COLUMNS, |context| columns(context, true)),
@@ -221,7 +220,10 @@ fn computed_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         for (ordinal, column) in table.columns.iter().enumerate() {
             if let Some(computed) = &column.computed {
                 let mut cells = column_cells(&table, ordinal);
-                cells.extend([("definition", Cell::from(computed.text.to_string())), ("is_persisted", computed.persisted.into())]);
+                cells.extend([
+                    ("definition", Cell::from(computed.text.to_string())),
+                    ("is_persisted", computed.persisted.into()),
+                ]);
                 context.row(&cells);
             }
         }
@@ -259,9 +261,15 @@ fn indexes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn index_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
         for index in &table.indexes {
-            let keys = index.key.iter().enumerate().map(|(position, key)| (key.ordinal, position as i32 + 1, key.descending, false));
+            let keys = index
+                .key
+                .iter()
+                .enumerate()
+                .map(|(position, key)| (key.ordinal, position as i32 + 1, key.descending, false));
             let included = index.included.iter().map(|ordinal| (*ordinal, 0, false, true));
-            for (position, (ordinal, key_ordinal, descending, is_included)) in keys.chain(included).enumerate() {
+            for (position, (ordinal, key_ordinal, descending, is_included)) in
+                keys.chain(included).enumerate()
+            {
                 context.row(&[
                     ("object_id", table.object_id.into()),
                     ("index_id", index.index_id.into()),
@@ -279,7 +287,13 @@ fn index_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn constraint_cells(table: &TableDef, object_id: i32, name: &str, code: &str, description: &str) -> Vec<(&'static str, Cell)> {
+fn constraint_cells(
+    table: &TableDef,
+    object_id: i32,
+    name: &str,
+    code: &str,
+    description: &str,
+) -> Vec<(&'static str, Cell)> {
     vec![
         ("name", name.into()),
         ("object_id", object_id.into()),
@@ -295,7 +309,11 @@ fn constraint_cells(table: &TableDef, object_id: i32, name: &str, code: &str, de
 fn key_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
         for index in table.indexes.iter().filter(|index| index.constraint_id != 0) {
-            let (code, description) = if index.primary_key { ("PK", "PRIMARY_KEY_CONSTRAINT") } else { ("UQ", "UNIQUE_CONSTRAINT") };
+            let (code, description) = if index.primary_key {
+                ("PK", "PRIMARY_KEY_CONSTRAINT")
+            } else {
+                ("UQ", "UNIQUE_CONSTRAINT")
+            };
             let name = index.name.as_deref().unwrap_or("");
             let mut cells = constraint_cells(&table, index.constraint_id, name, code, description);
             cells.extend([
@@ -328,7 +346,8 @@ fn default_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
         for column in &table.columns {
             if let Some(default) = &column.default {
-                let mut cells = constraint_cells(&table, default.object_id, &default.name, "D ", "DEFAULT_CONSTRAINT");
+                let mut cells =
+                    constraint_cells(&table, default.object_id, &default.name, "D ", "DEFAULT_CONSTRAINT");
                 cells.extend([
                     ("parent_column_id", Cell::from(column.column_id)),
                     ("definition", default.text.to_string().into()),
@@ -353,7 +372,8 @@ fn action_name(action: u8) -> &'static str {
 fn foreign_keys(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
         for key in &table.foreign_keys {
-            let mut cells = constraint_cells(&table, key.object_id, &key.name, "F ", "FOREIGN_KEY_CONSTRAINT");
+            let mut cells =
+                constraint_cells(&table, key.object_id, &key.name, "F ", "FOREIGN_KEY_CONSTRAINT");
             cells.extend([
                 ("referenced_object_id", Cell::from(key.referenced_object_id)),
                 ("key_index_id", 1.into()),
@@ -372,7 +392,9 @@ fn foreign_keys(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn foreign_key_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
         for key in &table.foreign_keys {
-            for (position, (column, referenced)) in key.column_ids.iter().zip(&key.referenced_column_ids).enumerate() {
+            for (position, (column, referenced)) in
+                key.column_ids.iter().zip(&key.referenced_column_ids).enumerate()
+            {
                 context.row(&[
                     ("constraint_object_id", key.object_id.into()),
                     ("constraint_column_id", (position as i32 + 1).into()),

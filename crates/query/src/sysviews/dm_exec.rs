@@ -197,7 +197,10 @@ fn connections(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("session_id", i32::from(session.session_id).into()),
             ("most_recent_session_id", i32::from(session.session_id).into()),
             ("connect_time", moment(session.login_time_ticks).into()),
-            ("net_transport", if session.net_transport.is_empty() { "Session" } else { &session.net_transport }.into()),
+            (
+                "net_transport",
+                if session.net_transport.is_empty() { "Session" } else { &session.net_transport }.into(),
+            ),
             ("protocol_type", "TSQL".into()),
             ("protocol_version", 0x7400_0004.into()),
             ("endpoint_id", 4.into()),
@@ -261,7 +264,9 @@ fn server_principals(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("default_language_name", "us_english".into()),
         ]);
     }
-    for (name, id) in [("public", 2), ("sysadmin", 3), ("securityadmin", 4), ("serveradmin", 5), ("dbcreator", 9)] {
+    for (name, id) in
+        [("public", 2), ("sysadmin", 3), ("securityadmin", 4), ("serveradmin", 5), ("dbcreator", 9)]
+    {
         context.row(&[
             ("name", name.into()),
             ("principal_id", id.into()),
@@ -276,7 +281,14 @@ fn server_principals(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn database_principals(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let users = [("public", 0, "R"), ("dbo", 1, "S"), ("guest", 2, "S"), ("INFORMATION_SCHEMA", 3, "S"), ("sys", 4, "S"), ("db_owner", 16384, "R")];
+    let users = [
+        ("public", 0, "R"),
+        ("dbo", 1, "S"),
+        ("guest", 2, "S"),
+        ("INFORMATION_SCHEMA", 3, "S"),
+        ("sys", 4, "S"),
+        ("db_owner", 16384, "R"),
+    ];
     for (name, id, kind) in users {
         context.row(&[
             ("name", name.into()),
@@ -338,6 +350,11 @@ fn messages(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn servers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let name = context.runtime.facts.server_name().to_string();
-    context.row(&[("server_id", 0.into()), ("name", name.into()), ("product", "SQL Server".into()), ("provider", "SQLNCLI".into())]);
+    context.row(&[
+        ("server_id", 0.into()),
+        ("name", name.into()),
+        ("product", "SQL Server".into()),
+        ("provider", "SQLNCLI".into()),
+    ]);
     Ok(())
 }

@@ -67,7 +67,12 @@ pub(super) static VIEWS: &[SystemView] = &[
          pending_disk_io_count int not null, load_factor int not null, yield_count int not null, last_timer_activity bigint not null, \
          failed_to_create_worker bit",
         |context| {
-            context.row(&[("scheduler_id", 0.into()), ("cpu_id", 0.into()), ("status", "VISIBLE ONLINE".into()), ("is_online", true.into())]);
+            context.row(&[
+                ("scheduler_id", 0.into()),
+                ("cpu_id", 0.into()),
+                ("status", "VISIBLE ONLINE".into()),
+                ("is_online", true.into()),
+            ]);
             Ok(())
         },
     ),
@@ -141,7 +146,8 @@ fn wait_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn waiting_tasks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for session in context.runtime.facts.sessions() {
         if let Some(wait_type) = session.wait_type {
-            let blocker = (session.blocking_session_id != 0).then_some(i32::from(session.blocking_session_id));
+            let blocker =
+                (session.blocking_session_id != 0).then_some(i32::from(session.blocking_session_id));
             context.row(&[
                 ("session_id", i32::from(session.session_id).into()),
                 ("wait_duration_ms", session.wait_time_ms.into()),
@@ -156,7 +162,10 @@ fn waiting_tasks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn sys_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let now_ms = context.runtime.instance.os().clock().monotonic_ns() / 1_000_000;
     let start = super::dm_exec::moment(context.runtime.facts.server_start_ticks());
-    let running_ms = (context.runtime.now_utc_ticks().saturating_sub(context.runtime.facts.server_start_ticks() as i64) / 10_000).max(0) as u64;
+    let running_ms =
+        (context.runtime.now_utc_ticks().saturating_sub(context.runtime.facts.server_start_ticks() as i64)
+            / 10_000)
+            .max(0) as u64;
     context.row(&[
         ("ms_ticks", now_ms.into()),
         ("cpu_ticks", (now_ms * 1_000_000).into()),

@@ -24,7 +24,11 @@ pub(super) static VIEWS: &[SystemView] = &[
          stats_generation_method_desc varchar(80), auto_drop bit",
         none,
     ),
-    SystemView::new("stats_columns", "object_id int not null, stats_id int not null, stats_column_id int, column_id int", none),
+    SystemView::new(
+        "stats_columns",
+        "object_id int not null, stats_id int not null, stats_column_id int, column_id int",
+        none,
+    ),
     SystemView::new(
         "triggers",
         "name sysname, object_id int not null, parent_class tinyint not null, parent_class_desc nvarchar(60), parent_id int not null, \
@@ -67,24 +71,52 @@ pub(super) static VIEWS: &[SystemView] = &[
         "xml_collection_id int not null, schema_id int not null, principal_id int, name sysname, create_date datetime not null, modify_date datetime not null",
         none,
     ),
-    SystemView::new("fulltext_indexes", "object_id int not null, unique_index_id int not null, fulltext_catalog_id int, is_enabled bit", none),
-    SystemView::new("fulltext_catalogs", "fulltext_catalog_id int not null, name sysname, path nvarchar(260), is_default bit", none),
-    SystemView::new("partition_functions", "name sysname, function_id int not null, type char(2), type_desc nvarchar(60), fanout int, boundary_value_on_right bit", none),
-    SystemView::new("partition_schemes", "name sysname, data_space_id int not null, type char(2), type_desc nvarchar(60), is_default bit, function_id int", none),
+    SystemView::new(
+        "fulltext_indexes",
+        "object_id int not null, unique_index_id int not null, fulltext_catalog_id int, is_enabled bit",
+        none,
+    ),
+    SystemView::new(
+        "fulltext_catalogs",
+        "fulltext_catalog_id int not null, name sysname, path nvarchar(260), is_default bit",
+        none,
+    ),
+    SystemView::new(
+        "partition_functions",
+        "name sysname, function_id int not null, type char(2), type_desc nvarchar(60), fanout int, boundary_value_on_right bit",
+        none,
+    ),
+    SystemView::new(
+        "partition_schemes",
+        "name sysname, data_space_id int not null, type char(2), type_desc nvarchar(60), is_default bit, function_id int",
+        none,
+    ),
     SystemView::new(
         "certificates",
         "name sysname, certificate_id int not null, principal_id int, pvt_key_encryption_type char(2), subject nvarchar(4000), expiry_date datetime",
         none,
     ),
-    SystemView::new("symmetric_keys", "name sysname, principal_id int, symmetric_key_id int not null, key_length int not null", none),
+    SystemView::new(
+        "symmetric_keys",
+        "name sysname, principal_id int, symmetric_key_id int not null, key_length int not null",
+        none,
+    ),
     SystemView::new(
         "database_permissions",
         "class tinyint not null, class_desc nvarchar(60), major_id int not null, minor_id int not null, grantee_principal_id int not null, \
          grantor_principal_id int not null, type char(4), permission_name nvarchar(128), state char(1), state_desc nvarchar(60)",
         none,
     ),
-    SystemView::new("database_role_members", "role_principal_id int not null, member_principal_id int not null", none),
-    SystemView::new("server_role_members", "role_principal_id int not null, member_principal_id int not null", none),
+    SystemView::new(
+        "database_role_members",
+        "role_principal_id int not null, member_principal_id int not null",
+        none,
+    ),
+    SystemView::new(
+        "server_role_members",
+        "role_principal_id int not null, member_principal_id int not null",
+        none,
+    ),
     SystemView::new(
         "sql_expression_dependencies",
         "referencing_id int not null, referencing_minor_id int not null, referencing_class tinyint, referencing_class_desc nvarchar(60), \
@@ -99,9 +131,21 @@ pub(super) static VIEWS: &[SystemView] = &[
          virtual_memory_reserved_kb bigint, virtual_memory_committed_kb bigint",
         none,
     ),
-    SystemView::new("availability_groups", "group_id uniqueidentifier not null, name sysname, resource_id nvarchar(40)", none),
-    SystemView::new("availability_replicas", "replica_id uniqueidentifier, group_id uniqueidentifier, replica_server_name nvarchar(256)", none),
-    SystemView::new("dm_hadr_database_replica_states", "database_id int not null, group_id uniqueidentifier, replica_id uniqueidentifier, is_local bit, is_primary_replica bit", none),
+    SystemView::new(
+        "availability_groups",
+        "group_id uniqueidentifier not null, name sysname, resource_id nvarchar(40)",
+        none,
+    ),
+    SystemView::new(
+        "availability_replicas",
+        "replica_id uniqueidentifier, group_id uniqueidentifier, replica_server_name nvarchar(256)",
+        none,
+    ),
+    SystemView::new(
+        "dm_hadr_database_replica_states",
+        "database_id int not null, group_id uniqueidentifier, replica_id uniqueidentifier, is_local bit, is_primary_replica bit",
+        none,
+    ),
     SystemView::new(
         "fn_listextendedproperty",
         "objtype sysname, objname sysname, name sysname, value sql_variant",
@@ -115,9 +159,17 @@ pub(super) static VIEWS: &[SystemView] = &[
     )
     .with_parameters(7)
     .in_schema("dbo"),
-    SystemView::new("fn_helpcollations", "name sysname, description nvarchar(1000)", collations).with_parameters(0),
-    SystemView::new("spt_values", "name nvarchar(35), number int not null, type nchar(3) not null, low int, high int, status int", spt_values).in_schema("dbo"),
-    SystemView::new("STRING_SPLIT", "value nvarchar(4000), ordinal bigint", string_split).with_parameters(3).in_schema("dbo"),
+    SystemView::new("fn_helpcollations", "name sysname, description nvarchar(1000)", collations)
+        .with_parameters(0),
+    SystemView::new(
+        "spt_values",
+        "name nvarchar(35), number int not null, type nchar(3) not null, low int, high int, status int",
+        spt_values,
+    )
+    .in_schema("dbo"),
+    SystemView::new("STRING_SPLIT", "value nvarchar(4000), ordinal bigint", string_split)
+        .with_parameters(3)
+        .in_schema("dbo"),
     SystemView::new("GENERATE_SERIES", "value bigint", generate_series).with_parameters(3).in_schema("dbo"),
 ];
 
@@ -145,11 +197,19 @@ fn collations(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn string_split(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let (Some(text), Some(separator)) = (context.arguments.first().and_then(Value::as_text), context.arguments.get(1).and_then(Value::as_text)) else {
+    let (Some(text), Some(separator)) = (
+        context.arguments.first().and_then(Value::as_text),
+        context.arguments.get(1).and_then(Value::as_text),
+    ) else {
         return Ok(());
     };
     if separator.encode_utf16().count() != 1 {
-        return Err(SqlError::custom(214, 16, 11, "Procedure expects parameter 'separator' of type 'nchar(1)/nvarchar(1)'.".to_string()));
+        return Err(SqlError::custom(
+            214,
+            16,
+            11,
+            "Procedure expects parameter 'separator' of type 'nchar(1)/nvarchar(1)'.".to_string(),
+        ));
     }
     for (index, part) in text.split(&separator).enumerate() {
         context.row(&[("value", part.into()), ("ordinal", (index as i64 + 1).into())]);
@@ -163,7 +223,12 @@ fn generate_series(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     };
     let step = context.integer_argument(2).unwrap_or(if start <= stop { 1 } else { -1 });
     if step == 0 {
-        return Err(SqlError::custom(4199, 16, 1, format!("Argument value 0 is invalid for the step of {}.", SqlType::BigInt)));
+        return Err(SqlError::custom(
+            4199,
+            16,
+            1,
+            format!("Argument value 0 is invalid for the step of {}.", SqlType::BigInt),
+        ));
     }
     let mut at = start;
     while if step > 0 { at <= stop } else { at >= stop } {

@@ -141,7 +141,8 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         for (index, column) in table.columns.iter().enumerate() {
             let default = column.default.as_ref().map(|default| default.text.to_string());
             let place = (database.as_str(), &*table.schema, &*table.name, index + 1);
-            let mut cells = column_cells(place, &column.name, &column.sql_type, column.nullable, column.collation);
+            let mut cells =
+                column_cells(place, &column.name, &column.sql_type, column.nullable, column.collation);
             cells.push(("COLUMN_DEFAULT", default.into()));
             context.row(&cells);
         }
@@ -151,10 +152,17 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         let Some(object) = catalog.object(object_id) else {
             continue;
         };
-        let schema = catalog.schema(object.schema_id()).map_or_else(String::new, |schema| schema.name.to_string());
+        let schema =
+            catalog.schema(object.schema_id()).map_or_else(String::new, |schema| schema.name.to_string());
         for (index, column) in view.iter().enumerate() {
             let place = (database.as_str(), schema.as_str(), &**object.name(), index + 1);
-            context.row(&column_cells(place, &column.name, &column.sql_type, column.nullable, types::Collation::default()));
+            context.row(&column_cells(
+                place,
+                &column.name,
+                &column.sql_type,
+                column.nullable,
+                types::Collation::default(),
+            ));
         }
     }
     Ok(())
@@ -169,7 +177,8 @@ fn column_cells(
 ) -> Vec<(&'static str, Cell)> {
     let family = sql_type.family();
     let base = sql_type.base();
-    let text = matches!(family, TypeFamily::Char | TypeFamily::NChar | TypeFamily::Binary) && *sql_type != SqlType::RowVersion;
+    let text = matches!(family, TypeFamily::Char | TypeFamily::NChar | TypeFamily::Binary)
+        && *sql_type != SqlType::RowVersion;
     let bytes = i32::from(base.max_length());
     let (length, octets) = match (family, base) {
         (_, SqlType::Text | SqlType::Image) => (i32::MAX, i32::MAX),
@@ -177,12 +186,15 @@ fn column_cells(
         (TypeFamily::NChar, _) if bytes > 0 => (bytes / 2, bytes),
         _ => (bytes, bytes),
     };
-    let exact = matches!(family, TypeFamily::Integer | TypeFamily::Decimal | TypeFamily::Money) && base != SqlType::Bit;
+    let exact = matches!(family, TypeFamily::Integer | TypeFamily::Decimal | TypeFamily::Money)
+        && base != SqlType::Bit;
     let approximate = family == TypeFamily::Approximate;
     let fraction = match base {
         SqlType::Date | SqlType::SmallDateTime => Some(0),
         SqlType::DateTime => Some(3),
-        SqlType::Time(scale) | SqlType::DateTime2(scale) | SqlType::DateTimeOffset(scale) => Some(i32::from(scale)),
+        SqlType::Time(scale) | SqlType::DateTime2(scale) | SqlType::DateTimeOffset(scale) => {
+            Some(i32::from(scale))
+        }
         _ => None,
     };
     vec![
@@ -218,7 +230,10 @@ fn schemata(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         context.row(&[
             ("CATALOG_NAME", database.as_str().into()),
             ("SCHEMA_NAME", schema.name.to_string().into()),
-            ("SCHEMA_OWNER", if schema.schema_id <= 4 { schema.name.to_string() } else { "dbo".to_string() }.into()),
+            (
+                "SCHEMA_OWNER",
+                if schema.schema_id <= 4 { schema.name.to_string() } else { "dbo".to_string() }.into(),
+            ),
             ("DEFAULT_CHARACTER_SET_NAME", "iso_1".into()),
         ]);
     }
@@ -295,12 +310,21 @@ fn keys(table: &TableDef) -> impl Iterator<Item = &IndexDef> {
 fn table_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
     for table in user(context) {
-        let keys = keys(&table).map(|index| (index.name.as_deref().unwrap_or("").to_string(), if index.primary_key { "PRIMARY KEY" } else { "UNIQUE" }));
+        let keys = keys(&table).map(|index| {
+            (
+                index.name.as_deref().unwrap_or("").to_string(),
+                if index.primary_key { "PRIMARY KEY" } else { "UNIQUE" },
+            )
+        });
         let foreign = table.foreign_keys.iter().map(|key| (key.name.to_string(), "FOREIGN KEY"));
         let checks = table.checks.iter().map(|check| (check.name.to_string(), "CHECK"));
         for (name, kind) in keys.chain(foreign).chain(checks) {
             let mut cells = constraint_cells(&database, &table, &name);
-            cells.extend([("CONSTRAINT_TYPE", Cell::from(kind)), ("IS_DEFERRABLE", "NO".into()), ("INITIALLY_DEFERRED", "NO".into())]);
+            cells.extend([
+                ("CONSTRAINT_TYPE", Cell::from(kind)),
+                ("IS_DEFERRABLE", "NO".into()),
+                ("INITIALLY_DEFERRED", "NO".into()),
+            ]);
             context.row(&cells);
         }
     }
@@ -313,7 +337,11 @@ fn key_columns(context: Context<'_, '_, '_>, ordinal: bool) -> Result<(), SqlErr
         let mut rows: Vec<(String, String, usize)> = Vec::new();
         for index in keys(&table) {
             for (position, key) in index.key.iter().enumerate() {
-                rows.push((index.name.as_deref().unwrap_or("").to_string(), table.columns[key.ordinal].name.to_string(), position + 1));
+                rows.push((
+                    index.name.as_deref().unwrap_or("").to_string(),
+                    table.columns[key.ordinal].name.to_string(),
+                    position + 1,
+                ));
             }
         }
         for key in &table.foreign_keys {
@@ -362,7 +390,12 @@ fn referenced_key(database: &Database, key: &engine::ForeignKeyDef) -> Option<(S
         return None;
     };
     let index = table.indexes.iter().find(|index| {
-        index.unique && index.key.len() == key.referenced_column_ids.len() && index.key.iter().all(|column| key.referenced_column_ids.contains(&table.columns[column.ordinal].column_id))
+        index.unique
+            && index.key.len() == key.referenced_column_ids.len()
+            && index
+                .key
+                .iter()
+                .all(|column| key.referenced_column_ids.contains(&table.columns[column.ordinal].column_id))
     })?;
     Some((table.schema.to_string(), index.name.as_deref()?.to_string()))
 }

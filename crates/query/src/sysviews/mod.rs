@@ -2,7 +2,15 @@
 //!
 //! To add a view: one `SystemView` in the table of its family's file. Columns that a row does not set are NULL, or 0 for `bit`.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+pub(crate) mod columns;
+mod databases;
+pub(crate) mod dm_exec;
+mod dm_os;
+mod empty;
+mod information_schema;
+mod objects;
+
+use std::sync::{Arc, LazyLock};
 
 use engine::Database;
 use rustc_hash::FxHashMap;
@@ -23,7 +31,6 @@ pub struct SystemView {
     pub parameters: usize,
     /// Makes the rows.
     pub(crate) rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
-    parsed: OnceLock<Vec<ViewColumn>>,
 }
 
 /// A column of a view.
@@ -55,7 +62,7 @@ impl SystemView {
         column_list: &'static str,
         rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
     ) -> SystemView {
-        SystemView { schema: "sys", name, column_list, parameters: 0, rows, parsed: OnceLock::new() }
+        SystemView { schema: "sys", name, column_list, parameters: 0, rows }
     }
 
     /// In another schema.
@@ -71,8 +78,8 @@ impl SystemView {
     }
 
     /// Its columns in order.
-    pub fn columns(&self) -> &[ViewColumn] {
-        self.parsed.get_or_init(|| parse_columns(self.column_list))
+    pub fn columns(&self) -> &'static [ViewColumn] {
+        &shape(self).columns
     }
 
     /// Reads it.
@@ -82,7 +89,7 @@ impl SystemView {
         database: &Arc<Database>,
         arguments: &[Value],
     ) -> Result<Vec<Row>, SqlError> {
-        let positions = positions(self);
+        let positions = &shape(self).positions;
         let mut context =
             ViewContext { runtime, database, arguments, view: self, positions, rows: Vec::new() };
         (self.rows)(&mut context)?;
@@ -225,28 +232,39 @@ static VIEWS: LazyLock<FxHashMap<String, &'static SystemView>> = LazyLock::new(|
     map
 });
 
-static POSITIONS: LazyLock<FxHashMap<String, FxHashMap<String, usize>>> = LazyLock::new(|| {
-    VIEWS
-        .iter()
-        .map(|(name, view)| {
-            (
-                name.clone(),
-                view.columns()
-                    .iter()
-                    .enumerate()
-                    .map(|(index, column)| (column.name.clone(), index))
-                    .collect(),
-            )
-        })
-        .collect()
+/// The columns of a view, parsed.
+struct Shape {
+    columns: Vec<ViewColumn>,
+    positions: FxHashMap<String, usize>,
+}
+
+static SHAPES: LazyLock<FxHashMap<String, Shape>> = LazyLock::new(|| {
+    let shape = |view: &SystemView| {
+        let columns = parse_columns(view.column_list);
+        let positions =
+            columns.iter().enumerate().map(|(index, column)| (column.name.clone(), index)).collect();
+        Shape { columns, positions }
+    };
+    VIEWS.iter().map(|(name, view)| (name.clone(), shape(view))).collect()
 });
 
-fn positions(view: &'static SystemView) -> &'static FxHashMap<String, usize> {
-    &POSITIONS[&format!("{}.{}", view.schema, view.name).to_ascii_lowercase()]
+fn shape(view: &SystemView) -> &'static Shape {
+    &SHAPES[&format!("{}.{}", view.schema, view.name).to_ascii_lowercase()]
 }
 
 /// All system views, a table a family.
-pub static SYSTEM_VIEWS: &[&[SystemView]] = &[];
+pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
+    objects::VIEWS,
+    columns::VIEWS,
+    databases::VIEWS,
+    dm_os::VIEWS,
+    dm_exec::VIEWS,
+    information_schema::VIEWS,
+    empty::VIEWS,
+];
+
+/// The same under the name the views themselves use.
+pub(crate) use SYSTEM_VIEWS as VIEW_TABLES;
 
 /// A system view by schema and name, in any letter case. Without a schema only the old `dbo` names are found, as in SQL Server.
 pub(crate) fn find(schema: Option<&str>, name: &str) -> Option<&'static SystemView> {
@@ -369,12 +387,37 @@ pub(crate) fn type_by_name(name: &str) -> Option<SqlType> {
 }
 
 /// A property of a database for DATABASEPROPERTYEX.
-pub(crate) fn database_property(_database: &Database, property: &str) -> Value {
-    match property.to_ascii_lowercase().as_str() {
-        "collation" => Value::nvarchar(types::Collation::DEFAULT.name()),
-        "status" => Value::nvarchar("ONLINE"),
-        _ => Value::Null,
+pub(crate) fn database_property(database: &Arc<Database>, property: &str) -> Value {
+    databases::property(database, property)
+}
+
+/// The user's views of a database with their columns, bound anew; one that no longer binds is left out.
+pub(crate) fn bound_views(runtime: &Runtime<'_>, database: &Arc<Database>) -> Vec<(i32, Vec<ViewColumn>)> {
+    let mut bound = Vec::new();
+    let context = crate::context::BindContext {
+        instance: runtime.instance,
+        database,
+        default_schema: "dbo",
+        variables: &[],
+        options: runtime.options,
+        names: runtime.names,
+    };
+    for object in database.catalog().objects() {
+        if let engine::ObjectDef::Module(module) = &object
+            && module.kind == engine::ModuleKind::View
+        {
+            let mut binder = crate::bind::Binder::new(&context);
+            if let Ok((query, names)) = binder.view_query(&module.definition) {
+                let columns = query.columns.iter().enumerate().map(|(index, column)| {
+                    let info = &binder.columns[column.id.0 as usize];
+                    let name = names.get(index).map_or(column.name.clone(), |name| name.value.clone());
+                    ViewColumn { name, sql_type: info.sql_type, nullable: info.nullable }
+                });
+                bound.push((module.object_id, columns.collect()));
+            }
+        }
     }
+    bound
 }
 
 /// A stable negative number for a system view.

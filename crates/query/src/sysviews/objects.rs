@@ -151,7 +151,9 @@ fn objects(context: Context<'_, '_, '_>, user: bool, system: bool) -> Result<(),
             if let ObjectDef::Table(table) = &object {
                 for (id, name, code) in table.constraints() {
                     let mut cells = object_cells(&object);
-                    cells.retain(|cell| !matches!(cell.0, "name" | "object_id" | "parent_object_id" | "type" | "type_desc"));
+                    cells.retain(|cell| {
+                        !matches!(cell.0, "name" | "object_id" | "parent_object_id" | "type" | "type_desc")
+                    });
                     cells.extend([
                         ("name", name.to_string().into()),
                         ("object_id", id.into()),
@@ -270,7 +272,11 @@ fn comments(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn schemas(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for schema in context.database.catalog().schemas() {
         let owner = if schema.schema_id <= 4 { schema.schema_id } else { 1 };
-        context.row(&[("name", schema.name.to_string().into()), ("schema_id", schema.schema_id.into()), ("principal_id", owner.into())]);
+        context.row(&[
+            ("name", schema.name.to_string().into()),
+            ("schema_id", schema.schema_id.into()),
+            ("principal_id", owner.into()),
+        ]);
     }
     Ok(())
 }
@@ -300,7 +306,8 @@ fn parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         let ObjectDef::Module(module) = &object else {
             continue;
         };
-        for (index, (name, sql_type, output)) in module_parameters(&module.definition).into_iter().enumerate() {
+        for (index, (name, sql_type, output)) in module_parameters(&module.definition).into_iter().enumerate()
+        {
             context.row(&[
                 ("object_id", module.object_id.into()),
                 ("name", name.into()),

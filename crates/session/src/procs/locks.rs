@@ -15,16 +15,29 @@ const CANCELLED: i32 = -2;
 const DEADLOCK_VICTIM: i32 = -3;
 
 /// `sp_getapplock @Resource, @LockMode, @LockOwner = 'Transaction', @LockTimeout`
-pub(super) fn sp_getapplock(session: &mut Session, arguments: Vec<Argument>, _sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
-    let resource = text_argument(&arguments, 0, "@Resource").ok_or_else(|| SqlError::new(201, &[&"sp_getapplock", &"@Resource"]))?;
-    let mode = text_argument(&arguments, 1, "@LockMode").ok_or_else(|| SqlError::new(201, &[&"sp_getapplock", &"@LockMode"]))?;
+pub(super) fn sp_getapplock(
+    session: &mut Session,
+    arguments: Vec<Argument>,
+    _sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
+    let resource = text_argument(&arguments, 0, "@Resource")
+        .ok_or_else(|| SqlError::new(201, &[&"sp_getapplock", &"@Resource"]))?;
+    let mode = text_argument(&arguments, 1, "@LockMode")
+        .ok_or_else(|| SqlError::new(201, &[&"sp_getapplock", &"@LockMode"]))?;
     let owner = text_argument(&arguments, 2, "@LockOwner").unwrap_or_else(|| "Transaction".into());
     let timeout_ms = int_argument(&arguments, 3, "@LockTimeout")?.unwrap_or(session.options.lock_timeout_ms);
     let of_session = owner.eq_ignore_ascii_case("session");
     if !of_session && session.facts.transaction_count == 0 {
-        return Err(SqlError::custom(15000, 16, 1, "sp_getapplock needs an open transaction when the lock's owner is 'Transaction'.".into()).into());
+        return Err(SqlError::custom(
+            15000,
+            16,
+            1,
+            "sp_getapplock needs an open transaction when the lock's owner is 'Transaction'.".into(),
+        )
+        .into());
     }
-    let taken = session.transactions.lock_application(&session.database, &resource, &mode, of_session, timeout_ms);
+    let taken =
+        session.transactions.lock_application(&session.database, &resource, &mode, of_session, timeout_ms);
     let status = match taken {
         Ok(()) => GRANTED,
         Err(error) => match error.number {
@@ -38,9 +51,18 @@ pub(super) fn sp_getapplock(session: &mut Session, arguments: Vec<Argument>, _si
 }
 
 /// `sp_releaseapplock @Resource, @LockOwner = 'Transaction'`
-pub(super) fn sp_releaseapplock(session: &mut Session, arguments: Vec<Argument>, _sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
-    let resource = text_argument(&arguments, 0, "@Resource").ok_or_else(|| SqlError::new(201, &[&"sp_releaseapplock", &"@Resource"]))?;
+pub(super) fn sp_releaseapplock(
+    session: &mut Session,
+    arguments: Vec<Argument>,
+    _sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
+    let resource = text_argument(&arguments, 0, "@Resource")
+        .ok_or_else(|| SqlError::new(201, &[&"sp_releaseapplock", &"@Resource"]))?;
     let owner = text_argument(&arguments, 1, "@LockOwner").unwrap_or_else(|| "Transaction".into());
-    session.transactions.unlock_application(&session.database, &resource, owner.eq_ignore_ascii_case("session"))?;
+    session.transactions.unlock_application(
+        &session.database,
+        &resource,
+        owner.eq_ignore_ascii_case("session"),
+    )?;
     Ok(CallResult::default())
 }

@@ -11,7 +11,8 @@ use crate::session::Session;
 use crate::sink::ResultSink;
 
 /// A procedure written in Rust.
-pub(crate) type Native = fn(&mut Session, Vec<Argument>, &mut dyn ResultSink) -> Result<CallResult, Interruption>;
+pub(crate) type Native =
+    fn(&mut Session, Vec<Argument>, &mut dyn ResultSink) -> Result<CallResult, Interruption>;
 
 /// The procedure of that lower-case name, if it is one of those in Rust.
 pub(crate) fn native(name: &str) -> Option<Native> {
@@ -32,7 +33,9 @@ pub(crate) fn native(name: &str) -> Option<Native> {
 
 /// The source of the procedure of that lower-case name, if it is one of those in T-SQL.
 pub(crate) fn in_sql(name: &str) -> Option<&'static str> {
-    let found = IN_SQL.iter().find(|(known, _)| *known == name || name.strip_suffix("_100").is_some_and(|n| n == *known));
+    let found = IN_SQL
+        .iter()
+        .find(|(known, _)| *known == name || name.strip_suffix("_100").is_some_and(|n| n == *known));
     found.map(|(_, text)| *text)
 }
 
@@ -50,18 +53,30 @@ const IN_SQL: &[(&str, &str)] = &[
 ];
 
 /// `EXEC sys.sp_flush_log`: every delayed commit so far is hard when it returns. Returns 1 for success, as documented.
-fn sp_flush_log(session: &mut Session, _arguments: Vec<Argument>, _sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+fn sp_flush_log(
+    session: &mut Session,
+    _arguments: Vec<Argument>,
+    _sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
     session.database.flush_log()?;
     Ok(CallResult { status: 1, outputs: Vec::new() })
 }
 
-fn sp_reset_connection(session: &mut Session, _arguments: Vec<Argument>, sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+fn sp_reset_connection(
+    session: &mut Session,
+    _arguments: Vec<Argument>,
+    sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
     session.reset(false, sink);
     Ok(CallResult::default())
 }
 
 /// `sp_set_session_context @key, @value [, @read_only]`
-fn sp_set_session_context(session: &mut Session, arguments: Vec<Argument>, _sink: &mut dyn ResultSink) -> Result<CallResult, Interruption> {
+fn sp_set_session_context(
+    session: &mut Session,
+    arguments: Vec<Argument>,
+    _sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
     let key = argument(&arguments, 0, "@key").and_then(|a| crate::values::to_text(&a.or_null()));
     let Some(key) = key.filter(|k| !k.is_empty()) else {
         return Err(SqlError::new(201, &[&"sp_set_session_context", &"@key"]).into());

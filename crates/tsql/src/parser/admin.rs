@@ -25,18 +25,16 @@ impl Parser<'_> {
                 self.advance();
                 Ok(StatementKind::Reconfigure { with_override: self.accept_words(&["WITH", "OVERRIDE"]) })
             }
-            Keyword::End if self.word_ahead(1, "CONVERSATION") => Ok(self.other("END CONVERSATION")),
+            Keyword::End if self.word_ahead(1, "CONVERSATION") => self.other("END CONVERSATION"),
             Keyword::Add if self.word_ahead(1, "SIGNATURE") || self.word_ahead(1, "COUNTER") => {
-                Ok(self.other("ADD SIGNATURE"))
+                self.other("ADD SIGNATURE")
             }
-            Keyword::Add if self.word_ahead(1, "SENSITIVITY") => {
-                Ok(self.other("ADD SENSITIVITY CLASSIFICATION"))
-            }
-            Keyword::Readtext => Ok(self.other("READTEXT")),
-            Keyword::Writetext => Ok(self.other("WRITETEXT")),
-            Keyword::Updatetext => Ok(self.other("UPDATETEXT")),
-            Keyword::Setuser => Ok(self.other("SETUSER")),
-            Keyword::Lineno => Ok(self.other("LINENO")),
+            Keyword::Add if self.word_ahead(1, "SENSITIVITY") => self.other("ADD SENSITIVITY CLASSIFICATION"),
+            Keyword::Readtext => self.other("READTEXT"),
+            Keyword::Writetext => self.other("WRITETEXT"),
+            Keyword::Updatetext => self.other("UPDATETEXT"),
+            Keyword::Setuser => self.other("SETUSER"),
+            Keyword::Lineno => self.other("LINENO"),
             Keyword::Dump | Keyword::Load | Keyword::Disk => Err(self.unexpected()),
             _ => Err(self.unexpected()),
         }

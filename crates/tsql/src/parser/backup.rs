@@ -43,7 +43,7 @@ impl Parser<'_> {
             (&["SYMMETRIC", "KEY"], "SYMMETRIC KEY"),
         ] {
             if words.iter().enumerate().all(|(index, word)| self.spells_ahead(1 + index, word)) {
-                return Ok(self.other(&format!("{verb} {name}")));
+                return self.other(&format!("{verb} {name}"));
             }
         }
         self.advance();
@@ -156,7 +156,8 @@ impl Parser<'_> {
             } else {
                 let mut option = self.backup_option()?;
                 // STOPATMARK = 'm' AFTER '2020-01-01'
-                if self.at_word("AFTER") {
+                let mark = option.name.is("STOPATMARK") || option.name.is("STOPBEFOREMARK");
+                if mark && self.at_word("AFTER") {
                     self.advance();
                     let after = self.signed_constant()?;
                     option.name.value.push_str(" AFTER");

@@ -235,7 +235,7 @@ impl Parser<'_> {
             return self.enable_trigger();
         }
         if let Some(kind_name) = self.opaque_word_statement() {
-            return Ok(self.other(kind_name));
+            return self.other(kind_name);
         }
         if self.is_first_in_batch() {
             return self.bare_call();
@@ -267,27 +267,31 @@ impl Parser<'_> {
     }
 
     /// The statement from here to its end as text.
-    pub(super) fn other(&mut self, kind_name: &str) -> StatementKind {
+    pub(super) fn other(&mut self, kind_name: &str) -> Parsed<StatementKind> {
         let start = self.token();
         self.advance();
-        self.skip_statement();
+        self.skip_statement()?;
         let text = self.raw_since(start);
-        StatementKind::Other(Box::new(Other { kind_name: kind_name.to_string(), text }))
+        Ok(StatementKind::Other(Box::new(Other { kind_name: kind_name.to_string(), text })))
     }
 
-    /// Moves to the `;` or keyword that ends the statement, over anything in parentheses.
-    pub(super) fn skip_statement(&mut self) {
-        let mut depth = 0i32;
+    /// Moves to the `;` or keyword that ends the statement, over anything in balanced parentheses.
+    pub(super) fn skip_statement(&mut self) -> Parsed<()> {
+        let mut depth = 0u32;
         loop {
             match self.kind() {
-                TokenKind::End | TokenKind::Unclosed | TokenKind::UnclosedComment => return,
-                TokenKind::Symbol(b';') if depth <= 0 => return,
+                TokenKind::End | TokenKind::Unclosed | TokenKind::UnclosedComment if depth > 0 => {
+                    return Err(self.unexpected());
+                }
+                TokenKind::End | TokenKind::Unclosed | TokenKind::UnclosedComment => return Ok(()),
+                TokenKind::Symbol(b';') if depth == 0 => return Ok(()),
                 TokenKind::Symbol(b'(') => depth += 1,
+                TokenKind::Symbol(b')') if depth == 0 => return Err(self.unexpected()),
                 TokenKind::Symbol(b')') => depth -= 1,
                 TokenKind::Keyword(keyword)
-                    if depth <= 0 && starts_statement(keyword) && !self.is_clause_word() =>
+                    if depth == 0 && starts_statement(keyword) && !self.is_clause_word() =>
                 {
-                    return;
+                    return Ok(());
                 }
                 _ => {}
             }
@@ -306,6 +310,7 @@ impl Parser<'_> {
                 && !self.at_ahead(1, Keyword::Transaction)
                 && self.symbol_ahead(1, b'('))
             || (self.at(Keyword::Execute) && self.at_ahead(1, Keyword::As))
+            || (self.at_ahead(1, Keyword::Create) && self.at_ahead(2, Keyword::Any))
     }
 
     // ---- labels and variables

@@ -54,9 +54,9 @@ impl Parser<'_> {
                 self.advance();
                 return Ok(StatementKind::AtomicBlock(Box::new(self.atomic_block()?)));
             }
-            TokenKind::Word if self.word_ahead(1, "DIALOG") => return Ok(self.other("BEGIN DIALOG")),
+            TokenKind::Word if self.word_ahead(1, "DIALOG") => return self.other("BEGIN DIALOG"),
             TokenKind::Word if self.word_ahead(1, "CONVERSATION") && self.word_ahead(2, "TIMER") => {
-                return Ok(self.other("BEGIN CONVERSATION TIMER"));
+                return self.other("BEGIN CONVERSATION TIMER");
             }
             TokenKind::Word if self.word_ahead(1, "CATCH") => {
                 self.advance();

@@ -42,7 +42,7 @@ impl Parser<'_> {
     pub(super) fn cursor_definition(&mut self, mut options: Vec<CursorOption>) -> Parsed<CursorDefinition> {
         self.expect(Keyword::Cursor)?;
         while !self.accept(Keyword::For) {
-            let Some((word, option)) = OPTIONS.iter().find(|(word, _)| self.at_word(word)) else {
+            let Some((word, option)) = OPTIONS.iter().skip(1).find(|(word, _)| self.at_word(word)) else {
                 return Err(self.unexpected());
             };
             self.accept_word(word);
@@ -90,15 +90,15 @@ impl Parser<'_> {
     /// OPEN, CLOSE, DEALLOCATE; OPEN and CLOSE of keys are kept as text.
     pub(super) fn cursor_statement(&mut self, keyword: Keyword) -> Parsed<StatementKind> {
         if self.at_ahead(2, Keyword::Key) || (self.at_ahead(2, Keyword::All) && self.word_ahead(1, "ALL")) {
-            return Ok(self.other(match (keyword, self.word_ahead(1, "MASTER")) {
+            return self.other(match (keyword, self.word_ahead(1, "MASTER")) {
                 (Keyword::Open, true) => "OPEN MASTER KEY",
                 (Keyword::Open, false) => "OPEN SYMMETRIC KEY",
                 (_, true) => "CLOSE MASTER KEY",
                 (_, false) => "CLOSE SYMMETRIC KEY",
-            }));
+            });
         }
         if keyword == Keyword::Close && self.at_ahead(1, Keyword::All) {
-            return Ok(self.other("CLOSE ALL SYMMETRIC KEYS"));
+            return self.other("CLOSE ALL SYMMETRIC KEYS");
         }
         self.advance();
         let cursor = self.cursor_ref()?;

@@ -249,7 +249,7 @@ impl Parser<'_> {
                     return Ok(AlterDatabaseAction::RemoveFilegroup(self.ident()?));
                 }
                 if !self.accept(Keyword::File) {
-                    return Ok(AlterDatabaseAction::Other(format!("REMOVE {}", self.rest_as_text())));
+                    return Ok(AlterDatabaseAction::Other(format!("REMOVE {}", self.rest_as_text()?)));
                 }
                 Ok(AlterDatabaseAction::RemoveFile(self.ident_or_string()?.value))
             }
@@ -259,7 +259,7 @@ impl Parser<'_> {
                 Ok(AlterDatabaseAction::RebuildLog(file))
             }
             _ if self.at_word("FAILOVER") || self.at_word("FORCE_FAILOVER_ALLOW_DATA_LOSS") => {
-                Ok(AlterDatabaseAction::Other(self.rest_as_text()))
+                Ok(AlterDatabaseAction::Other(self.rest_as_text()?))
             }
             _ => Err(self.unexpected()),
         }
@@ -290,7 +290,7 @@ impl Parser<'_> {
             return Ok(AlterDatabaseAction::AddFilegroup { name, contains_memory_optimized });
         }
         if self.at_word("SECONDARY") {
-            return Ok(AlterDatabaseAction::Other(format!("ADD {}", self.rest_as_text())));
+            return Ok(AlterDatabaseAction::Other(format!("ADD {}", self.rest_as_text()?)));
         }
         Err(self.unexpected())
     }
@@ -315,7 +315,7 @@ impl Parser<'_> {
             return Ok(AlterDatabaseAction::ModifyFilegroup { name, property, termination });
         }
         if self.at_symbol(b'(') || self.at(Keyword::Backup) {
-            return Ok(AlterDatabaseAction::Other(format!("MODIFY {}", self.rest_as_text())));
+            return Ok(AlterDatabaseAction::Other(format!("MODIFY {}", self.rest_as_text()?)));
         }
         Err(self.unexpected())
     }
@@ -335,7 +335,7 @@ impl Parser<'_> {
             "DELAYED_DURABILITY" => return Ok(DatabaseOption::DelayedDurability(self.delayed_durability()?)),
             "RECOVERY" => return Ok(DatabaseOption::Recovery(self.recovery_model()?)),
             "HADR" | "PARTNER" | "WITNESS" => {
-                return Ok(DatabaseOption::Other(name, self.rest_as_text()));
+                return Ok(DatabaseOption::Other(name, self.rest_as_text()?));
             }
             "PAGE_VERIFY" | "CURSOR_DEFAULT" | "PARAMETERIZATION" => {
                 return Ok(DatabaseOption::Word(name, self.ident_or_keyword()?));
@@ -354,8 +354,12 @@ impl Parser<'_> {
             return Ok(DatabaseOption::Switch(name, self.on_off()?));
         }
         // QUERY_STORE CLEAR [ALL]
-        if self.at_ident() || self.at(Keyword::All) {
-            return Ok(DatabaseOption::Word(name, self.words()?));
+        if self.at_ident() {
+            let mut word = self.ident()?;
+            if self.accept(Keyword::All) {
+                word.value.push_str(" ALL");
+            }
+            return Ok(DatabaseOption::Word(name, word));
         }
         Err(self.unexpected())
     }

@@ -65,7 +65,7 @@ impl Parser<'_> {
     fn index_body(&mut self, index: &mut CreateIndex) -> Parsed<()> {
         if let IndexKind::Special { word, rest } = &mut index.kind {
             if !word.is("XML") {
-                *rest = self.rest_as_text();
+                *rest = self.rest_as_text()?;
                 return Ok(());
             }
             index.columns = self.index_columns()?;
@@ -142,7 +142,7 @@ impl Parser<'_> {
             () if self.accept_word("PAUSE") => Ok(AlterIndexAction::Pause),
             () if self.accept_word("ABORT") => Ok(AlterIndexAction::Abort),
             () if self.at(Keyword::For) || self.at(Keyword::With) => {
-                Ok(AlterIndexAction::Other(self.rest_as_text()))
+                Ok(AlterIndexAction::Other(self.rest_as_text()?))
             }
             () => Err(self.unexpected()),
         }

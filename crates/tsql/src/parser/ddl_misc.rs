@@ -179,7 +179,7 @@ impl Parser<'_> {
 
     fn opaque_text(&mut self, start: Token, kind_name: String) -> Parsed<StatementKind> {
         self.advance();
-        self.skip_statement();
+        self.skip_statement()?;
         let text = self.raw_since(start);
         Ok(StatementKind::Other(Box::new(crate::ast::Other { kind_name, text })))
     }
@@ -349,7 +349,7 @@ impl Parser<'_> {
             TypeDefinition::Alias { base, nullable: self.nullable_opt()? }
         } else if self.accept(Keyword::External) {
             self.expect_word("NAME")?;
-            TypeDefinition::External(self.rest_as_text())
+            TypeDefinition::External(self.rest_as_text()?)
         } else {
             self.expect(Keyword::As)?;
             self.expect(Keyword::Table)?;

@@ -5,7 +5,7 @@ use super::{Parsed, Parser, QUERY};
 use crate::ast::{
     AlterSchema, CreateFunction, CreateProcedure, CreateSchema, CreateTrigger, CreateView, EnableTrigger,
     ExecuteAsClause, FunctionBody, FunctionReturns, Ident, ModuleAction, ModuleBody, ModuleOption, Parameter,
-    Statement, StatementKind, TriggerScope, TriggerTiming,
+    SelectStatement, Statement, StatementKind, TriggerScope, TriggerTiming,
 };
 use crate::keywords::Keyword;
 use crate::lexer::{Token, TokenKind};
@@ -278,17 +278,22 @@ impl Parser<'_> {
 
     /// `(query)` or `query`; WITH may stand inside the parentheses.
     fn inline_query(&mut self) -> Parsed<FunctionBody> {
-        let mut open = 0;
-        while self.at_symbol(b'(') && (self.at_ahead(1, Keyword::With) || self.symbol_ahead(1, b'(')) {
-            self.advance();
-            open += 1;
+        let query = self.parenthesized_inline_query()?;
+        Ok(FunctionBody::Query(Box::new(query)))
+    }
+
+    /// ORDER BY and OPTION may stand inside the parentheses, if these hold the whole query.
+    fn parenthesized_inline_query(&mut self) -> Parsed<SelectStatement> {
+        if self.at_symbol(b'(') && !self.set_operator_behind_parenthesis() {
+            return self.nested(QUERY, |p| {
+                p.advance();
+                let query = p.parenthesized_inline_query()?;
+                p.expect_symbol(b')')?;
+                Ok(query)
+            });
         }
         let with = if self.at(Keyword::With) { Some(self.with_clause()?) } else { None };
-        let query = self.select_statement(with)?;
-        for _ in 0..open {
-            self.expect_symbol(b')')?;
-        }
-        Ok(FunctionBody::Query(Box::new(query)))
+        self.select_statement(with)
     }
 
     fn trigger(&mut self, action: ModuleAction) -> Parsed<StatementKind> {

@@ -25,13 +25,16 @@ impl Parser<'_> {
             self.advance();
             self.advance();
             table.kind = TableKind::FileTable;
-        } else {
+        } else if !self.at(Keyword::As) {
             table.elements = self.nested(QUERY, Self::table_elements)?;
         }
         if self.at(Keyword::As) && (self.word_ahead(1, "NODE") || self.word_ahead(1, "EDGE")) {
             self.advance();
             table.kind = if self.at_word("NODE") { TableKind::GraphNode } else { TableKind::GraphEdge };
             self.advance();
+        }
+        if table.kind == TableKind::Plain && table.elements.is_empty() {
+            return Err(self.unexpected());
         }
         loop {
             if self.at(Keyword::On) && table.on.is_none() {
@@ -88,7 +91,7 @@ impl Parser<'_> {
             TokenKind::Keyword(Keyword::Alter) if self.at_ahead(1, Keyword::Column) => self.alter_column(),
             TokenKind::Keyword(Keyword::Alter) => {
                 self.advance();
-                Ok(AlterTableAction::Other(format!("ALTER {}", self.rest_as_text())))
+                Ok(AlterTableAction::Other(format!("ALTER {}", self.rest_as_text()?)))
             }
             TokenKind::Keyword(Keyword::Drop) => {
                 self.advance();

@@ -183,32 +183,38 @@ impl Parser<'_> {
 
     /// At `(`, inside another: whether it opens a query that goes on behind it (`((SELECT ..) UNION ..)`).
     fn parenthesis_starts_query(&self) -> bool {
+        let mut inside = 1;
+        while self.symbol_ahead(inside, b'(') {
+            inside += 1;
+        }
+        let goes_on = matches!(
+            self.kind_behind_parenthesis(),
+            TokenKind::Symbol(b')') | TokenKind::Keyword(Keyword::Order | Keyword::For) | TokenKind::End
+        );
+        self.at_ahead(inside, Keyword::Select) && (goes_on || self.set_operator_behind_parenthesis())
+    }
+
+    /// Whether UNION, EXCEPT or INTERSECT stands behind the `)` that closes the `(` here.
+    pub(super) fn set_operator_behind_parenthesis(&self) -> bool {
+        matches!(
+            self.kind_behind_parenthesis(),
+            TokenKind::Keyword(Keyword::Union | Keyword::Except | Keyword::Intersect)
+        )
+    }
+
+    /// The token behind the `)` that closes the `(` here.
+    fn kind_behind_parenthesis(&self) -> TokenKind {
         let mut depth = 0u32;
-        let mut first_inside = None;
         for ahead in 0.. {
             match self.peek_kind(ahead) {
                 TokenKind::Symbol(b'(') => depth += 1,
-                TokenKind::Symbol(b')') if depth == 1 => {
-                    let behind = self.peek_kind(ahead + 1);
-                    let goes_on = matches!(
-                        behind,
-                        TokenKind::Symbol(b')')
-                            | TokenKind::Keyword(
-                                Keyword::Union
-                                    | Keyword::Except
-                                    | Keyword::Intersect
-                                    | Keyword::Order
-                                    | Keyword::For
-                            )
-                    );
-                    return goes_on && first_inside == Some(TokenKind::Keyword(Keyword::Select));
-                }
+                TokenKind::Symbol(b')') if depth == 1 => return self.peek_kind(ahead + 1),
                 TokenKind::Symbol(b')') => depth -= 1,
-                TokenKind::End => return first_inside == Some(TokenKind::Keyword(Keyword::Select)),
-                kind => first_inside = first_inside.or(Some(kind)),
+                TokenKind::End => break,
+                _ => {}
             }
         }
-        false
+        TokenKind::End
     }
 
     #[inline(never)]

@@ -34,6 +34,7 @@ use crate::keywords::Keyword;
 use crate::lexer::{Lexer, Token, TokenKind};
 
 use batch::Scope;
+pub(crate) use set_options::{STATISTICS, SWITCHES, VALUES};
 
 /// Result of a piece of grammar.
 type Parsed<T> = Result<T, Box<SyntaxError>>;

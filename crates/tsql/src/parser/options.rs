@@ -113,6 +113,7 @@ impl Parser<'_> {
     fn option_constant(&mut self) -> Parsed<OptionValue> {
         let value = self.signed_constant()?;
         let unit = match self.kind() {
+            TokenKind::Word if self.at_word("AFTER") => None,
             TokenKind::Word | TokenKind::Keyword(Keyword::Percent) => Some(self.ident_or_keyword()?),
             _ => None,
         };
@@ -156,10 +157,10 @@ impl Parser<'_> {
     }
 
     /// The rest of the statement as text, without its `;`: up to what starts the next statement.
-    pub(super) fn rest_as_text(&mut self) -> String {
+    pub(super) fn rest_as_text(&mut self) -> Parsed<String> {
         let start = self.token();
         let before = self.position;
-        self.skip_statement();
-        if self.position == before { String::new() } else { self.raw_since(start) }
+        self.skip_statement()?;
+        Ok(if self.position == before { String::new() } else { self.raw_since(start) })
     }
 }

@@ -161,7 +161,9 @@ impl Parser<'_> {
             (None, None::<Expr>, false, Vec::new());
         loop {
             if self.at_word("NO") && self.word_ahead(1, "CREDENTIAL") {
-                options.push(NamedOption { name: self.words()?, value: None });
+                self.advance();
+                self.advance();
+                options.push(NamedOption { name: Ident::new("NO CREDENTIAL"), value: None });
             } else if self.accept_word("PASSWORD") {
                 password = Some(self.password()?);
                 unlock |= self.accept_word("UNLOCK");

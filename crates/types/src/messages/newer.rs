@@ -180,6 +180,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(13611, 16, "The value that the JSON path leads to is no array."),
     entry(13623, 16, "The JSON path leads to no scalar value."),
     entry(13624, 16, "The JSON path leads to no object or array."),
+    entry(13625, 16, "The text at the JSON path is too long to be returned."),
     entry(
         14274,
         16,

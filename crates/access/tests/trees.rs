@@ -1,0 +1,290 @@
+//! One tree with long keys (many levels, interior splits) against a BTreeMap; rollbacks after others have split the pages;
+//! redo twice; forward and backward ranges.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use common::{Db, Place, create, open};
+use hardpan_access::{AccessError, Inserted, KeyRange, ScanOptions};
+use os::sim::{End, Profile, World};
+use os::{Latch, LatchRank, Rng};
+use txn::{CommitMode, IsolationLevel, ResourceManager};
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Runs `body` in a world with a new database.
+fn with_db(seed: u64, body: impl FnOnce(Db) + Send + 'static) {
+    World::new(seed, Profile::nvme()).run(move |os| body(create(os, &Place::new("/data/t")))).assert_ok();
+}
+
+/// Keys of very different lengths, long ones among neighbours that share much.
+fn random_key(rng: &mut Rng) -> Vec<u8> {
+    let stem = rng.below(12) as u8;
+    let length = match rng.below(6) {
+        0 => 1500,
+        1 => 400,
+        _ => rng.below(30) as usize,
+    };
+    let mut key = vec![stem; length];
+    key.extend_from_slice(&(rng.below(60) as u16).to_be_bytes());
+    key
+}
+
+fn read_range(db: &Db, range: KeyRange, backward: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let txn = db.begin();
+    let options =
+        ScanOptions { backward, isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
+    let mut cursor = db.tree.scan(range, options);
+    let mut rows = Vec::new();
+    while cursor.next(&txn).expect("a healthy disk") {
+        rows.push((cursor.key().to_vec(), cursor.value().to_vec()));
+    }
+    rows
+}
+
+fn check_against(db: &Db, model: &Rows, rng: &mut Rng) {
+    let rows = db.verify();
+    assert_eq!(rows, Ok(model.len() as u64));
+    let expected: Vec<_> = model.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    assert_eq!(read_range(db, KeyRange::all(), false), expected);
+    for _ in 0..10 {
+        let (one, other) = (random_key(rng), random_key(rng));
+        let (low, high) = if one < other { (one, other) } else { (other, one) };
+        let bounds = [
+            (Bound::Included(low.clone()), Bound::Included(high.clone())),
+            (Bound::Excluded(low.clone()), Bound::Excluded(high.clone())),
+            (Bound::Unbounded, Bound::Excluded(low.clone())),
+            (Bound::Excluded(high.clone()), Bound::Unbounded),
+        ];
+        for (lower, upper) in bounds {
+            let mut expected: Vec<_> = match (&lower, &upper) {
+                (Bound::Excluded(low), Bound::Excluded(high)) if low == high => Vec::new(),
+                _ => {
+                    model.range((lower.clone(), upper.clone())).map(|(k, v)| (k.clone(), v.clone())).collect()
+                }
+            };
+            let range = KeyRange { lower, upper };
+            assert_eq!(read_range(db, range.clone(), false), expected);
+            expected.reverse();
+            assert_eq!(read_range(db, range, true), expected);
+        }
+    }
+}
+
+fn change(db: &Db, txn: &txn::Transaction, model: &mut Rows, rng: &mut Rng) -> Result<(), AccessError> {
+    let key = random_key(rng);
+    let value = vec![rng.below(256) as u8; rng.below(700) as usize];
+    match (model.contains_key(&key), rng.below(3)) {
+        (false, _) => {
+            assert!(matches!(db.tree.delete(txn, &key), Err(AccessError::RowGone)));
+            assert_eq!(db.tree.insert(txn, &key, &value)?, Inserted::Done);
+            model.insert(key, value);
+        }
+        (true, 0) => {
+            db.tree.update(txn, &key, &value)?;
+            model.insert(key, value);
+        }
+        (true, 1) => assert_eq!(db.tree.insert(txn, &key, &value)?, Inserted::Duplicate),
+        (true, _) => {
+            db.tree.delete(txn, &key)?;
+            model.remove(&key);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_deep_tree_is_a_sorted_map() {
+    for seed in 0..6 {
+        with_db(seed, move |db| {
+            let mut rng = Rng::named(seed, "deep tree");
+            let mut model = Rows::new();
+            for round in 0..25 {
+                let txn = db.begin();
+                let mut after = model.clone();
+                for _ in 0..rng.below(80) {
+                    change(&db, &txn, &mut after, &mut rng).expect("room");
+                }
+                if rng.chance(1, 3) {
+                    txn.rollback().expect("a healthy disk");
+                } else {
+                    txn.commit(CommitMode::Delayed).expect("a healthy disk");
+                    model = after;
+                }
+                if round % 5 == 4 {
+                    check_against(&db, &model, &mut rng);
+                }
+                db.access.clean_ghosts(&db.manager, 1000).expect("a healthy disk");
+            }
+            check_against(&db, &model, &mut rng);
+        });
+    }
+}
+
+#[test]
+fn emptied_leaves_are_given_back() {
+    with_db(1, |db| {
+        let txn = db.begin();
+        for key in 0..2000u32 {
+            db.tree.insert(&txn, &key.to_be_bytes(), &[1; 100]).expect("room");
+        }
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        let pages = |db: &Db| db.access.verify(&[], false).map(|_| db.space.file_pages(1)).expect("sound");
+        let before = pages(&db);
+        let txn = db.begin();
+        for key in 0..2000u32 {
+            db.tree.delete(&txn, &key.to_be_bytes()).expect("it is there");
+        }
+        db.access.clean_ghosts(&db.manager, 1000).expect("nothing may go yet");
+        assert_eq!(db.verify(), Ok(0));
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        for _ in 0..3 {
+            db.access.clean_ghosts(&db.manager, 1000).expect("a healthy disk");
+        }
+        assert_eq!(db.verify(), Ok(0));
+        let txn = db.begin();
+        for key in 0..2000u32 {
+            db.tree.insert(&txn, &key.to_be_bytes(), &[2; 100]).expect("room");
+        }
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        assert_eq!(db.verify(), Ok(2000));
+        assert_eq!(pages(&db), before, "the pages given back were used again");
+    });
+}
+
+/// Rollback finds its rows although another transaction has split and moved them (logical undo).
+#[test]
+fn undo_after_another_transaction_split_the_pages() {
+    with_db(2, |db| {
+        let mine = db.begin();
+        for key in (0..400u32).step_by(10) {
+            db.tree.insert(&mine, &key.to_be_bytes(), &[1; 60]).expect("room");
+        }
+        mine.commit(CommitMode::Full).expect("a healthy disk");
+        let mine = db.begin();
+        for key in (0..400u32).step_by(10) {
+            match key / 10 % 3 {
+                0 => db.tree.delete(&mine, &key.to_be_bytes()).expect("it is there"),
+                1 => db.tree.update(&mine, &key.to_be_bytes(), &[2; 3]).expect("it is there"),
+                _ => drop(db.tree.insert(&mine, &(key + 5).to_be_bytes(), &[3; 500]).expect("room")),
+            }
+        }
+        let other = db.begin();
+        for key in 0..400u32 {
+            if key % 5 != 0 {
+                db.tree.insert(&other, &key.to_be_bytes(), &[4; 300]).expect("room");
+            }
+        }
+        other.commit(CommitMode::Full).expect("a healthy disk");
+        mine.rollback().expect("a healthy disk");
+        let rows = read_range(&db, KeyRange::all(), false);
+        assert_eq!(rows.len(), 320 + 40);
+        for (key, value) in rows {
+            let key = u32::from_be_bytes(key.try_into().expect("four bytes"));
+            assert_eq!(value, if key % 10 == 0 { vec![1; 60] } else { vec![4; 300] }, "key {key}");
+        }
+        assert_eq!(db.verify(), Ok(360));
+    });
+}
+
+/// A shrunk or deleted row's room is kept until its transaction ends: undo needs no luck.
+#[test]
+fn room_given_up_by_an_open_transaction_is_not_taken() {
+    with_db(3, |db| {
+        let txn = db.begin();
+        let rids: Vec<_> = (0..8).map(|_| db.heap.insert(&txn, &[1; 1000]).expect("room")).collect();
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        let mine = db.begin();
+        db.heap.delete(&mine, rids[0]).expect("it is there");
+        db.heap.update(&mine, rids[1], &[2; 10]).expect("it is there");
+        let other = db.begin();
+        for _ in 0..20 {
+            db.heap.insert(&other, &[3; 700]).expect("room");
+        }
+        other.commit(CommitMode::Full).expect("a healthy disk");
+        mine.rollback().expect("a healthy disk");
+        let reader = db.begin();
+        for rid in rids {
+            let mut row = Vec::new();
+            assert!(db.heap.fetch(&reader, rid, &ScanOptions::default(), &mut row).expect("a healthy disk"));
+            assert_eq!(row, [1; 1000]);
+        }
+        assert_eq!(db.verify(), Ok(28));
+    });
+}
+
+/// Redo may be repeated: every record of the log a second time changes nothing.
+#[test]
+fn redo_twice_is_redo_once() {
+    with_db(4, |db| {
+        let mut rng = Rng::named(4, "redo twice");
+        let mut model = Rows::new();
+        for _ in 0..6 {
+            let txn = db.begin();
+            for _ in 0..40 {
+                change(&db, &txn, &mut model, &mut rng).expect("room");
+            }
+            txn.commit(CommitMode::Full).expect("a healthy disk");
+        }
+        for _ in 0..2 {
+            let mut reader = db.log.read_from(log::Lsn::NULL);
+            while let Some(record) = reader.next_record().expect("sound") {
+                let is_change = !matches!(
+                    record.header.op,
+                    log::LogOp::BeginXact
+                        | log::LogOp::CommitXact
+                        | log::LogOp::BeginCkpt
+                        | log::LogOp::XactCkpt
+                        | log::LogOp::EndCkpt
+                );
+                if is_change {
+                    db.access.redo(record.lsn, &record.header, &record.payload).expect("redo");
+                }
+            }
+            check_against(&db, &model, &mut rng);
+        }
+    });
+}
+
+/// The same with nothing on disk but the log: every page is made anew by redo, deep splits included; then again over it.
+#[test]
+fn the_log_alone_rebuilds_deep_trees() {
+    for seed in 0..8 {
+        let world = World::new(seed, Profile::drawn(seed));
+        let place = Place { pool_bytes: 8 << 20, ..Place::new("/data/t") };
+        let model = Arc::new(Latch::new(LatchRank::Leaf, Rows::new()));
+        let (place2, model2) = (place.clone(), Arc::clone(&model));
+        let report = world.run(move |os| {
+            let db = create(os, &place2);
+            let mut rng = Rng::named(seed, "rebuild");
+            let mut rows = Rows::new();
+            for _ in 0..10 {
+                let txn = db.begin();
+                for _ in 0..40 {
+                    change(&db, &txn, &mut rows, &mut rng).expect("room");
+                }
+                txn.commit(CommitMode::Full).expect("a healthy disk");
+                *model2.lock() = rows.clone();
+            }
+            // Left open: recovery takes it back.
+            let txn = db.begin();
+            for _ in 0..60 {
+                change(&db, &txn, &mut rows, &mut rng).expect("room");
+            }
+            db.log.harden(txn.last_lsn(), log::FlushReason::Quiesce).expect("a healthy disk");
+        });
+        assert_eq!(report.end, End::Returned, "{:?}", report.failures);
+        world.power_loss();
+        let place2 = place.clone();
+        world
+            .run(move |os| {
+                let db = open(os, &place2);
+                let rows = model.lock().clone();
+                check_against(&db, &rows, &mut Rng::named(seed, "check"));
+            })
+            .assert_ok();
+    }
+}

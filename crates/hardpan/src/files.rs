@@ -1,0 +1,38 @@
+//! Text files of scripts: UTF-8 or UTF-16, with or without a byte order mark.
+
+use std::path::Path;
+
+use os::Os;
+
+/// Reads a script.
+pub fn read_text(os: &Os, path: &Path) -> Result<String, String> {
+    let bytes = os.disk().read_file(path).map_err(|error| error.to_string())?;
+    decode(&bytes).ok_or_else(|| format!("{} is neither UTF-8 nor UTF-16", path.display()))
+}
+
+fn decode(bytes: &[u8]) -> Option<String> {
+    let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        String::from_utf16(&bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect::<Vec<u16>>())
+            .ok()
+    };
+    match bytes {
+        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8(rest.to_vec()).ok(),
+        [0xFF, 0xFE, rest @ ..] => units(rest, u16::from_le_bytes),
+        [0xFE, 0xFF, rest @ ..] => units(rest, u16::from_be_bytes),
+        _ => String::from_utf8(bytes.to_vec()).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_order_marks_are_understood() {
+        assert_eq!(decode(b"\xEF\xBB\xBFa").as_deref(), Some("a"));
+        assert_eq!(decode(b"\xFF\xFEa\0").as_deref(), Some("a"));
+        assert_eq!(decode(b"\xFE\xFF\0a").as_deref(), Some("a"));
+        assert_eq!(decode(b"plain").as_deref(), Some("plain"));
+        assert_eq!(decode(b"\x80"), None);
+    }
+}

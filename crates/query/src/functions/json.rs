@@ -1,0 +1,72 @@
+//! JSON_VALUE, JSON_QUERY, JSON_MODIFY, ISJSON.
+
+use types::functions::json::{self, NewValue};
+use types::{SqlError, SqlType, Value};
+
+use super::{Call, FunctionDef, Parameter, ResultRule};
+
+use Parameter::{Any, Wide};
+use ResultRule::Fixed;
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+pub(crate) static TABLE: &[FunctionDef] = &[
+    FunctionDef::new("JSON_VALUE", &[Wide, Wide], Fixed(SqlType::nvarchar(4000)), json_value),
+    FunctionDef::new("JSON_QUERY", &[Wide, Wide], Fixed(SqlType::NVARCHAR_MAX), json_query).arity(1, 2),
+    FunctionDef::new("JSON_MODIFY", &[Wide, Wide, Any], Fixed(SqlType::NVARCHAR_MAX), json_modify)
+        .sees_nulls(),
+    FunctionDef::new("ISJSON", &[Wide, Wide], Fixed(SqlType::Int), is_json).arity(1, 2),
+];
+
+fn text_or_null(text: Option<String>) -> Value {
+    text.map_or(Value::Null, |text| Value::nvarchar(&text))
+}
+
+/// Longer than 4000 characters: NULL in lax mode, error 13625 in strict mode.
+fn json_value(call: &Call<'_, '_>) -> Result<Value> {
+    let path = call.text(1).unwrap_or_default();
+    let value = json::json_value(&call.text(0).unwrap_or_default(), &path)?;
+    match value {
+        Some(text) if text.encode_utf16().count() > 4000 => match json::Path::parse(&path)?.strict {
+            true => Err(SqlError::new(13625, &[])),
+            false => Ok(Value::Null),
+        },
+        other => Ok(text_or_null(other)),
+    }
+}
+
+fn json_query(call: &Call<'_, '_>) -> Result<Value> {
+    let path = call.text(1).unwrap_or_else(|| "$".to_owned());
+    json::json_query(&call.text(0).unwrap_or_default(), &path).map(text_or_null)
+}
+
+/// Numbers and bits are written bare, everything else as a string. (JSON made by JSON_QUERY and FOR JSON arrives as text and is
+/// written as a string too; SQL Server knows it by its origin.)
+fn json_modify(call: &Call<'_, '_>) -> Result<Value> {
+    let (Some(text), Some(path)) = (call.text(0), call.text(1)) else { return Ok(Value::Null) };
+    let shown;
+    let value = match &call.args[2] {
+        Value::Null => NewValue::Null,
+        Value::Bit(set) => NewValue::Raw(if *set { "true" } else { "false" }),
+        other => {
+            let converted = types::convert(
+                other,
+                &call.types[2],
+                &SqlType::NVARCHAR_MAX,
+                types::DEFAULT_STYLE,
+                call.runtime.convert_context(),
+            )?;
+            shown = converted.as_text().unwrap_or_default();
+            if call.types[2].is_numeric() { NewValue::Raw(&shown) } else { NewValue::Text(&shown) }
+        }
+    };
+    json::json_modify(&text, &path, value).map(|text| Value::nvarchar(&text))
+}
+
+fn is_json(call: &Call<'_, '_>) -> Result<Value> {
+    let constraint = call.text(1);
+    match json::is_json(&call.text(0).unwrap_or_default(), constraint.as_deref()) {
+        Some(is) => Ok(Value::Int(i32::from(is))),
+        None => Err(SqlError::new(155, &[&constraint.unwrap_or_default(), &"ISJSON"])),
+    }
+}

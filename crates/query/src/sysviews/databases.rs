@@ -1,0 +1,568 @@
+//! `sys.databases`, files, the log, and what else is asked of the engine's databases.
+
+use std::sync::Arc;
+
+use engine::{Database, DatabaseInfo, Instance, Resource};
+use types::{SqlError, Value};
+
+use super::{Cell, SystemView, ViewContext};
+
+type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
+
+const FILE_COLUMNS: &str = "file_id int not null, file_guid uniqueidentifier, type tinyint not null, type_desc nvarchar(60), \
+     data_space_id int not null, name sysname, physical_name nvarchar(260), state tinyint, state_desc nvarchar(60), size int not null, \
+     max_size int not null, growth int not null, is_media_read_only bit, is_read_only bit, is_sparse bit, is_percent_growth bit, \
+     is_name_reserved bit, is_persistent_log_buffer bit, create_lsn numeric(25,0), drop_lsn numeric(25,0), read_only_lsn numeric(25,0), \
+     read_write_lsn numeric(25,0), differential_base_lsn numeric(25,0), differential_base_guid uniqueidentifier, \
+     differential_base_time datetime, redo_start_lsn numeric(25,0), redo_start_fork_guid uniqueidentifier, \
+     redo_target_lsn numeric(25,0), redo_target_fork_guid uniqueidentifier, backup_lsn numeric(25,0)";
+
+const MASTER_FILE_COLUMNS: &str = "database_id int not null, file_id int not null, file_guid uniqueidentifier, type tinyint not null, \
+     type_desc nvarchar(60), data_space_id int not null, name sysname, physical_name nvarchar(260) not null, state tinyint, \
+     state_desc nvarchar(60), size int not null, max_size int not null, growth int not null, is_media_read_only bit, is_read_only bit, \
+     is_sparse bit, is_percent_growth bit, is_name_reserved bit, is_persistent_log_buffer bit, create_lsn numeric(25,0), \
+     drop_lsn numeric(25,0), read_only_lsn numeric(25,0), read_write_lsn numeric(25,0), differential_base_lsn numeric(25,0), \
+     differential_base_guid uniqueidentifier, differential_base_time datetime, redo_start_lsn numeric(25,0), \
+     redo_start_fork_guid uniqueidentifier, redo_target_lsn numeric(25,0), redo_target_fork_guid uniqueidentifier, \
+     backup_lsn numeric(25,0), credential_id int";
+
+pub(super) static VIEWS: &[SystemView] = &[
+    SystemView::new(
+        "databases",
+        "name sysname, database_id int not null, source_database_id int, owner_sid varbinary(85), create_date datetime not null, \
+         compatibility_level tinyint not null, collation_name nvarchar(128), user_access tinyint, user_access_desc nvarchar(60), \
+         is_read_only bit, is_auto_close_on bit, is_auto_shrink_on bit, state tinyint, state_desc nvarchar(60), is_in_standby bit, \
+         is_cleanly_shutdown bit, is_supplemental_logging_enabled bit, snapshot_isolation_state tinyint, \
+         snapshot_isolation_state_desc nvarchar(60), is_read_committed_snapshot_on bit, recovery_model tinyint, \
+         recovery_model_desc nvarchar(60), page_verify_option tinyint, page_verify_option_desc nvarchar(60), \
+         is_auto_create_stats_on bit, is_auto_create_stats_incremental_on bit, is_auto_update_stats_on bit, \
+         is_auto_update_stats_async_on bit, is_ansi_null_default_on bit, is_ansi_nulls_on bit, is_ansi_padding_on bit, \
+         is_ansi_warnings_on bit, is_arithabort_on bit, is_concat_null_yields_null_on bit, is_numeric_roundabort_on bit, \
+         is_quoted_identifier_on bit, is_recursive_triggers_on bit, is_cursor_close_on_commit_on bit, is_local_cursor_default bit, \
+         is_fulltext_enabled bit, is_trustworthy_on bit, is_db_chaining_on bit, is_parameterization_forced bit, \
+         is_master_key_encrypted_by_server bit, is_query_store_on bit, is_published bit, is_subscribed bit, is_merge_published bit, \
+         is_distributor bit, is_sync_with_backup bit, service_broker_guid uniqueidentifier, is_broker_enabled bit, \
+         log_reuse_wait tinyint, log_reuse_wait_desc nvarchar(60), is_date_correlation_on bit, is_cdc_enabled bit, is_encrypted bit, \
+         is_honor_broker_priority_on bit, replica_id uniqueidentifier, group_database_id uniqueidentifier, resource_pool_id int, \
+         default_language_lcid smallint, default_language_name nvarchar(128), default_fulltext_language_lcid int, \
+         default_fulltext_language_name nvarchar(128), is_nested_triggers_on bit, is_transform_noise_words_on bit, \
+         two_digit_year_cutoff smallint, containment tinyint, containment_desc nvarchar(60), target_recovery_time_in_seconds int, \
+         delayed_durability int, delayed_durability_desc nvarchar(60), is_memory_optimized_elevate_to_snapshot_on bit, \
+         is_federation_member bit, is_remote_data_archive_enabled bit, is_mixed_page_allocation_on bit, \
+         is_temporal_history_retention_enabled bit, catalog_collation_type int, catalog_collation_type_desc nvarchar(60), \
+         physical_database_name nvarchar(128), is_result_set_caching_on bit, is_accelerated_database_recovery_on bit, \
+         is_tempdb_spill_to_remote_store bit, is_stale_page_detection_on bit, is_memory_optimized_enabled bit, is_data_retention_enabled bit, \
+         is_ledger_on bit, is_change_feed_enabled bit",
+        databases,
+    ),
+    SystemView::new("database_files", FILE_COLUMNS, |context| files(context, false)),
+    SystemView::new("master_files", MASTER_FILE_COLUMNS, |context| files(context, true)),
+    SystemView::new(
+        "filegroups",
+        "name sysname, data_space_id int not null, type char(2) not null, type_desc nvarchar(60), is_default bit, is_system bit, \
+         filegroup_guid uniqueidentifier, log_filegroup_id int, is_read_only bit, is_autogrow_all_files bit",
+        filegroups,
+    ),
+    SystemView::new(
+        "data_spaces",
+        "name sysname, data_space_id int not null, type char(2) not null, type_desc nvarchar(60), is_default bit, is_system bit",
+        filegroups,
+    ),
+    SystemView::new(
+        "sysdatabases",
+        "name sysname, dbid smallint, sid varbinary(85), mode smallint, status int, status2 int, crdate datetime not null, reserved datetime, \
+         category int, cmptlevel tinyint not null, filename nvarchar(260), version smallint",
+        sys_databases,
+    ),
+    SystemView::new(
+        "sysdatabases",
+        "name sysname, dbid smallint, sid varbinary(85), mode smallint, status int, status2 int, crdate datetime not null, reserved datetime, \
+         category int, cmptlevel tinyint not null, filename nvarchar(260), version smallint",
+        sys_databases,
+    )
+    .in_schema("dbo"),
+    SystemView::new(
+        "dm_io_virtual_file_stats",
+        "database_id smallint not null, file_id smallint not null, sample_ms bigint not null, num_of_reads bigint not null, \
+         num_of_bytes_read bigint not null, io_stall_read_ms bigint not null, io_stall_queued_read_ms bigint not null, \
+         num_of_writes bigint not null, num_of_bytes_written bigint not null, io_stall_write_ms bigint not null, \
+         io_stall_queued_write_ms bigint not null, io_stall bigint not null, size_on_disk_bytes bigint not null, file_handle varbinary(8) not null",
+        virtual_file_stats,
+    )
+    .with_parameters(2),
+    SystemView::new(
+        "dm_db_log_info",
+        "database_id int not null, file_id smallint not null, vlf_begin_offset bigint not null, vlf_size_mb float not null, \
+         vlf_sequence_number bigint not null, vlf_active bit, vlf_status int not null, vlf_parity tinyint not null, \
+         vlf_first_lsn nvarchar(24), vlf_create_lsn nvarchar(24), vlf_encryptor_thumbprint varbinary(20)",
+        log_info,
+    )
+    .with_parameters(1),
+    SystemView::new(
+        "dm_db_log_stats",
+        "database_id int not null, recovery_model nvarchar(60), log_min_lsn nvarchar(24), log_end_lsn nvarchar(24), \
+         current_vlf_sequence_number bigint, current_vlf_size_mb float, total_vlf_count bigint, total_log_size_mb float, \
+         active_vlf_count bigint, active_log_size_mb float, log_truncation_holdup_reason nvarchar(60), log_backup_time datetime, \
+         log_backup_lsn nvarchar(24), log_since_last_log_backup_mb float, log_checkpoint_lsn nvarchar(24), \
+         log_since_last_checkpoint_mb float, log_recovery_lsn nvarchar(24), log_recovery_size_mb float, recovery_vlf_count bigint",
+        log_stats,
+    )
+    .with_parameters(1),
+    SystemView::new(
+        "dm_db_log_space_usage",
+        "database_id smallint not null, total_log_size_in_bytes bigint not null, used_log_space_in_bytes bigint not null, \
+         used_log_space_in_percent real not null, log_space_in_bytes_since_last_backup bigint not null",
+        log_space,
+    ),
+    SystemView::new(
+        "dm_db_file_space_usage",
+        "database_id int, file_id smallint, filegroup_id smallint, total_page_count bigint, allocated_extent_page_count bigint, \
+         unallocated_extent_page_count bigint, version_store_reserved_page_count bigint, user_object_reserved_page_count bigint, \
+         internal_object_reserved_page_count bigint, mixed_extent_page_count bigint, modified_extent_page_count bigint",
+        file_space,
+    ),
+];
+
+fn databases(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for info in context.runtime.instance.database_infos() {
+        let mut cells = database_cells(&info);
+        if let Some(database) = &info.database {
+            let wait = database.log().reuse_wait();
+            cells.extend([
+                ("log_reuse_wait", Cell::from(i32::from(wait.number()))),
+                ("log_reuse_wait_desc", wait.name().into()),
+            ]);
+        }
+        context.row(&cells);
+    }
+    Ok(())
+}
+
+fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
+    let options = &info.options;
+    let switch = |name: &str| Cell::from(options.switches.get(name).copied().unwrap_or(false));
+    let access = match options.user_access {
+        1 => "SINGLE_USER",
+        2 => "RESTRICTED_USER",
+        _ => "MULTI_USER",
+    };
+    let delayed = options.delayed_durability;
+    vec![
+        ("name", info.name.as_str().into()),
+        ("database_id", i32::from(info.id).into()),
+        ("owner_sid", Value::binary(&[1]).into()),
+        ("create_date", Value::DateTime(info.created).into()),
+        ("compatibility_level", i32::from(options.compatibility_level).into()),
+        ("collation_name", types::Collation::DEFAULT.name().into()),
+        ("user_access", i32::from(options.user_access).into()),
+        ("user_access_desc", access.into()),
+        ("is_read_only", options.read_only.into()),
+        ("is_auto_close_on", switch("AUTO_CLOSE")),
+        ("is_auto_shrink_on", switch("AUTO_SHRINK")),
+        ("state", i32::from(info.state.number()).into()),
+        ("state_desc", info.state.description().into()),
+        ("snapshot_isolation_state", i32::from(switch_on(options, "ALLOW_SNAPSHOT_ISOLATION")).into()),
+        (
+            "snapshot_isolation_state_desc",
+            if switch_on(options, "ALLOW_SNAPSHOT_ISOLATION") { "ON" } else { "OFF" }.into(),
+        ),
+        ("is_read_committed_snapshot_on", switch("READ_COMMITTED_SNAPSHOT")),
+        ("recovery_model", i32::from(options.recovery_model.number()).into()),
+        ("recovery_model_desc", options.recovery_model.description().into()),
+        ("page_verify_option", 2.into()),
+        ("page_verify_option_desc", "CHECKSUM".into()),
+        ("is_auto_create_stats_on", switch("AUTO_CREATE_STATISTICS")),
+        ("is_auto_update_stats_on", switch("AUTO_UPDATE_STATISTICS")),
+        ("is_ansi_nulls_on", switch("ANSI_NULLS")),
+        ("is_ansi_padding_on", switch("ANSI_PADDING")),
+        ("is_ansi_warnings_on", switch("ANSI_WARNINGS")),
+        ("is_arithabort_on", switch("ARITHABORT")),
+        ("is_quoted_identifier_on", switch("QUOTED_IDENTIFIER")),
+        ("is_recursive_triggers_on", switch("RECURSIVE_TRIGGERS")),
+        ("is_trustworthy_on", switch("TRUSTWORTHY")),
+        ("is_db_chaining_on", switch("DB_CHAINING")),
+        ("log_reuse_wait", 0.into()),
+        ("log_reuse_wait_desc", "NOTHING".into()),
+        ("default_language_lcid", 1033.into()),
+        ("default_language_name", "us_english".into()),
+        ("two_digit_year_cutoff", 2049.into()),
+        ("containment", 0.into()),
+        ("containment_desc", "NONE".into()),
+        ("target_recovery_time_in_seconds", 60.into()),
+        ("delayed_durability", (delayed as i32).into()),
+        ("delayed_durability_desc", format!("{delayed:?}").to_uppercase().into()),
+        ("catalog_collation_type", 0.into()),
+        ("catalog_collation_type_desc", "DATABASE_DEFAULT".into()),
+        ("physical_database_name", info.name.as_str().into()),
+    ]
+}
+
+fn switch_on(options: &engine::DatabaseOptions, name: &str) -> bool {
+    options.switches.get(name).copied().unwrap_or(false)
+}
+
+/// A property for DATABASEPROPERTYEX.
+pub(crate) fn property(database: &Arc<Database>, property: &str) -> Value {
+    let options = database.options();
+    let flag = |on: bool| Value::Int(i32::from(on));
+    match property.to_ascii_lowercase().as_str() {
+        "collation" => Value::nvarchar(types::Collation::DEFAULT.name()),
+        "status" => Value::nvarchar(database.state().description()),
+        "recovery" => Value::nvarchar(options.recovery_model.description()),
+        "updateability" => Value::nvarchar(if options.read_only { "READ_ONLY" } else { "READ_WRITE" }),
+        "useraccess" => Value::nvarchar("MULTI_USER"),
+        "version" => Value::Int(957),
+        "lcid" => Value::Int(1033),
+        "sqlsortorder" => Value::Int(52),
+        "comparisonstyle" => Value::Int(196_609),
+        "edition" | "serviceobjective" => Value::Null,
+        "isautoclose" => flag(switch_on(&options, "AUTO_CLOSE")),
+        "isautoshrink" => flag(switch_on(&options, "AUTO_SHRINK")),
+        "isautocreatestatistics" => flag(switch_on(&options, "AUTO_CREATE_STATISTICS")),
+        "isansinullsenabled" => flag(switch_on(&options, "ANSI_NULLS")),
+        "isquotedidentifiersenabled" => flag(switch_on(&options, "QUOTED_IDENTIFIER")),
+        "isinstandby" | "isfulltextenabled" | "ispublished" | "issubscribed" | "ismergepublished" => {
+            flag(false)
+        }
+        _ => Value::Null,
+    }
+}
+
+/// One file of a database: what the views say of it.
+struct FileRow {
+    file_id: i32,
+    log: bool,
+    name: String,
+    path: String,
+    /// 8 KB pages.
+    size: i64,
+    max_size: i64,
+    stats: [i64; 6],
+    bytes: i64,
+}
+
+fn files_of(database: &Arc<Database>, info: &DatabaseInfo) -> Vec<FileRow> {
+    let stats = |stats: &os::FileStats| {
+        let ms = |ns: u64| (ns / 1_000_000) as i64;
+        [
+            stats.reads_total as i64,
+            stats.read_bytes_total as i64,
+            ms(stats.read_stall_ns_total),
+            stats.writes_total as i64,
+            stats.write_bytes_total as i64,
+            ms(stats.write_stall_ns_total),
+        ]
+    };
+    let mut rows = Vec::new();
+    for file in database.space().files() {
+        // File 2 is the first log file (documented): further data files count from 3.
+        let file_id = i32::from(file.file_id);
+        rows.push(FileRow {
+            file_id: if file_id >= 2 { file_id + 1 } else { file_id },
+            log: false,
+            name: file.logical_name.clone(),
+            path: file.path.display().to_string(),
+            size: i64::from(file.pages),
+            max_size: if file.max_pages == 0 { -1 } else { i64::from(file.max_pages) },
+            stats: stats(&file.stats),
+            bytes: i64::from(file.pages) * 8192,
+        });
+    }
+    let log = database.log().stats();
+    rows.push(FileRow {
+        file_id: 2,
+        log: true,
+        name: info.log_name.clone(),
+        path: info.log_file.display().to_string(),
+        size: (log.size_bytes / 8192) as i64,
+        max_size: 268_435_456,
+        stats: stats(&database.log().file_stats()),
+        bytes: log.size_bytes as i64,
+    });
+    rows.sort_by_key(|row| row.file_id);
+    rows
+}
+
+fn files(context: Context<'_, '_, '_>, all: bool) -> Result<(), SqlError> {
+    for info in context.runtime.instance.database_infos() {
+        let Some(database) = &info.database else {
+            continue;
+        };
+        if !all && info.id != context.database.id() {
+            continue;
+        }
+        for file in files_of(database, &info) {
+            let mut cells: Vec<(&str, Cell)> = vec![
+                ("file_id", file.file_id.into()),
+                ("type", i32::from(file.log).into()),
+                ("type_desc", if file.log { "LOG" } else { "ROWS" }.into()),
+                ("data_space_id", i32::from(!file.log).into()),
+                ("name", file.name.into()),
+                ("physical_name", file.path.into()),
+                ("state", 0.into()),
+                ("state_desc", "ONLINE".into()),
+                ("size", file.size.into()),
+                ("max_size", file.max_size.into()),
+                ("growth", 8192.into()),
+            ];
+            if all {
+                cells.push(("database_id", i32::from(info.id).into()));
+            }
+            context.row(&cells);
+        }
+    }
+    Ok(())
+}
+
+/// A number that joins dm_io_pending_io_requests.io_handle.
+fn file_handle(database: i16, file: i32) -> Value {
+    Value::binary(&((i64::from(database) << 32) | i64::from(file)).to_be_bytes())
+}
+
+fn virtual_file_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let sample = context.runtime.instance.os().clock().monotonic_ns() / 1_000_000;
+    let (wanted_database, wanted_file) = (context.integer_argument(0), context.integer_argument(1));
+    for info in context.runtime.instance.database_infos() {
+        let Some(database) = &info.database else {
+            continue;
+        };
+        if wanted_database.is_some_and(|id| id != i64::from(info.id)) {
+            continue;
+        }
+        for file in files_of(database, &info) {
+            if wanted_file.is_some_and(|id| id != i64::from(file.file_id)) {
+                continue;
+            }
+            let [reads, read_bytes, read_ms, writes, write_bytes, write_ms] = file.stats;
+            context.row(&[
+                ("database_id", i32::from(info.id).into()),
+                ("file_id", file.file_id.into()),
+                ("sample_ms", sample.into()),
+                ("num_of_reads", reads.into()),
+                ("num_of_bytes_read", read_bytes.into()),
+                ("io_stall_read_ms", read_ms.into()),
+                ("num_of_writes", writes.into()),
+                ("num_of_bytes_written", write_bytes.into()),
+                ("io_stall_write_ms", write_ms.into()),
+                ("io_stall", (read_ms + write_ms).into()),
+                ("size_on_disk_bytes", file.bytes.into()),
+                ("file_handle", file_handle(info.id, file.file_id).into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+fn filegroups(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    context.row(&[
+        ("name", "PRIMARY".into()),
+        ("data_space_id", 1.into()),
+        ("type", "FG".into()),
+        ("type_desc", "ROWS_FILEGROUP".into()),
+        ("is_default", true.into()),
+    ]);
+    Ok(())
+}
+
+fn sys_databases(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for info in context.runtime.instance.database_infos() {
+        context.row(&[
+            ("name", info.name.as_str().into()),
+            ("dbid", i32::from(info.id).into()),
+            ("sid", Value::binary(&[1]).into()),
+            ("crdate", Value::DateTime(info.created).into()),
+            ("cmptlevel", i32::from(info.options.compatibility_level).into()),
+            ("filename", info.data_files.first().map(|path| path.display().to_string()).into()),
+            ("status", 65_536.into()),
+            ("version", 957.into()),
+        ]);
+    }
+    Ok(())
+}
+
+/// The database of an argument, the current one for NULL or nothing.
+fn argument_database(context: &ViewContext<'_, '_>) -> Option<Arc<Database>> {
+    match context.integer_argument(0) {
+        None | Some(0) => Some(context.database.clone()),
+        Some(id) => context.runtime.instance.database_by_id(i16::try_from(id).ok()?),
+    }
+}
+
+fn megabytes(bytes: u64) -> Cell {
+    Cell::Value(Value::Float((bytes as f64 / 1_048_576.0 * 100.0).round() / 100.0))
+}
+
+fn log_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let Some(database) = argument_database(context) else {
+        return Ok(());
+    };
+    for vlf in database.log().vlfs() {
+        context.row(&[
+            ("database_id", i32::from(database.id()).into()),
+            ("file_id", 2.into()),
+            ("vlf_begin_offset", vlf.begin_offset.into()),
+            ("vlf_size_mb", megabytes(vlf.size_bytes)),
+            ("vlf_sequence_number", i64::from(vlf.sequence).into()),
+            ("vlf_active", vlf.active.into()),
+            ("vlf_status", i32::from(vlf.status).into()),
+            ("vlf_parity", i32::from(vlf.parity).into()),
+            ("vlf_first_lsn", vlf.first_lsn.to_string().into()),
+            ("vlf_create_lsn", vlf.create_lsn.to_string().into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn log_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let Some(database) = argument_database(context) else {
+        return Ok(());
+    };
+    let log = database.log().stats();
+    let vlfs = database.log().vlfs();
+    let active: u64 = vlfs.iter().filter(|vlf| vlf.active).map(|vlf| vlf.size_bytes).sum();
+    let current = vlfs.iter().max_by_key(|vlf| vlf.sequence);
+    context.row(&[
+        ("database_id", i32::from(database.id()).into()),
+        ("recovery_model", database.options().recovery_model.description().into()),
+        ("log_min_lsn", log.min.to_string().into()),
+        ("log_end_lsn", log.end.to_string().into()),
+        ("current_vlf_sequence_number", current.map(|vlf| i64::from(vlf.sequence)).into()),
+        ("current_vlf_size_mb", current.map_or(Cell::Null, |vlf| megabytes(vlf.size_bytes))),
+        ("total_vlf_count", log.vlf_count.into()),
+        ("total_log_size_mb", megabytes(log.size_bytes)),
+        ("active_vlf_count", log.active_vlf_count.into()),
+        ("active_log_size_mb", megabytes(active)),
+        ("log_truncation_holdup_reason", database.log().reuse_wait().name().into()),
+        ("log_checkpoint_lsn", log.checkpoint.to_string().into()),
+    ]);
+    Ok(())
+}
+
+fn log_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let log = context.database.log().stats();
+    let percent =
+        if log.size_bytes == 0 { 0.0 } else { log.used_bytes as f32 * 100.0 / log.size_bytes as f32 };
+    context.row(&[
+        ("database_id", i32::from(context.database.id()).into()),
+        ("total_log_size_in_bytes", log.size_bytes.into()),
+        ("used_log_space_in_bytes", log.used_bytes.into()),
+        ("used_log_space_in_percent", Value::Real(percent).into()),
+        ("log_space_in_bytes_since_last_backup", log.used_bytes.into()),
+    ]);
+    Ok(())
+}
+
+fn file_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let id = i32::from(context.database.id());
+    for file in context.database.space().files() {
+        context.row(&[
+            ("database_id", id.into()),
+            ("file_id", i32::from(file.file_id).into()),
+            ("filegroup_id", 1.into()),
+            ("total_page_count", i64::from(file.pages).into()),
+        ]);
+    }
+    Ok(())
+}
+
+/// Brings the counters that are sizes up to date.
+pub(super) fn refresh_counters(instance: &Arc<Instance>) {
+    for database in instance.databases() {
+        let log = database.log().stats();
+        let data: u64 = database.space().files().iter().map(|file| u64::from(file.pages) * 8).sum();
+        let percent = if log.size_bytes == 0 { 0 } else { log.used_bytes * 100 / log.size_bytes };
+        let values = [
+            ("Data File(s) Size (KB)", data),
+            ("Log File(s) Size (KB)", log.size_bytes / 1024),
+            ("Log File(s) Used Size (KB)", log.used_bytes / 1024),
+            ("Percent Log Used", percent),
+            ("Log Growths", log.growths_total),
+            ("Log Truncations", log.truncations_total),
+            ("Active Transactions", database.transactions().active().len() as u64),
+        ];
+        for (name, value) in values {
+            instance.os().counters().counter("SQLServer:Databases", name, database.name()).set(value as i64);
+        }
+    }
+}
+
+/// Rows of dm_tran_locks.
+pub(super) fn lock_rows(instance: &Arc<Instance>) -> Vec<Vec<(&'static str, Cell)>> {
+    let rows = instance.locks().snapshot();
+    rows.into_iter()
+        .map(|row| {
+            let (kind, database, description, entity) = describe(&row.resource);
+            let status = match format!("{:?}", row.status).as_str() {
+                "Grant" => "GRANT",
+                "Convert" => "CONVERT",
+                _ => "WAIT",
+            };
+            let owner = format!("{:?}", row.owner);
+            let transaction = owner.starts_with("Transaction");
+            let id = owner.trim_matches(|c: char| !c.is_ascii_digit()).parse::<i64>().unwrap_or(0);
+            vec![
+                ("resource_type", kind.into()),
+                ("resource_subtype", "".into()),
+                ("resource_database_id", i32::from(database).into()),
+                ("resource_description", description.into()),
+                ("resource_associated_entity_id", entity.into()),
+                ("request_mode", row.mode.name().into()),
+                ("request_type", "LOCK".into()),
+                ("request_status", status.into()),
+                ("request_reference_count", 1.into()),
+                ("request_session_id", (row.session_id as i32).into()),
+                ("request_owner_type", if transaction { "TRANSACTION" } else { "SESSION" }.into()),
+                ("request_owner_id", id.into()),
+            ]
+        })
+        .collect()
+}
+
+/// Type, database, description and entity of a locked thing.
+fn describe(resource: &Resource) -> (&'static str, u16, String, i64) {
+    match resource {
+        Resource::Database { database } => ("DATABASE", *database, String::new(), 0),
+        Resource::Object { database, object } => {
+            ("OBJECT", *database, String::new(), i64::from(*object as i32))
+        }
+        Resource::Page { database, object, file, page } => {
+            ("PAGE", *database, format!("{file}:{page}"), i64::from(*object as i32))
+        }
+        Resource::Rid { database, object, file, page, slot } => {
+            ("RID", *database, format!("{file}:{page}:{slot}"), i64::from(*object as i32))
+        }
+        Resource::Key { database, object, hash, .. } => {
+            ("KEY", *database, format!("({hash:012x})"), i64::from(*object as i32))
+        }
+        Resource::Application { database, hash } => ("APPLICATION", *database, format!("0:[{hash:x}]"), 0),
+        other => ("METADATA", 0, format!("{other:?}"), 0),
+    }
+}
+
+/// An open transaction of a database.
+pub(super) struct ActiveRow {
+    pub(super) transaction_id: i64,
+    pub(super) database_id: i32,
+    pub(super) is_system: bool,
+    pub(super) record_count: u64,
+    pub(super) log_bytes: u64,
+    pub(super) reserved_bytes: u64,
+}
+
+/// Open transactions of all databases.
+pub(super) fn active_rows(instance: &Arc<Instance>) -> Vec<ActiveRow> {
+    let mut rows = Vec::new();
+    for database in instance.databases() {
+        for row in database.transactions().active() {
+            rows.push(ActiveRow {
+                transaction_id: row.id.0 as i64,
+                database_id: i32::from(database.id()),
+                is_system: row.is_system,
+                record_count: row.record_count,
+                log_bytes: row.log_bytes,
+                reserved_bytes: row.reserved_bytes,
+            });
+        }
+    }
+    rows
+}

@@ -1,0 +1,61 @@
+//! Objects of databases that the interpreter itself needs by name: procedures to call, temporary tables to drop.
+
+use std::sync::Arc;
+
+use engine::{Database, Instance, IsolationLevel, ModuleKind, ObjectDef, TransactionSet};
+use tsql::ast::ObjectName;
+use types::SqlResult;
+
+/// A procedure that was found by name.
+pub(crate) struct FoundProcedure {
+    /// Its name as it was created.
+    pub(crate) name: Arc<str>,
+    /// The batch that created it.
+    pub(crate) definition: Arc<str>,
+    /// Where it lives and runs.
+    pub(crate) database: Arc<Database>,
+    pub(crate) object_id: i32,
+}
+
+/// A user's procedure by its one- to three-part name; `sp_` procedures of master are found from every database.
+pub(crate) fn find_procedure(
+    instance: &Arc<Instance>,
+    current: &Arc<Database>,
+    name: &ObjectName,
+) -> SqlResult<Option<FoundProcedure>> {
+    let database = match &name.database {
+        Some(database) if !database.value.is_empty() => instance.database(&database.value)?,
+        _ => current.clone(),
+    };
+    let schema = name.schema.as_ref().map(|s| s.value.as_str()).filter(|s| !s.is_empty()).unwrap_or("dbo");
+    let own = &name.name.value;
+    let mut candidates = vec![database];
+    if name.database.is_none() && own.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case("sp_")) {
+        candidates.push(instance.master());
+    }
+    for database in candidates {
+        if let Some(ObjectDef::Module(module)) = database.catalog().find(schema, own) {
+            if module.kind == ModuleKind::Procedure {
+                return Ok(Some(FoundProcedure {
+                    name: module.name.clone(),
+                    definition: module.definition.clone(),
+                    object_id: module.object_id,
+                    database,
+                }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Drops a table of tempdb by its real name; one that is gone already is no error.
+pub(crate) fn drop_temporary_table(
+    instance: &Arc<Instance>,
+    transactions: &mut TransactionSet,
+    real_name: &str,
+) -> SqlResult<()> {
+    let tempdb = instance.tempdb();
+    let Some(ObjectDef::Table(table)) = tempdb.catalog().find("dbo", real_name) else { return Ok(()) };
+    let transaction = transactions.in_database(&tempdb, IsolationLevel::ReadCommitted)?;
+    tempdb.drop_table(transaction, &table)
+}

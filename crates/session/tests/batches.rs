@@ -1,0 +1,182 @@
+//! Batches through a session on an instance of its own: control flow, transactions, errors, procedures.
+#![allow(clippy::disallowed_methods, reason = "a test prepares its folders itself")]
+
+mod common;
+
+use common::{World, numbers, rows, run};
+use session::{EnvironmentChange, RpcCall, RpcParameter, RpcTarget};
+use types::{SqlType, Value};
+
+use hardpan_session as session;
+
+#[test]
+fn variables_loops_and_branches() {
+    let world = World::new("flow");
+    let mut s = world.session();
+    assert_eq!(rows(&mut s, "SELECT 1 AS a, N'x' AS b"), ["1|x"]);
+    // Claim 28: the loop's variable ends behind the limit.
+    assert_eq!(
+        rows(&mut s, "DECLARE @i AS INT = 1; WHILE @i <= 1000 BEGIN SET @i += 1; END; SELECT @i"),
+        ["1001"]
+    );
+    let text =
+        "DECLARE @i int = 0 WHILE 1=1 BEGIN SET @i += 1 IF @i = 3 CONTINUE IF @i > 5 BREAK END SELECT @i";
+    assert_eq!(rows(&mut s, text), ["6"]);
+    let text =
+        "DECLARE @x int IF @x IS NULL SET @x = 7 ELSE SET @x = 8; GOTO done; SET @x = 9; done: SELECT @x";
+    assert_eq!(rows(&mut s, text), ["7"]);
+    assert_eq!(
+        rows(&mut s, "DECLARE @d AS sysname = N'abc', @e decimal(5,2) = 1.239; SELECT @d, @e"),
+        ["abc|1.24"]
+    );
+}
+
+#[test]
+fn tables_and_transactions() {
+    let world = World::new("tables");
+    let mut s = world.session();
+    run(&mut s, "CREATE TABLE dbo.T1(col1 INT NOT NULL PRIMARY KEY, name nvarchar(20) NULL DEFAULT N'none')");
+    run(&mut s, "INSERT INTO dbo.T1(col1) VALUES(1),(2); INSERT dbo.T1 VALUES (3, N'three')");
+    assert_eq!(rows(&mut s, "SELECT col1, name FROM T1 ORDER BY col1 DESC"), ["3|three", "2|none", "1|none"]);
+    run(&mut s, "BEGIN TRAN INSERT INTO T1(col1) VALUES(4); ROLLBACK TRAN;");
+    assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM T1"), ["3"]);
+    run(
+        &mut s,
+        "BEGIN TRAN; UPDATE T1 SET name = N'x' WHERE col1 = 1; SAVE TRAN a; DELETE T1; ROLLBACK TRAN a; COMMIT",
+    );
+    assert_eq!(rows(&mut s, "SELECT name FROM T1 WHERE col1 = 1"), ["x"]);
+    assert_eq!(rows(&mut s, "SELECT @@TRANCOUNT"), ["0"]);
+    assert_eq!(numbers(&run(&mut s, "COMMIT")), [3902]);
+    assert_eq!(numbers(&run(&mut s, "ROLLBACK")), [3903]);
+    assert_eq!(rows(&mut s, "BEGIN TRAN BEGIN TRAN COMMIT SELECT @@TRANCOUNT ROLLBACK"), ["1"]);
+}
+
+#[test]
+fn errors_end_what_they_should() {
+    let world = World::new("errors");
+    let mut s = world.session();
+    run(&mut s, "CREATE TABLE T(a int NOT NULL PRIMARY KEY)");
+    // A duplicate key ends its statement only; the batch goes on.
+    let seen = run(&mut s, "INSERT T VALUES(1)\nINSERT T VALUES(1)\nINSERT T VALUES(2)");
+    assert_eq!(numbers(&seen), [2627, 3621]);
+    assert_eq!(seen.messages[0].1, 2, "line of the statement");
+    assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM T"), ["2"]);
+    // A missing table ends the batch where it is met.
+    let seen = run(&mut s, "SELECT 1\nSELECT * FROM missing\nSELECT 2");
+    assert_eq!(numbers(&seen), [208]);
+    assert_eq!(seen.sets.len(), 1);
+    // Syntax errors: nothing runs.
+    let seen = run(&mut s, "SELECT 1\nSELEC 2");
+    assert_eq!(seen.sets.len(), 0);
+    assert!(!seen.messages.is_empty());
+    // A conversion error ends the batch and the transaction.
+    let seen = run(
+        &mut s,
+        "BEGIN TRAN; INSERT T VALUES(3); DECLARE @x varchar(9) = 'x'; SELECT CAST(@x AS int); SELECT 5",
+    );
+    assert_eq!(numbers(&seen), [245]);
+    assert_eq!(rows(&mut s, "SELECT @@TRANCOUNT, COUNT(*) FROM T"), ["0|2"]);
+    // XACT_ABORT turns a statement's error into the batch's.
+    let seen = run(&mut s, "SET XACT_ABORT ON; BEGIN TRAN; INSERT T VALUES(3); INSERT T VALUES(1); SELECT 5");
+    assert_eq!(numbers(&seen), [2627]);
+    assert_eq!(rows(&mut s, "SELECT @@TRANCOUNT, COUNT(*) FROM T"), ["0|2"]);
+}
+
+#[test]
+fn try_and_catch() {
+    let world = World::new("try");
+    let mut s = world.session();
+    run(&mut s, "CREATE TABLE T(a int NOT NULL PRIMARY KEY)");
+    let text = "BEGIN TRY INSERT T VALUES(1); INSERT T VALUES(1); SELECT 'not here' END TRY \
+                BEGIN CATCH SELECT ERROR_NUMBER(), ERROR_LINE(), XACT_STATE() END CATCH";
+    assert_eq!(rows(&mut s, text), ["2627|1|0"]);
+    let text =
+        "BEGIN TRY DECLARE @z int = 0; SET @z = 1/@z END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH";
+    assert_eq!(rows(&mut s, text), ["8134"]);
+    let text = "SET XACT_ABORT ON BEGIN TRAN BEGIN TRY INSERT T VALUES(1) END TRY BEGIN CATCH SELECT XACT_STATE() ROLLBACK END CATCH";
+    assert_eq!(rows(&mut s, text), ["-1"]);
+    let seen = run(&mut s, "BEGIN TRY THROW 50001, N'mine', 3 END TRY BEGIN CATCH THROW END CATCH SELECT 1");
+    assert_eq!(numbers(&seen), [50001]);
+    assert!(seen.sets.is_empty());
+    let seen = run(&mut s, "SET XACT_ABORT OFF; RAISERROR(N'a %d %s', 16, 2, 7, N'b'); SELECT 1");
+    assert_eq!(seen.messages[0].2, "a 7 b");
+    assert_eq!(seen.sets.len(), 1);
+    let seen = run(&mut s, "PRINT N'hello'");
+    assert_eq!(seen.messages[0].2, "hello");
+}
+
+#[test]
+fn procedures_and_dynamic_text() {
+    let world = World::new("procedures");
+    let mut s = world.session();
+    run(&mut s, "CREATE PROCEDURE dbo.p @a int, @b int = 5, @sum int OUTPUT AS SET @sum = @a + @b RETURN 42");
+    assert_eq!(
+        rows(&mut s, "DECLARE @s int, @r int; EXEC @r = dbo.p 1, @sum = @s OUTPUT; SELECT @s, @r"),
+        ["6|42"]
+    );
+    assert_eq!(rows(&mut s, "DECLARE @s int; EXEC p @b = 1, @a = 2, @sum = @s OUT; SELECT @s"), ["3"]);
+    assert_eq!(numbers(&run(&mut s, "EXEC p")), [201]);
+    assert_eq!(numbers(&run(&mut s, "EXEC nothing_there")), [2812]);
+    assert_eq!(rows(&mut s, "EXEC('SELECT 1 + 1')"), ["2"]);
+    let text = "DECLARE @o int; EXEC sp_executesql N'SELECT @x = @y * 2', N'@x int OUTPUT, @y int', @x = @o OUTPUT, @y = 21; SELECT @o";
+    assert_eq!(rows(&mut s, text), ["42"]);
+    run(
+        &mut s,
+        "CREATE PROCEDURE q AS BEGIN TRY DECLARE @z int = 0 SET @z = 1/@z END TRY BEGIN CATCH SELECT ERROR_PROCEDURE() END CATCH",
+    );
+    assert_eq!(rows(&mut s, "EXEC q"), ["q"]);
+    let parameter = |name: &str, value: Value, output: bool| RpcParameter {
+        name: name.into(),
+        sql_type: SqlType::Int,
+        value,
+        output,
+        default: false,
+    };
+    let call = RpcCall {
+        target: RpcTarget::Name("dbo.p".into()),
+        parameters: vec![parameter("@a", Value::Int(4), false), parameter("@sum", Value::Null, true)],
+        no_metadata: false,
+    };
+    let mut seen = common::Seen::default();
+    s.execute_rpc(&call, &mut seen);
+    assert_eq!(seen.status, Some(42));
+    assert_eq!(seen.outputs, [("@sum".to_string(), "9".to_string())]);
+}
+
+#[test]
+fn temporary_tables_belong_to_their_session() {
+    let world = World::new("temporary");
+    let (mut s, mut t) = (world.session(), world.session());
+    run(&mut s, "CREATE TABLE #t(a int); INSERT #t VALUES(1)");
+    assert_eq!(numbers(&run(&mut t, "SELECT * FROM #t")), [208]);
+    run(&mut t, "CREATE TABLE #t(a int, b int)");
+    assert_eq!(rows(&mut s, "SELECT * FROM #t"), ["1"]);
+    run(&mut s, "SELECT a * 2 AS b INTO #u FROM #t");
+    assert_eq!(rows(&mut s, "SELECT b FROM #u"), ["2"]);
+    let seen = run(&mut s, "DECLARE @v TABLE(x int); INSERT @v VALUES(5); SELECT x FROM @v");
+    assert!(seen.messages.is_empty(), "{:?}", seen.messages);
+    assert_eq!(seen.sets[0].1, [["5"]]);
+    s.close();
+    t.close();
+}
+
+#[test]
+fn databases_and_delayed_durability() {
+    let world = World::new("databases");
+    let mut s = world.session();
+    run(&mut s, "CREATE DATABASE PerformanceV3");
+    // Claims 24, 25, 41: keyword values in any letter case, in force for the same batch, DISABLED by default.
+    let option = "SELECT delayed_durability_desc FROM sys.databases WHERE name = N'PerformanceV3'";
+    assert_eq!(rows(&mut s, option), ["DISABLED"]);
+    run(&mut s, "ALTER DATABASE PerformanceV3 SET DELAYED_DURABILITY = Forced; -- comment");
+    assert_eq!(rows(&mut s, option), ["FORCED"]);
+    let seen = run(&mut s, "USE PerformanceV3");
+    assert_eq!(seen.environment, [EnvironmentChange::Database("PerformanceV3".into(), "master".into())]);
+    run(
+        &mut s,
+        "CREATE TABLE T1(a int); BEGIN TRAN; INSERT T1 VALUES(1); COMMIT TRAN WITH (DELAYED_DURABILITY = ON)",
+    );
+    assert_eq!(rows(&mut s, "DECLARE @r int; EXEC @r = sys.sp_flush_log; SELECT @r"), ["1"]);
+    run(&mut s, "USE master; DROP DATABASE PerformanceV3; DROP DATABASE IF EXISTS PerformanceV3");
+    assert_eq!(numbers(&run(&mut s, "USE PerformanceV3")), [911]);
+}

@@ -1,0 +1,107 @@
+//! An instance in a folder of its own, sessions on it, and what they answer as text.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::{Instance, InstanceOptions};
+use hardpan_session::{
+    ColumnDescription, Done, EnvironmentChange, Flow, LoginInfo, RequestEnd, ResultSink, Session,
+    SessionShared,
+};
+use os::Os;
+use types::{Length, SqlError, SqlType, Value};
+
+pub struct World {
+    folder: PathBuf,
+    pub instance: Arc<Instance>,
+    shared: SessionShared,
+}
+
+impl World {
+    pub fn new(name: &str) -> World {
+        let folder = std::env::temp_dir().join(format!("hardpan-session-{name}-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&folder));
+        let instance = Instance::open(&Os::real(), &InstanceOptions::new(&folder)).unwrap();
+        let shared = SessionShared::new(instance.clone(), "test", 0);
+        World { folder, instance, shared }
+    }
+
+    pub fn session(&self) -> Session {
+        let login = LoginInfo { login_name: "sa".into(), ansi_defaults: true, ..LoginInfo::default() };
+        Session::new(&self.shared, login).unwrap()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.instance.shutdown();
+        drop(std::fs::remove_dir_all(&self.folder));
+    }
+}
+
+/// What came back, as text.
+#[derive(Default)]
+pub struct Seen {
+    pub sets: Vec<(Vec<String>, Vec<Vec<String>>)>,
+    pub messages: Vec<(i32, u32, String)>,
+    pub counts: Vec<Option<u64>>,
+    pub status: Option<i32>,
+    pub outputs: Vec<(String, String)>,
+    pub environment: Vec<EnvironmentChange>,
+}
+
+fn show(value: &Value) -> String {
+    if value.is_null() {
+        return "NULL".into();
+    }
+    let text = SqlType::NVarChar(Length::Max);
+    let context = types::ConvertContext::default();
+    let converted = types::convert(value, &value.natural_type(), &text, types::DEFAULT_STYLE, &context);
+    converted.ok().and_then(|v| v.as_text()).unwrap_or_default()
+}
+
+impl ResultSink for Seen {
+    fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
+        self.sets.push((columns.iter().map(|c| c.name.clone()).collect(), Vec::new()));
+        Flow::Continue
+    }
+    fn row(&mut self, row: &[Value]) -> Flow {
+        self.sets.last_mut().unwrap().1.push(row.iter().map(show).collect());
+        Flow::Continue
+    }
+    fn message(&mut self, message: &SqlError) {
+        self.messages.push((message.number, message.line, message.message.clone()));
+    }
+    fn done(&mut self, done: Done) {
+        self.counts.push(done.row_count);
+    }
+    fn return_status(&mut self, status: i32) {
+        self.status = Some(status);
+    }
+    fn return_value(&mut self, _ordinal: u16, name: &str, _sql_type: &SqlType, value: &Value) {
+        self.outputs.push((name.to_string(), show(value)));
+    }
+    fn environment(&mut self, change: EnvironmentChange) {
+        self.environment.push(change);
+    }
+}
+
+pub fn run(session: &mut Session, text: &str) -> Seen {
+    let mut seen = Seen::default();
+    let end = session.execute_batch(text, &mut seen);
+    assert_eq!(end, RequestEnd::Finished, "{text}: {:?}", seen.messages);
+    seen
+}
+
+/// Rows of the only result set, columns joined by `|`.
+pub fn rows(session: &mut Session, text: &str) -> Vec<String> {
+    let seen = run(session, text);
+    assert!(seen.messages.is_empty(), "{text}: {:?}", seen.messages);
+    assert_eq!(seen.sets.len(), 1, "{text}");
+    seen.sets[0].1.iter().map(|row| row.join("|")).collect()
+}
+
+pub fn numbers(seen: &Seen) -> Vec<i32> {
+    seen.messages.iter().map(|m| m.0).collect()
+}

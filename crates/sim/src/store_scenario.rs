@@ -1,0 +1,263 @@
+//! Scenario `store`: the bank below SQL (store.rs): tasks move money in mixed durability while checkpoints run and little
+//! memory forces pages out; crash, restart, judge; again.
+//!
+//! Oracles (F1-F4, F7, F9, F10 of the reliability plan): full commits survive, delayed losses are a suffix, no phantom, no
+//! torn transaction (balances, heap and index agree with the history), what one recovery shows stays; the structure is sound.
+
+use std::sync::{Arc, OnceLock};
+
+use access::AccessError;
+use os::sim::{Bug, DiskImage, End, Profile, World};
+use os::{Latch, LatchRank, Os, Rng, WaitType};
+use txn::{LockError, Transaction, XactState};
+
+use crate::Outcome;
+use crate::nemesis::{Nemesis, Trouble};
+use crate::sql_ledger::{ACCOUNTS, Found, SqlLedger, Stage, Transfer};
+use crate::store::{Roots, Store, StoreResult};
+
+type Ledger = Arc<Latch<SqlLedger>>;
+
+/// What one life of the process is to do.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    generation: i64,
+    tellers: i64,
+    transactions: u64,
+    trouble: Trouble,
+}
+
+/// Runs the scenario for one seed.
+pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
+    let (disk, roots) = prepared();
+    let world = World::with_disk(seed, Profile::drawn(seed), disk);
+    world.plant(bug);
+    let mut rng = Rng::named(seed, "store scenario");
+    let ledger: Ledger = Arc::new(Latch::new(LatchRank::Leaf, SqlLedger::default()));
+    let mut outcome = Outcome::new(seed);
+    let generations = 1 + rng.below(3) as i64;
+    for generation in 1..=generations {
+        let nemesis = Nemesis::draw(&mut rng, 1_000, 8_000);
+        nemesis.arm(&world);
+        let trouble = Trouble::draw(&mut rng, 600);
+        trouble.arm(&world);
+        let plan =
+            Plan { generation, tellers: 2 + rng.below(5) as i64, transactions: 5 + rng.below(25), trouble };
+        outcome.log.push(format!("{plan:?} {nemesis:?}"));
+        live(&world, roots, &ledger, plan, &mut outcome);
+        Trouble::heal(&world);
+        outcome.acknowledged += ledger.lock().acknowledged();
+        recover(&world, roots, &ledger, &mut rng, &mut outcome);
+        if !outcome.violations.is_empty() {
+            break;
+        }
+    }
+    outcome
+}
+
+/// A disk with the bank on it, made once in the process, in a world of its own.
+fn prepared() -> (DiskImage, Roots) {
+    static PREPARED: OnceLock<(DiskImage, Roots)> = OnceLock::new();
+    PREPARED.get_or_init(prepare).clone()
+}
+
+fn prepare() -> (DiskImage, Roots) {
+    let world = World::new(0, Profile::nvme());
+    let made = Arc::new(Latch::new(LatchRank::Leaf, None));
+    let answer = Arc::clone(&made);
+    let report = world.run(move |os| {
+        let roots = Store::create(os).expect("making the bank on a healthy disk");
+        *answer.lock() = Some(roots);
+    });
+    report.assert_ok();
+    let roots = made.lock().take().expect("the run is ok");
+    (world.disk_image(), roots)
+}
+
+/// One life of the process: tasks work until the nemesis strikes or all is done.
+fn live(world: &World, roots: Roots, ledger: &Ledger, plan: Plan, outcome: &mut Outcome) {
+    let (ledger, handle) = (Arc::clone(ledger), world.clone());
+    let report = world.run(move |os| {
+        let store = match Store::open(os, roots) {
+            Ok(store) => Arc::new(store),
+            Err(_) if plan.trouble.makes_errors() => return,
+            Err(error) => panic!("opening what recovery has just opened: {error}"),
+        };
+        let start = |number| {
+            let teller = Teller::new(&handle, os, &store, &ledger, plan, number);
+            os.spawn(&format!("teller {number}"), move || teller.run())
+        };
+        for teller in (0..plan.tellers).map(start).collect::<Vec<_>>() {
+            let _ = teller.join();
+        }
+        let Some(store) = Arc::into_inner(store) else { panic!("the tellers are gone") };
+        match store.close() {
+            // An orderly stop drains.
+            Ok(()) => ledger.lock().drained(),
+            Err(error) => assert!(plan.trouble.makes_errors(), "closing a healthy store: {error}"),
+        }
+    });
+    outcome.note(&report);
+}
+
+/// One task's work.
+struct Teller {
+    world: World,
+    os: Os,
+    store: Arc<Store>,
+    ledger: Ledger,
+    plan: Plan,
+    rng: Rng,
+    next_number: i64,
+}
+
+impl Teller {
+    fn new(world: &World, os: &Os, store: &Arc<Store>, ledger: &Ledger, plan: Plan, number: i64) -> Teller {
+        Teller {
+            world: world.clone(),
+            os: os.clone(),
+            store: Arc::clone(store),
+            ledger: Arc::clone(ledger),
+            plan,
+            rng: os.rng(&format!("teller {number}")),
+            next_number: (plan.generation << 40) | (number << 32),
+        }
+    }
+
+    fn run(mut self) {
+        for _ in 0..self.plan.transactions {
+            let done = match self.rng.below(20) {
+                0 => self.store.checkpoint(),
+                1 => self.flush_log(),
+                2 => self.store.clean(),
+                _ => self.transfer(),
+            };
+            if let Err(error) = done {
+                assert!(self.plan.trouble.makes_errors(), "a healthy disk, yet: {error}");
+                return;
+            }
+            if self.rng.chance(1, 4) {
+                let pause_ns = self.rng.below(3_000_000);
+                let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
+            }
+        }
+    }
+
+    fn flush_log(&mut self) -> StoreResult<()> {
+        let called_at = self.ledger.lock().tick();
+        self.store.flush_log()?;
+        self.ledger.lock().flushed(called_at);
+        Ok(())
+    }
+
+    /// Moves money in one transaction. A deadlock's victim is rolled back and counts as done.
+    fn transfer(&mut self) -> StoreResult<()> {
+        self.next_number += 1;
+        let number = self.next_number;
+        let transfer = self.draw_transfer();
+        self.ledger.lock().begin(number, transfer.clone());
+        let txn = self.store.begin()?;
+        match self.change(&txn, number, &transfer) {
+            Ok(()) if self.rng.chance(1, 8) => {}
+            Ok(()) => {
+                let is_full = self.rng.chance(1, 2);
+                self.ledger.lock().set_stage(number, Stage::Committing);
+                if let Err(error) = self.store.commit(&txn, is_full) {
+                    assert!(self.plan.trouble.makes_errors(), "a healthy disk, yet: {error}");
+                    self.world.kill_process();
+                }
+                self.ledger.lock().acknowledge(number, is_full);
+                return Ok(());
+            }
+            Err(AccessError::Lock(LockError::Deadlock)) => {}
+            Err(error) => assert!(self.plan.trouble.makes_errors(), "a healthy disk, yet: {error}"),
+        }
+        self.ledger.lock().set_stage(number, Stage::RolledBack);
+        if txn.state() != XactState::Active {
+            // Going back to a savepoint met the end of the log.
+            self.world.kill_process();
+        }
+        if let Err(error) = txn.rollback() {
+            let device_failed =
+                self.plan.trouble.makes_errors() && !matches!(self.plan.trouble, Trouble::FullAfter(_));
+            assert!(device_failed, "rollback needs no room, yet: {error}");
+            // Its locks stay; the database must be recovered.
+            self.world.kill_process();
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, txn: &Transaction, number: i64, transfer: &Transfer) -> StoreResult<()> {
+        let Transfer { from, to, amount, heap_rows } = *transfer;
+        // Mostly in the order of the accounts; the rest makes deadlocks.
+        let mut updates = [(from, -amount), (to, amount)];
+        if self.rng.chance(3, 4) {
+            updates.sort_unstable();
+        }
+        for (id, change) in updates {
+            self.store.add(txn, id, change)?;
+        }
+        let padding = self.rng.below(600) as usize;
+        self.store.note(txn, number, transfer, padding)?;
+        if self.rng.chance(1, 4) {
+            self.work_in_vain(txn, number, transfer)?;
+        }
+        for _ in 0..heap_rows {
+            let padding = self.rng.below(3_000) as usize;
+            self.store.pile(txn, number, padding)?;
+        }
+        Ok(())
+    }
+
+    /// What a savepoint takes back.
+    fn work_in_vain(&mut self, txn: &Transaction, number: i64, transfer: &Transfer) -> StoreResult<()> {
+        let savepoint = txn.savepoint();
+        self.store.unnote(txn, number, transfer)?;
+        self.store.add(txn, transfer.from, 77)?;
+        for _ in 0..self.rng.below(4) {
+            self.store.pile(txn, -number, 500)?;
+        }
+        txn.rollback_to(savepoint)?;
+        Ok(())
+    }
+
+    fn draw_transfer(&mut self) -> Transfer {
+        let from = self.rng.below(ACCOUNTS as u64) as i64;
+        let to = (from + 1 + self.rng.below(ACCOUNTS as u64 - 1) as i64) % ACCOUNTS;
+        let heap_rows = if self.rng.chance(1, 3) { self.rng.below(6) as i64 } else { 0 };
+        Transfer { from, to, amount: 1 + self.rng.below(50) as i64, heap_rows }
+    }
+}
+
+/// Restarts, possibly crashing in the middle of recovery a few times, and judges what is there.
+fn recover(world: &World, roots: Roots, ledger: &Ledger, rng: &mut Rng, outcome: &mut Outcome) {
+    for attempt in 0..4 {
+        let disturbed = attempt < 3 && rng.chance(1, 3);
+        let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(150)) } else { Nemesis::None };
+        nemesis.arm(world);
+        outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
+        let found = Arc::new(Latch::new(LatchRank::Leaf, None));
+        let answer = Arc::clone(&found);
+        let report = world.run(move |os| {
+            let shown = show(os, roots);
+            *answer.lock() = Some(shown);
+        });
+        outcome.note(&report);
+        let shown = found.lock().take();
+        match shown {
+            None if report.end == End::PowerOff => continue,
+            None => return,
+            Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
+            Some(Ok(found)) => outcome.violations.extend(ledger.lock().judge(&found)),
+        }
+        return;
+    }
+}
+
+/// Opens the store and reads all that the oracle wants.
+fn show(os: &Os, roots: Roots) -> Result<Found, String> {
+    let store = Store::open(os, roots).map_err(|error| format!("open: {error}"))?;
+    let found = store.show()?;
+    store.close().map_err(|error| format!("close: {error}"))?;
+    Ok(found)
+}
