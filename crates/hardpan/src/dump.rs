@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use log::dump::{DumpOptions, dump_file};
+use log::{DumpOptions, dump_file};
 use os::Os;
 
 /// `hardpan log ...`
