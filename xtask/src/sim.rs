@@ -9,7 +9,9 @@ use std::process::Command;
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
-    command.args(["run", "--release", "--quiet", "--package", "hardpan-sim", "--example", "sim", "--"]).args(arguments);
+    command
+        .args(["run", "--release", "--quiet", "--package", "hardpan-sim", "--example", "sim", "--"])
+        .args(arguments);
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err("sim: failed".to_owned()),

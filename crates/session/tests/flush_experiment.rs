@@ -10,7 +10,13 @@ use hardpan_session::Session;
 const ROWS: i64 = 4_000;
 
 /// The template with its preparation and its work put in; gives the number of flushes.
-fn flushes(session: &mut Session, database: &str, durability: &str, commit: &str, one_transaction: bool) -> i64 {
+fn flushes(
+    session: &mut Session,
+    database: &str,
+    durability: &str,
+    commit: &str,
+    one_transaction: bool,
+) -> i64 {
     let (around_begin, around_end) = if one_transaction { ("BEGIN TRAN", "COMMIT TRAN;") } else { ("", "") };
     let each_begin = if one_transaction { "" } else { "BEGIN TRAN" };
     let each_end = if one_transaction { "" } else { commit };
@@ -76,14 +82,29 @@ fn the_shape_of_the_articles_table() {
     run(&mut session, "CREATE DATABASE PerformanceV3");
     let commit = "COMMIT TRAN;";
     let small_full = flushes(&mut session, "PerformanceV3", "Disabled", commit, false);
-    assert!((ROWS..=ROWS + ROWS / 20 + 40).contains(&small_full), "one flush a commit and a few more: {small_full}");
+    assert!(
+        (ROWS..=ROWS + ROWS / 20 + 40).contains(&small_full),
+        "one flush a commit and a few more: {small_full}"
+    );
     let large_full = flushes(&mut session, "PerformanceV3", "Disabled", commit, true);
     assert!(large_full < ROWS / 20, "only full blocks and the end: {large_full}");
     let small_delayed = flushes(&mut session, "PerformanceV3", "Forced", commit, false);
     assert!(small_delayed < ROWS / 4, "delayed commits do not flush one by one: {small_delayed}");
-    let small_asked = flushes(&mut session, "PerformanceV3", "Allowed", "COMMIT TRAN WITH (DELAYED_DURABILITY = ON);", false);
+    let small_asked = flushes(
+        &mut session,
+        "PerformanceV3",
+        "Allowed",
+        "COMMIT TRAN WITH (DELAYED_DURABILITY = ON);",
+        false,
+    );
     assert!(small_asked < ROWS / 4, "the commit's own option does the same: {small_asked}");
-    let small_ignored = flushes(&mut session, "PerformanceV3", "Disabled", "COMMIT TRAN WITH (DELAYED_DURABILITY = ON);", false);
+    let small_ignored = flushes(
+        &mut session,
+        "PerformanceV3",
+        "Disabled",
+        "COMMIT TRAN WITH (DELAYED_DURABILITY = ON);",
+        false,
+    );
     assert!(small_ignored >= ROWS, "DISABLED wins over the commit's option: {small_ignored}");
     let tempdb_small = flushes(&mut session, "tempdb", "Disabled", commit, false);
     assert!(tempdb_small < ROWS / 20, "tempdb's commits never flush: {tempdb_small}");

@@ -13,8 +13,8 @@ use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::schema::{
-    CheckDef, ColumnDef, DefaultDef, ForeignKeyDef, IndexColumn, IndexDef,
-    IndexKind, ModuleDef, ModuleKind, ObjectDef, ObjectId, SchemaDef, TableDef,
+    CheckDef, ColumnDef, DefaultDef, ForeignKeyDef, IndexColumn, IndexDef, IndexKind, ModuleDef, ModuleKind,
+    ObjectDef, ObjectId, SchemaDef, TableDef,
 };
 use crate::table::Table;
 

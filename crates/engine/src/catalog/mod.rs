@@ -19,8 +19,8 @@ use os::{LatchRank, RwLatch};
 use rustc_hash::FxHashMap;
 use types::Collation;
 
-pub use new::{NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
 pub(crate) use load::load;
+pub use new::{NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
 
 use crate::schema::{ObjectDef, ObjectId, SCHEMA_DBO, SCHEMA_INFORMATION, SCHEMA_SYS, SchemaDef};
 
