@@ -149,7 +149,13 @@ pub(crate) fn number_too_large(text: &str) -> SqlError {
 
 /// 4147: `*=` and `=*`.
 pub(crate) fn old_outer_join() -> SqlError {
-    SqlError::custom(4147, 15, 1, "The old outer join operators (*= and =*) are not supported; use LEFT and RIGHT OUTER JOIN.".to_string())
+    SqlError::custom(
+        4147,
+        15,
+        1,
+        "The old outer join operators (*= and =*) are not supported; use LEFT and RIGHT OUTER JOIN."
+            .to_string(),
+    )
 }
 
 /// 1001: a length of 0.
@@ -383,7 +389,12 @@ pub(crate) fn window_misplaced() -> SqlError {
 
 /// 5308: a constant in the ORDER BY of a window.
 pub(crate) fn window_order_constant() -> SqlError {
-    SqlError::custom(5308, 16, 1, "Windowed functions do not take integer indices or constants as ORDER BY expressions.".to_string())
+    SqlError::custom(
+        5308,
+        16,
+        1,
+        "Windowed functions do not take integer indices or constants as ORDER BY expressions.".to_string(),
+    )
 }
 
 /// 4112: a window function that needs ORDER BY.
@@ -408,7 +419,12 @@ pub(crate) fn distinct_with_over() -> SqlError {
 
 /// 4194: RANGE takes no number of rows.
 pub(crate) fn range_with_count() -> SqlError {
-    SqlError::custom(4194, 16, 1, "RANGE takes only UNBOUNDED and CURRENT ROW as bounds of its frame.".to_string())
+    SqlError::custom(
+        4194,
+        16,
+        1,
+        "RANGE takes only UNBOUNDED and CURRENT ROW as bounds of its frame.".to_string(),
+    )
 }
 
 /// 8153: an aggregate met NULL (a message, not an error).
@@ -541,7 +557,10 @@ pub(crate) fn cannot_drop(kind: &str, name: &str) -> SqlError {
 
 /// 3705: DROP of an object with the wrong word.
 pub(crate) fn drop_wrong_kind(kind: &str, name: &str) -> SqlError {
-    error(3705, &[&kind.to_ascii_uppercase(), &name, &"object of another kind", &"the statement for its kind"])
+    error(
+        3705,
+        &[&kind.to_ascii_uppercase(), &name, &"object of another kind", &"the statement for its kind"],
+    )
 }
 
 /// 2714: the name is taken.
@@ -574,9 +593,12 @@ pub(crate) fn alter_missing_column(column: &str, table: &str) -> SqlError {
     error(4924, &[&"ALTER TABLE ALTER COLUMN", &column, &table])
 }
 
-/// 537: an invalid length for SUBSTRING, LEFT or RIGHT.
-pub(crate) fn invalid_length() -> SqlError {
-    error(537, &[])
+/// 537: an invalid length for SUBSTRING or LEFT; 536 with the name for RIGHT.
+pub(crate) fn invalid_length(function: &str) -> SqlError {
+    match function {
+        "right" => error(536, &[&function]),
+        _ => error(537, &[]),
+    }
 }
 
 /// 3623: an invalid floating point operation.
@@ -586,5 +608,10 @@ pub(crate) fn invalid_float() -> SqlError {
 
 /// 9828: TRANSLATE with lists of different length.
 pub(crate) fn translate_lengths() -> SqlError {
-    SqlError::custom(9828, 16, 1, "The second and third arguments of TRANSLATE must have the same number of characters.".to_string())
+    SqlError::custom(
+        9828,
+        16,
+        1,
+        "The second and third arguments of TRANSLATE must have the same number of characters.".to_string(),
+    )
 }

@@ -267,11 +267,5 @@ fn make_reference(
         other_columns = pairs.iter().map(|pair| pair.1).collect();
         index.index_id
     });
-    Reference {
-        name: key.name.to_string(),
-        columns,
-        other,
-        other_columns,
-        other_index,
-    }
+    Reference { name: key.name.to_string(), columns, other, other_columns, other_index }
 }

@@ -67,6 +67,8 @@ pub(crate) enum Parameter {
     Wide,
     /// Date and time types stay; strings become datetime2(7), numbers datetime.
     Moment,
+    /// Date and time types stay; strings and numbers become datetime (DATEADD).
+    OldMoment,
     /// A bare word such as `day`; arrives as an nchar constant.
     Word,
 }

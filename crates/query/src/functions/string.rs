@@ -81,7 +81,7 @@ fn substring(call: &Call<'_, '_>) -> Result<Value> {
     let start = call.int(1).unwrap_or(1);
     let length = call.int(2).unwrap_or(i64::MAX / 2);
     if length < 0 {
-        return Err(crate::errors::invalid_length());
+        return Err(crate::errors::invalid_length("substring"));
     }
     // Positions before the text count against the length.
     let end = start.saturating_add(length).max(1);
@@ -111,7 +111,7 @@ fn substring(call: &Call<'_, '_>) -> Result<Value> {
 fn left(call: &Call<'_, '_>) -> Result<Value> {
     let count = call.int(1).unwrap_or(0);
     if count < 0 {
-        return Err(crate::errors::invalid_length());
+        return Err(crate::errors::invalid_length("left"));
     }
     let text = Text::of(&call.args[0]);
     let end = (count as usize).min(text.units.len());
@@ -121,7 +121,7 @@ fn left(call: &Call<'_, '_>) -> Result<Value> {
 fn right(call: &Call<'_, '_>) -> Result<Value> {
     let count = call.int(1).unwrap_or(0);
     if count < 0 {
-        return Err(crate::errors::invalid_length());
+        return Err(crate::errors::invalid_length("right"));
     }
     let text = Text::of(&call.args[0]);
     let start = text.units.len().saturating_sub(count as usize);
