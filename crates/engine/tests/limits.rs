@@ -69,11 +69,17 @@ fn small_transactions_reuse_a_small_log() {
         let items = create_table(&instance, &database, &items("T1"));
         let mut session = Session::new(&instance, &database, 51);
         for id in 0..6_000 {
-            session.autocommit(Some(true), |txn| items.insert(txn, &item(id, id, 300))).expect("there is always room");
+            session
+                .autocommit(Some(true), |txn| items.insert(txn, &item(id, id, 300)))
+                .expect("there is always room");
         }
         let stats = database.log().stats();
         assert_eq!(stats.growths_total, 0);
-        assert!(stats.record_bytes_total > 2 * stats.size_bytes, "the log went round: {} bytes", stats.record_bytes_total);
+        assert!(
+            stats.record_bytes_total > 2 * stats.size_bytes,
+            "the log went round: {} bytes",
+            stats.record_bytes_total
+        );
         drop(session);
         instance.shutdown();
     });
