@@ -130,6 +130,8 @@ impl Scheduler {
         while state.seats.iter().any(|seat| seat.status != Status::Done) {
             state = self.all_done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        // Seats know their tasks, tasks their clock, the clock its world: kept any longer, no world would ever go.
+        state.seats.clear();
         (state.end.unwrap_or(End::Returned), std::mem::take(&mut state.failures))
     }
 
