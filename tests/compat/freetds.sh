@@ -18,7 +18,7 @@ expect "tsql types at TDS 7.1" '2024-02-29.*naïve' "$(run old $'SELECT CAST(\'2
 expect "tsql wrong password" 'Login failed for user' "$(run hardpan $'SELECT 1\ngo' wrong)"
 expect "tsql error with number and line" 'Msg 208 \(severity 16, state 1\).*Line 2' "$(run hardpan $'SELECT 1\nSELECT * FROM dbo.does_not_exist\ngo')"
 expect "tsql several result sets and rows affected" '\(2 rows affected\).*\(1 row affected\)' "$(run hardpan $'SELECT 1 UNION ALL SELECT 2\nSELECT 3\ngo')"
-expect "tsql transaction" '\n0\n.*\n1\n' "$(run hardpan $'DROP TABLE IF EXISTS dbo.compat_tsql\nCREATE TABLE dbo.compat_tsql (i int)\nBEGIN TRAN\nINSERT INTO dbo.compat_tsql VALUES (1)\nROLLBACK\nSELECT COUNT(*) FROM dbo.compat_tsql\ngo\nBEGIN TRAN\nINSERT INTO dbo.compat_tsql VALUES (1)\nCOMMIT\nSELECT COUNT(*) FROM dbo.compat_tsql\ngo')"
+expect "tsql transaction" '0[[:space:]]+\(1 row affected\).*1[[:space:]]+\(1 row affected\)' "$(run hardpan $'DROP TABLE IF EXISTS dbo.compat_tsql\nCREATE TABLE dbo.compat_tsql (i int)\nBEGIN TRAN\nINSERT INTO dbo.compat_tsql VALUES (1)\nROLLBACK\nSELECT COUNT(*) FROM dbo.compat_tsql\ngo\nBEGIN TRAN\nINSERT INTO dbo.compat_tsql VALUES (1)\nCOMMIT\nSELECT COUNT(*) FROM dbo.compat_tsql\ngo')"
 printf 'SELECT 1 AS a, N%s AS b\ngo\nPRINT %s\ngo\n' "'zwei'" "'hello'" > "$work/in.sql"
 out=$(timeout 30 bsqldb -S hardpan -U sa -P "$HARDPAN_PASSWORD" -D master -i "$work/in.sql" 2>&1)
 expect "bsqldb rows" '1 +zwei' "$out"

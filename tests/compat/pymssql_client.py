@@ -74,10 +74,8 @@ def transactions():
 
 def procedure():
     with connect(autocommit=True) as connection, connection.cursor() as cursor:
-        cursor.execute("CREATE OR ALTER PROCEDURE dbo.compat_pymssql_p @in int, @out int OUTPUT AS BEGIN SELECT @in AS seen; SET @out = @in * 2; RETURN 7 END")
+        cursor.execute("CREATE OR ALTER PROCEDURE dbo.compat_pymssql_p @in int, @out int OUTPUT AS BEGIN SET @out = @in * 2; RETURN 7 END")
         result = cursor.callproc("dbo.compat_pymssql_p", (21, pymssql.output(int)))
-        same(cursor.fetchall(), [(21,)])
-        cursor.nextset()
         same(result[1], 42)
 
 

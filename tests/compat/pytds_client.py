@@ -35,6 +35,7 @@ def batch():
 def types():
     with connect() as connection, connection.cursor() as cursor:
         for sql_type, value, want in common.TYPES + common.BINARIES + [("uniqueidentifier", common.GUID, common.GUID)]:
+            value = pytds.Binary(value) if isinstance(value, bytes) else value
             cursor.execute(f"SELECT CAST(%s AS {sql_type})", (value,))
             got = cursor.fetchone()[0]
             if sql_type == "datetime":

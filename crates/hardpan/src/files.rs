@@ -12,7 +12,8 @@ pub fn read_text(os: &Os, path: &Path) -> Result<String, String> {
 
 fn decode(bytes: &[u8]) -> Option<String> {
     let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
-        String::from_utf16(&bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect::<Vec<u16>>()).ok()
+        String::from_utf16(&bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect::<Vec<u16>>())
+            .ok()
     };
     match bytes {
         [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8(rest.to_vec()).ok(),

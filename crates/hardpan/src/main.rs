@@ -1,3 +1,34 @@
-//! `hardpan`: the command line; each subcommand lives in a module of its own.
+//! `hardpan`: the command line; each subcommand lives in a module of its own. Without one it serves.
 
-fn main() {}
+mod files;
+mod remote;
+mod serve;
+mod sql;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A database server that speaks T-SQL over TDS, with an open-book transaction log.
+#[derive(Parser)]
+#[command(name = "hardpan", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve SQL Server clients (the default).
+    Serve(serve::ServeArguments),
+    /// Run T-SQL, on a server (-S) or on a data directory in this process.
+    Sql(sql::Arguments),
+}
+
+fn main() -> ExitCode {
+    let os = os::Os::real();
+    match Arguments::parse().command.unwrap_or_else(|| Command::Serve(serve::ServeArguments::default())) {
+        Command::Serve(arguments) => serve::run(&os, &arguments),
+        Command::Sql(arguments) => sql::run(&os, &arguments),
+    }
+}

@@ -1,6 +1,7 @@
 //! `hardpan serve`: opens the data directory, listens, prints how to connect, stops on SIGTERM or SIGINT.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use engine::{Instance, InstanceOptions};
@@ -12,8 +13,7 @@ use session::SessionShared;
 const DATA_DIR: &str = "./hardpan-data";
 const LISTEN: &str = "127.0.0.1:1433";
 const CONNECTIONS_MAX: usize = 1_000;
-/// Exit codes: could not start; stopped at once by a second signal; a broken invariant.
-const EXIT_FAILED: i32 = 1;
+/// Exit codes: stopped at once by a second signal; a broken invariant.
 const EXIT_AT_ONCE: i32 = 130;
 const EXIT_BROKEN: i32 = 70;
 /// Crates whose assertions guard what is durable.
@@ -83,27 +83,28 @@ impl Default for ServeArguments {
 
 fn parse_drive(text: &str) -> Result<(char, PathBuf), String> {
     match text.split_once('=') {
-        Some((letter, folder)) if letter.len() == 1 && letter.as_bytes()[0].is_ascii_alphabetic() && !folder.is_empty() => {
+        Some((letter, folder))
+            if letter.len() == 1 && letter.as_bytes()[0].is_ascii_alphabetic() && !folder.is_empty() =>
+        {
             Ok((letter.as_bytes()[0].to_ascii_uppercase().into(), folder.into()))
         }
         _ => Err("expected a drive letter and a folder, as in D=/srv/sql".into()),
     }
 }
 
-/// Serves until told to stop; returns the exit code.
-pub fn run(arguments: &ServeArguments) -> i32 {
-    let os = Os::real();
+/// Serves until told to stop.
+pub fn run(os: &Os, arguments: &ServeArguments) -> ExitCode {
     os::report::set_format(match arguments.log_format {
         LogFormat::Text => os::report::Format::Text,
         LogFormat::Json => os::report::Format::Json,
     });
     os::process::raise_open_file_limit();
     crash_on_broken_storage();
-    match serve(&os, arguments) {
-        Ok(()) => 0,
+    match serve(os, arguments) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("hardpan: {why}");
-            EXIT_FAILED
+            ExitCode::FAILURE
         }
     }
 }
@@ -112,7 +113,8 @@ pub fn run(arguments: &ServeArguments) -> i32 {
 /// lying, so the process ends and recovery puts things right. One elsewhere ends its connection.
 fn crash_on_broken_storage() {
     std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map(|place| format!("{}:{}", place.file(), place.line())).unwrap_or_default();
+        let place =
+            panic.location().map(|place| format!("{}:{}", place.file(), place.line())).unwrap_or_default();
         let text = panic.payload_as_str().unwrap_or("without a message");
         let trace = std::backtrace::Backtrace::capture();
         os::report::error("Server", &format!("panic at {place}: {text}\n{trace}"));
@@ -134,7 +136,8 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     config.connections_max = arguments.max_connections.max(1);
     config.allow_plaintext_login = arguments.allow_plaintext_login;
     config.tls_pair = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
-    let sessions = SessionShared::new(instance.clone(), &config.server_name, os.clock().utc_100ns().max(0) as u64);
+    let sessions =
+        SessionShared::new(instance.clone(), &config.server_name, os.clock().utc_100ns().max(0) as u64);
     let source: Box<dyn SessionSource> = Box::new(sessions);
     let started = Server::start(os, config, password.as_deref(), source);
     let server = started.map_err(|error| {

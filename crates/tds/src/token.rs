@@ -137,13 +137,14 @@ fn put_blobs(out: &mut Vec<u8>, number: u8, new: &[u8], old: &[u8]) {
 /// Longest message text of an ERROR or INFO token in UTF-16 units, so that the token's 16-bit length holds it.
 const MESSAGE_UNITS_MAX: usize = 16_000;
 
-/// Writes an ERROR token (severity above 10) or an INFO token.
+/// Writes an ERROR token (severity above 10) or an INFO token. Severity 10 travels as 0, as SQL Server sends it:
+/// DB-Library clients take 10 for a failure.
 pub fn put_message(out: &mut Vec<u8>, version: TdsVersion, error: &SqlError, server_name: &str) {
     out.push(if error.severity > 10 { kind::ERROR } else { kind::INFO });
     let length_at = put_length_gap(out);
     out.extend_from_slice(&error.number.to_le_bytes());
     out.push(error.state);
-    out.push(error.severity);
+    out.push(if error.severity == 10 { 0 } else { error.severity });
     let cut =
         error.message.char_indices().nth(MESSAGE_UNITS_MAX / 2).map_or(error.message.len(), |(at, _)| at);
     put_us_varchar(out, &error.message[..cut]);

@@ -76,6 +76,9 @@ func batches(db *sql.DB) error {
 	if err = rows.Scan(&a); err != nil {
 		return err
 	}
+	if rows.Next() {
+		return errors.New("a second row")
+	}
 	if !rows.NextResultSet() || !rows.Next() {
 		return errors.New("no second result set")
 	}

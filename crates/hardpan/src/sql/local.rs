@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use engine::{Instance, InstanceOptions};
 use os::Os;
-use session::{ColumnDescription, Done, EnvironmentChange, Flow, LoginInfo, RequestEnd, ResultSink, Session, SessionShared};
+use session::{
+    ColumnDescription, Done, EnvironmentChange, Flow, LoginInfo, RequestEnd, ResultSink, Session,
+    SessionShared,
+};
 use types::{SqlError, SqlType, Value};
 
 use super::printer::{PrintedColumn, Printer};
@@ -38,10 +41,13 @@ impl Local {
 /// `C=DIR` of `--drive`.
 pub(crate) fn parse_drives(arguments: &[String]) -> Result<Vec<(char, PathBuf)>, String> {
     let parse = |argument: &String| {
-        let (letter, folder) = argument.split_once('=').ok_or_else(|| format!("--drive wants LETTER=DIR, not '{argument}'"))?;
+        let (letter, folder) =
+            argument.split_once('=').ok_or_else(|| format!("--drive wants LETTER=DIR, not '{argument}'"))?;
         let mut letters = letter.trim_end_matches(':').chars();
         match (letters.next(), letters.next()) {
-            (Some(letter), None) if letter.is_ascii_alphabetic() => Ok((letter.to_ascii_uppercase(), PathBuf::from(folder))),
+            (Some(letter), None) if letter.is_ascii_alphabetic() => {
+                Ok((letter.to_ascii_uppercase(), PathBuf::from(folder)))
+            }
             _ => Err(format!("--drive wants one letter, not '{letter}'")),
         }
     };
@@ -74,7 +80,12 @@ struct PrintingSink<'a, 'b>(&'a mut Printer<'b>);
 
 impl ResultSink for PrintingSink<'_, '_> {
     fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
-        self.0.columns(columns.iter().map(|c| PrintedColumn { name: c.name.clone(), sql_type: c.sql_type.clone() }).collect());
+        self.0.columns(
+            columns
+                .iter()
+                .map(|c| PrintedColumn { name: c.name.clone(), sql_type: c.sql_type.clone() })
+                .collect(),
+        );
         self.flow()
     }
     fn row(&mut self, row: &[Value]) -> Flow {

@@ -109,7 +109,11 @@ fn run_inner(os: &Os, arguments: &Arguments) -> Result<u8, String> {
     for argument in &arguments.variable {
         variables.set_from_argument(argument)?;
     }
-    let layout = Layout { separator: arguments.separator.clone(), trim: arguments.trim, headers: arguments.headers != Some(-1) };
+    let layout = Layout {
+        separator: arguments.separator.clone(),
+        trim: arguments.trim,
+        headers: arguments.headers != Some(-1),
+    };
     let mut scripts = Vec::new();
     for path in &arguments.input {
         scripts.push(crate::files::read_text(os, path)?);
@@ -119,7 +123,14 @@ fn run_inner(os: &Os, arguments: &Arguments) -> Result<u8, String> {
         Some(server) => Box::new(remote::Remote::connect(os, server, arguments)?),
         None => Box::new(local::Local::open(os, arguments)?),
     };
-    let mut runner = Runner { server: backend.server_name(), backend, layout, variables, stop_on_error: arguments.stop_on_error, status: 0 };
+    let mut runner = Runner {
+        server: backend.server_name(),
+        backend,
+        layout,
+        variables,
+        stop_on_error: arguments.stop_on_error,
+        status: 0,
+    };
     if scripts.is_empty() {
         prompt::run(&mut runner)?;
     }
@@ -154,7 +165,9 @@ impl Runner {
                 return false;
             }
         };
-        tsql::split_go(&script).into_iter().all(|batch| self.work(&Work { text: batch.text, count: batch.count }))
+        tsql::split_go(&script)
+            .into_iter()
+            .all(|batch| self.work(&Work { text: batch.text, count: batch.count }))
     }
 
     /// Takes `:setvar` lines out and expands variables.
@@ -172,7 +185,9 @@ impl Runner {
                     }
                     kept.push('\n');
                 }
-                Some(word) if word.starts_with(':') && word.len() > 1 && !word.starts_with("::") => kept.push('\n'),
+                Some(word) if word.starts_with(':') && word.len() > 1 && !word.starts_with("::") => {
+                    kept.push('\n')
+                }
                 _ => kept.push_str(&self.variables.expand(line)?),
             }
         }

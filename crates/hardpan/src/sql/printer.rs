@@ -49,7 +49,15 @@ pub struct Printer<'a> {
 impl<'a> Printer<'a> {
     /// Prints to `out`; `server` is named in messages.
     pub fn new(layout: &'a Layout, server: &'a str, out: &'a mut dyn std::io::Write) -> Printer<'a> {
-        Printer { layout, server, out, columns: Vec::new(), widths: Vec::new(), severity_max: 0, broken: false }
+        Printer {
+            layout,
+            server,
+            out,
+            columns: Vec::new(),
+            widths: Vec::new(),
+            severity_max: 0,
+            broken: false,
+        }
     }
 
     /// Highest severity of an error so far, 0 without one.
@@ -64,19 +72,26 @@ impl<'a> Printer<'a> {
 
     /// A result set begins.
     pub fn columns(&mut self, columns: Vec<PrintedColumn>) {
-        self.widths = columns.iter().map(|c| display_width(&c.sql_type).max(c.name.chars().count())).collect();
+        self.widths =
+            columns.iter().map(|c| display_width(&c.sql_type).max(c.name.chars().count())).collect();
         self.columns = columns;
         if self.layout.headers {
             let names: Vec<String> = self.columns.iter().map(|c| c.name.clone()).collect();
             self.line(&names, |_| false);
-            let dashes: Vec<String> = self.widths.iter().zip(&names).map(|(w, n)| "-".repeat(if self.layout.trim { n.chars().count() } else { *w })).collect();
+            let dashes: Vec<String> = self
+                .widths
+                .iter()
+                .zip(&names)
+                .map(|(w, n)| "-".repeat(if self.layout.trim { n.chars().count() } else { *w }))
+                .collect();
             self.line(&dashes, |_| false);
         }
     }
 
     /// A row of it.
     pub fn row(&mut self, row: &[Value]) {
-        let cells: Vec<String> = row.iter().zip(&self.columns).map(|(value, column)| show(value, &column.sql_type)).collect();
+        let cells: Vec<String> =
+            row.iter().zip(&self.columns).map(|(value, column)| show(value, &column.sql_type)).collect();
         let numeric: Vec<bool> = self.columns.iter().map(|c| is_right_aligned(&c.sql_type)).collect();
         self.line(&cells, |at| numeric.get(at).copied().unwrap_or(false));
     }
@@ -97,8 +112,14 @@ impl<'a> Printer<'a> {
         if message.severity > 10 {
             self.severity_max = self.severity_max.max(message.severity);
         }
-        if message.severity > 10 || (message.number != 0 && message.number != 5701 && message.number != 5703 && message.severity > 0) {
-            let procedure = message.procedure.as_ref().map(|p| format!("Procedure {p}, ")).unwrap_or_default();
+        if message.severity > 10
+            || (message.number != 0
+                && message.number != 5701
+                && message.number != 5703
+                && message.severity > 0)
+        {
+            let procedure =
+                message.procedure.as_ref().map(|p| format!("Procedure {p}, ")).unwrap_or_default();
             let head = format!(
                 "Msg {}, Level {}, State {}, Server {}, {procedure}Line {}\n",
                 message.number, message.severity, message.state, self.server, message.line
@@ -148,7 +169,11 @@ pub fn show(value: &Value, sql_type: &SqlType) -> String {
     }
     let style = match sql_type {
         SqlType::Binary(_) | SqlType::VarBinary(_) | SqlType::Image | SqlType::RowVersion => 1,
-        SqlType::DateTime | SqlType::SmallDateTime | SqlType::DateTime2(_) | SqlType::Date | SqlType::DateTimeOffset(_) => DATE_STYLE,
+        SqlType::DateTime
+        | SqlType::SmallDateTime
+        | SqlType::DateTime2(_)
+        | SqlType::Date
+        | SqlType::DateTimeOffset(_) => DATE_STYLE,
         SqlType::Float | SqlType::Real => 3,
         _ => DEFAULT_STYLE,
     };
@@ -202,7 +227,9 @@ fn display_width(sql_type: &SqlType) -> usize {
         SqlType::SmallInt => 6,
         SqlType::Int => 11,
         SqlType::BigInt => 20,
-        SqlType::Decimal { precision, .. } | SqlType::Numeric { precision, .. } => usize::from(*precision) + 2,
+        SqlType::Decimal { precision, .. } | SqlType::Numeric { precision, .. } => {
+            usize::from(*precision) + 2
+        }
         SqlType::Money => 21,
         SqlType::SmallMoney => 12,
         SqlType::Real => 14,
@@ -230,7 +257,9 @@ mod tests {
     fn printed(layout: &Layout, columns: &[(&str, SqlType)], rows: &[Vec<Value>]) -> String {
         let mut out = Vec::new();
         let mut printer = Printer::new(layout, "local", &mut out);
-        printer.columns(columns.iter().map(|(n, t)| PrintedColumn { name: (*n).into(), sql_type: t.clone() }).collect());
+        printer.columns(
+            columns.iter().map(|(n, t)| PrintedColumn { name: (*n).into(), sql_type: t.clone() }).collect(),
+        );
         rows.iter().for_each(|row| printer.row(row));
         printer.done(Some(rows.len() as u64));
         String::from_utf8(out).unwrap()
@@ -243,13 +272,20 @@ mod tests {
             &[("id", SqlType::Int), ("name", SqlType::VarChar(Length::N(6)))],
             &[vec![Value::Int(7), Value::varchar("ab")], vec![Value::Null, Value::Null]],
         );
-        assert_eq!(text, "id          name  \n----------- ------\n          7 ab    \n       NULL NULL  \n\n(2 rows affected)\n");
+        assert_eq!(
+            text,
+            "id          name  \n----------- ------\n          7 ab    \n       NULL NULL  \n\n(2 rows affected)\n"
+        );
     }
 
     #[test]
     fn trimmed_output_without_headers() {
         let layout = Layout { separator: "|".into(), trim: true, headers: false };
-        let text = printed(&layout, &[("id", SqlType::Int), ("b", SqlType::Bit)], &[vec![Value::Int(7), Value::Bit(true)]]);
+        let text = printed(
+            &layout,
+            &[("id", SqlType::Int), ("b", SqlType::Bit)],
+            &[vec![Value::Int(7), Value::Bit(true)]],
+        );
         assert_eq!(text, "7|1\n\n(1 row affected)\n");
     }
 
@@ -260,6 +296,9 @@ mod tests {
         let mut printer = Printer::new(&layout, "local", &mut out);
         printer.message(&SqlError::custom(208, 16, 1, "Invalid object name 'x'.".into()).at_line(3));
         assert_eq!(printer.severity_max(), 16);
-        assert_eq!(String::from_utf8(out).unwrap(), "Msg 208, Level 16, State 1, Server local, Line 3\nInvalid object name 'x'.\n");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "Msg 208, Level 16, State 1, Server local, Line 3\nInvalid object name 'x'.\n"
+        );
     }
 }

@@ -68,7 +68,10 @@ fn is_exit(line: &str) -> bool {
 fn ends_with_go(batch: &str) -> bool {
     let last = batch.lines().last().unwrap_or("").trim();
     let looks_like_go = last.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("go"));
-    looks_like_go && tsql::split_go(batch).last().is_none_or(|b| !b.text.trim_end().to_lowercase().ends_with(&last.to_lowercase()))
+    looks_like_go
+        && tsql::split_go(batch)
+            .last()
+            .is_none_or(|b| !b.text.trim_end().to_lowercase().ends_with(&last.to_lowercase()))
 }
 
 #[cfg(test)]

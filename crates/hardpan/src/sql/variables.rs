@@ -24,7 +24,8 @@ impl Variables {
     /// # Errors
     /// When there is no `=`.
     pub fn set_from_argument(&mut self, argument: &str) -> Result<(), String> {
-        let (name, value) = argument.split_once('=').ok_or_else(|| format!("-v wants name=value, not '{argument}'"))?;
+        let (name, value) =
+            argument.split_once('=').ok_or_else(|| format!("-v wants name=value, not '{argument}'"))?;
         self.set(name.trim(), value.trim_matches('"'));
         Ok(())
     }
@@ -39,7 +40,9 @@ impl Variables {
         while let Some(at) = rest.find("$(") {
             out.push_str(&rest[..at]);
             let inside = &rest[at + 2..];
-            let end = inside.find(')').filter(|end| inside[..*end].chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-'));
+            let end = inside
+                .find(')')
+                .filter(|end| inside[..*end].chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-'));
             let Some(end) = end.filter(|end| *end > 0) else {
                 out.push_str("$(");
                 rest = inside;
