@@ -1,5 +1,6 @@
 //! `hardpan`: the command line; each subcommand lives in a module of its own. Without one it serves.
 
+mod check;
 mod files;
 mod remote;
 mod serve;
@@ -23,6 +24,8 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Run T-SQL, on a server (-S) or on a data directory in this process.
     Sql(sql::Arguments),
+    /// Parse scripts without running them.
+    Check(check::CheckArguments),
 }
 
 fn main() -> ExitCode {
@@ -30,5 +33,6 @@ fn main() -> ExitCode {
     match Arguments::parse().command.unwrap_or_else(|| Command::Serve(serve::ServeArguments::default())) {
         Command::Serve(arguments) => serve::run(&os, &arguments),
         Command::Sql(arguments) => sql::run(&os, &arguments),
+        Command::Check(arguments) => check::run(&os, &arguments),
     }
 }

@@ -144,6 +144,11 @@ fn all_errors_of_a_batch_are_reported_in_order() {
 #[test]
 fn quoted_identifier_decides_what_double_quotes_are() {
     let off = ParseOptions { quoted_identifier: false };
+    // In the batch itself, the option holds from where it is set.
+    accepted(
+        "SELECT \"a\" SET QUOTED_IDENTIFIER OFF PRINT \"it's\" SET QUOTED_IDENTIFIER ON SELECT * FROM \"t\"",
+    );
+    refused("SET QUOTED_IDENTIFIER OFF\nSELECT * FROM \"t\"", 102, 2, "t");
     assert_eq!(format(&parse_batch("SELECT \"a\"", &off).expect("parses")), "SELECT 'a';");
     assert_eq!(
         format(&parse_batch("SELECT \"a\"", &ParseOptions::default()).expect("parses")),
