@@ -1,6 +1,7 @@
 //! `hardpan`: the command line; each subcommand lives in a module of its own. Without one it serves.
 
 mod check;
+mod dump;
 mod files;
 mod remote;
 mod serve;
@@ -26,6 +27,12 @@ enum Command {
     Sql(sql::Arguments),
     /// Parse scripts without running them.
     Check(check::CheckArguments),
+    /// Look into log files.
+    #[command(subcommand)]
+    Log(dump::LogCommand),
+    /// Look into data files.
+    #[command(subcommand)]
+    Page(dump::PageCommand),
 }
 
 fn main() -> ExitCode {
@@ -34,5 +41,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(&os, &arguments),
         Command::Sql(arguments) => sql::run(&os, &arguments),
         Command::Check(arguments) => check::run(&os, &arguments),
+        Command::Log(command) => dump::log(&os, &command),
+        Command::Page(command) => dump::page(&os, &command),
     }
 }
