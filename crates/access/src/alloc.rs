@@ -31,8 +31,16 @@ const _: () = assert!(INTERVAL_PAGES as usize * 4 == pages::BODY_BYTES);
 pub(crate) struct Allocator {
     /// Per file: no page below this number is free.
     hints: Latch<Vec<AtomicU32>>,
-    /// Pages freed by transactions that have not ended.
-    pending: Latch<FxHashMap<u64, Vec<PageId>>>,
+    /// What transactions that have not ended have freed.
+    pending: Latch<FxHashMap<u64, Pending>>,
+}
+
+/// What one transaction has freed.
+#[derive(Default)]
+struct Pending {
+    pages: Vec<PageId>,
+    /// Whole units among it, whose hints go with them.
+    units: Vec<u32>,
 }
 
 /// The map page that says who owns `page`.
@@ -92,7 +100,7 @@ impl Allocator {
     }
 
     fn note_pending(&self, txn: TxnId, pages: impl IntoIterator<Item = PageId>) {
-        self.pending.lock().entry(txn.0).or_default().extend(pages);
+        self.pending.lock().entry(txn.0).or_default().pages.extend(pages);
     }
 }
 
@@ -173,7 +181,7 @@ impl AccessMethods {
     /// Gives the pages of a heap or tree back when `txn` commits; until then, and after a rollback, it stays as it is.
     /// The caller holds Sch-M on its table.
     pub fn drop_unit(&self, txn: &Transaction, unit: UnitId) -> AccessResult<()> {
-        self.forget_unit(unit.0);
+        self.allocator.pending.lock().entry(txn.id().0).or_default().units.push(unit.0);
         self.for_each_map(|map| {
             let pages = pages_of_unit(map.page(), map.id(), unit.0);
             self.change_map(map, Some(txn), MapChange::Pending, &pages)
@@ -202,16 +210,21 @@ impl AccessMethods {
 
     /// The transaction is over: what it freed is free now, or stays with its owner.
     pub(crate) fn finish_pending(&self, txn: TxnId, committed: bool) -> AccessResult<()> {
-        let pages = self.allocator.pending.lock().remove(&txn.0);
-        let Some(mut pages) = pages.filter(|_| committed) else { return Ok(()) };
+        let pending = self.allocator.pending.lock().remove(&txn.0);
+        let Some(Pending { mut pages, units }) = pending.filter(|_| committed) else { return Ok(()) };
         pages.sort_unstable();
         pages.dedup();
+        let mut kept_some = false;
         for same_map in pages.chunk_by(|one, other| map_of(*one) == map_of(*other)) {
             let map = self.fix(map_of(same_map[0]), LatchMode::Exclusive)?;
             // A rollback to a savepoint may have kept some of them.
             let freed: Vec<PageId> =
                 same_map.iter().copied().filter(|page| owner(map.page(), *page) & PENDING != 0).collect();
+            kept_some |= freed.len() < same_map.len();
             self.change_map(map, None, MapChange::Free, &freed)?;
+        }
+        if !kept_some {
+            units.into_iter().for_each(|unit| self.forget_unit(unit));
         }
         Ok(())
     }

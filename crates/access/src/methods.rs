@@ -140,7 +140,7 @@ impl AccessMethods {
         BTree::new(Arc::clone(self), def, state)
     }
 
-    /// The tree with this root, as far as its pages tell: for undo, which knows no catalog. It cannot lock.
+    /// The tree with this root, as far as its pages tell: for undo and ghost cleanup, which know no catalog.
     pub(crate) fn tree_of_root(&self, root: PageId) -> AccessResult<BTree> {
         let me = self.me.upgrade().expect("whoever calls holds it");
         let unit = {
@@ -150,8 +150,9 @@ impl AccessMethods {
             }
             header::unit(guard.page())
         };
-        let def = BTreeDef { object: 0, unit: UnitId(unit), root };
-        Ok(BTree::new(me, def, self.tree_state(unit)))
+        let state = self.tree_state(unit);
+        let def = BTreeDef { object: state.object.load(Relaxed), unit: UnitId(unit), root };
+        Ok(BTree::new(me, def, state))
     }
 
     pub(crate) fn tree_state(&self, unit: u32) -> Arc<TreeState> {

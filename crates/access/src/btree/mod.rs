@@ -24,7 +24,7 @@ pub(crate) use undo::apply_take_out;
 
 use std::hash::Hasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
 use rustc_hash::FxHasher;
@@ -69,6 +69,8 @@ pub(crate) struct TreeState {
     rightmost: AtomicU64,
     /// Somebody has locked key ranges since the database was opened: inserts must look at the next key's lock.
     pub(crate) has_ranges: AtomicBool,
+    /// Object id of the tree's table, once a handle was made with it: part of the names of its key locks.
+    pub(crate) object: AtomicU32,
 }
 
 /// What an insert came to.
@@ -90,6 +92,9 @@ pub struct BTree {
 
 impl BTree {
     pub(crate) fn new(methods: Arc<AccessMethods>, def: BTreeDef, state: Arc<TreeState>) -> BTree {
+        if def.object != 0 {
+            state.object.store(def.object, Relaxed);
+        }
         BTree { methods, def, state }
     }
 

@@ -1,0 +1,226 @@
+//! Data files under damage: torn pages repaired, bit rot named and contained (824), foreign and newer files refused.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hardpan_pages::{
+    BOOT_PAGE, BufferPool, CreateSpace, FileSpace, LatchMode, NewFile, OpenSpace, PAGE_BYTES, PageError,
+    PageId, PageType, PoolOptions, dump_page, header, read_page_of_file, slots,
+};
+use log::{Log, LogOp, LogOptions, Lsn, RecordBuf, RecordHeader};
+use os::Os;
+use os::sim::{Fault, Operation, Profile, World};
+
+const DATA: &str = "/data/t.mdf";
+
+fn log_options() -> LogOptions {
+    LogOptions { size_bytes: 1 << 20, ..LogOptions::new("/data/t.ldf", "t") }
+}
+
+fn create(os: &Os) -> (Arc<BufferPool>, Arc<FileSpace>, Arc<Log>) {
+    os.disk().create_dir_all("/data".as_ref()).expect("a healthy disk");
+    os.disk().sync_dir("/".as_ref()).expect("a healthy disk");
+    let pool = BufferPool::new(os, PoolOptions { memory_bytes: 1 << 20 });
+    let files = vec![NewFile { pages: 256, ..NewFile::new(DATA, "t") }];
+    let space = FileSpace::create(&pool, &CreateSpace { database_guid: [3; 16], files, volatile: false });
+    let space = space.expect("a healthy disk");
+    let log = Arc::new(Log::create(os, &log_options()).expect("a healthy disk"));
+    os.disk().sync_dir("/data".as_ref()).expect("a healthy disk");
+    space.attach_log(Arc::clone(&log));
+    (pool, space, log)
+}
+
+fn reopen(os: &Os) -> Result<Arc<FileSpace>, PageError> {
+    let pool = BufferPool::new(os, PoolOptions { memory_bytes: 1 << 20 });
+    FileSpace::open(&pool, &OpenSpace { files: vec![PathBuf::from(DATA)] })
+}
+
+fn append(log: &Log) -> Lsn {
+    log.append(&RecordBuf::from_payload(
+        RecordHeader::new(LogOp::MarkSavepoint),
+        &log::records::MarkSavepoint { name: "a change".into() },
+    ))
+    .expect("room")
+}
+
+/// Fills pages with a pattern that says page and generation.
+fn fill(space: &FileSpace, log: &Log, pages: std::ops::Range<u32>, generation: u8) {
+    for number in pages {
+        let id = PageId::new(1, number);
+        let mut guard = space.fix_new(id).expect("a frame");
+        let lsn = append(log);
+        header::format(guard.page_mut(), id, PageType::Heap, 0, 1);
+        slots::put(guard.page_mut(), 0, &[&[generation; 4000], &number.to_le_bytes()], 0);
+        guard.set_lsn(lsn);
+    }
+}
+
+fn generation(space: &FileSpace, number: u32) -> Result<u8, PageError> {
+    let guard = space.fix(PageId::new(1, number), LatchMode::Shared)?;
+    let Some(row) = slots::row(guard.page(), 0) else { return Ok(0) };
+    assert!(row[..4000].iter().all(|&byte| byte == row[0]), "page {number} is of one piece");
+    assert_eq!(row[4000..], number.to_le_bytes());
+    Ok(row[0])
+}
+
+/// Power is cut during every I/O of a checkpoint: each page is then whole, old or new, and none is damaged (F3).
+#[test]
+fn a_torn_page_is_repaired_from_the_doublewrite_file() {
+    let mut repaired = 0;
+    for seed in 0..150 {
+        let world = World::new(seed, Profile { torn_sectors: true, ..Profile::drawn(seed) });
+        world
+            .run(|os| {
+                let (_pool, space, log) = create(os);
+                fill(&space, &log, 16..120, 1);
+                space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            })
+            .assert_ok();
+        world.power_off_after_ios(1 + seed % 30);
+        let report = world.run(|os| {
+            let space = reopen(os).expect("sound");
+            let (log, _) = Log::open(os, &log_options()).expect("sound");
+            let log = Arc::new(log);
+            space.attach_log(Arc::clone(&log));
+            fill(&space, &log, 16..120, 2);
+            let _ = space.write_out_dirty(Lsn::NULL, 0);
+        });
+        assert!(report.failures.is_empty(), "seed {seed}: {:?}", report.failures);
+        world.disarm();
+        let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let count2 = Arc::clone(&count);
+        world
+            .run(move |os| {
+                let space = reopen(os).expect("sound");
+                count2.store(space.repaired().len(), std::sync::atomic::Ordering::Relaxed);
+                for number in 16..120 {
+                    let found = generation(&space, number).expect("no page is damaged");
+                    assert!(found == 1 || found == 2, "page {number} is of generation {found}");
+                }
+            })
+            .assert_ok();
+        repaired += count.load(std::sync::atomic::Ordering::Relaxed);
+    }
+    assert!(repaired > 0, "some page must have been torn, or this proves nothing");
+}
+
+#[test]
+fn bit_rot_is_named_and_contained() {
+    let world = World::new(1, Profile::nvme());
+    world
+        .run(|os| {
+            let (_pool, space, log) = create(os);
+            fill(&space, &log, 16..120, 1);
+            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+        })
+        .assert_ok();
+    world.corrupt(Path::new(DATA), 30 * PAGE_BYTES as u64 + 500, &[0x55]);
+    // A misdirected write: page 40's bytes in the place of page 41.
+    let bytes = world.file_bytes(Path::new(DATA)).expect("there");
+    world.corrupt(Path::new(DATA), 41 * PAGE_BYTES as u64, &bytes[40 * PAGE_BYTES..41 * PAGE_BYTES]);
+    world
+        .run(|os| {
+            // What lies in the last doublewrite batch is repaired; 30 and 41 were written in earlier ones.
+            let space = reopen(os).expect("sound");
+            for number in 16..120u32 {
+                match generation(&space, number) {
+                    Ok(found) => assert!(found == 1 && number != 30 && number != 41, "page {number}"),
+                    Err(error @ PageError::Corrupt { page, .. }) => {
+                        assert_eq!(page, PageId::new(1, number));
+                        assert!(number == 30 || number == 41, "{error}");
+                        assert!(error.to_string().contains("t.mdf") && error.number() == 824);
+                    }
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            assert!(generation(&space, 30).is_err(), "again and again");
+            let (id, page) = read_page_of_file(os, Path::new(DATA), 30).expect("readable");
+            assert!(dump_page(id, &page).contains("DAMAGED"));
+            let (id, page) = read_page_of_file(os, Path::new(DATA), 31).expect("readable");
+            assert!(dump_page(id, &page).contains("checksum: sound"));
+        })
+        .assert_ok();
+}
+
+#[test]
+fn foreign_short_and_newer_files_are_refused() {
+    let world = World::new(2, Profile::nvme());
+    world
+        .run(|os| {
+            let (_pool, space, log) = create(os);
+            // So that the doublewrite file holds other pages than those damaged below.
+            fill(&space, &log, 16..20, 1);
+            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+        })
+        .assert_ok();
+    let image = world.disk_image();
+    let refused = |damage: &dyn Fn(&World), is_expected: fn(&PageError) -> bool| {
+        let world = World::with_disk(3, Profile::nvme(), image.clone());
+        damage(&world);
+        world
+            .run(move |os| {
+                let error = reopen(os).err().expect("refused");
+                assert!(is_expected(&error), "{error}");
+            })
+            .assert_ok();
+    };
+    let data = Path::new(DATA);
+    refused(&|world| world.corrupt(data, 96, b"SOMEBODY"), |e| matches!(e, PageError::NotOurs { .. }));
+    refused(&|world| world.corrupt(data, 96 + 8, &[9, 0]), |e| {
+        matches!(e, PageError::NewerFormat { found: 9, .. })
+    });
+    refused(&|world| world.corrupt(data, 96 + 45, b"?"), |e| matches!(e, PageError::Corrupt { .. }));
+    let boot = BOOT_PAGE.offset() + 200;
+    refused(&move |world| world.corrupt(data, boot, &[7; 8]), |e| matches!(e, PageError::Corrupt { .. }));
+}
+
+/// More pages than frames: every page keeps its content, dirty ones are written under the WAL rule (claims 16, 37).
+#[test]
+fn a_small_pool_evicts_and_reads_back() {
+    let world = World::new(4, Profile::nvme());
+    world
+        .run(|os| {
+            let (pool, space, log) = create(os);
+            for generation in 1..4 {
+                fill(&space, &log, 16..250, generation);
+            }
+            let stats = pool.stats();
+            assert!(stats.frames <= stats.frames_max && stats.evictions_total > 100, "{stats:?}");
+            for number in 16..250 {
+                assert_eq!(generation(&space, number).expect("a healthy disk"), 3);
+            }
+            assert!(log.hardened() > Lsn::NULL);
+            fill(&space, &log, 16..20, 4);
+            assert_eq!(space.dirty_pages().len(), 4);
+            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            assert!(space.dirty_pages().is_empty());
+        })
+        .assert_ok();
+}
+
+#[test]
+fn a_failed_write_makes_the_space_suspect_and_reads_go_on() {
+    for operation in [Operation::Write, Operation::Sync] {
+        let world = World::new(5, Profile::nvme());
+        let outer = world.clone();
+        world
+            .run(move |os| {
+                let (_pool, space, log) = create(os);
+                fill(&space, &log, 16..40, 1);
+                log.harden(Lsn::from_raw(log.end().raw() - 1), log::FlushReason::Quiesce)
+                    .expect("a healthy disk");
+                outer.inject(Fault::fail_once(operation, 0).on("t.mdf"));
+                assert!(space.write_out_dirty(Lsn::NULL, 0).is_err());
+                outer.clear_faults();
+                assert!(space.suspect_reason().is_some());
+                let again = space.write_out_dirty(Lsn::NULL, 0);
+                assert!(
+                    matches!(again, Err(PageError::Suspect(_))),
+                    "a failed write is never retried and trusted"
+                );
+                assert_eq!(space.dirty_pages().len(), 24, "nothing counts as written");
+                assert_eq!(generation(&space, 20).expect("reads go on"), 1);
+            })
+            .assert_ok();
+    }
+}
