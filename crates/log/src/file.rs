@@ -145,8 +145,10 @@ impl LogFile {
         if options.volatile && disk.exists(&options.path) {
             disk.remove(&options.path)?;
         }
-        let file = disk.open(&options.path, &OpenOptions { direct: true, ..OpenOptions::create_new() })?;
-        let control = disk.open(&options.path, &OpenOptions { direct: true, ..OpenOptions::default() })?;
+        // A volatile log is never made durable: the page cache is the fastest place for it.
+        let direct = !options.volatile;
+        let file = disk.open(&options.path, &OpenOptions { direct, ..OpenOptions::create_new() })?;
+        let control = disk.open(&options.path, &OpenOptions { direct, ..OpenOptions::default() })?;
         match LogFile::format(os, options, layout, Arc::clone(&file), control) {
             Ok(log_file) => Ok(log_file),
             Err(error) => {

@@ -581,9 +581,12 @@ pub(crate) fn alter_missing_column(column: &str, table: &str) -> SqlError {
     error(4924, &[&"ALTER TABLE ALTER COLUMN", &column, &table])
 }
 
-/// 537: an invalid length for SUBSTRING, LEFT or RIGHT.
+/// 537: an invalid length for SUBSTRING or LEFT; 536 with the name for RIGHT.
 pub(crate) fn invalid_length(function: &str) -> SqlError {
-    error(537, &[&function])
+    match function {
+        "right" => error(536, &[&function]),
+        _ => error(537, &[]),
+    }
 }
 
 /// 3623: an invalid floating point operation.

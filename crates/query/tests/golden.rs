@@ -28,6 +28,7 @@ macro_rules! script {
 
 script!(expressions);
 script!(functions);
+script!(builtin);
 script!(select);
 script!(joins);
 script!(aggregates);

@@ -117,7 +117,9 @@ impl Binder<'_> {
     /// ISNULL: the type of the first argument.
     fn is_null_function(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
         let [first, second] = self.exactly::<2>("isnull", call)?;
-        let to = if first.is_null_literal() { second.sql_type } else { first.sql_type };
+        // CAST(NULL AS type) may be folded to a constant by now, but keeps its type; the bare literal is int.
+        let is_bare_null = first.is_null_literal() && first.sql_type == SqlType::Int;
+        let to = if is_bare_null { second.sql_type } else { first.sql_type };
         let first = coerce::implicit(first, &to)?;
         let second = coerce::convert(
             second,
@@ -425,10 +427,10 @@ fn converted(argument: Expr, parameter: Parameter) -> Result<Expr, SqlError> {
             &SqlType::VARBINARY_MAX,
             Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
         ),
-        Parameter::Moment if family == TypeFamily::DateTime => Ok(argument),
+        Parameter::Moment | Parameter::OldMoment if family == TypeFamily::DateTime => Ok(argument),
         Parameter::Moment if matches!(family, TypeFamily::Char | TypeFamily::NChar) => {
             coerce::implicit(argument, &SqlType::DateTime2(7))
         }
-        Parameter::Moment => coerce::implicit(argument, &SqlType::DateTime),
+        Parameter::Moment | Parameter::OldMoment => coerce::implicit(argument, &SqlType::DateTime),
     }
 }

@@ -202,10 +202,15 @@ impl Expr {
             .reduce(|left, right| Expr::predicate(ExprKind::And(Box::new(left), Box::new(right))))
     }
 
-    /// Is it the literal NULL (through conversions)?
+    /// Is it the literal NULL (through implicit conversions; CAST gives a NULL its type)?
     pub(crate) fn is_null_literal(&self) -> bool {
         match &self.kind {
             ExprKind::Constant(Value::Null) => true,
+            ExprKind::Convert(_, conversion)
+                if matches!(conversion.kind, ConversionKind::Explicit | ConversionKind::Try) =>
+            {
+                false
+            }
             ExprKind::Convert(inner, _) | ExprKind::Retype(inner) => inner.is_null_literal(),
             _ => false,
         }

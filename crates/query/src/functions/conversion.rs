@@ -33,6 +33,8 @@ fn is_numeric(call: &Call<'_, '_>) -> Result<Value> {
     let context = call.runtime.convert_context();
     let numeric = match &call.args[0] {
         Value::Null => false,
+        // Blank text converts to 0, but is no number.
+        value if value.as_text().is_some_and(|text| text.trim().is_empty()) => false,
         value if from.is_character() => [SqlType::Float, SqlType::Money, SqlType::decimal(38, 10)]
             .iter()
             .any(|to| types::convert(value, from, to, types::DEFAULT_STYLE, context).is_ok()),

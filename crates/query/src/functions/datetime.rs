@@ -32,7 +32,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("SYSDATETIMEOFFSET", &[], Fixed(SqlType::DateTimeOffset(7)), sys_offset).runtime(),
     FunctionDef::new("CURRENT_DATE", &[], Fixed(SqlType::Date), |call| now(call, true, SqlType::Date))
         .runtime(),
-    FunctionDef::new("DATEADD", &[Word, BigInt, Time], Rule(date_add_type), date_add),
+    FunctionDef::new("DATEADD", &[Word, BigInt, Parameter::OldMoment], Rule(date_add_type), date_add),
     FunctionDef::new("DATEDIFF", &[Word, Time, Time], Fixed(SqlType::Int), |call| {
         functions::date_diff(part(call, "datediff")?, &call.args[1], &call.args[2])
     }),
@@ -97,9 +97,19 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     )
     .arity(10, 10),
     FunctionDef::new("ISDATE", &[Any], Fixed(SqlType::Int), is_date).runtime(),
-    FunctionDef::new("SWITCHOFFSET", &[Any, Any], Fixed(SqlType::DateTimeOffset(7)), switch_offset),
-    FunctionDef::new("TODATETIMEOFFSET", &[Time, Any], Fixed(SqlType::DateTimeOffset(7)), to_offset),
+    FunctionDef::new("SWITCHOFFSET", &[Any, Any], Rule(offset_type), switch_offset),
+    FunctionDef::new("TODATETIMEOFFSET", &[Time, Any], Rule(offset_type), to_offset),
 ];
+
+/// datetimeoffset with the digits of the argument; 7 for strings.
+fn offset_type(arguments: &[Argument<'_>]) -> Result<SqlType> {
+    Ok(SqlType::DateTimeOffset(match arguments[0].sql_type {
+        SqlType::DateTime2(scale) | SqlType::DateTimeOffset(scale) | SqlType::Time(scale) => scale,
+        SqlType::DateTime => 3,
+        SqlType::SmallDateTime | SqlType::Date => 0,
+        _ => 7,
+    }))
+}
 
 fn first_day(call: &Call<'_, '_>) -> u8 {
     call.runtime.options.date_first

@@ -45,10 +45,10 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("ATN2", &[Float, Float], FLOAT, |call| {
         Ok(Value::Float(call.float(0).unwrap_or(0.0).atan2(call.float(1).unwrap_or(0.0))))
     }),
-    FunctionDef::new("DEGREES", &[Number], Rule(widened), |call| {
+    FunctionDef::new("DEGREES", &[Number], Rule(angle), |call| {
         back(call, to_f64(&call.args[0]).to_degrees())
     }),
-    FunctionDef::new("RADIANS", &[Number], Rule(widened), |call| {
+    FunctionDef::new("RADIANS", &[Number], Rule(angle), |call| {
         back(call, to_f64(&call.args[0]).to_radians())
     }),
     FunctionDef::new("RAND", &[Int], FLOAT, rand).arity(0, 1).runtime(),
@@ -75,6 +75,14 @@ fn widened(arguments: &[Argument<'_>]) -> Result<SqlType> {
         SqlType::TinyInt | SqlType::SmallInt => SqlType::Int,
         SqlType::SmallMoney => SqlType::Money,
         SqlType::Real => SqlType::Float,
+        other => other,
+    })
+}
+
+/// As `widened`; a decimal angle gets 18 digits after the point, whatever its own scale.
+fn angle(arguments: &[Argument<'_>]) -> Result<SqlType> {
+    Ok(match widened(arguments)? {
+        SqlType::Decimal { .. } | SqlType::Numeric { .. } => SqlType::decimal(38, 18),
         other => other,
     })
 }
@@ -238,6 +246,15 @@ fn power(call: &Call<'_, '_>) -> Result<Value> {
     }
     if result.is_infinite() {
         return Err(crate::errors::overflow(call.result.name()));
+    }
+    // POWER(10, 10): the documented error for an int base is 232, with the value.
+    let limit = match call.result {
+        SqlType::Int => 2_147_483_648.0,
+        SqlType::BigInt => 9.223_372_036_854_776e18,
+        _ => f64::INFINITY,
+    };
+    if result.abs() >= limit {
+        return Err(SqlError::new(232, &[&call.result.name(), &format!("{result:.6}")]));
     }
     back(call, result)
 }

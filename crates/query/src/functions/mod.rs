@@ -69,6 +69,8 @@ pub(crate) enum Parameter {
     Binary,
     /// Date and time types stay; strings become datetime2(7), numbers datetime.
     Moment,
+    /// Date and time types stay; strings and numbers become datetime (DATEADD).
+    OldMoment,
     /// A bare word such as `day`; arrives as an nchar constant.
     Word,
 }
