@@ -10,7 +10,8 @@ pub enum RowLock {
     /// To read (S).
     #[default]
     Shared,
-    /// To change it later (U): the search of UPDATE and DELETE, UPDLOCK.
+    /// To change it later (U): the search of UPDATE and DELETE, UPDLOCK. Stays locked to the end of the transaction, unless
+    /// the row does not qualify and is given back.
     Update,
     /// To change it now (X): XLOCK.
     Exclusive,
@@ -53,7 +54,8 @@ pub(crate) enum Locking {
     None,
     /// A row is read when nobody has it exclusively; nothing is kept.
     Probe,
-    /// Each row is locked; `until_next`: given back when the next row is asked for (unless it was changed).
+    /// Each row is locked; `until_next`: the caller may give it back (`release_row`), and one that was only read goes when
+    /// the next row is asked for.
     Hold { mode: LockMode, until_next: bool },
     /// Key ranges are locked to the end of the transaction.
     Range { mode: LockMode },

@@ -10,10 +10,12 @@
 //! `cargo xtask sim --seeds N [--seed S] [--scenario log|sql] [--plant BUG]` drives it; `corpus/` keeps seeds that
 //! once failed.
 
+mod client;
 mod ledger;
 mod log_scenario;
 pub mod nemesis;
 mod sql_ledger;
+mod sql_scenario;
 mod store;
 mod store_scenario;
 
@@ -26,17 +28,20 @@ pub enum Scenario {
     Log,
     /// A bank on heaps and trees, without SQL.
     Store,
+    /// The same bank through sessions.
+    Sql,
 }
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Scenario; 2] = [Scenario::Log, Scenario::Store];
+    pub const ALL: [Scenario; 3] = [Scenario::Log, Scenario::Store, Scenario::Sql];
 
     /// The name on the command line and of its corpus file.
     pub fn name(self) -> &'static str {
         match self {
             Scenario::Log => "log",
             Scenario::Store => "store",
+            Scenario::Sql => "sql",
         }
     }
 
@@ -50,7 +55,7 @@ impl Scenario {
         match self {
             Scenario::Log => bug != Bug::PageBeforeLog,
             // Its transactions are small: there are seldom two blocks in flight.
-            Scenario::Store => bug != Bug::HardenedJumpsOverHole,
+            Scenario::Store | Scenario::Sql => bug != Bug::HardenedJumpsOverHole,
         }
     }
 
@@ -59,6 +64,7 @@ impl Scenario {
         let text = match self {
             Scenario::Log => include_str!("../corpus/log.seeds"),
             Scenario::Store => include_str!("../corpus/store.seeds"),
+            Scenario::Sql => include_str!("../corpus/sql.seeds"),
         };
         let seed = |line: &str| line.split('#').next().and_then(|part| part.trim().parse().ok());
         text.lines().filter_map(seed).collect()
@@ -113,6 +119,7 @@ pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
     match scenario {
         Scenario::Log => log_scenario::run(seed, bug),
         Scenario::Store => store_scenario::run(seed, bug),
+        Scenario::Sql => sql_scenario::run(seed, bug),
     }
 }
 

@@ -14,7 +14,7 @@ use super::BTree;
 use super::page::{search, split_row};
 use crate::error::AccessResult;
 use crate::key::KeyRange;
-use crate::options::{Locking, ScanOptions};
+use crate::options::{Locking, RowLock, ScanOptions};
 
 /// Reads a range of keys. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
 pub struct BTreeCursor {
@@ -82,10 +82,14 @@ impl BTreeCursor {
         self.finished = false;
     }
 
-    /// Moves to the next row; false at the end. The row before, if it was locked only for reading and not changed, is
-    /// unlocked.
+    /// Moves to the next row; false at the end. The row before, if it was locked only for reading, is unlocked; one that was
+    /// locked to be changed later (`RowLock::Update`) stays locked, so that nobody changes it meanwhile.
     pub fn next(&mut self, txn: &Transaction) -> AccessResult<bool> {
-        self.release_row(txn);
+        if self.options.row_lock == RowLock::Update {
+            self.kept = None;
+        } else {
+            self.release_row(txn);
+        }
         if self.at + 1 < self.rows.len() {
             self.at += 1;
         } else if !self.fill(txn)? {

@@ -6,7 +6,7 @@ use txn::Transaction;
 use super::{Heap, WORTH_BYTES};
 use crate::error::AccessResult;
 use crate::methods::Rid;
-use crate::options::{Locking, ScanOptions};
+use crate::options::{Locking, RowLock, ScanOptions};
 
 /// Reads a heap. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
 pub struct HeapCursor {
@@ -45,10 +45,14 @@ impl HeapCursor {
         }
     }
 
-    /// Moves to the next row; false at the end. The row before, if it was locked only for reading and not changed, is
-    /// unlocked.
+    /// Moves to the next row; false at the end. The row before, if it was locked only for reading, is unlocked; one that was
+    /// locked to be changed later (`RowLock::Update`) stays locked, so that nobody changes it meanwhile.
     pub fn next(&mut self, txn: &Transaction) -> AccessResult<bool> {
-        self.release_row(txn);
+        if self.options.row_lock == RowLock::Update {
+            self.kept = None;
+        } else {
+            self.release_row(txn);
+        }
         if self.at + 1 < self.rows.len() {
             self.at += 1;
         } else if !self.fill(txn)? {

@@ -1,0 +1,115 @@
+//! A client of a simulated server: a session in the same world, batches in, rows and errors out.
+
+use std::sync::Arc;
+
+use engine::Instance;
+use session::{
+    ColumnDescription, Done, EnvironmentChange, Flow, LoginInfo, RequestEnd, ResultSink, Session,
+    SessionShared,
+};
+use types::{SqlError, SqlType, Value};
+
+/// What one batch answered.
+#[derive(Default)]
+pub(crate) struct Answer {
+    /// Rows of all result sets, in order.
+    pub(crate) rows: Vec<Vec<Value>>,
+    /// Messages of severity above 10.
+    pub(crate) errors: Vec<SqlError>,
+}
+
+impl Answer {
+    /// The first error's number, if there was any.
+    pub(crate) fn error_number(&self) -> Option<i32> {
+        self.errors.first().map(|error| error.number)
+    }
+
+    /// All errors as one text.
+    pub(crate) fn error_text(&self) -> String {
+        let texts: Vec<String> =
+            self.errors.iter().map(|e| format!("Msg {}: {}", e.number, e.message)).collect();
+        texts.join("; ")
+    }
+
+    /// The rows as numbers.
+    pub(crate) fn numbers(&self) -> Result<Vec<Vec<i64>>, String> {
+        let number = |value: &Value| match value {
+            Value::BigInt(number) => Ok(*number),
+            Value::Int(number) => Ok(i64::from(*number)),
+            Value::SmallInt(number) => Ok(i64::from(*number)),
+            Value::TinyInt(number) => Ok(i64::from(*number)),
+            other => Err(format!("{other:?} is no whole number")),
+        };
+        self.rows.iter().map(|row| row.iter().map(number).collect()).collect()
+    }
+}
+
+impl ResultSink for Answer {
+    fn columns(&mut self, _columns: &[ColumnDescription]) -> Flow {
+        Flow::Continue
+    }
+
+    fn row(&mut self, row: &[Value]) -> Flow {
+        self.rows.push(row.to_vec());
+        Flow::Continue
+    }
+
+    fn message(&mut self, message: &SqlError) {
+        if message.severity > 10 {
+            self.errors.push(message.clone());
+        }
+    }
+
+    fn done(&mut self, _done: Done) {}
+
+    fn return_status(&mut self, _status: i32) {}
+
+    fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &SqlType, _value: &Value) {}
+
+    fn environment(&mut self, _change: EnvironmentChange) {}
+}
+
+/// One session.
+pub(crate) struct Client {
+    session: Session,
+}
+
+/// What all sessions of an instance share.
+pub(crate) fn shared(instance: &Arc<Instance>) -> SessionShared {
+    SessionShared::new(Arc::clone(instance), "SIM", 0)
+}
+
+impl Client {
+    /// Logs in to `database`.
+    pub(crate) fn connect(shared: &SessionShared, database: &str) -> Result<Client, SqlError> {
+        let login = LoginInfo {
+            login_name: "sa".to_owned(),
+            database: database.to_owned(),
+            ansi_defaults: true,
+            ..LoginInfo::default()
+        };
+        Ok(Client { session: Session::new(shared, login)? })
+    }
+
+    /// Runs one batch to its end.
+    pub(crate) fn execute(&mut self, text: &str) -> Answer {
+        let mut answer = Answer::default();
+        let end = self.session.execute_batch(text, &mut answer);
+        if end == RequestEnd::Close && answer.errors.is_empty() {
+            answer.errors.push(SqlError::custom(596, 21, 1, "the session was closed".to_owned()));
+        }
+        answer
+    }
+
+    /// Runs one batch that must succeed.
+    pub(crate) fn must(&mut self, text: &str) -> Answer {
+        let answer = self.execute(text);
+        assert!(answer.errors.is_empty(), "{text}: {}", answer.error_text());
+        answer
+    }
+
+    /// Logs out.
+    pub(crate) fn close(self) {
+        self.session.close();
+    }
+}
