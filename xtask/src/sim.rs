@@ -2,14 +2,16 @@
 
 use std::process::Command;
 
-/// Runs the simulation's own program (crates/sim) with `arguments`.
+/// Runs the simulation's own program (crates/sim/examples/sim.rs: an example, so that plain `cargo run` has one program to start) with `arguments`.
 ///
 /// # Errors
 /// A text when it could not be started or found something.
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
-    command.args(["run", "--release", "--quiet", "--package", "hardpan-sim", "--"]).args(arguments);
+    command
+        .args(["run", "--release", "--quiet", "--package", "hardpan-sim", "--example", "sim", "--"])
+        .args(arguments);
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err("sim: failed".to_owned()),

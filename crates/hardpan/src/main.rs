@@ -1,5 +1,6 @@
 //! `hardpan`: the command line; each subcommand lives in a module of its own. Without one it serves.
 
+mod dump;
 mod files;
 mod remote;
 mod serve;
@@ -23,6 +24,12 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Run T-SQL, on a server (-S) or on a data directory in this process.
     Sql(sql::Arguments),
+    /// Look into log files.
+    #[command(subcommand)]
+    Log(dump::LogCommand),
+    /// Look into data files.
+    #[command(subcommand)]
+    Page(dump::PageCommand),
 }
 
 fn main() -> ExitCode {
@@ -30,5 +37,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command.unwrap_or_else(|| Command::Serve(serve::ServeArguments::default())) {
         Command::Serve(arguments) => serve::run(&os, &arguments),
         Command::Sql(arguments) => sql::run(&os, &arguments),
+        Command::Log(command) => dump::log(&os, &command),
+        Command::Page(command) => dump::page(&os, &command),
     }
 }

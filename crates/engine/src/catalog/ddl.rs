@@ -7,13 +7,14 @@ use txn::LockMode;
 use types::{Collation, SqlError, SqlType, Value};
 
 use super::definition_rows::{difference, rows_of};
+use super::new::{NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
 use super::system_tables;
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::schema::{
-    CheckDef, ColumnDef, ComputedDef, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn, IndexDef,
-    IndexKind, ModuleDef, ModuleKind, ObjectDef, ObjectId, SchemaDef, TableDef,
+    CheckDef, ColumnDef, DefaultDef, ForeignKeyDef, IndexColumn, IndexDef, IndexKind, ModuleDef, ModuleKind,
+    ObjectDef, ObjectId, SchemaDef, TableDef,
 };
 use crate::table::Table;
 
@@ -21,108 +22,6 @@ use crate::table::Table;
 const COLUMNS_MAX: usize = 1024;
 /// The most columns an index key may have.
 const KEY_COLUMNS_MAX: usize = 32;
-
-/// A column to be made.
-#[derive(Clone, Debug)]
-pub struct NewColumn {
-    /// Name.
-    pub name: String,
-    /// Type.
-    pub sql_type: SqlType,
-    /// NULL allowed.
-    pub nullable: bool,
-    /// Collation; the default one unless said.
-    pub collation: Collation,
-    /// IDENTITY.
-    pub identity: Option<IdentityDef>,
-    /// DEFAULT: constraint name when given, source text.
-    pub default: Option<(Option<String>, String)>,
-    /// Computed column.
-    pub computed: Option<ComputedDef>,
-    /// ROWGUIDCOL.
-    pub is_rowguidcol: bool,
-}
-
-/// A constraint to be made.
-#[derive(Clone, Debug)]
-pub enum NewConstraint {
-    /// PRIMARY KEY or UNIQUE.
-    Key {
-        /// Name when given.
-        name: Option<String>,
-        /// PRIMARY KEY.
-        primary: bool,
-        /// CLUSTERED or NONCLUSTERED when said.
-        clustered: Option<bool>,
-        /// Columns and DESC.
-        columns: Vec<(String, bool)>,
-    },
-    /// CHECK.
-    Check {
-        /// Name when given.
-        name: Option<String>,
-        /// Source of the predicate.
-        text: String,
-    },
-    /// FOREIGN KEY.
-    Foreign(NewForeignKey),
-    /// DEFAULT for a column that exists.
-    Default {
-        /// Name when given.
-        name: Option<String>,
-        /// Column.
-        column: String,
-        /// Source of the expression.
-        text: String,
-    },
-}
-
-/// A foreign key to be made.
-#[derive(Clone, Debug)]
-pub struct NewForeignKey {
-    /// Name when given.
-    pub name: Option<String>,
-    /// Columns here.
-    pub columns: Vec<String>,
-    /// Table referred to.
-    pub referenced_object_id: ObjectId,
-    /// Columns there.
-    pub referenced_columns: Vec<String>,
-    /// 0 NO ACTION, 1 CASCADE, 2 SET NULL, 3 SET DEFAULT.
-    pub delete_action: u8,
-    /// As `delete_action`.
-    pub update_action: u8,
-}
-
-/// An index to be made.
-#[derive(Clone, Debug)]
-pub struct NewIndex {
-    /// Name.
-    pub name: String,
-    /// UNIQUE.
-    pub unique: bool,
-    /// CLUSTERED.
-    pub clustered: bool,
-    /// Key columns and DESC.
-    pub columns: Vec<(String, bool)>,
-    /// INCLUDE.
-    pub included: Vec<String>,
-}
-
-/// A table to be made.
-#[derive(Clone, Debug)]
-pub struct NewTable {
-    /// Schema.
-    pub schema: String,
-    /// Name.
-    pub name: String,
-    /// Columns.
-    pub columns: Vec<NewColumn>,
-    /// Constraints of columns and of the table.
-    pub constraints: Vec<NewConstraint>,
-    /// Inline indexes.
-    pub indexes: Vec<NewIndex>,
-}
 
 impl Database {
     /// CREATE TABLE.

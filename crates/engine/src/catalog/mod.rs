@@ -7,6 +7,7 @@
 mod ddl;
 mod definition_rows;
 mod load;
+mod new;
 mod rows;
 pub mod system_tables;
 
@@ -18,8 +19,8 @@ use os::{LatchRank, RwLatch};
 use rustc_hash::FxHashMap;
 use types::Collation;
 
-pub use ddl::{NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
 pub(crate) use load::load;
+pub use new::{NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
 
 use crate::schema::{ObjectDef, ObjectId, SCHEMA_DBO, SCHEMA_INFORMATION, SCHEMA_SYS, SchemaDef};
 

@@ -1,0 +1,94 @@
+//! `hardpan log dump` and `hardpan page dump`: closed or copied files as text, by the server's own decoders, damage named.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use log::{DumpOptions, dump_file};
+use os::Os;
+
+/// `hardpan log ...`
+#[derive(Subcommand, Debug)]
+pub enum LogCommand {
+    /// Print a log file; says where damage begins. Exit status 2 when there is any.
+    Dump(LogDumpArguments),
+}
+
+/// Arguments of `hardpan log dump`.
+#[derive(Args, Debug)]
+pub struct LogDumpArguments {
+    /// A closed or copied log file.
+    file: PathBuf,
+    /// From this record on, as 00000025:000001a8:0003.
+    #[arg(long, value_name = "LSN")]
+    from: Option<String>,
+    /// Each record, not only the blocks.
+    #[arg(long)]
+    records: bool,
+}
+
+/// `hardpan page ...`
+#[derive(Subcommand, Debug)]
+pub enum PageCommand {
+    /// Print one page of a data file.
+    Dump(PageDumpArguments),
+}
+
+/// Arguments of `hardpan page dump`.
+#[derive(Args, Debug)]
+pub struct PageDumpArguments {
+    /// A closed or copied data file.
+    file: PathBuf,
+    /// Page number in the file, from 0.
+    page: u32,
+}
+
+/// Status of a dump that found damage.
+const EXIT_DAMAGED: u8 = 2;
+
+/// Runs `hardpan log dump`.
+pub fn log(os: &Os, command: &LogCommand) -> ExitCode {
+    let LogCommand::Dump(arguments) = command;
+    let from = match arguments.from.as_deref().map(str::parse::<log::Lsn>).transpose() {
+        Ok(from) => from.unwrap_or(log::Lsn::NULL),
+        Err(error) => return fail(&error.to_string()),
+    };
+    let options = DumpOptions { from, records: arguments.records };
+    match dump_file(os, &arguments.file, &options, &mut |line| println!("{line}")) {
+        Ok(summary) => {
+            println!(
+                "{} blocks, {} records, {} bytes of records, last {}",
+                summary.blocks_total, summary.records_total, summary.record_bytes_total, summary.last
+            );
+            for (operation, count) in &summary.records_by_operation {
+                println!("{count:>12}  {operation}");
+            }
+            match summary.damage {
+                Some(damage) => {
+                    println!("DAMAGED: {damage}");
+                    ExitCode::from(EXIT_DAMAGED)
+                }
+                None => ExitCode::SUCCESS,
+            }
+        }
+        Err(error) => fail(&error.to_string()),
+    }
+}
+
+/// Runs `hardpan page dump`.
+pub fn page(os: &Os, command: &PageCommand) -> ExitCode {
+    let PageCommand::Dump(arguments) = command;
+    match pages::read_page_of_file(os, &arguments.file, arguments.page) {
+        Ok((id, page)) => {
+            let text = pages::dump_page(id, &page);
+            print!("{text}");
+            if text.contains("DAMAGED") { ExitCode::from(EXIT_DAMAGED) } else { ExitCode::SUCCESS }
+        }
+        Err(error) => fail(&error.to_string()),
+    }
+}
+
+fn fail(problem: &str) -> ExitCode {
+    eprintln!("hardpan: {problem}");
+    ExitCode::FAILURE
+}
