@@ -96,10 +96,12 @@ impl Log {
         let header = log_file.header();
         let vlf: Vlf = *vlfs.current();
         assert_eq!(vlf.sequence, end.chain.vlf);
-        let sector_step = (log_file.sector_bytes / crate::limits::SECTOR_BYTES) as u32;
+        let padding_bytes = log_file.sector_bytes.max(options.padding_bytes);
+        assert!([512, 4096].contains(&padding_bytes), "padding to {padding_bytes} bytes");
+        let sector_step = (padding_bytes / crate::limits::SECTOR_BYTES) as u32;
         let next_sector = end.chain.sector.next_multiple_of(sector_step).min(vlf.sectors());
         let reusable_bytes = vlfs.reusable().1;
-        let cache = Cache::new(vlf, next_sector, end.last, reusable_bytes, log_file.sector_bytes);
+        let cache = Cache::new(vlf, next_sector, end.last, reusable_bytes, padding_bytes);
         let queue = FlushQueue::new(options.limits, end.chain.checksum.unwrap_or(header.log_id));
         let first = Lsn::new(header.first_vlf, FIRST_BLOCK_SECTOR, 1);
         let shared = Arc::new(Shared::new(Parts {

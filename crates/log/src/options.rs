@@ -41,6 +41,8 @@ pub struct LogOptions {
     /// tempdb: made anew at each start, never recovered; no commit flushes, only full blocks are written, without
     /// durability or checksums.
     pub volatile: bool,
+    /// Blocks are padded to so many bytes, or to the device's sector if that is larger: 512 or 4096 (trace flag 1800).
+    pub padding_bytes: usize,
     /// Whether a VLF is prepared ahead in the background when the log is nearly used up.
     pub grow_ahead: bool,
 }
@@ -59,6 +61,7 @@ impl LogOptions {
             limits: LogLimits::default(),
             delayed_flush: DelayedFlushPolicy::Eager,
             volatile: false,
+            padding_bytes: crate::limits::SECTOR_BYTES,
             grow_ahead: true,
         }
     }

@@ -340,3 +340,40 @@ fn records_of_any_size_come_back_whole() {
     assert!(matches!(log.read(Lsn::new(1, 999, 1)), Err(LogError::NotThere(_))));
     assert!(matches!(log.read(Lsn::new(9, 16, 1)), Err(LogError::NotThere(_))));
 }
+
+#[test]
+fn a_log_that_comes_to_a_device_of_larger_sectors_goes_on() {
+    let bench = Workbench::in_memory("padding");
+    let options = bench.options();
+    let log = Log::create(&bench.os, &options).unwrap();
+    let mut expected = Vec::new();
+    for txn in 1..=3 {
+        expected.push(commit(&log, txn, 30));
+        log.harden(expected[txn as usize - 1], FlushReason::Commit).unwrap();
+    }
+    drop(log);
+    let larger = hardpan_log::LogOptions { padding_bytes: 4096, ..options.clone() };
+    let (log, tail) = Log::open(&bench.os, &larger).unwrap();
+    assert_eq!(tail.last, expected[2]);
+    assert_eq!(log.read_from(expected[2]).count(), 1, "nothing lies in the gap");
+    for txn in 4..=6 {
+        let lsn = commit(&log, txn, 30);
+        log.harden(lsn, FlushReason::Commit).unwrap();
+        assert_eq!(lsn.block() % 8, 0, "{lsn}");
+        expected.push(lsn);
+    }
+    assert_eq!(log.stats().flushed_bytes_total, 3 * 4096);
+    assert_eq!(log.read_from(Lsn::NULL).count(), 18);
+    drop(log);
+    for again in [&larger, &options] {
+        let (log, tail) = Log::open(&bench.os, again).unwrap();
+        assert_eq!(tail.last, expected[5]);
+        let commits: Vec<Lsn> = log
+            .read_from(Lsn::NULL)
+            .map(|record| record.unwrap())
+            .filter(|record| record.header.op == LogOp::CommitXact)
+            .map(|record| record.lsn)
+            .collect();
+        assert_eq!(commits, expected);
+    }
+}

@@ -26,7 +26,11 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     world.plant(bug);
     let mut rng = Rng::named(seed, "log scenario");
     let ledger: Shared = Arc::new(Latch::new(LatchRank::Leaf, LogLedger::default()));
-    let options = draw_options(&mut rng);
+    let mut options = draw_options(&mut rng);
+    // A stream of its own, so that the seeds of the corpus keep their meaning.
+    if Rng::named(seed, "log padding").chance(1, 4) {
+        options.padding_bytes = 4096;
+    }
     let mut outcome = Outcome::new(seed);
     create(&world, &options, &mut outcome);
     let generations = 1 + rng.below(3);
