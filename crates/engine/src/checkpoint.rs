@@ -28,6 +28,11 @@ use crate::shutdown;
 const LOG_BYTES_BETWEEN_CHECKPOINTS: u64 = 128 << 20;
 /// Used part of the log, in percent, at which one begins (SIMPLE recovery model).
 const LOG_USED_PERCENT: u64 = 70;
+/// Used part of the log, in percent, at which whoever begins a transaction gives log back himself: the thread may be too late for a small
+/// log under load, and the log must not be full for want of a checkpoint.
+const LOG_PRESSED_PERCENT: u64 = 85;
+/// Every so many transactions the log is looked at.
+const TRANSACTIONS_BETWEEN_LOOKS: u64 = 32;
 /// How often the checkpoint thread looks.
 const POLL_NS: u64 = 250_000_000;
 
@@ -54,6 +59,8 @@ pub(crate) struct CheckpointState {
     log_bytes: AtomicU64,
     /// Checkpoints completed.
     completed: AtomicU64,
+    /// Transactions begun.
+    begun: AtomicU64,
 }
 
 impl Default for CheckpointState {
@@ -62,6 +69,7 @@ impl Default for CheckpointState {
             running: Latch::new(LatchRank::Checkpoint, ()),
             log_bytes: AtomicU64::new(0),
             completed: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
         }
     }
 }
@@ -76,17 +84,45 @@ impl CheckpointState {
 /// One checkpoint, start to end. An error that the database cannot survive makes it suspect.
 pub(crate) fn run(database: &Arc<Database>, reason: Reason) -> Result<(), StorageError> {
     let _one_at_a_time = database.checkpoint_state.running.lock();
+    run_alone(database, reason)
+}
+
+/// Called by whoever is about to begin a transaction, holding nothing. Almost always only counts.
+pub(crate) fn before_transaction(database: &Arc<Database>) {
+    let state = &database.checkpoint_state;
+    if state.begun.fetch_add(1, Relaxed) % TRANSACTIONS_BETWEEN_LOOKS != 0 {
+        return;
+    }
+    let stats = database.log.stats();
+    let since = stats.record_bytes_total.saturating_sub(state.log_bytes.load(Relaxed));
+    let is_pressed = stats.used_bytes * 100 > stats.size_bytes * LOG_PRESSED_PERCENT;
+    if !is_pressed || since <= stats.size_bytes / 100 {
+        return;
+    }
+    let _mask = os::task::mask_interrupts();
+    if let Some(_one_at_a_time) = state.running.try_lock()
+        && let Err(error) = run_alone(database, Reason::Automatic)
+    {
+        os::report::warn("checkpoint", &format!("database {}: {error}", database.name()));
+    }
+}
+
+fn run_alone(database: &Arc<Database>, reason: Reason) -> Result<(), StorageError> {
+    let log_bytes = database.log.stats().record_bytes_total;
     let result = if database.is_volatile() { give_log_back(database) } else { write_all(database) };
     if let Err(error) = &result
         && is_fatal(error)
     {
         database.suspect(&format!("the checkpoint ({reason:?}) failed: {error}"));
     }
+    if result.is_ok() {
+        database.checkpoint_state.log_bytes.store(log_bytes, Relaxed);
+        database.checkpoint_state.completed.fetch_add(1, Relaxed);
+    }
     result
 }
 
 fn write_all(database: &Database) -> Result<(), StorageError> {
-    let log_bytes = database.log.stats().record_bytes_total;
     let begin = database.txns.begin_checkpoint()?;
     let written = database.space.write_out_dirty(begin, 0)?;
     count_pages(database, written);
@@ -99,8 +135,6 @@ fn write_all(database: &Database) -> Result<(), StorageError> {
     let image = write_checkpoint(&database.txns, begin, &dirty)?;
     shutdown::quiesce(&database.log, image.end)?;
     database.log.record_checkpoint(begin, image.min)?;
-    database.checkpoint_state.log_bytes.store(log_bytes, Relaxed);
-    database.checkpoint_state.completed.fetch_add(1, Relaxed);
     give_log_back(database)
 }
 

@@ -104,6 +104,7 @@ impl TransactionSet {
 
     fn join(&mut self, database: &Arc<Database>) -> SqlResult<usize> {
         database.check_usable()?;
+        crate::checkpoint::before_transaction(database);
         let options = TxnOptions { space: Some(self.space.clone()), ..TxnOptions::default() };
         let transaction =
             DbTransaction::new(database.clone(), database.transactions().begin(options), self.session_id);

@@ -60,6 +60,31 @@ fn a_full_log_refuses_changes_and_nothing_else() {
     });
 }
 
+/// Small transactions never meet 9002 in a log that cannot grow: a checkpoint comes in time, with and without its thread.
+#[test]
+fn small_transactions_reuse_a_small_log() {
+    in_world(6, Profile::nvme(), |os| {
+        let instance = open(os);
+        let database = small_log(&instance);
+        let items = create_table(&instance, &database, &items("T1"));
+        let mut session = Session::new(&instance, &database, 51);
+        for id in 0..6_000 {
+            session
+                .autocommit(Some(true), |txn| items.insert(txn, &item(id, id, 300)))
+                .expect("there is always room");
+        }
+        let stats = database.log().stats();
+        assert_eq!(stats.growths_total, 0);
+        assert!(
+            stats.record_bytes_total > 2 * stats.size_bytes,
+            "the log went round: {} bytes",
+            stats.record_bytes_total
+        );
+        drop(session);
+        instance.shutdown();
+    });
+}
+
 /// A crash in the middle of a transaction that has filled the log: recovery has the room it needs.
 #[test]
 fn recovery_of_a_full_log_works() {

@@ -307,6 +307,24 @@ fn a_killed_process_leaves_the_page_cache() {
 }
 
 #[test]
+fn what_a_dead_process_stumbles_over_is_no_failure() {
+    let world = World::new(5, Profile::nvme());
+    let handle = world.clone();
+    let report = world.run(move |_| {
+        struct Stumbles;
+        impl Drop for Stumbles {
+            fn drop(&mut self) {
+                never!(std::thread::panicking(), "seen while unwinding");
+            }
+        }
+        let _stumbles = Stumbles;
+        handle.kill_process();
+    });
+    report.assert_ok();
+    assert_eq!(report.end, End::Killed);
+}
+
+#[test]
 fn destructors_save_nothing_after_power_off() {
     struct SavesInDrop(Arc<dyn hardpan_os::File>, Arc<AtomicBool>);
     impl Drop for SavesInDrop {

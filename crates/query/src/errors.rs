@@ -33,7 +33,7 @@ pub(crate) fn subquery_many_values() -> SqlError {
 
 /// 506: an invalid escape character in LIKE.
 pub(crate) fn invalid_escape(text: &str) -> SqlError {
-    error(506, &[&text])
+    error(506, &[&text, &"LIKE"])
 }
 
 /// 1060: TOP or FETCH row count is not a whole number of rows.
@@ -128,8 +128,8 @@ pub fn undeclared_variable(name: &str) -> SqlError {
 }
 
 /// 8133: all branches are untyped NULLs.
-pub(crate) fn all_branches_null(what: &str) -> SqlError {
-    error(8133, &[&what])
+pub(crate) fn all_branches_null() -> SqlError {
+    error(8133, &[])
 }
 
 /// 447: COLLATE on something that is not text.
@@ -144,22 +144,28 @@ pub(crate) fn invalid_collation(name: &str) -> SqlError {
 
 /// 1007: a number with more than 38 digits.
 pub(crate) fn number_too_large(text: &str) -> SqlError {
-    error(1007, &[&text])
+    error(1007, &[&"number", &text])
 }
 
 /// 4147: `*=` and `=*`.
 pub(crate) fn old_outer_join() -> SqlError {
-    error(4147, &[])
+    SqlError::custom(
+        4147,
+        15,
+        1,
+        "The old outer join operators (*= and =*) are not supported; use LEFT and RIGHT OUTER JOIN."
+            .to_string(),
+    )
 }
 
 /// 1001: a length of 0.
 pub(crate) fn length_zero(length: u64) -> SqlError {
-    error(1001, &[&length])
+    error(1001, &[&1, &length])
 }
 
 /// 131: a length above what the type allows.
 pub(crate) fn length_too_long(name: &str, length: u64, limit: u64) -> SqlError {
-    error(131, &[&length, &name, &limit])
+    error(131, &[&length, &"type", &name, &limit])
 }
 
 /// 2750: a precision above the limit.
@@ -174,7 +180,7 @@ pub(crate) fn scale_above_precision() -> SqlError {
 
 /// 1002: a scale above 7.
 pub(crate) fn fraction_invalid(scale: u64) -> SqlError {
-    error(1002, &[&scale])
+    error(1002, &[&1, &scale])
 }
 
 /// 2715: an unknown data type.
@@ -198,8 +204,8 @@ pub(crate) fn argument_count(name: &str, min: u8, max: u8) -> SqlError {
 }
 
 /// 4127: all arguments are NULL literals.
-pub(crate) fn all_arguments_null(name: &str) -> SqlError {
-    error(4127, &[&name])
+pub(crate) fn all_arguments_null() -> SqlError {
+    error(4127, &[])
 }
 
 /// 4151: the first argument of NULLIF is the NULL literal.
@@ -234,7 +240,7 @@ pub(crate) fn undeclared_table_variable(name: &str) -> SqlError {
 
 /// 216: a table function without its arguments.
 pub(crate) fn function_needs_arguments(name: &str) -> SqlError {
-    error(216, &[&name])
+    SqlError::custom(216, 16, 1, format!("Parameters were not given for the function '{name}'."))
 }
 
 /// 208: no object of the name.
@@ -383,7 +389,12 @@ pub(crate) fn window_misplaced() -> SqlError {
 
 /// 5308: a constant in the ORDER BY of a window.
 pub(crate) fn window_order_constant() -> SqlError {
-    error(5308, &[])
+    SqlError::custom(
+        5308,
+        16,
+        1,
+        "Windowed functions do not take integer indices or constants as ORDER BY expressions.".to_string(),
+    )
 }
 
 /// 4112: a window function that needs ORDER BY.
@@ -393,7 +404,7 @@ pub(crate) fn needs_order_by(name: &str) -> SqlError {
 
 /// 5362: an unknown window name.
 pub(crate) fn unknown_window(name: &str) -> SqlError {
-    error(5362, &[&name])
+    SqlError::custom(5362, 15, 1, format!("The window '{name}' is not defined."))
 }
 
 /// 4113: not a window function.
@@ -403,22 +414,22 @@ pub(crate) fn not_a_window_function(name: &str) -> SqlError {
 
 /// 10759: DISTINCT with OVER.
 pub(crate) fn distinct_with_over() -> SqlError {
-    error(10759, &[])
+    SqlError::custom(10759, 15, 1, "DISTINCT cannot be used together with the OVER clause.".to_string())
 }
 
 /// 4194: RANGE takes no number of rows.
 pub(crate) fn range_with_count() -> SqlError {
-    error(4194, &[])
+    SqlError::custom(
+        4194,
+        16,
+        1,
+        "RANGE takes only UNBOUNDED and CURRENT ROW as bounds of its frame.".to_string(),
+    )
 }
 
 /// 8153: an aggregate met NULL (a message, not an error).
 pub(crate) fn null_eliminated() -> SqlError {
     error(8153, &[])
-}
-
-/// 8115 with another source than "expression".
-pub(crate) fn overflow_of(what: &str, type_name: &str) -> SqlError {
-    error(8115, &[&what, &type_name])
 }
 
 /// 259: system tables are not changed by statements.
@@ -455,8 +466,6 @@ pub(crate) fn constraint_conflict(
     table: &str,
     column: Option<&str>,
 ) -> SqlError {
-    let same_table = if matches!(kind, "CHECK") { "" } else { "" };
-    let _ = same_table;
     let tail = column.map_or(String::new(), |column| format!(", column '{column}'"));
     error(547, &[&verb, &kind, &name, &database, &table, &tail])
 }
@@ -507,8 +516,8 @@ pub(crate) fn column_name_missing() -> SqlError {
 }
 
 /// 8147: an identity column that takes NULL.
-pub(crate) fn identity_nullable(column: &str) -> SqlError {
-    error(8147, &[&column])
+pub(crate) fn identity_nullable(column: &str, table: &str) -> SqlError {
+    error(8147, &[&column, &table])
 }
 
 /// 8111: a primary key column that takes NULL.
@@ -548,7 +557,10 @@ pub(crate) fn cannot_drop(kind: &str, name: &str) -> SqlError {
 
 /// 3705: DROP of an object with the wrong word.
 pub(crate) fn drop_wrong_kind(kind: &str, name: &str) -> SqlError {
-    error(3705, &[&kind.to_ascii_uppercase(), &name, &"object"])
+    error(
+        3705,
+        &[&kind.to_ascii_uppercase(), &name, &"object of another kind", &"the statement for its kind"],
+    )
 }
 
 /// 2714: the name is taken.
@@ -596,5 +608,10 @@ pub(crate) fn invalid_float() -> SqlError {
 
 /// 9828: TRANSLATE with lists of different length.
 pub(crate) fn translate_lengths() -> SqlError {
-    error(9828, &[])
+    SqlError::custom(
+        9828,
+        16,
+        1,
+        "The second and third arguments of TRANSLATE must have the same number of characters.".to_string(),
+    )
 }

@@ -34,6 +34,7 @@ script!(joins);
 script!(aggregates);
 script!(changes);
 script!(views);
+script!(seeds);
 
 /// Every system view can be read: its rows have its columns, of its types.
 #[test]

@@ -196,8 +196,13 @@ impl Scheduler {
         self.lock().end_now(end);
     }
 
+    /// Notes a failure and ends the run. Not after it has ended otherwise: a task that has not yet come to a place where it
+    /// unwinds may see what those that already did have left half done; the process it belongs to is dead.
     pub(super) fn fail(&self, text: &str) {
         let mut state = self.lock();
+        if state.end.is_some_and(|end| end != End::Failed) {
+            return;
+        }
         let line = format!("at {} ns: {text}", state.now_ns);
         state.failures.push(line);
         state.end_now(End::Failed);

@@ -138,7 +138,7 @@ impl Binder<'_> {
         }
         let values = call.args.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>, _>>()?;
         if values.iter().all(Expr::is_null_literal) {
-            return Err(crate::errors::all_arguments_null("COALESCE"));
+            return Err(crate::errors::all_arguments_null());
         }
         let nullable = values.iter().all(|value| value.nullable);
         let collation = values
@@ -419,12 +419,6 @@ fn converted(argument: Expr, parameter: Parameter) -> Result<Expr, SqlError> {
         Parameter::Wide => coerce::convert(
             argument,
             &SqlType::nvarchar(4000),
-            Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
-        ),
-        Parameter::Binary if family == TypeFamily::Binary => Ok(argument),
-        Parameter::Binary => coerce::convert(
-            argument,
-            &SqlType::VARBINARY_MAX,
             Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
         ),
         Parameter::Moment | Parameter::OldMoment if family == TypeFamily::DateTime => Ok(argument),

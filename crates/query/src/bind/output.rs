@@ -267,13 +267,5 @@ fn make_reference(
         other_columns = pairs.iter().map(|pair| pair.1).collect();
         index.index_id
     });
-    Reference {
-        name: key.name.to_string(),
-        columns,
-        other,
-        other_columns,
-        other_index,
-        delete_action: key.delete_action,
-        update_action: key.update_action,
-    }
+    Reference { name: key.name.to_string(), columns, other, other_columns, other_index }
 }

@@ -298,7 +298,7 @@ impl Binder<'_> {
             values.push(self.value(otherwise)?);
         }
         if values.iter().all(Expr::is_null_literal) {
-            return Err(crate::errors::all_branches_null("CASE"));
+            return Err(crate::errors::all_branches_null());
         }
         self.make_case(conditions, values)
     }

@@ -1,6 +1,5 @@
 //! Queries: SELECT blocks with ORDER BY, TOP, OFFSET, DISTINCT, and what a SELECT statement does with its rows.
 
-use rustc_hash::FxHashMap;
 use tsql::ast::{self, SelectItem};
 use types::{SqlError, SqlType};
 
@@ -8,7 +7,7 @@ use super::coerce;
 use super::names::same_name;
 use super::scalar::assignment_operator;
 use super::{Binder, BoundQuery, Clause, OutputColumn, Scope};
-use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::expr::{Expr, ExprKind};
 use crate::plan::logical::{Rel, SortKey, TopSpec};
 
 /// One item of a select list.
@@ -333,19 +332,6 @@ impl Binder<'_> {
         let limited = self.limit(rel, &keys, None, query.offset.as_deref());
         self.scopes.pop();
         Ok(BoundQuery { rel: limited?, columns: bound.columns })
-    }
-
-    /// Columns of a bound query by position.
-    pub(crate) fn output_exprs(&self, query: &BoundQuery) -> Vec<Expr> {
-        query.columns.iter().map(|column| self.column_expr(column.id)).collect()
-    }
-
-    /// Replaces columns in an expression by others.
-    pub(crate) fn substitute(expr: &mut Expr, map: &FxHashMap<ColumnId, Expr>) {
-        expr.rewrite(&mut |part| match &part.kind {
-            ExprKind::Column(id) => map.get(id).cloned(),
-            _ => None,
-        });
     }
 }
 

@@ -77,7 +77,7 @@ impl Binder<'_> {
             WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank | WindowKind::Tile(_)
         );
         let id = self.new_column(sql_type, nullable, collation.unwrap_or_default());
-        self.scope().windows.push((id, WindowCall { kind, partition, order, frame, sql_type }));
+        self.scope().windows.push((id, WindowCall { kind, partition, order, frame }));
         Ok(self.column_expr(id))
     }
 

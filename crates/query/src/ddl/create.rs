@@ -141,7 +141,7 @@ pub(super) fn column(
         sql_type != SqlType::SysName && sql_type != SqlType::RowVersion && identity.is_none() && !primary;
     let nullable = column.nullable.unwrap_or(default_null);
     if nullable && identity.is_some() {
-        return Err(crate::errors::identity_nullable(&column.name.value));
+        return Err(crate::errors::identity_nullable(&column.name.value, ""));
     }
     if nullable && primary {
         return Err(crate::errors::primary_key_nullable());

@@ -43,9 +43,6 @@ pub(crate) struct Reference {
     pub(crate) other_columns: Vec<usize>,
     /// Index there whose key starts with these columns.
     pub(crate) other_index: Option<i32>,
-    /// ON DELETE and ON UPDATE of a key that refers to this table: 0 NO ACTION, 1 CASCADE, 2 SET NULL, 3 SET DEFAULT.
-    pub(crate) delete_action: u8,
-    pub(crate) update_action: u8,
 }
 
 impl Constraints {

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::arith::{BinaryOp, UnaryOp};
-use types::{SqlError, SqlType, Value};
+use types::{SqlError, Value};
 
 use super::program::{BinaryNode, BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node};
 use super::{ColumnId, CompareOp, ConversionKind, Expr, ExprKind, SubqueryExpr, SubqueryKind};
@@ -278,9 +278,4 @@ impl Expr {
             other.collation
         }
     }
-}
-
-/// Is `sql_type` one whose values the executor compares as they are?
-pub(crate) fn is_large(sql_type: &SqlType) -> bool {
-    sql_type.is_large_object()
 }

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use types::arith::{self, BinaryOp};
-use types::{SqlError, SqlType, Value};
+use types::{Collation, SqlError, Value};
 
-use super::program::{BoolNode, CallNode, ConvertNode, IntKind, IntNode, LikeNode, Node};
+use super::program::{BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node};
 use super::runtime::Runtime;
 use super::{CompareOp, ConversionKind};
 use crate::exec::subquery;
@@ -242,21 +242,7 @@ impl BoolNode {
                 }
                 Ok(if unknown { None } else { Some(false) })
             }
-            BoolNode::InSet(collation, node, set) => {
-                let value = node.eval(runtime, row)?;
-                if value.is_null() {
-                    return Ok(None);
-                }
-                let mut key = Vec::with_capacity(16);
-                crate::exec::keys::write_value(&value, *collation, &mut key);
-                Ok(if set.keys.contains(&key) {
-                    Some(true)
-                } else if set.has_null {
-                    None
-                } else {
-                    Some(false)
-                })
-            }
+            BoolNode::InSet(collation, node, set) => in_set(set, *collation, &node.eval(runtime, row)?),
             BoolNode::Exists(plan) => subquery::exists(plan, runtime, row).map(Some),
             BoolNode::Any(CompareOp::Equal, collation, left, plan) => {
                 subquery::is_in(plan, runtime, row, left, *collation)
@@ -273,6 +259,20 @@ impl BoolNode {
             }),
         }
     }
+}
+
+/// IN over constants.
+fn in_set(set: &InSet, collation: Collation, value: &Value) -> Result<Option<bool>, SqlError> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let mut key = Vec::with_capacity(16);
+    crate::exec::keys::write_value(value, collation, &mut key);
+    Ok(match (set.keys.contains(&key), set.has_null) {
+        (true, _) => Some(true),
+        (false, true) => None,
+        (false, false) => Some(false),
+    })
 }
 
 fn like(node: &LikeNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<bool>, SqlError> {
@@ -292,9 +292,4 @@ fn like(node: &LikeNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<
         },
     };
     Ok(node.collation.like(&input, &pattern, escape))
-}
-
-/// Is the type one of the integers of the fast path?
-pub(crate) fn is_integer(sql_type: &SqlType) -> bool {
-    IntKind::of(sql_type).is_some()
 }

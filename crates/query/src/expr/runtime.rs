@@ -12,6 +12,11 @@ use super::ColumnId;
 use crate::context::{ExecContext, SessionFacts, SessionNames, SetOptions};
 use crate::exec::Row;
 
+thread_local! {
+    /// One row buffer a thread: a loop of single-row statements allocates none.
+    static SPARE_ROW: Cell<Row> = const { Cell::new(Row::new()) };
+}
+
 /// How many rows pass between two looks at the interrupt flag.
 const ROWS_PER_CANCEL_CHECK: u32 = 256;
 
@@ -32,7 +37,6 @@ pub(crate) struct Runtime<'a> {
     null_eliminated: Cell<bool>,
     max_recursion: Cell<u32>,
     last_identity: Cell<Option<Value>>,
-    spare_row: Cell<Row>,
     /// What only statements with plans need.
     extra: OnceCell<Box<Extra>>,
 }
@@ -73,7 +77,6 @@ impl<'a> Runtime<'a> {
             null_eliminated: Cell::new(false),
             max_recursion: Cell::new(100),
             last_identity: Cell::new(None),
-            spare_row: Cell::new(Row::new()),
             extra: OnceCell::new(),
         }
     }
@@ -153,15 +156,16 @@ impl<'a> Runtime<'a> {
     /// A row buffer to fill.
     #[inline]
     pub(crate) fn take_row(&self) -> Row {
-        let mut row = self.spare_row.take();
+        let mut row = SPARE_ROW.take();
         row.clear();
         row
     }
 
-    /// Gives the buffer back for the next row.
+    /// Gives the buffer back for the next row, of this statement or of the thread's next one.
     #[inline]
-    pub(crate) fn give_back(&self, row: Row) {
-        self.spare_row.set(row);
+    pub(crate) fn give_back(&self, mut row: Row) {
+        row.clear();
+        SPARE_ROW.set(row);
     }
 
     /// Remembers the identity value just given out.

@@ -113,29 +113,11 @@ impl Expr {
         matches!(self.kind, ExprKind::Subquery(_)) || self.children().iter().any(|child| child.has_subquery())
     }
 
-    /// The same value for every row of one execution: no columns, no subqueries, nothing random.
-    pub(crate) fn is_row_independent(&self) -> bool {
-        match &self.kind {
-            ExprKind::Column(_) | ExprKind::Subquery(_) => false,
-            ExprKind::Call(function, _) if function.determinism == Determinism::Volatile => false,
-            _ => self.children().iter().all(|child| child.is_row_independent()),
-        }
-    }
-
     /// Has a call whose value differs from call to call (NEWID).
     pub(crate) fn is_volatile(&self) -> bool {
         match &self.kind {
             ExprKind::Call(function, _) if function.determinism == Determinism::Volatile => true,
             _ => self.children().iter().any(|child| child.is_volatile()),
-        }
-    }
-
-    /// A constant for ever: may be folded when bound.
-    pub(crate) fn is_foldable(&self) -> bool {
-        match &self.kind {
-            ExprKind::Column(_) | ExprKind::Subquery(_) | ExprKind::Variable(_) => false,
-            ExprKind::Call(function, _) if function.determinism != Determinism::Deterministic => false,
-            _ => self.children().iter().all(|child| child.is_foldable()),
         }
     }
 

@@ -65,8 +65,6 @@ pub(crate) enum Parameter {
     Text,
     /// Becomes nvarchar.
     Wide,
-    /// Binary stays, others become varbinary(max).
-    Binary,
     /// Date and time types stay; strings become datetime2(7), numbers datetime.
     Moment,
     /// Date and time types stay; strings and numbers become datetime (DATEADD).

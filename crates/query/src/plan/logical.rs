@@ -196,7 +196,6 @@ pub(crate) struct WindowCall {
     pub(crate) partition: Vec<Expr>,
     pub(crate) order: Vec<SortKey>,
     pub(crate) frame: WindowFrame,
-    pub(crate) sql_type: types::SqlType,
 }
 
 /// Which window function.

@@ -37,26 +37,7 @@ pub(super) fn decorrelate(predicate: &Expr, available: &FxHashSet<ColumnId>) -> 
         _ => return None,
     };
     let mut on = Vec::new();
-    let mut projection: Vec<(ColumnId, Expr)> = Vec::new();
-    let mut rel: &Rel = &subquery.rel;
-    let mut filters = Vec::new();
-    loop {
-        match rel {
-            Rel::Project { input, items } => {
-                if items.iter().any(|item| item.1.has_subquery() || item.1.is_volatile()) {
-                    return None;
-                }
-                projection.extend(items.iter().cloned());
-                rel = input;
-            }
-            Rel::Filter { input, predicate } => {
-                predicate.clone().split_conjuncts(&mut filters);
-                rel = input;
-            }
-            Rel::Sort { input, .. } | Rel::Distinct { input } => rel = input,
-            _ => break,
-        }
-    }
+    let Stripped { rel, projection, filters } = strip(&subquery.rel)?;
     if !rel.free_columns().is_empty() {
         return None;
     }
@@ -97,4 +78,32 @@ pub(super) fn decorrelate(predicate: &Expr, available: &FxHashSet<ColumnId>) -> 
         return None;
     }
     Some(SemiJoin { kind, right: rel.clone(), right_filters, on })
+}
+
+/// A subquery without what does not change which rows it has.
+struct Stripped<'r> {
+    rel: &'r Rel,
+    projection: Vec<(ColumnId, Expr)>,
+    filters: Vec<Expr>,
+}
+
+fn strip(rel: &Rel) -> Option<Stripped<'_>> {
+    let mut stripped = Stripped { rel, projection: Vec::new(), filters: Vec::new() };
+    loop {
+        match stripped.rel {
+            Rel::Project { input, items } => {
+                if items.iter().any(|item| item.1.has_subquery() || item.1.is_volatile()) {
+                    return None;
+                }
+                stripped.projection.extend(items.iter().cloned());
+                stripped.rel = input;
+            }
+            Rel::Filter { input, predicate } => {
+                predicate.clone().split_conjuncts(&mut stripped.filters);
+                stripped.rel = input;
+            }
+            Rel::Sort { input, .. } | Rel::Distinct { input } => stripped.rel = input,
+            _ => return Some(stripped),
+        }
+    }
 }
