@@ -131,9 +131,17 @@ impl RowFormat {
         HEAD_BYTES + usize::from(self.fixed_ends[self.columns.len()]) + self.columns.len().div_ceil(8)
     }
 
-    /// Can a value of this format be out of row?
+    /// Can a value of this format be out of row: is there a column of a large type, or can the row outgrow its page?
     pub fn may_have_lobs(&self) -> bool {
-        self.variable_count > 0
+        let variable = self.columns.iter().filter(|column| fixed_bytes(&column.sql_type).is_none());
+        let mut bytes = self.fixed_row_bytes() + 2;
+        for column in variable {
+            match usize::try_from(column.sql_type.max_length()) {
+                Ok(most) if !column.sql_type.is_large_object() => bytes += 2 + most,
+                _ => return true,
+            }
+        }
+        bytes > ROW_BYTES_MAX
     }
 
     /// Appends the row of `values` (one per column) to `out`. Values that are too long, and the longest ones of a row that is

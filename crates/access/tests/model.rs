@@ -191,8 +191,9 @@ fn read_all(db: &Db, backward: bool) -> Rows {
 
 /// Structure, and each worker's rows as one of its commits left them. After a recovery the histories end with what is there.
 fn judge(db: &Db, ledger: &Ledger, is_recovered: bool) {
-    let checked = db.verify();
-    assert!(checked.is_ok(), "structure: {}", checked.unwrap_err());
+    if let Err(problems) = db.verify() {
+        panic!("structure: {problems}");
+    }
     let rows = read_all(db, false);
     assert_eq!(rows, read_all(db, true), "backward as forward");
     for worker in 0..WORKERS {
@@ -344,7 +345,7 @@ fn any_single_failing_write_leaves_a_recoverable_database() {
             .run(move |os| {
                 let db = open(os, &place2);
                 let rows = db.verify().expect("sound");
-                assert!(rows % 300 == 0, "all or nothing: {rows} rows in heap and tree");
+                assert!(rows.is_multiple_of(300), "all or nothing: {rows} rows in heap and tree");
             })
             .assert_ok();
     }

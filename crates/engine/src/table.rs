@@ -186,6 +186,9 @@ impl Table {
     ) -> SqlResult<Cursor> {
         self.lock_for_read(txn, options)?;
         let inner = &self.inner;
+        // Large values are read after their row: it stays locked until then.
+        let base_options =
+            ScanOptions { keep_row: options.keep_row || inner.format.may_have_lobs(), ..*options };
         let source = match (&inner.base, inner.secondary.iter().position(|s| s.index_id == index_id)) {
             (_, Some(at)) => {
                 let secondary = &inner.secondary[at];
@@ -198,10 +201,10 @@ impl Table {
                     covers,
                 }
             }
-            (Base::Heap(heap), None) => Source::Heap(heap.scan(*options)),
+            (Base::Heap(heap), None) => Source::Heap(heap.scan(base_options)),
             (Base::Tree(tree), None) => {
                 let key = inner.clustered_key.as_ref().expect("a clustered table has a key");
-                Source::Tree(tree.scan(byte_range(key, inner.definition.base(), range), *options))
+                Source::Tree(tree.scan(byte_range(key, inner.definition.base(), range), base_options))
             }
         };
         Ok(Cursor::new(self.clone(), source, *options))

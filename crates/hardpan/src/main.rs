@@ -1,5 +1,6 @@
 //! `hardpan`: the command line; each subcommand lives in a module of its own. Without one it serves.
 
+mod check;
 mod dump;
 mod files;
 mod remote;
@@ -24,6 +25,8 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Run T-SQL, on a server (-S) or on a data directory in this process.
     Sql(sql::Arguments),
+    /// Parse scripts without running them.
+    Check(check::CheckArguments),
     /// Look into log files.
     #[command(subcommand)]
     Log(dump::LogCommand),
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command.unwrap_or_else(|| Command::Serve(serve::ServeArguments::default())) {
         Command::Serve(arguments) => serve::run(&os, &arguments),
         Command::Sql(arguments) => sql::run(&os, &arguments),
+        Command::Check(arguments) => check::run(&os, &arguments),
         Command::Log(command) => dump::log(&os, &command),
         Command::Page(command) => dump::page(&os, &command),
     }

@@ -164,7 +164,7 @@ impl DataFile {
 
     /// Writes whole pages that follow each other; durable only after [`DataFile::sync`].
     pub(crate) fn write(&self, first_page: u32, bytes: &[u8]) -> Result<(), PageError> {
-        assert!(bytes.len() % PAGE_BYTES == 0 && !bytes.is_empty(), "whole pages");
+        assert!(bytes.len().is_multiple_of(PAGE_BYTES) && !bytes.is_empty(), "whole pages");
         assert!(
             first_page as usize + bytes.len() / PAGE_BYTES <= self.pages() as usize,
             "writes stay inside the file"

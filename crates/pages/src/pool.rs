@@ -53,10 +53,13 @@ struct FrameList {
     hand: usize,
 }
 
+/// Part of the page table: key to frame.
+type Partition = Latch<FxHashMap<u64, Arc<Frame>>>;
+
 /// Memory for pages of all databases.
 pub struct BufferPool {
     os: Os,
-    table: Box<[Latch<FxHashMap<u64, Arc<Frame>>>]>,
+    table: Box<[Partition]>,
     frames: Latch<FrameList>,
     frames_max: usize,
     spaces: Latch<FxHashMap<u16, Weak<FileSpace>>>,
@@ -142,7 +145,7 @@ impl BufferPool {
     }
 
     #[inline]
-    fn partition(&self, key: u64) -> &Latch<FxHashMap<u64, Arc<Frame>>> {
+    fn partition(&self, key: u64) -> &Partition {
         // Neighbouring pages spread over the partitions; files and databases are mixed in from above.
         let mixed = key ^ key >> 32 ^ key >> 43;
         &self.table[mixed as usize % PARTITIONS]

@@ -107,6 +107,43 @@ pub(crate) fn sp_prepexec(
     Ok(result)
 }
 
+/// `sp_prepexecrpc @handle OUTPUT, @procedure, values...`: how ODBC prepares and runs `{CALL p (?)}`. The handle stands for
+/// an EXEC of that procedure with as many parameters.
+pub(crate) fn sp_prepexecrpc(
+    session: &mut Session,
+    arguments: Vec<Argument>,
+    sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
+    let [handle, procedure, values @ ..] = &arguments[..] else {
+        return Err(SqlError::new(201, &[&"sp_prepexecrpc", &"@rpccall"]).into());
+    };
+    let mut declarations = Vec::new();
+    let mut passed = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        let (number, output) = (index + 1, if value.output { " OUTPUT" } else { "" });
+        let name = value.name.as_ref().map_or(String::new(), |name| format!("{name} = "));
+        declarations.push(format!("@P{number} {}{output}", value.sql_type));
+        passed.push(format!("{name}@P{number}{output}"));
+    }
+    let text = |text: &str| Argument {
+        name: None,
+        sql_type: SqlType::NVARCHAR_MAX,
+        value: Some(Value::nvarchar(text)),
+        output: false,
+    };
+    let call = format!("EXEC {} {}", statement_text(procedure)?, passed.join(", "));
+    let mut rebuilt = vec![handle.clone(), text(&declarations.join(", ")), text(&call)];
+    rebuilt.extend(values.iter().map(|value| Argument { name: None, ..value.clone() }));
+    let mut result = sp_prepexec(session, rebuilt, sink)?;
+    for (index, name, ..) in &mut result.outputs {
+        if *index > 0 {
+            *index -= 1;
+            *name = arguments[*index].name.clone().unwrap_or_default();
+        }
+    }
+    Ok(result)
+}
+
 /// `sp_unprepare @handle`
 pub(crate) fn sp_unprepare(
     session: &mut Session,

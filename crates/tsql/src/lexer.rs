@@ -71,9 +71,14 @@ impl<'t> Lexer<'t> {
         Lexer { text, position: 0, line: 1, quoted_identifier }
     }
 
+    /// Goes on behind `token`, which must be of one line, with another meaning of double quotes.
+    pub(crate) fn resume(text: &'t str, quoted_identifier: bool, token: Token) -> Lexer<'t> {
+        Lexer { text, position: token.end as usize, line: token.line, quoted_identifier }
+    }
+
     /// All tokens, closed by one `End`.
     pub fn tokenize(mut self) -> Vec<Token> {
-        let mut tokens = Vec::with_capacity(self.text.len() / 5 + 2);
+        let mut tokens = Vec::with_capacity((self.text.len() - self.position) / 5 + 2);
         loop {
             let token = self.next_token();
             tokens.push(token);

@@ -165,7 +165,7 @@ impl BTreeCursor {
         slot: u16,
         is_settled: bool,
     ) -> Option<Stop> {
-        let Some(row) = slots::row(page, slot) else { return None };
+        let row = slots::row(page, slot)?;
         let (key, value) = split_row(row);
         let is_ghost = slots::flags(page, slot) & slots::GHOST != 0;
         let outside = match self.options.backward {
@@ -185,7 +185,12 @@ impl BTreeCursor {
             }
             return Some(Stop::End);
         }
-        if !matches!(locking, Locking::None) && !(is_settled && matches!(locking, Locking::Probe)) {
+        let is_free_for_all = match locking {
+            Locking::None => true,
+            Locking::Probe => is_settled,
+            _ => false,
+        };
+        if !is_free_for_all {
             let resource = self.tree.key_resource(key);
             let granted = match (locking, is_ghost) {
                 // A ghost is passed over as soon as its deleter has ended; only ranges lock it.

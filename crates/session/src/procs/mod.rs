@@ -21,6 +21,7 @@ pub(crate) fn native(name: &str) -> Option<Native> {
         "sp_prepare" => prepared::sp_prepare,
         "sp_execute" => prepared::sp_execute,
         "sp_prepexec" => prepared::sp_prepexec,
+        "sp_prepexecrpc" => prepared::sp_prepexecrpc,
         "sp_unprepare" => prepared::sp_unprepare,
         "sp_flush_log" => sp_flush_log,
         "sp_reset_connection" => sp_reset_connection,

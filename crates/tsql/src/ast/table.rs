@@ -31,6 +31,7 @@ pub enum TableKind {
 /// One item in the parentheses of a table definition.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
+#[allow(clippy::large_enum_variant)] // few of them, and plain to match on
 pub enum TableElement {
     Column(ColumnDefinition),
     Constraint(TableConstraint),
@@ -212,6 +213,7 @@ pub struct AlterTable {
 /// What ALTER TABLE does.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
+#[allow(clippy::large_enum_variant)] // few of them, and plain to match on
 pub enum AlterTableAction {
     /// ADD columns and constraints; WITH CHECK (true) / NOCHECK (false).
     Add {
@@ -279,6 +281,7 @@ pub struct AlterColumn {
 /// What changes.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
+#[allow(clippy::large_enum_variant)] // few of them, and plain to match on
 pub enum AlterColumnChange {
     Type {
         data_type: DataType,

@@ -144,7 +144,7 @@ impl Parser<'_> {
                     | Keyword::CurrentDate
                     | Keyword::CurrentTime
             ),
-            TokenKind::Word => !self.at_label() && !(self.at_word("THROW") && !self.symbol_ahead(1, b'(')),
+            TokenKind::Word => !self.at_label() && (!self.at_word("THROW") || self.symbol_ahead(1, b'(')),
             _ => true,
         }
     }

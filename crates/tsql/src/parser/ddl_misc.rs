@@ -155,8 +155,34 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether the word behind CREATE, ALTER or DROP is a kind of object that no opaque phrase starts with.
+    fn names_common_object(&self) -> bool {
+        matches!(
+            self.peek_kind(1),
+            TokenKind::Keyword(
+                Keyword::Table
+                    | Keyword::Index
+                    | Keyword::View
+                    | Keyword::Proc
+                    | Keyword::Procedure
+                    | Keyword::Function
+                    | Keyword::Trigger
+                    | Keyword::Unique
+                    | Keyword::Clustered
+                    | Keyword::Nonclustered
+                    | Keyword::Statistics
+                    | Keyword::Schema
+                    | Keyword::User
+                    | Keyword::Or
+            )
+        )
+    }
+
     /// A statement on an object that is kept as text; `verb` stands here.
     fn opaque_object(&mut self, verb: &str, except: &[&str]) -> Option<Parsed<StatementKind>> {
+        if self.names_common_object() {
+            return None;
+        }
         let phrase = OPAQUE_OBJECTS.iter().find(|phrase| {
             phrase.split(' ').enumerate().all(|(index, word)| self.spells_ahead(1 + index, word))
         })?;

@@ -60,6 +60,9 @@ pub(crate) struct Parser<'t> {
     /// Height that the tree under the construct being parsed reaches, counted from the root.
     deepest: u32,
     errors: Vec<SyntaxError>,
+    quoted_identifier: bool,
+    /// How often SET QUOTED_IDENTIFIER may still change the meaning of the text behind it.
+    relex_budget: u32,
     /// What surrounds the statement: batch, procedure, loop, labels.
     scope: Scope,
 }
@@ -84,6 +87,8 @@ impl<'t> Parser<'t> {
     fn new(text: &'t str, options: &ParseOptions) -> Parser<'t> {
         let tokens = Lexer::new(text, options.quoted_identifier).tokenize();
         Parser {
+            quoted_identifier: options.quoted_identifier,
+            relex_budget: 100,
             text,
             tokens,
             position: 0,
@@ -91,6 +96,20 @@ impl<'t> Parser<'t> {
             deepest: 0,
             errors: Vec::new(),
             scope: Scope::default(),
+        }
+    }
+
+    /// SET QUOTED_IDENTIFIER holds for the text behind it, in the same batch.
+    fn set_quoted_identifier(&mut self, on: bool) {
+        if on == self.quoted_identifier || self.relex_budget == 0 || self.position == 0 {
+            return;
+        }
+        self.quoted_identifier = on;
+        self.relex_budget -= 1;
+        let last = self.tokens[self.position - 1];
+        if memchr::memchr(b'"', &self.text.as_bytes()[last.end as usize..]).is_some() {
+            self.tokens.truncate(self.position);
+            self.tokens.extend(Lexer::resume(self.text, on, last).tokenize());
         }
     }
 

@@ -126,7 +126,11 @@ impl Parser<'_> {
             }
             _ => {
                 let options = self.comma_list(|p| p.choice(&SWITCHES))?;
-                Ok(SetStatement::Switches { options, on: self.on_off()? })
+                let on = self.on_off()?;
+                if options.contains(&SwitchOption::QuotedIdentifier) {
+                    self.set_quoted_identifier(on);
+                }
+                Ok(SetStatement::Switches { options, on })
             }
         }
     }

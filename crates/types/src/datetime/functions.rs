@@ -78,8 +78,8 @@ fn add_ticks(part: DatePart, moment: &Moment, number: i64, wraps: bool) -> Optio
             DatePart::Microsecond => 10,
             DatePart::Nanosecond => {
                 // Rounded to the 100 ns that there are.
-                let ticks = (number + 50 * number.signum()) / 100;
-                return shifted(moment, i128::from(ticks), wraps);
+                let ticks = (i128::from(number) + 50 * i128::from(number.signum())) / 100;
+                return shifted(moment, ticks, wraps);
             }
             _ => 86_400 * second,
         };

@@ -7,7 +7,9 @@ CREATE PROCEDURE sys.sp_datatype_info @data_type int = 0, @ODBCVer tinyint = 2 A
            MINIMUM_SCALE = CAST(v.minscale AS smallint), MAXIMUM_SCALE = CAST(v.maxscale AS smallint), SQL_DATA_TYPE = CAST(v.code AS smallint),
            SQL_DATETIME_SUB = CAST(NULL AS smallint), NUM_PREC_RADIX = CAST(v.radix AS int), INTERVAL_PRECISION = CAST(NULL AS smallint),
            USERTYPE = CAST(0 AS smallint)
-    FROM (VALUES
+    FROM (SELECT w.*, code = CASE WHEN @ODBCVer < 3 THEN w.code2 WHEN w.name = N'date' THEN 91 WHEN w.name = N'time' THEN -154
+                     WHEN w.name IN (N'datetime', N'datetime2', N'smalldatetime') THEN 93 WHEN w.name = N'datetimeoffset' THEN -155 ELSE w.code2 END
+          FROM (VALUES
         (N'sql_variant', -150, 8000, NULL, NULL, NULL, 2, NULL, 0, 0, 0, 10),
         (N'uniqueidentifier', -11, 36, '''', '''', NULL, 2, NULL, 0, NULL, NULL, NULL),
         (N'ntext', -10, 1073741823, 'N''', '''', NULL, 1, NULL, 0, NULL, NULL, NULL),
@@ -38,6 +40,6 @@ CREATE PROCEDURE sys.sp_datatype_info @data_type int = 0, @ODBCVer tinyint = 2 A
         (N'datetime', 11, 23, '''', '''', NULL, 3, NULL, 0, 3, 3, NULL),
         (N'smalldatetime', 11, 16, '''', '''', NULL, 3, NULL, 0, 0, 0, NULL),
         (N'varchar', 12, 8000, '''', '''', 'max length', 3, NULL, 0, NULL, NULL, NULL)
-    ) AS v(name, code, prec, prefix, suffix, params, searchable, unsigned, money, minscale, maxscale, radix)
+    ) AS w(name, code2, prec, prefix, suffix, params, searchable, unsigned, money, minscale, maxscale, radix)) AS v
     WHERE @data_type = 0 OR v.code = @data_type
-    ORDER BY 2, 1
+    ORDER BY v.code, v.prec DESC, v.name

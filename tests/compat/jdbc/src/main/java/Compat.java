@@ -56,7 +56,7 @@ public class Compat {
 
     static void batches(Connection connection) throws SQLException {
         try (Statement s = connection.createStatement()) {
-            boolean rows = s.execute("SET NOCOUNT ON; DECLARE @i int = 1; SELECT @i; SET @i += 1; SELECT @i, N'zwei'");
+            boolean rows = s.execute("DECLARE @i int = 1; SELECT @i; SET @i += 1; SELECT @i, N'zwei'");
             same(rows, true);
             ResultSet r = s.getResultSet();
             r.next();

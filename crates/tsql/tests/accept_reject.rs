@@ -1,0 +1,183 @@
+//! What is accepted and what is refused, with the number, line and near-text of SQL Server.
+
+use hardpan_tsql::{ParseOptions, format, parse_batch, parse_expression};
+
+fn errors(text: &str) -> Vec<(i32, u32, String)> {
+    match parse_batch(text, &ParseOptions::default()) {
+        Ok(_) => Vec::new(),
+        Err(errors) => errors.into_iter().map(|e| (e.number, e.line, e.near)).collect(),
+    }
+}
+
+#[track_caller]
+fn refused(text: &str, number: i32, line: u32, near: &str) {
+    let errors = errors(text);
+    assert_eq!(errors.first(), Some(&(number, line, near.to_string())), "{text}: {errors:?}");
+}
+
+#[track_caller]
+fn accepted(text: &str) {
+    assert_eq!(errors(text), [], "{text}");
+}
+
+#[test]
+fn error_102_names_the_token() {
+    refused("SELECT 1 FROM t WHERE a == 1", 102, 1, "=");
+    refused("SELECT * FROM t\nWHERE a = b = c", 102, 2, "=");
+    refused("SELECT a b c FROM t", 102, 1, "c");
+    refused("SELEC * FROM t", 102, 1, "*");
+    refused("SELECT 1\nFORM t x", 102, 2, "t");
+    refused("SELECT (1", 102, 1, "1");
+    refused("SELECT 1 +\n\n", 102, 1, "+");
+    refused("SELECT )", 102, 1, ")");
+    refused("PRINT 'x' garbage", 102, 1, "garbage");
+    refused("SELECT 'a' 'b' 'c'", 102, 1, "c");
+    refused("CREATE TABLE t (a int b int)", 102, 1, "b");
+    refused("INSERT INTO t VALUES 1", 102, 1, "1");
+    refused("BEGIN SELECT 1", 102, 1, "1");
+    refused("BEGIN TRY SELECT 1 END TRY SELECT 2", 156, 1, "SELECT");
+    refused("BEGIN TRY SELECT 1 END TRY; BEGIN CATCH END CATCH", 102, 1, ";");
+    refused("COMMIT TRAN WITH (DELAYED_DURABILITY = MAYBE)", 102, 1, "MAYBE");
+    refused("ALTER DATABASE x SET DELAYED_DURABILITY = ON", 156, 1, "ON");
+    refused("SET NOCOUNT MAYBE", 102, 1, "MAYBE");
+    refused("SET NO_SUCH_OPTION ON", 102, 1, "NO_SUCH_OPTION");
+}
+
+#[test]
+fn error_156_names_the_keyword_as_written() {
+    refused("SELECT * FROM WHERE a = 1", 156, 1, "WHERE");
+    refused("select from t", 156, 1, "from");
+    refused("SELECT a,\nFROM t", 156, 2, "FROM");
+    refused("UPDATE t WHERE a = 1", 156, 1, "WHERE");
+    refused("DELETE FROM t WHERE", 102, 1, "WHERE");
+    refused("CREATE TABLE order (a int)", 156, 1, "order");
+    refused("INSERT t (a) SELECT", 102, 1, "SELECT");
+    refused("END", 156, 1, "END");
+    refused("SELECT 1 ELSE SELECT 2", 156, 1, "ELSE");
+    refused("IF 1 = 1 CREATE VIEW v AS SELECT 1", 156, 1, "VIEW");
+    refused("BEGIN END", 156, 1, "END");
+    refused("SELECT * FROM t ORDER", 102, 1, "ORDER");
+    refused("SELECT a FROM t GROUP a", 102, 1, "a");
+    refused("CREATE VIEW v AS SELECT 1 SELECT 2", 156, 1, "SELECT");
+}
+
+#[test]
+fn quotes_and_comments_that_never_end() {
+    // SQL Server adds 102 for the same text.
+    assert_eq!(
+        errors("SELECT 1\nSELECT 'abc\ndef"),
+        [(105, 2, "abc\ndef".to_string()), (102, 2, "abc\ndef".to_string())]
+    );
+    refused("SELECT N'x", 105, 1, "x");
+    refused("SELECT [abc", 105, 1, "abc");
+    refused("SELECT 1 /* never ends", 113, 1, "");
+    refused("SELECT 1\n/* a /* b */", 113, 2, "");
+}
+
+#[test]
+fn with_and_throw_need_a_semicolon_before() {
+    refused("SELECT 1\nWITH c AS (SELECT 1 AS a) SELECT * FROM c", 319, 2, "WITH");
+    refused("DECLARE @x int\nwith c as (select 1 as a) select * from c", 319, 2, "with");
+    refused("SELECT * FROM t WITH c AS (SELECT 1 AS a) SELECT * FROM c", 319, 1, "WITH");
+    refused("INSERT t WITH c AS (SELECT 1 AS a) SELECT * FROM c", 319, 1, "WITH");
+    accepted("SELECT 1; WITH c AS (SELECT 1 AS a) SELECT * FROM c");
+    accepted("WITH c AS (SELECT 1 AS a) SELECT * FROM c");
+    accepted("BEGIN WITH c AS (SELECT 1 AS a) SELECT * FROM c END");
+    refused("PRINT 'x' THROW", 102, 1, "THROW");
+    accepted("PRINT 'x'; THROW 50000, 'm', 1");
+    accepted("IF 1 = 1 THROW 50000, 'm', 1 ELSE THROW 50001, 'n', 2");
+    refused("MERGE t USING u ON 1 = 1 WHEN MATCHED THEN DELETE", 10713, 1, "");
+}
+
+#[test]
+fn modules_stand_alone() {
+    refused("SELECT 1\nCREATE VIEW v AS SELECT 1", 111, 2, "CREATE VIEW");
+    refused("SET NOCOUNT ON; ALTER PROC p AS SELECT 1", 111, 1, "CREATE/ALTER PROCEDURE");
+    refused("PRINT 1 CREATE FUNCTION f() RETURNS int AS BEGIN RETURN 1 END", 111, 1, "CREATE FUNCTION");
+    refused("PRINT 1 CREATE TRIGGER r ON t FOR INSERT AS PRINT 1", 111, 1, "CREATE TRIGGER");
+    refused("PRINT 1 CREATE SCHEMA s", 111, 1, "CREATE SCHEMA");
+    refused("CREATE FUNCTION f() RETURNS int AS BEGIN RETURN 1 END SELECT 1", 156, 1, "SELECT");
+    accepted("; CREATE VIEW v AS SELECT 1;");
+}
+
+#[test]
+fn labels_loops_and_variables() {
+    refused("GOTO nowhere", 133, 1, "nowhere");
+    refused("a: PRINT 1\nA: PRINT 2", 132, 2, "A");
+    accepted("GOTO a PRINT 1 a: PRINT 2");
+    refused("BREAK", 135, 1, "");
+    refused("IF 1 = 1 CONTINUE", 136, 1, "");
+    refused("RETURN 1", 178, 1, "");
+    accepted("CREATE PROC p AS RETURN 1");
+    accepted("RETURN SELECT 1");
+    refused("DECLARE @a int\nDECLARE @A int", 134, 2, "@A");
+    refused("CREATE PROC p @a int AS DECLARE @a int", 134, 1, "@a");
+    refused("IF 1 PRINT 1", 4145, 1, "PRINT");
+    refused("SELECT 1 WHERE a", 4145, 1, "a");
+    refused("SELECT 1 WHERE a AND b = 1", 4145, 1, "AND");
+    refused("CREATE NOTHING x", 343, 1, "NOTHING");
+    refused("SELECT a.b.c.d.e.f", 117, 1, "a.b.c.d.e.f");
+    refused(
+        "SELECT 123456789012345678901234567890123456789",
+        1007,
+        1,
+        "123456789012345678901234567890123456789",
+    );
+    refused("SELECT 1e400", 168, 1, "1e400");
+}
+
+#[test]
+fn all_errors_of_a_batch_are_reported_in_order() {
+    assert_eq!(
+        errors("SELECT FROM a\nSELECT 1\nSELECT * FORM t WHERE\nUPDATE t SET\nPRINT 'fine'\nSELECT (1"),
+        [
+            (156, 1, "FROM".to_string()),
+            (102, 3, "FORM".to_string()),
+            (156, 5, "PRINT".to_string()),
+            (102, 6, "1".to_string()),
+        ]
+    );
+    // An error inside parentheses does not make the sub-query behind it a statement.
+    assert_eq!(errors("SELECT * FROM (SELEC x FROM t WHERE a IN (SELECT 1)) AS d").len(), 1);
+}
+
+#[test]
+fn quoted_identifier_decides_what_double_quotes_are() {
+    let off = ParseOptions { quoted_identifier: false };
+    // In the batch itself, the option holds from where it is set.
+    accepted(
+        "SELECT \"a\" SET QUOTED_IDENTIFIER OFF PRINT \"it's\" SET QUOTED_IDENTIFIER ON SELECT * FROM \"t\"",
+    );
+    refused("SET QUOTED_IDENTIFIER OFF\nSELECT * FROM \"t\"", 102, 2, "t");
+    assert_eq!(format(&parse_batch("SELECT \"a\"", &off).expect("parses")), "SELECT 'a';");
+    assert_eq!(
+        format(&parse_batch("SELECT \"a\"", &ParseOptions::default()).expect("parses")),
+        "SELECT [a];"
+    );
+}
+
+#[test]
+fn precedence_is_that_of_t_sql() {
+    for (text, printed) in [
+        ("1+2*3-4", "1 + 2 * 3 - 4"),
+        ("(1+2)*3", "(1 + 2) * 3"),
+        ("-100.0/-100.0*10.0", "-100.0 / (-100.0 * 10.0)"),
+        ("a&b|c", "a & b | c"),
+        ("~a*b", "~a * b"),
+        ("a=1 OR b=2 AND NOT c=3", "a = 1 OR b = 2 AND NOT c = 3"),
+        ("(a=1 OR b=2) AND c=3", "(a = 1 OR b = 2) AND c = 3"),
+        ("NOT (a=1 AND b=2)", "NOT (a = 1 AND b = 2)"),
+        ("a > = 1", "a >= 1"),
+        ("a ! = 1", "a <> 1"),
+        ("'it''s' + N'x'", "'it''s' + N'x'"),
+        ("0xabc", "0x0ABC"),
+        ("[a]]b].\"c\"", "[a]]b].[c]"),
+        ("((((a))))", "a"),
+    ] {
+        let expr = parse_expression(text, &ParseOptions::default()).expect(text);
+        let shown = hardpan_tsql::format_expression(&expr);
+        assert_eq!(shown, printed);
+        let again = parse_expression(&shown, &ParseOptions::default()).expect("parses");
+        assert_eq!(again, expr, "{shown}");
+    }
+}
