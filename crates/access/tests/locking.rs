@@ -1,4 +1,5 @@
 //! Isolation by row and key-range locks, in simulated worlds: who waits for whom, who sees what (reference 9.1, 9.2).
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Random work of several workers on one heap and one tree, against a model, with crashes (claims 4-6, faults F1-F3, F9).
+#![allow(clippy::unwrap_used, reason = "a test")]
 //!
 //! Each worker owns the keys that are its number modulo the workers, so all share pages. A key's row lies in the heap; the
 //! tree's value is the heap row's address and a copy of the row. After a crash each worker's keys must be exactly as one of its

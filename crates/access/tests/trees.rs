@@ -1,4 +1,5 @@
 //! One tree with long keys (many levels, interior splits) against a BTreeMap; rollbacks after others have split the pages;
+#![allow(clippy::unwrap_used, reason = "a test")]
 //! redo twice; forward and backward ranges.
 
 mod common;

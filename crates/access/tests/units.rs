@@ -1,4 +1,5 @@
 //! Making and dropping heaps and trees, large objects, tempdb's logging, full disks: all with rollback and crash.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

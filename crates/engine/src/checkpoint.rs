@@ -57,8 +57,6 @@ pub(crate) struct CheckpointState {
     running: Latch<()>,
     /// `record_bytes_total` of the log when the last one began.
     log_bytes: AtomicU64,
-    /// Checkpoints completed.
-    completed: AtomicU64,
     /// Transactions begun.
     begun: AtomicU64,
 }
@@ -68,16 +66,8 @@ impl Default for CheckpointState {
         CheckpointState {
             running: Latch::new(LatchRank::Checkpoint, ()),
             log_bytes: AtomicU64::new(0),
-            completed: AtomicU64::new(0),
             begun: AtomicU64::new(0),
         }
-    }
-}
-
-impl CheckpointState {
-    /// Checkpoints completed since the database was opened.
-    pub(crate) fn completed(&self) -> u64 {
-        self.completed.load(Relaxed)
     }
 }
 
@@ -90,7 +80,7 @@ pub(crate) fn run(database: &Arc<Database>, reason: Reason) -> Result<(), Storag
 /// Called by whoever is about to begin a transaction, holding nothing. Almost always only counts.
 pub(crate) fn before_transaction(database: &Arc<Database>) {
     let state = &database.checkpoint_state;
-    if state.begun.fetch_add(1, Relaxed) % TRANSACTIONS_BETWEEN_LOOKS != 0 {
+    if !state.begun.fetch_add(1, Relaxed).is_multiple_of(TRANSACTIONS_BETWEEN_LOOKS) {
         return;
     }
     let stats = database.log.stats();
@@ -117,7 +107,6 @@ fn run_alone(database: &Arc<Database>, reason: Reason) -> Result<(), StorageErro
     }
     if result.is_ok() {
         database.checkpoint_state.log_bytes.store(log_bytes, Relaxed);
-        database.checkpoint_state.completed.fetch_add(1, Relaxed);
     }
     result
 }

@@ -116,11 +116,6 @@ impl Identities {
     pub(crate) fn current(&self, table: ObjectId) -> Option<i64> {
         self.counters.lock().get(&table).and_then(|c| c.last)
     }
-
-    /// Starts again behind `value` (DBCC CHECKIDENT RESEED).
-    pub(crate) fn reseed(&self, table: ObjectId, value: i64) {
-        self.counters.lock().insert(table, Counter { last: Some(value), noted: Some(value) });
-    }
 }
 
 /// An identity value as a value of its column's type.

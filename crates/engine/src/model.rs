@@ -68,7 +68,7 @@ fn copy_module(target: &Arc<Database>, sink: &DbTransaction, module: &ModuleDef)
 fn as_new(table: &TableDef) -> NewTable {
     let columns = table.columns.iter().map(|c| NewColumn {
         name: c.name.to_string(),
-        sql_type: c.sql_type.clone(),
+        sql_type: c.sql_type,
         nullable: c.nullable,
         collation: c.collation,
         identity: c.identity,

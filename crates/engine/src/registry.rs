@@ -125,14 +125,16 @@ fn options_json(options: &DatabaseOptions) -> Json {
 
 fn options_from_json(json: &Json) -> DatabaseOptions {
     let byte = |name: &str| json[name].as_u64().and_then(|n| u8::try_from(n).ok());
-    let mut options = DatabaseOptions::default();
+    let mut options = DatabaseOptions {
+        read_only: json["read_only"].as_bool().unwrap_or(false),
+        ..DatabaseOptions::default()
+    };
     options.delayed_durability = byte("delayed_durability")
         .and_then(DelayedDurability::from_number)
         .unwrap_or(DelayedDurability::Disabled);
     options.recovery_model =
         byte("recovery_model").and_then(RecoveryModel::from_number).unwrap_or(RecoveryModel::Simple);
     options.compatibility_level = byte("compatibility_level").unwrap_or(160);
-    options.read_only = json["read_only"].as_bool().unwrap_or(false);
     options.user_access = byte("user_access").unwrap_or(0);
     for (name, on) in json["switches"].as_object().into_iter().flatten() {
         options.switches.insert(name.clone(), on.as_bool().unwrap_or(false));

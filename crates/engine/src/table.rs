@@ -370,7 +370,7 @@ impl Table {
     ///
     /// # Errors
     /// 8115 when the column's type cannot hold it.
-    pub fn next_identity(&self, txn: &DbTransaction) -> SqlResult<Value> {
+    pub fn next_identity(&self, _txn: &DbTransaction) -> SqlResult<Value> {
         let definition = &self.inner.definition;
         let ordinal = definition.identity_ordinal().expect("asked only for tables with an identity column");
         let column = &definition.columns[ordinal];
@@ -389,7 +389,7 @@ impl Table {
     ///
     /// # Errors
     /// Those of storage.
-    pub fn note_identity(&self, txn: &DbTransaction, value: &Value) -> SqlResult<()> {
+    pub fn note_identity(&self, _txn: &DbTransaction, value: &Value) -> SqlResult<()> {
         let definition = &self.inner.definition;
         let identity = definition.identity_ordinal().and_then(|at| definition.columns[at].identity);
         if let (Some(identity), Some(value)) = (identity, value.as_i64()) {
@@ -685,7 +685,7 @@ fn key_format(definition: &TableDef, index: &IndexDef) -> KeyFormat {
 
 fn row_format(definition: &TableDef, columns: &[usize]) -> RowFormat {
     let column = |at: &usize| RowColumn {
-        sql_type: definition.columns[*at].sql_type.clone(),
+        sql_type: definition.columns[*at].sql_type,
         collation: definition.columns[*at].collation,
     };
     RowFormat::new(columns.iter().map(column).collect())

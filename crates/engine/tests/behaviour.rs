@@ -1,4 +1,5 @@
 //! The engine's rules on a quiet simulated machine: DDL rolls back, identity values never repeat, deadlocks and time-outs, escalation,
+#![allow(clippy::unwrap_used, reason = "a test")]
 //! tempdb anew at each start, a clean stop loses nothing.
 
 mod support;
@@ -201,7 +202,7 @@ fn insert_identity(session: &mut Session, table: &hardpan_engine::Table) -> i64 
     session
         .autocommit(None, |txn| {
             let value = table.next_identity(txn)?;
-            table.insert(txn, &[value.clone()])?;
+            table.insert(txn, std::slice::from_ref(&value))?;
             Ok(value.as_i64().expect("a whole number"))
         })
         .expect("one row")

@@ -1,4 +1,5 @@
 //! The whole engine under power loss: mixed transactions on a table with two indexes, crashes at drawn moments, recoveries that crash
+#![allow(clippy::unwrap_used, reason = "a test")]
 //! themselves, CREATE and DROP DATABASE cut off anywhere (faults F1-F4, F9, F10).
 //!
 //! Each worker's transaction inserts a few rows with a common tag, moves a counter row of its own, and sometimes deletes the rows of an
@@ -304,8 +305,7 @@ fn cut_off(world: &World, rng: &mut Rng, work: fn(&Arc<Instance>)) -> bool {
     });
     check(&report).unwrap_or_else(|failure| panic!("seed {}: {failure}", world.seed()));
     world.disarm();
-    let done = *done.lock();
-    done
+    *done.lock()
 }
 
 /// CREATE DATABASE cut off anywhere: afterwards the database is there and whole, or it is not there and can be made.

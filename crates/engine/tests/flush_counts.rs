@@ -1,4 +1,5 @@
 //! How often the log is flushed, and why: exact counts on a simulated device (claims 11-18, 57-62, 80, 81). The background draining of
+#![allow(clippy::unwrap_used, reason = "a test")]
 //! delayed commits is held back, so that every flush has a cause that the test names.
 
 mod support;

@@ -1,5 +1,5 @@
 //! An instance from first start to restart: databases, tables, rows, DDL that rolls back, on a real disk.
-#![allow(clippy::disallowed_methods, reason = "a test prepares its folders itself")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! Full log, full disk, failed log writes, damaged files: the documented error, reads go on, nothing acknowledged is lost, and work resumes
+#![allow(clippy::unwrap_used, reason = "a test")]
 //! when there is room again (faults F5, F6, F7).
 
 mod support;

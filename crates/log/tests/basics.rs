@@ -1,4 +1,5 @@
 //! The log over the real disk: append, harden, read back, reopen, wrap round, grow, fill up; exact flush counts.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! In simulated worlds: every single I/O fails once or for ever; out-of-order completions; each reason is one write.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Arbitrary and mutated bytes through every decoder: an error at worst, never a panic or a large allocation.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Data files under damage: torn pages repaired, bit rot named and contained (824), foreign and newer files refused.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! Runs the golden scripts in `tests/scripts` against the crate alone: one statement after the other, each committed.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use query::VariableDef;
 use rustc_hash::FxHashMap;
 use tsql::ast::{self, ExprKind, StatementKind};
-use types::{SqlError, SqlResult, SqlType};
+use types::{SqlError, SqlResult};
 
 use crate::program::{
     ArgumentCells, Cell, CellSource, ExecuteCells, ExecuteTarget, Instruction, InstructionKind, Program,
@@ -422,9 +422,4 @@ fn kind_name(kind: &StatementKind) -> String {
         words.extend(character.to_uppercase());
     }
     words
-}
-
-/// Is the type one of the deprecated large types, which no variable may have?
-pub(crate) fn forbidden_for_variables(sql_type: &SqlType) -> bool {
-    matches!(sql_type, SqlType::Text | SqlType::NText | SqlType::Image)
 }

@@ -67,7 +67,7 @@ impl Session {
             }
         }
         if let Some(slot) = execute.return_slot {
-            let target = frame.program.variables[slot].sql_type.clone();
+            let target = frame.program.variables[slot].sql_type;
             frame.variables[slot] = values::assign(&Value::Int(result.status), &SqlType::Int, &target)?;
         }
         Ok(())
@@ -109,7 +109,7 @@ impl Session {
                     let Compiled::Scalar(program) = compiled.as_ref() else {
                         unreachable!("arguments are expressions")
                     };
-                    let sql_type = program.sql_type().clone();
+                    let sql_type = *program.sql_type();
                     (sql_type, Some(self.value(frame, instruction, cell)?))
                 }
             };
@@ -175,12 +175,7 @@ impl Session {
         let mut outputs = Vec::new();
         for (index, slot) in targets {
             let parameter = &module.variables[slot];
-            outputs.push((
-                index,
-                parameter.name.clone(),
-                parameter.sql_type.clone(),
-                variables[slot].clone(),
-            ));
+            outputs.push((index, parameter.name.clone(), parameter.sql_type, variables[slot].clone()));
         }
         Ok(CallResult { status, outputs })
     }
@@ -385,7 +380,7 @@ impl Argument {
     fn from_rpc(parameter: &crate::rpc::RpcParameter) -> Argument {
         Argument {
             name: Some(parameter.name.clone()).filter(|n| !n.is_empty()),
-            sql_type: parameter.sql_type.clone(),
+            sql_type: parameter.sql_type,
             value: (!parameter.default).then(|| parameter.value.clone()),
             output: parameter.output,
         }

@@ -36,7 +36,7 @@ pub use sink::{ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, NullS
 /// A syntax error as the message a client gets.
 pub(crate) fn syntax_error(error: tsql::SyntaxError) -> types::SqlError {
     let message = error.to_string();
-    let mut sql_error = types::SqlError::custom(error.number as i32, 15, error.state as u8, message);
+    let mut sql_error = types::SqlError::custom(error.number, 15, error.state, message);
     sql_error.line = error.line;
     sql_error
 }

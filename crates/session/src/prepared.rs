@@ -274,7 +274,7 @@ fn run(
     let last = session.run_text(text, &definitions, bound, sink)?;
     let outputs = targets.into_iter().map(|(index, slot)| {
         let definition = &parameters[slot].definition;
-        (index, definition.name.clone(), definition.sql_type.clone(), last[slot].clone())
+        (index, definition.name.clone(), definition.sql_type, last[slot].clone())
     });
     Ok(CallResult { status: 0, outputs: outputs.collect() })
 }

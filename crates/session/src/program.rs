@@ -149,6 +149,7 @@ pub(crate) enum CellSource {
 }
 
 /// What a cell holds once its names are bound.
+#[allow(clippy::large_enum_variant, reason = "always behind an Arc")]
 pub(crate) enum Compiled {
     Statement(CompiledStatement),
     Scalar(ScalarProgram),

@@ -311,7 +311,7 @@ impl Session {
         self.inside_insert_execute = false;
         let Gathered { columns, rows, .. } = gathered;
         outcome?;
-        let types: Vec<types::SqlType> = columns.iter().map(|c| c.sql_type.clone()).collect();
+        let types: Vec<types::SqlType> = columns.iter().map(|c| c.sql_type).collect();
         let statement = {
             let context = self.bind_context(&frame.program, instruction.variables_visible);
             query::compile_insert_rows(insert, &types, &context)?

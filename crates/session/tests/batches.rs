@@ -1,5 +1,5 @@
 //! Batches through a session on an instance of its own: control flow, transactions, errors, procedures.
-#![allow(clippy::disallowed_methods, reason = "a test prepares its folders itself")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;
 

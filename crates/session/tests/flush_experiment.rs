@@ -1,5 +1,6 @@
 //! The first article's experiment as one batch, scaled down: how often the log is flushed by many small and by one large transaction,
 //! fully and delayed durable, in a user database and in tempdb (claims 23 to 38, 42, 43, 46, 57 to 60, 63, 67, 80, 81, 84, 86, 88).
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

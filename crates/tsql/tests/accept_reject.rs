@@ -1,4 +1,5 @@
 //! What is accepted and what is refused, with the number, line and near-text of SQL Server.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use hardpan_tsql::{ParseOptions, format, parse_batch, parse_expression};
 

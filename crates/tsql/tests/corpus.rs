@@ -1,4 +1,5 @@
 //! The scripts of `tests/scripts`: each batch parses, prints and parses back to an equal tree; no damage to them
+#![allow(clippy::unwrap_used, reason = "a test")]
 //! makes the parser panic.
 
 use hardpan_tsql::{ParseOptions, ast::Batch, format, parse_batch, split_go};

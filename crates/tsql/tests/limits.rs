@@ -1,4 +1,5 @@
 //! Deep and long inputs: error 191 or success, never a stack overflow, on a worker's stack of 512 KB.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use hardpan_tsql::{ParseOptions, parse_batch};
 

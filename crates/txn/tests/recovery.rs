@@ -1,4 +1,5 @@
 //! Crash recovery of transactions alone: a store of numbered cells stands in for pages, so that what is tested here is the chain of
+#![allow(clippy::unwrap_used, reason = "a test")]
 //! records, the passes, checkpoints and locks, in simulated worlds that lose power at drawn moments (faults F1, F2, F9).
 //!
 //! Each worker's transaction sets the worker's own cell to its next number and moves money between two accounts. After every crash: money

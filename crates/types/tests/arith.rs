@@ -1,4 +1,5 @@
 //! Operators: result types, overflow, unification of types.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

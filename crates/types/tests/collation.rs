@@ -1,4 +1,5 @@
 //! Collations: order, equality, keys, hashes, LIKE.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Conversions: each case is a behaviour that SQL Server documents.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

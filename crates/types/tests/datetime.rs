@@ -1,4 +1,5 @@
 //! Dates and times: text forms, rounding, arithmetic.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

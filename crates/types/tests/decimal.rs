@@ -1,4 +1,5 @@
 //! decimal: result shapes, rounding, overflow; the kernel against long arithmetic on digits.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! FORMAT: the documented examples of FORMAT and of .NET's format strings.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

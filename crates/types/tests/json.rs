@@ -1,4 +1,5 @@
 //! JSON functions: the documented behaviours of lax and strict paths.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

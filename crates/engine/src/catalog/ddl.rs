@@ -214,7 +214,7 @@ impl Database {
             .column_ordinal(name)
             .ok_or_else(|| SqlError::new(4924, &[&"ALTER COLUMN", &name, &old.name]))?;
         let mut new = old.as_ref().clone();
-        new.columns[at].sql_type = sql_type.clone();
+        new.columns[at].sql_type = *sql_type;
         new.columns[at].nullable = nullable;
         let change = |row: &[Value]| {
             let mut changed = row.to_vec();
@@ -521,7 +521,7 @@ impl Database {
         table.columns.push(ColumnDef {
             column_id,
             name: column.name.as_str().into(),
-            sql_type: column.sql_type.clone(),
+            sql_type: column.sql_type,
             nullable: column.nullable && column.identity.is_none(),
             collation: column.collation,
             identity: column.identity,

@@ -163,7 +163,7 @@ pub fn definition(table: usize, root: PageId) -> Arc<TableDef> {
     let columns = shape.columns.iter().enumerate().map(|(at, (name, sql_type, nullable))| ColumnDef {
         column_id: at as i32 + 1,
         name: (*name).into(),
-        sql_type: sql_type.clone(),
+        sql_type: *sql_type,
         nullable: *nullable,
         collation: Collation::DEFAULT,
         identity: None,

@@ -125,8 +125,7 @@ impl Binder<'_> {
             second,
             &to,
             Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
-        )
-        .or_else(|error| Err(error))?;
+        )?;
         let nullable = first.nullable && second.nullable;
         let collation = first.collation;
         Ok(Expr { collation, ..Expr::new(ExprKind::Coalesce(vec![first, second]), to, nullable) })

@@ -218,12 +218,12 @@ fn object_definition(call: &Call<'_, '_>) -> Result<Value> {
 
 fn db_id(call: &Call<'_, '_>) -> Result<Value> {
     Ok(match call.text(0) {
-        None => Value::SmallInt(call.runtime.database.id() as i16),
+        None => Value::SmallInt(call.runtime.database.id()),
         Some(name) => call
             .runtime
             .instance
             .database(name.trim_end())
-            .map_or(Value::Null, |database| Value::SmallInt(database.id() as i16)),
+            .map_or(Value::Null, |database| Value::SmallInt(database.id())),
     })
 }
 

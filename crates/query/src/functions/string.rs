@@ -151,7 +151,7 @@ fn trimmed(call: &Call<'_, '_>, front: bool, back: bool) -> Result<Value> {
     let strip: Vec<u32> = if call.args.len() > 1 {
         characters.weights(call.collation)
     } else {
-        text.from_text(" ").weights(call.collation)
+        text.like_text(" ").weights(call.collation)
     };
     let weights = text.weights(call.collation);
     let mut start = 0;
@@ -184,7 +184,7 @@ fn mapped(value: &Value, map: impl Fn(char) -> char) -> Value {
         return text.with(units).into_value();
     }
     let changed: String = text.to_text().chars().map(map).collect();
-    text.from_text(&changed).into_value()
+    text.like_text(&changed).into_value()
 }
 
 fn upper(call: &Call<'_, '_>) -> Result<Value> {

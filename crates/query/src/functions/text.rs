@@ -64,7 +64,7 @@ impl Text {
     }
 
     /// Text of the same kind from a string.
-    pub(super) fn from_text(&self, text: &str) -> Text {
+    pub(super) fn like_text(&self, text: &str) -> Text {
         if self.wide {
             return Text { wide: true, units: text.encode_utf16().collect() };
         }

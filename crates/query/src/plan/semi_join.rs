@@ -50,7 +50,7 @@ pub(super) fn decorrelate(predicate: &Expr, available: &FxHashSet<ColumnId>) -> 
     }
     let made: FxHashSet<ColumnId> = rel.output().into_iter().collect();
     let mut right_filters = Vec::new();
-    for filter in filters.into_iter().chain(on.drain(..).collect::<Vec<_>>()) {
+    for filter in filters.into_iter().chain(std::mem::take(&mut on)) {
         let mut filter = filter;
         // Projected columns are replaced until only columns of the base are left.
         for _ in 0..8 {

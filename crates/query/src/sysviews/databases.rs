@@ -470,7 +470,7 @@ pub(super) fn refresh_counters(instance: &Arc<Instance>) {
     for database in instance.databases() {
         let log = database.log().stats();
         let data: u64 = database.space().files().iter().map(|file| u64::from(file.pages) * 8).sum();
-        let percent = if log.size_bytes == 0 { 0 } else { log.used_bytes * 100 / log.size_bytes };
+        let percent = (log.used_bytes * 100).checked_div(log.size_bytes).unwrap_or(0);
         let values = [
             ("Data File(s) Size (KB)", data),
             ("Log File(s) Size (KB)", log.size_bytes / 1024),

@@ -1,5 +1,5 @@
 //! A world for tests: an instance, a database, one session's variables and temporary tables.
-#![allow(dead_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, dead_code, reason = "a helper of tests")]
 
 use std::cell::RefCell;
 use std::sync::Arc;

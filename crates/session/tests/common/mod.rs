@@ -1,5 +1,10 @@
 //! An instance in a folder of its own, sessions on it, and what they answer as text.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    dead_code,
+    reason = "a helper of tests, of which each file uses its part"
+)]
 
 use std::path::PathBuf;
 use std::sync::Arc;
