@@ -209,8 +209,8 @@ mod tests {
     }
 
     fn shown(ledger: &SqlLedger, numbers: &[i64]) -> Found {
-        let mut found = Found::default();
-        found.balances = (0..ACCOUNTS).map(|id| (id, OPENING_BALANCE)).collect();
+        let balances = (0..ACCOUNTS).map(|id| (id, OPENING_BALANCE)).collect();
+        let mut found = Found { balances, ..Found::default() };
         for number in numbers {
             let transfer = ledger.entries[number].transfer.clone();
             *found.balances.get_mut(&0).unwrap() -= 10;

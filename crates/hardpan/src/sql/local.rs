@@ -81,10 +81,7 @@ struct PrintingSink<'a, 'b>(&'a mut Printer<'b>);
 impl ResultSink for PrintingSink<'_, '_> {
     fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
         self.0.columns(
-            columns
-                .iter()
-                .map(|c| PrintedColumn { name: c.name.clone(), sql_type: c.sql_type.clone() })
-                .collect(),
+            columns.iter().map(|c| PrintedColumn { name: c.name.clone(), sql_type: c.sql_type }).collect(),
         );
         self.flow()
     }

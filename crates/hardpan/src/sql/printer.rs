@@ -258,7 +258,7 @@ mod tests {
         let mut out = Vec::new();
         let mut printer = Printer::new(layout, "local", &mut out);
         printer.columns(
-            columns.iter().map(|(n, t)| PrintedColumn { name: (*n).into(), sql_type: t.clone() }).collect(),
+            columns.iter().map(|(n, t)| PrintedColumn { name: (*n).into(), sql_type: *t }).collect(),
         );
         rows.iter().for_each(|row| printer.row(row));
         printer.done(Some(rows.len() as u64));
