@@ -1,0 +1,157 @@
+"""The real binary under kill -9: eight sessions write in mixed durability, the server dies at a random moment, starts again on the same
+data directory, and every acknowledged commit is looked for.
+
+    python3 kill9.py --binary target/release/hardpan --rounds 100     (needs python-tds)
+
+Every transaction writes two rows, (client, number, 0) and (client, number, 1), in two statements. Wrong are: a fully durable transaction
+that was acknowledged and is gone (LOST); one of its rows without the other (TORN); one that nobody began (PHANTOM); a delayed one that is gone
+although a fully durable one, begun after its acknowledgement, was acknowledged (LOSTD).
+"""
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import pytds
+
+PASSWORD = "Kill-9-kill-9"
+CLIENTS = 8
+
+
+class Ledger:
+    """What the clients know, in the order in which they knew it."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.clock = 0
+        self.begun, self.acknowledged, self.delayed = {}, {}, set()
+
+    def begin(self, key, delayed):
+        with self.lock:
+            self.clock += 1
+            self.begun[key] = self.clock
+            if delayed:
+                self.delayed.add(key)
+
+    def acknowledge(self, key):
+        with self.lock:
+            self.clock += 1
+            self.acknowledged[key] = self.clock
+
+
+def start(binary, data):
+    environment = dict(os.environ, HARDPAN_SA_PASSWORD=PASSWORD)
+    server = subprocess.Popen([binary, "serve", "--data", data, "--listen", "127.0.0.1:0"], env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+    for line in server.stdout:
+        if "listening on" in line:
+            return server, int(line.strip().rsplit(":", 1)[1])
+    raise SystemExit("the server did not start")
+
+
+def connect(port):
+    return pytds.connect(server="127.0.0.1", port=port, database="master", user="sa", password=PASSWORD, autocommit=True, login_timeout=10,
+                         timeout=20)
+
+
+def work(port, client, first, ledger, seed):
+    choose = random.Random(seed)
+    number = first
+    try:
+        with connect(port) as connection, connection.cursor() as cursor:
+            cursor.execute("USE crash")
+            while True:
+                number += 1
+                delayed = choose.random() < 0.5
+                padding = "x" * choose.randint(1, 1500)
+                option = " WITH (DELAYED_DURABILITY = ON)" if delayed else ""
+                ledger.begin((client, number), delayed)
+                cursor.execute(f"SET NOCOUNT ON BEGIN TRAN INSERT t VALUES({client}, {number}, 0, '{padding}') "
+                               f"INSERT t VALUES({client}, {number}, 1, '{padding}') COMMIT{option}")
+                ledger.acknowledge((client, number))
+    except Exception:  # the server is gone
+        return
+
+
+def judge(rows, ledger):
+    have = {}
+    for client, number, half in rows:
+        have.setdefault((client, number), []).append(half)
+    wrong = [f"TORN {key} has {halves}" for key, halves in have.items() if sorted(halves) != [0, 1]]
+    wrong += [f"PHANTOM {key}" for key in have if key not in ledger.begun]
+    gone = [key for key in ledger.acknowledged if key not in have]
+    wrong += [f"LOST {key}" for key in gone if key not in ledger.delayed]
+    barrier = max((ledger.begun[key] for key in ledger.acknowledged if key not in ledger.delayed), default=-1)
+    wrong += [f"LOSTD {key}" for key in gone if key in ledger.delayed and ledger.acknowledged[key] < barrier]
+    return wrong, len(gone)
+
+
+def check_judge():
+    """The judge must find each fault before its word counts."""
+    ledger = Ledger()
+    ledger.begin((1, 1), True)
+    ledger.acknowledge((1, 1))
+    ledger.begin((1, 2), False)
+    ledger.acknowledge((1, 2))
+    good = [(1, 1, 0), (1, 1, 1), (1, 2, 0), (1, 2, 1)]
+    assert judge(good, ledger)[0] == []
+    assert judge(good[:2], ledger)[0] == ["LOST (1, 2)"]
+    assert judge(good[:3], ledger)[0][0].startswith("TORN")
+    assert judge(good[2:], ledger)[0] == ["LOSTD (1, 1)"]
+    assert judge(good + [(9, 9, 0), (9, 9, 1)], ledger)[0] == ["PHANTOM (9, 9)"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    check_judge()
+    data = tempfile.mkdtemp(prefix="hardpan-kill9-")
+    shutil.rmtree(data)
+    ledger, choose, failures = Ledger(), random.Random(arguments.seed), 0
+    server, port = start(arguments.binary, data)
+    with connect(port) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE crash")
+        cursor.execute("ALTER DATABASE crash SET DELAYED_DURABILITY = ALLOWED")
+        cursor.execute("USE crash CREATE TABLE t(c int, n int, h int, pad varchar(2000), PRIMARY KEY(c, n, h))")
+    for number in range(arguments.rounds):
+        first = number * 1_000_000
+        threads = [threading.Thread(target=work, args=(port, client, first, ledger, choose.random())) for client in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        time.sleep(choose.uniform(0.05, 1.2))
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        for thread in threads:
+            thread.join()
+        before = time.monotonic()
+        server, port = start(arguments.binary, data)
+        with connect(port) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT c, n, h FROM crash.dbo.t")
+            rows = cursor.fetchall()
+        wrong, gone = judge(rows, ledger)
+        failures += bool(wrong)
+        print(f"round {number + 1}: {len(rows) // 2} transactions, {gone} delayed ones gone in all, up again in "
+              f"{time.monotonic() - before:.2f} s{': ' + '; '.join(wrong[:5]) if wrong else ''}", flush=True)
+        # What a crash took stays gone; it is not to be looked for again.
+        present = {(c, n) for c, n, _ in rows}
+        for key in list(ledger.acknowledged):
+            if key not in present:
+                del ledger.acknowledged[key]
+    server.terminate()
+    server.wait()
+    shutil.rmtree(data, ignore_errors=True)
+    print(f"{arguments.rounds - failures} passed, {failures} failed")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
