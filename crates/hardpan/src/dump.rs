@@ -55,22 +55,13 @@ pub fn log(os: &Os, command: &LogCommand) -> ExitCode {
     };
     let options = DumpOptions { from, records: arguments.records };
     match dump_file(os, &arguments.file, &options, &mut |line| println!("{line}")) {
-        Ok(summary) => {
-            println!(
-                "{} blocks, {} records, {} bytes of records, last {}",
-                summary.blocks_total, summary.records_total, summary.record_bytes_total, summary.last
-            );
-            for (operation, count) in &summary.records_by_operation {
-                println!("{count:>12}  {operation}");
+        Ok(summary) => match summary.damage {
+            Some(damage) => {
+                println!("DAMAGED: {damage}");
+                ExitCode::from(EXIT_DAMAGED)
             }
-            match summary.damage {
-                Some(damage) => {
-                    println!("DAMAGED: {damage}");
-                    ExitCode::from(EXIT_DAMAGED)
-                }
-                None => ExitCode::SUCCESS,
-            }
-        }
+            None => ExitCode::SUCCESS,
+        },
         Err(error) => fail(&error.to_string()),
     }
 }
