@@ -17,11 +17,9 @@ impl Session {
     pub(crate) fn definition(
         &mut self,
         frame: &mut Frame,
-        instruction: &Instruction,
         statement: &ast::Statement,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
-        let _ = instruction;
         if self.facts.doomed {
             return Err(SqlError::new(3930, &[]).into());
         }

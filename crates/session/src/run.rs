@@ -187,7 +187,7 @@ impl Session {
             InstructionKind::InsertExecute { insert, execute } => {
                 return self.insert_execute(frame, instruction, at, insert, execute, sink);
             }
-            InstructionKind::Definition(statement) => self.definition(frame, instruction, statement, sink)?,
+            InstructionKind::Definition(statement) => self.definition(frame, statement, sink)?,
             InstructionKind::DeclareTable(table) => self.declare_table(frame, instruction, table)?,
             InstructionKind::Print(cell) => self.print(frame, instruction, *cell, sink)?,
             InstructionKind::RaisError(raise) => return self.raise_error(frame, instruction, raise, sink),
@@ -254,7 +254,6 @@ impl Session {
         }
         self.begin_implicit(sink)?;
         self.transactions.statement_begin();
-        self.slot_command(command);
         let nocount = self.options.nocount;
         let mut rows = Forwarder { sink, stopped: false };
         let mut context = ExecContext {
@@ -379,7 +378,7 @@ impl Session {
         let catchable =
             errors::catchable_in_same_scope(&failure.error, failure.origin == Origin::Compilation);
         if let Some(region) = frame.program.region_of(at).filter(|_| catchable) {
-            self.doom_if_due(&failure.error, raised, sink);
+            self.doom_if_due(&failure.error, raised);
             self.facts.caught.truncate(frame.caught_base + frame.program.catch_depth(at));
             self.facts.caught.push(failure.error);
             return Ok(Next::Jump(region.catch));
@@ -438,7 +437,7 @@ impl Session {
     }
 
     /// A caught error may leave a transaction that can only be rolled back.
-    fn doom_if_due(&mut self, error: &SqlError, raised: bool, sink: &mut dyn ResultSink) {
+    fn doom_if_due(&mut self, error: &SqlError, raised: bool) {
         if self.facts.transaction_count == 0
             || !errors::dooms_transaction(error, self.options.xact_abort, raised)
         {
@@ -449,7 +448,6 @@ impl Session {
             // The victim's locks must go at once, or the other party of the deadlock would wait for the CATCH block.
             self.transactions.doom();
         }
-        let _ = sink;
     }
 
     /// The bound content of a cell: this frame's, the program's, or freshly bound.

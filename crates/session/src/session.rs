@@ -176,8 +176,6 @@ impl Session {
         });
     }
 
-    pub(crate) fn slot_command(&self, _command: u16) {}
-
     /// The program of a text, from the cache or made now. Binding of what can be bound is done at once, so that errors of the batch
     /// as a whole come before anything has run.
     pub(crate) fn program_for(
