@@ -258,7 +258,9 @@ fn a_copied_directory_works_on_its_own_files() {
     let create = |database: &Arc<Database>, instance: &Arc<Instance>, table: &str| {
         let mut set = TransactionSet::new(instance, 51);
         let txn = set.in_database(database, IsolationLevel::ReadCommitted).unwrap();
-        database.create_table(txn, &NewTable { name: table.into(), constraints: Vec::new(), ..people() }).unwrap();
+        database
+            .create_table(txn, &NewTable { name: table.into(), constraints: Vec::new(), ..people() })
+            .unwrap();
         set.commit(None).unwrap();
     };
     let instance = original.open();

@@ -131,8 +131,7 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     let password = given_password(os, arguments)?;
     let mut options = InstanceOptions::new(absolute(&arguments.data));
     options.buffer_pool_bytes = arguments.memory.max(16) << 20;
-    options.drives =
-        arguments.drive.iter().map(|(letter, folder)| (*letter, absolute(folder))).collect();
+    options.drives = arguments.drive.iter().map(|(letter, folder)| (*letter, absolute(folder))).collect();
     let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
     let mut config = Config::new(arguments.data.clone());
     config.listen = arguments.listen.clone();
