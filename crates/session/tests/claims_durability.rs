@@ -12,7 +12,7 @@ use common::simulated::{
 use common::{numbers, rows, run};
 use log::FlushReason;
 use log::block::BlockHeader;
-use os::sim::{Bug, Profile, WriteEvent, WriteStep, World};
+use os::sim::{Bug, Profile, World, WriteEvent, WriteStep};
 
 /// Insertions acknowledged one by one; then, without any pause, the power goes off. Gives what is there afterwards.
 fn keys_after_power_loss(seed: u64, statement: fn(i64) -> String, bug: Option<Bug>) -> Vec<i64> {
@@ -46,8 +46,7 @@ fn keys_after_power_loss(seed: u64, statement: fn(i64) -> String, bug: Option<Bu
             server.stop(session);
         })
         .assert_ok();
-    let found = found.lock().clone();
-    found
+    found.lock().clone()
 }
 
 fn explicit(key: i64) -> String {
@@ -93,7 +92,11 @@ fn the_commit_record_is_hard_before_the_answer_and_pages_need_not_be() {
                 assert_eq!(completed[0].path, log_file());
                 let record = server.database().log().read(last).unwrap();
                 assert_eq!(record.header.op, log::LogOp::CommitXact);
-                assert_eq!(blocks(&writes).last().unwrap().last(), last, "the block that went out ends with it");
+                assert_eq!(
+                    blocks(&writes).last().unwrap().last(),
+                    last,
+                    "the block that went out ends with it"
+                );
                 assert!(!writes.iter().any(|write| write.path == data_file()));
             }
             server.stop(session);
@@ -103,10 +106,11 @@ fn the_commit_record_is_hard_before_the_answer_and_pages_need_not_be() {
 
 /// Headers of the log blocks that were handed to the device.
 fn blocks(writes: &[WriteEvent]) -> Vec<BlockHeader> {
-    let issued = writes.iter().filter(|write| write.path == log_file()).filter_map(|write| match &write.step {
-        WriteStep::Issued(bytes) => BlockHeader::decode(bytes).ok(),
-        WriteStep::Completed => None,
-    });
+    let issued =
+        writes.iter().filter(|write| write.path == log_file()).filter_map(|write| match &write.step {
+            WriteStep::Issued(bytes) => BlockHeader::decode(bytes).ok(),
+            WriteStep::Completed => None,
+        });
     issued.collect()
 }
 
@@ -123,7 +127,10 @@ fn recovery_redoes_what_is_missing_and_undoes_what_is_open() {
             handle.trace_writes();
             repeat(&mut session, 1, 50, SMALL);
             let mut other = server.session();
-            run(&mut other, "BEGIN TRAN; INSERT INTO dbo.T1(col1) VALUES(1000); DELETE dbo.T1 WHERE col1 = 7");
+            run(
+                &mut other,
+                "BEGIN TRAN; INSERT INTO dbo.T1(col1) VALUES(1000); DELETE dbo.T1 WHERE col1 = 7",
+            );
             run(&mut session, "EXEC sys.sp_flush_log");
             let log = server.database().log().clone();
             assert_eq!(log.hardened(), log.last(), "the open transaction's records are on disk");
@@ -139,7 +146,8 @@ fn recovery_redoes_what_is_missing_and_undoes_what_is_open() {
     });
     report.assert_ok();
     let said: Vec<&String> = report.log.iter().filter(|line| line.contains(NAME)).collect();
-    let redone = said.iter().find(|line| line.contains("records redone")).unwrap_or_else(|| panic!("{said:?}"));
+    let redone =
+        said.iter().find(|line| line.contains("records redone")).unwrap_or_else(|| panic!("{said:?}"));
     assert!(!redone.contains(" 0 records redone") && redone.contains("1 transactions"), "{redone}");
 }
 
@@ -175,7 +183,10 @@ fn select_into_is_whole_or_absent_after_a_crash() {
                 let mut session = server.session();
                 let exists = number(&mut session, "SELECT COUNT(*) FROM sys.tables WHERE name = N'T2'");
                 if exists == 1 {
-                    assert_eq!(rows(&mut session, "SELECT COUNT(*), MAX(LEN(filler)) FROM dbo.T2"), ["200|300"]);
+                    assert_eq!(
+                        rows(&mut session, "SELECT COUNT(*), MAX(LEN(filler)) FROM dbo.T2"),
+                        ["200|300"]
+                    );
                 }
                 *into.lock() = exists as usize;
                 server.stop(session);
@@ -270,7 +281,12 @@ fn only_transactions_that_changed_something_flush() {
         repeat(&mut session, 6, 1, SMALL);
         assert_eq!(flushes(&mut session, NAME), before + 1);
         let records = server.database().log().stats().records_total;
-        repeat(&mut session, 1, 1_000, "BEGIN TRAN; IF EXISTS (SELECT * FROM dbo.T1 WHERE col1 = @i) SET @i += 0; COMMIT;");
+        repeat(
+            &mut session,
+            1,
+            1_000,
+            "BEGIN TRAN; IF EXISTS (SELECT * FROM dbo.T1 WHERE col1 = @i) SET @i += 0; COMMIT;",
+        );
         run(&mut session, "BEGIN TRAN; SELECT col1 FROM dbo.T1 WITH (HOLDLOCK); COMMIT");
         assert_eq!(flushes(&mut session, NAME), before + 1);
         assert_eq!(server.database().log().stats().records_total, records, "they leave no record either");
@@ -389,7 +405,11 @@ fn full_commits_wait_for_the_log_and_delayed_ones_do_not() {
         let (after, after_ms) = read(&mut session);
         assert_eq!(after - count, 200);
         let device_ms = (server.database().log().stats().flush_write_ns_total - device_ns) / 1_000_000;
-        assert!((after_ms - time_ms).abs_diff(device_ms as i64) <= 1, "{} ms, device {device_ms} ms", after_ms - time_ms);
+        assert!(
+            (after_ms - time_ms).abs_diff(device_ms as i64) <= 1,
+            "{} ms, device {device_ms} ms",
+            after_ms - time_ms
+        );
         run(&mut session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED"));
         let (count, _) = read(&mut session);
         repeat(&mut session, 1, 200, SMALL);
@@ -418,7 +438,12 @@ fn delayed_commits_do_not_wait_for_a_slow_device() {
             };
             handle.inject(slow);
             handle.trace_writes();
-            repeat(&mut session, 1, 20, "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN WITH (DELAYED_DURABILITY = ON);");
+            repeat(
+                &mut session,
+                1,
+                20,
+                "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN WITH (DELAYED_DURABILITY = ON);",
+            );
             assert_eq!(handle.take_writes().iter().filter(|w| w.step == WriteStep::Completed).count(), 0);
             repeat(&mut session, 21, 1, SMALL);
             assert!(handle.take_writes().iter().any(|w| w.step == WriteStep::Completed), "a full one waits");
@@ -440,7 +465,10 @@ fn a_delayed_commit_that_was_not_flushed_is_undone() {
             run(&mut session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED"));
             run(&mut session, &explicit(1));
             run(&mut session, "EXEC sys.sp_flush_log");
-            let seen = run(&mut session, "BEGIN TRAN; INSERT dbo.T1 VALUES(2); INSERT dbo.T1 VALUES(3); COMMIT; SELECT @@TRANCOUNT");
+            let seen = run(
+                &mut session,
+                "BEGIN TRAN; INSERT dbo.T1 VALUES(2); INSERT dbo.T1 VALUES(3); COMMIT; SELECT @@TRANCOUNT",
+            );
             assert_eq!(seen.sets[0].1, [["0"]], "the client is told that it has committed");
             assert_eq!(keys(&mut session), [1, 2, 3]);
             drop(server);
@@ -475,7 +503,9 @@ fn what_a_crash_takes_is_the_end_of_the_sequence() {
                 server.database().log().suspend_background_flush(false);
                 handle.power_off_after_ios(1 + seed % 5);
                 for key in 1.. {
-                    let text = format!("BEGIN TRAN; INSERT dbo.T1 VALUES({key}); INSERT dbo.T1 VALUES(-{key}); COMMIT");
+                    let text = format!(
+                        "BEGIN TRAN; INSERT dbo.T1 VALUES({key}); INSERT dbo.T1 VALUES(-{key}); COMMIT"
+                    );
                     run(&mut session, &text);
                     os.sleep(100_000, os::WaitType::SLEEP_TASK).unwrap();
                 }

@@ -4,13 +4,17 @@
 
 mod common;
 
-use common::simulated::{NAME, SMALL, Server, connect, flushes, keys, log_file, number, on_a_machine, repeat};
+use common::simulated::{
+    NAME, SMALL, Server, connect, flushes, keys, log_file, number, on_a_machine, repeat,
+};
 use common::{numbers, run};
 use hardpan_session::Session;
 use log::FlushReason;
 
-const DELAYED: &str = "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN WITH (DELAYED_DURABILITY = ON);";
-const FULL: &str = "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN WITH (DELAYED_DURABILITY = OFF);";
+const DELAYED: &str =
+    "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN WITH (DELAYED_DURABILITY = ON);";
+const FULL: &str =
+    "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN WITH (DELAYED_DURABILITY = OFF);";
 
 /// Flushes and bytes of log records that a piece of work takes.
 fn cost(server: &Server, session: &mut Session, work: impl FnOnce(&mut Session)) -> (i64, u64) {
@@ -68,7 +72,8 @@ fn small_transactions_write_three_records_each() {
             let after = server.dump(&file);
             assert_eq!(after.damage, None);
             let of = |name: &str| {
-                let count = |dump: &log::DumpSummary| dump.records_by_operation.get(name).copied().unwrap_or(0);
+                let count =
+                    |dump: &log::DumpSummary| dump.records_by_operation.get(name).copied().unwrap_or(0);
                 count(&after) - count(&before)
             };
             let kinds = ["LOP_BEGIN_XACT", "LOP_INSERT_ROWS", "LOP_COMMIT_XACT"].map(of);
@@ -95,7 +100,10 @@ fn one_large_transaction_flushes_full_blocks_and_its_end() {
         let (flushed, bytes) = cost(&server, &mut session, |session| in_one_transaction(session, 1, 100_000));
         let expected = bytes.div_ceil(61_440) as i64;
         assert!(expected > 20, "enough log to mean something: {bytes} bytes");
-        assert!((flushed - expected).abs() <= 1 + expected * 3 / 100, "{flushed} flushes, {expected} expected");
+        assert!(
+            (flushed - expected).abs() <= 1 + expected * 3 / 100,
+            "{flushed} flushes, {expected} expected"
+        );
         let after = server.database().log().stats();
         let of = |reason: FlushReason| {
             after.flushes_by_reason_total[reason.index()] - before.flushes_by_reason_total[reason.index()]
@@ -203,8 +211,7 @@ fn many_sessions_gain_from_delay_as_well() {
             assert_eq!(number(&mut session, "SELECT COUNT(*) FROM dbo.T1"), 3_200);
             server.stop(session);
         });
-        let result = *result.lock();
-        result
+        *result.lock()
     };
     let (full, delayed) = (flushed("DISABLED"), flushed("FORCED"));
     assert!(delayed * 10 < 3_200, "{delayed} flushes for 3,200 delayed commits");
@@ -219,7 +226,8 @@ fn a_large_transaction_gains_nothing_by_delay() {
         let (full, _) = drained_cost(&server, &mut session, |session| in_one_transaction(session, 1, 20_000));
         run(&mut session, "TRUNCATE TABLE dbo.T1");
         set(&mut session, "FORCED");
-        let (delayed, _) = drained_cost(&server, &mut session, |session| in_one_transaction(session, 1, 20_000));
+        let (delayed, _) =
+            drained_cost(&server, &mut session, |session| in_one_transaction(session, 1, 20_000));
         assert!(full > 5 && (delayed - full).abs() * 100 <= full, "{delayed} flushes against {full}");
         server.stop(session);
     });

@@ -34,7 +34,11 @@ fn tempdb_is_a_fresh_copy_of_model_after_a_crash() {
         let mut session = server.session_in("tempdb");
         assert_eq!(numbers(&run(&mut session, "SELECT * FROM dbo.T1")), [208]);
         assert_eq!(numbers(&run(&mut session, "SELECT * FROM #t")), [208]);
-        assert_eq!(rows(&mut session, "SELECT name FROM sys.tables"), ["FromModel"], "and nothing else is left");
+        assert_eq!(
+            rows(&mut session, "SELECT name FROM sys.tables"),
+            ["FromModel"],
+            "and nothing else is left"
+        );
         assert_eq!(rows(&mut session, "SELECT a FROM dbo.FromModel"), ["42"]);
         server.stop(session);
     });
@@ -86,7 +90,8 @@ fn no_commit_in_tempdb_flushes_whatever_the_option() {
             small.push(flushed);
             large.push(cost(&server, option, |session| one_large(session, count)).0);
         }
-        let asked = "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN WITH (DELAYED_DURABILITY = ON);";
+        let asked =
+            "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN WITH (DELAYED_DURABILITY = ON);";
         small.push(cost(&server, "ALLOWED", |session| repeat(session, 1, count, asked)).0);
         for counts in [&small, &large] {
             // Where in a block the work began is one block's difference; beyond that 2 %.
@@ -109,7 +114,10 @@ fn an_insertion_in_tempdb_logs_no_row() {
         let image = "a row that redo would need";
         let mut sizes = Vec::new();
         for database in [server.database(), server.instance.tempdb()] {
-            run(&mut session, &format!("USE {}; CREATE TABLE dbo.T2(filler varchar(60) NOT NULL)", database.name()));
+            run(
+                &mut session,
+                &format!("USE {}; CREATE TABLE dbo.T2(filler varchar(60) NOT NULL)", database.name()),
+            );
             let from = database.log().last();
             repeat(&mut session, 1, 50, &format!("INSERT dbo.T2(filler) VALUES('{image}');"));
             run(&mut session, "EXEC sys.sp_flush_log");
@@ -160,7 +168,13 @@ fn rollback_in_tempdb_is_exact() {
                 let middle = rows(&mut session, state);
                 run(&mut session, "SAVE TRAN here");
                 change(&mut session, &mut rng);
-                assert_eq!(numbers(&run(&mut session, "INSERT dbo.T1 SELECT 500 - k, v FROM dbo.T1 WHERE k < 3 UNION ALL SELECT MIN(k), 'twice' FROM dbo.T1"))[0], 2627);
+                assert_eq!(
+                    numbers(&run(
+                        &mut session,
+                        "INSERT dbo.T1 SELECT 500 - k, v FROM dbo.T1 WHERE k < 3 UNION ALL SELECT MIN(k), 'twice' FROM dbo.T1"
+                    ))[0],
+                    2627
+                );
                 run(&mut session, "ROLLBACK TRAN here");
                 assert_eq!(rows(&mut session, state), middle);
                 run(&mut session, "ROLLBACK");
@@ -175,12 +189,17 @@ fn rollback_in_tempdb_is_exact() {
 /// A few changes drawn from the seed.
 fn change(session: &mut Session, rng: &mut os::Rng) {
     for _ in 0..6 {
-        let (key, length, table) = (rng.below(60), rng.below(400), ["dbo.T1", "#heap"][rng.below(2) as usize]);
+        let (key, length, table) =
+            (rng.below(60), rng.below(400), ["dbo.T1", "#heap"][rng.below(2) as usize]);
         let text = match rng.below(4) {
             0 => format!("DELETE {table} WHERE k = {key}"),
             1 => format!("UPDATE {table} SET v = REPLICATE('c', {length}) WHERE k % 7 = {}", key % 7),
-            2 => format!("UPDATE {table} SET k = k + 1000 WHERE k = {key} AND NOT EXISTS (SELECT * FROM {table} AS o WHERE o.k = {key} + 1000)"),
-            _ => format!("IF NOT EXISTS (SELECT * FROM {table} WHERE k = {key}) INSERT {table} VALUES({key}, REPLICATE('d', {length}))"),
+            2 => format!(
+                "UPDATE {table} SET k = k + 1000 WHERE k = {key} AND NOT EXISTS (SELECT * FROM {table} AS o WHERE o.k = {key} + 1000)"
+            ),
+            _ => format!(
+                "IF NOT EXISTS (SELECT * FROM {table} WHERE k = {key}) INSERT {table} VALUES({key}, REPLICATE('d', {length}))"
+            ),
         };
         let seen = run(session, &text);
         assert!(seen.messages.is_empty(), "{text}: {:?}", seen.messages);
@@ -195,20 +214,29 @@ fn tempdb_flushes_less_than_a_user_database() {
         let (server, mut session) = Server::with_table(os);
         let count = 30_000;
         server.database().log().suspend_background_flush(false);
-        run(&mut session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED; EXEC sys.sp_flush_log"));
+        run(
+            &mut session,
+            &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED; EXEC sys.sp_flush_log"),
+        );
         let before = flushes(&mut session, NAME);
         repeat(&mut session, 1, count, &format!("{SMALL} IF @i % 100 = 0 WAITFOR DELAY '00:00:00.002';"));
         run(&mut session, "EXEC sys.sp_flush_log");
         let user_delayed = flushes(&mut session, NAME) - before;
         let (tempdb_small, _) = cost(&server, "Disabled", |session| repeat(session, 1, count, SMALL));
         assert!(tempdb_small < user_delayed, "{tempdb_small} flushes against {user_delayed}");
-        run(&mut session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = DISABLED; EXEC sys.sp_flush_log"));
+        run(
+            &mut session,
+            &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = DISABLED; EXEC sys.sp_flush_log"),
+        );
         let before = flushes(&mut session, NAME);
         one_large(&mut session, 4 * count);
         let user_large = flushes(&mut session, NAME) - before;
         let (tempdb_large, _) = cost(&server, "Disabled", |session| one_large(session, 4 * count));
         let ratio = tempdb_large as f64 / user_large as f64;
-        assert!((0.5..0.85).contains(&ratio), "{tempdb_large} flushes in tempdb, {user_large} in a user database");
+        assert!(
+            (0.5..0.85).contains(&ratio),
+            "{tempdb_large} flushes in tempdb, {user_large} in a user database"
+        );
         assert_eq!(keys(&mut session).len() as i64, 5 * count);
         server.stop(session);
     });

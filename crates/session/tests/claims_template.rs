@@ -45,7 +45,8 @@ USE master;"
                 ),
             );
             let rows = &seen.sets.last().unwrap().1;
-            let expected = [count.to_string(), (count + 1).to_string(), NAME.into(), count.to_string(), "0".into()];
+            let expected =
+                [count.to_string(), (count + 1).to_string(), NAME.into(), count.to_string(), "0".into()];
             assert_eq!(rows[0], expected, "{:?}", seen.messages);
         }
         server.stop(session);
@@ -58,17 +59,22 @@ fn the_option_takes_three_words_and_is_disabled_by_default() {
     let world = World::new("option");
     let mut s = world.session();
     run(&mut s, "CREATE DATABASE PerformanceV3");
-    let option = "SELECT delayed_durability, delayed_durability_desc FROM sys.databases WHERE name = N'PerformanceV3'";
+    let option =
+        "SELECT delayed_durability, delayed_durability_desc FROM sys.databases WHERE name = N'PerformanceV3'";
     assert_eq!(rows(&mut s, option), ["0|DISABLED"]);
-    for (word, shown) in
-        [("Forced", "2|FORCED"), ("ALLOWED", "1|ALLOWED"), ("allowed", "1|ALLOWED"), ("Disabled", "0|DISABLED")]
-    {
+    for (word, shown) in [
+        ("Forced", "2|FORCED"),
+        ("ALLOWED", "1|ALLOWED"),
+        ("allowed", "1|ALLOWED"),
+        ("Disabled", "0|DISABLED"),
+    ] {
         let text = format!("ALTER DATABASE PerformanceV3 SET DELAYED_DURABILITY = {word}; -- default");
         assert!(numbers(&run(&mut s, &text)).is_empty(), "{word}");
         assert_eq!(rows(&mut s, option), [shown]);
     }
     for word in ["ON", "OFF", "FULL", "1", "'FORCED'"] {
-        let refused = numbers(&run(&mut s, &format!("ALTER DATABASE PerformanceV3 SET DELAYED_DURABILITY = {word}")));
+        let refused =
+            numbers(&run(&mut s, &format!("ALTER DATABASE PerformanceV3 SET DELAYED_DURABILITY = {word}")));
         assert!([102, 155, 156].contains(&refused[0]), "{word}: {refused:?}");
     }
     assert_eq!(rows(&mut s, option), ["0|DISABLED"]);
@@ -133,7 +139,12 @@ fn one_counter_answers_to_the_articles_filter() {
         );
         assert_eq!(number(&mut s, &format!("SELECT COUNT(*) {filter}")), 1, "{database}");
         assert_eq!(
-            rows(&mut s, &format!("SELECT DATALENGTH(counter_name), DATALENGTH(instance_name), LEN(counter_name) {filter}")),
+            rows(
+                &mut s,
+                &format!(
+                    "SELECT DATALENGTH(counter_name), DATALENGTH(instance_name), LEN(counter_name) {filter}"
+                )
+            ),
             ["256|256|15"]
         );
     }
@@ -179,7 +190,10 @@ SELECT
     assert_eq!(seen.sets.len(), 1);
     assert_eq!(seen.sets[0].0, ["durationinseconds", "logflushes"]);
     assert_eq!(seen.sets[0].1, [["1", "36"]]);
-    assert_eq!(rows(&mut s, "DECLARE @a AS DATETIME2 = SYSDATETIME(); SELECT DATEDIFF(day, @a, SYSDATETIME()) / 2"), ["0"]);
+    assert_eq!(
+        rows(&mut s, "DECLARE @a AS DATETIME2 = SYSDATETIME(); SELECT DATEDIFF(day, @a, SYSDATETIME()) / 2"),
+        ["0"]
+    );
 }
 
 /// Claim 39: the published preparation put before the published template declares its variables twice, which is error 134 and runs nothing;

@@ -23,8 +23,11 @@ pub struct Server {
 
 impl Server {
     pub fn open(os: &Os) -> Server {
-        let options =
-            InstanceOptions { buffer_pool_bytes: 64 << 20, background: false, ..InstanceOptions::new("/data") };
+        let options = InstanceOptions {
+            buffer_pool_bytes: 64 << 20,
+            background: false,
+            ..InstanceOptions::new("/data")
+        };
         let instance = Instance::open(os, &options).unwrap();
         let shared = SessionShared::new(Arc::clone(&instance), "SIM", 0);
         Server { os: os.clone(), instance, shared }
@@ -117,7 +120,9 @@ pub fn repeat(session: &mut Session, first: i64, count: i64, body: &str) {
     let last = first + count - 1;
     let seen = run(
         session,
-        &format!("SET NOCOUNT ON; DECLARE @i INT = {first}; WHILE @i <= {last} BEGIN {body} SET @i += 1; END;"),
+        &format!(
+            "SET NOCOUNT ON; DECLARE @i INT = {first}; WHILE @i <= {last} BEGIN {body} SET @i += 1; END;"
+        ),
     );
     assert!(seen.messages.is_empty(), "{body}: {:?}", seen.messages);
 }
