@@ -426,7 +426,7 @@ impl Instance {
     }
 
     fn save_entry(&self, entry: &Entry) -> SqlResult<()> {
-        self.in_master(|master, txn| registry::save(master, txn, entry))
+        self.in_master(|master, txn| registry::save(master, txn, entry, &self.data_dir))
     }
 
     fn forget_entry(&self, number: u16) -> SqlResult<()> {
@@ -547,7 +547,7 @@ impl Instance {
         let rows = read_system_tables(&master)?;
         self.insert(Slot { entry, database: Some(master), state: DatabaseState::Online, reason: None });
         let mut waiting = Vec::new();
-        for entry in registry::load(&rows[system_tables::DATABASES])? {
+        for entry in registry::load(&rows[system_tables::DATABASES], &self.data_dir)? {
             match entry.phase {
                 _ if entry.number == MASTER => {}
                 Phase::Creating | Phase::Dropping => {
