@@ -10,8 +10,8 @@ use hardpan_engine::{DbTransaction, DelayedDurability, Instance, LockMode, NewIn
 use os::WaitType;
 use os::sim::{Profile, World};
 use support::{
-    NAME, Session, all_rows, create_database, create_table, find, heap, identity_column, in_world, int, item, options,
-    items, open, rows, table,
+    NAME, Session, all_rows, create_database, create_table, find, heap, identity_column, in_world, int, item,
+    items, open, options, rows, table,
 };
 use types::{SqlType, Value};
 

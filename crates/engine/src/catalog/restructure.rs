@@ -16,7 +16,11 @@ use crate::table::{ScanOptions, Table};
 
 impl Database {
     /// Locks a table for a change of its definition and gives the definition that holds under the lock.
-    pub(super) fn lock_for_change(&self, txn: &DbTransaction, object_id: ObjectId) -> SqlResult<Arc<TableDef>> {
+    pub(super) fn lock_for_change(
+        &self,
+        txn: &DbTransaction,
+        object_id: ObjectId,
+    ) -> SqlResult<Arc<TableDef>> {
         txn.lock_object(object_id, LockMode::SchM)?;
         match self.catalog().object(object_id) {
             Some(ObjectDef::Table(table)) => Ok(table),

@@ -8,7 +8,8 @@ use super::new::{NewColumn, NewConstraint, NewForeignKey, NewIndex};
 use crate::database::Database;
 use crate::error::SqlResult;
 use crate::schema::{
-    CheckDef, ColumnDef, DefaultDef, ForeignKeyDef, IndexColumn, IndexDef, IndexKind, ObjectDef, ObjectId, TableDef,
+    CheckDef, ColumnDef, DefaultDef, ForeignKeyDef, IndexColumn, IndexDef, IndexKind, ObjectDef, ObjectId,
+    TableDef,
 };
 
 /// The most columns an index key may have.
@@ -49,7 +50,11 @@ impl Database {
         DefaultDef { object_id, name: name_text.into(), text: text.into(), is_system_named: name.is_none() }
     }
 
-    pub(super) fn append_constraint(&self, table: &mut TableDef, constraint: &NewConstraint) -> SqlResult<()> {
+    pub(super) fn append_constraint(
+        &self,
+        table: &mut TableDef,
+        constraint: &NewConstraint,
+    ) -> SqlResult<()> {
         let given = match constraint {
             NewConstraint::Key { name, .. }
             | NewConstraint::Check { name, .. }
