@@ -1,6 +1,9 @@
 //! The instance's list of databases as rows of master's sys.sysdbreg, and their options and files as JSON in them.
+//!
+//! Files below the data directory are noted relative to it: a directory that was moved, copied or started from elsewhere finds its own files,
+//! never those of where it once was.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use types::{DateTime, Value};
@@ -43,27 +46,28 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn row(&self) -> Vec<Value> {
+    fn row(&self, data_dir: &Path) -> Vec<Value> {
         vec![
             Value::Int(i32::from(self.number)),
             Value::nvarchar(&self.name),
             Value::TinyInt(self.phase as u8),
             Value::DateTime(self.created),
             Value::nvarchar(&options_json(&self.options).to_string()),
-            Value::nvarchar(&self.files_json().to_string()),
+            Value::nvarchar(&self.files_json(data_dir).to_string()),
         ]
     }
 
-    fn files_json(&self) -> Json {
+    fn files_json(&self, data_dir: &Path) -> Json {
+        let noted = |path: &Path| path.strip_prefix(data_dir).unwrap_or(path).to_string_lossy().into_owned();
         let growth = match self.log_growth {
             log::Growth::None => json!({ "none": true }),
             log::Growth::Bytes(bytes) => json!({ "bytes": bytes }),
             log::Growth::Percent(percent) => json!({ "percent": percent }),
         };
-        let data: Vec<Json> = self.data_files.iter().map(|p| json!(p.to_string_lossy())).collect();
+        let data: Vec<Json> = self.data_files.iter().map(|p| json!(noted(p))).collect();
         json!({
             "data": data,
-            "log": self.log_file.to_string_lossy(),
+            "log": noted(&self.log_file),
             "log_name": self.log_name,
             "log_growth": growth,
             "log_bytes_max": self.log_bytes_max,
@@ -71,7 +75,7 @@ impl Entry {
     }
 
     /// From a row; none when it is damaged.
-    fn from_row(row: &[Value]) -> Option<Entry> {
+    fn from_row(row: &[Value], data_dir: &Path) -> Option<Entry> {
         let text = |at: usize| row.get(at).and_then(Value::as_text);
         let number = |at: usize| row.get(at).and_then(Value::as_i64);
         let created = match row.get(3)? {
@@ -79,7 +83,7 @@ impl Entry {
             _ => return None,
         };
         let files: Json = serde_json::from_str(&text(5)?).ok()?;
-        let paths = files["data"].as_array()?.iter().map(|p| p.as_str().map(PathBuf::from));
+        let paths = files["data"].as_array()?.iter().map(|p| p.as_str().map(|p| data_dir.join(p)));
         let growth = &files["log_growth"];
         Some(Entry {
             number: u16::try_from(number(0)?).ok()?,
@@ -90,7 +94,7 @@ impl Entry {
             created,
             options: options_from_json(&serde_json::from_str(&text(4)?).ok()?),
             data_files: paths.collect::<Option<Vec<PathBuf>>>()?,
-            log_file: files["log"].as_str()?.into(),
+            log_file: data_dir.join(files["log"].as_str()?),
             log_name: files["log_name"].as_str().unwrap_or("log").to_string(),
             log_growth: match (growth["bytes"].as_u64(), growth["percent"].as_u64()) {
                 (Some(bytes), _) => log::Growth::Bytes(bytes),
@@ -143,9 +147,14 @@ fn options_from_json(json: &Json) -> DatabaseOptions {
 }
 
 /// Writes an entry, new or changed, into master.
-pub(crate) fn save(master: &std::sync::Arc<Database>, txn: &DbTransaction, entry: &Entry) -> SqlResult<()> {
+pub(crate) fn save(
+    master: &std::sync::Arc<Database>,
+    txn: &DbTransaction,
+    entry: &Entry,
+    data_dir: &Path,
+) -> SqlResult<()> {
     remove(master, txn, entry.number)?;
-    master.system_table(system_tables::DATABASES).insert(txn, &entry.row())
+    master.system_table(system_tables::DATABASES).insert(txn, &entry.row(data_dir))
 }
 
 /// Takes an entry out of master; it may not be there.
@@ -155,9 +164,9 @@ pub(crate) fn remove(master: &std::sync::Arc<Database>, txn: &DbTransaction, num
 }
 
 /// All entries.
-pub(crate) fn load(rows: &[Vec<Value>]) -> Result<Vec<Entry>, StorageError> {
+pub(crate) fn load(rows: &[Vec<Value>], data_dir: &Path) -> Result<Vec<Entry>, StorageError> {
     let read = |row: &Vec<Value>| {
-        Entry::from_row(row)
+        Entry::from_row(row, data_dir)
             .ok_or_else(|| StorageError::Catalog("master: a row of sys.sysdbreg is damaged".into()))
     };
     rows.iter().map(read).collect()
@@ -187,11 +196,16 @@ mod tests {
             log_growth: log::Growth::Percent(10),
             log_bytes_max: 1 << 30,
         };
-        assert_eq!(Entry::from_row(&entry.row()), Some(entry));
+        let elsewhere = Path::new("/elsewhere");
+        assert_eq!(Entry::from_row(&entry.row(elsewhere), elsewhere), Some(entry.clone()));
+        // Written in /d, read in /elsewhere: the files are looked for where the directory is now.
+        let moved = Entry::from_row(&entry.row(Path::new("/d")), elsewhere).expect("a whole row");
+        assert_eq!(moved.log_file, Path::new("/elsewhere/a.ldf"));
+        assert_eq!(moved.data_files, [Path::new("/elsewhere/a.mdf"), Path::new("/elsewhere/b.ndf")]);
     }
 
     #[test]
     fn a_damaged_row_is_refused() {
-        assert!(load(&[vec![Value::Int(1)]]).is_err());
+        assert!(load(&[vec![Value::Int(1)]], Path::new("/d")).is_err());
     }
 }

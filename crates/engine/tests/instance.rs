@@ -250,3 +250,44 @@ fn a_foreign_directory_is_refused() {
     let refused = Instance::open(&Os::real(), &InstanceOptions::new(&scratch.0));
     assert!(refused.err().unwrap().to_string().contains("not a Hardpan data directory"));
 }
+
+/// A moved or copied directory has its own files; it never opens those of the place it came from.
+#[test]
+fn a_copied_directory_works_on_its_own_files() {
+    let (original, copy) = (Scratch::new("original"), Scratch::new("copy"));
+    let create = |database: &Arc<Database>, instance: &Arc<Instance>, table: &str| {
+        let mut set = TransactionSet::new(instance, 51);
+        let txn = set.in_database(database, IsolationLevel::ReadCommitted).unwrap();
+        database
+            .create_table(txn, &NewTable { name: table.into(), constraints: Vec::new(), ..people() })
+            .unwrap();
+        set.commit(None).unwrap();
+    };
+    let instance = original.open();
+    let sales = CreateDatabaseOptions { name: "Sales".into(), ..CreateDatabaseOptions::default() };
+    let database = instance.create_database(&sales).unwrap();
+    create(&database, &instance, "before");
+    instance.shutdown();
+    std::fs::create_dir_all(&copy.0).unwrap();
+    for entry in std::fs::read_dir(&original.0).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), copy.0.join(entry.file_name())).unwrap();
+    }
+    // Both at once: each has its own.
+    let (first, second) = (original.open(), copy.open());
+    create(&first.database("Sales").unwrap(), &first, "only_in_the_original");
+    let copied = second.database("Sales").unwrap();
+    assert!(copied.catalog().find("dbo", "before").is_some());
+    create(&copied, &second, "only_in_the_copy");
+    assert!(second.database_infos().iter().all(|info| info.log_file.starts_with(&copy.0)));
+    first.shutdown();
+    second.shutdown();
+    let (first, second) = (original.open(), copy.open());
+    let has = |instance: &Arc<Instance>, name: &str| {
+        instance.database("Sales").unwrap().catalog().find("dbo", name).is_some()
+    };
+    assert!(has(&first, "only_in_the_original") && !has(&first, "only_in_the_copy"));
+    assert!(has(&second, "only_in_the_copy") && !has(&second, "only_in_the_original"));
+    first.shutdown();
+    second.shutdown();
+}

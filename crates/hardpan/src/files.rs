@@ -1,6 +1,6 @@
-//! Text files of scripts: UTF-8 or UTF-16, with or without a byte order mark.
+//! Text files of scripts: UTF-8 or UTF-16, with or without a byte order mark; paths that users give.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use os::Os;
 
@@ -8,6 +8,11 @@ use os::Os;
 pub fn read_text(os: &Os, path: &Path) -> Result<String, String> {
     let bytes = os.disk().read_file(path).map_err(|error| error.to_string())?;
     decode(&bytes).ok_or_else(|| format!("{} is neither UTF-8 nor UTF-16", path.display()))
+}
+
+/// A path that stays right whatever the working directory is.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 fn decode(bytes: &[u8]) -> Option<String> {

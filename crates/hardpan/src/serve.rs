@@ -1,6 +1,6 @@
 //! `hardpan serve`: opens the data directory, listens, prints how to connect, stops on SIGTERM or SIGINT.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -9,6 +9,8 @@ use os::{Os, TerminationWatcher};
 use server::seam::SessionSource;
 use server::{Config, Server};
 use session::SessionShared;
+
+use crate::files::absolute;
 
 const DATA_DIR: &str = "./hardpan-data";
 const LISTEN: &str = "127.0.0.1:1433";
@@ -127,9 +129,9 @@ fn crash_on_broken_storage() {
 fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     let watcher = TerminationWatcher::install().map_err(|error| error.to_string())?;
     let password = given_password(os, arguments)?;
-    let mut options = InstanceOptions::new(&arguments.data);
+    let mut options = InstanceOptions::new(absolute(&arguments.data));
     options.buffer_pool_bytes = arguments.memory.max(16) << 20;
-    options.drives = arguments.drive.clone();
+    options.drives = arguments.drive.iter().map(|(letter, folder)| (*letter, absolute(folder))).collect();
     let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
     let mut config = Config::new(arguments.data.clone());
     config.listen = arguments.listen.clone();
@@ -195,8 +197,4 @@ fn print_greeting(arguments: &ServeArguments, server: &Server) {
         }
     };
     println!("  connect with  sqlcmd -C -S {host},{port} -U sa -P {shown}");
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

@@ -11,6 +11,8 @@ use session::{
 };
 use types::{SqlError, SqlType, Value};
 
+use crate::files::absolute;
+
 use super::printer::{PrintedColumn, Printer};
 use super::{Arguments, Backend, BatchEnd};
 
@@ -22,7 +24,7 @@ pub(super) struct Local {
 
 impl Local {
     pub(super) fn open(os: &Os, arguments: &Arguments) -> Result<Local, String> {
-        let mut options = InstanceOptions::new(&arguments.data);
+        let mut options = InstanceOptions::new(absolute(&arguments.data));
         options.drives = parse_drives(&arguments.drive)?;
         let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
         let shared = SessionShared::new(instance.clone(), "hardpan", os.clock().utc_100ns().unsigned_abs());
@@ -46,7 +48,7 @@ pub(crate) fn parse_drives(arguments: &[String]) -> Result<Vec<(char, PathBuf)>,
         let mut letters = letter.trim_end_matches(':').chars();
         match (letters.next(), letters.next()) {
             (Some(letter), None) if letter.is_ascii_alphabetic() => {
-                Ok((letter.to_ascii_uppercase(), PathBuf::from(folder)))
+                Ok((letter.to_ascii_uppercase(), absolute(folder.as_ref())))
             }
             _ => Err(format!("--drive wants one letter, not '{letter}'")),
         }
