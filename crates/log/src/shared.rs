@@ -21,7 +21,7 @@ pub(crate) struct Positions {
     pub(crate) end: AtomicU64,
     /// Newest record of the newest sealed block. Updated by `Shared::note_sealed`, under the cache latch.
     pub(crate) sealed: AtomicU64,
-    /// Newest record of the newest issued block. Updated by `Shared::issue`, by the holder of the writer role.
+    /// Newest record of the newest issued block. Updated by `Shared::register`, by the holder of the writer role.
     pub(crate) issued: AtomicU64,
     /// Newest record of the contiguous durable prefix. Updated by `Shared::complete`, under the queue latch.
     pub(crate) hardened: Watermark,
