@@ -149,7 +149,11 @@ impl Cache {
         assert!(self.last < self.end(), "the newest record is {}, the next {}", self.last, self.end());
         if let Some(open) = &self.open {
             open.state.assert_state(BlockState::Open);
-            assert_eq!(open.start, Lsn::new(self.vlf.sequence, self.next_sector, 0), "the open block is the last");
+            assert_eq!(
+                open.start,
+                Lsn::new(self.vlf.sequence, self.next_sector, 0),
+                "the open block is the last"
+            );
             assert!(open.capacity_bytes <= BLOCK_BYTES_MAX && open.used_bytes <= open.capacity_bytes);
         }
         if let (Some(oldest), Some(newest)) = (self.sealed.front(), self.sealed.back()) {

@@ -130,7 +130,11 @@ impl Shared {
     /// Moves `sealed` (and `end`, which seal may have moved). Called under the cache latch whenever a block was sealed.
     pub(crate) fn note_sealed(&self, cache: &Cache, last: Lsn) {
         let newest = cache.sealed.back().map_or(last, CachedBlock::last);
-        assert!(newest <= cache.last && newest < cache.end(), "{newest} is sealed, {} is the end", cache.end());
+        assert!(
+            newest <= cache.last && newest < cache.end(),
+            "{newest} is sealed, {} is the end",
+            cache.end()
+        );
         self.positions.end.store(cache.end().raw(), Release);
         self.positions.sealed.fetch_max(newest.raw(), Release);
         self.open_bytes.store(cache.open_bytes() as u32, Relaxed);

@@ -76,7 +76,10 @@ impl Frame {
 
     pub(crate) fn set_key(&self, key: u64) {
         assert!((key == NO_KEY) != (self.key() == NO_KEY), "a frame changes its page through none");
-        assert!(key != NO_KEY || self.recovery_lsn.load(Acquire) == 0, "changes are never dropped with the page");
+        assert!(
+            key != NO_KEY || self.recovery_lsn.load(Acquire) == 0,
+            "changes are never dropped with the page"
+        );
         self.key.store(key, Release);
     }
 

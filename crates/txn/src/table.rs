@@ -348,7 +348,10 @@ impl TxnManager {
         let mut table = self.table.lock();
         let bound = if begin.is_null() { self.log.end() } else { begin };
         assert!(!bound.is_null() && bound <= self.log.end());
-        assert!(table.by_begin.last().is_none_or(|&(newest, _)| newest <= bound.raw() || !begin.is_null()), "begin bounds ascend");
+        assert!(
+            table.by_begin.last().is_none_or(|&(newest, _)| newest <= bound.raw() || !begin.is_null()),
+            "begin bounds ascend"
+        );
         entry.begin_bound.store(bound.raw(), Relaxed);
         let before = table.entries.insert(entry.id.0, Arc::clone(entry));
         assert!(before.is_none(), "transaction {} is in the table once", entry.id);

@@ -193,7 +193,10 @@ impl HeldLocks {
     fn forget(&mut self, key: &ResourceKey) {
         let held = self.held.remove(key).expect("only a held lock is forgotten");
         if let Resource::Object { .. } = key.resource {
-            assert!(self.covering_objects >= u32::from(is_covering(held.mode)), "covering objects are counted");
+            assert!(
+                self.covering_objects >= u32::from(is_covering(held.mode)),
+                "covering objects are counted"
+            );
             self.covering_objects -= u32::from(is_covering(held.mode));
         } else if let Some(object) = key.resource.parent_object() {
             let locks = self.object_locks(object);
