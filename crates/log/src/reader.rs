@@ -149,6 +149,7 @@ impl LogReader {
                 return Ok(None);
             }
         };
+        assert!(lsn.slot() > 0 && lsn < self.shared.positions.end());
         self.target = lsn.with_slot(lsn.slot() + 1);
         let shared = &self.shared;
         let block = self.block.as_mut().expect("the loop ends with a block");
@@ -244,6 +245,7 @@ impl LogReader {
 
     /// Loads the block at `start` from the cache or the file.
     fn load(&mut self, start: Lsn) -> Result<Place, LogError> {
+        assert_eq!(start.slot(), 0, "{start} names a block");
         let first = start.with_slot(1);
         let Some(vlf) = self.shared.vlfs.lock().by_sequence(start.vlf()).copied() else {
             return Ok(Place::Nothing("its VLF has been reused"));

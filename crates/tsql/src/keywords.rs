@@ -382,29 +382,49 @@ const KEYWORDS: [(&str, Keyword); 184] = [
 const SLOTS: usize = 1024;
 
 /// Open-addressed table from spelling to index + 1 in `KEYWORDS`.
-const TABLE: [u8; SLOTS] = build();
+static TABLE: [u8; SLOTS] = build();
+
+/// First eight bytes of each keyword, as `head` gives them.
+static HEADS: [u64; KEYWORDS.len()] = heads();
 
 /// Length of the longest keyword in bytes.
 const LONGEST: usize = 30;
 
-/// The keyword that `word` spells in any case of letters.
-pub fn lookup(word: &[u8]) -> Option<Keyword> {
-    if word.len() < 2 || word.len() > LONGEST {
+/// Takes the difference of case out of letters, and spells no letter or `_` that was not one.
+const UPPER: u64 = 0xDFDF_DFDF_DFDF_DFDF;
+
+/// The keyword that the word `text[start..end]` (letters, digits and `_@#$` only) spells in any case of letters.
+#[inline]
+pub fn lookup(text: &[u8], start: usize, end: usize) -> Option<Keyword> {
+    let length = end - start;
+    if !(2..=LONGEST).contains(&length) {
         return None;
     }
-    let mut slot = hash(word);
+    let head = match text.get(start..start + 8) {
+        Some(eight) => u64::from_le_bytes(eight.try_into().unwrap_or_default()),
+        None => last_head(&text[start..end]),
+    };
+    let keep = if length < 8 { (1 << (8 * length)) - 1 } else { u64::MAX };
+    let head = head & keep & UPPER;
+    let mut slot = hash(head, length);
     loop {
-        match TABLE[slot] {
-            0 => return None,
-            index => {
-                let (spelling, keyword) = KEYWORDS[index as usize - 1];
-                if spelling.as_bytes().eq_ignore_ascii_case(word) {
-                    return Some(keyword);
-                }
+        let index = usize::from(TABLE[slot]).checked_sub(1)?;
+        if HEADS[index] == head {
+            let (spelling, keyword) = KEYWORDS[index];
+            if spelling.len() == length
+                && spelling.as_bytes()[8.min(length)..].eq_ignore_ascii_case(&text[(start + 8).min(end)..end])
+            {
+                return Some(keyword);
             }
         }
         slot = (slot + 1) % SLOTS;
     }
+}
+
+/// The first eight bytes of a word at the very end of the text.
+#[cold]
+fn last_head(word: &[u8]) -> u64 {
+    word.iter().take(8).rev().fold(0, |head, byte| head << 8 | u64::from(*byte))
 }
 
 impl Keyword {
@@ -414,12 +434,28 @@ impl Keyword {
     }
 }
 
-const fn hash(word: &[u8]) -> usize {
-    let first = (word[0] & 0xDF) as usize;
-    let second = (word[1] & 0xDF) as usize;
-    let last = (word[word.len() - 1] & 0xDF) as usize;
-    let middle = (word[word.len() / 2] & 0xDF) as usize;
-    (first * 7 + second * 131 + last * 29 + middle * 61 + word.len() * 173) % SLOTS
+const fn hash(head: u64, length: usize) -> usize {
+    ((head ^ (length as u64) << 56).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize % SLOTS
+}
+
+const fn head(spelling: &[u8]) -> u64 {
+    let mut head = 0;
+    let mut at = if spelling.len() < 8 { spelling.len() } else { 8 };
+    while at > 0 {
+        at -= 1;
+        head = head << 8 | spelling[at] as u64;
+    }
+    head
+}
+
+const fn heads() -> [u64; KEYWORDS.len()] {
+    let mut heads = [0; KEYWORDS.len()];
+    let mut index = 0;
+    while index < KEYWORDS.len() {
+        heads[index] = head(KEYWORDS[index].0.as_bytes());
+        index += 1;
+    }
+    heads
 }
 
 const fn build() -> [u8; SLOTS] {
@@ -427,7 +463,8 @@ const fn build() -> [u8; SLOTS] {
     let mut table = [0; SLOTS];
     let mut index = 0;
     while index < KEYWORDS.len() {
-        let mut slot = hash(KEYWORDS[index].0.as_bytes());
+        let spelling = KEYWORDS[index].0.as_bytes();
+        let mut slot = hash(head(spelling), spelling.len());
         while table[slot] != 0 {
             slot = (slot + 1) % SLOTS;
         }
@@ -441,16 +478,27 @@ const fn build() -> [u8; SLOTS] {
 mod tests {
     use super::*;
 
+    fn found(word: &str) -> Option<Keyword> {
+        let alone = lookup(word.as_bytes(), 0, word.len());
+        // In the middle of a text, too: what stands behind the word must not matter.
+        let text = format!("({word})XXXXXXXX");
+        assert_eq!(lookup(text.as_bytes(), 1, 1 + word.len()), alone, "{word}");
+        alone
+    }
+
     #[test]
     fn every_keyword_is_found_in_any_case_and_nothing_else() {
         for (spelling, keyword) in KEYWORDS {
             assert!(spelling.len() <= LONGEST, "{spelling}");
-            assert_eq!(lookup(spelling.as_bytes()), Some(keyword));
-            assert_eq!(lookup(spelling.to_lowercase().as_bytes()), Some(keyword));
+            assert_eq!(found(spelling), Some(keyword));
+            assert_eq!(found(&spelling.to_lowercase()), Some(keyword));
+            assert_eq!(found(&format!("{spelling}x")).filter(|found| *found == keyword), None);
             assert_eq!(keyword.spelling(), spelling);
         }
-        for word in ["x", "selec", "selects", "throw", "offset", "output", "go", "_rom", "[rom"] {
-            assert_eq!(lookup(word.as_bytes()), None, "{word}");
+        for word in
+            ["x", "selec", "selects", "throw", "offset", "output", "go", "_rom", "semantickeyphrasetablf"]
+        {
+            assert_eq!(found(word), None, "{word}");
         }
     }
 }

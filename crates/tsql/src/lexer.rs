@@ -101,42 +101,59 @@ impl<'t> Lexer<'t> {
         Token { kind, start: start as u32, end: self.position as u32, line }
     }
 
+    #[inline]
     fn byte(&self, ahead: usize) -> Option<u8> {
         self.text.as_bytes().get(self.position + ahead).copied()
     }
 
     /// Skips white space and comments; a comment without an end is returned as a token.
+    #[inline]
     fn skip_blanks(&mut self) -> Option<Token> {
         let bytes = self.text.as_bytes();
-        while let Some(&byte) = bytes.get(self.position) {
-            match byte {
-                b'\n' => {
-                    self.line += 1;
-                    self.position += 1;
-                }
-                // All control characters are blanks to SQL Server.
-                0..=b' ' | 0x7F => self.position += 1,
-                b'-' if self.byte(1) == Some(b'-') => {
-                    self.position = match memchr::memchr(b'\n', &bytes[self.position..]) {
-                        Some(at) => self.position + at,
-                        None => bytes.len(),
-                    };
-                }
-                b'/' if self.byte(1) == Some(b'*') => {
-                    if let Some(unclosed) = self.skip_comment() {
-                        return Some(unclosed);
-                    }
-                }
-                0x80.. => match self.text[self.position..].chars().next() {
-                    Some(c) if c.is_whitespace() || c == '\u{FEFF}' || c == '\u{200B}' => {
-                        self.position += c.len_utf8();
-                    }
-                    _ => return None,
+        loop {
+            let mut position = self.position;
+            while let Some(&byte) = bytes.get(position)
+                && CLASS[byte as usize] & BLANK != 0
+            {
+                self.line += u32::from(byte == b'\n');
+                position += 1;
+            }
+            self.position = position;
+            match bytes.get(position) {
+                Some(&byte) if CLASS[byte as usize] & MAY_SKIP != 0 => match self.skip_rare(byte) {
+                    Skipped::Some => {}
+                    Skipped::Nothing => return None,
+                    Skipped::Unclosed(token) => return Some(token),
                 },
                 _ => return None,
             }
         }
-        None
+    }
+
+    /// Skips a comment, or a blank outside ASCII, if `byte` starts one here.
+    fn skip_rare(&mut self, byte: u8) -> Skipped {
+        let bytes = self.text.as_bytes();
+        match byte {
+            b'-' if self.byte(1) == Some(b'-') => {
+                self.position = match memchr::memchr(b'\n', &bytes[self.position..]) {
+                    Some(at) => self.position + at,
+                    None => bytes.len(),
+                };
+                Skipped::Some
+            }
+            b'/' if self.byte(1) == Some(b'*') => match self.skip_comment() {
+                Some(unclosed) => Skipped::Unclosed(unclosed),
+                None => Skipped::Some,
+            },
+            0x80.. => match self.text[self.position..].chars().next() {
+                Some(c) if c.is_whitespace() || c == '\u{FEFF}' || c == '\u{200B}' => {
+                    self.position += c.len_utf8();
+                    Skipped::Some
+                }
+                _ => Skipped::Nothing,
+            },
+            _ => Skipped::Nothing,
+        }
     }
 
     /// Skips `/* .. */`, which nests.
@@ -206,7 +223,8 @@ impl<'t> Lexer<'t> {
     fn beyond_ascii(&mut self) -> TokenKind {
         let Some(first) = self.text[self.position..].chars().next() else { return TokenKind::End };
         if first.is_alphabetic() {
-            self.word(false)
+            self.skip_word_rest();
+            TokenKind::Word
         } else if is_currency(first) {
             self.money(first.len_utf8())
         } else {
@@ -215,37 +233,46 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A word; only plain letters can spell a keyword.
+    /// A word that starts with an ASCII character; only plain letters can spell a keyword.
+    #[inline]
     fn word(&mut self, may_be_keyword: bool) -> TokenKind {
         let start = self.position;
         self.position += 1;
-        if !self.text.is_char_boundary(self.position) {
-            self.position = start;
-        }
         self.skip_word_rest();
-        if may_be_keyword && let Some(keyword) = keywords::lookup(&self.text.as_bytes()[start..self.position])
+        if may_be_keyword && let Some(keyword) = keywords::lookup(self.text.as_bytes(), start, self.position)
         {
             return TokenKind::Keyword(keyword);
         }
         TokenKind::Word
     }
 
+    #[inline]
     fn skip_word_rest(&mut self) {
         let bytes = self.text.as_bytes();
-        loop {
-            while let Some(&byte) = bytes.get(self.position) {
-                if !WORD_BYTE[byte as usize] {
-                    break;
-                }
-                self.position += 1;
-            }
-            if bytes.get(self.position).is_none_or(u8::is_ascii) {
+        let mut position = self.position;
+        while let Some(&byte) = bytes.get(position)
+            && CLASS[byte as usize] & IN_WORD != 0
+        {
+            position += 1;
+        }
+        self.position = position;
+        if bytes.get(position).is_some_and(|byte| !byte.is_ascii()) {
+            self.skip_word_beyond_ascii();
+        }
+    }
+
+    /// The rest of a word from a character outside ASCII on, if that belongs to a word.
+    #[cold]
+    fn skip_word_beyond_ascii(&mut self) {
+        for c in self.text[self.position..].chars() {
+            let belongs = match u8::try_from(c) {
+                Ok(byte) if byte.is_ascii() => CLASS[byte as usize] & IN_WORD != 0,
+                _ => c.is_alphanumeric() || is_mark(c),
+            };
+            if !belongs {
                 return;
             }
-            match self.text[self.position..].chars().next() {
-                Some(c) if c.is_alphanumeric() || is_mark(c) => self.position += c.len_utf8(),
-                _ => return,
-            }
+            self.position += c.len_utf8();
         }
     }
 
@@ -308,7 +335,7 @@ impl<'t> Lexer<'t> {
         if matches!(self.byte(0), Some(b'e' | b'E')) {
             let sign = usize::from(matches!(self.byte(1), Some(b'+' | b'-')));
             let digit = matches!(self.byte(1 + sign), Some(b'0'..=b'9'));
-            let word_goes_on = self.byte(1 + sign).is_some_and(|byte| WORD_BYTE[byte as usize]);
+            let word_goes_on = self.byte(1 + sign).is_some_and(|byte| CLASS[byte as usize] & IN_WORD != 0);
             // `1e` and `1e+` are complete to SQL Server; `1else` is not.
             if digit || !word_goes_on {
                 self.position += 1 + sign;
@@ -345,12 +372,31 @@ impl Iterator for Lexer<'_> {
     }
 }
 
-/// Bytes that continue a word.
-const WORD_BYTE: [bool; 256] = {
-    let mut table = [false; 256];
+/// What `skip_rare` did.
+enum Skipped {
+    Some,
+    Nothing,
+    Unclosed(Token),
+}
+
+/// Class of a byte: continues a word.
+const IN_WORD: u8 = 1;
+/// Class of a byte: a blank. All control characters are blanks to SQL Server.
+const BLANK: u8 = 2;
+/// Class of a byte: may start a comment or a blank outside ASCII.
+const MAY_SKIP: u8 = 4;
+
+/// Classes of all bytes.
+const CLASS: [u8; 256] = {
+    let mut table = [0; 256];
     let mut byte = 0;
-    while byte < 128 {
-        table[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'@' | b'#' | b'$');
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'@' | b'#' | b'$' => IN_WORD,
+            0..=b' ' | 0x7F => BLANK,
+            b'-' | b'/' | 0x80.. => MAY_SKIP,
+            _ => 0,
+        };
         byte += 1;
     }
     table

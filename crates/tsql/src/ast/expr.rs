@@ -21,7 +21,7 @@ pub enum ExprKind {
     /// `@@rowcount`, name with its `@@`.
     GlobalVariable(String),
     /// `c`, `t.c`, `dbo.t.c`, `$action`, `$identity`.
-    Column(Box<ColumnRef>),
+    Column(ColumnRef),
     /// `DEFAULT` in VALUES, in SET and as a procedure argument.
     Default,
     /// `+x`, `-x`, `~x`.

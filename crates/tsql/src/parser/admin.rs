@@ -71,7 +71,7 @@ impl Parser<'_> {
         }
         let token = self.token();
         if self.at_ident() {
-            let column = Box::new(self.column_ref()?);
+            let column = self.column_ref()?;
             return Ok(DbccArgument::Value(Expr {
                 span: self.span_from(token),
                 kind: ExprKind::Column(column),

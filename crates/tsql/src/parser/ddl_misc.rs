@@ -183,7 +183,8 @@ impl Parser<'_> {
         if self.names_common_object() {
             return None;
         }
-        let phrase = OPAQUE_OBJECTS.iter().find(|phrase| {
+        let first = self.token_text(self.peek(1)).as_bytes().first()?.to_ascii_uppercase();
+        let phrase = OPAQUE_OBJECTS.iter().filter(|phrase| phrase.as_bytes()[0] == first).find(|phrase| {
             phrase.split(' ').enumerate().all(|(index, word)| self.spells_ahead(1 + index, word))
         })?;
         if except.contains(phrase) {

@@ -450,7 +450,7 @@ impl Parser<'_> {
             | Keyword::SystemUser
             | Keyword::User => self.niladic(),
             Keyword::Identity if call_follows => self.identity_call(),
-            Keyword::Identitycol | Keyword::Rowguidcol => Ok(ExprKind::Column(Box::new(self.column_ref()?))),
+            Keyword::Identitycol | Keyword::Rowguidcol => Ok(ExprKind::Column(self.column_ref()?)),
             Keyword::Exists if either => self.nested(QUERY, Self::exists),
             Keyword::Update if either && call_follows => self.keyword_call(),
             Keyword::Contains | Keyword::Freetext if either && call_follows => {
@@ -504,7 +504,7 @@ impl Parser<'_> {
             if self.at_symbol(b':') && self.symbol_ahead(1, b':') {
                 return self.static_call(vec![Some(ident)], start);
             }
-            return Ok(ExprKind::Column(Box::new(ColumnRef { qualifier: None, name: ident })));
+            return Ok(ExprKind::Column(ColumnRef { qualifier: None, name: ident }));
         }
         self.qualified_name_or_call()
     }
@@ -521,6 +521,12 @@ impl Parser<'_> {
     #[inline(never)]
     fn qualified_name_or_call(&mut self) -> Parsed<ExprKind> {
         let start = self.token();
+        if !self.symbol_ahead(3, b'(') && !self.symbol_ahead(3, b':') {
+            if let Some((Some(table), name)) = self.short_name_opt() {
+                let qualifier = Some(self.qualifier(table, start));
+                return Ok(ExprKind::Column(ColumnRef { qualifier, name }));
+            }
+        }
         let mut parts = self.name_parts(5)?;
         if self.at_symbol(b'(') {
             if parts.len() > 4 {
@@ -534,7 +540,7 @@ impl Parser<'_> {
         }
         let Some(Some(name)) = parts.pop() else { return Err(self.unexpected()) };
         let qualifier = Some(Box::new(self.name_from_parts(parts, start)?));
-        Ok(ExprKind::Column(Box::new(ColumnRef { qualifier, name })))
+        Ok(ExprKind::Column(ColumnRef { qualifier, name }))
     }
 
     /// `type::member` or `type::member(..)`

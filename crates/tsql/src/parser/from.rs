@@ -669,7 +669,7 @@ impl Parser<'_> {
             if self.at_ident() {
                 let token = self.token();
                 let column = self.column_ref()?;
-                hint.args.push(Expr { span: self.span_of(token), kind: ExprKind::Column(Box::new(column)) });
+                hint.args.push(Expr { span: self.span_of(token), kind: ExprKind::Column(column) });
                 if self.at_symbol(b'(') {
                     hint.columns = self.ident_list()?;
                 }

@@ -276,7 +276,12 @@ impl<'t> Parser<'t> {
 
     /// `item, item, ..`
     fn comma_list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
-        let mut items = vec![item(self)?];
+        let first = item(self)?;
+        if !self.at_symbol(b',') {
+            return Ok(vec![first]);
+        }
+        let mut items = Vec::with_capacity(4);
+        items.push(first);
         while self.accept_symbol(b',') {
             items.push(item(self)?);
         }

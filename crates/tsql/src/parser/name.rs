@@ -63,8 +63,34 @@ impl Parser<'_> {
     /// A name of up to four parts, the inner ones possibly empty.
     pub(super) fn object_name(&mut self) -> Parsed<ObjectName> {
         let start = self.token();
-        let parts = self.name_parts(4)?;
-        self.name_from_parts(parts, start)
+        match self.short_name_opt() {
+            Some((schema, name)) => {
+                Ok(ObjectName { server: None, database: None, schema, name, span: self.span_from(start) })
+            }
+            None => {
+                let parts = self.name_parts(4)?;
+                self.name_from_parts(parts, start)
+            }
+        }
+    }
+
+    /// `x` or `x.y` with nothing more behind it, as nearly all names are; takes nothing otherwise.
+    pub(super) fn short_name_opt(&mut self) -> Option<(Option<Ident>, Ident)> {
+        if !self.at_ident() {
+            return None;
+        }
+        let first = self.token();
+        if !self.symbol_ahead(1, b'.') {
+            self.advance();
+            return Some((None, self.ident_of(first)));
+        }
+        if !self.ident_ahead(2) || self.symbol_ahead(3, b'.') {
+            return None;
+        }
+        self.advance();
+        self.advance();
+        let second = self.advance();
+        Some((Some(self.ident_of(first)), self.ident_of(second)))
     }
 
     /// Parts between dots; `None` for an empty one. At most `most` parts, error 117 beyond.
@@ -107,6 +133,9 @@ impl Parser<'_> {
             return Ok(ColumnRef { qualifier: None, name: Ident::new(self.token_text(token)) });
         }
         let start = self.token();
+        if let Some((table, name)) = self.short_name_opt() {
+            return Ok(ColumnRef { qualifier: table.map(|table| self.qualifier(table, start)), name });
+        }
         let mut parts = self.name_parts(5)?;
         let Some(Some(name)) = parts.pop() else { return Err(self.unexpected()) };
         let qualifier = match parts.is_empty() {
@@ -114,6 +143,12 @@ impl Parser<'_> {
             false => Some(Box::new(self.name_from_parts(parts, start)?)),
         };
         Ok(ColumnRef { qualifier, name })
+    }
+
+    /// A column's qualifier of one part, whose token is `start`.
+    pub(super) fn qualifier(&self, table: Ident, start: Token) -> Box<ObjectName> {
+        let span = self.span_of(start);
+        Box::new(ObjectName { server: None, database: None, schema: None, name: table, span })
     }
 
     /// A principal's name, which may be `public` or in a string-like bracket.
