@@ -138,6 +138,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", required=True)
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--durable-rows", type=int, help="rows of the one experiment that waits for the device once a row; all of --rows otherwise")
     parser.add_argument("--client", choices=["pytds", "pymssql"], default="pytds")
     parser.add_argument("--data", help="folder for the data directory; the system's temporary folder otherwise")
     parser.add_argument("--only", help="only experiments whose name contains this")
@@ -156,8 +157,9 @@ def main():
             name, database, option, asked, large, article_flushes, article_seconds = experiment
             if arguments.only and arguments.only not in name:
                 continue
-            flushes, seconds, mean_bytes = measure(cursor, experiment, arguments.rows)
-            transactions = f"1 of {arguments.rows:,} rows" if large else f"{arguments.rows:,} of one row"
+            rows = arguments.durable_rows if name == "full small" and arguments.durable_rows else arguments.rows
+            flushes, seconds, mean_bytes = measure(cursor, experiment, rows)
+            transactions = f"1 of {rows:,} rows" if large else f"{rows:,} of one row"
             print(f"| {database} | {option}{', asked' if asked else ''} | {transactions} | {flushes:,} | {seconds:.1f} | {mean_bytes:,} | "
                   f"{article_flushes}{', ' + article_seconds if article_seconds else ''} |", flush=True)
         connection.close()

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The first article's experiment from a stock client: builds the release server (or takes HARDPAN_BIN), installs python-tds and
 # pymssql as tests/compat/run.sh does, runs every row of the article's tables and prints them beside the article's numbers.
-#   tests/articles/run.sh [--rows 1000000] [--client pytds|pymssql] [--only NAME]
+#   tests/articles/run.sh [--rows 1000000] [--durable-rows N] [--client pytds|pymssql] [--only NAME] [--data FOLDER]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

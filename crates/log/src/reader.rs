@@ -130,6 +130,7 @@ impl LogReader {
                 return Ok(None);
             }
         };
+        assert!(lsn.slot() > 0 && lsn < self.shared.positions.end());
         self.target = lsn.with_slot(lsn.slot() + 1);
         let block = self.block.as_ref().expect("the loop ends with a block");
         let decoded =
@@ -214,6 +215,7 @@ impl LogReader {
 
     /// Loads the block at `start` from the cache or the file.
     fn load(&mut self, start: Lsn) -> Result<Place, LogError> {
+        assert_eq!(start.slot(), 0, "{start} names a block");
         let first = start.with_slot(1);
         let Some(vlf) = self.shared.vlfs.lock().by_sequence(start.vlf()).copied() else {
             return Ok(Place::Nothing("its VLF has been reused"));

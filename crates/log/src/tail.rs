@@ -127,6 +127,7 @@ impl<'a> Walk<'a> {
             assert!(header.last() > self.last, "a chain goes forward");
             self.last = header.last();
             self.chain = Chain::behind(&header);
+            assert!(self.chain.sector > header.sector && self.chain.sector <= vlf.sectors());
             return Ok(Some(header));
         }
         Ok(None)
@@ -188,6 +189,7 @@ pub(crate) fn find_end(log_file: &LogFile, vlfs: &VlfMap) -> Result<EndOfLog, Lo
     let mut walk = Walk::new(log_file, vlfs, start, checksum);
     while walk.next_header()?.is_some() {}
     walk.judge_end()?;
+    assert!(walk.last.is_null() || walk.last.vlf() == walk.chain.vlf, "the chain ends behind its last block");
     Ok(EndOfLog { last: walk.last, chain: walk.chain, scanned_bytes: walk.window.read_bytes_total })
 }
 

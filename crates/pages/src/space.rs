@@ -356,7 +356,9 @@ impl FileSpace {
         let os = self.pool.os();
         let file = DataFile::create(os, &new.path, header, new.pages.max(FILE_PAGES_MIN), self.volatile)?;
         os.disk().sync_dir(new.path.parent().unwrap_or(Path::new(".")))?;
-        self.files.write().push(Arc::new(file));
+        let mut files = self.files.write();
+        assert_eq!(files.len() + 1, usize::from(number), "files are numbered without a gap");
+        files.push(Arc::new(file));
         Ok(number)
     }
 

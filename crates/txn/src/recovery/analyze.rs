@@ -47,6 +47,7 @@ pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
     }
     let mut losers: Vec<Loser> = pass.active.into_values().collect();
     losers.sort_by_key(|loser| loser.id.0);
+    assert!(losers.iter().all(|loser| loser.begin <= loser.last && loser.id <= pass.max_txn));
     Ok(Analysis {
         redo_start: pass.redo_start,
         losers,
