@@ -59,7 +59,8 @@ impl LoadedBlock {
             }
             self.next = (slot, self.slots.as_ref().and_then(|slots| slots.place(slot)).unwrap_or(0));
         }
-        let used = self.bytes.get(..self.header.used_bytes as usize).ok_or(DecodeError("block ends early"))?;
+        let used =
+            self.bytes.get(..self.header.used_bytes as usize).ok_or(DecodeError("block ends early"))?;
         let rest = used.get(self.next.1..).ok_or(DecodeError("block ends early"))?;
         let (record, bytes) = decode_record(rest, self.header.start().with_slot(slot), self.header.base_txn)?;
         if slot == self.header.slots && bytes != rest.len() {
