@@ -15,7 +15,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Check the rules of the house: layers, bans, headings, sizes, flush call sites, assertions.
+    /// Check the rules of the house: layers, bans, headings, sizes, flush call sites, assertions, claims and their tests.
     Tidy {
         /// Print the dependency path between two crates instead of checking.
         #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]

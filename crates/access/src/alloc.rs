@@ -242,10 +242,10 @@ impl AccessMethods {
         Ok(total)
     }
 
-    /// Pages that belong to some unit, large objects included; system pages are not counted.
-    pub fn used_pages(&self) -> AccessResult<u64> {
+    /// Pages of a file that belong to some unit, large objects included; system pages are not counted.
+    pub fn used_pages(&self, file: u16) -> AccessResult<u64> {
         let mut total = 0;
-        self.for_each_map(|map| {
+        self.for_each_map_of(file, |map| {
             total += entries(map.id()).iter().filter(|page| owner(map.page(), **page) != 0).count() as u64;
             Ok(())
         })?;
@@ -257,15 +257,21 @@ impl AccessMethods {
         &self,
         mut body: impl FnMut(PageGuard) -> AccessResult<()>,
     ) -> AccessResult<()> {
-        for file in 1..=self.space.file_count() {
-            let pages = self.space.file_pages(file);
-            for interval in 0..pages.div_ceil(INTERVAL_PAGES) {
-                let map_id = PageId::new(file, interval * INTERVAL_PAGES + MAP_INDEX);
-                if map_id.page < pages {
-                    let guard = self.fix(map_id, LatchMode::Exclusive)?;
-                    check_map(map_id, guard.page())?;
-                    body(guard)?;
-                }
+        (1..=self.space.file_count()).try_for_each(|file| self.for_each_map_of(file, &mut body))
+    }
+
+    fn for_each_map_of(
+        &self,
+        file: u16,
+        mut body: impl FnMut(PageGuard) -> AccessResult<()>,
+    ) -> AccessResult<()> {
+        let pages = self.space.file_pages(file);
+        for interval in 0..pages.div_ceil(INTERVAL_PAGES) {
+            let map_id = PageId::new(file, interval * INTERVAL_PAGES + MAP_INDEX);
+            if map_id.page < pages {
+                let guard = self.fix(map_id, LatchMode::Exclusive)?;
+                check_map(map_id, guard.page())?;
+                body(guard)?;
             }
         }
         Ok(())

@@ -253,6 +253,11 @@ impl AccessMethods {
         Ok(guard)
     }
 
+    /// Pages that wait for the ghost cleanup.
+    pub fn ghost_pages_waiting(&self) -> usize {
+        self.ghost_pages.lock().len()
+    }
+
     /// Remembers a page with ghosts for the cleanup. `root`: the tree's, NULL for a heap.
     pub(crate) fn note_ghosts(&self, page: PageId, root: PageId) {
         let mut pages = self.ghost_pages.lock();

@@ -18,7 +18,7 @@ fn with_db(body: impl FnOnce(Db) + Send + 'static) {
 }
 
 fn used_pages(db: &Db) -> u64 {
-    db.access.used_pages().expect("a healthy disk")
+    db.access.used_pages(1).expect("a healthy disk")
 }
 
 #[test]

@@ -203,9 +203,9 @@ fn checkpoint_due_databases(instance: &Arc<Instance>) {
         if database.check_usable().is_err() || !is_due(&database) {
             continue;
         }
-        if let Err(error) = run(&database, Reason::Automatic) {
+        let result = database.in_background(|| run(&database, Reason::Automatic));
+        if let Some(Err(error)) = result {
             os::report::warn("checkpoint", &format!("database {}: {error}", database.name()));
         }
     }
-    crate::counters::refresh(instance);
 }

@@ -1,4 +1,4 @@
-//! Counters of the object `Databases` that are sizes, not events: set from the files whenever somebody is about to read them.
+//! Counters of the object `Databases` that are states, not events: set from files and log whenever somebody is about to read them.
 
 use std::sync::Arc;
 
@@ -9,13 +9,21 @@ const OBJECT: &str = "SQLServer:Databases";
 /// Brings the sizes up to date. Cheap: a few counters per database.
 pub(crate) fn refresh(instance: &Arc<Instance>) {
     for database in instance.databases() {
-        let pages: u64 = database.space.files().iter().map(|file| u64::from(file.pages)).sum();
-        let kilobytes = pages * pages::PAGE_BYTES as u64 / 1024;
-        let set = |name: &str, value: u64| {
+        let log = database.log.stats();
+        let data_pages: u64 = database.space.files().iter().map(|file| u64::from(file.pages)).sum();
+        let values = [
+            ("Data File(s) Size (KB)", data_pages * pages::PAGE_BYTES as u64 / 1024),
+            ("Log File(s) Size (KB)", log.size_bytes / 1024),
+            ("Log File(s) Used Size (KB)", log.used_bytes / 1024),
+            ("Percent Log Used", (log.used_bytes * 100).checked_div(log.size_bytes).unwrap_or(0)),
+            ("Log Growths", log.growths_total),
+            ("Log Truncations", log.truncations_total),
+            ("Active Transactions", database.txns.active().len() as u64),
+        ];
+        for (name, value) in values {
             let counter = instance.os().counters().counter(OBJECT, name, database.name());
             counter.set(i64::try_from(value).unwrap_or(i64::MAX));
-        };
-        set("Data File(s) Size (KB)", kilobytes);
+        }
     }
 }
 

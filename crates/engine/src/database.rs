@@ -31,6 +31,8 @@ pub struct Database {
     pub(crate) catalog: Catalog,
     pub(crate) identities: Identities,
     pub(crate) checkpoint_state: CheckpointState,
+    /// Held by the background thread that works on the database; true once it closes, and none may begin.
+    is_closing: Latch<bool>,
     pub(crate) system: Vec<Arc<TableDef>>,
     pub(crate) created: DateTime,
     /// DELAYED_DURABILITY by itself, for the commit path.
@@ -70,6 +72,7 @@ impl Database {
             catalog: parts.catalog,
             identities: Identities::default(),
             checkpoint_state: CheckpointState::default(),
+            is_closing: Latch::new(LatchRank::Database, false),
             system: parts.system,
             created: parts.created,
             delayed: AtomicU8::new(parts.options.delayed_durability as u8),
@@ -201,6 +204,25 @@ impl Database {
                 format!("The checkpoint of database '{}' failed: {error}", self.name),
             )
         })
+    }
+
+    /// Pages of a data file that belong to a table, index or large value.
+    ///
+    /// # Errors
+    /// 823, 824 when an allocation map cannot be read.
+    pub fn used_pages(&self, file: u16) -> SqlResult<u64> {
+        self.access.used_pages(file).map_err(|error| crate::error::sql_error(&error.into(), &self.name, 0))
+    }
+
+    /// Work of a background thread, which may come upon a database that is being closed: then it is not done. One at a time.
+    pub(crate) fn in_background<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        let is_closing = self.is_closing.lock();
+        (!*is_closing).then(work)
+    }
+
+    /// Waits for background work and keeps out what comes later.
+    pub(crate) fn end_background(&self) {
+        *self.is_closing.lock() = true;
     }
 
     /// A handle to a table of this database.

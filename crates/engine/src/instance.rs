@@ -17,6 +17,7 @@ use crate::database::{Database, date_time_of};
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, StorageError};
 use crate::files::{DriveMap, make_directory};
+use crate::ghost_cleanup::GhostCleanup;
 use crate::open::{Foundation, Plan, read_system_tables};
 use crate::options::{DatabaseOptions, DatabaseState, OptionChange};
 use crate::registry::{self, Entry, Phase};
@@ -46,7 +47,7 @@ pub struct InstanceOptions {
     pub buffer_pool_bytes: u64,
     /// Folders for drive letters in scripts' paths.
     pub drives: Vec<(char, PathBuf)>,
-    /// Whether background threads (checkpoints, lazy writer) run.
+    /// Whether background threads (checkpoints, ghost cleanup, lazy writer) run.
     pub background: bool,
 }
 
@@ -79,6 +80,7 @@ pub struct Instance {
 
 struct Background {
     checkpointer: Checkpointer,
+    ghost_cleanup: GhostCleanup,
     lazy_writer: LazyWriter,
 }
 
@@ -184,6 +186,7 @@ impl Instance {
         if options.background {
             let background = Background {
                 checkpointer: Checkpointer::start(&instance),
+                ghost_cleanup: GhostCleanup::start(&instance),
                 lazy_writer: LazyWriter::start(&instance.foundation.pool),
             };
             *instance.background.lock() = Some(background);
@@ -337,7 +340,7 @@ impl Instance {
         self.forget_entry(slot.entry.number)
     }
 
-    /// Brings the counters of sizes up to date: before `sys.dm_os_performance_counters` is read.
+    /// Brings the counters of sizes and other states up to date: before `sys.dm_os_performance_counters` is read.
     pub fn refresh_counters(self: &Arc<Self>) {
         crate::counters::refresh(self);
     }
@@ -382,6 +385,7 @@ impl Instance {
         let background = self.background.lock().take();
         if let Some(background) = background {
             background.checkpointer.stop();
+            background.ghost_cleanup.stop();
             background.lazy_writer.stop();
         }
         let databases = std::mem::take(&mut *self.databases.lock());

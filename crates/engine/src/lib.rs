@@ -11,6 +11,7 @@ mod database;
 mod db_transaction;
 mod error;
 mod files;
+mod ghost_cleanup;
 mod identity;
 mod instance;
 mod model;
@@ -39,4 +40,4 @@ pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChang
 pub use schema::*;
 pub use table::{KeyRange, RowLocator, RowLock, ScanOptions, Table};
 pub use transaction_set::TransactionSet;
-pub use txn::{IsolationLevel, LockMode, LockRow, LockWait, Resource};
+pub use txn::{IsolationLevel, LockMode, LockOwner, LockRow, LockWait, Resource};

@@ -6,11 +6,12 @@ mod support;
 
 use std::sync::Arc;
 
-use hardpan_engine::{DelayedDurability, LockMode, NewIndex, OptionChange};
+use hardpan_engine::{DbTransaction, DelayedDurability, Instance, LockMode, NewIndex, OptionChange};
+use os::WaitType;
 use os::sim::{Profile, World};
 use support::{
     NAME, Session, all_rows, create_database, create_table, find, heap, identity_column, in_world, int, item,
-    items, open, rows, table,
+    items, open, options, rows, table,
 };
 use types::{SqlType, Value};
 
@@ -395,5 +396,38 @@ fn a_data_directory_has_one_server() {
         os.disk().create_dir_all("/data/photos".as_ref()).expect("a healthy disk");
         let error = support::try_open(os).err().expect("the directory holds something else");
         assert!(!error.to_string().is_empty());
+    });
+}
+
+/// The ghost cleanup gives the pages of deleted rows back, soon after their deleter has ended and not before, though nobody inserts.
+#[test]
+fn deleted_rows_give_their_pages_back() {
+    in_world(17, Profile::nvme(), |os| {
+        let instance = Instance::open(os, &options(true)).expect("the instance opens");
+        let database = create_database(&instance, NAME).expect("a new database");
+        let made = create_table(&instance, &database, &items("T1"));
+        let empty = database.used_pages(1).expect("a healthy disk");
+        let mut session = Session::new(&instance, &database, 51);
+        for id in 0..1_000 {
+            session.autocommit(None, |txn| made.insert(txn, &item(id, id, 400))).expect("one row");
+        }
+        let full = database.used_pages(1).expect("a healthy disk");
+        assert!(full > empty + 50, "1,000 rows of 400 bytes: {empty} to {full} pages");
+        session.set.begin_explicit();
+        for id in 0..1_000 {
+            let delete = |txn: &DbTransaction| {
+                let (locator, row) = find(txn, &made, id)?.expect("the row");
+                made.delete(txn, &locator, &row)
+            };
+            session.statement(delete).expect("DELETE");
+        }
+        os.sleep(20_000_000_000, WaitType::WAITFOR).expect("nobody interrupts");
+        assert_eq!(database.used_pages(1).expect("a healthy disk"), full, "its deleter may still roll back");
+        session.set.commit(None).expect("COMMIT");
+        os.sleep(20_000_000_000, WaitType::WAITFOR).expect("nobody interrupts");
+        let after = database.used_pages(1).expect("a healthy disk");
+        assert!(after < empty + 10, "of {full} pages {after} are left, {empty} at the beginning");
+        drop(session);
+        instance.shutdown();
     });
 }

@@ -75,6 +75,7 @@ impl Shared {
             }
         }
         let lsn = cache.push(record);
+        assert!(lsn > self.positions.sealed(), "{lsn} joins a block that is sealed");
         if let Payment::FreeSpace { reserve } = payment {
             cache.reserved_bytes += reserve;
         }
@@ -91,6 +92,7 @@ impl Shared {
         cache.waiting_for_buffer += 1;
         self.ring_for_sealed();
         let (mut cache, outcome) = self.room.wait(cache, WaitType::LOGBUFFER, None);
+        assert!(cache.waiting_for_buffer > 0);
         cache.waiting_for_buffer -= 1;
         if outcome == os::WaitOutcome::Interrupted { Err(LogError::Interrupted) } else { Ok(cache) }
     }
@@ -158,7 +160,9 @@ impl Shared {
         let present = self.vlfs.lock().end_offset();
         let layout = self.options.vlf_rule.layout(present, bytes);
         let create_lsn = self.positions.end();
+        assert!(!layout.is_empty());
         let headers = self.log_file.grow(&layout, create_lsn)?;
+        assert_eq!(headers.len(), layout.len());
         let block_bytes = layout.iter().map(|vlf| vlf.1 - crate::limits::VLF_HEADER_BYTES).sum();
         let mut cache = self.cache.lock();
         self.vlfs.lock().add(&headers);

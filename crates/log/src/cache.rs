@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use os::AlignedBuf;
 
 use crate::block::{BlockHeader, BlockState};
-use crate::flush::FlushReason;
+use crate::flush_reason::FlushReason;
 use crate::limits::{
     BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, SECTOR_BYTES,
     SLOTS_PER_BLOCK_MAX,
@@ -140,6 +140,29 @@ impl Cache {
         }
     }
 
+    /// What holds whenever nobody is inside: each call that moves blocks ends with it.
+    fn assert_state(&self) {
+        let here = usize::from(self.open.is_some()) + self.sealed.len();
+        assert!(here <= self.blocks_in_use && self.blocks_in_use <= CACHE_BLOCKS_MAX, "{here} blocks here");
+        assert!(self.free.len() <= FREE_BUFFERS_MAX && self.sector_bytes.is_multiple_of(SECTOR_BYTES));
+        assert!((FIRST_BLOCK_SECTOR..=self.vlf.sectors()).contains(&self.next_sector));
+        assert!(self.last < self.end(), "the newest record is {}, the next {}", self.last, self.end());
+        if let Some(open) = &self.open {
+            open.state.assert_state(BlockState::Open);
+            assert_eq!(
+                open.start,
+                Lsn::new(self.vlf.sequence, self.next_sector, 0),
+                "the open block is the last"
+            );
+            assert!(open.capacity_bytes <= BLOCK_BYTES_MAX && open.used_bytes <= open.capacity_bytes);
+        }
+        if let (Some(oldest), Some(newest)) = (self.sealed.front(), self.sealed.back()) {
+            oldest.state.assert_state(BlockState::Sealed);
+            newest.state.assert_state(BlockState::Sealed);
+            assert!(oldest.start <= newest.start && newest.last() <= self.last);
+        }
+    }
+
     /// Where the next record goes at the earliest.
     pub(crate) fn end(&self) -> Lsn {
         match &self.open {
@@ -176,6 +199,7 @@ impl Cache {
     pub(crate) fn push(&mut self, record: &RecordBuf) -> Lsn {
         let open = self.open.as_mut().expect("the caller has made room");
         open.state.assert_state(BlockState::Open);
+        assert!(open.offsets.len() < SLOTS_PER_BLOCK_MAX, "the caller has looked");
         let slot = open.offsets.len() as u16 + 1;
         let lsn = open.start.with_slot(slot);
         if open.base_txn.is_null() {
@@ -214,6 +238,7 @@ impl Cache {
             let rest = u64::from(self.vlf.sectors() - self.next_sector) * SECTOR_BYTES as u64;
             assert!(self.space_left_bytes >= rest);
             self.space_left_bytes -= rest;
+            assert!(vlf.sequence == self.vlf.sequence + 1 && vlf.active, "VLFs follow each other");
             self.vlf = vlf;
             self.next_sector = FIRST_BLOCK_SECTOR;
         }
@@ -238,6 +263,7 @@ impl Cache {
             parity: self.vlf.parity,
             reason: None,
         });
+        self.assert_state();
         Ok(())
     }
 
@@ -267,7 +293,9 @@ impl Cache {
         assert!(self.space_left_bytes >= padded as u64);
         self.space_left_bytes -= padded as u64;
         let last = block.last();
+        assert_eq!(last, self.last, "the block that is sealed holds the newest record");
         self.sealed.push_back(block);
+        self.assert_state();
         Some(last)
     }
 
@@ -278,6 +306,7 @@ impl Cache {
         }
         let mut block = self.sealed.pop_front()?;
         block.state.advance(BlockState::Issued);
+        self.assert_state();
         Some(block)
     }
 
@@ -287,8 +316,10 @@ impl Cache {
         assert!(self.blocks_in_use > 0);
         self.blocks_in_use -= 1;
         if self.free.len() < FREE_BUFFERS_MAX {
+            assert_eq!(block.buffer.len(), BLOCK_BYTES_MAX, "the write gave the buffer back");
             self.free.push(block.buffer);
         }
+        self.assert_state();
     }
 
     /// Growth or truncation has made `bytes` more of VLFs usable.
@@ -325,6 +356,7 @@ impl Cache {
             log_id,
             checksum: 0,
         };
+        assert!(!block.start.is_null() && block.start.slot() == 0);
         let bytes = block.buffer[..block.used_bytes].to_vec();
         let is_sealed = block.state == BlockState::Sealed;
         Some(BlockCopy { header, bytes, offsets: block.offsets.clone(), is_sealed })

@@ -318,6 +318,9 @@ impl LogFile {
         change(&mut next);
         next.generation += 1;
         assert_eq!(next.log_id, header.log_id);
+        assert!(next.checkpoint >= header.checkpoint && next.min <= next.checkpoint);
+        assert!(next.size_bytes >= header.size_bytes && next.epoch >= header.epoch);
+        assert!(next.checkpoint <= next.hardened || next.volatile, "a checkpoint is durable");
         let mut copy = AlignedBuf::new(COPY_BYTES);
         copy.copy_from_slice(&next.encode());
         let offset = (next.generation % 2) * COPY_BYTES as u64;

@@ -1,4 +1,4 @@
-//! Why the log is flushed, who writes it, and how `hardened` moves. Read `FlushReason` first, then `lead_or_wait`.
+//! Who writes the log, and how `hardened` moves. Read `flush_reason.rs` first, then `lead_or_wait`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -9,246 +9,11 @@ use os::{IoError, Signal, WaitType, WriteMode};
 use crate::block::{BlockHeader, BlockState};
 use crate::cache::{Cache, CachedBlock};
 use crate::error::LogError;
-use crate::inflight::InFlight;
-use crate::limits::{BLOCK_BYTES_MAX, LogLimits, SECTOR_BYTES};
+use crate::flush_queue::{FlushQueue, LeaderState, MEAN_ONE, Waiter, WriterRole, WriterState};
+use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
+use crate::limits::{BLOCK_BYTES_MAX, SECTOR_BYTES};
 use crate::lsn::Lsn;
 use crate::shared::Shared;
-
-/// Why a piece of log must become durable. Each reason has exactly one call site in the workspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FlushReason {
-    /// A fully durable transaction commits (txn, commit.rs). Claim 11.
-    Commit,
-    /// A block reached 60 KB (cache.rs). Claim 15.
-    BlockFull,
-    /// A dirty page is about to be written (pages, write_out.rs). Claim 16.
-    WriteAhead,
-    /// sys.sp_flush_log (engine, database.rs). Claim 18.
-    FlushLogProc,
-    /// A sequence writes its recovery value (engine, sequence.rs). Claim 19.
-    SequenceCache,
-    /// Delayed commits drain (flush.rs).
-    Background,
-    /// Clean shutdown, backup and the like need the tail (engine, shutdown.rs).
-    Quiesce,
-}
-
-impl FlushReason {
-    /// Every reason.
-    pub const ALL: [FlushReason; 7] = [
-        Self::Commit,
-        Self::BlockFull,
-        Self::WriteAhead,
-        Self::FlushLogProc,
-        Self::SequenceCache,
-        Self::Background,
-        Self::Quiesce,
-    ];
-
-    /// Index into per-reason counts.
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-}
-
-/// When log that nobody waits for is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DelayedFlushPolicy {
-    /// As soon as the device is free and there are at least 4 KB of it or it is 1 ms old. The default.
-    Eager,
-    /// So many milliseconds after it appeared.
-    Timed(u32),
-    /// Only when its block is full (or somebody asks for other reasons). tempdb's way.
-    BlockFull,
-}
-
-impl DelayedFlushPolicy {
-    /// As one number, for an atomic.
-    pub(crate) fn to_raw(self) -> u64 {
-        match self {
-            DelayedFlushPolicy::Eager => 0,
-            DelayedFlushPolicy::BlockFull => 1,
-            DelayedFlushPolicy::Timed(ms) => 2 + u64::from(ms),
-        }
-    }
-
-    pub(crate) fn from_raw(raw: u64) -> DelayedFlushPolicy {
-        match raw {
-            0 => DelayedFlushPolicy::Eager,
-            1 => DelayedFlushPolicy::BlockFull,
-            ms => DelayedFlushPolicy::Timed((ms - 2) as u32),
-        }
-    }
-
-    /// The age, in ns, at which wanted log is due; `None`: age alone never makes it due.
-    fn due_age_ns(self) -> Option<u64> {
-        match self {
-            DelayedFlushPolicy::Eager => Some(EAGER_AGE_NS),
-            DelayedFlushPolicy::Timed(ms) => Some(u64::from(ms) * 1_000_000),
-            DelayedFlushPolicy::BlockFull => None,
-        }
-    }
-
-    /// The size, in bytes, at which wanted log is due whatever its age.
-    fn due_bytes(self) -> usize {
-        match self {
-            DelayedFlushPolicy::Eager => EAGER_BYTES,
-            DelayedFlushPolicy::Timed(_) | DelayedFlushPolicy::BlockFull => usize::MAX,
-        }
-    }
-}
-
-/// An idle device takes delayed work from this size on ...
-const EAGER_BYTES: usize = 4096;
-/// ... or this age. Bounds the loss of an idle system and the flushes of a slow one (1,000 a second).
-const EAGER_AGE_NS: u64 = 1_000_000;
-/// With so many committers waiting per flush the LOG WRITER keeps the role ...
-const HAND_OVER_WAITERS: u32 = 16;
-/// ... until the mean falls below this.
-const TAKE_BACK_WAITERS: u32 = 6;
-/// With so many waiting, two committers may write at once.
-const TWO_LEADERS_WAITERS: std::ops::RangeInclusive<usize> = 3..=12;
-/// Fixed-point unit of the mean number of waiters.
-const MEAN_ONE: u32 = 64;
-
-/// The right to write the log: a token, not a thread. Whoever holds it takes blocks from the cache in order, completes
-/// their headers and issues them; then it gives the role back, before its write is done.
-pub(crate) struct WriterRole {
-    /// Checksum of the block issued last, which the next one names.
-    pub(crate) last_checksum: u32,
-}
-
-/// Who leads at present.
-///
-/// ```text
-///          mean waiters per flush > 16: note_waiters
-///  Inline ───────────────────────────────────────────► LogWriter
-///         ◄───────────────────────────────────────────
-///          mean < 6: note_waiters; idle for 5 ms: next_work
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LeaderState {
-    /// Committers write themselves.
-    Inline,
-    /// The LOG WRITER writes for all.
-    LogWriter,
-}
-
-/// What the LOG WRITER does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WriterState {
-    /// Runs; it will look at everything again before it waits.
-    Awake,
-    /// Waits for delayed log to become due.
-    Dozing,
-    /// Waits for the role or the device.
-    WantsTurn,
-    /// Waits for work.
-    Asleep,
-}
-
-struct Waiter {
-    lsn: Lsn,
-    reason: FlushReason,
-    bell: Arc<Signal>,
-}
-
-/// Who wants what hardened, who may write, what is in flight. Guarded by the queue latch.
-pub(crate) struct FlushQueue {
-    /// The role, when nobody has it.
-    role: Option<WriterRole>,
-    pub(crate) in_flight: InFlight,
-    waiters: Vec<Waiter>,
-    leader: LeaderState,
-    /// Committers writing at the moment.
-    inline_writes: u32,
-    /// Mean number of waiters per flush, in units of 1/MEAN_ONE.
-    mean_waiters: u32,
-    writer: WriterState,
-    /// Newest record that delayed commits want durable.
-    delayed: Lsn,
-    /// When the oldest of that log that is not issued was first wanted.
-    delayed_since_ns: u64,
-}
-
-impl FlushQueue {
-    pub(crate) fn new(limits: LogLimits, last_checksum: u32) -> FlushQueue {
-        FlushQueue {
-            role: Some(WriterRole { last_checksum }),
-            in_flight: InFlight::new(limits),
-            waiters: Vec::new(),
-            leader: LeaderState::Inline,
-            inline_writes: 0,
-            mean_waiters: MEAN_ONE,
-            writer: WriterState::Awake,
-            delayed: Lsn::NULL,
-            delayed_since_ns: 0,
-        }
-    }
-
-    /// Every waiter's bell; the list is empty afterwards.
-    pub(crate) fn drain_waiters(&mut self) -> Vec<Arc<Signal>> {
-        self.waiters.drain(..).map(|waiter| waiter.bell).collect()
-    }
-
-    /// Committers that may write at once, given how many wait.
-    fn inline_writes_max(&self) -> u32 {
-        if TWO_LEADERS_WAITERS.contains(&self.waiters.len()) { 2 } else { 1 }
-    }
-
-    /// Takes the role for a committer, if committers write at all at present.
-    fn lead_inline(&mut self) -> Option<WriterRole> {
-        if self.leader != LeaderState::Inline || self.inline_writes >= self.inline_writes_max() {
-            return None;
-        }
-        if self.role.is_none() || !self.in_flight.admits(BLOCK_BYTES_MAX as u64) {
-            return None;
-        }
-        self.inline_writes += 1;
-        self.role.take()
-    }
-
-    /// Counts how many wait while a flush goes out, and decides who leads from now on.
-    fn note_waiters(&mut self, waiting: usize) {
-        let sample = (waiting as u32).min(1_000) * MEAN_ONE;
-        self.mean_waiters = (self.mean_waiters * 15 + sample) / 16;
-        self.leader = match self.leader {
-            LeaderState::Inline if self.mean_waiters > HAND_OVER_WAITERS * MEAN_ONE => LeaderState::LogWriter,
-            LeaderState::LogWriter if self.mean_waiters < TAKE_BACK_WAITERS * MEAN_ONE => LeaderState::Inline,
-            same => same,
-        };
-    }
-
-    /// Removes the waiters up to `hardened` and returns their bells, the next leader's first.
-    fn wake(&mut self, hardened: Lsn, issued: Lsn, bells: &mut Vec<Arc<Signal>>) {
-        let can_lead = self.leader == LeaderState::Inline
-            && self.role.is_some()
-            && self.inline_writes < self.inline_writes_max();
-        if can_lead {
-            let uncovered = self.waiters.iter().enumerate().filter(|(_, waiter)| waiter.lsn > issued);
-            if let Some((index, _)) = uncovered.min_by_key(|(_, waiter)| waiter.lsn) {
-                bells.push(self.waiters.swap_remove(index).bell);
-            }
-        }
-        let mut index = 0;
-        while index < self.waiters.len() {
-            if self.waiters[index].lsn <= hardened {
-                bells.push(self.waiters.swap_remove(index).bell);
-            } else {
-                index += 1;
-            }
-        }
-    }
-
-    /// Whether the LOG WRITER waits for what has just happened; it is considered woken then.
-    fn rouse(&mut self, sleepers: &[WriterState]) -> bool {
-        let rouse = sleepers.contains(&self.writer);
-        if rouse {
-            self.writer = WriterState::Awake;
-        }
-        rouse
-    }
-}
 
 /// What the LOG WRITER should do next.
 pub(crate) enum Work {
@@ -284,6 +49,7 @@ impl Shared {
 
     /// Writes the log itself when nobody else does, else waits for who does, until `lsn` is hardened.
     fn lead_or_wait(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
+        assert!(!self.options.volatile && lsn.slot() > 0, "{reason:?} waits for record {lsn}");
         loop {
             let mut queue = self.queue.lock();
             if lsn <= self.positions.hardened() {
@@ -364,6 +130,11 @@ impl Shared {
     /// Moves `sealed` (and `end`, which seal may have moved). Called under the cache latch whenever a block was sealed.
     pub(crate) fn note_sealed(&self, cache: &Cache, last: Lsn) {
         let newest = cache.sealed.back().map_or(last, CachedBlock::last);
+        assert!(
+            newest <= cache.last && newest < cache.end(),
+            "{newest} is sealed, {} is the end",
+            cache.end()
+        );
         self.positions.end.store(cache.end().raw(), Release);
         self.positions.sealed.fetch_max(newest.raw(), Release);
         self.open_bytes.store(cache.open_bytes() as u32, Relaxed);
@@ -372,6 +143,8 @@ impl Shared {
     /// Completes header and checksum of a block; the role's holder does it, since each block names the one before.
     pub(crate) fn finish_header(&self, role: &mut WriterRole, block: &mut CachedBlock) {
         block.state.assert_state(BlockState::Issued);
+        assert!(block.padded_bytes.is_multiple_of(SECTOR_BYTES) && block.used_bytes <= block.padded_bytes);
+        assert!(!block.offsets.is_empty() && block.reason.is_some(), "a sealed block");
         let mut header = BlockHeader {
             flags: BlockHeader::flags(block.parity, self.options.volatile),
             vlf: block.start.vlf(),
@@ -415,6 +188,7 @@ impl Shared {
 
     fn register(&self, queue: &mut FlushQueue, block: &CachedBlock) -> u64 {
         let last = block.last();
+        assert!(queue.role.is_none(), "only the holder of the role issues");
         assert!(last > self.positions.issued() && last <= self.positions.sealed());
         self.positions.issued.store(last.raw(), Release);
         let waiting = queue.waiters.len();
@@ -438,6 +212,7 @@ impl Shared {
         let mut bells = Vec::new();
         let mut queue = self.queue.lock();
         if inline {
+            assert!(queue.inline_writes > 0);
             queue.inline_writes -= 1;
         }
         let ring = self.return_role(&mut queue, role);
@@ -451,6 +226,8 @@ impl Shared {
 
     /// Writes one block to the file.
     pub(crate) fn write_block(&self, block: &CachedBlock) -> Result<(), IoError> {
+        block.state.assert_state(BlockState::Issued);
+        assert!(block.file_offset.is_multiple_of(SECTOR_BYTES as u64));
         let mode = if self.options.volatile { WriteMode::Cached } else { WriteMode::Durable };
         self.log_file.file.write_at(&block.buffer[..block.padded_bytes], block.file_offset, mode)
     }
@@ -480,8 +257,10 @@ impl Shared {
         let mut bells = Vec::new();
         let mut queue = self.queue.lock();
         if inline {
+            assert!(queue.inline_writes > 0);
             queue.inline_writes -= 1;
         }
+        assert!(last > self.positions.hardened() && last <= self.positions.issued());
         let (prefix, hardened) = queue.in_flight.complete(number, block);
         let prefix = if is_planted(Bug::HardenedJumpsOverHole) { Some(last) } else { prefix };
         if let Some(prefix) = prefix {

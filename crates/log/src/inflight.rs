@@ -49,6 +49,16 @@ impl InFlight {
         }
     }
 
+    /// What holds between calls: nothing at the front is complete, the sums are those of the writes.
+    fn assert_state(&self) {
+        assert!(self.writes.front().is_none_or(|oldest| oldest.done.is_none()), "the prefix was passed on");
+        assert!(self.outstanding_ios as usize <= self.writes.len());
+        assert_eq!(self.outstanding_ios == 0, self.outstanding_bytes == 0, "writes have bytes");
+        assert!(self.outstanding_ios <= self.limits.outstanding_ios_max, "the limit of writes in flight");
+        let is_within = self.outstanding_bytes <= self.limits.outstanding_bytes_max;
+        assert!(is_within || self.outstanding_ios == 1, "the limit of bytes in flight");
+    }
+
     /// Writes that the device has not confirmed.
     pub(crate) fn outstanding_ios(&self) -> u32 {
         self.outstanding_ios
@@ -75,12 +85,14 @@ impl InFlight {
     /// Notes that the block ending at `last` goes to the device; returns the write's number.
     pub(crate) fn issue(&mut self, last: Lsn, bytes: u64) -> u64 {
         assert!(self.writes.back().is_none_or(|newest| newest.last < last), "blocks are issued in LSN order");
+        assert!(bytes > 0 && last.slot() > 0, "a block holds a record");
         self.refused = false;
         self.writes.push_back(Issued { last, bytes, done: None });
         self.outstanding_ios += 1;
         self.outstanding_bytes += bytes;
         self.ios_high_water = self.ios_high_water.max(u64::from(self.outstanding_ios));
         self.bytes_high_water = self.bytes_high_water.max(self.outstanding_bytes);
+        self.assert_state();
         self.first_number + self.writes.len() as u64 - 1
     }
 
@@ -103,6 +115,8 @@ impl InFlight {
             self.writes.pop_front();
             self.first_number += 1;
         }
+        assert_eq!(prefix.is_some(), !hardened.is_empty());
+        self.assert_state();
         (prefix, hardened)
     }
 }
@@ -112,7 +126,7 @@ mod tests {
     use os::AlignedBuf;
 
     use super::*;
-    use crate::flush::FlushReason;
+    use crate::flush_reason::FlushReason;
     use crate::lsn::TxnId;
 
     fn block(sector: u32) -> CachedBlock {

@@ -21,7 +21,7 @@
 //! | `checkpoint` | LOP_BEGIN_CKPT of the last completed checkpoint | [`Log::record_checkpoint`] |
 //! | `min` | nothing below is needed by anyone | [`Log::truncate`]: the lowest pin |
 //!
-//! Start reading at flush.rs (when and by whom the log is written), then cache.rs, tail.rs, vlf.rs.
+//! Start reading at flush_reason.rs and flush.rs (when and by whom the log is written), then cache.rs, tail.rs, vlf.rs.
 
 mod append;
 pub mod block;
@@ -31,6 +31,8 @@ mod dump;
 mod error;
 mod file;
 mod flush;
+mod flush_queue;
+mod flush_reason;
 mod inflight;
 pub mod limits;
 mod log;
@@ -50,7 +52,7 @@ mod writer;
 
 pub use dump::{DumpOptions, DumpSummary, dump_file};
 pub use error::LogError;
-pub use flush::{DelayedFlushPolicy, FlushReason};
+pub use flush_reason::{DelayedFlushPolicy, FlushReason};
 pub use limits::LogLimits;
 pub use log::{Log, Tail};
 pub use lsn::{Lsn, LsnParseError, TxnId};

@@ -9,7 +9,8 @@ use crate::append::Payment;
 use crate::cache::Cache;
 use crate::error::LogError;
 use crate::file::LogFile;
-use crate::flush::{DelayedFlushPolicy, FlushQueue, FlushReason};
+use crate::flush_queue::FlushQueue;
+use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
 use crate::limits::{FIRST_BLOCK_SECTOR, LOG_BYTES_MIN};
 use crate::lsn::Lsn;
 use crate::options::{Growth, LogOptions};
@@ -344,6 +345,7 @@ impl Shared {
         let min = min.min(self.positions.hardened());
         let mut cache = self.cache.lock();
         let mut vlfs = self.vlfs.lock();
+        assert!(min <= self.positions.hardened(), "what is not durable is never freed");
         let (freed, freed_bytes) = vlfs.truncate(min);
         let reusable = vlfs.reusable().0;
         cache.add_space(freed_bytes);
@@ -389,6 +391,7 @@ impl Shared {
         let cache = self.cache.lock();
         let vlfs = self.vlfs.lock();
         let total: u64 = vlfs.vlfs().iter().map(Vlf::block_bytes).sum();
+        assert!(cache.space_left_bytes <= total, "{} of {total} bytes are left", cache.space_left_bytes);
         let free = cache.space_left_bytes.saturating_sub(cache.open_bytes() as u64 + cache.reserved_bytes);
         total - free.min(total)
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::flush::DelayedFlushPolicy;
+use crate::flush_reason::DelayedFlushPolicy;
 use crate::limits::{LOG_BYTES_DEFAULT, LOG_BYTES_MAX, LOG_GROWTH_BYTES_DEFAULT, LogLimits};
 use crate::vlf::VlfRule;
 

@@ -8,7 +8,8 @@ use os::{Condition, IoError, JoinHandle, Latch, Os, Signal, Watermark};
 use crate::cache::Cache;
 use crate::error::LogError;
 use crate::file::LogFile;
-use crate::flush::{DelayedFlushPolicy, FlushQueue};
+use crate::flush_queue::FlushQueue;
+use crate::flush_reason::DelayedFlushPolicy;
 use crate::lsn::Lsn;
 use crate::options::{Growth, LogOptions};
 use crate::stats::Counters;
@@ -21,7 +22,7 @@ pub(crate) struct Positions {
     pub(crate) end: AtomicU64,
     /// Newest record of the newest sealed block. Updated by `Shared::note_sealed`, under the cache latch.
     pub(crate) sealed: AtomicU64,
-    /// Newest record of the newest issued block. Updated by `Shared::issue`, by the holder of the writer role.
+    /// Newest record of the newest issued block. Updated by `Shared::register`, by the holder of the writer role.
     pub(crate) issued: AtomicU64,
     /// Newest record of the contiguous durable prefix. Updated by `Shared::complete`, under the queue latch.
     pub(crate) hardened: Watermark,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use os::{Counter, Os};
 
-use crate::flush::FlushReason;
+use crate::flush_reason::FlushReason;
 use crate::lsn::Lsn;
 
 /// A snapshot of a log's figures, for sys.dm_db_log_stats and friends.

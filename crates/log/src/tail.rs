@@ -127,6 +127,7 @@ impl<'a> Walk<'a> {
             assert!(header.last() > self.last, "a chain goes forward");
             self.last = header.last();
             self.chain = Chain::behind(&header);
+            assert!(self.chain.sector > header.sector && self.chain.sector <= vlf.sectors());
             return Ok(Some(header));
         }
         Ok(None)
@@ -188,6 +189,7 @@ pub(crate) fn find_end(log_file: &LogFile, vlfs: &VlfMap) -> Result<EndOfLog, Lo
     let mut walk = Walk::new(log_file, vlfs, start, checksum);
     while walk.next_header()?.is_some() {}
     walk.judge_end()?;
+    assert!(walk.last.is_null() || walk.last.vlf() == walk.chain.vlf, "the chain ends behind its last block");
     Ok(EndOfLog { last: walk.last, chain: walk.chain, scanned_bytes: walk.window.read_bytes_total })
 }
 
@@ -214,6 +216,10 @@ fn find_proof(
     {
         return Ok(Some((proof, *vlf)));
     }
+    // A log that has gone on elsewhere has filled this VLF before. When more of it is left than a proof needs, then only a
+    // VLF that begins with a later block is worth a look.
+    let left_bytes = current.map_or(0, |vlf| u64::from(vlf.sectors() - here.block()) * SECTOR_BYTES as u64);
+    let is_far_from_end = left_bytes > PROOF_BYTES + BLOCK_BYTES_MAX as u64;
     // The log may have gone on in any VLF that is not part of the chain, most likely in those that follow in the file.
     let all = vlfs.vlfs();
     let position =
@@ -221,6 +227,9 @@ fn find_proof(
     let (first, skipped) = position.map_or((0, 0), |position| (position, 1));
     for step in skipped..all.len() {
         let vlf = &all[(first + step) % all.len()];
+        if is_far_from_end && vlf.sequence <= here.vlf() {
+            continue;
+        }
         let bytes = vlf.block_bytes().min(PROOF_BYTES).min(budget);
         budget -= bytes;
         if let Some(proof) = find_proof_in(log_file, vlf, FIRST_BLOCK_SECTOR, here, bytes, window)? {

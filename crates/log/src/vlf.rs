@@ -62,6 +62,7 @@ impl VlfRule {
         if let Some(last) = layout.last_mut() {
             last.1 = end - last.0;
         }
+        assert!(layout.iter().all(|vlf| vlf.1 >= VLF_BYTES_MIN && vlf.1 <= 2 * VLF_BYTES_MAX));
         layout
     }
 }
@@ -94,6 +95,7 @@ pub struct VlfHeader {
 impl VlfHeader {
     /// The 512 bytes on disk.
     pub fn encode(&self) -> [u8; VLF_HEADER_USED_BYTES] {
+        assert!(self.size_bytes >= VLF_BYTES_MIN && self.begin_offset >= FILE_HEADER_BYTES);
         let mut out = [0; VLF_HEADER_USED_BYTES];
         out[..4].copy_from_slice(&VLF_MAGIC);
         out[4..6].copy_from_slice(&crate::block::LOG_FORMAT_VERSION.to_le_bytes());
@@ -173,6 +175,7 @@ impl Vlf {
 
     /// Bytes it has for blocks.
     pub fn block_bytes(&self) -> u64 {
+        assert!(self.size_bytes > VLF_HEADER_BYTES);
         self.size_bytes - VLF_HEADER_BYTES
     }
 }
@@ -235,12 +238,22 @@ impl VlfMap {
             }
             vlf.active = vlf.sequence >= oldest && vlf.sequence > 0;
         }
+        self.assert_state();
     }
 
     /// What looked like sequence numbers was none: the log is empty.
     pub fn forget_all(&mut self) {
         self.by_sequence.clear();
         self.vlfs.iter_mut().for_each(|vlf| vlf.sequence = 0);
+    }
+
+    /// What holds once the log has begun: the current VLF is active, newest, and found by its sequence number.
+    fn assert_state(&self) {
+        let current = &self.vlfs[self.current];
+        assert!(current.active && current.sequence > 0 && current.end_sector == 0, "{current:?}");
+        assert!(PARITIES.contains(&current.parity));
+        assert_eq!(self.by_sequence.get(&current.sequence), Some(&self.current));
+        assert!(self.by_sequence.len() <= self.vlfs.len());
     }
 
     /// Every VLF in file order.
@@ -273,6 +286,7 @@ impl VlfMap {
             (1..count).map(|step| (self.current + step) % count).find(|index| !self.vlfs[*index].active)?;
         let sequence = self.vlfs[self.current].sequence + 1;
         assert!(sequence <= VLF_MAX, "the log has used up its VLF sequence numbers");
+        assert!((FIRST_BLOCK_SECTOR..=self.vlfs[self.current].sectors()).contains(&end_sector));
         self.vlfs[self.current].end_sector = end_sector;
         self.begin_use(next, sequence);
         Some(self.vlfs[next])
@@ -295,12 +309,14 @@ impl VlfMap {
         vlf.end_sector = 0;
         self.by_sequence.insert(sequence, index);
         self.current = index;
+        self.assert_state();
     }
 
     /// Adds what growth has made and made durable.
     pub fn add(&mut self, headers: &[VlfHeader]) {
         for header in headers {
             assert_eq!(header.begin_offset, self.end_offset());
+            assert!(header.size_bytes >= VLF_BYTES_MIN);
             self.vlfs.push(Vlf::unused(header));
         }
     }
@@ -315,6 +331,7 @@ impl VlfMap {
                 freed_bytes += vlf.block_bytes();
             }
         }
+        self.assert_state();
         (freed, freed_bytes)
     }
 

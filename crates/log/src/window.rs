@@ -45,6 +45,7 @@ impl Window {
             self.load(offset, len, end)?;
         }
         let at = (offset - self.offset) as usize;
+        assert!(at + len <= self.len, "the window holds what it was asked for");
         Ok(&self.buffer[at..at + len])
     }
 

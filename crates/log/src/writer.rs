@@ -6,7 +6,9 @@ use os::{IoQueue, Request, WaitType, WriteMode};
 use rustc_hash::FxHashMap;
 
 use crate::cache::CachedBlock;
-use crate::flush::{FlushReason, Work, WriterRole};
+use crate::flush::Work;
+use crate::flush_queue::WriterRole;
+use crate::flush_reason::FlushReason;
 use crate::shared::Shared;
 
 /// Writes in flight of the LOG WRITER itself: the device queue (made when two blocks are first queued at once; most logs
@@ -101,6 +103,7 @@ fn finish(
     for completion in completions {
         let (mut block, began_ns) =
             blocks.remove(&completion.token).expect("a completion of a write in flight");
+        assert!(completion.buffer.len() >= block.padded_bytes);
         block.buffer = completion.buffer;
         shared.complete(completion.token, block, completion.result, now_ns - began_ns, false);
     }

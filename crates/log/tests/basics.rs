@@ -37,6 +37,7 @@ fn a_hardened_record_is_read_back_before_and_after_a_restart() {
     assert_eq!((tail.last, tail.clean), (next, true));
 }
 
+/// Claims 10 and 44: begin, change and commit are three records, which fit the smallest block, one sector.
 #[test]
 fn begin_insert_commit_fit_one_sector_easily() {
     let bench = Workbench::new("one_sector");
@@ -46,14 +47,14 @@ fn begin_insert_commit_fit_one_sector_easily() {
     log.harden(lsn, FlushReason::Commit).unwrap();
     let after = log.stats();
     let bytes = after.record_bytes_total - before.record_bytes_total;
-    assert_eq!(after.records_total - before.records_total, 3, "claim 44: begin, change, commit");
+    assert_eq!(after.records_total - before.records_total, 3, "begin, change, commit");
     assert!(bytes <= 120, "{bytes} bytes");
-    assert_eq!(after.flushed_bytes_total - before.flushed_bytes_total, 512, "claim 10: one sector");
+    assert_eq!(after.flushed_bytes_total - before.flushed_bytes_total, 512, "one sector");
 }
 
+/// Claims 11, 21, 34, 42, 43 and 57: N commits of one session are N flushes, N writes of the device and N waits, no more.
 #[test]
 fn each_durable_commit_of_one_session_is_one_write() {
-    // Claims 11, 42, 43, 57: N commits, N flushes, no extras.
     let bench = Workbench::new("one_write");
     let log = Log::create(&bench.os, &bench.options()).unwrap();
     let writes_before = log.file_stats().writes_total;
@@ -68,16 +69,16 @@ fn each_durable_commit_of_one_session_is_one_write() {
     assert_eq!(log.file_stats().writes_total - writes_before, 200, "the device saw as many");
     assert_eq!(log.file_stats().write_bytes_total % 512, 0);
     let counter = |name: &str| bench.os.counters().counter("SQLServer:Databases", name, "test").get();
-    assert_eq!(counter("Log Flushes/sec"), 200, "claims 32, 34");
+    assert_eq!(counter("Log Flushes/sec"), 200);
     assert_eq!(counter("Log Flush Waits/sec"), 200);
     assert_eq!(counter("Log Bytes Flushed/sec"), 200 * 512);
     let waits = bench.os.wait_stats().row(os::WaitType::WRITELOG);
-    assert_eq!(waits.waiting_tasks_count, 200, "claim 21");
+    assert_eq!(waits.waiting_tasks_count, 200);
 }
 
+/// Claims 15 and 46: full blocks, and one flush at the commit.
 #[test]
 fn one_large_transaction_flushes_full_blocks_and_once_at_commit() {
-    // Claims 15, 46.
     let bench = Workbench::new("large_transaction");
     let log = Log::create(&bench.os, &bench.options()).unwrap();
     let mut last = Lsn::NULL;
@@ -96,9 +97,9 @@ fn one_large_transaction_flushes_full_blocks_and_once_at_commit() {
     assert!(stats.flushes_total - full <= 1, "and one at commit");
 }
 
+/// Claims 13, 18, 52 and 58: acknowledged and not hardened, until another reason or the drain comes.
 #[test]
 fn delayed_commits_do_not_flush_each_and_other_reasons_still_do() {
-    // Claims 13, 22, 52, 58.
     let bench = Workbench::new("delayed");
     let log = Log::create(&bench.os, &bench.options()).unwrap();
     log.suspend_background_flush(true);
@@ -107,10 +108,10 @@ fn delayed_commits_do_not_flush_each_and_other_reasons_still_do() {
         lsn = commit(&log, txn, 30);
         log.want(lsn);
     }
-    assert!(log.hardened() < lsn && log.stats().flushes_total == 0, "claim 13: acknowledged, not hardened");
+    assert!(log.hardened() < lsn && log.stats().flushes_total == 0, "acknowledged, not hardened");
     log.harden(lsn, FlushReason::FlushLogProc).unwrap();
     assert_eq!(log.hardened(), lsn);
-    assert_eq!(log.stats().flushes_total, 1, "claim 18");
+    assert_eq!(log.stats().flushes_total, 1);
     assert_eq!(log.stats().flushes_by_reason_total[FlushReason::FlushLogProc.index()], 1);
     let drained = commit(&log, 101, 30);
     log.want(drained);
@@ -119,9 +120,9 @@ fn delayed_commits_do_not_flush_each_and_other_reasons_still_do() {
     assert_eq!(log.stats().flushes_by_reason_total[FlushReason::Background.index()], 1);
 }
 
+/// Claims 63 and 69: the eager drain takes many commits along (the article: 1,000,000 of them in 95,407 flushes).
 #[test]
 fn eager_draining_flushes_far_less_often_than_it_commits() {
-    // Seed 000: 1,000,000 delayed commits, 95,407 flushes.
     let bench = Workbench::in_memory("eager");
     let log = Log::create(&bench.os, &bench.options()).unwrap();
     let mut lsn = Lsn::NULL;
@@ -135,6 +136,7 @@ fn eager_draining_flushes_far_less_often_than_it_commits() {
     assert!(stats.flushes_by_reason_total[FlushReason::Commit.index()] == 0);
 }
 
+/// Claim 69, the other policy: with BlockFull a delayed log goes out only as full blocks.
 #[test]
 fn block_full_policy_waits_for_full_blocks() {
     let bench = Workbench::in_memory("block_full");
@@ -154,9 +156,9 @@ fn block_full_policy_waits_for_full_blocks() {
     assert!(tail.clean, "a planned stop loses nothing");
 }
 
+/// Claim 14: tempdb's log.
 #[test]
 fn a_volatile_log_never_flushes_at_commit() {
-    // Claims 14, 22: tempdb.
     let bench = Workbench::new("volatile");
     let options = hardpan_log::LogOptions { volatile: true, ..bench.options() };
     let log = Log::create(&bench.os, &options).unwrap();
@@ -297,6 +299,7 @@ fn a_spare_vlf_is_made_in_the_background_before_it_is_needed() {
     log.close().unwrap();
 }
 
+/// Group commit: many fully durable sessions share flushes (the base that claim 66 compares with).
 #[test]
 fn many_sessions_share_flushes() {
     let bench = Workbench::new("sessions");

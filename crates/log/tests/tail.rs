@@ -207,6 +207,7 @@ fn files_that_are_not_ours_are_named_as_such() {
     );
 }
 
+/// Claims 44 and 45: records are counted with the dumper.
 #[test]
 fn the_dumper_counts_records_and_says_where_damage_begins() {
     let bench = bench("dump");
@@ -216,7 +217,7 @@ fn the_dumper_counts_records_and_says_where_damage_begins() {
     let all = DumpOptions { records: true, ..DumpOptions::default() };
     let summary = dump_file(&bench.os, &bench.path(), &all, &mut |line| lines.push(line.to_owned())).unwrap();
     assert_eq!((summary.blocks_total, summary.records_total, summary.damage.as_deref()), (7, 21, None));
-    assert_eq!(summary.records_by_operation["LOP_COMMIT_XACT"], 7, "claims 44, 45");
+    assert_eq!(summary.records_by_operation["LOP_COMMIT_XACT"], 7);
     assert!(lines.iter().any(|line| line.contains("user_transaction;spid 51")), "{lines:#?}");
     let from = DumpOptions { from: image.lsns[3], records: true };
     let summary = dump_file(&bench.os, &bench.path(), &from, &mut |_| ()).unwrap();

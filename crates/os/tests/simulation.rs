@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
-use hardpan_os::sim::{Effect, End, Fault, Operation, Profile, Report, World, for_each_io_failure};
+use hardpan_os::sim::{
+    Effect, End, Fault, Operation, Profile, Report, World, WriteStep, for_each_io_failure,
+};
 use hardpan_os::{
     AlignedBuf, Condition, IoErrorKind, Latch, LatchRank, OpenOptions, Os, Request, RwLatch, Signal,
     WaitError, WaitOutcome, WaitType, Watermark, WriteMode, never,
@@ -486,4 +488,32 @@ fn interrupts_end_waits_unless_masked() {
         });
         report.assert_ok();
     }
+}
+
+#[test]
+fn writes_are_noted_when_they_are_issued_and_when_they_complete() {
+    let world = World::new(3, Profile::nvme());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let file = os.disk().open(Path::new("/f"), &OpenOptions::create()).unwrap();
+            file.write_at(b"before", 0, WriteMode::Cached).unwrap();
+            handle.trace_writes();
+            file.write_at(b"abc", 7, WriteMode::Durable).unwrap();
+            handle.inject(Fault::fail_once(Operation::Write, 0));
+            assert!(file.write_at(b"lost", 20, WriteMode::Durable).is_err());
+            let writes = handle.take_writes();
+            let steps: Vec<_> = writes.iter().map(|write| (write.offset, write.len, &write.step)).collect();
+            assert_eq!(
+                steps,
+                [
+                    (7, 3, &WriteStep::Issued(b"abc".to_vec())),
+                    (7, 3, &WriteStep::Completed),
+                    (20, 4, &WriteStep::Issued(b"lost".to_vec()))
+                ]
+            );
+            assert!(writes.iter().all(|write| write.path == Path::new("/f")));
+            assert!(handle.take_writes().is_empty());
+        })
+        .assert_ok();
 }

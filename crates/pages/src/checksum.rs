@@ -29,6 +29,7 @@ pub fn compute(page: &PageBytes) -> u32 {
 pub fn stamp(page: &mut PageBytes) {
     let value = compute(page);
     header::set_checksum(page, value);
+    debug_assert_eq!(compute(page), value, "the field itself does not count");
 }
 
 /// Judges bytes read from the place of page `id`.

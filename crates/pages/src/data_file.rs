@@ -217,11 +217,13 @@ impl DataFile {
             true => self.file.set_len(bytes(after)),
             false => self.file.allocate_zeroed(bytes(before), bytes(after)),
         };
+        assert!(after > before, "a file grows from {before} to {after} pages");
         if let Err(error) = grown {
             // Best effort: a file that stays longer is harmless, its size is only believed at the next open.
             let _ = self.file.set_len(bytes(before));
             return Err(full_or_io(error, &self.path));
         }
+        assert_eq!(self.pages(), before, "one grows a file at a time");
         self.pages.store(after, Release);
         Ok(())
     }

@@ -75,6 +75,11 @@ impl Frame {
     }
 
     pub(crate) fn set_key(&self, key: u64) {
+        assert!((key == NO_KEY) != (self.key() == NO_KEY), "a frame changes its page through none");
+        assert!(
+            key != NO_KEY || self.recovery_lsn.load(Acquire) == 0,
+            "changes are never dropped with the page"
+        );
         self.key.store(key, Release);
     }
 
@@ -136,6 +141,7 @@ impl Frame {
             return false;
         }
         self.recovery_lsn.store(0, Release);
+        assert_eq!(self.writing_lsn.load(Acquire), recovery, "one writer claims a page");
         true
     }
 
@@ -226,9 +232,11 @@ impl PageGuard {
     pub fn set_lsn(&mut self, lsn: Lsn) {
         assert!(!lsn.is_null(), "a change has a log record");
         let page = self.page_mut();
-        debug_assert!(header::lsn(page) <= lsn, "page LSN goes back from {} to {lsn}", header::lsn(page));
+        assert!(header::lsn(page) <= lsn, "page LSN goes back from {} to {lsn}", header::lsn(page));
+        assert!(header::version(page) != 0, "a page is formatted before it is changed");
         header::set_lsn(page, lsn);
         self.frame.note_change(lsn);
+        debug_assert!(self.frame.is_dirty());
     }
 
     /// Gives up the right to change the page, keeps it latched for reading.

@@ -194,6 +194,7 @@ pub(crate) fn free_offset(page: &PageBytes) -> usize {
 
 #[inline]
 pub(crate) fn set_free_offset(page: &mut PageBytes, offset: usize) {
+    assert!(offset <= PAGE_BYTES, "free offset {offset}");
     put_u16(page, FREE_OFFSET, offset as u16);
 }
 
@@ -205,6 +206,7 @@ pub fn free_bytes(page: &PageBytes) -> usize {
 
 #[inline]
 pub(crate) fn set_free_bytes(page: &mut PageBytes, bytes: usize) {
+    assert!(bytes <= PAGE_BYTES, "{bytes} free bytes");
     put_u16(page, FREE_BYTES, bytes as u16);
 }
 
@@ -261,6 +263,8 @@ pub(crate) fn set_ghosts(page: &mut PageBytes, count: u16) {
 
 /// Makes `page` an empty page of a type: every byte is set, nothing of what it held remains. LSN and checksum are zero.
 pub fn format(page: &mut PageBytes, id: PageId, page_type: PageType, level: u8, unit: u32) {
+    assert!(!id.is_null() && page_type != PageType::Empty || unit == 0, "page {id} of unit {unit}");
+    assert!(level == 0 || page_type == PageType::BTree, "only trees have levels");
     page.fill(0);
     page[VERSION] = PAGE_FORMAT_VERSION;
     page[TYPE] = page_type as u8;

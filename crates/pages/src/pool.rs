@@ -163,6 +163,7 @@ impl BufferPool {
         if let Some(other) = partition.get(&key) {
             return Err(Arc::clone(other));
         }
+        assert!(key != NO_KEY && frame.key() == NO_KEY && !frame.is_dirty(), "an empty frame takes a page");
         frame.set_key(key);
         partition.insert(key, Arc::clone(frame));
         Ok(())
@@ -178,7 +179,7 @@ impl BufferPool {
 
     /// Gives a frame back that never got a page.
     pub(crate) fn give_back(&self, frame: Arc<Frame>) {
-        assert!(frame.key() == NO_KEY, "only empty frames are free");
+        assert!(frame.key() == NO_KEY && !frame.is_dirty(), "only empty frames are free");
         self.frames.lock().free.push(frame);
     }
 
@@ -193,6 +194,7 @@ impl BufferPool {
                 let frame = Arc::new(Frame::new());
                 list.all.push(Arc::clone(&frame));
                 self.frames_count.store(list.all.len(), Relaxed);
+                assert!(list.all.len() <= self.frames_max);
                 return Ok(frame);
             }
         }
@@ -226,6 +228,7 @@ impl BufferPool {
                 continue;
             }
             if self.take_from_table(key, &frame) {
+                assert!(frame.key() == NO_KEY && !frame.is_dirty(), "only a clean page is evicted");
                 self.evictions_total.fetch_add(1, Relaxed);
                 return Ok(frame);
             }

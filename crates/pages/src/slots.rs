@@ -38,6 +38,19 @@ fn set_entry(page: &mut PageBytes, slot: u16, offset: usize, length_and_flags: u
     page[at + 2..at + 4].copy_from_slice(&length_and_flags.to_le_bytes());
 }
 
+/// What every operation leaves behind: the counts of the header fit the page and each other.
+#[inline]
+fn assert_state(page: &PageBytes) {
+    let count = header::slot_count(page);
+    let array_bytes = SLOT_BYTES * usize::from(count);
+    assert!(array_bytes <= BODY_BYTES, "{count} slots");
+    let (free_offset, free_bytes) = (header::free_offset(page), header::free_bytes(page));
+    assert!((HEADER_BYTES..=PAGE_BYTES - array_bytes).contains(&free_offset), "rows end at {free_offset}");
+    assert!(free_bytes >= PAGE_BYTES - array_bytes - free_offset, "the gap behind the rows is free");
+    assert!(free_bytes <= BODY_BYTES - array_bytes, "{free_bytes} bytes are free beside {count} slots");
+    assert!(header::free_slots(page) <= count && header::ghosts(page) <= count);
+}
+
 /// The row of a slot; `None` for a free slot or one beyond the array.
 #[inline]
 pub fn row(page: &PageBytes, slot: u16) -> Option<&[u8]> {
@@ -83,6 +96,7 @@ pub fn set_flags(page: &mut PageBytes, slot: u16, flags: u16) {
 }
 
 fn count_ghost(page: &mut PageBytes, before: u16, after: u16) {
+    assert!(before & GHOST == 0 || header::ghosts(page) > 0, "a ghost is counted");
     let ghosts = header::ghosts(page) - u16::from(before & GHOST != 0) + u16::from(after & GHOST != 0);
     header::set_ghosts(page, ghosts);
 }
@@ -115,6 +129,7 @@ pub fn put(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], flags: u16) {
     let bytes = pieces.iter().map(|piece| piece.len()).sum();
     if slot < count {
         assert!(entry(page, slot).0 == 0, "slot {slot} is occupied");
+        assert!(header::free_slots(page) > 0, "a free slot is counted");
         header::set_free_slots(page, header::free_slots(page) - 1);
         make_contiguous(page, bytes);
     } else {
@@ -146,6 +161,7 @@ pub fn insert(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], flags: u16) {
 
 fn place(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], bytes: usize, flags: u16) {
     let offset = header::free_offset(page);
+    assert!(bytes <= header::free_bytes(page), "{bytes} bytes into {}", header::free_bytes(page));
     let mut at = offset;
     for piece in pieces {
         page[at..at + piece.len()].copy_from_slice(piece);
@@ -157,6 +173,7 @@ fn place(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], bytes: usize, flags:
     set_entry(page, slot, offset, bytes as u16 | flags);
     header::set_free_offset(page, at);
     header::set_free_bytes(page, header::free_bytes(page) - bytes);
+    assert_state(page);
 }
 
 /// Empties a slot and keeps its number; free slots at the end of the array are given back.
@@ -174,6 +191,7 @@ pub fn free(page: &mut PageBytes, slot: u16) {
     header::set_slot_count(page, count);
     header::set_free_slots(page, free_slots);
     header::set_free_bytes(page, header::free_bytes(page) + returned);
+    assert_state(page);
 }
 
 /// Takes a slot out, moving all after it down by one (trees).
@@ -184,6 +202,7 @@ pub fn remove(page: &mut PageBytes, slot: u16) {
     page.copy_within(start..slot_at(slot), start + SLOT_BYTES);
     header::set_slot_count(page, count - 1);
     header::set_free_bytes(page, header::free_bytes(page) + SLOT_BYTES);
+    assert_state(page);
 }
 
 /// Takes out every slot from `slot` on (trees: the left half of a split).
@@ -191,6 +210,7 @@ pub fn truncate(page: &mut PageBytes, slot: u16) {
     while header::slot_count(page) > slot {
         remove(page, header::slot_count(page) - 1);
     }
+    assert!(header::slot_count(page) <= slot);
 }
 
 fn release_row(page: &mut PageBytes, slot: u16) {
@@ -235,6 +255,7 @@ pub fn replace(page: &mut PageBytes, slot: u16, row: &[u8], flags: u16) {
             header::set_free_offset(page, offset + row.len());
         }
         header::set_free_bytes(page, header::free_bytes(page) + bytes - row.len());
+        assert_state(page);
         return;
     }
     release_row(page, slot);
@@ -267,6 +288,8 @@ pub fn compact(page: &mut PageBytes) {
         at += bytes;
     }
     header::set_free_offset(page, at);
+    let array = PAGE_BYTES - SLOT_BYTES * usize::from(header::slot_count(page));
+    assert_eq!(header::free_bytes(page), array - at, "all that is free lies between rows and slots");
 }
 
 /// The slots that hold rows, in array order.

@@ -94,6 +94,7 @@ impl<'a> Batch<'a> {
         if !space.owns(key) || !frame.begin_write() {
             return;
         }
+        assert!(self.pages.len() < self.capacity, "a batch has room for what it was made for");
         let capacity = self.capacity;
         let buffer = self.buffer.get_or_insert_with(|| Doublewrite::buffer(capacity));
         let at = PREFIX_BYTES + self.pages.len() * PAGE_BYTES;
@@ -103,6 +104,7 @@ impl<'a> Batch<'a> {
         drop(guard);
         assert!(header::version(image) != 0, "page {} was changed but never formatted", PageId::unpack(key));
         checksum::stamp(image);
+        assert_eq!(header::id(image), PageId::unpack(key), "a page knows its address");
         self.highest_lsn = self.highest_lsn.max(header::lsn(image));
         self.pages.push(PageId::unpack(key));
         self.frames.push(frame);
@@ -137,7 +139,8 @@ pub(crate) fn write_images(
     buffer: &mut AlignedBuf,
     pages: &[PageId],
 ) -> Result<(), PageError> {
-    assert!(pages.is_sorted(), "images go out in page order");
+    assert!(pages.is_sorted_by(|one, other| one < other), "images go out in page order, each once");
+    assert_eq!(buffer.len(), PREFIX_BYTES + pages.len() * PAGE_BYTES, "an image for each page");
     let mut doublewrite = space.doublewrite().lock();
     if let Some(doublewrite) = doublewrite.as_mut() {
         doublewrite.write(buffer, pages)?;

@@ -175,7 +175,7 @@ fn foreign_short_and_newer_files_are_refused() {
     refused(&move |world| world.corrupt(data, boot, &[7; 8]), |e| matches!(e, PageError::Corrupt { .. }));
 }
 
-/// More pages than frames: every page keeps its content, dirty ones are written under the WAL rule (claims 16, 37).
+/// More pages than frames: every page keeps its content, dirty ones are written under the WAL rule (claim 16).
 #[test]
 fn a_small_pool_evicts_and_reads_back() {
     let world = World::new(4, Profile::nvme());

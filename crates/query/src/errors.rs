@@ -81,6 +81,16 @@ pub(crate) fn too_deep() -> SqlError {
     error(191, &[])
 }
 
+/// 106: more tables in a FROM clause than anybody joins on purpose.
+pub(crate) fn too_many_tables(tables_max: usize) -> SqlError {
+    error(106, &[&tables_max])
+}
+
+/// 1056: more items in a select list than any client takes.
+pub(crate) fn too_many_items(items_max: usize) -> SqlError {
+    error(1056, &[&items_max])
+}
+
 /// 102: incorrect syntax near a word.
 pub(crate) fn syntax_near(word: &str) -> SqlError {
     error(102, &[&word])

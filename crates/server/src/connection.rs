@@ -111,10 +111,16 @@ struct Connection<'a> {
 impl Connection<'_> {
     fn requests(&mut self) -> Result<(), ChannelError> {
         while !self.shared.table.is_draining() {
-            let Some(head) = self.channel.next_message()? else {
-                return Ok(());
+            let next = match self.channel.next_message() {
+                Ok(None) => return Ok(()),
+                Ok(Some(head)) => self.one_message(head)?,
+                // A request that is too long has been read to its end and thrown away.
+                Err(ChannelError::Protocol(error)) if error.is_refusal() => {
+                    self.answer_error(&stream_is_incorrect(16, &error))?
+                }
+                Err(error) => return Err(error),
             };
-            if self.one_message(head)? == Next::Close {
+            if next == Next::Close {
                 return Ok(());
             }
         }
@@ -153,9 +159,7 @@ impl Connection<'_> {
                 self.answer_error(&SqlError::custom(40510, 16, 1, format!("{error}.")))
             }
             Err(error) => {
-                let text =
-                    format!("The incoming tabular data stream (TDS) protocol stream is incorrect: {error}.");
-                self.answer_error(&SqlError::custom(4002, 20, 1, text))?;
+                self.answer_error(&stream_is_incorrect(20, &error))?;
                 Err(error.into())
             }
         }
@@ -205,6 +209,12 @@ impl Connection<'_> {
         sink.end(false, false)?;
         Ok(Next::Go)
     }
+}
+
+/// 4002. At severity 20 the connection ends.
+fn stream_is_incorrect(severity: u8, error: &tds::ProtocolError) -> SqlError {
+    let text = format!("The incoming tabular data stream (TDS) protocol stream is incorrect: {error}.");
+    SqlError::custom(4002, severity, 1, text)
 }
 
 /// Hands a request to the session.

@@ -319,6 +319,7 @@ impl Session {
         self.facts.nest_level -= 1;
         self.facts.caught.truncate(frame.caught_base);
         self.options = options;
+        self.tell_lock_options();
         let status = outcome.map_err(Interruption::Stopped)?;
         if procedure.is_some() && self.facts.transaction_count != count_before {
             sink.message(&SqlError::new(266, &[&count_before, &self.facts.transaction_count]));

@@ -252,6 +252,7 @@ impl Session {
         self.drop_temporary_tables();
         self.prepared = Prepared::default();
         self.options = options_at_login(&self.facts.login);
+        self.tell_lock_options();
         if self.facts.transaction_count == 0 {
             self.facts.reset();
         }

@@ -131,7 +131,10 @@ impl Session {
                     bytes
                 };
             }
-            ValueOption::LockTimeout => options.lock_timeout_ms = to_int(value)?.unwrap_or(-1),
+            ValueOption::LockTimeout => {
+                options.lock_timeout_ms = to_int(value)?.unwrap_or(-1);
+                self.tell_lock_options();
+            }
             ValueOption::DateFirst => match to_int(value)? {
                 Some(day @ 1..=7) => options.date_first = day as u8,
                 other => return Err(SqlError::new(2744, &[&other.unwrap_or(0)])),
@@ -158,11 +161,17 @@ impl Session {
                     "high" => 5,
                     number => number.parse::<i8>().ok().filter(|n| (-10..=10).contains(n)).unwrap_or(0),
                 };
-                self.transactions.set_deadlock_priority(self.options.deadlock_priority);
+                self.tell_lock_options();
             }
             ValueOption::ContextInfo => self.facts.context_info = value.clone(),
             ValueOption::QueryGovernorCostLimit | ValueOption::FipsFlagger => {}
         }
         Ok(())
+    }
+
+    /// Whoever waits for a lock asks the lock manager, not the options: to be called whenever these have changed.
+    pub(crate) fn tell_lock_options(&mut self) {
+        self.transactions.set_lock_timeout_ms(self.options.lock_timeout_ms);
+        self.transactions.set_deadlock_priority(self.options.deadlock_priority);
     }
 }

@@ -19,6 +19,8 @@ use crate::sql_ledger::{ACCOUNTS, Found, OPENING_BALANCE, SqlLedger, Stage, Tran
 const DATA: &str = "/data";
 /// Errors after which the statement's transaction is rolled back and may be tried again: deadlock victim, lock time-out.
 const RETRYABLE: [i32; 2] = [1205, 1222];
+/// Errors of a full disk or log: the transaction must be taken back, which needs no room, and the server goes on.
+const NO_ROOM: [i32; 3] = [1101, 1105, 9002];
 
 type Ledger = Arc<Latch<SqlLedger>>;
 
@@ -157,13 +159,14 @@ impl Teller {
                 _ => self.transfer(&mut client),
             };
             if !going {
-                return;
+                break;
             }
             if self.rng.chance(1, 4) {
                 let pause_ns = self.rng.below(5_000_000);
                 let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
             }
         }
+        // Also the one who gives up: his connection ends, which gives his locks back. Others may be waiting for them.
         client.close();
     }
 
@@ -200,10 +203,10 @@ impl Teller {
             }
             1..=3 => {
                 self.ledger.lock().set_stage(number, Stage::Committing);
-                client.execute(&format!("BEGIN TRAN; {body} {commit}"))
+                client.execute(&whole_or_nothing(number, &body, commit))
             }
             _ => {
-                let answer = client.execute(&format!("BEGIN TRAN; {body}"));
+                let answer = client.execute(&format!("SET XACT_ABORT OFF; BEGIN TRAN; {body}"));
                 if answer.errors.is_empty() {
                     self.ledger.lock().set_stage(number, Stage::Committing);
                     client.execute(commit)
@@ -223,12 +226,19 @@ impl Teller {
 
     /// A transaction that met an error: rolled back if the server can still say so.
     fn give_up(&mut self, client: &mut Client, number: i64, answer: &Answer) -> bool {
-        let is_retryable = answer.error_number().is_some_and(|error| RETRYABLE.contains(&error));
-        if !is_retryable && !self.tolerates("a transfer", answer) {
-            return false;
+        let error = answer.error_number().unwrap_or(0);
+        os::report::info("client", &format!("transaction {number}: {}", answer.error_text()));
+        let is_out_of_room = NO_ROOM.contains(&error) && matches!(self.plan.trouble, Trouble::FullAfter(_));
+        if !(is_out_of_room || RETRYABLE.contains(&error)) {
+            return self.tolerates("a transfer", answer);
         }
         let rolled_back = client.execute("IF @@TRANCOUNT > 0 ROLLBACK TRAN");
-        if is_retryable && rolled_back.errors.is_empty() {
+        assert!(
+            rolled_back.errors.is_empty() || !matches!(self.plan.trouble, Trouble::FullAfter(_)),
+            "rollback needs no room, yet: {}",
+            rolled_back.error_text()
+        );
+        if rolled_back.errors.is_empty() {
             self.ledger.lock().set_stage(number, Stage::RolledBack);
             return true;
         }
@@ -276,6 +286,18 @@ impl Teller {
         }
         text
     }
+}
+
+/// One batch in which an error of a statement leaves nothing behind. Without that the statements after it would still be committed: that
+/// is what a batch means (XACT_ABORT OFF).
+fn whole_or_nothing(number: i64, body: &str, commit: &str) -> String {
+    if number % 2 == 0 {
+        return format!("SET XACT_ABORT ON; BEGIN TRAN; {body} {commit}");
+    }
+    format!(
+        "SET XACT_ABORT OFF; BEGIN TRY BEGIN TRAN; {body} {commit}; END TRY \
+         BEGIN CATCH IF @@TRANCOUNT > 0 ROLLBACK TRAN; THROW; END CATCH"
+    )
 }
 
 /// Restarts, possibly crashing in the middle of recovery a few times, and judges what is there.

@@ -3,6 +3,7 @@
 use hardpan_sim::{Scenario, run_seed};
 use os::sim::Bug;
 
+/// Claims 1, 2, 4 to 6 and 54: promises of many clients judged after crashes at any point.
 #[test]
 fn corpus_and_first_seeds_pass_and_repeat() {
     for scenario in Scenario::ALL {
@@ -32,6 +33,7 @@ fn first_condemned(scenario: Scenario, bug: Bug) -> Option<u64> {
     (0..500).find(|&seed| !run_seed(scenario, seed, Some(bug)).violations.is_empty())
 }
 
+/// Claims 3 and 16: a server that acknowledges before the log is hard, or writes a page before its log, is condemned.
 #[test]
 fn planted_bugs_are_found_within_500_seeds() {
     for scenario in Scenario::ALL {

@@ -40,7 +40,10 @@ impl ProtocolError {
     /// True when the stream itself is still in step, so that the refusal can be answered with an error token and
     /// the connection goes on.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, ProtocolError::Unsupported { .. })
+        matches!(
+            self,
+            ProtocolError::Unsupported { .. } | ProtocolError::TooLong { part: crate::packet::MESSAGE, .. }
+        )
     }
 }
 

@@ -149,6 +149,9 @@ impl MessageHead {
     }
 }
 
+/// What is too long when [`ProtocolError::TooLong`] speaks of a whole message.
+pub(crate) const MESSAGE: &str = "message";
+
 /// Joins received bytes into messages. Feed it with [`feed`](Self::feed), ask with [`next`](Self::next).
 ///
 /// ```text
@@ -166,13 +169,24 @@ pub struct MessageReader {
     head: Option<MessageHead>,
     payload: Vec<u8>,
     complete: bool,
+    /// The message is longer than allowed: the rest of it is passed over.
+    overlong: bool,
 }
 
 impl MessageReader {
     /// A reader at a message boundary.
     pub fn new(limits: ReadLimits) -> Self {
         let (received, payload) = (Vec::new(), Vec::new());
-        MessageReader { limits, received, consumed: 0, total: 0, head: None, payload, complete: false }
+        MessageReader {
+            limits,
+            received,
+            consumed: 0,
+            total: 0,
+            head: None,
+            payload,
+            complete: false,
+            overlong: false,
+        }
     }
 
     /// Replaces the limits and starts counting the total anew.
@@ -198,7 +212,8 @@ impl MessageReader {
         Ok(())
     }
 
-    /// The next whole message, or `None` when more bytes are needed. The payload stays readable until the next call.
+    /// The next whole message, or `None` when more bytes are needed. The payload stays readable until the next call. A message longer
+    /// than allowed is passed over to its end without being kept, and is then an error that leaves the stream in step.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<MessageHead>, ProtocolError> {
         if self.complete {
@@ -214,6 +229,13 @@ impl MessageReader {
             self.join(header)?;
             self.consumed += length;
             if header.status & status::END_OF_MESSAGE != 0 {
+                if std::mem::take(&mut self.overlong) {
+                    self.head = None;
+                    return Err(ProtocolError::TooLong {
+                        part: MESSAGE,
+                        limit: self.limits.message_bytes_max,
+                    });
+                }
                 self.complete = true;
                 return Ok(self.head.take());
             }
@@ -265,8 +287,10 @@ impl MessageReader {
             None => self.head = Some(MessageHead { kind: header.kind, status: header.status }),
         }
         let body = PACKET_HEADER_BYTES..usize::from(header.length);
-        if self.payload.len() + body.len() > self.limits.message_bytes_max {
-            return Err(ProtocolError::TooLong { part: "message", limit: self.limits.message_bytes_max });
+        if self.overlong || self.payload.len() + body.len() > self.limits.message_bytes_max {
+            self.overlong = true;
+            self.payload = Vec::new();
+            return Ok(());
         }
         let start = self.consumed + body.start;
         let end = self.consumed + body.end;
@@ -428,6 +452,28 @@ mod tests {
             refused |= reader.feed(&[0; 4096]).is_err();
         }
         assert!(refused);
+    }
+
+    #[test]
+    fn a_message_beyond_the_limit_is_passed_over_and_the_next_one_read() {
+        let mut bytes = message(PacketKind::SqlBatch, &[1; 5_000], 512);
+        bytes.extend(message(PacketKind::Rpc, b"next", 512));
+        let mut reader = MessageReader::new(ReadLimits::session(1_000));
+        let mut seen = Vec::new();
+        for piece in bytes.chunks(100) {
+            reader.feed(piece).unwrap();
+            loop {
+                match reader.next() {
+                    Ok(None) => break,
+                    Ok(Some(head)) => seen.push(Ok((head.kind, reader.payload().to_vec()))),
+                    Err(error) => seen.push(Err(error)),
+                }
+                assert!(reader.payload().len() <= 1_000);
+            }
+        }
+        let too_long = ProtocolError::TooLong { part: "message", limit: 1_000 };
+        assert!(too_long.is_refusal());
+        assert_eq!(seen, [Err(too_long), Ok((PacketKind::Rpc, b"next".to_vec()))]);
     }
 
     #[test]

@@ -10,9 +10,9 @@ fn script(text: &str) -> usize {
     split_go(text).iter().map(|b| batch(&b.text).statements.len()).sum()
 }
 
+/// Claims 23, 24, 26 to 31 and 36: the first article's batch parses as it stands.
 #[test]
 fn large_and_small_transactions() {
-    // Article 000: claims 8-16 measure this batch.
     let statements = batch(
         "SET NOCOUNT ON;
 USE PerformanceV3;

@@ -52,6 +52,7 @@ impl Transaction {
             CommitMode::Delayed => self.manager.log().want(lsn),
             CommitMode::Volatile => {}
         }
+        assert_eq!(lsn, self.entry.last(), "nothing follows the end record");
         self.change_state(XactState::Committing, XactState::Hardened);
         self.manager.note_committed(&self.entry);
         self.finish(XactState::Hardened);
@@ -60,6 +61,7 @@ impl Transaction {
 
     /// Leaves the active table, then releases the locks.
     pub(crate) fn finish(&self, from: XactState) {
+        self.assert_state(from);
         if self.manager.leave(&self.entry) {
             self.manager.resource_manager().finished(self.id(), from == XactState::Hardened);
         }

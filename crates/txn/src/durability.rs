@@ -79,7 +79,7 @@ mod tests {
     use super::DelayedDurability::{Allowed, Disabled, Forced};
     use super::*;
 
-    /// Claims 57-62: the published table, cell by cell.
+    /// Claims 57 to 62: the published table, cell by cell.
     #[test]
     fn the_published_table() {
         let facts = XactFacts::default();

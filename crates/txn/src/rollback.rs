@@ -38,6 +38,7 @@ impl Transaction {
         let _mask = os::task::mask_interrupts();
         self.change_state(XactState::Active, XactState::RollingBack);
         self.undo_down_to(savepoint.lsn)?;
+        assert!(!self.entry.last().is_null(), "its begin record stays");
         self.change_state(XactState::RollingBack, XactState::Active);
         Ok(())
     }
@@ -76,6 +77,7 @@ impl Transaction {
         while next > stop {
             let record = reader.read(next)?;
             let header = &record.header;
+            assert_eq!(record.lsn, next, "the log gives the record that was asked for");
             assert_eq!(header.txn, self.id(), "the chain of a transaction holds its own records");
             let before = next;
             next = if header.is_compensation() { header.undo_next } else { header.prev };

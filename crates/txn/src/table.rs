@@ -108,6 +108,7 @@ impl XactEntry {
 
     pub(crate) fn set_begin(&self, lsn: Lsn) {
         assert!(self.begin().is_null(), "a transaction begins once");
+        assert!(lsn == self.last() && !lsn.is_null(), "the begin record is the first");
         self.begin.store(lsn.raw(), Release);
     }
 
@@ -129,10 +130,12 @@ impl XactEntry {
     }
 
     pub(crate) fn set_ended(&self) {
+        assert!(!self.ended.load(Relaxed), "a transaction ends once");
         self.ended.store(true, Release);
     }
 
     pub(crate) fn note_append(&self, lsn: Lsn, bytes: u64, reserved: u64) {
+        assert!(lsn > self.last() && self.appending.load(Relaxed) != 0, "an append is announced");
         self.last.store(lsn.raw(), Release);
         self.records.store(self.records.load(Relaxed) + 1, Relaxed);
         self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
@@ -254,6 +257,7 @@ impl TxnManager {
         let mut scan_start = Lsn::MAX;
         let mut rows = Vec::with_capacity(table.entries.len());
         for entry in table.entries.values() {
+            assert!(entry.begin() <= entry.last(), "transaction {} begins with its first record", entry.id);
             let appending = entry.appending.load(SeqCst);
             if appending != 0 {
                 scan_start = scan_start.min(Lsn::from_raw(appending));
@@ -343,6 +347,11 @@ impl TxnManager {
     fn insert(&self, entry: &Arc<XactEntry>, begin: Lsn) {
         let mut table = self.table.lock();
         let bound = if begin.is_null() { self.log.end() } else { begin };
+        assert!(!bound.is_null() && bound <= self.log.end());
+        assert!(
+            table.by_begin.last().is_none_or(|&(newest, _)| newest <= bound.raw() || !begin.is_null()),
+            "begin bounds ascend"
+        );
         entry.begin_bound.store(bound.raw(), Relaxed);
         let before = table.entries.insert(entry.id.0, Arc::clone(entry));
         assert!(before.is_none(), "transaction {} is in the table once", entry.id);
@@ -360,11 +369,13 @@ impl TxnManager {
         assert!(was_there, "both orders of the table hold the same transactions");
         self.note_oldest(&table);
         drop(table);
+        assert_eq!(entry.appending.load(Relaxed), 0, "it leaves after its last append");
         self.log.release_reservation(entry.reserved.swap(0, Relaxed));
         true
     }
 
     fn note_oldest(&self, table: &ActiveTable) {
+        assert_eq!(table.entries.len(), table.by_begin.len(), "both orders hold the same transactions");
         let id = table.entries.first_key_value().map_or(u64::MAX, |(&id, _)| id);
         let lsn = table.by_begin.first().map_or(u64::MAX, |&(bound, _)| bound);
         self.oldest_id.store(id, Release);

@@ -191,7 +191,7 @@ impl Transaction {
 
     /// Locks a resource; waits as `wait` says.
     pub fn lock(&self, resource: Resource, mode: LockMode, wait: LockWait) -> Result<(), LockError> {
-        debug_assert!(self.state() != XactState::Ended, "an ended transaction locks nothing");
+        assert!(self.state() != XactState::Ended, "an ended transaction locks nothing");
         let key = ResourceKey::new(resource);
         if self.locks.lock().note_again(&key, mode) {
             return Ok(());
@@ -233,7 +233,9 @@ impl Transaction {
     }
 
     pub(crate) fn unlock_all(&self) {
-        self.locks.lock().unlock_all();
+        let mut locks = self.locks.lock();
+        locks.unlock_all();
+        assert!(locks.is_empty(), "an ended transaction holds nothing");
     }
 
     pub(crate) fn assert_state(&self, expected: XactState) {

@@ -221,6 +221,7 @@ fn seed_count() -> u64 {
     std::env::var("HARDPAN_TEST_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30)
 }
 
+/// Claims 1, 4 to 6 and 54, without pages and rows: what was acknowledged is there, what was not committed is not, nothing is half there.
 #[test]
 fn committed_money_survives_every_crash() {
     let count = seed_count();

@@ -321,9 +321,10 @@ fn dateadd_keeps_to_the_calendar() {
     assert_eq!(date_add(DatePart::Day, 1, &Value::Null), Ok(Value::Null));
 }
 
+/// Claim 37: DATEDIFF counts boundaries.
 #[test]
 fn datediff_counts_boundaries() {
-    // claim 37, and the documentation's own example: one tick crosses a boundary of every part.
+    // The documentation's own example: one tick crosses a boundary of every part.
     let (start, end) = (at("2005-12-31 23:59:59.9999999", DT2), at("2006-01-01 00:00:00.0000000", DT2));
     use DatePart::*;
     for part in [Year, Quarter, Month, DayOfYear, Day, Week, Hour, Minute, Second, Millisecond, Microsecond] {

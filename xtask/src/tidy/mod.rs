@@ -1,5 +1,7 @@
 //! `cargo xtask tidy`: the rules of the house that a program can check, each in a file of its own.
 
+mod claims;
+mod documents;
 pub mod layers;
 mod rules;
 mod source;
@@ -36,6 +38,8 @@ pub fn run(update_ratchet: bool) -> Result<(), String> {
     findings.extend(rules::flush_reasons(&files));
     findings.extend(rules::assertion_density(&files));
     findings.extend(rules::long_functions(&files, update_ratchet)?);
+    findings.extend(claims::check(&source::workspace_root()?, &files));
+    findings.extend(documents::check(&source::workspace_root()?, &files));
     for finding in &findings {
         println!("{}: {}", finding.place, finding.problem);
     }

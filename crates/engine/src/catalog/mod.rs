@@ -7,8 +7,11 @@
 mod ddl;
 mod definition_rows;
 mod load;
+mod modules;
 mod new;
+mod restructure;
 mod rows;
+mod shape;
 pub mod system_tables;
 
 use std::collections::BTreeMap;

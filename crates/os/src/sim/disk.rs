@@ -22,6 +22,7 @@ use super::fault::{Effect, Faults, Operation, device_error, full_error};
 use super::inode::{Inode, SECTOR_BYTES};
 use super::names::{Names, Node, missing};
 use super::queue::SimQueue;
+use super::trace::WriteTrace;
 use super::{Profile, World, baton, unwind_if_over};
 use crate::disk::{
     DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoQueue, Meter, OpenOptions, WriteMode,
@@ -50,6 +51,7 @@ pub(super) struct DiskState {
     pub(super) capacity_bytes: Option<u64>,
     pub(super) io_total: u64,
     pub(super) hash: u64,
+    pub(super) trace: WriteTrace,
 }
 
 /// How one power loss treats unconfirmed versions; drawn once per loss, so that extremes occur.
@@ -91,6 +93,7 @@ impl DiskState {
             capacity_bytes: None,
             io_total: 0,
             hash: 0,
+            trace: WriteTrace::default(),
         }
     }
 
@@ -447,6 +450,7 @@ impl SimFile {
         };
         let takes_ns = disk.drawn_ns(range, bytes.len()) + extra_ns;
         let ticket = disk.ticket();
+        disk.trace.note_issued(&self.path, offset, bytes);
         match fate {
             Fate::Succeed | Fate::PowerOff => disk.inode(self.inode).write(bytes, offset, ticket, mode),
             Fate::NoSpace => {}
@@ -475,6 +479,7 @@ impl SimFile {
             return Err(device_error(self.what("write", len, offset)));
         }
         self.meter.note_write(len as u64, started.takes_ns);
+        self.world.disk().trace.note_completed(&self.path, offset, len);
         Ok(())
     }
 }

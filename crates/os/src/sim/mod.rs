@@ -17,6 +17,7 @@ mod names;
 mod profile;
 mod queue;
 mod sched;
+mod trace;
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -27,6 +28,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 pub use disk::DiskImage;
 pub use fault::{Effect, Fault, Operation, for_each_io_failure};
 pub use profile::Profile;
+pub use trace::{WriteEvent, WriteStep};
 
 use crate::clock::{Clock, TICKS_PER_SECOND, UNIX_EPOCH_TICKS};
 use crate::error::{IoError, IoErrorKind};
@@ -263,6 +265,16 @@ impl World {
     /// The present content of a file, for oracles; no I/O as far as the world is concerned.
     pub fn file_bytes(&self, path: &Path) -> Option<Vec<u8>> {
         self.disk().file_bytes(path)
+    }
+
+    /// From now on notes each write of file content (`File::write_at` and queued ones) for [`World::take_writes`].
+    pub fn trace_writes(&self) {
+        self.disk().trace.begin();
+    }
+
+    /// The writes noted since the last call, in the order in which the device saw them.
+    pub fn take_writes(&self) -> Vec<WriteEvent> {
+        self.disk().trace.take()
     }
 
     /// The paths of all files.

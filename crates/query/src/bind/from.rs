@@ -12,10 +12,16 @@ use crate::expr::Expr;
 use crate::plan::logical::{JoinKind, Rel, ScanHints, SystemScan, TableScan};
 use crate::plan::table::TableSource as BaseTable;
 
+/// Most tables of a FROM clause.
+const TABLES_MAX: usize = 256;
+
 impl Binder<'_> {
     /// Binds the sources of a FROM clause; their tables go into the innermost scope.
     pub(crate) fn from(&mut self, sources: &[TableSource]) -> Result<Rel, SqlError> {
         let mut all: Option<Rel> = None;
+        if sources.len() > TABLES_MAX {
+            return Err(crate::errors::too_many_tables(TABLES_MAX));
+        }
         for source in sources {
             let rel = self.source(source)?;
             all = Some(match all {

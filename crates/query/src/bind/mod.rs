@@ -182,12 +182,21 @@ impl<'a> Binder<'a> {
         &mut self,
         f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
-        if self.depth >= MAX_DEPTH {
+        self.deeper_by(1, f)
+    }
+
+    /// The same for something that makes the tree several levels deep at once: a chain of operators.
+    pub(crate) fn deeper_by<T>(
+        &mut self,
+        levels: u32,
+        f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        if levels > MAX_DEPTH - self.depth {
             return Err(crate::errors::too_deep());
         }
-        self.depth += 1;
+        self.depth += levels;
         let result = f(self);
-        self.depth -= 1;
+        self.depth -= levels;
         result
     }
 

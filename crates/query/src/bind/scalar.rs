@@ -7,8 +7,11 @@ use types::{Collation, Decimal, SqlError, SqlType, Value};
 use super::coerce;
 use super::{Binder, Clause};
 use crate::expr::{
-    CompareOp, Conversion, ConversionKind, Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind,
+    CompareOp, Conversion, ConversionKind, Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, balanced,
 };
+
+/// Operators in a row that count as one level of nesting: a level of anything else takes several times the stack of an operator.
+const OPERATORS_A_LEVEL: u32 = 4;
 
 impl Binder<'_> {
     /// Binds an expression that gives a value.
@@ -31,14 +34,7 @@ impl Binder<'_> {
                 };
                 coerce::unary(op, operand)
             }
-            ast::ExprKind::Arithmetic(chain) => {
-                let mut left = self.value(&chain.first)?;
-                for (op, right) in &chain.rest {
-                    let right = self.value(right)?;
-                    left = coerce::binary(arithmetic_operator(*op), left, right)?;
-                }
-                Ok(left)
-            }
+            ast::ExprKind::Arithmetic(chain) => self.arithmetic(chain),
             ast::ExprKind::Subquery(query) => self.scalar_subquery(query),
             ast::ExprKind::Case(case) => self.case(case),
             ast::ExprKind::Convert(convert) => self.conversion(convert),
@@ -59,6 +55,32 @@ impl Binder<'_> {
             ast::ExprKind::KeyValue(_) => Err(crate::errors::unsupported("JSON_OBJECT")),
             _ => Err(crate::errors::boolean_as_value()),
         }
+    }
+
+    /// `a + b - c ...`: a tree as deep as the chain is long; literals at its beginning are folded to one.
+    fn arithmetic(&mut self, chain: &ast::Arithmetic) -> Result<Expr, SqlError> {
+        let is_literal = |expr: &ast::Expr| matches!(expr.kind, ast::ExprKind::Literal(_));
+        let mut rest = chain.rest.as_slice();
+        let mut folded = if is_literal(&chain.first) { Some(self.value(&chain.first)?) } else { None };
+        while let (Some(left), [(op, right), more @ ..]) = (&folded, rest)
+            && matches!(left.kind, ExprKind::Constant(_))
+            && is_literal(right)
+        {
+            let left = folded.take().expect("matched above");
+            folded = Some(coerce::binary(arithmetic_operator(*op), left, self.value(right)?)?);
+            rest = more;
+        }
+        let levels = u32::try_from(rest.len()).unwrap_or(u32::MAX) / OPERATORS_A_LEVEL;
+        self.deeper_by(levels, |binder| {
+            let mut left = match folded {
+                Some(left) => left,
+                None => binder.value(&chain.first)?,
+            };
+            for (op, right) in rest {
+                left = coerce::binary(arithmetic_operator(*op), left, binder.value(right)?)?;
+            }
+            Ok(left)
+        })
     }
 
     /// Binds a condition.
@@ -368,22 +390,6 @@ pub(crate) fn negate(expr: Expr) -> Expr {
         }
         kind => Expr::predicate(ExprKind::Not(Box::new(Expr { kind, ..expr }))),
     }
-}
-
-/// A chain as a balanced tree, so that a thousand ORs do not nest a thousand deep.
-pub(crate) fn balanced(mut list: Vec<Expr>, make: fn(Box<Expr>, Box<Expr>) -> ExprKind) -> Option<Expr> {
-    while list.len() > 1 {
-        let mut next = Vec::with_capacity(list.len().div_ceil(2));
-        let mut items = list.into_iter();
-        while let Some(left) = items.next() {
-            next.push(match items.next() {
-                Some(right) => Expr::predicate(make(Box::new(left), Box::new(right))),
-                None => left,
-            });
-        }
-        list = next;
-    }
-    list.pop()
 }
 
 /// A literal with its type.

@@ -26,6 +26,9 @@ pub(crate) struct SelectParts {
     pub(crate) items: Vec<Item>,
 }
 
+/// Most items of a select list.
+const SELECT_ITEMS_MAX: usize = 4_096;
+
 impl Binder<'_> {
     /// Binds a query whose rows are used (not assigned).
     pub(crate) fn query(&mut self, query: &ast::Query) -> Result<BoundQuery, SqlError> {
@@ -215,6 +218,9 @@ impl Binder<'_> {
                     let expr = self.assigned(slot, *op, value)?;
                     items.push(Item { expr, ..item_shell(String::new(), false, false, Some(slot)) });
                 }
+            }
+            if items.len() > SELECT_ITEMS_MAX {
+                return Err(crate::errors::too_many_items(SELECT_ITEMS_MAX));
             }
         }
         Ok(items)

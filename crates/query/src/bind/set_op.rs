@@ -31,20 +31,67 @@ impl Binder<'_> {
                 Ok(binder.project(parts))
             }
             ast::QueryBody::SetOperation(operation) => {
-                let mut left = binder.query_body(&operation.first)?;
-                for (operator, right) in &operation.rest {
-                    let right = binder.query_body(right)?;
-                    left = binder.set_operation(*operator, left, right)?;
-                }
-                Ok(left)
+                let first = (None, &operation.first);
+                let chain = std::iter::once(first).chain(operation.rest.iter().map(|(op, q)| (Some(*op), q)));
+                let runs = chain.clone().zip(chain.clone().skip(1)).filter(|(a, b)| !continues_run(a.0, b.0));
+                binder.deeper_by(RUN_LEVELS * u32::try_from(runs.count()).unwrap_or(u32::MAX), |binder| {
+                    binder.set_operations(chain)
+                })
             }
         })
+    }
+
+    /// A chain of set operations from left to right. UNION after UNION, and UNION ALL after UNION ALL, become a balanced tree, so that a
+    /// thousand of them do not nest a thousand deep.
+    fn set_operations<'q>(
+        &mut self,
+        chain: impl Iterator<Item = (Option<ast::SetOperator>, &'q ast::QueryBody)>,
+    ) -> Result<BoundQuery, SqlError> {
+        let (mut run, mut run_operator) = (Vec::new(), None);
+        for (operator, body) in chain {
+            if run.len() > 1 && !continues_run(run_operator, operator) {
+                run = vec![self.set_operation_run(run_operator, run)?];
+            }
+            run_operator = operator;
+            run.push(self.query_body(body)?);
+        }
+        self.set_operation_run(run_operator, run)
+    }
+
+    /// Queries combined by one operator.
+    fn set_operation_run(
+        &mut self,
+        operator: Option<ast::SetOperator>,
+        mut run: Vec<BoundQuery>,
+    ) -> Result<BoundQuery, SqlError> {
+        let is_union = operator == Some(ast::SetOperator::Union);
+        let kind = match operator {
+            None | Some(ast::SetOperator::Union | ast::SetOperator::UnionAll) => SetOpKind::UnionAll,
+            Some(ast::SetOperator::Except) => SetOpKind::Except,
+            Some(ast::SetOperator::Intersect) => SetOpKind::Intersect,
+        };
+        while run.len() > 1 {
+            let mut next = Vec::with_capacity(run.len().div_ceil(2));
+            let mut queries = run.into_iter();
+            while let Some(left) = queries.next() {
+                next.push(match queries.next() {
+                    Some(right) => self.set_operation(kind, left, right)?,
+                    None => left,
+                });
+            }
+            run = next;
+        }
+        let mut all = run.pop().expect("a chain has a first query");
+        if is_union {
+            all.rel = Rel::Distinct { input: Box::new(all.rel) };
+        }
+        Ok(all)
     }
 
     /// Two queries combined; errors 205, 206.
     fn set_operation(
         &mut self,
-        operator: ast::SetOperator,
+        kind: SetOpKind,
         left: BoundQuery,
         right: BoundQuery,
     ) -> Result<BoundQuery, SqlError> {
@@ -82,15 +129,7 @@ impl Binder<'_> {
         }
         let left = Box::new(projected(left.rel, left_items));
         let right = Box::new(projected(right.rel, right_items));
-        let kind = match operator {
-            ast::SetOperator::Union | ast::SetOperator::UnionAll => SetOpKind::UnionAll,
-            ast::SetOperator::Except => SetOpKind::Except,
-            ast::SetOperator::Intersect => SetOpKind::Intersect,
-        };
-        let rel = Rel::SetOp { kind, left, right, columns: ids };
-        let rel =
-            if operator == ast::SetOperator::Union { Rel::Distinct { input: Box::new(rel) } } else { rel };
-        Ok(BoundQuery { rel, columns })
+        Ok(BoundQuery { rel: Rel::SetOp { kind, left, right, columns: ids }, columns })
     }
 
     /// VALUES rows as a query of unnamed columns. Error 10709 for rows of different length.
@@ -149,7 +188,7 @@ impl Binder<'_> {
         let mut anchor = self.query_body(first)?;
         for more in &anchors[1..] {
             let right = self.query_body(more)?;
-            anchor = self.set_operation(ast::SetOperator::UnionAll, anchor, right)?;
+            anchor = self.set_operation(SetOpKind::UnionAll, anchor, right)?;
         }
         let work = self.next_work();
         let mut shape = Vec::new();
@@ -233,6 +272,15 @@ impl Binder<'_> {
         }
         Ok(all.expect("a recursion has a step"))
     }
+}
+
+/// Levels of nesting that a change of the operator in a chain counts for: it makes the tree one operator deeper.
+const RUN_LEVELS: u32 = 2;
+
+/// May the operand after `next` join the balanced run of those after `operator`?
+fn continues_run(operator: Option<ast::SetOperator>, next: Option<ast::SetOperator>) -> bool {
+    operator.is_none()
+        || operator == next && matches!(next, Some(ast::SetOperator::Union | ast::SetOperator::UnionAll))
 }
 
 /// Does the definition mention its own name?

@@ -197,9 +197,7 @@ impl Expr {
 
     /// Conjunction of all, `None` when there are none.
     pub(crate) fn all(conjuncts: impl IntoIterator<Item = Expr>) -> Option<Expr> {
-        conjuncts
-            .into_iter()
-            .reduce(|left, right| Expr::predicate(ExprKind::And(Box::new(left), Box::new(right))))
+        balanced(conjuncts.into_iter().collect(), ExprKind::And)
     }
 
     /// Is it the literal NULL (through implicit conversions; CAST gives a NULL its type)?
@@ -224,4 +222,20 @@ impl Expr {
             _ => None,
         }
     }
+}
+
+/// A chain as a balanced tree, so that a thousand ORs do not nest a thousand deep.
+pub(crate) fn balanced(mut list: Vec<Expr>, make: fn(Box<Expr>, Box<Expr>) -> ExprKind) -> Option<Expr> {
+    while list.len() > 1 {
+        let mut next = Vec::with_capacity(list.len().div_ceil(2));
+        let mut items = list.into_iter();
+        while let Some(left) = items.next() {
+            next.push(match items.next() {
+                Some(right) => Expr::predicate(make(Box::new(left), Box::new(right))),
+                None => left,
+            });
+        }
+        list = next;
+    }
+    list.pop()
 }

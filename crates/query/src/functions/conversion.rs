@@ -50,7 +50,7 @@ fn variant_property(call: &Call<'_, '_>) -> Result<Value> {
     };
     let property = call.text(1).unwrap_or_default().to_ascii_lowercase();
     let value = match property.as_str() {
-        "basetype" => Value::nvarchar(sql_type.name()),
+        "basetype" => Value::nvarchar(sql_type.base().name()),
         "precision" => Value::Int(i32::from(sql_type.precision())),
         "scale" => Value::Int(i32::from(sql_type.scale())),
         "maxlength" | "totalbytes" => Value::Int(i32::from(sql_type.max_length())),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, DatabaseInfo, Instance, Resource};
+use engine::{Database, DatabaseInfo, Instance, LockOwner, Resource};
 use types::{SqlError, Value};
 
 use super::{Cell, SystemView, ViewContext};
@@ -256,9 +256,8 @@ fn files_of(database: &Arc<Database>, info: &DatabaseInfo) -> Vec<FileRow> {
     let mut rows = Vec::new();
     for file in database.space().files() {
         // File 2 is the first log file (documented): further data files count from 3.
-        let file_id = i32::from(file.file_id);
         rows.push(FileRow {
-            file_id: if file_id >= 2 { file_id + 1 } else { file_id },
+            file_id: shown_file_id(file.file_id),
             log: false,
             name: file.logical_name.clone(),
             path: file.path.display().to_string(),
@@ -452,38 +451,30 @@ fn log_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// `file_id` as views show it: 1 is the first data file, 2 the log, further data files follow.
+fn shown_file_id(file: u16) -> i32 {
+    i32::from(file) + i32::from(file >= 2)
+}
+
 fn file_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let id = i32::from(context.database.id());
     for file in context.database.space().files() {
+        let total = i64::from(file.pages);
+        let used = context.database.used_pages(file.file_id)? as i64;
         context.row(&[
             ("database_id", id.into()),
-            ("file_id", i32::from(file.file_id).into()),
+            ("file_id", shown_file_id(file.file_id).into()),
             ("filegroup_id", 1.into()),
-            ("total_page_count", i64::from(file.pages).into()),
+            ("total_page_count", total.into()),
+            ("allocated_extent_page_count", used.into()),
+            ("unallocated_extent_page_count", (total - used).into()),
+            ("version_store_reserved_page_count", 0i64.into()),
+            ("user_object_reserved_page_count", used.into()),
+            ("internal_object_reserved_page_count", 0i64.into()),
+            ("mixed_extent_page_count", 0i64.into()),
         ]);
     }
     Ok(())
-}
-
-/// Brings the counters that are sizes up to date.
-pub(super) fn refresh_counters(instance: &Arc<Instance>) {
-    for database in instance.databases() {
-        let log = database.log().stats();
-        let data: u64 = database.space().files().iter().map(|file| u64::from(file.pages) * 8).sum();
-        let percent = (log.used_bytes * 100).checked_div(log.size_bytes).unwrap_or(0);
-        let values = [
-            ("Data File(s) Size (KB)", data),
-            ("Log File(s) Size (KB)", log.size_bytes / 1024),
-            ("Log File(s) Used Size (KB)", log.used_bytes / 1024),
-            ("Percent Log Used", percent),
-            ("Log Growths", log.growths_total),
-            ("Log Truncations", log.truncations_total),
-            ("Active Transactions", database.transactions().active().len() as u64),
-        ];
-        for (name, value) in values {
-            instance.os().counters().counter("SQLServer:Databases", name, database.name()).set(value as i64);
-        }
-    }
 }
 
 /// Rows of dm_tran_locks.
@@ -492,14 +483,10 @@ pub(super) fn lock_rows(instance: &Arc<Instance>) -> Vec<Vec<(&'static str, Cell
     rows.into_iter()
         .map(|row| {
             let (kind, database, description, entity) = describe(&row.resource);
-            let status = match format!("{:?}", row.status).as_str() {
-                "Grant" => "GRANT",
-                "Convert" => "CONVERT",
-                _ => "WAIT",
+            let (owner_type, owner_id) = match row.owner {
+                LockOwner::Transaction(id) => ("TRANSACTION", id as i64),
+                LockOwner::Session => ("SESSION", 0),
             };
-            let owner = format!("{:?}", row.owner);
-            let transaction = owner.starts_with("Transaction");
-            let id = owner.trim_matches(|c: char| !c.is_ascii_digit()).parse::<i64>().unwrap_or(0);
             vec![
                 ("resource_type", kind.into()),
                 ("resource_subtype", "".into()),
@@ -508,11 +495,11 @@ pub(super) fn lock_rows(instance: &Arc<Instance>) -> Vec<Vec<(&'static str, Cell
                 ("resource_associated_entity_id", entity.into()),
                 ("request_mode", row.mode.name().into()),
                 ("request_type", "LOCK".into()),
-                ("request_status", status.into()),
+                ("request_status", row.status.name().into()),
                 ("request_reference_count", 1.into()),
                 ("request_session_id", (row.session_id as i32).into()),
-                ("request_owner_type", if transaction { "TRANSACTION" } else { "SESSION" }.into()),
-                ("request_owner_id", id.into()),
+                ("request_owner_type", owner_type.into()),
+                ("request_owner_id", owner_id.into()),
             ]
         })
         .collect()

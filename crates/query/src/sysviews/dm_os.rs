@@ -117,7 +117,7 @@ pub(super) static VIEWS: &[SystemView] = &[
 
 /// Counters as the registry has them; names are padded by the column type.
 fn performance_counters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    super::databases::refresh_counters(context.runtime.instance);
+    context.runtime.instance.refresh_counters();
     for counter in context.runtime.instance.os().counters().snapshot() {
         context.row(&[
             ("object_name", counter.object_name.into()),

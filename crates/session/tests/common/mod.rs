@@ -6,6 +6,8 @@
     reason = "a helper of tests, of which each file uses its part"
 )]
 
+pub mod simulated;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -78,6 +78,7 @@ impl LockManager {
         }
         partition.heads.get(&note.key)?.blockers(&note.waiter, &mut blockers);
         drop(partition);
+        assert!(!blockers.contains(&space), "nobody is in its own way");
         Some(Step { space, note, blockers })
     }
 

@@ -82,6 +82,15 @@ pub(super) struct Head {
 }
 
 impl Head {
+    /// What every change leaves behind: conversions wait first, all who wait do wait, nobody is granted against another.
+    fn assert_state(&self) {
+        assert!(self.first.is_some() || self.more.is_empty(), "the first grant stands in its place");
+        let is_sorted = self.queue.iter().is_sorted_by_key(|waiter| !waiter.is_conversion);
+        assert!(is_sorted, "conversions wait before everybody else");
+        let newest = self.more.last().or(self.first.as_ref());
+        assert!(newest.is_none_or(|grant| !self.is_blocked_by_grants(grant.space, grant.mode)));
+    }
+
     /// Grants at once when nobody else is in the way; gives the mode then held.
     pub(super) fn try_grant(
         &mut self,
@@ -129,6 +138,8 @@ impl Head {
             self.queue.len()
         };
         self.queue.insert(at, Arc::clone(&waiter));
+        assert!(self.first.is_some() || self.queue.len() > 1, "a request waits for somebody");
+        self.assert_state();
         waiter
     }
 
@@ -161,6 +172,7 @@ impl Head {
     pub(super) fn remove_waiter(&mut self, waiter: &Arc<Waiter>) {
         let at = self.queue.iter().position(|other| Arc::ptr_eq(other, waiter));
         self.queue.remove(at.expect("a waiter is in its queue"));
+        assert!(!self.queue.iter().any(|other| Arc::ptr_eq(other, waiter)), "it stood there once");
     }
 
     pub(super) fn remove_grant(&mut self, space: u64, owner: LockOwner) {
@@ -170,6 +182,7 @@ impl Head {
                 self.more.swap_remove(at - 1);
             }
         }
+        assert!(self.first.is_some() || self.more.is_empty(), "the first grant stands in its place");
     }
 
     pub(super) fn is_unused(&self) -> bool {
@@ -256,6 +269,6 @@ impl Head {
             None if self.first.is_none() => self.first = Some(grant),
             None => self.more.push(grant),
         }
-        assert!(self.first.is_some() || self.more.is_empty(), "the first grant stands in its place");
+        self.assert_state();
     }
 }

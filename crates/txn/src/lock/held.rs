@@ -148,6 +148,7 @@ impl HeldLocks {
         let entry = self.held.entry(key).or_insert(Held { mode: granted, count: 0 });
         let is_new = entry.count == 0;
         let was_covering = !is_new && is_covering(entry.mode);
+        assert!(is_new || granted.covers(entry.mode), "a lock only becomes stronger");
         entry.mode = granted;
         entry.count += 1;
         if let Resource::Object { .. } = key.resource {
@@ -192,6 +193,10 @@ impl HeldLocks {
     fn forget(&mut self, key: &ResourceKey) {
         let held = self.held.remove(key).expect("only a held lock is forgotten");
         if let Resource::Object { .. } = key.resource {
+            assert!(
+                self.covering_objects >= u32::from(is_covering(held.mode)),
+                "covering objects are counted"
+            );
             self.covering_objects -= u32::from(is_covering(held.mode));
         } else if let Some(object) = key.resource.parent_object() {
             let locks = self.object_locks(object);

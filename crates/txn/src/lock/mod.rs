@@ -103,6 +103,17 @@ pub enum RequestStatus {
     Wait,
 }
 
+impl RequestStatus {
+    /// As `request_status` of `sys.dm_tran_locks` shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            RequestStatus::Grant => "GRANT",
+            RequestStatus::Convert => "CONVERT",
+            RequestStatus::Wait => "WAIT",
+        }
+    }
+}
+
 /// One row of `sys.dm_tran_locks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockRow {

@@ -25,6 +25,7 @@ pub fn undo(manager: &Arc<TxnManager>, losers: &[Loser]) -> TxnResult<UndoStats>
     let mut order = losers.to_vec();
     order.sort_by_key(|loser| (!loser.is_system, std::cmp::Reverse(loser.last)));
     for loser in order {
+        assert!(!loser.last.is_null(), "a loser has written");
         manager.resume(&loser).finish_rollback()?;
         if loser.is_system {
             stats.system_count += 1;

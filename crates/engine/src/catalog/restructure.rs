@@ -1,0 +1,169 @@
+//! How a definition changes on disk: rows of the system tables, units made and given up, rows copied where their form changes.
+
+use std::sync::Arc;
+
+use access::BTreeKind;
+use txn::LockMode;
+use types::{SqlError, Value};
+
+use super::definition_rows::{difference, rows_of};
+use super::shape::same_storage;
+use crate::database::Database;
+use crate::db_transaction::DbTransaction;
+use crate::error::SqlResult;
+use crate::schema::{IndexDef, IndexKind, ObjectDef, ObjectId, TableDef};
+use crate::table::{ScanOptions, Table};
+
+impl Database {
+    /// Locks a table for a change of its definition and gives the definition that holds under the lock.
+    pub(super) fn lock_for_change(
+        &self,
+        txn: &DbTransaction,
+        object_id: ObjectId,
+    ) -> SqlResult<Arc<TableDef>> {
+        txn.lock_object(object_id, LockMode::SchM)?;
+        match self.catalog().object(object_id) {
+            Some(ObjectDef::Table(table)) => Ok(table),
+            _ => Err(crate::error::stale_plan()),
+        }
+    }
+
+    /// Nobody has the name; waits for a transaction that is just making or dropping such an object.
+    pub(super) fn check_name_free(&self, txn: &DbTransaction, schema_id: i32, name: &str) -> SqlResult<()> {
+        let Some(schema) = self.catalog().schema(schema_id) else { return Ok(()) };
+        if let Some(existing) = self.catalog().resolve(&schema.name, name) {
+            txn.lock_object(existing, LockMode::SchS)?;
+            if self.catalog().resolve(&schema.name, name).is_some() {
+                return Err(SqlError::new(2714, &[&name]));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what differs between two definitions to the system tables and publishes the new one.
+    pub(super) fn write_definition(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        old: Option<ObjectDef>,
+        new: Option<ObjectDef>,
+    ) -> SqlResult<()> {
+        let old_rows = old.as_ref().map(rows_of).unwrap_or_default();
+        let new_rows = new.as_ref().map(rows_of).unwrap_or_default();
+        let (gone, added) = difference(&old_rows, &new_rows);
+        for (table, row) in &gone {
+            let system = self.system_table(*table);
+            let key_columns = system.definition().base().key.len();
+            system.delete_key(txn, &row[..key_columns])?;
+        }
+        for (table, row) in &added {
+            self.system_table(*table).insert(txn, row)?;
+        }
+        let undo = match (new, old) {
+            (Some(new), _) => self.catalog().put(new),
+            (None, Some(old)) => self.catalog().remove(old.object_id()),
+            (None, None) => return Ok(()),
+        };
+        txn.note_catalog_change(undo);
+        Ok(())
+    }
+
+    /// Changes the definition of a table whose rows stay as they are.
+    pub(super) fn change_definition(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        change: impl FnOnce(&mut TableDef) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let old = self.lock_for_change(txn, table.object_id)?;
+        let mut new = old.as_ref().clone();
+        change(&mut new)?;
+        self.restructure(txn, &old, new, &|row| Ok(row.to_vec()))
+    }
+
+    /// Brings a table from one shape to another. Units whose content stays as it is are kept; when the rows' home or their form changes,
+    /// everything is built anew from the old rows.
+    pub(super) fn restructure(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        old: &Arc<TableDef>,
+        mut new: TableDef,
+        map: &dyn Fn(&[Value]) -> SqlResult<Vec<Value>>,
+    ) -> SqlResult<()> {
+        new.modify_date = self.now();
+        let same_rows = old.columns.len() == new.columns.len()
+            && old.columns.iter().zip(&new.columns).all(|(a, b)| same_storage(a, b));
+        let same_home = same_rows
+            && old.base().kind == new.base().kind
+            && old.base().key == new.base().key
+            && old.base().unit == new.base().unit;
+        let is_kept = |index: &IndexDef| {
+            same_home && index.unit != 0 && old.indexes.iter().any(|o| o.unit == index.unit)
+        };
+        let fresh: Vec<i32> = new.indexes.iter().filter(|i| !is_kept(i)).map(|i| i.index_id).collect();
+        self.make_units(txn, &mut new, |index| fresh.contains(&index.index_id))?;
+        let new = Arc::new(new);
+        if !fresh.is_empty() {
+            let (source, target) = (self.table(old), self.unpublished_table(&new));
+            let moves = fresh.contains(&new.base().index_id);
+            let copied = source.for_each_located(txn, &mut |row, locator| match moves {
+                true => target.insert(txn, &map(row)?),
+                false => target.insert_entries(txn, row, locator, &fresh),
+            });
+            copied.map_err(duplicate_found)?;
+        }
+        let dropped: Vec<IndexDef> =
+            old.indexes.iter().filter(|o| !new.indexes.iter().any(|n| n.unit == o.unit)).cloned().collect();
+        self.drop_units(txn, &dropped)?;
+        self.write_definition(txn, Some(ObjectDef::Table(old.clone())), Some(ObjectDef::Table(new)))
+    }
+
+    /// Makes empty units for the indexes that `wanted` names.
+    pub(super) fn make_units(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &mut TableDef,
+        wanted: impl Fn(&IndexDef) -> bool,
+    ) -> SqlResult<()> {
+        for index in table.indexes.iter_mut().filter(|i| wanted(i)) {
+            index.unit = self.catalog().new_unit();
+            let unit = access::UnitId(index.unit);
+            let made = match index.kind {
+                IndexKind::Heap => self.access.create_heap(txn.inner(), unit),
+                IndexKind::Clustered => self.access.create_btree(txn.inner(), unit, BTreeKind::Clustered),
+                IndexKind::Nonclustered => {
+                    self.access.create_btree(txn.inner(), unit, BTreeKind::Nonclustered)
+                }
+            };
+            index.root = made.map_err(|error| txn.sql_error(&error.into()))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn drop_units(&self, txn: &DbTransaction, indexes: &[IndexDef]) -> SqlResult<()> {
+        for index in indexes {
+            self.access
+                .drop_unit(txn.inner(), access::UnitId(index.unit))
+                .map_err(|error| txn.sql_error(&error.into()))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn has_rows(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>) -> SqlResult<bool> {
+        let options = ScanOptions { isolation: txn.isolation(), ..ScanOptions::default() };
+        let mut cursor = self.table(table).scan(txn, table.base().index_id, &options, None)?;
+        cursor.next(txn, &mut Vec::new())
+    }
+
+    /// A handle to one of the system tables.
+    pub(crate) fn system_table(self: &Arc<Self>, table: usize) -> Table {
+        self.table(&self.system_definitions()[table])
+    }
+}
+
+/// A duplicate key while an index is being built is an error of its own.
+fn duplicate_found(error: SqlError) -> SqlError {
+    match error.number {
+        2627 | 2601 => SqlError::new(1505, &[&error.message]),
+        _ => error,
+    }
+}

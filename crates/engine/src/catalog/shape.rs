@@ -1,0 +1,309 @@
+//! The shape of a table as DDL changes it: columns, keys, constraints and indexes of a definition, checked, before anything is on disk.
+
+use std::sync::Arc;
+
+use types::{Collation, SqlError};
+
+use super::new::{NewColumn, NewConstraint, NewForeignKey, NewIndex};
+use crate::database::Database;
+use crate::error::SqlResult;
+use crate::schema::{
+    CheckDef, ColumnDef, DefaultDef, ForeignKeyDef, IndexColumn, IndexDef, IndexKind, ObjectDef, ObjectId,
+    TableDef,
+};
+
+/// The most columns an index key may have.
+const KEY_COLUMNS_MAX: usize = 32;
+
+impl Database {
+    pub(super) fn append_column(&self, table: &mut TableDef, column: &NewColumn) -> SqlResult<()> {
+        if table.column_ordinal(&column.name).is_some() {
+            return Err(SqlError::new(2705, &[&table.name, &column.name]));
+        }
+        if column.identity.is_some() && table.identity_ordinal().is_some() {
+            return Err(SqlError::new(2744, &[&table.name]));
+        }
+        let column_id = table.next_column_id;
+        table.next_column_id += 1;
+        let default = column
+            .default
+            .as_ref()
+            .map(|(name, text)| self.new_default(table, &column.name, name.as_deref(), text));
+        table.columns.push(ColumnDef {
+            column_id,
+            name: column.name.as_str().into(),
+            sql_type: column.sql_type,
+            nullable: column.nullable && column.identity.is_none(),
+            collation: column.collation,
+            identity: column.identity,
+            default,
+            computed: column.computed.clone(),
+            is_rowguidcol: column.is_rowguidcol,
+        });
+        Ok(())
+    }
+
+    fn new_default(&self, table: &TableDef, column: &str, name: Option<&str>, text: &str) -> DefaultDef {
+        let object_id = self.catalog().new_object_id();
+        let name_text =
+            name.map_or_else(|| system_name("DF", &table.name, Some(column), object_id), str::to_string);
+        DefaultDef { object_id, name: name_text.into(), text: text.into(), is_system_named: name.is_none() }
+    }
+
+    pub(super) fn append_constraint(
+        &self,
+        table: &mut TableDef,
+        constraint: &NewConstraint,
+    ) -> SqlResult<()> {
+        let given = match constraint {
+            NewConstraint::Key { name, .. }
+            | NewConstraint::Check { name, .. }
+            | NewConstraint::Default { name, .. } => name,
+            NewConstraint::Foreign(foreign) => &foreign.name,
+        };
+        if let Some(name) = given {
+            let taken = self.catalog().resolve(&table.schema, name).is_some()
+                || table.constraints().iter().any(|(_, n, _)| same(n, name));
+            if taken {
+                return Err(SqlError::new(2714, &[name]));
+            }
+        }
+        let object_id = self.catalog().new_object_id();
+        let named =
+            |prefix: &str| given.clone().unwrap_or_else(|| system_name(prefix, &table.name, None, object_id));
+        match constraint {
+            NewConstraint::Key { primary, clustered, columns, .. } => {
+                let name = named(if *primary { "PK" } else { "UQ" });
+                append_key(table, &name, given.is_none(), object_id, *primary, *clustered, columns)
+            }
+            NewConstraint::Check { text, .. } => {
+                let name = named("CK").into();
+                table.checks.push(CheckDef {
+                    object_id,
+                    name,
+                    text: text.as_str().into(),
+                    is_system_named: given.is_none(),
+                });
+                Ok(())
+            }
+            NewConstraint::Default { column, text, name } => {
+                let at = table
+                    .column_ordinal(column)
+                    .ok_or_else(|| SqlError::new(1752, &[column, &table.name]))?;
+                if table.columns[at].default.is_some() {
+                    return Err(SqlError::new(1781, &[]));
+                }
+                table.columns[at].default = Some(self.new_default(table, column, name.as_deref(), text));
+                Ok(())
+            }
+            NewConstraint::Foreign(foreign) => {
+                self.append_foreign_key(table, foreign, &named("FK"), object_id)
+            }
+        }
+    }
+
+    fn append_foreign_key(
+        &self,
+        table: &mut TableDef,
+        foreign: &NewForeignKey,
+        name: &str,
+        object_id: ObjectId,
+    ) -> SqlResult<()> {
+        let of_self = foreign.referenced_object_id == table.object_id;
+        let referenced = match self.catalog().object(foreign.referenced_object_id) {
+            Some(ObjectDef::Table(referenced)) => referenced,
+            _ if of_self => Arc::new(table.clone()),
+            _ => return Err(SqlError::new(1767, &[&name])),
+        };
+        let ids = |table: &TableDef, names: &[String]| -> SqlResult<Vec<i32>> {
+            let id = |column: &String| {
+                let at = table
+                    .column_ordinal(column)
+                    .ok_or_else(|| SqlError::new(1769, &[&name, column, &table.name]))?;
+                Ok(table.columns[at].column_id)
+            };
+            names.iter().map(id).collect()
+        };
+        table.foreign_keys.push(ForeignKeyDef {
+            object_id,
+            name: name.into(),
+            column_ids: ids(table, &foreign.columns)?,
+            referenced_object_id: referenced.object_id,
+            referenced_column_ids: ids(&referenced, &foreign.referenced_columns)?,
+            is_system_named: foreign.name.is_none(),
+            delete_action: foreign.delete_action,
+            update_action: foreign.update_action,
+        });
+        Ok(())
+    }
+}
+
+pub(super) fn same(a: &str, b: &str) -> bool {
+    Collation::DEFAULT.same_name(a, b)
+}
+
+/// Do the rows of the two columns look the same on disk?
+pub(super) fn same_storage(a: &ColumnDef, b: &ColumnDef) -> bool {
+    a.column_id == b.column_id
+        && a.sql_type == b.sql_type
+        && a.nullable == b.nullable
+        && a.collation == b.collation
+}
+
+pub(super) fn heap_definition() -> IndexDef {
+    IndexDef {
+        index_id: 0,
+        name: None,
+        kind: IndexKind::Heap,
+        unique: false,
+        primary_key: false,
+        unique_constraint: false,
+        constraint_id: 0,
+        is_system_named: true,
+        key: Vec::new(),
+        included: Vec::new(),
+        unit: 0,
+        root: pages::PageId::NULL,
+    }
+}
+
+/// Adds an index to a definition; a clustered one takes the heap's place and makes every other one be built anew.
+pub(super) fn append_index(
+    table: &mut TableDef,
+    new: &NewIndex,
+    constraint: Option<(ObjectId, bool, bool)>,
+) -> SqlResult<()> {
+    if table.indexes.iter().any(|i| i.name.as_ref().is_some_and(|n| same(n, &new.name))) {
+        return Err(SqlError::new(1913, &[&new.name, &table.qualified_name()]));
+    }
+    if new.columns.len() > KEY_COLUMNS_MAX {
+        return Err(SqlError::new(1904, &[&new.name, &table.name, &new.columns.len()]));
+    }
+    let ordinal = |name: &String| table.column_ordinal(name).ok_or_else(|| SqlError::new(1911, &[name]));
+    let mut key = Vec::with_capacity(new.columns.len());
+    for (name, descending) in &new.columns {
+        let ordinal = ordinal(name)?;
+        if table.columns[ordinal].sql_type.max_length() == -1 {
+            return Err(SqlError::new(1919, &[name, &table.name]));
+        }
+        if key.iter().any(|k: &IndexColumn| k.ordinal == ordinal) {
+            return Err(SqlError::new(1909, &[name]));
+        }
+        key.push(IndexColumn { ordinal, descending: *descending });
+    }
+    let included = new.included.iter().map(ordinal).collect::<SqlResult<Vec<usize>>>()?;
+    let next_id = table.indexes.iter().map(|i| i.index_id).max().unwrap_or(0).max(1) + 1;
+    let (constraint_id, primary_key, is_system_named) = constraint.unwrap_or((0, false, false));
+    let index = IndexDef {
+        index_id: if new.clustered { 1 } else { next_id },
+        name: Some(new.name.as_str().into()),
+        kind: if new.clustered { IndexKind::Clustered } else { IndexKind::Nonclustered },
+        unique: new.unique,
+        primary_key,
+        unique_constraint: constraint_id != 0 && !primary_key,
+        constraint_id,
+        is_system_named,
+        key,
+        included,
+        unit: 0,
+        root: pages::PageId::NULL,
+    };
+    if !new.clustered {
+        table.indexes.push(index);
+        return Ok(());
+    }
+    if !table.is_heap() {
+        let existing = table.base().name.clone().unwrap_or_else(|| "".into());
+        return Err(SqlError::new(1902, &[&table.name, &existing]));
+    }
+    table.indexes[0] = index;
+    table.indexes[1..].iter_mut().for_each(|i| i.unit = 0);
+    Ok(())
+}
+
+/// Takes an index out of a definition; without its clustered index the table is a heap again.
+pub(super) fn remove_index(table: &mut TableDef, index_id: i32) {
+    if index_id == 1 {
+        table.indexes[0] = heap_definition();
+        table.indexes[1..].iter_mut().for_each(|i| i.unit = 0);
+    } else {
+        table.indexes.retain(|i| i.index_id != index_id);
+    }
+}
+
+/// Takes a constraint out of a definition, whatever its kind.
+pub(super) fn remove_constraint(table: &mut TableDef, name: &str) -> SqlResult<()> {
+    let key = table
+        .indexes
+        .iter()
+        .find(|i| i.constraint_id != 0 && i.name.as_ref().is_some_and(|n| same(n, name)))
+        .map(|i| i.index_id);
+    if let Some(index_id) = key {
+        remove_index(table, index_id);
+    }
+    let before = (table.checks.len(), table.foreign_keys.len());
+    table.checks.retain(|c| !same(&c.name, name));
+    table.foreign_keys.retain(|f| !same(&f.name, name));
+    let mut found = key.is_some() || before != (table.checks.len(), table.foreign_keys.len());
+    for column in &mut table.columns {
+        if column.default.as_ref().is_some_and(|d| same(&d.name, name)) {
+            column.default = None;
+            found = true;
+        }
+    }
+    if found { Ok(()) } else { Err(SqlError::new(3728, &[&name])) }
+}
+
+fn append_key(
+    table: &mut TableDef,
+    name: &str,
+    is_system_named: bool,
+    object_id: ObjectId,
+    primary: bool,
+    clustered: Option<bool>,
+    columns: &[(String, bool)],
+) -> SqlResult<()> {
+    if primary && table.indexes.iter().any(|i| i.primary_key) {
+        return Err(SqlError::new(1779, &[&table.name]));
+    }
+    if primary {
+        for (column, _) in columns {
+            let at = table.column_ordinal(column).ok_or_else(|| SqlError::new(1911, &[column]))?;
+            table.columns[at].nullable = false;
+        }
+    }
+    let clustered = clustered.unwrap_or(primary && table.is_heap());
+    let index = NewIndex {
+        name: name.to_string(),
+        unique: true,
+        clustered,
+        columns: columns.to_vec(),
+        included: Vec::new(),
+    };
+    append_index(table, &index, Some((object_id, primary, is_system_named)))
+}
+
+/// What keeps a column from being dropped.
+pub(super) fn user_of_column(table: &TableDef, ordinal: usize) -> Option<String> {
+    let column = &table.columns[ordinal];
+    if let Some(default) = &column.default {
+        return Some(default.name.to_string());
+    }
+    let uses = |index: &&IndexDef| {
+        index.key.iter().any(|k| k.ordinal == ordinal) || index.included.contains(&ordinal)
+    };
+    if let Some(index) = table.indexes.iter().find(uses) {
+        return index.name.as_ref().map(|n| n.to_string());
+    }
+    let key = table.foreign_keys.iter().find(|f| f.column_ids.contains(&column.column_id))?;
+    Some(key.name.to_string())
+}
+
+/// The name that the system gives a constraint: prefix, pieces of the table's and column's names, a number nobody else has.
+fn system_name(prefix: &str, table: &str, column: Option<&str>, object_id: ObjectId) -> String {
+    let cut = |text: &str, n: usize| text.chars().take(n).collect::<String>();
+    match column {
+        Some(column) => format!("{prefix}__{}__{}__{object_id:08X}", cut(table, 9), cut(column, 5)),
+        None => format!("{prefix}__{}__{:016X}", cut(table, 9), i64::from(object_id)),
+    }
+}

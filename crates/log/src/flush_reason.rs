@@ -1,0 +1,90 @@
+//! Why the log is flushed, and when log that nobody waits for is written.
+
+/// Why a piece of log must become durable. Each reason has exactly one call site in the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlushReason {
+    /// A fully durable transaction commits (txn, commit.rs). Claim 11.
+    Commit,
+    /// A block reached 60 KB (cache.rs). Claim 15.
+    BlockFull,
+    /// A dirty page is about to be written (pages, write_out.rs). Claim 16.
+    WriteAhead,
+    /// sys.sp_flush_log (engine, database.rs). Claim 18.
+    FlushLogProc,
+    /// A sequence writes its recovery value (engine, sequence.rs). Claim 19.
+    SequenceCache,
+    /// Delayed commits drain (flush.rs).
+    Background,
+    /// Clean shutdown, backup and the like need the tail (engine, shutdown.rs).
+    Quiesce,
+}
+
+impl FlushReason {
+    /// Every reason.
+    pub const ALL: [FlushReason; 7] = [
+        Self::Commit,
+        Self::BlockFull,
+        Self::WriteAhead,
+        Self::FlushLogProc,
+        Self::SequenceCache,
+        Self::Background,
+        Self::Quiesce,
+    ];
+
+    /// Index into per-reason counts.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// When log that nobody waits for is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayedFlushPolicy {
+    /// As soon as the device is free and there are at least 4 KB of it or it is 1 ms old. The default.
+    Eager,
+    /// So many milliseconds after it appeared.
+    Timed(u32),
+    /// Only when its block is full (or somebody asks for other reasons). tempdb's way.
+    BlockFull,
+}
+
+impl DelayedFlushPolicy {
+    /// As one number, for an atomic.
+    pub(crate) fn to_raw(self) -> u64 {
+        match self {
+            DelayedFlushPolicy::Eager => 0,
+            DelayedFlushPolicy::BlockFull => 1,
+            DelayedFlushPolicy::Timed(ms) => 2 + u64::from(ms),
+        }
+    }
+
+    pub(crate) fn from_raw(raw: u64) -> DelayedFlushPolicy {
+        match raw {
+            0 => DelayedFlushPolicy::Eager,
+            1 => DelayedFlushPolicy::BlockFull,
+            ms => DelayedFlushPolicy::Timed((ms - 2) as u32),
+        }
+    }
+
+    /// The age, in ns, at which wanted log is due; `None`: age alone never makes it due.
+    pub(crate) fn due_age_ns(self) -> Option<u64> {
+        match self {
+            DelayedFlushPolicy::Eager => Some(EAGER_AGE_NS),
+            DelayedFlushPolicy::Timed(ms) => Some(u64::from(ms) * 1_000_000),
+            DelayedFlushPolicy::BlockFull => None,
+        }
+    }
+
+    /// The size, in bytes, at which wanted log is due whatever its age.
+    pub(crate) fn due_bytes(self) -> usize {
+        match self {
+            DelayedFlushPolicy::Eager => EAGER_BYTES,
+            DelayedFlushPolicy::Timed(_) | DelayedFlushPolicy::BlockFull => usize::MAX,
+        }
+    }
+}
+
+/// An idle device takes delayed work from this size on ...
+const EAGER_BYTES: usize = 4096;
+/// ... or this age. Bounds the loss of an idle system and the flushes of a slow one (1,000 a second).
+const EAGER_AGE_NS: u64 = 1_000_000;

@@ -1,0 +1,532 @@
+//! What a commit promises, and what makes the log go to disk: claims 1 to 22 and 51 to 54, through sessions on a simulated machine that
+//! notes every write and loses power when a test says so.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::simulated::{
+    NAME, SMALL, Server, data_file, flushes, kept, keys, log_file, number, on_a_machine, repeat,
+};
+use common::{numbers, rows, run};
+use log::FlushReason;
+use log::block::BlockHeader;
+use os::sim::{Bug, Profile, World, WriteEvent, WriteStep};
+
+/// Insertions acknowledged one by one; then, without any pause, the power goes off. Gives what is there afterwards.
+fn keys_after_power_loss(seed: u64, statement: fn(i64) -> String, bug: Option<Bug>) -> Vec<i64> {
+    let world = World::new(seed, Profile::drawn(seed));
+    world
+        .run(|os| {
+            let (server, session) = Server::with_table(os);
+            server.stop(session);
+        })
+        .assert_ok();
+    world.plant(bug);
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let server = Server::open(os);
+            let mut session = server.session();
+            for key in 1..=10 {
+                run(&mut session, &statement(key));
+            }
+            handle.power_off();
+        })
+        .assert_ok();
+    world.plant(None);
+    let found = kept(Vec::new());
+    let into = std::sync::Arc::clone(&found);
+    world
+        .run(move |os| {
+            let server = Server::open(os);
+            let mut session = server.session();
+            *into.lock() = keys(&mut session);
+            server.stop(session);
+        })
+        .assert_ok();
+    found.lock().clone()
+}
+
+fn explicit(key: i64) -> String {
+    format!("BEGIN TRAN; INSERT INTO dbo.T1(col1) VALUES({key}); COMMIT TRAN")
+}
+
+fn by_itself(key: i64) -> String {
+    format!("INSERT INTO dbo.T1(col1) VALUES({key})")
+}
+
+/// Claims 1, 2 and 4: whoever got control back from COMMIT, or from a single statement without BEGIN TRAN, finds the row although the
+/// power went off at that very moment. (`tests/crash/kill9.py` does it to the real process.) A server that acknowledges too early is
+/// found out by the same test.
+#[test]
+fn what_was_acknowledged_survives_power_loss() {
+    let all: Vec<i64> = (1..=10).collect();
+    let mut lost = 0;
+    for seed in 0..8 {
+        for statement in [explicit as fn(i64) -> String, by_itself] {
+            assert_eq!(keys_after_power_loss(seed, statement, None), all, "seed {seed}");
+            let with_bug = keys_after_power_loss(seed, statement, Some(Bug::AcknowledgeBeforeHarden));
+            lost += usize::from(with_bug != all);
+        }
+    }
+    assert!(lost > 0, "a commit that does not wait must lose something in 16 worlds");
+}
+
+/// Claim 3: the block with LOP_COMMIT_XACT is on disk before the batch ends; of the data file nothing has been written.
+#[test]
+fn the_commit_record_is_hard_before_the_answer_and_pages_need_not_be() {
+    let world = World::new(3, Profile::nvme());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            for key in 1..=5 {
+                handle.trace_writes();
+                run(&mut session, &explicit(key));
+                let writes = handle.take_writes();
+                let last = server.database().log().last();
+                let completed: Vec<_> = writes.iter().filter(|w| w.step == WriteStep::Completed).collect();
+                assert_eq!(completed.len(), 1, "one write for one commit: {completed:?}");
+                assert_eq!(completed[0].path, log_file());
+                let record = server.database().log().read(last).unwrap();
+                assert_eq!(record.header.op, log::LogOp::CommitXact);
+                assert_eq!(
+                    blocks(&writes).last().unwrap().last(),
+                    last,
+                    "the block that went out ends with it"
+                );
+                assert!(!writes.iter().any(|write| write.path == data_file()));
+            }
+            server.stop(session);
+        })
+        .assert_ok();
+}
+
+/// Headers of the log blocks that were handed to the device.
+fn blocks(writes: &[WriteEvent]) -> Vec<BlockHeader> {
+    let issued =
+        writes.iter().filter(|write| write.path == log_file()).filter_map(|write| match &write.step {
+            WriteStep::Issued(bytes) => BlockHeader::decode(bytes).ok(),
+            WriteStep::Completed => None,
+        });
+    issued.collect()
+}
+
+/// Claims 5 and 6: after a crash the changes since the checkpoint are redone, although no page of them had reached the data file; a
+/// transaction that had not committed is undone, although its records had reached the log.
+#[test]
+fn recovery_redoes_what_is_missing_and_undoes_what_is_open() {
+    let world = World::new(5, Profile::nvme());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            run(&mut session, "CHECKPOINT");
+            handle.trace_writes();
+            repeat(&mut session, 1, 50, SMALL);
+            let mut other = server.session();
+            run(
+                &mut other,
+                "BEGIN TRAN; INSERT INTO dbo.T1(col1) VALUES(1000); DELETE dbo.T1 WHERE col1 = 7",
+            );
+            run(&mut session, "EXEC sys.sp_flush_log");
+            let log = server.database().log().clone();
+            assert_eq!(log.hardened(), log.last(), "the open transaction's records are on disk");
+            assert!(!handle.take_writes().iter().any(|write| write.path == data_file()));
+            handle.kill_process();
+        })
+        .assert_ok();
+    let report = world.run(|os| {
+        let server = Server::open(os);
+        let mut session = server.session();
+        assert_eq!(keys(&mut session), (1..=50).collect::<Vec<i64>>());
+        server.stop(session);
+    });
+    report.assert_ok();
+    let said: Vec<&String> = report.log.iter().filter(|line| line.contains(NAME)).collect();
+    let redone =
+        said.iter().find(|line| line.contains("records redone")).unwrap_or_else(|| panic!("{said:?}"));
+    assert!(!redone.contains(" 0 records redone") && redone.contains("1 transactions"), "{redone}");
+}
+
+/// Claim 7: SELECT INTO cut off by a crash leaves its table complete or not at all. (There is no minimal logging: every recovery model
+/// logs it whole.)
+#[test]
+fn select_into_is_whole_or_absent_after_a_crash() {
+    let mut seen = [0; 2];
+    for seed in 0..24 {
+        let world = World::new(seed, Profile::drawn(seed));
+        world
+            .run(|os| {
+                let (server, mut session) = Server::with_table(os);
+                repeat(&mut session, 1, 200, "INSERT INTO dbo.T1(col1) VALUES(@i);");
+                server.stop(session);
+            })
+            .assert_ok();
+        let handle = world.clone();
+        let report = world.run(move |os| {
+            let server = Server::open(os);
+            let mut session = server.session();
+            handle.power_off_after_switches(1 + seed * 5);
+            run(&mut session, "SELECT col1, REPLICATE('x', 300) AS filler INTO dbo.T2 FROM dbo.T1");
+            handle.power_off();
+        });
+        report.assert_ok();
+        world.disarm();
+        let there = kept(0);
+        let into = std::sync::Arc::clone(&there);
+        world
+            .run(move |os| {
+                let server = Server::open(os);
+                let mut session = server.session();
+                let exists = number(&mut session, "SELECT COUNT(*) FROM sys.tables WHERE name = N'T2'");
+                if exists == 1 {
+                    assert_eq!(
+                        rows(&mut session, "SELECT COUNT(*), MAX(LEN(filler)) FROM dbo.T2"),
+                        ["200|300"]
+                    );
+                }
+                *into.lock() = exists as usize;
+                server.stop(session);
+            })
+            .assert_ok();
+        seen[*there.lock()] += 1;
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "both outcomes are seen: {seen:?}");
+}
+
+/// Claims 8 and 10: log is written from low to high offsets, jumping only to where another VLF begins, never twice to one place; each
+/// write is a whole number of sectors, from 512 bytes to 60 KB.
+#[test]
+fn log_writes_are_sequential_and_of_512_bytes_to_60_kb() {
+    let world = World::new(8, Profile::nvme());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            let log = server.database().log().clone();
+            handle.trace_writes();
+            let before = log.stats().flushes_total;
+            repeat(&mut session, 1, 300, SMALL);
+            run(&mut session, "CREATE TABLE dbo.T2(filler char(7000) NOT NULL)");
+            run(&mut session, "BEGIN TRAN");
+            repeat(&mut session, 1, 600, "INSERT dbo.T2(filler) VALUES('x');");
+            run(&mut session, "COMMIT");
+            repeat(&mut session, 1, 50, "INSERT dbo.T2(filler) VALUES('x');");
+            // Headers of the file and of its VLFs are written elsewhere; they are not log.
+            let is_block = |write: &&WriteEvent| !blocks(std::slice::from_ref(*write)).is_empty();
+            let writes = handle.take_writes();
+            let issued: Vec<(u64, usize)> =
+                writes.iter().filter(is_block).map(|write| (write.offset, write.len)).collect();
+            assert_eq!(issued.len() as u64, log.stats().flushes_total - before, "each flush is one write");
+            assert!(issued.len() > 400, "{} writes", issued.len());
+            let begins: Vec<u64> = log.vlfs().iter().map(|vlf| vlf.begin_offset + 8192).collect();
+            for pair in issued.windows(2) {
+                let end = pair[0].0 + pair[0].1 as u64;
+                assert!(pair[1].0 == end || begins.contains(&pair[1].0), "from {end} to {}", pair[1].0);
+            }
+            for (offset, bytes) in &issued {
+                assert!((512..=61_440).contains(bytes) && bytes % 512 == 0, "{bytes} bytes at {offset}");
+            }
+            assert!(issued.iter().any(|write| write.1 == 512), "small commits fill one sector");
+            assert!(issued.iter().any(|write| write.1 > 55_000), "a large transaction fills blocks");
+            server.stop(session);
+        })
+        .assert_ok();
+}
+
+/// Claims 9, 13, 14 and 18: records gather in memory while delayed transactions commit; sys.sp_flush_log writes them all at once, and what
+/// it wrote survives a kill.
+#[test]
+fn records_gather_in_memory_until_something_flushes() {
+    let world = World::new(9, Profile::constant_latency());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            run(&mut session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED"));
+            run(&mut session, &explicit(0));
+            run(&mut session, "EXEC sys.sp_flush_log");
+            let log = server.database().log().clone();
+            let (before, records) = (flushes(&mut session, NAME), log.stats().records_total);
+            repeat(&mut session, 1, 100, SMALL);
+            assert_eq!(log.stats().records_total - records, 300, "many appends");
+            assert_eq!(flushes(&mut session, NAME), before, "and no flush: the commits do not ask for one");
+            assert!(log.hardened() < log.last(), "what was acknowledged is not hard");
+            assert!(numbers(&run(&mut session, "EXEC sys.sp_flush_log")).is_empty());
+            assert_eq!(flushes(&mut session, NAME), before + 1, "one write for all of them");
+            assert_eq!(server.flushes_for(FlushReason::FlushLogProc), 2);
+            handle.power_off();
+        })
+        .assert_ok();
+    world
+        .run(|os| {
+            let server = Server::open(os);
+            let mut session = server.session();
+            assert_eq!(keys(&mut session), (0..=100).collect::<Vec<i64>>());
+            server.stop(session);
+        })
+        .assert_ok();
+}
+
+/// Claims 11 and 12: a transaction that changed something flushes once at its commit, one that only read never does.
+#[test]
+fn only_transactions_that_changed_something_flush() {
+    on_a_machine(11, |os| {
+        let (server, mut session) = Server::with_table(os);
+        repeat(&mut session, 1, 5, SMALL);
+        let before = flushes(&mut session, NAME);
+        repeat(&mut session, 6, 1, SMALL);
+        assert_eq!(flushes(&mut session, NAME), before + 1);
+        let records = server.database().log().stats().records_total;
+        repeat(
+            &mut session,
+            1,
+            1_000,
+            "BEGIN TRAN; IF EXISTS (SELECT * FROM dbo.T1 WHERE col1 = @i) SET @i += 0; COMMIT;",
+        );
+        run(&mut session, "BEGIN TRAN; SELECT col1 FROM dbo.T1 WITH (HOLDLOCK); COMMIT");
+        assert_eq!(flushes(&mut session, NAME), before + 1);
+        assert_eq!(server.database().log().stats().records_total, records, "they leave no record either");
+        server.stop(session);
+    });
+}
+
+/// Claims 15 and 52: an open or delayed transaction's log goes out when a block is full, at a CHECKPOINT and at sp_flush_log; those
+/// conditions hold for delayed transactions, too.
+#[test]
+fn delayed_log_goes_out_for_every_other_reason() {
+    on_a_machine(15, |os| {
+        let (server, mut session) = Server::with_table(os);
+        let log = server.database().log().clone();
+        run(&mut session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED"));
+        run(&mut session, "CREATE TABLE dbo.T2(filler char(6000) NOT NULL); EXEC sys.sp_flush_log");
+        let before = log.stats();
+        run(&mut session, "BEGIN TRAN");
+        repeat(&mut session, 1, 400, "INSERT dbo.T2(filler) VALUES('x');");
+        os.sleep(100_000_000, os::WaitType::SLEEP_TASK).unwrap();
+        let after = log.stats();
+        let full = after.flushes_by_reason_total[FlushReason::BlockFull.index()]
+            - before.flushes_by_reason_total[FlushReason::BlockFull.index()];
+        // A row of 6,000 bytes does not always fit what is left of 60 KB: 9 of them fill a block.
+        let blocks = (after.record_bytes_total - before.record_bytes_total) / 61_440;
+        assert!((blocks..=blocks * 10 / 9 + 1).contains(&full), "{full} full blocks for {blocks} x 60 KB");
+        assert_eq!(after.flushes_total - before.flushes_total, full, "for no other reason");
+        run(&mut session, "COMMIT");
+        assert_eq!(log.stats().flushes_total, after.flushes_total, "the commit itself does not flush");
+        run(&mut session, "EXEC sys.sp_flush_log");
+        assert_eq!(log.stats().flushes_total, after.flushes_total + 1, "the rest of the last block");
+        run(&mut session, "CHECKPOINT");
+        repeat(&mut session, 1, 3, SMALL);
+        let before = server.flushes_for(FlushReason::WriteAhead);
+        run(&mut session, "CHECKPOINT");
+        assert_eq!(server.flushes_for(FlushReason::WriteAhead), before + 1);
+        server.stop(session);
+    });
+}
+
+/// Claims 16 and 17: whenever an image of a page goes to the data file (here: at CHECKPOINT, with a change that is not even committed),
+/// the log up to the page's LSN has been confirmed before. A server without that rule is found out.
+#[test]
+fn no_page_is_written_before_its_log() {
+    for bug in [None, Some(Bug::PageBeforeLog)] {
+        let world = World::new(16, Profile::nvme());
+        let handle = world.clone();
+        let report = world.run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            run(&mut session, "CHECKPOINT");
+            let before = flushes(&mut session, NAME);
+            let hard = server.database().log().hardened();
+            handle.plant(bug);
+            handle.trace_writes();
+            run(&mut session, "BEGIN TRAN");
+            repeat(&mut session, 1, 20, "INSERT INTO dbo.T1(col1) VALUES(@i);");
+            assert_eq!(flushes(&mut session, NAME), before, "a small change alone does not flush");
+            run(&mut session, "CHECKPOINT");
+            handle.plant(None);
+            let violations = write_ahead_violations(hard, &handle.take_writes());
+            assert_eq!(violations > 0, bug.is_some(), "{violations} pages ahead of their log, {bug:?}");
+            if bug.is_none() {
+                assert!(flushes(&mut session, NAME) > before);
+                assert!(server.flushes_for(FlushReason::WriteAhead) > 0);
+            }
+            run(&mut session, "ROLLBACK");
+            server.stop(session);
+        });
+        report.assert_ok();
+    }
+}
+
+/// Page images handed to the data file whose LSN lies above the confirmed log. At least one must not.
+fn write_ahead_violations(hardened: log::Lsn, writes: &[WriteEvent]) -> usize {
+    let mut hardened = hardened;
+    let mut in_flight: BTreeMap<u64, log::Lsn> = BTreeMap::new();
+    let (mut pages_seen, mut violations) = (0, 0);
+    for write in writes {
+        match &write.step {
+            WriteStep::Issued(bytes) if write.path == log_file() => {
+                if let Ok(header) = BlockHeader::decode(bytes) {
+                    in_flight.insert(write.offset, header.last());
+                }
+            }
+            WriteStep::Completed if write.path == log_file() => {
+                hardened = hardened.max(in_flight.remove(&write.offset).unwrap_or(hardened));
+            }
+            WriteStep::Issued(bytes) if write.path == data_file() => {
+                for page in bytes.chunks_exact(pages::PAGE_BYTES) {
+                    pages_seen += 1;
+                    violations += usize::from(pages::header::lsn(page.try_into().unwrap()) > hardened);
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(pages_seen > 0, "a checkpoint writes pages");
+    violations
+}
+
+/// Claims 21 and 22: each fully durable commit of one session is one wait of type WRITELOG, of the time that the device took; delayed
+/// commits do not wait.
+#[test]
+fn full_commits_wait_for_the_log_and_delayed_ones_do_not() {
+    on_a_machine(21, |os| {
+        let (server, mut session) = Server::with_table(os);
+        let waits = "SELECT waiting_tasks_count, wait_time_ms FROM sys.dm_os_wait_stats WHERE wait_type = N'WRITELOG'";
+        let read = |session: &mut hardpan_session::Session| -> (i64, i64) {
+            let row = rows(session, waits).remove(0);
+            let (count, time) = row.split_once('|').unwrap();
+            (count.parse().unwrap(), time.parse().unwrap())
+        };
+        let (count, time_ms) = read(&mut session);
+        let device_ns = server.database().log().stats().flush_write_ns_total;
+        repeat(&mut session, 1, 200, SMALL);
+        let (after, after_ms) = read(&mut session);
+        assert_eq!(after - count, 200);
+        let device_ms = (server.database().log().stats().flush_write_ns_total - device_ns) / 1_000_000;
+        assert!(
+            (after_ms - time_ms).abs_diff(device_ms as i64) <= 1,
+            "{} ms, device {device_ms} ms",
+            after_ms - time_ms
+        );
+        run(&mut session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED"));
+        let (count, _) = read(&mut session);
+        repeat(&mut session, 1, 200, SMALL);
+        assert_eq!(read(&mut session).0, count);
+        server.stop(session);
+    });
+}
+
+/// Claim 51: a delayed commit is acknowledged once its record is in memory, however long a write of the log takes: twenty are
+/// acknowledged before the device has finished a single write.
+#[test]
+fn delayed_commits_do_not_wait_for_a_slow_device() {
+    let world = World::new(51, Profile::constant_latency());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            run(&mut session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = ALLOWED"));
+            server.database().log().suspend_background_flush(false);
+            let slow = os::sim::Fault {
+                operation: os::sim::Operation::Write,
+                path_contains: "_log.ldf".into(),
+                skip: 0,
+                times: u64::MAX,
+                effect: os::sim::Effect::Delay(100_000_000),
+            };
+            handle.inject(slow);
+            handle.trace_writes();
+            repeat(
+                &mut session,
+                1,
+                20,
+                "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN WITH (DELAYED_DURABILITY = ON);",
+            );
+            assert_eq!(handle.take_writes().iter().filter(|w| w.step == WriteStep::Completed).count(), 0);
+            repeat(&mut session, 21, 1, SMALL);
+            assert!(handle.take_writes().iter().any(|w| w.step == WriteStep::Completed), "a full one waits");
+            handle.clear_faults();
+            server.stop(session);
+        })
+        .assert_ok();
+}
+
+/// Claim 53: a delayed transaction whose log had not gone out is gone after a crash, whole, although its client was told that it had
+/// committed.
+#[test]
+fn a_delayed_commit_that_was_not_flushed_is_undone() {
+    let world = World::new(53, Profile::nvme());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            run(&mut session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED"));
+            run(&mut session, &explicit(1));
+            run(&mut session, "EXEC sys.sp_flush_log");
+            let seen = run(
+                &mut session,
+                "BEGIN TRAN; INSERT dbo.T1 VALUES(2); INSERT dbo.T1 VALUES(3); COMMIT; SELECT @@TRANCOUNT",
+            );
+            assert_eq!(seen.sets[0].1, [["0"]], "the client is told that it has committed");
+            assert_eq!(keys(&mut session), [1, 2, 3]);
+            drop(server);
+            handle.kill_process();
+        })
+        .assert_ok();
+    world
+        .run(|os| {
+            let server = Server::open(os);
+            let mut session = server.session();
+            assert_eq!(keys(&mut session), [1]);
+            repeat(&mut session, 2, 3, SMALL);
+            assert_eq!(keys(&mut session), [1, 2, 3, 4]);
+            server.stop(session);
+        })
+        .assert_ok();
+}
+
+/// Claim 54: what a crash takes of delayed transactions is the end of their sequence; the rest is there from the first to some k-th, each
+/// whole.
+#[test]
+fn what_a_crash_takes_is_the_end_of_the_sequence() {
+    let mut survived = Vec::new();
+    for seed in 0..16 {
+        let world = World::new(seed, Profile::drawn(seed));
+        let handle = world.clone();
+        world
+            .run(move |os| {
+                let (server, mut session) = Server::with_table(os);
+                run(&mut session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED"));
+                run(&mut session, "EXEC sys.sp_flush_log");
+                server.database().log().suspend_background_flush(false);
+                handle.power_off_after_ios(1 + seed % 5);
+                for key in 1.. {
+                    let text = format!(
+                        "BEGIN TRAN; INSERT dbo.T1 VALUES({key}); INSERT dbo.T1 VALUES(-{key}); COMMIT"
+                    );
+                    run(&mut session, &text);
+                    os.sleep(100_000, os::WaitType::SLEEP_TASK).unwrap();
+                }
+            })
+            .assert_ok();
+        world.disarm();
+        let found = kept(Vec::new());
+        let into = std::sync::Arc::clone(&found);
+        world
+            .run(move |os| {
+                let server = Server::open(os);
+                let mut session = server.session();
+                *into.lock() = keys(&mut session);
+                server.stop(session);
+            })
+            .assert_ok();
+        let found = found.lock().clone();
+        let last = found.last().copied().unwrap_or(0);
+        let expected: Vec<i64> = (-last..=last).filter(|key| *key != 0).collect();
+        assert_eq!(found, expected, "seed {seed}");
+        survived.push(last);
+    }
+    assert!(survived.iter().any(|count| *count > 0), "some transactions were flushed in time: {survived:?}");
+}

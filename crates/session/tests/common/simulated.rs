@@ -1,0 +1,153 @@
+//! A server on a simulated machine: sessions in virtual time, a disk that may lose what was not confirmed, every write noted.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::{Database, Instance, InstanceOptions};
+use hardpan_session::{LoginInfo, Session, SessionShared};
+use log::{DumpOptions, DumpSummary, FlushReason, dump_file};
+use os::sim::{Profile, Report, World};
+use os::{Latch, LatchRank, Os};
+
+use super::{rows, run};
+
+/// The user database of these tests.
+pub const NAME: &str = "PerformanceV3";
+
+/// A running server; its checkpoints and page writes happen only when somebody asks for them.
+pub struct Server {
+    pub os: Os,
+    pub instance: Arc<Instance>,
+    shared: SessionShared,
+}
+
+impl Server {
+    pub fn open(os: &Os) -> Server {
+        let options = InstanceOptions {
+            buffer_pool_bytes: 64 << 20,
+            background: false,
+            ..InstanceOptions::new("/data")
+        };
+        let instance = Instance::open(os, &options).unwrap();
+        let shared = SessionShared::new(Arc::clone(&instance), "SIM", 0);
+        Server { os: os.clone(), instance, shared }
+    }
+
+    /// A session in `database`.
+    pub fn session_in(&self, database: &str) -> Session {
+        connect(&self.shared, database)
+    }
+
+    /// A session in the tests' database.
+    pub fn session(&self) -> Session {
+        self.session_in(NAME)
+    }
+
+    /// What sessions on other threads are made of.
+    pub fn shared(&self) -> SessionShared {
+        self.shared.clone()
+    }
+
+    /// The tests' database.
+    pub fn database(&self) -> Arc<Database> {
+        self.instance.database(NAME).unwrap()
+    }
+
+    /// Makes the tests' database with an empty `dbo.T1(col1 INT NOT NULL)`, on which delayed commits drain only when a
+    /// test lets them.
+    pub fn with_table(os: &Os) -> (Server, Session) {
+        let server = Server::open(os);
+        let mut session = server.session_in("master");
+        run(&mut session, &format!("CREATE DATABASE {NAME}"));
+        run(&mut session, &format!("USE {NAME}"));
+        run(&mut session, "CREATE TABLE dbo.T1(col1 INT NOT NULL)");
+        server.database().log().suspend_background_flush(true);
+        (server, session)
+    }
+
+    /// Flushes of the tests' database for a reason.
+    pub fn flushes_for(&self, reason: FlushReason) -> u64 {
+        self.database().log().stats().flushes_by_reason_total[reason.index()]
+    }
+
+    /// What `hardpan log dump` says of a database's log file at this moment.
+    pub fn dump(&self, file: &str) -> DumpSummary {
+        let options = DumpOptions { records: true, ..DumpOptions::default() };
+        dump_file(&self.os, Path::new(file), &options, &mut |_| ()).unwrap()
+    }
+
+    /// An orderly stop.
+    pub fn stop(self, session: Session) {
+        session.close();
+        self.instance.shutdown();
+    }
+}
+
+/// A session on any thread of the world.
+pub fn connect(shared: &SessionShared, database: &str) -> Session {
+    let login = LoginInfo {
+        login_name: "sa".into(),
+        database: database.into(),
+        ansi_defaults: true,
+        ..LoginInfo::default()
+    };
+    Session::new(shared, login).unwrap()
+}
+
+/// The counter of claim 32, read as the article reads it.
+pub fn flushes(session: &mut Session, database: &str) -> i64 {
+    let text = format!(
+        "SELECT cntr_value FROM sys.dm_os_performance_counters WHERE counter_name = 'Log Flushes/sec' AND \
+         instance_name = N'{database}'"
+    );
+    number(session, &text)
+}
+
+/// The only value of the only row.
+pub fn number(session: &mut Session, text: &str) -> i64 {
+    let found = rows(session, text);
+    assert_eq!(found.len(), 1, "{text}: {found:?}");
+    found[0].parse().unwrap()
+}
+
+/// Rows of T1 as numbers, in their order.
+pub fn keys(session: &mut Session) -> Vec<i64> {
+    rows(session, "SELECT col1 FROM dbo.T1 ORDER BY col1").iter().map(|row| row.parse().unwrap()).collect()
+}
+
+/// So many iterations of `body` in one batch; `@i` counts from `first`.
+pub fn repeat(session: &mut Session, first: i64, count: i64, body: &str) {
+    let last = first + count - 1;
+    let seen = run(
+        session,
+        &format!(
+            "SET NOCOUNT ON; DECLARE @i INT = {first}; WHILE @i <= {last} BEGIN {body} SET @i += 1; END;"
+        ),
+    );
+    assert!(seen.messages.is_empty(), "{body}: {:?}", seen.messages);
+}
+
+/// The article's small transaction.
+pub const SMALL: &str = "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN;";
+
+/// Log and data file of the tests' database.
+pub fn log_file() -> PathBuf {
+    PathBuf::from(format!("/data/{NAME}_log.ldf"))
+}
+
+pub fn data_file() -> PathBuf {
+    PathBuf::from(format!("/data/{NAME}.mdf"))
+}
+
+/// Runs `body` on a fresh machine whose device takes about 190 us for a durable write.
+pub fn on_a_machine(seed: u64, body: impl FnOnce(&Os) + Send + 'static) -> Report {
+    let world = World::new(seed, Profile { switches_max: 40_000_000, ..Profile::constant_latency() });
+    let report = world.run(body);
+    report.assert_ok();
+    report
+}
+
+/// A value that outlives a world's run.
+pub fn kept<T: Send + 'static>(value: T) -> Arc<Latch<T>> {
+    Arc::new(Latch::new(LatchRank::Leaf, value))
+}

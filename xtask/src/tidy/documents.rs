@@ -1,0 +1,136 @@
+//! Documents that must follow the code: every thread is in `docs/threads.md`, every latch rank in `docs/latches.md`, every file named exists.
+
+use super::source::SourceFile;
+use super::{Finding, production};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Calls whose first argument is the name of a thread.
+const THREAD_CALLS: [&str; 4] = [".spawn(", ".spawn_guarded(", "SpawnOptions::named(", ".name("];
+
+/// Checks the documents against the tree.
+pub fn check(root: &Path, files: &[SourceFile]) -> Vec<Finding> {
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap_or_default();
+    let mut findings = missing("docs/threads.md", &read("docs/threads.md"), &threads(files));
+    findings.extend(missing("docs/latches.md", &read("docs/latches.md"), &ranks(files)));
+    let mut pages = vec!["ARCHITECTURE.md".to_string(), "README.md".to_string()];
+    for folder in ["docs", "docs/tour", "docs/formats"] {
+        let entries = std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        pages.extend(names.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));
+    }
+    let known: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    for page in pages {
+        findings.extend(dead_paths(&page, &read(&page), &known));
+    }
+    findings
+}
+
+/// One finding for each name that the page does not contain in backquotes or as the first cell of a row.
+fn missing(page: &str, text: &str, names: &BTreeSet<String>) -> Vec<Finding> {
+    let is_there =
+        |name: &&String| text.contains(&format!("`{name}`")) || text.contains(&format!("| {name} |"));
+    let absent = names.iter().filter(|name| !is_there(name));
+    absent.map(|name| Finding::new(page, format!("says nothing of {name}"))).collect()
+}
+
+/// Literal names under which the product starts threads (the simulation's own are none of its).
+fn threads(files: &[SourceFile]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in production(files).filter(|file| file.krate != "xtask" && !file.path.contains("/sim/")) {
+        for (line, code) in file.text.lines().zip(file.code.lines()) {
+            for call in THREAD_CALLS {
+                let Some(at) = code.find(call) else { continue };
+                let Some(rest) = line.get(at + call.len()..).and_then(|rest| rest.strip_prefix('"')) else {
+                    continue;
+                };
+                names.extend(rest.split('"').next().map(str::to_string));
+            }
+        }
+    }
+    names
+}
+
+/// The variants of `LatchRank`.
+fn ranks(files: &[SourceFile]) -> BTreeSet<String> {
+    let Some(file) = files.iter().find(|file| file.path == "crates/os/src/rank.rs") else {
+        return BTreeSet::new();
+    };
+    let body = file
+        .code
+        .split("pub enum LatchRank")
+        .nth(1)
+        .and_then(|rest| rest.split('}').next())
+        .unwrap_or_default();
+    body.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.trim().to_string()).collect()
+}
+
+/// Source files that the page names (`log/src/flush.rs`, `crates/...`, also `{a,b}.rs` in one folder) and that do not exist.
+fn dead_paths(page: &str, text: &str, known: &BTreeSet<&str>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for quoted in text.split('`').skip(1).step_by(2) {
+        let path = quoted.split("::").next().unwrap_or_default();
+        let is_source = path.ends_with(".rs") && (path.contains("/src/") || path.contains("/tests/"));
+        if !is_source || path.contains(' ') || path.contains('*') {
+            continue;
+        }
+        for path in expand(path) {
+            let exists = known.contains(path.as_str()) || known.contains(format!("crates/{path}").as_str());
+            if !exists {
+                findings.push(Finding::new(page, format!("names {path}, which does not exist")));
+            }
+        }
+    }
+    findings
+}
+
+/// `x/{a,b}.rs` as two paths.
+fn expand(path: &str) -> Vec<String> {
+    let Some((before, rest)) = path.split_once('{') else { return vec![path.to_string()] };
+    let Some((names, after)) = rest.split_once('}') else { return vec![path.to_string()] };
+    names.split(',').map(|name| format!("{before}{name}{after}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> SourceFile {
+        SourceFile::new(path, text.to_string())
+    }
+
+    fn set(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn threads_are_found_by_their_literal_names() {
+        let product = file(
+            "crates/log/src/a.rs",
+            "//! x\nfn f() { os.spawn(\"WRITER\", b); SpawnOptions::named(\"GROWTH\"); os.spawn(name, b) }\n// os.spawn(\"NOT ME\")\n",
+        );
+        let test = file("crates/log/tests/a.rs", "//! x\nfn f() { os.spawn(\"waiter\", b) }\n");
+        assert_eq!(threads(&[product, test]), set(&["GROWTH", "WRITER"]));
+    }
+
+    #[test]
+    fn ranks_are_the_variants() {
+        let text = "//! x\npub enum LatchRank {\n    /// A.\n    Server = 100,\n    /// B = c.\n    Leaf = 1000,\n}\n";
+        assert_eq!(ranks(&[file("crates/os/src/rank.rs", text)]), set(&["Leaf", "Server"]));
+    }
+
+    #[test]
+    fn what_a_page_does_not_name_is_found() {
+        let text = "| Leaf | x |\nand `LOG WRITER`";
+        assert_eq!(missing("p", text, &set(&["Leaf", "LOG WRITER"])), []);
+        assert_eq!(missing("p", text, &set(&["Server"])).len(), 1);
+    }
+
+    #[test]
+    fn paths_to_nowhere_are_found() {
+        let known = BTreeSet::from(["crates/log/src/flush.rs", "crates/log/src/log.rs"]);
+        let good = "`log/src/flush.rs`, `crates/log/src/log.rs::open`, `log/src/{flush,log}.rs`, `flush.rs`, `a_b::C`";
+        assert_eq!(dead_paths("p", good, &known), []);
+        assert_eq!(dead_paths("p", "`log/src/gone.rs` and `log/src/{flush,lost}.rs`", &known).len(), 2);
+    }
+}
