@@ -32,6 +32,8 @@ pub struct ScanOptions {
     pub keep_row: bool,
     /// From the highest key down (trees).
     pub backward: bool,
+    /// The table is locked as a whole, S to read and X to change (TABLOCK); whoever opens the scan locks it.
+    pub table_lock: bool,
 }
 
 impl Default for ScanOptions {
@@ -43,6 +45,7 @@ impl Default for ScanOptions {
             skip_locked: false,
             keep_row: false,
             backward: false,
+            table_lock: false,
         }
     }
 }

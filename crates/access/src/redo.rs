@@ -80,7 +80,7 @@ impl AccessMethods {
 
     fn redo_owner(&self, page: PageId, owner: u32, lsn: Lsn) -> AccessResult<()> {
         let map_id = map_of(page);
-        let guard = self.space.fix_for_format_redo(map_id)?;
+        let guard = self.space.fix_for_map_redo(map_id)?;
         redo_guard(guard, lsn, |map| {
             set_owner(map, map_id, page, owner);
             Ok(())
@@ -142,7 +142,7 @@ impl AccessMethods {
             (Lop::SetBits, _) if payload.is_empty() => Ok(()),
             (Lop::SetBits, _) => {
                 let bits = MapBits::decode(payload).map_err(undecodable)?;
-                let mut guard = self.space.fix_for_format_redo(PageId::unpack(bits.map))?;
+                let mut guard = self.space.fix_for_map_redo(PageId::unpack(bits.map))?;
                 if guard.lsn() < lsn { apply_bits(&mut guard, &bits, lsn) } else { Ok(()) }
             }
             (op, _) => {

@@ -19,6 +19,8 @@ pub struct DbTransaction {
     lock_wait: Cell<LockWait>,
     /// How to put the catalog's cache back, newest last.
     catalog_undo: RefCell<Vec<CatalogUndo>>,
+    /// Object locks that only the running statement needs (READ COMMITTED reads), and how often it asked for each.
+    statement_locks: RefCell<Vec<(Resource, LockMode, u32)>>,
 }
 
 /// A point of a [`DbTransaction`] to roll back to.
@@ -37,6 +39,7 @@ impl DbTransaction {
             isolation: Cell::new(IsolationLevel::ReadCommitted),
             lock_wait: Cell::new(LockWait::Session),
             catalog_undo: RefCell::new(Vec::new()),
+            statement_locks: RefCell::new(Vec::new()),
         }
     }
 
@@ -80,10 +83,42 @@ impl DbTransaction {
     /// # Errors
     /// 1205, 1222, or the statement was stopped.
     pub fn lock_object(&self, object_id: ObjectId, mode: LockMode) -> SqlResult<()> {
+        self.lock_object_waiting(object_id, mode, self.lock_wait.get())
+    }
+
+    /// The same with a wait of its own (hint NOWAIT).
+    pub(crate) fn lock_object_waiting(
+        &self,
+        object_id: ObjectId,
+        mode: LockMode,
+        wait: LockWait,
+    ) -> SqlResult<()> {
         let resource = self.object_resource(object_id);
-        self.transaction
-            .lock(resource, mode, self.lock_wait.get())
-            .map_err(|error| self.sql_error(&error.into()))
+        self.transaction.lock(resource, mode, wait).map_err(|error| self.sql_error(&error.into()))
+    }
+
+    /// Locks an object for the running statement only.
+    pub(crate) fn lock_object_for_statement(
+        &self,
+        object_id: ObjectId,
+        mode: LockMode,
+        wait: LockWait,
+    ) -> SqlResult<()> {
+        self.lock_object_waiting(object_id, mode, wait)?;
+        let resource = self.object_resource(object_id);
+        let mut locks = self.statement_locks.borrow_mut();
+        match locks.iter_mut().find(|(known, known_mode, _)| *known == resource && *known_mode == mode) {
+            Some((_, _, count)) => *count += 1,
+            None => locks.push((resource, mode, 1)),
+        }
+        Ok(())
+    }
+
+    /// The statement has ended: what only it needed is given back.
+    pub(crate) fn release_statement_locks(&self) {
+        for (resource, mode, count) in self.statement_locks.borrow_mut().drain(..) {
+            (0..count).for_each(|_| self.transaction.unlock(&resource, mode));
+        }
     }
 
     /// The message for a failure below.

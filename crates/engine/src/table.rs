@@ -12,7 +12,7 @@ use access::{
     BTree, BTreeDef, Heap, HeapDef, Inserted, KeyColumn, KeyFormat, ROW_BYTES_MAX, Rid, RowColumn, RowFormat,
     UnitId,
 };
-use txn::{IsolationLevel, LockMode};
+use txn::{IsolationLevel, LockMode, LockWait};
 use types::{SqlError, Value};
 
 use crate::cursor::{Cursor, Source};
@@ -184,8 +184,9 @@ impl Table {
         options: &ScanOptions,
         columns: Option<&[usize]>,
     ) -> SqlResult<Cursor> {
-        self.lock_for_read(txn, options)?;
         let inner = &self.inner;
+        let is_secondary = inner.secondary.iter().any(|s| s.index_id == index_id);
+        self.lock_for_read(txn, options, matches!(inner.base, Base::Heap(_)) && !is_secondary)?;
         // Large values are read after their row: it stays locked until then.
         let base_options =
             ScanOptions { keep_row: options.keep_row || inner.format.may_have_lobs(), ..*options };
@@ -412,13 +413,37 @@ impl Table {
     }
 
     /// IS (or S, IX, X by the hints) on the table; none of it under READ UNCOMMITTED but Sch-S.
-    fn lock_for_read(&self, txn: &DbTransaction, options: &ScanOptions) -> SqlResult<()> {
-        let mode = match (options.row_lock, options.isolation) {
-            (RowLock::Shared, IsolationLevel::ReadUncommitted) => LockMode::SchS,
-            (RowLock::Shared, _) => LockMode::IS,
-            _ => LockMode::IX,
+    /// Locks the table before its rows are read. A serializable scan of a heap has no keys whose ranges could be locked: it locks the
+    /// table. Locks that only protect reading last as long as the isolation level says.
+    fn lock_for_read(&self, txn: &DbTransaction, options: &ScanOptions, scans_heap: bool) -> SqlResult<()> {
+        let reads = options.row_lock == RowLock::Shared;
+        let is_whole =
+            options.table_lock || (scans_heap && options.isolation == IsolationLevel::Serializable);
+        let mode = match (is_whole, reads, options.isolation) {
+            (true, true, _) => LockMode::S,
+            (true, false, _) => LockMode::X,
+            (false, true, IsolationLevel::ReadUncommitted) => LockMode::SchS,
+            (false, true, _) => LockMode::IS,
+            (false, false, _) => LockMode::IX,
         };
-        txn.lock_object(self.inner.definition.object_id, mode)?;
+        let keeps =
+            matches!(options.isolation, IsolationLevel::RepeatableRead | IsolationLevel::Serializable);
+        let wait = if options.wait == LockWait::NoWait { LockWait::NoWait } else { txn.lock_wait() };
+        if reads && !keeps {
+            txn.lock_object_for_statement(self.inner.definition.object_id, mode, wait)?;
+        } else {
+            txn.lock_object_waiting(self.inner.definition.object_id, mode, wait)?;
+        }
+        self.check_current()
+    }
+
+    /// Locks the whole table to the end of the transaction (an INSERT with TABLOCK).
+    ///
+    /// # Errors
+    /// 1205, 1222; the marker of a stale plan.
+    pub fn lock_exclusively(&self, txn: &DbTransaction, wait: LockWait) -> SqlResult<()> {
+        let wait = if wait == LockWait::NoWait { wait } else { txn.lock_wait() };
+        txn.lock_object_waiting(self.inner.definition.object_id, LockMode::X, wait)?;
         self.check_current()
     }
 

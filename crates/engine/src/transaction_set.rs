@@ -127,7 +127,10 @@ impl TransactionSet {
     /// None today; the seam for deferred constraint checks.
     pub fn statement_end(&mut self) -> SqlResult<()> {
         self.in_statement = false;
-        self.open.iter_mut().for_each(|m| m.statement = None);
+        for member in &mut self.open {
+            member.statement = None;
+            member.transaction.release_statement_locks();
+        }
         Ok(())
     }
 
@@ -142,6 +145,7 @@ impl TransactionSet {
             if let Some(point) = member.statement.take() {
                 result = result.and(member.transaction.rollback_to(point));
             }
+            member.transaction.release_statement_locks();
         }
         result
     }

@@ -219,6 +219,11 @@ impl SlotTable {
         self.offsets.is_empty()
     }
 
+    /// Where the record in `slot` (from 1) begins.
+    pub(crate) fn place(&self, slot: u16) -> Option<usize> {
+        self.offsets.get(usize::from(slot).checked_sub(1)?).map(|at| usize::from(*at))
+    }
+
     /// The record in `slot` (from 1) and its encoded size; `None` past the end.
     pub fn record<'a>(
         &self,

@@ -47,6 +47,7 @@ impl<'a> Reader<'a> {
     }
 
     /// One byte.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8, DecodeError> {
         let (first, rest) = self.rest.split_first().ok_or(DecodeError("ends early"))?;
         self.rest = rest;
@@ -74,7 +75,19 @@ impl<'a> Reader<'a> {
     }
 
     /// A varint.
+    #[inline]
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
+        // Most are one byte.
+        if let Some((first, rest)) = self.rest.split_first()
+            && first & 0x80 == 0
+        {
+            self.rest = rest;
+            return Ok(u64::from(*first));
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Result<u64, DecodeError> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
@@ -91,16 +104,19 @@ impl<'a> Reader<'a> {
     }
 
     /// A varint that must fit 32 bits.
+    #[inline]
     pub fn varint_u32(&mut self) -> Result<u32, DecodeError> {
         u32::try_from(self.varint()?).map_err(|_| DecodeError("number exceeds 32 bits"))
     }
 
     /// A varint that must fit 16 bits.
+    #[inline]
     pub fn varint_u16(&mut self) -> Result<u16, DecodeError> {
         u16::try_from(self.varint()?).map_err(|_| DecodeError("number exceeds 16 bits"))
     }
 
     /// A signed number.
+    #[inline]
     pub fn zigzag(&mut self) -> Result<i64, DecodeError> {
         let raw = self.varint()?;
         Ok((raw >> 1) as i64 ^ -((raw & 1) as i64))
@@ -113,6 +129,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Exactly `count` bytes.
+    #[inline]
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
         if count > self.rest.len() {
             return Err(DecodeError("ends early"));

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use os::WaitType;
 
 use crate::block::{BlockHeader, SlotTable};
+use crate::codec::DecodeError;
 use crate::error::LogError;
-use crate::limits::FIRST_BLOCK_SECTOR;
+use crate::limits::{BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR};
 use crate::lsn::Lsn;
-use crate::record::{OwnedRecord, Record};
+use crate::record::{OwnedRecord, Record, decode_record};
 use crate::shared::Shared;
 use crate::tail::Chain;
 use crate::window::Window;
@@ -28,7 +29,10 @@ pub struct LogReader {
 struct LoadedBlock {
     header: BlockHeader,
     bytes: Vec<u8>,
-    slots: SlotTable,
+    /// Where its records begin: known from the cache, else built when a record is asked for out of order.
+    slots: Option<SlotTable>,
+    /// The record behind the one read last, and where it begins: reading forward needs no table.
+    next: (u16, usize),
     /// Whether no record can join it any more.
     is_complete: bool,
     /// Whether it came from the file, so that its checksum is known.
@@ -41,14 +45,29 @@ impl LoadedBlock {
         if self.is_from_file { chain } else { Chain { checksum: None, ..chain } }
     }
 
-    fn record(&self, lsn: Lsn) -> Option<Result<OwnedRecord, crate::codec::DecodeError>> {
-        let decoded = self.slots.record(&self.header, &self.bytes, lsn.slot())?;
-        Some(decoded.map(|(record, bytes)| OwnedRecord {
-            lsn,
-            header: record.header,
-            payload: record.payload.to_vec(),
-            encoded_bytes: bytes as u32,
-        }))
+    /// Records in it.
+    fn len(&self) -> usize {
+        self.slots.as_ref().map_or(usize::from(self.header.slots), SlotTable::len)
+    }
+
+    /// The record in `slot` (from 1) and its encoded size.
+    fn record(&mut self, slot: u16) -> Result<(Record<'_>, usize), DecodeError> {
+        assert!(slot >= 1 && usize::from(slot) <= self.len(), "slot {slot} of a block with {}", self.len());
+        if self.next.0 != slot {
+            if self.slots.is_none() {
+                self.slots = Some(SlotTable::build(&self.header, &self.bytes)?);
+            }
+            self.next = (slot, self.slots.as_ref().and_then(|slots| slots.place(slot)).unwrap_or(0));
+        }
+        let used =
+            self.bytes.get(..self.header.used_bytes as usize).ok_or(DecodeError("block ends early"))?;
+        let rest = used.get(self.next.1..).ok_or(DecodeError("block ends early"))?;
+        let (record, bytes) = decode_record(rest, self.header.start().with_slot(slot), self.header.base_txn)?;
+        if slot == self.header.slots && bytes != rest.len() {
+            return Err(DecodeError("records do not fill the block"));
+        }
+        self.next = (slot + 1, self.next.1 + bytes);
+        Ok((record, bytes))
     }
 }
 
@@ -73,8 +92,8 @@ impl LogReader {
         if lsn.slot() == 0 || lsn >= self.shared.positions.end() {
             return Err(LogError::NotThere(lsn));
         }
-        if let Some(found) = self.loaded_record(lsn) {
-            return found;
+        if self.holds(lsn) {
+            return self.loaded_record(lsn);
         }
         if lsn > self.shared.positions.hardened() {
             let cached = self.shared.cache.lock().record(lsn);
@@ -84,7 +103,8 @@ impl LogReader {
             }
         }
         match self.load(lsn.block_start())? {
-            Place::Loaded => self.loaded_record(lsn).unwrap_or(Err(LogError::NotThere(lsn))),
+            Place::Loaded if self.holds(lsn) => self.loaded_record(lsn),
+            Place::Loaded => Err(LogError::NotThere(lsn)),
             Place::NextVlf | Place::Nothing(_) => Err(LogError::NotThere(lsn)),
         }
     }
@@ -116,7 +136,7 @@ impl LogReader {
                 return Ok(None);
             }
             let block = self.block.as_ref().filter(|block| block.header.start() == self.target.block_start());
-            if block.is_some_and(|block| usize::from(self.target.slot()) <= block.slots.len()) {
+            if block.is_some_and(|block| usize::from(self.target.slot()) <= block.len()) {
                 break self.target;
             }
             if let Some(block) = block
@@ -132,10 +152,9 @@ impl LogReader {
         };
         assert!(lsn.slot() > 0 && lsn < self.shared.positions.end());
         self.target = lsn.with_slot(lsn.slot() + 1);
-        let block = self.block.as_ref().expect("the loop ends with a block");
-        let decoded =
-            block.slots.record(&block.header, &block.bytes, lsn.slot()).expect("the slot is in the block");
-        let (record, bytes) = decoded.map_err(|error| self.shared.log_file.corrupt(0, error.to_string()))?;
+        let shared = &self.shared;
+        let block = self.block.as_mut().expect("the loop ends with a block");
+        let (record, bytes) = block.record(lsn.slot()).map_err(|error| undecodable(shared, lsn, error))?;
         Ok(Some((lsn, record, bytes)))
     }
 
@@ -195,10 +214,22 @@ impl LogReader {
         Err(self.shared.log_file.corrupt(offset, what))
     }
 
-    fn loaded_record(&self, lsn: Lsn) -> Option<Result<OwnedRecord, LogError>> {
-        let block = self.block.as_ref().filter(|block| block.header.start() == lsn.block_start())?;
-        let record = block.record(lsn)?;
-        Some(record.map_err(|error| self.shared.log_file.corrupt(0, error.to_string())))
+    /// Whether the loaded block has the record at `lsn`.
+    fn holds(&self, lsn: Lsn) -> bool {
+        let block = self.block.as_ref().filter(|block| block.header.start() == lsn.block_start());
+        block.is_some_and(|block| usize::from(lsn.slot()) <= block.len())
+    }
+
+    fn loaded_record(&mut self, lsn: Lsn) -> Result<OwnedRecord, LogError> {
+        let shared = &self.shared;
+        let block = self.block.as_mut().expect("the caller has looked");
+        let (record, bytes) = block.record(lsn.slot()).map_err(|error| undecodable(shared, lsn, error))?;
+        Ok(OwnedRecord {
+            lsn,
+            header: record.header,
+            payload: record.payload.to_vec(),
+            encoded_bytes: bytes as u32,
+        })
     }
 
     /// Waits until what is in flight at `lsn` is durable, and so in the file.
@@ -232,11 +263,11 @@ impl LogReader {
                 return Ok(Place::Nothing("nothing was appended there"));
             }
             if let Some(copy) = copy {
-                let slots = SlotTable::from_offsets(copy.offsets);
                 self.block = Some(LoadedBlock {
                     header: copy.header,
                     bytes: copy.bytes,
-                    slots,
+                    slots: Some(SlotTable::from_offsets(copy.offsets)),
+                    next: (1, BLOCK_HEADER_BYTES),
                     is_complete: copy.is_sealed,
                     is_from_file: false,
                 });
@@ -248,14 +279,14 @@ impl LogReader {
         for attempt in 0..2 {
             match self.window.block(&vlf, start, self.shared.log_id)? {
                 Ok((header, bytes)) => {
-                    let slots = SlotTable::build(&header, bytes).map_err(|error| {
-                        let offset = vlf.begin_offset + u64::from(start.block()) * 512;
-                        self.shared.log_file.corrupt(offset, error.to_string())
-                    })?;
+                    let mut buffer = self.block.take().map(|block| block.bytes).unwrap_or_default();
+                    buffer.clear();
+                    buffer.extend_from_slice(bytes);
                     self.block = Some(LoadedBlock {
                         header,
-                        bytes: bytes.to_vec(),
-                        slots,
+                        bytes: buffer,
+                        slots: None,
+                        next: (1, BLOCK_HEADER_BYTES),
                         is_complete: true,
                         is_from_file: true,
                     });
@@ -268,6 +299,12 @@ impl LogReader {
         }
         Ok(Place::Nothing("no block"))
     }
+}
+
+/// The block of `lsn` has the right checksum, but not records: its writer had a bug.
+fn undecodable(shared: &Shared, lsn: Lsn, error: DecodeError) -> LogError {
+    let offset = shared.vlfs.lock().offset_of(lsn.block_start()).unwrap_or(0);
+    shared.log_file.corrupt(offset, error.to_string())
 }
 
 impl Iterator for LogReader {

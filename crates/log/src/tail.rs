@@ -216,6 +216,10 @@ fn find_proof(
     {
         return Ok(Some((proof, *vlf)));
     }
+    // A log that has gone on elsewhere has filled this VLF before. When more of it is left than a proof needs, then only a
+    // VLF that begins with a later block is worth a look.
+    let left_bytes = current.map_or(0, |vlf| u64::from(vlf.sectors() - here.block()) * SECTOR_BYTES as u64);
+    let is_far_from_end = left_bytes > PROOF_BYTES + BLOCK_BYTES_MAX as u64;
     // The log may have gone on in any VLF that is not part of the chain, most likely in those that follow in the file.
     let all = vlfs.vlfs();
     let position =
@@ -223,6 +227,9 @@ fn find_proof(
     let (first, skipped) = position.map_or((0, 0), |position| (position, 1));
     for step in skipped..all.len() {
         let vlf = &all[(first + step) % all.len()];
+        if is_far_from_end && vlf.sequence <= here.vlf() {
+            continue;
+        }
         let bytes = vlf.block_bytes().min(PROOF_BYTES).min(budget);
         budget -= bytes;
         if let Some(proof) = find_proof_in(log_file, vlf, FIRST_BLOCK_SECTOR, here, bytes, window)? {

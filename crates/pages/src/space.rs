@@ -245,17 +245,27 @@ impl FileSpace {
         self.fix_slowly(id, LatchMode::Exclusive, Missing::Zeros)
     }
 
-    /// For redo of a record that formats the page: what is there counts only if it is sound; damage and pages beyond the
-    /// end of the file (which grows) come as zeros with LSN NULL.
+    /// For redo of a record that formats the page. What is in memory counts, by its LSN; what is in the file does not and
+    /// is not even read: redo goes on to the end of the log, so every later change of the page comes again, too. A page
+    /// that is not in memory, or lies beyond the end of the file (which grows), comes as zeros with LSN NULL.
     pub fn fix_for_format_redo(&self, id: PageId) -> Result<PageGuard, PageError> {
-        let file = self.file(id.file)?;
-        if id.page >= file.pages() {
-            file.grow_to_hold(id.page, self.volatile)?;
-        }
+        self.reach(id)?;
+        self.fix_new(id)
+    }
+
+    /// For redo of a change to a page that no record formats (an allocation map): zeros are its first state, so damage and
+    /// pages beyond the end of the file (which grows) come as zeros with LSN NULL.
+    pub fn fix_for_map_redo(&self, id: PageId) -> Result<PageGuard, PageError> {
+        self.reach(id)?;
         match self.fix(id, LatchMode::Exclusive) {
             Err(PageError::Corrupt { .. }) => self.fix_new(id),
             other => other,
         }
+    }
+
+    fn reach(&self, id: PageId) -> Result<(), PageError> {
+        let file = self.file(id.file)?;
+        if id.page >= file.pages() { file.grow_to_hold(id.page, self.volatile) } else { Ok(()) }
     }
 
     #[cold]

@@ -328,6 +328,21 @@ pub(crate) fn unknown_hint(name: &str) -> SqlError {
     error(321, &[&name])
 }
 
+/// 1047: hints that do not go together.
+pub(crate) fn conflicting_hints() -> SqlError {
+    error(1047, &[])
+}
+
+/// 650: READPAST at a level where rows may not be passed over.
+pub(crate) fn read_past_level() -> SqlError {
+    error(650, &[])
+}
+
+/// 1065: NOLOCK on a table that is changed.
+pub(crate) fn uncommitted_target() -> SqlError {
+    error(1065, &[])
+}
+
 /// 164: a grouping expression without a column.
 pub(crate) fn group_by_without_column() -> SqlError {
     error(164, &[])

@@ -403,6 +403,13 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         | StatementKind::CreateView(_)
         | StatementKind::CreateProcedure(_)
         | StatementKind::CreateSchema(_) => InstructionKind::Definition(Box::new(statement.clone())),
+        StatementKind::CreateFunction(function) => match function.returns {
+            ast::FunctionReturns::InlineTable => InstructionKind::Definition(Box::new(statement.clone())),
+            ast::FunctionReturns::Scalar(_) => {
+                InstructionKind::Refuse("A user-defined scalar function".into())
+            }
+            _ => InstructionKind::Refuse("A multi-statement table-valued function".into()),
+        },
         other => InstructionKind::Refuse(kind_name(other)),
     }
 }

@@ -218,3 +218,14 @@ impl InstructionKind {
         }
     }
 }
+
+impl InstructionKind {
+    /// Does it change rows? Then a failure is followed by message 3621.
+    pub(crate) fn changes_data(&self) -> bool {
+        match self {
+            InstructionKind::Query { command, .. } => *command != crate::compile::command::SELECT,
+            InstructionKind::InsertExecute { .. } => true,
+            _ => false,
+        }
+    }
+}

@@ -386,13 +386,14 @@ impl Session {
         if self.guards > 0 && failure.error.severity > 10 && failure.error.severity < 20 {
             return Err(Stop::Raised(Box::new(failure)));
         }
-        self.report_failure(frame, &failure, sink)
+        self.report_failure(frame, instruction, &failure, sink)
     }
 
     /// Reports an error nobody catches and does what its reach says.
     fn report_failure(
         &mut self,
         frame: &Frame,
+        instruction: &Instruction,
         failure: &Failure,
         sink: &mut dyn ResultSink,
     ) -> Result<Next, Stop> {
@@ -404,6 +405,7 @@ impl Session {
             _ => errors::reach(error, self.options.xact_abort, raised),
         };
         if reach == Reach::Statement
+            && instruction.kind.changes_data()
             && errors::announces_termination(error)
             && failure.origin == Origin::Runtime
         {

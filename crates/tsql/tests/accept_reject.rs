@@ -30,6 +30,9 @@ fn error_102_names_the_token() {
     refused("SELECT 1\nFORM t x", 102, 2, "t");
     refused("SELECT (1", 102, 1, "1");
     refused("SELECT 1 +\n\n", 102, 1, "+");
+    // Found by fuzzing: a table's name stands behind the provider's strings only.
+    refused("SELECT * FROM OPENROWSET(t) AS b", 102, 1, "t");
+    refused("SELECT * FROM OPENROWSET('p', t, 'x') AS b", 102, 1, ",");
     refused("SELECT )", 102, 1, ")");
     refused("PRINT 'x' garbage", 102, 1, "garbage");
     refused("SELECT 'a' 'b' 'c'", 102, 1, "c");

@@ -26,7 +26,8 @@ impl SourceFile {
     pub fn is_production(&self) -> bool {
         let aside = ["/tests/", "/benches/", "/examples/", "fuzz/", "crates/sim/"]
             .iter()
-            .any(|part| self.path.contains(part));
+            .any(|part| self.path.contains(part))
+            || self.path.starts_with("benches/");
         !aside && !self.path.ends_with("/tests.rs") && !self.path.ends_with("_tests.rs")
     }
 }
@@ -46,7 +47,7 @@ pub fn workspace_root() -> Result<PathBuf, String> {
 /// When a folder or file cannot be read.
 pub fn read_tree(root: &Path) -> Result<Vec<SourceFile>, String> {
     let mut files = Vec::new();
-    for top in ["crates", "xtask", "fuzz", "tests"] {
+    for top in ["benches", "crates", "xtask", "fuzz", "tests"] {
         walk(root, &root.join(top), &mut files)?;
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));

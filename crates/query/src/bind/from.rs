@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{IsolationLevel, ModuleKind, ObjectDef};
+use engine::{ModuleKind, ObjectDef};
 use tsql::ast::{self, Ident, ObjectName, TableSource};
 use types::{Collation, SqlError, SqlType};
 
@@ -97,7 +97,7 @@ impl Binder<'_> {
         }
         let resolved = self.resolve_table(name)?;
         let exposed = alias.map_or(name.name.value.as_str(), |alias| alias.value.as_str()).to_string();
-        let hints = scan_hints(hints)?;
+        let mut hints = super::hints::scan_hints(hints)?;
         match resolved {
             Resolved::System(view, database) => {
                 if view.parameters > 0 {
@@ -114,6 +114,9 @@ impl Binder<'_> {
                         (Some(source.schema().to_string()), Some(source.database.name().to_string()))
                     };
                     let wanted = self.is_wanted_target(&source, alias);
+                    if wanted && let Some(request) = &self.target {
+                        hints = hints.for_target(&request.hints)?;
+                    }
                     let rel = self.add_table(source.clone(), &exposed, schema, catalog, hints, wanted);
                     if wanted
                         && let (Rel::Table(scan), Some(request)) = (&rel, &mut self.target)
@@ -426,42 +429,4 @@ impl Binder<'_> {
 /// A join node.
 pub(crate) fn join(kind: JoinKind, left: Rel, right: Rel, on: Option<Expr>) -> Rel {
     Rel::Join { kind, left: Box::new(left), right: Box::new(right), on }
-}
-
-/// What table hints ask for; hints without meaning here are accepted.
-pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
-    let mut result = ScanHints::default();
-    for hint in hints {
-        match hint.name.value.to_ascii_uppercase().as_str() {
-            "NOLOCK" | "READUNCOMMITTED" => result.isolation = Some(IsolationLevel::ReadUncommitted),
-            "READCOMMITTED" | "READCOMMITTEDLOCK" => result.isolation = Some(IsolationLevel::ReadCommitted),
-            "REPEATABLEREAD" => result.isolation = Some(IsolationLevel::RepeatableRead),
-            "HOLDLOCK" | "SERIALIZABLE" => result.isolation = Some(IsolationLevel::Serializable),
-            "UPDLOCK" => result.update_lock = true,
-            "XLOCK" => result.exclusive_lock = true,
-            "TABLOCK" => result.table_lock = true,
-            "TABLOCKX" => result.table_lock_exclusive = true,
-            "READPAST" => result.read_past = true,
-            "NOWAIT" => result.no_wait = true,
-            "INDEX" => {
-                if let Some(ast::ExprKind::Column(column)) = hint.args.first().map(|argument| &argument.kind)
-                {
-                    result.index = Some(column.name.value.clone());
-                }
-            }
-            "ROWLOCK"
-            | "PAGLOCK"
-            | "FORCESEEK"
-            | "FORCESCAN"
-            | "NOEXPAND"
-            | "KEEPIDENTITY"
-            | "KEEPDEFAULTS"
-            | "IGNORE_CONSTRAINTS"
-            | "IGNORE_TRIGGERS"
-            | "SNAPSHOT"
-            | "SPATIAL_WINDOW_MAX_CELLS" => {}
-            _ => return Err(crate::errors::unknown_hint(&hint.name.value)),
-        }
-    }
-    Ok(result)
 }

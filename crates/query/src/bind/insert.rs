@@ -40,7 +40,8 @@ impl Binder<'_> {
         self.check_identity_insert(&source, &ordinals, explicit, &insert.source)?;
         let constraints = self.constraints(&source, true)?;
         let outputs = self.outputs(&insert.output, &source, &Layout::default(), 0, true, false)?;
-        Ok(InsertPlan { source, input, constraints, outputs })
+        let hints = super::hints::target_hints(&insert.target.hints)?;
+        Ok(InsertPlan { source, input, constraints, outputs, hints })
     }
 
     /// INSERT ... EXEC: rows come from the caller with the given types.
@@ -66,10 +67,9 @@ impl Binder<'_> {
         }
         let stores = self.all_stores(&source, stores)?;
         let constraints = self.constraints(&source, true)?;
-        Ok((
-            InsertPlan { source, input: InsertInput::Values(Vec::new()), constraints, outputs: Vec::new() },
-            stores,
-        ))
+        let hints = super::hints::target_hints(&insert.target.hints)?;
+        let input = InsertInput::Values(Vec::new());
+        Ok((InsertPlan { source, input, constraints, outputs: Vec::new(), hints }, stores))
     }
 
     /// Columns to which the values go: those named, or all that take explicit values.

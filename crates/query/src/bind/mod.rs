@@ -5,6 +5,7 @@ pub(crate) mod coerce;
 pub mod data_type;
 pub(crate) mod from;
 pub(crate) mod group;
+pub(crate) mod hints;
 pub(crate) mod insert;
 pub(crate) mod names;
 pub(crate) mod output;

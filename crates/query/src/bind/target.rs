@@ -13,6 +13,7 @@ use crate::exec::store::{Store, StoreKind};
 use crate::expr::compile::Layout;
 use crate::expr::{ColumnId, Expr};
 use crate::plan::Planner;
+use crate::plan::logical::ScanHints;
 use crate::plan::table::TableSource;
 
 /// The target looked for while a FROM clause is bound.
@@ -24,6 +25,8 @@ pub(crate) struct TargetRequest {
     pub(crate) found: Option<FoundTarget>,
     /// Scopes open where the FROM clause is bound: sources of subqueries are not looked at.
     pub(crate) depth: usize,
+    /// Hints written behind the target's name.
+    pub(crate) hints: ScanHints,
 }
 
 /// The target with its columns in the statement's rows.
@@ -71,6 +74,7 @@ impl Binder<'_> {
         &mut self,
         target: &ast::DmlTargetKind,
         from: &[ast::TableSource],
+        hints: ScanHints,
     ) -> Result<TargetRequest, SqlError> {
         let depth = self.scopes.len();
         if let ast::DmlTargetKind::Table(name) = target
@@ -82,10 +86,11 @@ impl Binder<'_> {
                 object: None,
                 found: None,
                 depth,
+                hints,
             });
         }
         let object = self.target_table(target)?;
-        Ok(TargetRequest { alias: None, object: Some(object), found: None, depth })
+        Ok(TargetRequest { alias: None, object: Some(object), found: None, depth, hints })
     }
 
     /// Is the table being added to scope the target that is looked for?

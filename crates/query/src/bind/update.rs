@@ -92,7 +92,7 @@ impl Binder<'_> {
         filter: Option<&ast::DmlFilter>,
         top: Option<&ast::Top>,
     ) -> Result<(Rel, FoundTarget), SqlError> {
-        let hints = super::from::scan_hints(&target.hints)?;
+        let hints = super::hints::target_hints(&target.hints)?;
         let (mut rel, found) = self.target_rows(target, from, hints)?;
         match filter {
             Some(ast::DmlFilter::Where(condition)) => {
@@ -129,7 +129,7 @@ impl Binder<'_> {
             let rel = self.add_table(source.clone(), &alias, schema, database, hints, true);
             return Ok((rel.clone(), found_in(&rel, source)));
         }
-        let request = self.target_request(&target.kind, from)?;
+        let request = self.target_request(&target.kind, from, hints.clone())?;
         let before = self.target.replace(request);
         let rel = self.from(from);
         let request = std::mem::replace(&mut self.target, before).expect("set above");

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::LockWait;
 use types::{SqlError, SqlType, Value};
 
 use super::constraints::Constraints;
@@ -10,6 +11,7 @@ use super::store::{Store, check_not_null};
 use super::{Row, open, read_all};
 use crate::context::{RowSink, StatementOutcome};
 use crate::expr::runtime::Runtime;
+use crate::plan::logical::ScanHints;
 use crate::plan::physical::Plan;
 use crate::plan::table::TableSource;
 
@@ -20,6 +22,7 @@ pub(crate) struct InsertPlan {
     pub(crate) input: InsertInput,
     pub(crate) constraints: Constraints,
     pub(crate) outputs: Vec<OutputPlan>,
+    pub(crate) hints: ScanHints,
 }
 
 /// Where the rows come from.
@@ -37,6 +40,7 @@ pub(crate) fn run(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
+    lock_table(insert, runtime)?;
     let mut outputs = OutputRows::new(&insert.outputs);
     let mut count = 0;
     match &insert.input {
@@ -73,12 +77,24 @@ pub(crate) fn run_rows(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
+    lock_table(insert, runtime)?;
     let mut outputs = OutputRows::new(&insert.outputs);
     let count = rows.len() as u64;
     for row in rows {
         insert_one(insert, runtime, stores, &row, &mut outputs)?;
     }
     finish(insert, runtime, outputs, sink, count)
+}
+
+/// TABLOCK and TABLOCKX lock the target as a whole.
+fn lock_table(insert: &InsertPlan, runtime: &Runtime<'_>) -> Result<(), SqlError> {
+    if !insert.hints.table_lock {
+        return Ok(());
+    }
+    let wait = if insert.hints.no_wait { LockWait::NoWait } else { LockWait::Session };
+    let mut transactions = runtime.transactions.borrow_mut();
+    let transaction = transactions.in_database(&insert.source.database, runtime.options.isolation)?;
+    insert.source.table.lock_exclusively(transaction, wait)
 }
 
 fn finish(

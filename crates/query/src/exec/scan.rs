@@ -36,7 +36,7 @@ pub(crate) fn open<'p>(
         plan,
         ranges: ranges.into_iter(),
         cursor: None,
-        options: scan_options(plan, runtime),
+        options: scan_options(plan, runtime)?,
         done: false,
     }))
 }
@@ -120,22 +120,25 @@ impl RowSource for Scan<'_> {
     }
 }
 
-fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> ScanOptions {
+fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<ScanOptions, SqlError> {
     let hints = &plan.hints;
-    let lock = if hints.exclusive_lock || hints.table_lock_exclusive {
+    let lock = if hints.exclusive_lock {
         RowLock::Exclusive
     } else if hints.update_lock || plan.locator {
         RowLock::Update
     } else {
         RowLock::Shared
     };
-    ScanOptions {
-        isolation: hints.isolation.unwrap_or(runtime.options.isolation),
+    let isolation = hints.isolation.unwrap_or(runtime.options.isolation);
+    hints.check_level(isolation)?;
+    Ok(ScanOptions {
+        isolation,
         row_lock: lock,
         skip_locked: hints.read_past,
         wait: if hints.no_wait { LockWait::NoWait } else { LockWait::Session },
+        table_lock: hints.table_lock,
         ..ScanOptions::default()
-    }
+    })
 }
 
 /// The keys of a range; `None` when no row can match (a NULL or a value that the column cannot hold).

@@ -102,7 +102,6 @@ pub(crate) struct ScanHints {
     pub(crate) update_lock: bool,
     pub(crate) exclusive_lock: bool,
     pub(crate) table_lock: bool,
-    pub(crate) table_lock_exclusive: bool,
     pub(crate) read_past: bool,
     pub(crate) no_wait: bool,
     pub(crate) index: Option<String>,

@@ -514,13 +514,17 @@ impl Parser<'_> {
         Ok(TableSource::OpenRowset(Box::new(rowset)))
     }
 
+    /// Strings, and for OPENROWSET a table's name behind them.
     fn open_rowset_args(&mut self, rowset: &mut OpenRowset) -> Parsed<()> {
         loop {
             if rowset.kind == OpenRowsetKind::Rowset && self.at_ident() {
+                if rowset.args.is_empty() {
+                    return Err(self.unexpected());
+                }
                 rowset.table = Some(self.object_name()?);
-            } else {
-                rowset.args.push(self.value()?);
+                return Ok(());
             }
+            rowset.args.push(self.value()?);
             if !self.accept_symbol(b',') && !self.accept_symbol(b';') {
                 return Ok(());
             }

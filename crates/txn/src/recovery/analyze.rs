@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use log::records::{BeginCkpt, EndCkpt, Payload, XactCkpt};
-use log::{Log, LogOp, Lsn, OwnedRecord, RecordFlags, TxnId};
+use log::{Log, LogOp, Lsn, OwnedRecord, RecordFlags, RecordHeader, TxnId};
 use rustc_hash::FxHashMap;
 
 use crate::{TxnError, TxnResult};
@@ -41,9 +41,9 @@ pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
         pass.read_checkpoint(log, checkpoint)?;
     }
     let mut reader = log.read_from(pass.redo_start);
-    while let Some(record) = reader.next_record()? {
+    while let Some((lsn, record, _)) = reader.next_borrowed()? {
         pass.record_count += 1;
-        pass.note(&record)?;
+        pass.note(lsn, &record.header);
     }
     let mut losers: Vec<Loser> = pass.active.into_values().collect();
     losers.sort_by_key(|loser| loser.id.0);
@@ -99,10 +99,9 @@ impl Pass {
         }
     }
 
-    fn note(&mut self, record: &OwnedRecord) -> TxnResult<()> {
-        let header = &record.header;
+    fn note(&mut self, lsn: Lsn, header: &RecordHeader) {
         if header.txn.is_null() {
-            return Ok(());
+            return;
         }
         self.note_number(header.txn);
         match header.op {
@@ -116,13 +115,12 @@ impl Pass {
                     last: Lsn::NULL,
                     is_system: header.flags.contains(RecordFlags::SYSTEM),
                 });
-                loser.last = loser.last.max(record.lsn);
+                loser.last = loser.last.max(lsn);
                 if header.op == LogOp::BeginXact {
-                    loser.begin = record.lsn;
+                    loser.begin = lsn;
                 }
             }
         }
-        Ok(())
     }
 
     fn note_number(&mut self, number: TxnId) {

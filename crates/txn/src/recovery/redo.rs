@@ -18,11 +18,11 @@ pub struct RedoStats {
 pub fn redo(log: &Arc<Log>, resource_manager: &dyn ResourceManager, start: Lsn) -> TxnResult<RedoStats> {
     let mut stats = RedoStats::default();
     let mut reader = log.read_from(start);
-    while let Some(record) = reader.next_record()? {
+    while let Some((lsn, record, _)) = reader.next_borrowed()? {
         if is_machinery(record.header.op) {
             continue;
         }
-        resource_manager.redo(record.lsn, &record.header, &record.payload)?;
+        resource_manager.redo(lsn, &record.header, record.payload)?;
         stats.record_count += 1;
     }
     Ok(stats)

@@ -1,0 +1,130 @@
+//! `cargo bench`: Hardpan beside the raw device and the databases installed here, on the same work in the same run.
+//!
+//! Works and engines take turns within each round, so that what else the machine does falls on all of them; the table
+//! shows medians of the rounds, and ratios that were formed within a round before the median was taken.
+//!
+//!     cargo bench --bench peers                      # everything, three rounds, about a quarter of an hour
+//!     cargo bench --bench peers -- --quick           # a tenth of the work, one round, a minute
+//!     cargo bench --bench peers -- --only driver     # works whose name contains the word
+
+// A measuring program is outside of the world that it measures.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod connection;
+mod device;
+mod hardpan;
+mod machine;
+mod mariadb;
+mod postgres;
+mod sessions;
+mod sqlite;
+mod table;
+mod work;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+
+use machine::Directory;
+use table::Table;
+use work::{Engine, Scale, Work};
+
+/// Log of the database that the loops run in: no checkpoint has to come in a loop.
+const LOG_MB: u32 = 1024;
+
+/// Hardpan beside what else is installed.
+#[derive(Parser)]
+struct Arguments {
+    /// A tenth of the work, one round
+    #[arg(long)]
+    quick: bool,
+    /// Rounds; the table shows medians
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Only works whose name contains this text
+    #[arg(long)]
+    only: Option<String>,
+    /// Engines to leave out, by name
+    #[arg(long)]
+    without: Vec<String>,
+    /// Directory for the data; a real disk, not memory
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// What cargo passes
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("bench: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    let parent = arguments.dir.clone().unwrap_or_else(std::env::temp_dir);
+    let directory = Directory::create(parent.join(format!("hardpan-bench-{}", std::process::id())))?;
+    if matches!(machine::file_system(&directory.0).as_str(), "tmpfs" | "ramfs") {
+        return Err(format!("{} is in memory; --dir names a directory on a disk", directory.0.display()));
+    }
+    let scale = if arguments.quick { Scale::QUICK } else { Scale::FULL };
+    let rounds = arguments.rounds.unwrap_or(if arguments.quick { 1 } else { 3 });
+    println!("machine: {}", machine::describe(&directory.0));
+    let mut engines = engines(arguments, &directory, &scale)?;
+    let names = engines.iter().map(|engine| engine.name()).collect();
+    let wanted =
+        |work: &Work| arguments.only.as_ref().is_none_or(|text| work.name(&scale).contains(text.as_str()));
+    let works: Vec<Work> = Work::ALL.into_iter().filter(wanted).collect();
+    let mut table = Table::new(names, works.clone());
+    for round in 0..rounds {
+        for (row, work) in works.iter().enumerate() {
+            for (column, engine) in engines.iter_mut().enumerate() {
+                let busy = machine::settle(Duration::from_secs(if arguments.quick { 2 } else { 10 }));
+                let Some(result) = engine.measure(*work, &scale) else { continue };
+                let sample =
+                    result.map_err(|why| format!("{}, {}: {why}", engine.name(), work.name(&scale)))?;
+                let name = work.name(&scale);
+                eprintln!("round {}: {name}: {}: {}", round + 1, engine.name(), table::show(&sample));
+                table.note(row, column, round, sample, busy);
+            }
+        }
+    }
+    table.print(&scale);
+    Ok(())
+}
+
+fn engines(
+    arguments: &Arguments,
+    directory: &Directory,
+    scale: &Scale,
+) -> Result<Vec<Box<dyn Engine>>, String> {
+    let left_out = |name: &str| arguments.without.iter().any(|other| other.eq_ignore_ascii_case(name));
+    let mut engines: Vec<Box<dyn Engine>> =
+        vec![Box::new(device::Device::open(&directory.0, scale.durable)?)];
+    match postgres::Postgres::installed().filter(|_| !left_out("PostgreSQL")) {
+        Some(folder) => {
+            println!("PostgreSQL: {}", postgres::Postgres::version(&folder));
+            engines.push(Box::new(postgres::Postgres::start(&folder, &directory.0, "postgres", false)?));
+        }
+        None => println!("PostgreSQL: not installed (or left out); its column is missing"),
+    }
+    match mariadb::Mariadb::installed().filter(|_| !left_out("MariaDB")) {
+        Some(program) => {
+            println!("MariaDB: {}", mariadb::Mariadb::version(&program));
+            engines.push(Box::new(mariadb::Mariadb::start(&program, &directory.0, "mariadb")?));
+        }
+        None => println!("MariaDB: not installed (or left out); its column is missing"),
+    }
+    match sqlite::Sqlite::installed(&directory.0).filter(|_| !left_out("SQLite")) {
+        Some(sqlite) => engines.push(Box::new(sqlite)),
+        None => println!("SQLite: not installed (or left out); its column is missing"),
+    }
+    engines.push(Box::new(hardpan::Hardpan::start(&directory.0, "hardpan", LOG_MB)?));
+    Ok(engines)
+}

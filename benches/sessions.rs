@@ -1,0 +1,141 @@
+//! Many sessions that each insert a row, wait for the answer and begin again: one thread with an event loop, so that the
+//! client leaves the processors to the server.
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+/// What the sessions together saw.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Commits a second.
+    pub rate: f64,
+    /// Median and 99th percentile of the time from request to answer, in milliseconds.
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+}
+
+/// How an answer to one execution looks.
+#[derive(Clone, Copy, Debug)]
+pub enum Wire {
+    /// One TDS packet.
+    Tds,
+    /// One packet of MySQL and MariaDB.
+    MySql,
+}
+
+impl Wire {
+    /// Length of the answer that begins with these bytes, once it can be told.
+    fn answer_bytes(self, bytes: &[u8]) -> Option<usize> {
+        Some(match self {
+            // Type, status, length (big-endian).
+            Wire::Tds => usize::from(u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?])),
+            // Length without the four bytes of the head (little-endian).
+            Wire::MySql => 4 + usize::from(u16::from_le_bytes([*bytes.first()?, *bytes.get(1)?])),
+        })
+    }
+
+    /// Is this whole answer the last packet, and no error?
+    fn is_success(self, answer: &[u8]) -> bool {
+        match self {
+            Wire::Tds => answer[1] & 1 == 1 && answer.get(8).is_some_and(|token| *token != 0xAA),
+            Wire::MySql => answer.get(4) == Some(&0),
+        }
+    }
+}
+
+struct Session {
+    stream: TcpStream,
+    wire: Wire,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+    asked: Instant,
+}
+
+/// Runs `count` sessions for `seconds`. `open` gives each a logged-in connection and the bytes of one execution, which
+/// end with the four bytes of its value.
+pub fn run(
+    wire: Wire,
+    count: usize,
+    seconds: f64,
+    open: impl Fn() -> Result<(std::net::TcpStream, Vec<u8>), String>,
+) -> Result<Load, String> {
+    let poll = Poll::new().map_err(|error| error.to_string())?;
+    let mut sessions = Vec::with_capacity(count);
+    for number in 0..count {
+        let (stream, request) = open()?;
+        stream.set_nonblocking(true).map_err(|error| error.to_string())?;
+        let mut stream = TcpStream::from_std(stream);
+        let registered = poll.registry().register(&mut stream, Token(number), Interest::READABLE);
+        registered.map_err(|error| error.to_string())?;
+        sessions.push(Session { stream, wire, request, answer: Vec::new(), asked: Instant::now() });
+    }
+    drive(poll, &mut sessions, seconds)
+}
+
+fn drive(mut poll: Poll, sessions: &mut [Session], seconds: f64) -> Result<Load, String> {
+    let mut events = Events::with_capacity(1024);
+    let mut latencies_us: Vec<u32> = Vec::with_capacity(1 << 20);
+    let began = Instant::now();
+    for session in sessions.iter_mut() {
+        session.ask(0)?;
+    }
+    let until = Duration::from_secs_f64(seconds);
+    let mut open = sessions.len();
+    while open > 0 {
+        poll.poll(&mut events, Some(Duration::from_secs(60))).map_err(|error| error.to_string())?;
+        if events.is_empty() {
+            return Err("no answer for a minute".into());
+        }
+        for event in &events {
+            let session = &mut sessions[event.token().0];
+            if !session.take_answer()? {
+                continue;
+            }
+            latencies_us.push(session.asked.elapsed().as_micros() as u32);
+            if began.elapsed() < until {
+                session.ask(latencies_us.len() as i32)?;
+            } else {
+                open -= 1;
+            }
+        }
+    }
+    let rate = latencies_us.len() as f64 / began.elapsed().as_secs_f64();
+    latencies_us.sort_unstable();
+    let at = |share: f64| f64::from(latencies_us[((latencies_us.len() - 1) as f64 * share) as usize]) / 1e3;
+    Ok(Load { rate, p50_ms: at(0.5), p99_ms: at(0.99) })
+}
+
+impl Session {
+    fn ask(&mut self, value: i32) -> Result<(), String> {
+        let at = self.request.len() - 4;
+        self.request[at..].copy_from_slice(&value.to_le_bytes());
+        self.asked = Instant::now();
+        self.stream.write_all(&self.request).map_err(|error| error.to_string())
+    }
+
+    /// True when the whole answer has come; an error in it ends the measurement.
+    fn take_answer(&mut self) -> Result<bool, String> {
+        let mut buffer = [0; 1024];
+        loop {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err("the server closed the connection".into()),
+                Ok(count) => self.answer.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error.to_string()),
+            }
+            let Some(length) =
+                self.wire.answer_bytes(&self.answer).filter(|length| self.answer.len() >= *length)
+            else {
+                continue;
+            };
+            if self.answer.len() > length || !self.wire.is_success(&self.answer) {
+                return Err(format!("an unexpected answer of {length} bytes"));
+            }
+            self.answer.clear();
+            return Ok(true);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What is measured: the works, their sizes, one measurement, and what an engine has to offer for it.
+
+use crate::sessions::Load;
+
+/// One kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// 512 bytes made durable, one after another, below any database.
+    RawDevice,
+    /// One session, a loop in the server of one-row transactions, each durable when it ends.
+    Durable,
+    /// The same, durable a little later.
+    Delayed,
+    /// One transaction of single-row inserts in a loop.
+    OneTransaction,
+    /// A loop that only counts.
+    EmptyLoop,
+    /// So many sessions over the network, each a durable one-row insert after another.
+    Sessions(usize),
+    /// Process start to first answer.
+    Start,
+    /// Restart after kill -9 with many small transactions in the log, to the first answer.
+    Restart,
+}
+
+impl Work {
+    /// All of them, in the order of the table.
+    pub const ALL: [Work; 11] = [
+        Work::RawDevice,
+        Work::Durable,
+        Work::Delayed,
+        Work::OneTransaction,
+        Work::EmptyLoop,
+        Work::Sessions(1),
+        Work::Sessions(8),
+        Work::Sessions(64),
+        Work::Sessions(256),
+        Work::Start,
+        Work::Restart,
+    ];
+
+    /// Its name in the table.
+    pub fn name(self, scale: &Scale) -> String {
+        match self {
+            Work::RawDevice => "device: durable writes of 512 bytes".into(),
+            Work::Durable => format!("loop: {} durable commits of one row", scale.durable),
+            Work::Delayed => format!("loop: {} delayed commits of one row", scale.delayed),
+            Work::OneTransaction => format!("loop: {} inserts in one transaction", scale.rows),
+            Work::EmptyLoop => format!("loop: {} empty iterations", scale.iterations),
+            Work::Sessions(1) => "driver: durable inserts, 1 session".into(),
+            Work::Sessions(count) => format!("driver: durable inserts, {count} sessions"),
+            Work::Start => "process start to first answer".into(),
+            Work::Restart => format!("restart after kill -9, {} transactions to redo", scale.restart),
+        }
+    }
+}
+
+/// How much of each.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    pub durable: u64,
+    pub delayed: u64,
+    pub rows: u64,
+    pub iterations: u64,
+    pub restart: u64,
+    /// Length of a measurement with sessions.
+    pub seconds: f64,
+}
+
+impl Scale {
+    /// The sizes of the published tables.
+    pub const FULL: Scale = Scale {
+        durable: 50_000,
+        delayed: 1_000_000,
+        rows: 1_000_000,
+        iterations: 10_000_000,
+        restart: 1_000_000,
+        seconds: 5.0,
+    };
+    /// A look in a minute or so.
+    pub const QUICK: Scale = Scale {
+        durable: 5_000,
+        delayed: 100_000,
+        rows: 100_000,
+        iterations: 1_000_000,
+        restart: 100_000,
+        seconds: 1.0,
+    };
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// A rate a second (more is better) or seconds (less is better).
+    pub value: f64,
+    pub is_seconds: bool,
+    /// With sessions: median and 99th percentile of the time to an answer, in ms.
+    pub latency_ms: Option<(f64, f64)>,
+    /// With a start: resident memory, in MB.
+    pub memory_mb: Option<f64>,
+}
+
+impl Sample {
+    /// So many a second.
+    pub fn rate(value: f64) -> Sample {
+        Sample { value, is_seconds: false, latency_ms: None, memory_mb: None }
+    }
+
+    /// So many seconds.
+    pub fn seconds(value: f64) -> Sample {
+        Sample { is_seconds: true, ..Sample::rate(value) }
+    }
+
+    /// What many sessions saw.
+    pub fn load(load: Load) -> Sample {
+        Sample { latency_ms: Some((load.p50_ms, load.p99_ms)), ..Sample::rate(load.rate) }
+    }
+}
+
+/// Somebody who can do some of the work.
+pub trait Engine {
+    /// Its name in the table.
+    fn name(&self) -> &'static str;
+    /// Measures once; `None` when it has no part in this work.
+    fn measure(&mut self, work: Work, scale: &Scale) -> Option<Result<Sample, String>>;
+}

@@ -1,0 +1,111 @@
+//! Table hints: what they ask for, and which do not go together.
+//!
+//! ROWLOCK and PAGLOCK change nothing: rows and keys are locked, which is never coarser than asked. TABLOCK and TABLOCKX lock the table.
+
+use engine::IsolationLevel;
+use tsql::ast;
+use types::SqlError;
+
+use crate::plan::logical::ScanHints;
+
+/// What hints ask for; hints without meaning here are accepted. Errors 321, 650 and 1047.
+pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
+    let mut result = ScanHints::default();
+    let mut granularity: Option<String> = None;
+    for hint in hints {
+        let name = hint.name.value.to_ascii_uppercase();
+        match name.as_str() {
+            "NOLOCK" | "READUNCOMMITTED" => isolate(&mut result, IsolationLevel::ReadUncommitted)?,
+            "READCOMMITTED" | "READCOMMITTEDLOCK" => isolate(&mut result, IsolationLevel::ReadCommitted)?,
+            "REPEATABLEREAD" => isolate(&mut result, IsolationLevel::RepeatableRead)?,
+            "HOLDLOCK" | "SERIALIZABLE" => isolate(&mut result, IsolationLevel::Serializable)?,
+            "UPDLOCK" => result.update_lock = true,
+            "XLOCK" => result.exclusive_lock = true,
+            "TABLOCK" => result.table_lock = true,
+            "TABLOCKX" => {
+                result.table_lock = true;
+                result.exclusive_lock = true;
+            }
+            "READPAST" => result.read_past = true,
+            "NOWAIT" => result.no_wait = true,
+            "INDEX" => {
+                if let Some(ast::ExprKind::Column(column)) = hint.args.first().map(|argument| &argument.kind)
+                {
+                    result.index = Some(column.name.value.clone());
+                }
+            }
+            "ROWLOCK"
+            | "PAGLOCK"
+            | "FORCESEEK"
+            | "FORCESCAN"
+            | "NOEXPAND"
+            | "KEEPIDENTITY"
+            | "KEEPDEFAULTS"
+            | "IGNORE_CONSTRAINTS"
+            | "IGNORE_TRIGGERS"
+            | "SNAPSHOT"
+            | "SPATIAL_WINDOW_MAX_CELLS" => {}
+            _ => return Err(crate::errors::unknown_hint(&hint.name.value)),
+        }
+        if matches!(name.as_str(), "ROWLOCK" | "PAGLOCK" | "TABLOCK" | "TABLOCKX" | "NOLOCK") {
+            if granularity.as_ref().is_some_and(|other| *other != name) {
+                return Err(crate::errors::conflicting_hints());
+            }
+            granularity = Some(name);
+        }
+    }
+    check(&result)?;
+    Ok(result)
+}
+
+/// Hints of a table that is changed: 1065 when they ask to read what is not committed.
+pub(crate) fn target_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
+    let hints = scan_hints(hints)?;
+    hints.for_target(&ScanHints::default())
+}
+
+fn isolate(hints: &mut ScanHints, level: IsolationLevel) -> Result<(), SqlError> {
+    if hints.isolation.is_some_and(|other| other != level) {
+        return Err(crate::errors::conflicting_hints());
+    }
+    hints.isolation = Some(level);
+    Ok(())
+}
+
+fn check(hints: &ScanHints) -> Result<(), SqlError> {
+    if hints.isolation == Some(IsolationLevel::ReadUncommitted)
+        && (hints.update_lock || hints.exclusive_lock || hints.table_lock)
+    {
+        return Err(crate::errors::conflicting_hints());
+    }
+    match hints.isolation {
+        Some(level) => hints.check_level(level),
+        None => Ok(()),
+    }
+}
+
+impl ScanHints {
+    /// READPAST needs READ COMMITTED or REPEATABLE READ: 650.
+    pub(crate) fn check_level(&self, level: IsolationLevel) -> Result<(), SqlError> {
+        let is_allowed = matches!(level, IsolationLevel::ReadCommitted | IsolationLevel::RepeatableRead);
+        if self.read_past && !is_allowed { Err(crate::errors::read_past_level()) } else { Ok(()) }
+    }
+
+    /// These hints of a table in FROM that is the target, together with those written behind the target's name.
+    pub(crate) fn for_target(self, target: &ScanHints) -> Result<ScanHints, SqlError> {
+        let both = ScanHints {
+            isolation: self.isolation.or(target.isolation),
+            update_lock: self.update_lock || target.update_lock,
+            exclusive_lock: self.exclusive_lock || target.exclusive_lock,
+            table_lock: self.table_lock || target.table_lock,
+            read_past: self.read_past || target.read_past,
+            no_wait: self.no_wait || target.no_wait,
+            index: self.index.or_else(|| target.index.clone()),
+        };
+        if both.isolation == Some(IsolationLevel::ReadUncommitted) {
+            return Err(crate::errors::uncommitted_target());
+        }
+        check(&both)?;
+        Ok(both)
+    }
+}

@@ -1,0 +1,73 @@
+//! Runs golden scripts through sessions: those of `query` (format in `query::scripts`) and those in `tests/scripts`, which need
+//! transactions, options and batches.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use common::World;
+use hardpan_session::{ColumnDescription, Done, EnvironmentChange, Flow, RequestEnd, ResultSink, Session};
+use query::scripts::{judge, parse, show_row};
+use types::{SqlError, SqlType, Value};
+
+/// Rows of all result sets, and the first error.
+#[derive(Default)]
+struct Outcome {
+    rows: Vec<String>,
+    error: Option<SqlError>,
+}
+
+impl ResultSink for Outcome {
+    fn columns(&mut self, _: &[ColumnDescription]) -> Flow {
+        Flow::Continue
+    }
+    fn row(&mut self, row: &[Value]) -> Flow {
+        self.rows.push(show_row(row));
+        Flow::Continue
+    }
+    fn message(&mut self, message: &SqlError) {
+        if message.severity > 10 && self.error.is_none() {
+            self.error = Some(message.clone());
+        }
+    }
+    fn done(&mut self, _: Done) {}
+    fn return_status(&mut self, _: i32) {}
+    fn return_value(&mut self, _: u16, _: &str, _: &SqlType, _: &Value) {}
+    fn environment(&mut self, _: EnvironmentChange) {}
+}
+
+fn batch(session: &mut Session, text: &str) -> Result<Vec<String>, SqlError> {
+    let mut outcome = Outcome::default();
+    assert_eq!(session.execute_batch(text, &mut outcome), RequestEnd::Finished, "{text}");
+    outcome.error.map_or(Ok(outcome.rows), Err)
+}
+
+fn run(name: &str, text: &str) {
+    let world = World::new(&format!("golden-{name}"));
+    let mut session = world.session();
+    batch(&mut session, "CREATE DATABASE db").unwrap();
+    batch(&mut session, "USE db").unwrap();
+    let outcomes =
+        parse(text).unwrap().into_iter().map(|record| judge(&record, &batch(&mut session, &record.sql)));
+    let failures: Vec<String> = outcomes.filter_map(Result::err).collect();
+    assert!(failures.is_empty(), "{name}: {} failures\n{}", failures.len(), failures.join("\n----------\n"));
+}
+
+macro_rules! script {
+    ($folder:literal $name:ident) => {
+        #[test]
+        fn $name() {
+            run(stringify!($name), include_str!(concat!($folder, stringify!($name), ".test")));
+        }
+    };
+}
+
+script!("../../query/tests/scripts/" expressions);
+script!("../../query/tests/scripts/" functions);
+script!("../../query/tests/scripts/" builtin);
+script!("../../query/tests/scripts/" select);
+script!("../../query/tests/scripts/" joins);
+script!("../../query/tests/scripts/" aggregates);
+script!("../../query/tests/scripts/" changes);
+script!("../../query/tests/scripts/" views);
+script!("../../query/tests/scripts/" seeds);
+script!("scripts/" hints);
