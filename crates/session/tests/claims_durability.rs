@@ -10,9 +10,11 @@ use common::simulated::{
     NAME, SMALL, Server, data_file, flushes, kept, keys, log_file, number, on_a_machine, repeat,
 };
 use common::{numbers, rows, run};
+use hardpan_session::{ColumnDescription, Done, EnvironmentChange, Flow, ResultSink};
 use log::FlushReason;
 use log::block::BlockHeader;
 use os::sim::{Bug, Profile, World, WriteEvent, WriteStep};
+use types::{SqlError, SqlType, Value};
 
 /// Insertions acknowledged one by one; then, without any pause, the power goes off. Gives what is there afterwards.
 fn keys_after_power_loss(seed: u64, statement: fn(i64) -> String, bug: Option<Bug>) -> Vec<i64> {
@@ -72,6 +74,61 @@ fn what_was_acknowledged_survives_power_loss() {
         }
     }
     assert!(lost > 0, "a commit that does not wait must lose something in 16 worlds");
+}
+
+/// Notes, whenever a statement is reported as done, how many writes of the log have been confirmed by then.
+struct AtDone {
+    world: World,
+    completed: usize,
+    seen: Vec<usize>,
+}
+
+impl ResultSink for AtDone {
+    fn columns(&mut self, _columns: &[ColumnDescription]) -> Flow {
+        Flow::Continue
+    }
+    fn row(&mut self, _row: &[Value]) -> Flow {
+        Flow::Continue
+    }
+    fn message(&mut self, message: &SqlError) {
+        assert!(message.severity <= 10, "{message}");
+    }
+    fn done(&mut self, _done: Done) {
+        let writes = self.world.take_writes();
+        self.completed +=
+            writes.iter().filter(|w| w.path == log_file() && w.step == WriteStep::Completed).count();
+        self.seen.push(self.completed);
+    }
+    fn return_status(&mut self, _status: i32) {}
+    fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &SqlType, _value: &Value) {}
+    fn environment(&mut self, _change: EnvironmentChange) {}
+}
+
+/// Claims 2 and 3: each statement without BEGIN TRAN is reported as done only when its own write of the log has been confirmed; inside a
+/// transaction the statements before COMMIT are not held up.
+#[test]
+fn a_statement_is_done_when_its_log_is_hard() {
+    let world = World::new(2, Profile::nvme());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            handle.trace_writes();
+            let mut sink = AtDone { world: handle, completed: 0, seen: Vec::new() };
+            session.execute_batch(
+                "INSERT dbo.T1 VALUES(1); UPDATE dbo.T1 SET col1 = 2; DELETE dbo.T1; INSERT dbo.T1 VALUES(3)",
+                &mut sink,
+            );
+            assert_eq!(sink.seen, [1, 2, 3, 4]);
+            sink.seen.clear();
+            session.execute_batch(
+                "BEGIN TRAN; INSERT dbo.T1 VALUES(4); INSERT dbo.T1 VALUES(5); COMMIT; INSERT dbo.T1 VALUES(6)",
+                &mut sink,
+            );
+            assert_eq!(sink.seen, [4, 4, 6]);
+            server.stop(session);
+        })
+        .assert_ok();
 }
 
 /// Claim 3: the block with LOP_COMMIT_XACT is on disk before the batch ends; of the data file nothing has been written.
