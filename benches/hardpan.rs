@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::connection::Connection;
 use crate::machine::{self, Directory, Process};
-use crate::sessions;
+use crate::sessions::{self, Wire};
 use crate::work::{Engine, Sample, Scale, Work};
 
 const PASSWORD: &str = "Bench-0-password";
@@ -67,7 +67,12 @@ impl Hardpan {
 
     fn sessions(&self, count: usize, seconds: f64) -> Result<Sample, String> {
         self.connect(DATABASE)?.batch("TRUNCATE TABLE t1; CHECKPOINT")?;
-        sessions::run(&self.address, PASSWORD, DATABASE, count, seconds).map(Sample::load)
+        let load = sessions::run(Wire::Tds, count, seconds, || {
+            let mut connection = self.connect(DATABASE)?;
+            let request = connection.prepare("INSERT INTO t1 VALUES (@v)")?;
+            Ok((connection.into_stream(), request))
+        });
+        load.map(Sample::load)
     }
 
     /// From the start of the process on an empty directory's second life to the first answer; and its memory then.

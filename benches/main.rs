@@ -14,6 +14,7 @@ mod connection;
 mod device;
 mod hardpan;
 mod machine;
+mod mariadb;
 mod postgres;
 mod sessions;
 mod sqlite;
@@ -112,6 +113,13 @@ fn engines(
             engines.push(Box::new(postgres::Postgres::start(&folder, &directory.0, "postgres", false)?));
         }
         None => println!("PostgreSQL: not installed (or left out); its column is missing"),
+    }
+    match mariadb::Mariadb::installed().filter(|_| !left_out("MariaDB")) {
+        Some(program) => {
+            println!("MariaDB: {}", mariadb::Mariadb::version(&program));
+            engines.push(Box::new(mariadb::Mariadb::start(&program, &directory.0, "mariadb")?));
+        }
+        None => println!("MariaDB: not installed (or left out); its column is missing"),
     }
     match sqlite::Sqlite::installed(&directory.0).filter(|_| !left_out("SQLite")) {
         Some(sqlite) => engines.push(Box::new(sqlite)),

@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use crate::connection::Connection;
-
 /// What the sessions together saw.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
@@ -19,32 +17,60 @@ pub struct Load {
     pub p99_ms: f64,
 }
 
+/// How an answer to one execution looks.
+#[derive(Clone, Copy, Debug)]
+pub enum Wire {
+    /// One TDS packet.
+    Tds,
+    /// One packet of MySQL and MariaDB.
+    MySql,
+}
+
+impl Wire {
+    /// Length of the answer that begins with these bytes, once it can be told.
+    fn answer_bytes(self, bytes: &[u8]) -> Option<usize> {
+        Some(match self {
+            // Type, status, length (big-endian).
+            Wire::Tds => usize::from(u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?])),
+            // Length without the four bytes of the head (little-endian).
+            Wire::MySql => 4 + usize::from(u16::from_le_bytes([*bytes.first()?, *bytes.get(1)?])),
+        })
+    }
+
+    /// Is this whole answer the last packet, and no error?
+    fn is_success(self, answer: &[u8]) -> bool {
+        match self {
+            Wire::Tds => answer[1] & 1 == 1 && answer.get(8).is_some_and(|token| *token != 0xAA),
+            Wire::MySql => answer.get(4) == Some(&0),
+        }
+    }
+}
+
 struct Session {
     stream: TcpStream,
+    wire: Wire,
     request: Vec<u8>,
     answer: Vec<u8>,
     asked: Instant,
 }
 
-/// Runs `count` sessions of `INSERT INTO t1 VALUES (@v)` for `seconds`.
+/// Runs `count` sessions for `seconds`. `open` gives each a logged-in connection and the bytes of one execution, which
+/// end with the four bytes of its value.
 pub fn run(
-    address: &str,
-    password: &str,
-    database: &str,
+    wire: Wire,
     count: usize,
     seconds: f64,
+    open: impl Fn() -> Result<(std::net::TcpStream, Vec<u8>), String>,
 ) -> Result<Load, String> {
     let poll = Poll::new().map_err(|error| error.to_string())?;
     let mut sessions = Vec::with_capacity(count);
     for number in 0..count {
-        let mut connection = Connection::open(address, password, database)?;
-        let request = connection.prepare("INSERT INTO t1 VALUES (@v)")?;
-        let stream = connection.into_stream();
+        let (stream, request) = open()?;
         stream.set_nonblocking(true).map_err(|error| error.to_string())?;
         let mut stream = TcpStream::from_std(stream);
         let registered = poll.registry().register(&mut stream, Token(number), Interest::READABLE);
         registered.map_err(|error| error.to_string())?;
-        sessions.push(Session { stream, request, answer: Vec::new(), asked: Instant::now() });
+        sessions.push(Session { stream, wire, request, answer: Vec::new(), asked: Instant::now() });
     }
     drive(poll, &mut sessions, seconds)
 }
@@ -100,16 +126,12 @@ impl Session {
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error.to_string()),
             }
-            // One packet: type, status, length (big-endian), ...; its tokens begin at byte 8.
-            let length = match self.answer.get(2..4) {
-                Some(bytes) => usize::from(u16::from_be_bytes([bytes[0], bytes[1]])),
-                None => continue,
-            };
-            if self.answer.len() < length {
+            let Some(length) =
+                self.wire.answer_bytes(&self.answer).filter(|length| self.answer.len() >= *length)
+            else {
                 continue;
-            }
-            let (last_packet, error_token) = (self.answer[1] & 1 == 1, self.answer.get(8) == Some(&0xAA));
-            if !last_packet || error_token || self.answer.len() > length {
+            };
+            if self.answer.len() > length || !self.wire.is_success(&self.answer) {
                 return Err(format!("an unexpected answer of {length} bytes"));
             }
             self.answer.clear();

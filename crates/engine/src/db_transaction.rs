@@ -178,8 +178,16 @@ impl DbTransaction {
     /// Ends for good.
     ///
     /// # Errors
-    /// 9001, 9002: the commit is not acknowledged; after 9001 the database is suspect.
+    /// 9001, 9002: the commit is not acknowledged; after 9001 the database is suspect. 823 or 9001 when it was suspect before: the
+    /// transaction is then rolled back.
     pub fn commit(self, mode: CommitMode) -> SqlResult<()> {
+        if self.transaction.has_changed_data()
+            && let Err(error) = self.database.check_commit()
+        {
+            // What it changed in memory must not be seen; that the rollback's own log may fail changes nothing any more.
+            drop(self.rollback());
+            return Err(error);
+        }
         match self.transaction.commit(mode) {
             Ok(_) => Ok(()),
             Err(error) => {
