@@ -517,6 +517,7 @@ impl Instance {
         let created = date_time_of(self.os().clock().utc_100ns());
         let mut log_options = LogOptions::new(self.data_dir.join(log), name);
         log_options.size_bytes = SYSTEM_LOG_BYTES;
+        log_options.volatile = number == TEMPDB;
         let data_file = NewFile::new(self.data_dir.join(data), name);
         let logical_log = log.trim_end_matches(".ldf").to_string();
         let entry = Entry {

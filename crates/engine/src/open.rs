@@ -43,6 +43,7 @@ pub(crate) struct Plan {
 impl Foundation {
     /// Makes the files and an empty catalog. Everything is on disk when it returns (except for tempdb, which never is).
     pub(crate) fn create(&self, plan: &Plan) -> Result<Arc<Database>, StorageError> {
+        assert_eq!(plan.volatile, plan.log.volatile, "tempdb's log is as short-lived as its pages");
         for folder in
             plan.data_files.iter().map(|f| &f.path).chain([&plan.log.path]).filter_map(|p| p.parent())
         {

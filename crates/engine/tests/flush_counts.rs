@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hardpan_engine::{Database, DelayedDurability, Instance, OptionChange, Table};
 use log::FlushReason;
-use os::sim::Profile;
+use os::sim::{Fault, Operation, Profile, World};
 use support::{Session, all_rows, create_database, create_table, in_world, item, items, open};
 
 const COMMITS: i32 = 40;
@@ -207,6 +207,38 @@ fn tempdb_commits_never_flush() {
             assert_eq!(setup.commit(COMMITS, Some(true)), 0, "{option:?}");
         }
     });
+}
+
+/// Claims 14, 78: nothing of tempdb is ever made durable: not when it is made, not by work that fills blocks of its log and makes it grow,
+/// not by a checkpoint, not at the stop.
+#[test]
+fn nothing_of_tempdb_is_made_durable() {
+    let world = World::new(9, Profile::constant_latency());
+    world.inject(Fault::fail_from(Operation::Harden, 0).on("/temp"));
+    for _start in 0..2 {
+        world
+            .run(|os| {
+                let instance = open(os);
+                let mut setup = Setup::in_database(Arc::clone(&instance), instance.tempdb());
+                let table = setup.table.clone();
+                let mut session = Session::new(&instance, &setup.database, 51);
+                session.set.begin_explicit();
+                for id in 0..15_000 {
+                    session.statement(|txn| table.insert(txn, &item(-id - 1, 1, 20))).expect("one row");
+                }
+                session.set.commit(None).expect("a healthy disk");
+                let stats = setup.database.log().stats();
+                assert!(
+                    stats.flushes_total > 4 && stats.size_bytes > 1 << 20,
+                    "it fills blocks and grows: {stats:?}"
+                );
+                assert_eq!(setup.commit(1, None), 0);
+                setup.database.checkpoint().expect("a healthy disk");
+                instance.shutdown();
+            })
+            .assert_ok();
+    }
+    assert_eq!(world.faults_hit_total(), 0);
 }
 
 /// A transaction over two lasting databases is fully durable whatever is asked for; touching tempdb does not make it so.

@@ -75,6 +75,11 @@ impl FileHeader {
         out
     }
 
+    /// How headers are written: nothing of a volatile log is ever made durable.
+    fn write_mode(&self) -> WriteMode {
+        if self.volatile { WriteMode::Cached } else { WriteMode::Durable }
+    }
+
     /// Reads and checks one copy. Arbitrary bytes give an error, never a panic.
     pub fn decode(bytes: &[u8]) -> Result<FileHeader, DecodeError> {
         let copy = bytes.get(..COPY_BYTES).ok_or(DecodeError("file header ends early"))?;
@@ -205,7 +210,7 @@ impl LogFile {
         let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
         page[..COPY_BYTES].copy_from_slice(&header.encode());
         page[COPY_BYTES..].copy_from_slice(&header.encode());
-        log_file.control.write_at(&page, 0, WriteMode::Durable)?;
+        log_file.control.write_at(&page, 0, header.write_mode())?;
         if !options.volatile {
             os.disk().sync_dir(options.path.parent().unwrap_or(Path::new(".")))?;
         }
@@ -334,7 +339,7 @@ impl LogFile {
         copy.copy_from_slice(&next.encode());
         let offset = (next.generation % 2) * COPY_BYTES as u64;
         // A write that fails may have reached the device or not: the next one goes to the same copy.
-        self.control.write_at(&copy, offset, WriteMode::Durable)?;
+        self.control.write_at(&copy, offset, next.write_mode())?;
         *header = next;
         Ok(())
     }
@@ -388,7 +393,9 @@ impl LogFile {
             page[..VLF_HEADER_USED_BYTES].copy_from_slice(&header.encode());
             self.control.write_at(&page, header.begin_offset, WriteMode::Cached)?;
         }
-        self.control.sync()?;
+        if !self.header().volatile {
+            self.control.sync()?;
+        }
         Ok(())
     }
 }

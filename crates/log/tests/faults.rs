@@ -170,3 +170,25 @@ fn full_blocks_fly_together_within_the_limits() {
             .assert_ok();
     }
 }
+
+/// Claim 14: nothing of tempdb's log is ever made durable, neither when it is made, nor when it grows, nor at its end.
+#[test]
+fn a_volatile_log_hardens_nothing() {
+    let world = World::new(3, Profile::nvme());
+    world.inject(os::sim::Fault::fail_from(Operation::Harden, 0).on(PATH));
+    world
+        .run(|os| {
+            os.disk().create_dir_all(std::path::Path::new("/data")).unwrap();
+            let volatile = LogOptions { volatile: true, ..options() };
+            let log = Log::create(os, &volatile).unwrap();
+            let before = log.stats().size_bytes;
+            for txn in 1..=60 {
+                let lsn = commit_fallibly(&log, txn, 30_000).unwrap();
+                log.harden(lsn, FlushReason::Commit).unwrap();
+            }
+            assert!(log.stats().size_bytes > before, "it has grown");
+            log.close().unwrap();
+        })
+        .assert_ok();
+    assert_eq!(world.faults_hit_total(), 0);
+}

@@ -456,6 +456,17 @@ fn each_io_fails_in_turn() {
         10,
         "4 operations and the clean run, once and for ever"
     );
+    // What is to be durable is told apart from what goes to the cache.
+    let strict = World::new(1, Profile::nvme());
+    strict.inject(Fault { times: 2, ..Fault::fail_once(Operation::Harden, 0) });
+    strict
+        .run(|os: &Os| {
+            let file = os.disk().open(Path::new("/f"), &OpenOptions::create()).unwrap();
+            file.write_at(&[1; 512], 0, WriteMode::Cached).unwrap();
+            assert!(file.write_at(&[1; 512], 0, WriteMode::Durable).is_err());
+            assert!(file.sync().is_err());
+        })
+        .assert_ok();
     let slow = World::new(1, Profile::nvme());
     let delay = Effect::Delay(5_000_000_000);
     slow.inject(Fault { effect: delay, ..Fault::fail_once(Operation::Sync, 0) });

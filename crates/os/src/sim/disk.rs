@@ -433,8 +433,9 @@ impl SimFile {
         if self.read_only {
             return Err(IoError::from_code(libc::EBADF, self.what("write", bytes.len(), offset)));
         }
+        let operation = if mode == WriteMode::Durable { Operation::Harden } else { Operation::Write };
         let (mut fate, extra_ns) =
-            admit(&self.world, Operation::Write, &self.path, offset ^ (bytes.len() as u64) << 40)?;
+            admit(&self.world, operation, &self.path, offset ^ (bytes.len() as u64) << 40)?;
         let mut disk = self.world.disk();
         let checksum =
             bytes.iter().fold(0u64, |sum, &byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
@@ -547,7 +548,7 @@ impl File for SimFile {
         );
         let _waiting = Waiting::begin(self.write_wait);
         let what = || self.what("zero", (to - from) as usize, from);
-        let (fate, extra_ns) = admit(&self.world, Operation::Write, &self.path, from ^ to.rotate_left(20))?;
+        let (fate, extra_ns) = admit(&self.world, Operation::Harden, &self.path, from ^ to.rotate_left(20))?;
         let (takes_ns, ticket) = {
             let mut disk = self.world.disk();
             disk.check_room(self.inode, to, what)?;

@@ -10,12 +10,27 @@ pub enum Operation {
     Read,
     /// Writes and changes of length.
     Write,
+    /// Writes that are durable when they return; as what a fault strikes: these and syncs.
+    Harden,
     /// Syncs of files and directories.
     Sync,
     /// Creating, renaming, removing.
     Name,
     /// All of them.
     Any,
+}
+
+impl Operation {
+    /// Does a fault for `self` strike an operation of the kind `actual`?
+    fn covers(self, actual: Operation) -> bool {
+        self == actual
+            || match self {
+                Operation::Any => true,
+                Operation::Write => actual == Operation::Harden,
+                Operation::Harden => actual == Operation::Sync,
+                _ => false,
+            }
+    }
 }
 
 /// What a fault does.
@@ -83,7 +98,7 @@ impl Faults {
     pub(super) fn strike(&mut self, operation: Operation, path: &str) -> Option<Effect> {
         let mut struck = None;
         for fault in &mut self.active {
-            let matches = fault.operation == Operation::Any || fault.operation == operation;
+            let matches = fault.operation.covers(operation);
             if !matches || fault.times == 0 || !path.contains(&fault.path_contains) {
                 continue;
             }
