@@ -271,7 +271,7 @@ impl Database {
         Ok(())
     }
 
-    /// Writes the note if it `replaces` the one that stands there. Two who make the first note of a table may meet (2627): then again.
+    /// Writes the note if it `replaces` the one that stands there. Two who make the first note of a table may meet (2601): then again.
     fn write_identity(
         self: &Arc<Self>,
         object_id: ObjectId,
@@ -280,7 +280,7 @@ impl Database {
     ) -> SqlResult<()> {
         loop {
             match self.try_write_identity(object_id, noted, replaces) {
-                Err(error) if error.number == 2627 => {}
+                Err(error) if matches!(error.number, 2601 | 2627) => {}
                 result => return result,
             }
         }

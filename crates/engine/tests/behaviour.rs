@@ -140,6 +140,33 @@ fn duplicate_keys_are_told_with_names() {
     });
 }
 
+/// Sessions that insert the very first rows of a table meet at the note of its identity values; each gets a value of its own.
+#[test]
+fn the_first_identity_values_can_be_asked_for_at_once() {
+    for seed in 0..60 {
+        in_world(seed, Profile::nvme(), |os| {
+            let instance = open(os);
+            let database = create_database(&instance, NAME).expect("a new database");
+            let columns = vec![identity_column("id", SqlType::TinyInt)];
+            let made = create_table(&instance, &database, &heap("T1", columns));
+            let insert = |number: i16| {
+                let (instance, database, made) = (instance.clone(), database.clone(), made.clone());
+                os.spawn(&format!("session {number}"), move || {
+                    let mut session = Session::new(&instance, &database, 60 + number);
+                    (0..8).for_each(|_| _ = insert_identity(&mut session, &made));
+                })
+            };
+            for session in (0..4).map(insert).collect::<Vec<_>>() {
+                session.join().expect("no session fails");
+            }
+            let mut values: Vec<i64> =
+                all_rows(&instance, &database, &made).iter().map(|row| int(row, 0)).collect();
+            values.sort_unstable();
+            assert_eq!(values, (1..=32).collect::<Vec<i64>>());
+        });
+    }
+}
+
 /// Claims 108-110, 114, 115: after a crash the next identity value is behind the cached ones, by the type's cache size; after a clean stop
 /// there is no gap. Claim 113: noting does not flush.
 #[test]

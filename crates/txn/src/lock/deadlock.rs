@@ -1,7 +1,8 @@
 //! Deadlocks: found by the one who closes the cycle, before it waits; solved by making one of the cycle a victim (error 1205).
 //!
-//! The search reads one lock partition at a time, so it sees the graph piece by piece. That is sound: a space that waits releases
-//! nothing, so when every member of a found cycle is *still in the same wait* afterwards, all edges stood at the same time.
+//! The search reads one lock partition at a time, so it sees the graph piece by piece: a blocker may have let go, and wait for something
+//! else by the time it is looked at. So the edges of a cycle are read once more. A space that waits releases nothing: when every member
+//! is in the same wait before and after the second reading, all edges stood at the same time.
 //! Victim: the lowest deadlock priority, then the least log to undo, then the youngest space.
 
 use std::sync::Arc;
@@ -54,7 +55,7 @@ impl LockManager {
                 continue;
             };
             if blocker == start {
-                if !self.is_still_waiting(&path) {
+                if !self.stands(&path) {
                     return Search::Changed;
                 }
                 return Search::Cycle(path.into_iter().map(|step| step.note).collect());
@@ -80,6 +81,17 @@ impl LockManager {
         drop(partition);
         assert!(!blockers.contains(&space), "nobody is in its own way");
         Some(Step { space, note, blockers })
+    }
+
+    /// Does each member of the cycle still block the one before it?
+    fn stands(&self, path: &[Step]) -> bool {
+        let blocks_still = |(at, step): (usize, &Step)| {
+            let blocker = path[(at + 1) % path.len()].space;
+            self.step(step.space).is_some_and(|again| {
+                Arc::ptr_eq(&again.note.waiter, &step.note.waiter) && again.blockers.contains(&blocker)
+            })
+        };
+        path.iter().enumerate().all(blocks_still) && self.is_still_waiting(path)
     }
 
     fn is_still_waiting(&self, path: &[Step]) -> bool {
