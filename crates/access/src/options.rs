@@ -112,11 +112,39 @@ impl Locking {
         }
     }
 
-    /// Waits for a row without a latch. What a probe gets it gives back at once: the caller looks again.
-    pub(crate) fn wait_row(self, txn: &Transaction, row: &Resource, wait: LockWait) -> AccessResult<()> {
-        let mode = self.row_mode().expect("rows that need no lock are not waited for");
-        txn.lock(*row, mode, wait)?;
-        txn.unlock(row, mode);
-        Ok(())
+    /// Waits for a row without a latch. The caller looks again with the lock in hand, and then gives this one back.
+    pub(crate) fn wait_row<'t>(
+        self,
+        txn: &'t Transaction,
+        row: &Resource,
+        wait: LockWait,
+    ) -> AccessResult<Waited<'t>> {
+        Waited::wait(txn, *row, self.row_mode().expect("rows that need no lock are not waited for"), wait)
+    }
+}
+
+/// A lock that was waited for, kept while its owner looks again at what it is for. Were it given back before, the next in the queue would
+/// get it, and those who wait for one row would pass its lock round for ever. To be dropped before anything else is waited for.
+pub(crate) struct Waited<'t> {
+    txn: &'t Transaction,
+    resource: Resource,
+    mode: LockMode,
+}
+
+impl Waited<'_> {
+    pub(crate) fn wait(
+        txn: &Transaction,
+        resource: Resource,
+        mode: LockMode,
+        wait: LockWait,
+    ) -> AccessResult<Waited<'_>> {
+        txn.lock(resource, mode, wait)?;
+        Ok(Waited { txn, resource, mode })
+    }
+}
+
+impl Drop for Waited<'_> {
+    fn drop(&mut self) {
+        self.txn.unlock(&self.resource, self.mode);
     }
 }

@@ -269,3 +269,41 @@ fn an_update_scan_keeps_what_it_found_and_gives_back_what_does_not_qualify() {
         assert_eq!(mode(30), None);
     });
 }
+
+/// Whoever has waited for a row gets it: nobody waits twice for the same one, however many queue for it (by key, by scan, by insert).
+#[test]
+fn a_row_is_waited_for_once() {
+    const TASKS: u64 = 6;
+    const ROUNDS: u64 = 8;
+    for seed in 0..40 {
+        with_rows(seed, |db| {
+            let waits = db.os.counters().counter("SQLServer:Locks", "Lock Waits/sec", "_Total");
+            let before = waits.get();
+            let start = |task: u64| {
+                spawn(&db, move |db| {
+                    for round in 0..ROUNDS {
+                        let txn = begin(db);
+                        let options = ScanOptions { row_lock: RowLock::Update, ..ScanOptions::default() };
+                        if (task + round).is_multiple_of(2) {
+                            assert!(
+                                db.tree.get(&txn, &key(20), &options, &mut Vec::new()).expect("no deadlock")
+                            );
+                        } else {
+                            let range = KeyRange::exactly(&key(20));
+                            let mut cursor = db.tree.scan(range, options);
+                            assert!(cursor.next(&txn).expect("no deadlock"));
+                        }
+                        db.tree.update(&txn, &key(20), &(task * 100 + round).to_be_bytes()).expect("locked");
+                        txn.commit(CommitMode::Delayed).expect("a healthy disk");
+                    }
+                })
+            };
+            for task in (0..TASKS).map(start).collect::<Vec<_>>() {
+                task.join().expect("no task fails");
+            }
+            let waited = (waits.get() - before) as u64;
+            assert!(waited > TASKS, "they are in each other's way");
+            assert!(waited <= TASKS * ROUNDS, "{waited} waits for {} turns", TASKS * ROUNDS);
+        });
+    }
+}

@@ -12,6 +12,7 @@ use super::{BTree, Inserted};
 use crate::error::{AccessError, AccessResult};
 use crate::heap::{apply_ghost, context_of};
 use crate::key::KEY_BYTES_MAX;
+use crate::options::Waited;
 use crate::patch::{self, Change};
 
 impl BTree {
@@ -26,6 +27,7 @@ impl BTree {
             return Err(AccessError::RowTooLarge { bytes, limit: BODY_BYTES });
         }
         let resource = self.key_resource(key);
+        let mut waited = None;
         loop {
             let mut leaf = self.leaf_for(key)?;
             match search(leaf.page(), key) {
@@ -34,12 +36,13 @@ impl BTree {
                         return Ok(Inserted::Duplicate);
                     }
                     drop(leaf);
-                    txn.lock(resource, LockMode::S, LockWait::Session)?;
-                    txn.unlock(&resource, LockMode::S);
+                    drop(waited.take());
+                    waited = Some(Waited::wait(txn, resource, LockMode::S, LockWait::Session)?);
                 }
                 Ok(slot) => {
                     if !txn.try_lock(resource, LockMode::X) {
                         drop(leaf);
+                        drop(waited.take());
                         txn.lock(resource, LockMode::X, LockWait::Session)?;
                         continue;
                     }
@@ -56,13 +59,14 @@ impl BTree {
                         let next = self.next_key_resource(&leaf, slot)?;
                         if !txn.could_lock(&next, LockMode::RangeIN) {
                             drop(leaf);
-                            txn.lock(next, LockMode::RangeIN, LockWait::Session)?;
-                            txn.unlock(&next, LockMode::RangeIN);
+                            drop(waited.take());
+                            waited = Some(Waited::wait(txn, next, LockMode::RangeIN, LockWait::Session)?);
                             continue;
                         }
                     }
                     if !txn.try_lock(resource, LockMode::X) {
                         drop(leaf);
+                        drop(waited.take());
                         txn.lock(resource, LockMode::X, LockWait::Session)?;
                         continue;
                     }

@@ -136,16 +136,18 @@ impl BTreeCursor {
         self.rows.clear();
         self.bytes.clear();
         self.at = 0;
+        let mut waited = None;
         while !self.finished {
             let stop = if self.options.backward {
                 self.fill_backward(txn, locking)?
             } else {
                 self.fill_forward(txn, locking)?
             };
+            drop(waited.take());
             match stop {
                 Stop::End => self.finished = true,
                 Stop::Locked(resource) if self.rows.is_empty() => {
-                    locking.wait_row(txn, &resource, self.options.wait)?;
+                    waited = Some(locking.wait_row(txn, &resource, self.options.wait)?);
                 }
                 Stop::Full | Stop::Next | Stop::Locked(_) => {}
             }

@@ -148,6 +148,7 @@ impl BTree {
             }
             return Ok(found);
         }
+        let mut waited = None;
         loop {
             let leaf = self.descend(key, LatchMode::Shared, false)?;
             let page = leaf.page();
@@ -163,7 +164,8 @@ impl BTree {
                 if options.skip_locked {
                     return Ok(false);
                 }
-                locking.wait_row(txn, &resource, options.wait)?;
+                drop(waited.take());
+                waited = Some(locking.wait_row(txn, &resource, options.wait)?);
                 continue;
             }
             let row = found.filter(|slot| slots::flags(page, *slot) & slots::GHOST == 0);

@@ -372,6 +372,7 @@ impl Heap {
     ) -> AccessResult<bool> {
         let locking = options.locking(txn, &self.object_resource());
         let resource = self.row_resource(rid);
+        let mut waited = None;
         loop {
             let guard = self.methods.fix(rid.page, LatchMode::Shared)?;
             let page = guard.page();
@@ -385,7 +386,8 @@ impl Heap {
                 if options.skip_locked {
                     return Ok(false);
                 }
-                locking.wait_row(txn, &resource, options.wait)?;
+                drop(waited.take());
+                waited = Some(locking.wait_row(txn, &resource, options.wait)?);
                 continue;
             }
             let Some(row) = slots::row(page, rid.slot) else { return Ok(false) };

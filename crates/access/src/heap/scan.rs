@@ -89,8 +89,11 @@ impl HeapCursor {
         self.rows.clear();
         self.bytes.clear();
         self.at = 0;
+        let mut waited = None;
         while !self.page.is_null() {
-            match self.fill_from_page(txn, locking)? {
+            let stop = self.fill_from_page(txn, locking)?;
+            drop(waited.take());
+            match stop {
                 Stop::Full => {}
                 Stop::EndOfPage(next) => {
                     self.page = next;
@@ -100,7 +103,8 @@ impl HeapCursor {
                     if self.options.skip_locked {
                         self.slot = rid.slot + 1;
                     } else {
-                        locking.wait_row(txn, &self.heap.row_resource(rid), self.options.wait)?;
+                        let resource = self.heap.row_resource(rid);
+                        waited = Some(locking.wait_row(txn, &resource, self.options.wait)?);
                     }
                 }
                 Stop::Moved(rid, target) if self.rows.is_empty() => {
