@@ -88,6 +88,7 @@ impl From<TxnError> for AccessError {
         match error {
             TxnError::Log(error) => AccessError::Log(error),
             TxnError::Lock(error) => AccessError::Lock(error),
+            TxnError::PoolExhausted => AccessError::Page(PageError::PoolExhausted),
             TxnError::Io { what } | TxnError::Corrupt { what } | TxnError::DataFull { what } => {
                 AccessError::Corrupt { page: PageId::NULL, what }
             }
@@ -104,6 +105,7 @@ impl From<AccessError> for TxnError {
             AccessError::Lock(error) => TxnError::Lock(error),
             AccessError::Page(PageError::Io(_)) => TxnError::Io { what },
             AccessError::Page(PageError::SpaceFull { .. }) => TxnError::DataFull { what },
+            AccessError::Page(PageError::PoolExhausted) => TxnError::PoolExhausted,
             _ => TxnError::Corrupt { what },
         }
     }

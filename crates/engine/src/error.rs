@@ -89,6 +89,7 @@ pub fn sql_error(error: &TxnError, database: &str, session_id: i16) -> SqlError 
         TxnError::Lock(LockError::Deadlock) => SqlError::new(1205, &[&session_id, &"lock"]),
         TxnError::Lock(LockError::Timeout) => SqlError::new(1222, &[]),
         TxnError::Io { what } => io_failed(database, what),
+        TxnError::PoolExhausted => SqlError::new(701, &[&"default"]),
         TxnError::Corrupt { what } => SqlError::custom(
             824,
             24,

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-use os::{Counter, CounterType, Latch, LatchRank, Os};
+use os::{Counter, CounterType, Latch, LatchRank, Os, WaitType};
 use rustc_hash::FxHashMap;
 
 use crate::error::PageError;
@@ -20,6 +20,9 @@ use crate::write_out::{self, IfLatched};
 const PARTITIONS: usize = 128;
 /// Dirty frames that one evictor writes together, at most.
 const EVICT_BATCH: usize = 32;
+/// How often a search for a frame begins anew after it found all of them in use, and how long it rests before.
+const SEARCHES_MAX: u32 = 500;
+const REST_NS: u64 = 1_000_000;
 /// Clones of a frame's `Arc` that exist when nobody uses it: the frame list's, the page table's and the evictor's.
 const CLONES_WHEN_IDLE: usize = 3;
 
@@ -201,13 +204,27 @@ impl BufferPool {
         self.evict()
     }
 
-    /// Clock replacement. Writes dirty pages out in small batches when it meets nothing else.
+    /// Takes a frame from a page. When all are latched or on their way to the disk it waits a little for those who use them; not for
+    /// ever, since the caller may hold latches that they wait for.
     fn evict(&self) -> Result<Arc<Frame>, PageError> {
+        for _search in 0..SEARCHES_MAX {
+            if let Some(frame) = self.search() {
+                return Ok(frame);
+            }
+            let _ = self.os.sleep(REST_NS, WaitType::SLEEP_BPOOL_FLUSH);
+        }
+        Err(PageError::PoolExhausted)
+    }
+
+    /// Clock replacement. Writes dirty pages out in small batches when it meets nothing else.
+    fn search(&self) -> Option<Arc<Frame>> {
         let mut dirty: Vec<Arc<Frame>> = Vec::new();
         let patience = 4 * self.frames_max;
         for step in 1.. {
             if dirty.len() >= EVICT_BATCH || (step % patience == 0 && !dirty.is_empty()) {
-                self.write_victims(std::mem::take(&mut dirty))?;
+                // A database that cannot write is suspect or will be told at its next commit. Who looks for a frame here may
+                // be of another one: he goes on to other pages, until none is left.
+                let _ = self.write_victims(std::mem::take(&mut dirty));
             } else if step > 3 * patience {
                 break;
             }
@@ -219,7 +236,7 @@ impl BufferPool {
             if key == NO_KEY {
                 // Lost by a failed read: the list and this function are all that know it.
                 if Arc::strong_count(&frame) == CLONES_WHEN_IDLE - 1 {
-                    return Ok(frame);
+                    return Some(frame);
                 }
                 continue;
             }
@@ -230,10 +247,10 @@ impl BufferPool {
             if self.take_from_table(key, &frame) {
                 assert!(frame.key() == NO_KEY && !frame.is_dirty(), "only a clean page is evicted");
                 self.evictions_total.fetch_add(1, Relaxed);
-                return Ok(frame);
+                return Some(frame);
             }
         }
-        Err(PageError::PoolExhausted)
+        None
     }
 
     fn next_candidate(&self) -> Arc<Frame> {
@@ -254,30 +271,30 @@ impl BufferPool {
     }
 
     /// Writes dirty frames out, those of each database together. Pages that are latched are passed over: the caller may
-    /// hold page latches itself.
+    /// hold page latches itself. A database whose log or files fail does not keep the others from being written; its
+    /// error is the answer.
     pub(crate) fn write_victims(&self, mut frames: Vec<Arc<Frame>>) -> Result<usize, PageError> {
         frames.sort_by_key(|frame| frame.key());
-        let mut written = 0;
+        let (mut written, mut failed) = (0, None);
         while let Some(first) = frames.first().map(|frame| (frame.key() >> 48) as u16) {
             let rest = frames.split_off(frames.partition_point(|frame| (frame.key() >> 48) as u16 <= first));
             if let Some(space) = self.space(first) {
-                written += write_out::write_out(&space, &frames, IfLatched::PassOver)?;
+                match write_out::write_out(&space, frames, IfLatched::PassOver) {
+                    Ok(some) => written += some,
+                    Err(error) => failed = Some(error),
+                }
             }
             frames = rest;
         }
-        Ok(written)
+        failed.map_or(Ok(written), Err)
     }
 
-    /// Calls `body` with every frame, a few at a time and without holding a latch.
+    /// Calls `body` with every frame, without holding a latch and with no other frame pinned: the body may wait for the page, and whoever
+    /// has it may be looking for a frame.
     pub(crate) fn for_each_frame(&self, mut body: impl FnMut(&Arc<Frame>)) {
-        let mut from = 0;
-        loop {
-            let some: Vec<Arc<Frame>> = self.frames.lock().all.iter().skip(from).take(256).cloned().collect();
-            if some.is_empty() {
-                return;
-            }
-            from += some.len();
-            some.iter().for_each(&mut body);
+        for index in 0.. {
+            let Some(frame) = self.frames.lock().all.get(index).cloned() else { return };
+            body(&frame);
         }
     }
 

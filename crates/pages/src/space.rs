@@ -447,16 +447,17 @@ impl FileSpace {
             let mut due = Vec::new();
             self.pool.for_each_frame(|frame| {
                 if self.recovery_lsn_of(frame).is_some_and(|lsn| lsn <= limit) {
-                    due.push(Arc::clone(frame));
+                    due.push(frame.key());
                 }
             });
             if due.is_empty() {
                 return Ok(written);
             }
-            due.sort_by_key(|frame| frame.key());
+            due.sort_unstable();
             let before = written;
             for batch in due.chunks(doublewrite::BATCH_PAGES_MAX) {
-                let some = write_out::write_out(self, batch, write_out::IfLatched::Wait)? as u64;
+                let frames = batch.iter().filter_map(|key| self.pool.lookup(*key)).collect();
+                let some = write_out::write_out(self, frames, write_out::IfLatched::Wait)? as u64;
                 written += some;
                 if pages_per_second > 0 && some > 0 {
                     let pause_ns = some * 1_000_000_000 / pages_per_second;

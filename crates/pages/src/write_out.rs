@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use log::{FlushReason, Lsn};
-use os::AlignedBuf;
 use os::sim::{Bug, is_planted};
+use os::{AlignedBuf, ReadGuard};
 
 use crate::checksum;
 use crate::doublewrite::{BATCH_PAGES_MAX, Doublewrite, PREFIX_BYTES};
 use crate::error::PageError;
-use crate::frame::Frame;
+use crate::frame::{Frame, FrameBytes};
 use crate::header;
 use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
 use crate::space::FileSpace;
@@ -31,27 +31,52 @@ pub(crate) enum IfLatched {
 /// dirty and the database becomes suspect: what the device holds is unknown, and a later sync could lie about it.
 pub(crate) fn write_out(
     space: &FileSpace,
-    frames: &[Arc<Frame>],
+    mut frames: Vec<Arc<Frame>>,
     if_latched: IfLatched,
 ) -> Result<usize, PageError> {
     let mut written = 0;
-    for batch in frames.chunks(BATCH_PAGES_MAX) {
-        written += write_batch(space, batch, if_latched)?;
+    while !frames.is_empty() {
+        // What has been written is let go at once: somebody may be waiting for a frame with a page latched that is waited for here.
+        let mut left = frames;
+        frames = left.split_off(left.len().min(BATCH_PAGES_MAX));
+        while !left.is_empty() {
+            let (some, passed_over) = write_batch(space, &left, if_latched)?;
+            written += some;
+            if if_latched == IfLatched::PassOver {
+                break;
+            }
+            assert!(passed_over.len() < left.len(), "at least the first page was waited for");
+            left = passed_over;
+        }
     }
     Ok(written)
 }
 
-fn write_batch(space: &FileSpace, frames: &[Arc<Frame>], if_latched: IfLatched) -> Result<usize, PageError> {
+/// Writes what it can of `frames`; returns how many, and those that were latched. It waits for a latch only as long as it has claimed
+/// nothing: its holder may be looking for a frame, and must not wait for pages that wait for him.
+fn write_batch(
+    space: &FileSpace,
+    frames: &[Arc<Frame>],
+    if_latched: IfLatched,
+) -> Result<(usize, Vec<Arc<Frame>>), PageError> {
     space.refuse_if_suspect()?;
     let mut sorted: Vec<&Arc<Frame>> = frames.iter().collect();
     sorted.sort_by_key(|frame| frame.key());
     sorted.dedup_by_key(|frame| frame.key());
     let mut batch = Batch::new(sorted.len());
+    let mut passed_over = Vec::new();
     for frame in sorted {
-        batch.take_image(space, frame, if_latched);
+        let guard = match if_latched {
+            IfLatched::Wait if batch.frames.is_empty() => Some(frame.latch().read()),
+            _ => frame.latch().try_read(),
+        };
+        match guard {
+            Some(guard) => batch.take_image(space, frame, guard),
+            None => passed_over.push(Arc::clone(frame)),
+        }
     }
     if batch.frames.is_empty() {
-        return Ok(0);
+        return Ok((0, passed_over));
     }
     let written = batch.frames.len();
     let result = harden(space, batch.highest_lsn).and_then(|()| {
@@ -65,7 +90,7 @@ fn write_batch(space: &FileSpace, frames: &[Arc<Frame>], if_latched: IfLatched) 
     batch.frames.iter().for_each(|frame| frame.end_write(result.is_ok()));
     result?;
     space.pool().note_writes(written);
-    Ok(written)
+    Ok((written, passed_over))
 }
 
 /// Page images on their way, in page order.
@@ -82,14 +107,7 @@ impl<'a> Batch<'a> {
         Batch { buffer: None, capacity, pages: Vec::new(), frames: Vec::new(), highest_lsn: Lsn::NULL }
     }
 
-    fn take_image(&mut self, space: &FileSpace, frame: &'a Arc<Frame>, if_latched: IfLatched) {
-        let guard = match if_latched {
-            IfLatched::Wait => frame.latch().read(),
-            IfLatched::PassOver => match frame.latch().try_read() {
-                Some(guard) => guard,
-                None => return,
-            },
-        };
+    fn take_image(&mut self, space: &FileSpace, frame: &'a Arc<Frame>, guard: ReadGuard<'_, FrameBytes>) {
         let key = frame.key();
         if !space.owns(key) || !frame.begin_write() {
             return;

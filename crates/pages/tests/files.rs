@@ -9,8 +9,8 @@ use hardpan_pages::{
     PageId, PageType, PoolOptions, dump_page, header, read_page_of_file, slots,
 };
 use log::{Log, LogOp, LogOptions, Lsn, RecordBuf, RecordHeader};
-use os::Os;
 use os::sim::{Fault, Operation, Profile, World};
+use os::{Os, WaitType};
 
 const DATA: &str = "/data/t.mdf";
 
@@ -224,4 +224,60 @@ fn a_failed_write_makes_the_space_suspect_and_reads_go_on() {
             })
             .assert_ok();
     }
+}
+
+/// The files of one database fail: its pages stay dirty in the pool that both use, the other database goes on (F12 names tempdb, but
+/// it is nobody's right to take others down).
+#[test]
+fn a_database_that_cannot_write_leaves_the_pool_to_the_others() {
+    let world = World::new(2, Profile::nvme());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let (pool, space, log) = create(os);
+            let files = vec![NewFile { pages: 256, ..NewFile::new("/data/other.mdf", "other") }];
+            let make = CreateSpace { database_guid: [4; 16], files, volatile: true };
+            let other = FileSpace::create(&pool, &make).expect("a healthy disk");
+            let other_log =
+                Log::create(os, &LogOptions { volatile: true, ..LogOptions::new("/data/o.ldf", "o") });
+            let other_log = Arc::new(other_log.expect("a healthy disk"));
+            other.attach_log(Arc::clone(&other_log));
+            handle.inject(Fault::fail_from(Operation::Write, 0).on("other.mdf"));
+            // The pool has 128 frames.
+            fill(&other, &other_log, 16..56, 1);
+            for round in 1..4 {
+                fill(&space, &log, 16..236, round);
+            }
+            assert!(other.suspect_reason().is_some() && space.suspect_reason().is_none());
+            assert!(
+                (16..236).all(|number| generation(&space, number).expect("its own files are sound") == 3)
+            );
+            assert!((16..56).all(|number| generation(&other, number).expect("still in memory") == 1));
+        })
+        .assert_ok();
+}
+
+/// Who needs a frame while all are latched waits a little for one; 701 only when none comes.
+#[test]
+fn a_frame_is_waited_for() {
+    World::new(4, Profile::nvme())
+        .run(|os| {
+            let (_pool, space, log) = create(os);
+            fill(&space, &log, 16..250, 1);
+            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            // As many as the pool has frames.
+            let fix = |number| space.fix(PageId::new(1, number), LatchMode::Shared);
+            let held: Vec<_> = (16..144).map(|number| fix(number).expect("a frame")).collect();
+            let (of_task, os_of_task) = (Arc::clone(&space), os.clone());
+            let late = os.spawn("late", move || {
+                let first = of_task.fix(PageId::new(1, 200), LatchMode::Shared);
+                assert!(matches!(first, Err(PageError::PoolExhausted)), "nobody lets go");
+                os_of_task.sleep(1_000_000, WaitType::SLEEP_TASK).expect("nobody interrupts");
+                assert_eq!(generation(&of_task, 201).expect("somebody lets go"), 1);
+            });
+            os.sleep(900_000_000, WaitType::SLEEP_TASK).expect("nobody interrupts");
+            drop(held);
+            late.join().expect("it has its page");
+        })
+        .assert_ok();
 }

@@ -31,6 +31,8 @@ pub enum TxnError {
         /// File or file group.
         what: String,
     },
+    /// Every page of the buffer pool is in use: 701.
+    PoolExhausted,
 }
 
 impl TxnError {
@@ -48,6 +50,7 @@ impl fmt::Display for TxnError {
             TxnError::Io { what } => write!(f, "I/O error: {what}"),
             TxnError::Corrupt { what } => write!(f, "damaged: {what}"),
             TxnError::DataFull { what } => write!(f, "no space in {what}"),
+            TxnError::PoolExhausted => f.write_str("every page of the buffer pool is in use"),
         }
     }
 }
