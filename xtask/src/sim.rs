@@ -11,7 +11,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let mut command = Command::new(cargo);
     command
         .args(["run", "--release", "--quiet", "--package", "hardpan-sim", "--example", "sim", "--"])
-        .args(arguments);
+        .args(arguments)
+        // Every world starts threads of its own; with an arena for each the C library would keep many times what is in use.
+        .env("MALLOC_ARENA_MAX", "1");
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err("sim: failed".to_owned()),

@@ -25,6 +25,8 @@ struct Plan {
     tellers: i64,
     transactions: u64,
     trouble: Trouble,
+    /// Some transactions fill several log blocks and more pages than the pool has.
+    has_large: bool,
 }
 
 /// Runs the scenario for one seed.
@@ -35,14 +37,21 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let mut rng = Rng::named(seed, "store scenario");
     let ledger: Ledger = Arc::new(Latch::new(LatchRank::Leaf, SqlLedger::default()));
     let mut outcome = Outcome::new(seed);
+    // A stream of its own, so that the seeds of the corpus keep their meaning.
+    let has_large = Rng::named(seed, "store many rows").chance(1, 3);
     let generations = 1 + rng.below(3) as i64;
     for generation in 1..=generations {
         let nemesis = Nemesis::draw(&mut rng, 1_000, 8_000);
         nemesis.arm(&world);
         let trouble = Trouble::draw(&mut rng, 600);
         trouble.arm(&world);
-        let plan =
-            Plan { generation, tellers: 2 + rng.below(5) as i64, transactions: 5 + rng.below(25), trouble };
+        let plan = Plan {
+            generation,
+            tellers: 2 + rng.below(5) as i64,
+            transactions: 5 + rng.below(25),
+            trouble,
+            has_large,
+        };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
         live(&world, roots, &ledger, plan, &mut outcome);
         Trouble::heal(&world);
@@ -128,6 +137,7 @@ impl Teller {
         for _ in 0..self.plan.transactions {
             let done = match self.rng.below(20) {
                 0 => self.store.checkpoint(),
+                3..=5 if self.plan.has_large => self.store.checkpoint(),
                 1 => self.flush_log(),
                 2 => self.store.clean(),
                 _ => self.transfer(),
@@ -224,7 +234,10 @@ impl Teller {
     fn draw_transfer(&mut self) -> Transfer {
         let from = self.rng.below(ACCOUNTS as u64) as i64;
         let to = (from + 1 + self.rng.below(ACCOUNTS as u64 - 1) as i64) % ACCOUNTS;
-        let heap_rows = if self.rng.chance(1, 3) { self.rng.below(6) as i64 } else { 0 };
+        let mut heap_rows = if self.rng.chance(1, 3) { self.rng.below(6) as i64 } else { 0 };
+        if self.plan.has_large && self.rng.chance(1, 16) {
+            heap_rows = 40 + self.rng.below(60) as i64;
+        }
         Transfer { from, to, amount: 1 + self.rng.below(50) as i64, heap_rows }
     }
 }

@@ -1,0 +1,128 @@
+//! The oracle of identity values (F11 of the reliability plan): none comes twice once its use was acknowledged, gaps stay small.
+//!
+//! Some transfers take a receipt: a row whose number comes from an IDENTITY column of a type with a small cache. A value may come again
+//! only when the row that had it is gone (rolled back, or a delayed commit that a crash took) and the server has been restarted.
+
+use std::collections::BTreeMap;
+
+use crate::sql_ledger::Transfer;
+
+/// Values that a tinyint column notes ahead (`engine::identity`).
+const CACHE: i64 = 10;
+
+/// What the clients asked for and were given.
+#[derive(Default)]
+pub(crate) struct Receipts {
+    /// Transactions that asked for a receipt, with its number once they know it.
+    asked: BTreeMap<i64, Option<i64>>,
+    /// Who has which number: of this life all, of earlier ones what is still there.
+    taken: BTreeMap<i64, i64>,
+    asked_total: i64,
+    lives: i64,
+}
+
+impl Receipts {
+    /// A transaction is about to ask.
+    pub(crate) fn ask(&mut self, transaction: i64) {
+        self.asked.insert(transaction, None);
+        self.asked_total += 1;
+    }
+
+    /// It was told its receipt's number. An error's text says what is wrong with it.
+    pub(crate) fn hand_out(&mut self, transaction: i64, number: i64) -> Result<(), String> {
+        self.asked.insert(transaction, Some(number));
+        if let Some(other) = self.taken.insert(number, transaction) {
+            return Err(format!("REPEAT: receipt {number} for transaction {transaction} is {other}'s"));
+        }
+        let most = self.asked_total + CACHE * (self.lives + 1);
+        if number > most {
+            return Err(format!(
+                "GAP: receipt {number}, although {most} is the most that lost caches explain"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Judges the rows (number, transaction) that recovery shows beside the history; what is gone counts as never handed out.
+    pub(crate) fn judge(&mut self, found: &[(i64, i64)], history: &BTreeMap<i64, Transfer>) -> Vec<String> {
+        let mut violations = Vec::new();
+        let (mut by_number, mut by_transaction) = (BTreeMap::new(), BTreeMap::new());
+        for &(number, transaction) in found {
+            if let Some(other) = by_number.insert(number, transaction) {
+                violations.push(format!("REPEAT: receipt {number} is of {other} and of {transaction}"));
+            }
+            let is_second = by_transaction.insert(transaction, number).is_some();
+            if is_second || !history.contains_key(&transaction) || !self.asked.contains_key(&transaction) {
+                violations.push(format!("TORN: receipt {number} of transaction {transaction}"));
+            }
+        }
+        self.asked.retain(|transaction, _| history.contains_key(transaction));
+        for (transaction, number) in &self.asked {
+            let row = by_transaction.get(transaction);
+            if row.is_none_or(|row| number.is_some_and(|number| number != *row)) {
+                violations
+                    .push(format!("TORN: transaction {transaction} has receipt {row:?}, was {number:?}"));
+            }
+        }
+        self.taken = by_number;
+        self.lives += 1;
+        violations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(transactions: &[i64]) -> BTreeMap<i64, Transfer> {
+        let transfer = Transfer { from: 0, to: 1, amount: 1, heap_rows: 0 };
+        transactions.iter().map(|number| (*number, transfer.clone())).collect()
+    }
+
+    fn three() -> Receipts {
+        let mut receipts = Receipts::default();
+        for transaction in 101..=103 {
+            receipts.ask(transaction);
+            assert_eq!(receipts.hand_out(transaction, transaction - 100), Ok(()));
+        }
+        receipts
+    }
+
+    fn kinds(violations: &[String]) -> Vec<&str> {
+        violations.iter().filter_map(|text| text.split(':').next()).collect()
+    }
+
+    #[test]
+    fn a_number_comes_again_only_when_its_row_is_gone_and_the_server_was_restarted() {
+        let mut receipts = three();
+        receipts.ask(104);
+        assert!(receipts.hand_out(104, 2).is_err_and(|text| text.starts_with("REPEAT")), "in the same life");
+        let mut receipts = three();
+        assert!(receipts.judge(&[(1, 101), (2, 102)], &history(&[101, 102])).is_empty());
+        receipts.ask(104);
+        assert_eq!(receipts.hand_out(104, 3), Ok(()), "103 is gone");
+        receipts.ask(105);
+        assert!(receipts.hand_out(105, 2).is_err_and(|text| text.starts_with("REPEAT")));
+        receipts.ask(106);
+        assert!(receipts.hand_out(106, 200).is_err_and(|text| text.starts_with("GAP")));
+    }
+
+    #[test]
+    fn receipts_and_history_belong_together() {
+        let whole = [(1, 101), (2, 102), (3, 103)];
+        assert!(three().judge(&whole, &history(&[101, 102, 103])).is_empty());
+        assert_eq!(
+            kinds(&three().judge(&whole, &history(&[101, 102]))),
+            ["TORN"],
+            "a receipt without history"
+        );
+        assert_eq!(kinds(&three().judge(&whole[..2], &history(&[101, 102, 103]))), ["TORN"], "none for 103");
+        assert_eq!(kinds(&three().judge(&[(1, 101), (1, 102)], &history(&[101, 102]))), ["REPEAT", "TORN"]);
+        let other = [(1, 101), (2, 102), (9, 103)];
+        assert_eq!(
+            kinds(&three().judge(&other, &history(&[101, 102, 103]))),
+            ["TORN"],
+            "not what it was told"
+        );
+    }
+}

@@ -1,0 +1,301 @@
+//! One client of the SQL workload: transactions that move money, each with its row of the history, some with rows of a heap, a receipt
+//! with an identity value, or a row of a temporary table.
+
+use os::{Latch, Os, Rng, WaitType};
+use session::SessionShared;
+use std::sync::Arc;
+
+use crate::client::{Answer, Client};
+use crate::nemesis::Trouble;
+use crate::receipts::Receipts;
+use crate::sql_ledger::{ACCOUNTS, SqlLedger, Stage, Transfer};
+
+/// Errors after which the statement's transaction is rolled back and may be tried again: deadlock victim, lock time-out.
+const RETRYABLE: [i32; 2] = [1205, 1222];
+/// Errors of a full disk or log: the transaction must be taken back, which needs no room, and the server goes on.
+const NO_ROOM: [i32; 3] = [1101, 1105, 9002];
+
+/// What one life of the server is to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) generation: i64,
+    pub(crate) clients: i64,
+    pub(crate) transactions: u64,
+    pub(crate) trouble: Trouble,
+    /// Writes to tempdb's files before they begin to fail; the other databases must not notice.
+    pub(crate) tempdb_fails_after: Option<u64>,
+}
+
+/// What is kept outside the world, so that no crash takes it.
+#[derive(Clone)]
+pub(crate) struct Ledgers {
+    pub(crate) bank: Arc<Latch<SqlLedger>>,
+    pub(crate) receipts: Arc<Latch<Receipts>>,
+}
+
+/// One client's work.
+pub(crate) struct Teller {
+    os: Os,
+    sessions: SessionShared,
+    ledgers: Ledgers,
+    plan: Plan,
+    rng: Rng,
+    next_number: i64,
+    /// It has made its temporary table.
+    has_scratch: bool,
+}
+
+/// What a transfer's batch has to do besides.
+#[derive(Clone, Copy)]
+struct Extras {
+    takes_receipt: bool,
+    scratches: bool,
+}
+
+impl Teller {
+    pub(crate) fn new(
+        os: &Os,
+        sessions: &SessionShared,
+        ledgers: &Ledgers,
+        plan: Plan,
+        number: i64,
+    ) -> Teller {
+        Teller {
+            os: os.clone(),
+            sessions: sessions.clone(),
+            ledgers: ledgers.clone(),
+            plan,
+            rng: os.rng(&format!("client {number}")),
+            next_number: (plan.generation << 40) | (number << 32),
+            has_scratch: false,
+        }
+    }
+
+    pub(crate) fn run(mut self) {
+        let mut client = match Client::connect(&self.sessions, "bank") {
+            Ok(client) => client,
+            Err(_) if self.plan.trouble.makes_errors() => return,
+            Err(error) => panic!("logging in: {error:?}"),
+        };
+        self.prepare_tempdb(&mut client);
+        for _ in 0..self.plan.transactions {
+            let going = match self.rng.below(16) {
+                0 | 1 => self.housekeeping(&mut client, "CHECKPOINT"),
+                2 => self.flush_log(&mut client),
+                _ => self.transfer(&mut client),
+            };
+            if !going {
+                break;
+            }
+            if self.rng.chance(1, 4) {
+                let pause_ns = self.rng.below(5_000_000);
+                let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
+            }
+        }
+        // Also the one who gives up: his connection ends, which gives his locks back. Others may be waiting for them.
+        client.close();
+    }
+
+    /// A table of the session's own and one that all see; neither may be there before, whatever an earlier life left (F12).
+    fn prepare_tempdb(&mut self, client: &mut Client) {
+        let own =
+            client.execute("CREATE TABLE #scratch (number bigint NOT NULL, filler varchar(900) NOT NULL)");
+        self.has_scratch = own.errors.is_empty();
+        let table = format!("tempdb.dbo.marks_{}", self.next_number >> 32 & 0xff);
+        let global = client.execute(&format!("CREATE TABLE {table} (number bigint NOT NULL)"));
+        for answer in [own, global] {
+            assert!(
+                answer.errors.is_empty() || self.tempdb_may_fail(),
+                "making a table in tempdb: {}",
+                answer.error_text()
+            );
+        }
+    }
+
+    fn tempdb_may_fail(&self) -> bool {
+        self.plan.tempdb_fails_after.is_some() || self.plan.trouble.makes_errors()
+    }
+
+    /// False: the server cannot go on, as planned.
+    fn housekeeping(&mut self, client: &mut Client, text: &str) -> bool {
+        let answer = client.execute(text);
+        answer.errors.is_empty() || self.tolerates(text, &answer)
+    }
+
+    fn flush_log(&mut self, client: &mut Client) -> bool {
+        let called_at = self.ledgers.bank.lock().tick();
+        let answer = client.execute("EXEC sys.sp_flush_log");
+        if answer.errors.is_empty() {
+            self.ledgers.bank.lock().flushed(called_at);
+            return true;
+        }
+        self.tolerates("sp_flush_log", &answer)
+    }
+
+    /// Moves money in one transaction; false: the server cannot go on, as planned.
+    fn transfer(&mut self, client: &mut Client) -> bool {
+        self.next_number += 1;
+        let number = self.next_number;
+        let transfer = self.draw_transfer();
+        self.ledgers.bank.lock().begin(number, transfer.clone());
+        let extras = Extras {
+            takes_receipt: self.rng.chance(1, 3),
+            scratches: self.has_scratch && self.rng.chance(1, 4),
+        };
+        if extras.takes_receipt {
+            self.ledgers.receipts.lock().ask(number);
+        }
+        let body = self.body(number, &transfer, extras);
+        let ending = self.rng.below(8);
+        let is_full = self.rng.chance(1, 2);
+        let commit = if is_full { "COMMIT TRAN" } else { "COMMIT TRAN WITH (DELAYED_DURABILITY = ON)" };
+        let answer = match ending {
+            0 => {
+                self.set_stage(number, Stage::RolledBack);
+                self.ask(client, number, &format!("BEGIN TRAN; {body} ROLLBACK TRAN"))
+            }
+            1..=3 => {
+                self.set_stage(number, Stage::Committing);
+                self.ask(client, number, &whole_or_nothing(number, &body, commit))
+            }
+            _ => {
+                let answer = self.ask(client, number, &format!("SET XACT_ABORT OFF; BEGIN TRAN; {body}"));
+                if answer.errors.is_empty() {
+                    self.set_stage(number, Stage::Committing);
+                    client.execute(commit)
+                } else {
+                    answer
+                }
+            }
+        };
+        if answer.errors.is_empty() {
+            if ending != 0 {
+                self.ledgers.bank.lock().acknowledge(number, is_full);
+            }
+            return true;
+        }
+        self.give_up(client, number, extras, &answer)
+    }
+
+    fn set_stage(&self, number: i64, stage: Stage) {
+        self.ledgers.bank.lock().set_stage(number, stage);
+    }
+
+    /// Runs a batch whose only row, if there is one, is the number of a receipt.
+    fn ask(&self, client: &mut Client, number: i64, text: &str) -> Answer {
+        let answer = client.execute(text);
+        for row in answer.numbers().expect("receipts have numbers") {
+            let handed_out = self.ledgers.receipts.lock().hand_out(number, row[0]);
+            if let Err(text) = handed_out {
+                panic!("{text}");
+            }
+        }
+        answer
+    }
+
+    /// A transaction that met an error: rolled back if the server can still say so.
+    fn give_up(&mut self, client: &mut Client, number: i64, extras: Extras, answer: &Answer) -> bool {
+        let error = answer.error_number().unwrap_or(0);
+        os::report::info("client", &format!("transaction {number}: {}", answer.error_text()));
+        if extras.scratches && self.plan.tempdb_fails_after.is_some() {
+            return false;
+        }
+        let is_out_of_room = NO_ROOM.contains(&error) && matches!(self.plan.trouble, Trouble::FullAfter(_));
+        if !(is_out_of_room || RETRYABLE.contains(&error)) {
+            return self.tolerates("a transfer", answer);
+        }
+        let rolled_back = client.execute("IF @@TRANCOUNT > 0 ROLLBACK TRAN");
+        assert!(
+            rolled_back.errors.is_empty() || !matches!(self.plan.trouble, Trouble::FullAfter(_)),
+            "rollback needs no room, yet: {}",
+            rolled_back.error_text()
+        );
+        if rolled_back.errors.is_empty() {
+            self.set_stage(number, Stage::RolledBack);
+            return true;
+        }
+        self.tolerates("a rollback", &rolled_back)
+    }
+
+    /// Panics on errors that a healthy device does not explain. False: stop, the plan had trouble in store.
+    fn tolerates(&self, what: &str, answer: &Answer) -> bool {
+        assert!(self.plan.trouble.makes_errors(), "{what} on a healthy disk: {}", answer.error_text());
+        false
+    }
+
+    fn draw_transfer(&mut self) -> Transfer {
+        let from = self.rng.below(ACCOUNTS as u64) as i64;
+        let to = (from + 1 + self.rng.below(ACCOUNTS as u64 - 1) as i64) % ACCOUNTS;
+        let heap_rows = match self.rng.below(48) {
+            0..=15 => self.rng.below(6) as i64,
+            // Several log blocks at once, so that some are in flight side by side.
+            16 => 40 + self.rng.below(60) as i64,
+            _ => 0,
+        };
+        Transfer { from, to, amount: 1 + self.rng.below(50) as i64, heap_rows }
+    }
+
+    fn body(&mut self, number: i64, transfer: &Transfer, extras: Extras) -> String {
+        let Transfer { from, to, amount, heap_rows } = transfer;
+        // Mostly in the order of the accounts; the rest makes deadlocks.
+        let mut updates = [(*from, -amount), (*to, *amount)];
+        if self.rng.chance(3, 4) {
+            updates.sort_unstable();
+        }
+        let update = |(id, change): (i64, i64)| {
+            format!("UPDATE accounts SET balance = balance + ({change}) WHERE id = {id};")
+        };
+        let [first, second] = updates.map(update);
+        let note = "n".repeat(self.rng.below(400) as usize);
+        let mut text = format!(
+            "{first} {second} INSERT INTO history (number, source, target, amount, heap_rows, note) \
+             VALUES ({number}, {from}, {to}, {amount}, {heap_rows}, '{note}');"
+        );
+        if extras.takes_receipt {
+            text.push_str(&format!(
+                " INSERT INTO receipts (number) OUTPUT inserted.receipt VALUES ({number});"
+            ));
+        }
+        if extras.scratches {
+            let filler = "f".repeat(self.rng.below(900) as usize);
+            text.push_str(&format!(" INSERT INTO #scratch (number, filler) VALUES ({number}, '{filler}');"));
+        }
+        text.push_str(&self.pile(number, *heap_rows));
+        if self.rng.chance(1, 4) {
+            // Work that a savepoint takes back.
+            text.push_str(
+                " SAVE TRAN before; UPDATE accounts SET balance = 0; DELETE FROM heap; ROLLBACK TRAN before;",
+            );
+        }
+        text
+    }
+
+    /// Statements that add rows to the heap: a few of different lengths, or many by a loop.
+    fn pile(&mut self, number: i64, rows: i64) -> String {
+        if rows > 6 {
+            let bytes = 1_000 + self.rng.below(1_000);
+            return format!(
+                " DECLARE @row int = 0; WHILE @row < {rows} BEGIN INSERT INTO heap (number, payload) \
+                 VALUES ({number}, REPLICATE('p', {bytes})); SET @row += 1; END;"
+            );
+        }
+        let mut text = String::new();
+        for _ in 0..rows {
+            let payload = "p".repeat(self.rng.below(2_000) as usize);
+            text.push_str(&format!(" INSERT INTO heap (number, payload) VALUES ({number}, '{payload}');"));
+        }
+        text
+    }
+}
+
+/// One batch in which an error of a statement leaves nothing behind. Without that the statements after it would still be committed: that
+/// is what a batch means (XACT_ABORT OFF).
+fn whole_or_nothing(number: i64, body: &str, commit: &str) -> String {
+    if number % 2 == 0 {
+        return format!("SET XACT_ABORT ON; BEGIN TRAN; {body} {commit}");
+    }
+    format!(
+        "SET XACT_ABORT OFF; BEGIN TRY BEGIN TRAN; {body} {commit}; END TRY \
+         BEGIN CATCH IF @@TRANCOUNT > 0 ROLLBACK TRAN; THROW; END CATCH"
+    )
+}
