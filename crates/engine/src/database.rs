@@ -1,7 +1,7 @@
 //! [`Database`]: one open database with everything that belongs to it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use access::AccessMethods;
 use log::{FlushReason, Log};
@@ -38,7 +38,7 @@ pub struct Database {
     /// DELAYED_DURABILITY by itself, for the commit path.
     delayed: AtomicU8,
     options: Latch<DatabaseOptions>,
-    suspect_reason: Latch<Option<String>>,
+    suspect_reason: OnceLock<String>,
     volatile: bool,
 }
 
@@ -77,7 +77,7 @@ impl Database {
             created: parts.created,
             delayed: AtomicU8::new(parts.options.delayed_durability as u8),
             options: Latch::new(LatchRank::Stats, parts.options),
-            suspect_reason: Latch::new(LatchRank::Stats, None),
+            suspect_reason: OnceLock::new(),
             volatile: parts.volatile,
         })
     }
@@ -145,21 +145,35 @@ impl Database {
 
     /// Its state.
     pub fn state(&self) -> DatabaseState {
-        if self.suspect_reason.lock().is_some() { DatabaseState::Suspect } else { DatabaseState::Online }
+        if self.why_suspect().is_some() { DatabaseState::Suspect } else { DatabaseState::Online }
     }
 
     /// Why it is suspect.
     pub fn suspect_reason(&self) -> Option<String> {
-        self.suspect_reason.lock().clone()
+        self.why_suspect().map(str::to_owned)
+    }
+
+    /// A page that could not be written makes the files suspect wherever that happens: at a checkpoint, in the lazy writer, in an eviction.
+    fn why_suspect(&self) -> Option<&str> {
+        self.suspect_reason.get().map(String::as_str).or_else(|| self.space.suspect_reason())
     }
 
     /// The database cannot go on: a log write or sync failed, or a page could not be written. The first reason stays.
     pub fn suspect(&self, reason: &str) {
-        let mut held = self.suspect_reason.lock();
-        if held.is_none() {
-            *held = Some(reason.to_string());
-            drop(held);
+        if self.suspect_reason.set(reason.to_string()).is_ok() {
             os::report::error("engine", &format!("database {} is suspect: {reason}", self.name));
+        }
+    }
+
+    /// May a transaction that has changed data still commit? It must not be acknowledged once something could not be written.
+    ///
+    /// # Errors
+    /// 823 after a failed write or sync of a data file, 9001 when it is suspect for another reason.
+    pub(crate) fn check_commit(&self) -> SqlResult<()> {
+        match (self.space.suspect_reason(), self.suspect_reason.get()) {
+            (None, None) => Ok(()),
+            (Some(reason), _) => Err(crate::error::io_failed(&self.name, reason)),
+            (None, Some(_)) => Err(SqlError::new(9001, &[&self.name])),
         }
     }
 

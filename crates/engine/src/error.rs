@@ -88,9 +88,46 @@ pub fn sql_error(error: &TxnError, database: &str, session_id: i16) -> SqlError 
         TxnError::Log(_) => SqlError::new(9001, &[&database]),
         TxnError::Lock(LockError::Deadlock) => SqlError::new(1205, &[&session_id, &"lock"]),
         TxnError::Lock(LockError::Timeout) => SqlError::new(1222, &[]),
-        TxnError::Io { what } => SqlError::new(823, &[what]),
-        TxnError::Corrupt { what } => SqlError::new(824, &[what]),
-        TxnError::DataFull { what } => SqlError::new(1105, &[&"object", &database, what]),
+        TxnError::Io { what } => io_failed(database, what),
+        TxnError::Corrupt { what } => SqlError::custom(
+            824,
+            24,
+            2,
+            format!(
+                "The server found a logical consistency error in database '{database}': {what}. {CALL_FOR_CHECK}"
+            ),
+        ),
+        TxnError::DataFull { what } => SqlError::custom(
+            1105,
+            17,
+            2,
+            format!(
+                "No space could be allocated in database '{database}' because the 'PRIMARY' filegroup is full: {what}. \
+                 Free space by dropping objects, add files, or let the files grow."
+            ),
+        ),
+    }
+}
+
+/// What 823 and 824 end with.
+const CALL_FOR_CHECK: &str =
+    "This is a severe error that threatens the database's integrity and must be corrected at once.";
+
+/// 823: the system refused a read, a write or a sync; `what` names file and offset.
+pub(crate) fn io_failed(database: &str, what: &str) -> SqlError {
+    let text = format!("The operating system failed in database '{database}': {what}. {CALL_FOR_CHECK}");
+    SqlError::custom(823, 24, 2, text)
+}
+
+/// What USE is told of a database that could not be opened: 948 newer format, 945 files not accessible, 926 everything else.
+pub(crate) fn refusal(error: &StorageError, database: &str) -> SqlError {
+    match error {
+        StorageError::Page(PageError::NewerFormat { found, supported, .. })
+        | StorageError::Log(LogError::NewerFormat { found, supported, .. }) => {
+            SqlError::new(948, &[&database, found, supported])
+        }
+        StorageError::Io(_) => SqlError::new(945, &[&database]),
+        _ => SqlError::new(926, &[&database]),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::catalog::system_tables;
 use crate::checkpoint::Checkpointer;
 use crate::database::{Database, date_time_of};
 use crate::db_transaction::DbTransaction;
-use crate::error::{SqlResult, StorageError};
+use crate::error::{SqlResult, StorageError, refusal};
 use crate::files::{DriveMap, make_directory};
 use crate::ghost_cleanup::GhostCleanup;
 use crate::open::{Foundation, Plan, read_system_tables};
@@ -91,6 +91,8 @@ struct Slot {
     database: Option<Arc<Database>>,
     state: DatabaseState,
     reason: Option<String>,
+    /// What USE is told when it could not be opened.
+    refusal: Option<SqlError>,
 }
 
 /// What views show of a database.
@@ -222,7 +224,7 @@ impl Instance {
     /// An open database by name.
     ///
     /// # Errors
-    /// 911 when there is none, 926 suspect, 942 offline, 945 when its files could not be opened.
+    /// 911 when there is none, 926 suspect, 942 offline, 945 when its files could not be opened, 948 when they are of a newer format.
     pub fn database(&self, name: &str) -> SqlResult<Arc<Database>> {
         let slot = self
             .databases
@@ -236,9 +238,8 @@ impl Instance {
                 database.check_usable()?;
                 Ok(database)
             }
-            (None, DatabaseState::Suspect) => Err(SqlError::new(926, &[&slot.entry.name])),
             (None, DatabaseState::Offline) => Err(SqlError::new(942, &[&slot.entry.name])),
-            (None, _) => Err(SqlError::new(945, &[&slot.entry.name])),
+            (None, _) => Err(slot.refusal.unwrap_or_else(|| SqlError::new(945, &[&slot.entry.name]))),
         }
     }
 
@@ -307,6 +308,7 @@ impl Instance {
             database: Some(database.clone()),
             state: DatabaseState::Online,
             reason: None,
+            refusal: None,
         });
         Ok(database)
     }
@@ -504,6 +506,7 @@ impl Instance {
                 database: Some(database),
                 state: DatabaseState::Online,
                 reason: None,
+                refusal: None,
             });
             self.save_entry(&entry).map_err(|error| StorageError::Catalog(error.to_string()))?;
         }
@@ -545,7 +548,13 @@ impl Instance {
         let (plan, entry) = self.system_plan(MASTER, "master", "master.mdf", "mastlog.ldf");
         let master = self.foundation.open(&plan)?;
         let rows = read_system_tables(&master)?;
-        self.insert(Slot { entry, database: Some(master), state: DatabaseState::Online, reason: None });
+        self.insert(Slot {
+            entry,
+            database: Some(master),
+            state: DatabaseState::Online,
+            reason: None,
+            refusal: None,
+        });
         let mut waiting = Vec::new();
         for entry in registry::load(&rows[system_tables::DATABASES], &self.data_dir)? {
             match entry.phase {
@@ -555,9 +564,13 @@ impl Instance {
                     self.forget_entry(entry.number)
                         .map_err(|error| StorageError::Catalog(error.to_string()))?;
                 }
-                Phase::Offline => {
-                    self.insert(Slot { entry, database: None, state: DatabaseState::Offline, reason: None })
-                }
+                Phase::Offline => self.insert(Slot {
+                    entry,
+                    database: None,
+                    state: DatabaseState::Offline,
+                    reason: None,
+                    refusal: None,
+                }),
                 Phase::Present => waiting.push(entry),
             }
         }
@@ -601,9 +614,13 @@ impl Instance {
             volatile: false,
         };
         let slot = match self.foundation.open(&plan) {
-            Ok(database) => {
-                Slot { entry, database: Some(database), state: DatabaseState::Online, reason: None }
-            }
+            Ok(database) => Slot {
+                entry,
+                database: Some(database),
+                state: DatabaseState::Online,
+                reason: None,
+                refusal: None,
+            },
             Err(error) => {
                 let state = match &error {
                     StorageError::Io(_) => DatabaseState::RecoveryPending,
@@ -613,7 +630,8 @@ impl Instance {
                     "engine",
                     &format!("database {} is {}: {error}", entry.name, state.description()),
                 );
-                Slot { entry, database: None, state, reason: Some(error.to_string()) }
+                let refusal = Some(refusal(&error, &entry.name));
+                Slot { entry, database: None, state, reason: Some(error.to_string()), refusal }
             }
         };
         self.insert(slot);
@@ -629,7 +647,13 @@ impl Instance {
         }
         let database = self.foundation.create(&plan)?;
         self.copy_model(&database).map_err(|error| StorageError::Catalog(error.to_string()))?;
-        self.insert(Slot { entry, database: Some(database), state: DatabaseState::Online, reason: None });
+        self.insert(Slot {
+            entry,
+            database: Some(database),
+            state: DatabaseState::Online,
+            reason: None,
+            refusal: None,
+        });
         Ok(())
     }
 

@@ -32,7 +32,16 @@ pub enum LogError {
         /// What is wrong there.
         what: String,
     },
-    /// The file is a log of a newer format version, or none at all.
+    /// The file was made by a newer version of the format (948).
+    NewerFormat {
+        /// The log file.
+        file: PathBuf,
+        /// Version found.
+        found: u16,
+        /// The highest version that this code reads.
+        supported: u16,
+    },
+    /// The file is no log, or not one to open.
     NotOurs {
         /// The log file.
         file: PathBuf,
@@ -50,7 +59,13 @@ pub enum LogError {
 impl LogError {
     /// Whether the database cannot go on (suspect).
     pub fn is_fatal_to_database(&self) -> bool {
-        matches!(self, LogError::Failed(_) | LogError::Corrupt { .. } | LogError::NotOurs { .. })
+        matches!(
+            self,
+            LogError::Failed(_)
+                | LogError::Corrupt { .. }
+                | LogError::NewerFormat { .. }
+                | LogError::NotOurs { .. }
+        )
     }
 }
 
@@ -71,6 +86,9 @@ impl fmt::Display for LogError {
             LogError::Io(error) => write!(f, "{error}"),
             LogError::Corrupt { file, offset, what } => {
                 write!(f, "the log is damaged in {} at offset {offset}: {what}", file.display())
+            }
+            LogError::NewerFormat { file, found, supported } => {
+                write!(f, "{}: format version {found}; this server reads up to {supported}", file.display())
             }
             LogError::NotOurs { file, what } => {
                 write!(f, "{} is not a usable log file: {what}", file.display())

@@ -83,8 +83,10 @@ impl FileHeader {
         if copy[..8] != FILE_MAGIC {
             return Err(DecodeError("no log file magic"));
         }
-        if u16::from_le_bytes([copy[8], copy[9]]) != LOG_FORMAT_VERSION {
-            return Err(NEWER_VERSION);
+        match u16::from_le_bytes([copy[8], copy[9]]) {
+            LOG_FORMAT_VERSION => {}
+            0 => return Err(DecodeError("file header version")),
+            _ => return Err(NEWER_VERSION),
         }
         if crc32c::crc32c(&copy[..CHECKSUM_OFFSET]) != u32_at(CHECKSUM_OFFSET) {
             return Err(DecodeError("file header checksum"));
@@ -118,12 +120,12 @@ impl FileHeader {
         match (first, second) {
             (Ok(one), Ok(two)) => Ok(if one.generation > two.generation { one } else { two }),
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
-            (Err(error), Err(other)) => Err(if other == NEWER_VERSION { other } else { error }),
+            (Err(error), Err(_)) => Err(error),
         }
     }
 }
 
-const NEWER_VERSION: DecodeError = DecodeError("log file of another format version");
+const NEWER_VERSION: DecodeError = DecodeError("log file of a newer format version");
 
 /// An open log file and its header.
 pub(crate) struct LogFile {
@@ -236,7 +238,14 @@ impl LogFile {
             return Err(not_ours(format!("it has {len} bytes, less than a header page")));
         }
         file.read_exact_at(&mut page, 0)?;
-        let header = FileHeader::decode_page(&page).map_err(|error| not_ours(error.to_string()))?;
+        let header = FileHeader::decode_page(&page).map_err(|error| match error {
+            NEWER_VERSION => LogError::NewerFormat {
+                file: path.to_owned(),
+                found: u16::from_le_bytes([page[8], page[9]]),
+                supported: LOG_FORMAT_VERSION,
+            },
+            error => not_ours(error.to_string()),
+        })?;
         if len < header.size_bytes {
             return Err(not_ours(format!("it has {len} bytes and its header says {}", header.size_bytes)));
         }

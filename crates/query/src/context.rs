@@ -25,8 +25,10 @@ pub struct SetOptions {
     pub ansi_warnings: bool,
     /// SET ANSI_PADDING.
     pub ansi_padding: bool,
-    /// SET ARITHABORT.
+    /// SET ARITHABORT: OFF together with ANSI_WARNINGS OFF, an arithmetic error is NULL.
     pub arithabort: bool,
+    /// SET ARITHIGNORE: nothing is said about such a NULL.
+    pub arithignore: bool,
     /// SET CONCAT_NULL_YIELDS_NULL.
     pub concat_null_yields_null: bool,
     /// SET NUMERIC_ROUNDABORT.
@@ -71,6 +73,7 @@ impl Default for SetOptions {
             ansi_warnings: true,
             ansi_padding: true,
             arithabort: true,
+            arithignore: false,
             concat_null_yields_null: true,
             numeric_roundabort: false,
             nocount: false,
@@ -102,6 +105,7 @@ impl SetOptions {
             (self.ansi_padding, 16),
             (self.ansi_nulls, 32),
             (self.arithabort, 64),
+            (self.arithignore, 128),
             (self.quoted_identifier, 256),
             (self.nocount, 512),
             (self.ansi_null_default_on, 1024),

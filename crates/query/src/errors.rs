@@ -452,6 +452,22 @@ pub(crate) fn range_with_count() -> SqlError {
     )
 }
 
+/// Is it an error that SET ARITHABORT OFF and SET ANSI_WARNINGS OFF together turn into NULL: overflow, division by zero, a value out of a
+/// function's domain?
+pub fn is_arithmetic(number: i32) -> bool {
+    matches!(number, 220 | 232 | 3623 | 8115 | 8134)
+}
+
+/// 3607: a division by zero gave NULL (a message).
+pub(crate) fn division_occurred() -> SqlError {
+    error(3607, &[])
+}
+
+/// 3606: an overflow gave NULL (a message).
+pub(crate) fn overflow_occurred() -> SqlError {
+    error(3606, &[])
+}
+
 /// 8153: an aggregate met NULL (a message, not an error).
 pub(crate) fn null_eliminated() -> SqlError {
     error(8153, &[])

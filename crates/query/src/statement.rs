@@ -224,9 +224,7 @@ impl CompiledStatement {
             StatementKind::SelectInto(into) => crate::ddl::run_select_into(into, &runtime, sink),
             StatementKind::Truncate(source) => crate::ddl::truncate(source, &runtime),
         }?;
-        if runtime.null_was_eliminated() && runtime.options.ansi_warnings {
-            sink.message(&crate::errors::null_eliminated());
-        }
+        runtime.warnings().iter().for_each(|warning| sink.message(warning));
         Ok(outcome)
     }
 }

@@ -112,3 +112,4 @@ script!("../../query/tests/scripts/" changes);
 script!("../../query/tests/scripts/" views);
 script!("../../query/tests/scripts/" seeds);
 script!("../../session/tests/scripts/" hints);
+script!("../../session/tests/scripts/" set_options);

@@ -402,6 +402,14 @@ impl Session {
         sink.message(error);
         let reach = match failure.origin {
             Origin::Throw => Reach::Batch,
+            // Documented for SET ARITHABORT ON with SET ANSI_WARNINGS OFF.
+            Origin::Runtime
+                if query::errors::is_arithmetic(error.number)
+                    && self.options.arithabort
+                    && !self.options.ansi_warnings =>
+            {
+                Reach::Batch
+            }
             _ => errors::reach(error, self.options.xact_abort, raised),
         };
         if reach == Reach::Statement

@@ -56,6 +56,7 @@ impl Session {
             SwitchOption::AnsiPadding => options.ansi_padding = on,
             SwitchOption::AnsiWarnings => options.ansi_warnings = on,
             SwitchOption::ArithAbort => options.arithabort = on,
+            SwitchOption::ArithIgnore => options.arithignore = on,
             SwitchOption::ConcatNullYieldsNull => options.concat_null_yields_null = on,
             SwitchOption::CursorCloseOnCommit => options.cursor_close_on_commit = on,
             SwitchOption::FmtOnly => options.format_only = on,
@@ -65,8 +66,7 @@ impl Session {
             SwitchOption::QuotedIdentifier => options.quoted_identifier = on,
             SwitchOption::XactAbort => options.xact_abort = on,
             // Sent by drivers and tools; without effect on results here.
-            SwitchOption::ArithIgnore
-            | SwitchOption::DisableDefCnstChk
+            SwitchOption::DisableDefCnstChk
             | SwitchOption::ForcePlan
             | SwitchOption::NoBrowseTable
             | SwitchOption::NoExec

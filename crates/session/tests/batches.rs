@@ -180,3 +180,25 @@ fn databases_and_delayed_durability() {
     run(&mut s, "USE master; DROP DATABASE PerformanceV3; DROP DATABASE IF EXISTS PerformanceV3");
     assert_eq!(numbers(&run(&mut s, "USE PerformanceV3")), [911]);
 }
+
+/// Messages 8153, 3606 and 3607, and 3621 after changes only.
+#[test]
+fn warnings_follow_the_set_options() {
+    let world = World::new("warnings");
+    let mut session = world.session();
+    let aggregate = "SELECT SUM(v) FROM (VALUES (1), (NULL)) AS d (v)";
+    assert_eq!(numbers(&run(&mut session, aggregate)), [8153]);
+    assert_eq!(numbers(&run(&mut session, "SELECT 1 / 0")), [8134]);
+    assert_eq!(
+        numbers(&run(&mut session, "DECLARE @n int = (SELECT CAST(3000000000 AS bigint)); SET @n = 1 / 0")),
+        [8115, 8134]
+    );
+    run(&mut session, "CREATE TABLE #t (v int NOT NULL)");
+    assert_eq!(numbers(&run(&mut session, "INSERT INTO #t SELECT 1 / 0")), [8134, 3621]);
+    run(&mut session, "SET ANSI_WARNINGS OFF; SET ARITHABORT OFF");
+    assert!(numbers(&run(&mut session, aggregate)).is_empty());
+    assert_eq!(numbers(&run(&mut session, "SELECT 1 / 0")), [3607]);
+    assert_eq!(numbers(&run(&mut session, "SELECT 2147483647 + v FROM (VALUES (1)) AS d (v)")), [3606]);
+    run(&mut session, "SET ARITHIGNORE ON");
+    assert!(numbers(&run(&mut session, "SELECT 1 / 0")).is_empty());
+}

@@ -71,3 +71,4 @@ script!("../../query/tests/scripts/" changes);
 script!("../../query/tests/scripts/" views);
 script!("../../query/tests/scripts/" seeds);
 script!("scripts/" hints);
+script!("scripts/" set_options);

@@ -11,7 +11,7 @@ const FILE_LINES_MAX: usize = 800;
 const FUNCTION_LINES_MAX: usize = 70;
 /// Assertions per function, on average, in the crates that guard durability: the floor today, to be raised as they come. The goal
 /// is 1.5.
-const ASSERTIONS_PER_FUNCTION_MIN: f64 = 0.15;
+const ASSERTIONS_PER_FUNCTION_MIN: f64 = 0.28;
 /// The crates to which that floor applies; each run prints how they stand.
 const ASSERTING_CRATES: [&str; 3] = ["log", "txn", "pages"];
 /// Functions that were longer than the wall when the ratchet was made, and how long; they may only shrink.

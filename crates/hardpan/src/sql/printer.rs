@@ -112,12 +112,8 @@ impl<'a> Printer<'a> {
         if message.severity > 10 {
             self.severity_max = self.severity_max.max(message.severity);
         }
-        if message.severity > 10
-            || (message.number != 0
-                && message.number != 5701
-                && message.number != 5703
-                && message.severity > 0)
-        {
+        // Severity 10 travels as 0 (documented) and comes without a head, like PRINT.
+        if message.severity > 0 && message.severity != 10 {
             let procedure =
                 message.procedure.as_ref().map(|p| format!("Procedure {p}, ")).unwrap_or_default();
             let head = format!(

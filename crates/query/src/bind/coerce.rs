@@ -75,7 +75,12 @@ pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlE
     let nullable = left.nullable || right.nullable;
     let left = implicit(left, &plan.left)?;
     let right = implicit(right, &plan.right)?;
+    let is_text = plan.result.is_character();
+    // What NULL joined to text gives is an option of the session: left to run time.
+    let is_null = |expr: &Expr| matches!(expr.kind, ExprKind::Constant(Value::Null));
+    let depends_on_session = is_text && (is_null(&left) || is_null(&right));
     if let (ExprKind::Constant(a), ExprKind::Constant(b)) = (&left.kind, &right.kind)
+        && !depends_on_session
         && let Ok(value) = arith::evaluate(op, a, b, &plan.result)
     {
         return Ok(Expr {
@@ -89,7 +94,8 @@ pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlE
     Ok(Expr {
         kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
         sql_type: plan.result,
-        nullable,
+        // Arithmetic that fails is NULL under SET ARITHABORT OFF and ANSI_WARNINGS OFF.
+        nullable: nullable || !is_text,
         collation,
         explicit_collation,
     })

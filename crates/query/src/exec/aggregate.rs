@@ -203,7 +203,9 @@ impl<'p> Accumulator<'p> {
                 _ => Value::Null,
             }),
             AggregateKind::Sum => Ok(match &self.state {
-                State::Value(value) => number::finish_sum(value, &self.node.sql_type)?,
+                State::Value(value) => {
+                    runtime.forgive(number::finish_sum(value, &self.node.sql_type), Value::Null)?
+                }
                 _ => Value::Null,
             }),
             AggregateKind::Minimum | AggregateKind::Maximum => Ok(match &self.state {
@@ -211,7 +213,9 @@ impl<'p> Accumulator<'p> {
                 _ => Value::Null,
             }),
             AggregateKind::Average => match &self.state {
-                State::Value(sum) => number::average(sum, self.count, self.node),
+                State::Value(sum) => {
+                    runtime.forgive(number::average(sum, self.count, self.node), Value::Null)
+                }
                 _ => Ok(Value::Null),
             },
             AggregateKind::StringAgg => self.join_strings(runtime),

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use types::arith::{self, BinaryOp};
-use types::{Collation, SqlError, Value};
+use types::{Collation, SqlError, SqlType, Value};
 
 use super::program::{BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node};
 use super::runtime::Runtime;
@@ -26,9 +26,17 @@ impl Node {
             Node::Binary(node) => {
                 let left = node.left.eval(runtime, row)?;
                 let right = node.right.eval(runtime, row)?;
-                arith::evaluate(node.op, &left, &right, &node.result)
+                if !runtime.options.concat_null_yields_null
+                    && let Some(joined) = join_with_null(node.op, &left, &right, &node.result)
+                {
+                    return Ok(joined);
+                }
+                runtime.forgive(arith::evaluate(node.op, &left, &right, &node.result), Value::Null)
             }
-            Node::Unary(op, node, result) => arith::evaluate_unary(*op, &node.eval(runtime, row)?, result),
+            Node::Unary(op, node, result) => {
+                let value = node.eval(runtime, row)?;
+                runtime.forgive(arith::evaluate_unary(*op, &value, result), Value::Null)
+            }
             Node::Convert(node) => convert(node, runtime, row),
             Node::Predicate(node) => Ok(node.test(runtime, row)?.map_or(Value::Null, Value::Bit)),
             Node::Case(branches, otherwise) => {
@@ -71,6 +79,21 @@ impl Node {
     }
 }
 
+/// With SET CONCAT_NULL_YIELDS_NULL OFF, NULL joined to text is an empty text.
+#[cold]
+fn join_with_null(op: BinaryOp, left: &Value, right: &Value, result: &SqlType) -> Option<Value> {
+    if op != BinaryOp::Add || !result.is_character() {
+        return None;
+    }
+    match (left.is_null(), right.is_null()) {
+        (false, false) => None,
+        (true, false) => Some(right.clone()),
+        (false, true) => Some(left.clone()),
+        (true, true) if result.family() == types::sql_type::TypeFamily::NChar => Some(Value::nvarchar("")),
+        (true, true) => Some(Value::varchar("")),
+    }
+}
+
 fn convert(node: &ConvertNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError> {
     let value = node.input.eval(runtime, row)?;
     if value.is_null() {
@@ -80,14 +103,12 @@ fn convert(node: &ConvertNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<V
         types::convert(&value, &node.from, &node.to, node.conversion.style, runtime.convert_context());
     match node.conversion.kind {
         ConversionKind::Try => Ok(result.unwrap_or(Value::Null)),
-        ConversionKind::Implicit | ConversionKind::Explicit => result,
-        ConversionKind::Assign => types::assign(
-            &value,
-            &node.from,
-            &node.to,
-            types::AssignTarget::Variable,
-            runtime.convert_context(),
-        ),
+        ConversionKind::Implicit | ConversionKind::Explicit => runtime.forgive(result, Value::Null),
+        ConversionKind::Assign => {
+            let target = types::AssignTarget::Variable;
+            let assigned = types::assign(&value, &node.from, &node.to, target, runtime.convert_context());
+            runtime.forgive(assigned, Value::Null)
+        }
     }
 }
 
@@ -114,13 +135,9 @@ fn apply(node: &CallNode, runtime: &Runtime<'_>, args: &[Value]) -> Result<Value
     if node.function.strict && args.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
-    (node.function.evaluate)(&Call {
-        args,
-        types: &node.argument_types,
-        result: node.result,
-        collation: node.collation,
-        runtime,
-    })
+    let call =
+        Call { args, types: &node.argument_types, result: node.result, collation: node.collation, runtime };
+    runtime.forgive((node.function.evaluate)(&call), Value::Null)
 }
 
 impl IntNode {
@@ -135,24 +152,24 @@ impl IntNode {
             IntNode::Param(id) => Ok(runtime.param(*id).as_i64()),
             IntNode::VariablePlus(kind, slot, step) => match runtime.variable_i64(*slot) {
                 None => Ok(None),
-                Some(number) => in_range(*kind, number.checked_add(*step)),
+                Some(number) => runtime.forgive(in_range(*kind, number.checked_add(*step)), None),
             },
             IntNode::Binary(op, kind, left, right) => {
                 let (Some(left), Some(right)) = (left.eval(runtime, row)?, right.eval(runtime, row)?) else {
                     return Ok(None);
                 };
-                integer_operation(*op, *kind, left, right)
+                runtime.forgive(integer_operation(*op, *kind, left, right), None)
             }
             IntNode::Negate(kind, node) => match node.eval(runtime, row)? {
                 None => Ok(None),
-                Some(number) => in_range(*kind, number.checked_neg()),
+                Some(number) => runtime.forgive(in_range(*kind, number.checked_neg()), None),
             },
             IntNode::Narrow(kind, node) => match node.eval(runtime, row)? {
                 None => Ok(None),
                 Some(number) => {
                     let (least, greatest) = kind.range();
                     if number < least || number > greatest {
-                        return Err(narrowing_error(*kind, number));
+                        return runtime.forgive(Err(narrowing_error(*kind, number)), None);
                     }
                     Ok(Some(number))
                 }

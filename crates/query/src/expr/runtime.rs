@@ -35,6 +35,8 @@ pub(crate) struct Runtime<'a> {
     convert: OnceCell<ConvertContext>,
     rows_until_check: Cell<u32>,
     null_eliminated: Cell<bool>,
+    overflowed: Cell<bool>,
+    divided_by_zero: Cell<bool>,
     max_recursion: Cell<u32>,
     last_identity: Cell<Option<Value>>,
     /// What only statements with plans need.
@@ -75,6 +77,8 @@ impl<'a> Runtime<'a> {
             convert: OnceCell::new(),
             rows_until_check: Cell::new(ROWS_PER_CANCEL_CHECK),
             null_eliminated: Cell::new(false),
+            overflowed: Cell::new(false),
+            divided_by_zero: Cell::new(false),
             max_recursion: Cell::new(100),
             last_identity: Cell::new(None),
             extra: OnceCell::new(),
@@ -149,8 +153,47 @@ impl<'a> Runtime<'a> {
     }
 
     /// Did an aggregate meet NULL?
-    pub(crate) fn null_was_eliminated(&self) -> bool {
+    fn null_was_eliminated(&self) -> bool {
         self.null_eliminated.get()
+    }
+
+    /// The result of an arithmetic operation; `null` instead of an arithmetic error when both SET ARITHABORT and SET ANSI_WARNINGS are
+    /// OFF.
+    #[inline]
+    pub(crate) fn forgive<T>(&self, result: Result<T, SqlError>, null: T) -> Result<T, SqlError> {
+        match result {
+            Err(error) => self.forgive_error(error).map(|()| null),
+            result => result,
+        }
+    }
+
+    #[cold]
+    fn forgive_error(&self, error: SqlError) -> Result<(), SqlError> {
+        if self.options.arithabort
+            || self.options.ansi_warnings
+            || !crate::errors::is_arithmetic(error.number)
+        {
+            return Err(error);
+        }
+        let kind = if error.number == 8134 { &self.divided_by_zero } else { &self.overflowed };
+        kind.set(true);
+        Ok(())
+    }
+
+    /// What the statement has to say when it has succeeded: 8153, 3606, 3607.
+    pub(crate) fn warnings(&self) -> Vec<SqlError> {
+        let mut warnings = Vec::new();
+        if self.null_was_eliminated() && self.options.ansi_warnings {
+            warnings.push(crate::errors::null_eliminated());
+        }
+        let speaks = !self.options.arithignore;
+        if self.divided_by_zero.get() && speaks {
+            warnings.push(crate::errors::division_occurred());
+        }
+        if self.overflowed.get() && speaks {
+            warnings.push(crate::errors::overflow_occurred());
+        }
+        warnings
     }
 
     /// A row buffer to fill.
