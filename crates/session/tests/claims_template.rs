@@ -171,7 +171,7 @@ fn the_counter_is_cumulative_and_fits_an_int() {
         counter.add(i64::from(i32::MAX) - before);
         assert_eq!(number(&mut session, &into_int), i64::from(i32::MAX));
         counter.increment();
-        assert_eq!(numbers(&run(&mut session, &into_int))[0], 8115);
+        assert_eq!(numbers(&run(&mut session, &into_int)), [8115]);
         server.stop(session);
     });
 }

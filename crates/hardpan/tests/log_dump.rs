@@ -1,0 +1,80 @@
+//! The real program on a log that a killed process left behind: what `hardpan log dump` shows of small and large transactions.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test starts and kills processes")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+const SCRIPT: &str = "CREATE DATABASE PerformanceV3;
+GO
+USE PerformanceV3;
+CREATE TABLE dbo.T1(col1 INT NOT NULL);
+CHECKPOINT;
+SET NOCOUNT ON;
+DECLARE @i AS INT = 1;
+WHILE @i <= 200 BEGIN BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN; SET @i += 1; END;
+BEGIN TRAN;
+SET @i = 1;
+WHILE @i <= 200 BEGIN INSERT INTO dbo.T1(col1) VALUES(@i); SET @i += 1; END;
+COMMIT TRAN;
+SELECT 'ready' AS state;
+GO
+WAITFOR DELAY '01:00:00';
+GO
+";
+
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// Claims 44 and 45: begin, insert and commit for each small transaction; one begin, all insertions and one commit for the large one.
+#[test]
+fn small_transactions_are_three_records_in_the_dump() {
+    let scratch = Scratch(std::env::temp_dir().join(format!("hardpan-log-dump-{}", std::process::id())));
+    drop(std::fs::remove_dir_all(&scratch.0));
+    std::fs::create_dir_all(&scratch.0).unwrap();
+    let (script, data) = (scratch.0.join("script.sql"), scratch.0.join("data"));
+    std::fs::write(&script, SCRIPT).unwrap();
+    let program = env!("CARGO_BIN_EXE_hardpan");
+    let mut child = Command::new(program)
+        .args(["sql", "--data"])
+        .arg(&data)
+        .arg("-i")
+        .arg(&script)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let printed = BufReader::new(child.stdout.take().unwrap()).lines();
+    let is_ready = printed.map(Result::unwrap).any(|line| line.trim() == "ready");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(is_ready, "the script did not get to its end");
+
+    let log = data.join("PerformanceV3_log.ldf");
+    let dump = Command::new(program).args(["log", "dump", "--records"]).arg(&log).output().unwrap();
+    assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+    let text = String::from_utf8(dump.stdout).unwrap();
+    let mut transactions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with("  ")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let [_, operation, _, transaction, ..] = words[..]
+            && operation.starts_with("LOP_")
+        {
+            transactions.entry(transaction).or_default().push(operation);
+        }
+    }
+    let small = ["LOP_BEGIN_XACT", "LOP_INSERT_ROWS", "LOP_COMMIT_XACT"];
+    assert_eq!(transactions.values().filter(|records| records[..] == small).count(), 200, "{text}");
+    let insertions =
+        |records: &&Vec<&str>| records.iter().filter(|one| **one == "LOP_INSERT_ROWS").count() == 200;
+    let large: Vec<_> = transactions.values().filter(insertions).collect();
+    assert_eq!(large.len(), 1);
+    assert_eq!((large[0].first(), large[0].last()), (Some(&"LOP_BEGIN_XACT"), Some(&"LOP_COMMIT_XACT")));
+    assert_eq!(large[0].len(), 202);
+}
