@@ -113,3 +113,4 @@ script!("../../query/tests/scripts/" views);
 script!("../../query/tests/scripts/" seeds);
 script!("../../session/tests/scripts/" hints);
 script!("../../session/tests/scripts/" set_options);
+script!("../../session/tests/scripts/" alter_database);

@@ -77,7 +77,7 @@ SELECT
 }
 
 /// Claims 23 to 38, 42, 57 to 60, 63, 80, 81 and 84: the template as one batch, and the shape of the article's table on this machine's own
-/// disk; exact counts stand in claims_flushes.rs and claims_tempdb.rs.
+/// disk, as far as a busy machine cannot change it; exact counts stand in claims_flushes.rs and claims_tempdb.rs.
 #[test]
 fn the_shape_of_the_articles_table() {
     let world = World::new("flushes");

@@ -72,3 +72,4 @@ script!("../../query/tests/scripts/" views);
 script!("../../query/tests/scripts/" seeds);
 script!("scripts/" hints);
 script!("scripts/" set_options);
+script!("scripts/" alter_database);
