@@ -114,3 +114,4 @@ script!("../../query/tests/scripts/" seeds);
 script!("../../session/tests/scripts/" hints);
 script!("../../session/tests/scripts/" set_options);
 script!("../../session/tests/scripts/" alter_database);
+script!("../../session/tests/scripts/" identity_insert);
