@@ -113,3 +113,5 @@ script!("../../query/tests/scripts/" views);
 script!("../../query/tests/scripts/" seeds);
 script!("../../session/tests/scripts/" hints);
 script!("../../session/tests/scripts/" set_options);
+script!("../../session/tests/scripts/" alter_database);
+script!("../../session/tests/scripts/" identity_insert);

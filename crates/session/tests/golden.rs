@@ -72,3 +72,5 @@ script!("../../query/tests/scripts/" views);
 script!("../../query/tests/scripts/" seeds);
 script!("scripts/" hints);
 script!("scripts/" set_options);
+script!("scripts/" alter_database);
+script!("scripts/" identity_insert);
