@@ -31,3 +31,8 @@ pub(crate) fn refresh(instance: &Arc<Instance>) {
 pub(crate) fn forget(instance: &Instance, database_name: &str) {
     instance.os().counters().remove_instance(OBJECT, database_name);
 }
+
+/// A renamed database's counters go on under its new name.
+pub(crate) fn rename(instance: &Instance, old: &str, new: &str) {
+    instance.os().counters().rename_instance(OBJECT, old, new);
+}

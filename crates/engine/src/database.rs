@@ -23,7 +23,7 @@ use crate::table::Table;
 pub struct Database {
     pub(crate) os: Os,
     pub(crate) number: u16,
-    pub(crate) name: Arc<str>,
+    name: Name,
     pub(crate) log: Arc<Log>,
     pub(crate) space: Arc<FileSpace>,
     pub(crate) access: Arc<AccessMethods>,
@@ -64,7 +64,7 @@ impl Database {
         Arc::new(Database {
             os: parts.os,
             number: parts.number,
-            name: parts.name,
+            name: Name::new(&parts.name),
             log: parts.log,
             space: parts.space,
             access: parts.access,
@@ -94,7 +94,12 @@ impl Database {
 
     /// Name.
     pub fn name(&self) -> &str {
-        &self.name
+        self.name.newest()
+    }
+
+    /// ALTER DATABASE ... MODIFY NAME; one at a time.
+    pub(crate) fn rename(&self, name: &str) {
+        self.name.append(name);
     }
 
     /// When it was created.
@@ -161,7 +166,7 @@ impl Database {
     /// The database cannot go on: a log write or sync failed, or a page could not be written. The first reason stays.
     pub fn suspect(&self, reason: &str) {
         if self.suspect_reason.set(reason.to_string()).is_ok() {
-            os::report::error("engine", &format!("database {} is suspect: {reason}", self.name));
+            os::report::error("engine", &format!("database {} is suspect: {reason}", self.name()));
         }
     }
 
@@ -172,8 +177,8 @@ impl Database {
     pub(crate) fn check_commit(&self) -> SqlResult<()> {
         match (self.space.suspect_reason(), self.suspect_reason.get()) {
             (None, None) => Ok(()),
-            (Some(reason), _) => Err(crate::error::io_failed(&self.name, reason)),
-            (None, Some(_)) => Err(SqlError::new(9001, &[&self.name])),
+            (Some(reason), _) => Err(crate::error::io_failed(self.name(), reason)),
+            (None, Some(_)) => Err(SqlError::new(9001, &[&self.name()])),
         }
     }
 
@@ -183,7 +188,7 @@ impl Database {
     /// 926 when it is suspect.
     pub fn check_usable(&self) -> SqlResult<()> {
         match self.state() {
-            DatabaseState::Suspect => Err(SqlError::new(926, &[&self.name])),
+            DatabaseState::Suspect => Err(SqlError::new(926, &[&self.name()])),
             _ => Ok(()),
         }
     }
@@ -201,7 +206,7 @@ impl Database {
             if error.is_fatal_to_database() {
                 self.suspect(&error.to_string());
             }
-            crate::error::sql_error(&error.into(), &self.name, 0)
+            crate::error::sql_error(&error.into(), self.name(), 0)
         })
     }
 
@@ -215,7 +220,7 @@ impl Database {
                 5901,
                 16,
                 1,
-                format!("The checkpoint of database '{}' failed: {error}", self.name),
+                format!("The checkpoint of database '{}' failed: {error}", self.name()),
             )
         })
     }
@@ -225,7 +230,7 @@ impl Database {
     /// # Errors
     /// 823, 824 when an allocation map cannot be read.
     pub fn used_pages(&self, file: u16) -> SqlResult<u64> {
-        self.access.used_pages(file).map_err(|error| crate::error::sql_error(&error.into(), &self.name, 0))
+        self.access.used_pages(file).map_err(|error| crate::error::sql_error(&error.into(), self.name(), 0))
     }
 
     /// Work of a background thread, which may come upon a database that is being closed: then it is not done. One at a time.
@@ -337,4 +342,33 @@ pub(crate) fn date_time_of(utc_100ns: i64) -> DateTime {
     let days = utc_100ns.div_euclid(DAY_100NS) - DAYS_TO_1900;
     let ticks = utc_100ns.rem_euclid(DAY_100NS) * 3 / 100_000;
     DateTime { days: days as i32, ticks: ticks as u32 }
+}
+
+/// A name and those that followed it: whoever has borrowed an old one keeps it, and reading takes no latch.
+struct Name {
+    text: Box<str>,
+    next: OnceLock<Box<Name>>,
+}
+
+impl Name {
+    fn new(text: &str) -> Name {
+        Name { text: text.into(), next: OnceLock::new() }
+    }
+
+    fn last(&self) -> &Name {
+        let mut name = self;
+        while let Some(next) = name.next.get() {
+            name = next;
+        }
+        name
+    }
+
+    fn newest(&self) -> &str {
+        &self.last().text
+    }
+
+    fn append(&self, text: &str) {
+        let appended = self.last().next.set(Box::new(Name::new(text)));
+        assert!(appended.is_ok(), "databases are altered one at a time");
+    }
 }

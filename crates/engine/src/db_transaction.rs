@@ -10,6 +10,9 @@ use crate::database::Database;
 use crate::error::{SqlResult, sql_error};
 use crate::schema::ObjectId;
 
+/// Errors from this severity on stand in the error log, too.
+const SEVERE: u8 = 20;
+
 /// A transaction in one database. Used by one task at a time, through `&self`, so that several cursors can share it.
 pub struct DbTransaction {
     database: Arc<Database>,
@@ -126,7 +129,15 @@ impl DbTransaction {
         if error.is_fatal_to_database() {
             self.database.suspect(&error.to_string());
         }
-        sql_error(error, self.database.name(), self.session_id)
+        let told = sql_error(error, self.database.name(), self.session_id);
+        if told.severity >= SEVERE {
+            // 9001 sends its reader to the error log.
+            os::report::error(
+                "engine",
+                &format!("database {}: error {}: {error}", self.database.name(), told.number),
+            );
+        }
+        told
     }
 
     /// The catalog's cache was changed; `undo` puts it back.
@@ -154,7 +165,13 @@ impl DbTransaction {
     pub fn rollback_to(&self, savepoint: DbSavepoint) -> SqlResult<()> {
         let result = self.transaction.rollback_to(savepoint.savepoint);
         self.undo_catalog(savepoint.catalog_undo_len);
-        result.map_err(|error| self.sql_error(&error))
+        result.map_err(|error| self.failed_rollback(&error))
+    }
+
+    /// Changes that cannot be taken back are for recovery to take back: the database is suspect before anybody can see them.
+    fn failed_rollback(&self, error: &txn::TxnError) -> types::SqlError {
+        self.database.suspect(&format!("a rollback failed: {error}"));
+        self.sql_error(error)
     }
 
     /// Takes back everything; the transaction goes on.
@@ -172,7 +189,11 @@ impl DbTransaction {
     pub fn rollback(self) -> SqlResult<()> {
         // The cache goes back first: once the locks are gone others may look at it.
         self.undo_catalog(0);
-        self.transaction.rollback().map_err(|error| self.sql_error(&error))
+        self.transaction.rollback().map_err(|error| {
+            let error = self.failed_rollback(&error);
+            self.transaction.abandon();
+            error
+        })
     }
 
     /// Ends for good.

@@ -1,5 +1,9 @@
 //! [`Instance`]: a data directory with its databases: master, model, tempdb and those of users.
 
+mod alter;
+
+pub use alter::FileChange;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +23,7 @@ use crate::error::{SqlResult, StorageError, refusal};
 use crate::files::{DriveMap, make_directory};
 use crate::ghost_cleanup::GhostCleanup;
 use crate::open::{Foundation, Plan, read_system_tables};
-use crate::options::{DatabaseOptions, DatabaseState, OptionChange};
+use crate::options::{DatabaseOptions, DatabaseState};
 use crate::registry::{self, Entry, Phase};
 
 /// `database_id` of the system databases.
@@ -116,6 +120,10 @@ pub struct DatabaseInfo {
     pub log_file: PathBuf,
     /// Logical name of the log file.
     pub log_name: String,
+    /// FILEGROWTH of the log file.
+    pub log_growth: Growth,
+    /// MAXSIZE of the log file.
+    pub log_bytes_max: u64,
     /// The database itself, when it is open.
     pub database: Option<Arc<Database>>,
 }
@@ -345,30 +353,6 @@ impl Instance {
     /// Brings the counters of sizes and other states up to date: before `sys.dm_os_performance_counters` is read.
     pub fn refresh_counters(self: &Arc<Self>) {
         crate::counters::refresh(self);
-    }
-
-    /// ALTER DATABASE ... SET. The change is durable and in force when it returns.
-    ///
-    /// # Errors
-    /// 5011 when there is none; those of storage.
-    pub fn alter_database(self: &Arc<Self>, name: &str, changes: &[OptionChange]) -> SqlResult<()> {
-        let database = self.database(name)?;
-        let _changing = self.changing.lock();
-        let mut options = database.options();
-        for change in changes {
-            apply(&mut options, &database, change);
-        }
-        let entry = {
-            let mut slots = self.databases.lock();
-            let slot = slots.get_mut(&database.number()).ok_or_else(|| SqlError::new(5011, &[&name]))?;
-            slot.entry.options = options.clone();
-            slot.entry.clone()
-        };
-        if !database.is_volatile() {
-            self.save_entry(&entry)?;
-        }
-        database.set_options(options);
-        Ok(())
     }
 
     /// Resolves a path of a script.
@@ -686,35 +670,21 @@ impl Slot {
             data_files: self.entry.data_files,
             log_file: self.entry.log_file,
             log_name: self.entry.log_name,
+            log_growth: self.entry.log_growth,
+            log_bytes_max: self.entry.log_bytes_max,
             database: self.database,
         }
     }
 }
 
-fn apply(options: &mut DatabaseOptions, database: &Database, change: &OptionChange) {
-    match change {
-        OptionChange::DelayedDurability(mode) => options.delayed_durability = *mode,
-        OptionChange::Recovery(model) => options.recovery_model = *model,
-        OptionChange::CompatibilityLevel(level) => options.compatibility_level = *level,
-        OptionChange::ReadOnly(on) => options.read_only = *on,
-        OptionChange::UserAccess(access) => options.user_access = *access,
-        OptionChange::Switch(name, on) => drop(options.switches.insert(name.to_uppercase(), *on)),
-        OptionChange::DelayedFlush(policy) => database.log().set_delayed_flush_policy(*policy),
-    }
-}
-
 fn new_data_file(file: &NewDatabaseFile, path: PathBuf, logical_name: String) -> NewFile {
-    let pages = |bytes: u64| u32::try_from(bytes.div_ceil(pages::PAGE_BYTES as u64)).unwrap_or(u32::MAX);
+    let pages = alter::pages_of;
     let mut new = NewFile::new(path, logical_name);
     if let Some(bytes) = file.size_bytes {
         new.pages = pages(bytes).max(pages::FILE_PAGES_MIN);
     }
     if let Some(growth) = file.growth {
-        new.growth = match growth {
-            Growth::None => pages::Growth::Fixed,
-            Growth::Bytes(bytes) => pages::Growth::Pages(pages(bytes)),
-            Growth::Percent(percent) => pages::Growth::Percent(percent),
-        };
+        new.growth = alter::data_growth(growth);
     }
     new.max_pages = file.max_bytes.map_or(0, pages);
     new

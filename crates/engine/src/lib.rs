@@ -32,11 +32,12 @@ pub use error::{STALE_PLAN, SqlResult, StorageError, interrupted, stale_plan};
 pub use files::DriveMap;
 pub use identity::value_of as identity_value;
 pub use instance::{
-    CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, Instance, InstanceOptions, MASTER, MODEL,
-    NewDatabaseFile, TEMPDB,
+    CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance, InstanceOptions, MASTER,
+    MODEL, NewDatabaseFile, TEMPDB,
 };
 pub use log::{DelayedFlushPolicy, Growth};
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
+pub use pages::Growth as DataGrowth;
 pub use schema::*;
 pub use table::{KeyRange, RowLocator, RowLock, ScanOptions, Table};
 pub use transaction_set::TransactionSet;

@@ -344,3 +344,54 @@ fn a_data_directory_that_is_not_ours_is_refused_and_left_alone() {
         assert!(!disk.exists(Path::new("/data/master.mdf")));
     });
 }
+
+/// A rollback that cannot read its log: the database is suspect before the locks go, so nobody sees half of it, and recovery finishes it.
+#[test]
+fn a_rollback_that_cannot_read_its_log_leaves_the_rest_to_recovery() {
+    for whole in [true, false] {
+        let world = World::new(11, Profile::nvme());
+        let handle = world.clone();
+        world
+            .run(move |os| {
+                let instance = open(os);
+                let database = create_database(&instance, NAME).unwrap();
+                let items = create_table(&instance, &database, &items("T1"));
+                let mut session = Session::new(&instance, &database, 51);
+                session.autocommit(None, |txn| items.insert(txn, &item(0, 1, 10))).unwrap();
+                session.set.begin_explicit();
+                for id in 1..2_000 {
+                    session.statement(|txn| items.insert(txn, &item(id, id, 390))).unwrap();
+                }
+                database.flush_log().unwrap();
+                let log = file(&handle, "ldf");
+                handle.inject(Fault::fail_once(Operation::Read, 1).on(&log.to_string_lossy()));
+                let failed = if whole {
+                    session.set.rollback().expect_err("the log cannot be read")
+                } else {
+                    let statement = session.statement(|txn| {
+                        (2_000..4_000).try_for_each(|id| items.insert(txn, &item(id, id, 390)))?;
+                        items.insert(txn, &item(0, 1, 1))
+                    });
+                    statement.expect_err("2627, and its rollback fails")
+                };
+                assert_eq!(failed.number, 9001, "{failed}");
+                assert_eq!(database.state(), DatabaseState::Suspect);
+                let mut late = Session::new(&instance, &database, 52);
+                assert_eq!(
+                    late.autocommit(None, |txn| find(txn, &items, 1)).expect_err("nobody sees it").number,
+                    926
+                );
+                drop((late, session.set.rollback()));
+                instance.shutdown();
+            })
+            .assert_ok();
+        world
+            .run(|os| {
+                let instance = open(os);
+                let database = instance.database(NAME).expect("recovered");
+                assert_eq!(ids(&instance, &database), [0]);
+                instance.shutdown();
+            })
+            .assert_ok();
+    }
+}

@@ -6,7 +6,10 @@ mod support;
 
 use std::sync::Arc;
 
-use hardpan_engine::{DbTransaction, DelayedDurability, Instance, LockMode, NewIndex, OptionChange};
+use hardpan_engine::{
+    DataGrowth, DbTransaction, DelayedDurability, FileChange, Growth, Instance, LockMode, NewIndex,
+    OptionChange,
+};
 use os::WaitType;
 use os::sim::{Profile, World};
 use support::{
@@ -455,6 +458,53 @@ fn deleted_rows_give_their_pages_back() {
         let after = database.used_pages(1).expect("a healthy disk");
         assert!(after < empty + 10, "of {full} pages {after} are left, {empty} at the beginning");
         drop(session);
+        instance.shutdown();
+    });
+}
+
+/// ALTER DATABASE MODIFY NAME and MODIFY FILE hold at the next start.
+#[test]
+fn a_new_name_and_new_file_limits_survive_a_restart() {
+    in_world(21, Profile::nvme(), |os| {
+        let instance = open(os);
+        let database = create_database(&instance, NAME).expect("a new database");
+        let made = create_table(&instance, &database, &items("T1"));
+        let mut session = Session::new(&instance, &database, 51);
+        session.autocommit(None, |txn| made.insert(txn, &item(1, 10, 5))).expect("one row");
+        drop(session);
+        instance.rename_database(NAME, "renamed").expect("MODIFY NAME");
+        assert_eq!(database.name(), "renamed", "the open database knows it at once");
+        let data = FileChange {
+            logical_name: NAME.into(),
+            new_name: Some("first".into()),
+            max_bytes: Some(1 << 30),
+            growth: Some(Growth::Percent(25)),
+            ..FileChange::default()
+        };
+        instance.modify_file("renamed", &data).expect("MODIFY FILE");
+        let log = FileChange {
+            logical_name: format!("{NAME}_log"),
+            size_bytes: Some(64 << 20),
+            growth: Some(Growth::Bytes(3 << 20)),
+            ..FileChange::default()
+        };
+        instance.modify_file("renamed", &log).expect("MODIFY FILE of the log");
+        drop((made, database));
+        instance.shutdown();
+        drop(instance);
+
+        let instance = open(os);
+        assert!(instance.database(NAME).is_err());
+        let database = instance.database("renamed").expect("found by its new name");
+        let found = table(&database, "T1").expect("its tables are there");
+        assert_eq!(all_rows(&instance, &database, &found).len(), 1);
+        let file = &database.space().files()[0];
+        assert_eq!((file.logical_name.as_str(), file.max_pages), ("first", (1 << 30) / 8192));
+        assert_eq!(file.growth, DataGrowth::Percent(25));
+        let info = instance.database_infos().into_iter().find(|info| info.name == "renamed").expect("listed");
+        assert_eq!(info.log_growth, Growth::Bytes(3 << 20));
+        assert!(database.log().stats().size_bytes >= 64 << 20);
+        drop((found, database));
         instance.shutdown();
     });
 }

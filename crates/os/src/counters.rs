@@ -104,6 +104,19 @@ impl CounterRegistry {
         self.rows().retain(|key, _| !(key.0 == object && key.2 == instance));
     }
 
+    /// The counters of an instance go on under another name (a renamed database); those that had that name are forgotten.
+    pub fn rename_instance(&self, object: &str, old: &str, new: &str) {
+        let mut rows = self.rows();
+        rows.retain(|key, _| !(key.0 == object && key.2 == new));
+        let renamed: Vec<(String, String, String)> =
+            rows.keys().filter(|key| key.0 == object && key.2 == old).cloned().collect();
+        for key in renamed {
+            if let Some(entry) = rows.remove(&key) {
+                rows.insert((key.0, key.1, new.to_string()), entry);
+            }
+        }
+    }
+
     /// All rows, ordered by object, counter and instance.
     pub fn snapshot(&self) -> Vec<CounterRow> {
         let rows = self.rows();

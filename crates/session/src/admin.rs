@@ -113,15 +113,9 @@ impl Session {
             }
             let wanted = self.instance.database(&name.value);
             if let Ok(database) = &wanted {
-                let in_use = self
-                    .facts
-                    .registry
-                    .rows()
-                    .iter()
-                    .any(|r| r.database_id == database.id() && r.session_id != self.facts.session_id);
-                if in_use {
-                    return Err(SqlError::new(3702, &[&"drop", &"database", &name.value]));
-                }
+                self.refuse_while_others_use(database.id(), || {
+                    SqlError::new(3702, &[&"drop", &"database", &name.value])
+                })?;
             }
             match self.instance.drop_database(&name.value) {
                 Err(error) if error.number == 3701 && drop.if_exists => {}
@@ -129,6 +123,14 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// `error` when another session is in the database.
+    fn refuse_while_others_use(&self, database_id: i16, error: impl FnOnce() -> SqlError) -> SqlResult<()> {
+        let own = self.facts.session_id;
+        let rows = self.facts.registry.rows();
+        let in_use = rows.iter().any(|row| row.database_id == database_id && row.session_id != own);
+        if in_use { Err(error()) } else { Ok(()) }
     }
 
     pub(crate) fn alter_database(
@@ -154,13 +156,19 @@ impl Session {
             {
                 Ok(())
             }
-            AlterDatabaseAction::ModifyName(_) => Err(not_supported("ALTER DATABASE ... MODIFY NAME")),
-            AlterDatabaseAction::AddFile { .. } | AlterDatabaseAction::AddLogFile(_) => {
-                Err(not_supported("ALTER DATABASE ... ADD FILE"))
+            AlterDatabaseAction::ModifyName(new_name) => {
+                let wanted = self.instance.database(&name)?;
+                self.refuse_while_others_use(wanted.id(), || SqlError::new(5030, &[]))?;
+                self.instance.rename_database(&name, &new_name.value)
             }
-            AlterDatabaseAction::ModifyFile(_) | AlterDatabaseAction::RemoveFile(_) => {
-                Err(not_supported("ALTER DATABASE ... MODIFY FILE and REMOVE FILE"))
+            AlterDatabaseAction::ModifyFile(spec) => {
+                let change = file_change(spec)?;
+                self.instance.modify_file(&name, &change)
             }
+            AlterDatabaseAction::AddFile { .. } | AlterDatabaseAction::AddLogFile(_) => Err(not_supported(
+                "ALTER DATABASE ... ADD FILE (more files than one for data and one for the log)",
+            )),
+            AlterDatabaseAction::RemoveFile(_) => Err(not_supported("ALTER DATABASE ... REMOVE FILE")),
             _ => Err(not_supported("this form of ALTER DATABASE")),
         }
     }
@@ -197,6 +205,21 @@ impl Session {
         }
         Err(not_supported(&format!("DBCC {}", dbcc.name.value.to_uppercase())))
     }
+}
+
+/// What MODIFY FILE changes.
+fn file_change(spec: &ast::FileSpec) -> SqlResult<engine::FileChange> {
+    if spec.file_name.is_some() || spec.offline {
+        return Err(not_supported("ALTER DATABASE ... MODIFY FILE with FILENAME or OFFLINE"));
+    }
+    let new = new_file(spec)?;
+    Ok(engine::FileChange {
+        logical_name: spec.name.clone().unwrap_or_default(),
+        new_name: spec.new_name.clone(),
+        size_bytes: new.size_bytes,
+        max_bytes: new.max_bytes,
+        growth: new.growth,
+    })
 }
 
 /// A file clause with sizes in bytes.

@@ -419,6 +419,10 @@ fn kind_name(kind: &StatementKind) -> String {
     if let StatementKind::Other(other) = kind {
         return other.kind_name.clone();
     }
+    if let StatementKind::Permission(permission) = kind {
+        let action = format!("{:?}", permission.action).to_uppercase();
+        return action;
+    }
     let debug = format!("{kind:?}");
     let variant: String = debug.chars().take_while(|c| c.is_alphanumeric()).collect();
     let mut words = String::new();

@@ -119,7 +119,7 @@ impl Session {
             match next {
                 Next::Step => at += 1,
                 Next::Jump(target) => {
-                    if target <= at && task::current().is_interrupted() {
+                    if target <= at && task::interrupt_pending() {
                         return Err(Stop::Attention);
                     }
                     self.facts.caught.truncate(frame.caught_base + program.catch_depth(target));

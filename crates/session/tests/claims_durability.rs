@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::simulated::{
     NAME, SMALL, Server, data_file, flushes, kept, keys, log_file, number, on_a_machine, repeat,
@@ -284,6 +284,8 @@ fn log_writes_are_sequential_and_of_512_bytes_to_60_kb() {
                 let end = pair[0].0 + pair[0].1 as u64;
                 assert!(pair[1].0 == end || begins.contains(&pair[1].0), "from {end} to {}", pair[1].0);
             }
+            let places: BTreeSet<u64> = issued.iter().map(|write| write.0).collect();
+            assert_eq!(places.len(), issued.len(), "no place is written twice");
             for (offset, bytes) in &issued {
                 assert!((512..=61_440).contains(bytes) && bytes % 512 == 0, "{bytes} bytes at {offset}");
             }

@@ -77,12 +77,14 @@ SELECT
 }
 
 /// Claims 23 to 38, 42, 57 to 60, 63, 80, 81 and 84: the template as one batch, and the shape of the article's table on this machine's own
-/// disk; exact counts stand in claims_flushes.rs and claims_tempdb.rs.
+/// disk, as far as a busy machine cannot change it; exact counts stand in claims_flushes.rs and claims_tempdb.rs.
 #[test]
 fn the_shape_of_the_articles_table() {
     let world = World::new("flushes");
     let mut session = world.session();
     run(&mut session, "CREATE DATABASE PerformanceV3");
+    // How often the drain comes depends on the speed of the machine; without it every count below has one cause.
+    world.instance.database("PerformanceV3").unwrap().log().suspend_background_flush(true);
     let commit = "COMMIT TRAN;";
     let small_full = flushes(&mut session, "PerformanceV3", "Disabled", commit, false);
     assert!(
@@ -92,7 +94,7 @@ fn the_shape_of_the_articles_table() {
     let large_full = flushes(&mut session, "PerformanceV3", "Disabled", commit, true);
     assert!(large_full < ROWS / 20, "only full blocks and the end: {large_full}");
     let small_delayed = flushes(&mut session, "PerformanceV3", "Forced", commit, false);
-    assert!(small_delayed < ROWS / 4, "delayed commits do not flush one by one: {small_delayed}");
+    assert!(small_delayed < ROWS / 20, "delayed commits do not flush one by one: {small_delayed}");
     let small_asked = flushes(
         &mut session,
         "PerformanceV3",
@@ -100,7 +102,7 @@ fn the_shape_of_the_articles_table() {
         "COMMIT TRAN WITH (DELAYED_DURABILITY = ON);",
         false,
     );
-    assert!(small_asked < ROWS / 4, "the commit's own option does the same: {small_asked}");
+    assert!(small_asked < ROWS / 20, "the commit's own option does the same: {small_asked}");
     let small_ignored = flushes(
         &mut session,
         "PerformanceV3",
@@ -114,5 +116,5 @@ fn the_shape_of_the_articles_table() {
     let tempdb_forced = flushes(&mut session, "tempdb", "Forced", commit, false);
     assert!(tempdb_forced < ROWS / 20, "whatever the option says: {tempdb_forced}");
     let tempdb_large = flushes(&mut session, "tempdb", "Disabled", commit, true);
-    assert!(tempdb_large <= tempdb_small, "fewer bytes, fewer blocks: {tempdb_large}");
+    assert!(tempdb_large < ROWS / 20, "nor does one large transaction: {tempdb_large}");
 }

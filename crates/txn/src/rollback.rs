@@ -43,11 +43,21 @@ impl Transaction {
         Ok(())
     }
 
-    /// Undoes everything and ends. An error means that storage failed in the middle: the database needs recovery.
+    /// Undoes everything and ends, also after a failed [`Transaction::rollback_to`]. An error means that storage failed in the middle: the
+    /// database needs recovery. The locks then stay until [`Transaction::abandon`], so that nobody sees what was not undone.
     pub fn rollback(&self) -> TxnResult<()> {
         let _mask = os::task::mask_interrupts();
-        self.change_state(XactState::Active, XactState::RollingBack);
+        if self.state() != XactState::RollingBack {
+            self.change_state(XactState::Active, XactState::RollingBack);
+        }
         self.finish_rollback()
+    }
+
+    /// Lets the locks of a failed rollback go. Nothing of the database may be acknowledged any more when this is called; the entry stays in the
+    /// table, so that nothing of it is truncated.
+    pub fn abandon(&self) {
+        self.assert_state(XactState::Ended);
+        self.unlock_all();
     }
 
     /// The second half of a rollback; recovery enters here with the transactions that a crash cut off.
@@ -61,7 +71,6 @@ impl Transaction {
             });
             if let Err(error) = undone {
                 self.change_state(XactState::RollingBack, XactState::Ended);
-                self.unlock_all();
                 return Err(error);
             }
         }

@@ -4,7 +4,7 @@
 //!             ┌────────── commit ─────────► Committing ──harden──► Hardened ──finish──► Ended
 //! Active ─────┤
 //!             └─ rollback ─► RollingBack ──undo all, finish──► Ended
-//! Active ── rollback_to(savepoint) ──► RollingBack ──► Active
+//! Active ── rollback_to(savepoint) ──► RollingBack ──► Active       (stays RollingBack when that fails: only rollback is left)
 //! ```
 //! A transaction is used by one task at a time, through `&self`, so that cursors can share it. Nothing is logged before the first change:
 //! a transaction that only reads leaves no trace in the log and never flushes (claim 12).

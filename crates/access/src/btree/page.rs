@@ -2,10 +2,14 @@
 //!
 //! The first entry of an interior page stands for everything below the second, whatever key it carries.
 
+use std::cmp::Ordering;
+
 use pages::{PageBytes, PageId, SLOT_BYTES, header, slots};
 
 use crate::error::{AccessError, AccessResult};
 
+/// From so many slots on, a page is searched by a guess.
+const GUESS_SLOTS_MIN: u16 = 16;
 /// Bytes before the key.
 pub(crate) const KEY_LENGTH_BYTES: usize = 2;
 /// Bytes of a child's address.
@@ -28,16 +32,84 @@ pub(crate) fn key_at(page: &PageBytes, slot: u16) -> &[u8] {
 /// Where `key` is among the slots, or where it would be inserted.
 #[inline]
 pub(crate) fn search(page: &PageBytes, key: &[u8]) -> Result<u16, u16> {
-    let (mut low, mut high) = (0, header::slot_count(page));
+    let count = header::slot_count(page);
+    if count < GUESS_SLOTS_MIN { search_between(page, key, 0, count) } else { search_many(page, key, count) }
+}
+
+fn search_between(page: &PageBytes, key: &[u8], mut low: u16, mut high: u16) -> Result<u16, u16> {
     while low < high {
         let middle = low + (high - low) / 2;
         match key_at(page, middle).cmp(key) {
-            std::cmp::Ordering::Less => low = middle + 1,
-            std::cmp::Ordering::Equal => return Ok(middle),
-            std::cmp::Ordering::Greater => high = middle,
+            Ordering::Less => low = middle + 1,
+            Ordering::Equal => return Ok(middle),
+            Ordering::Greater => high = middle,
         }
     }
     Err(low)
+}
+
+/// The same in a page of many rows. Halving would touch a dozen cache lines one after the other; a guess from the first
+/// and the last key, which is near where keys are evenly spread, touches few. Rising keys go behind the last at once.
+fn search_many(page: &PageBytes, key: &[u8], count: u16) -> Result<u16, u16> {
+    let (first, last) = (key_at(page, 0), key_at(page, count - 1));
+    match last.cmp(key) {
+        Ordering::Less => return Err(count),
+        Ordering::Equal => return Ok(count - 1),
+        Ordering::Greater => {}
+    }
+    let Some(guess) = guess(first, last, key, count) else { return search_between(page, key, 0, count) };
+    let (mut low, mut high) = (0, count - 1);
+    // From the guess outward in doubling steps, until the key is between two slots looked at.
+    let (mut at, mut step) = (guess, 1);
+    loop {
+        match key_at(page, at).cmp(key) {
+            Ordering::Equal => return Ok(at),
+            Ordering::Less => {
+                low = at + 1;
+                if at >= guess && low + step < high {
+                    at = low + step - 1;
+                } else {
+                    break;
+                }
+            }
+            Ordering::Greater => {
+                high = at;
+                if at <= guess && high > low + step {
+                    at = high - step;
+                } else {
+                    break;
+                }
+            }
+        }
+        step *= 2;
+    }
+    search_between(page, key, low, high)
+}
+
+/// The slot where `key` should be if the keys from `first` to `last` were evenly spread; `None` when it is not between.
+fn guess(first: &[u8], last: &[u8], key: &[u8], count: u16) -> Option<u16> {
+    let shared = first.iter().zip(last).take_while(|(one, other)| one == other).count();
+    if key.get(..shared)? != &first[..shared] {
+        return None;
+    }
+    let (low, high, at) = (number(&first[shared..]), number(&last[shared..]), number(&key[shared..]));
+    if at < low || at > high || low == high {
+        return None;
+    }
+    let guess = u128::from(at - low) * u128::from(count - 1) / u128::from(high - low);
+    Some((guess as u16).min(count - 2))
+}
+
+/// The first eight bytes as a number of the same order.
+#[inline]
+fn number(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk::<8>() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+                << (8 * (8 - bytes.len()) % 64)
+        }
+    }
 }
 
 /// The slot of an interior page under which `key` lies; `strictly_below`: under which the keys just below it lie.
@@ -72,7 +144,54 @@ pub(crate) fn separator<'a>(below: &[u8], above: &'a [u8]) -> &'a [u8] {
 
 #[cfg(test)]
 mod tests {
+    use pages::{PAGE_BYTES, PageType};
+
     use super::*;
+
+    /// Checks every key of a page, those between, below and above, against a look at each slot.
+    fn check_search(keys: &[Vec<u8>], probes: &[Vec<u8>]) {
+        let mut page = [0; PAGE_BYTES];
+        header::format(&mut page, PageId { file: 1, page: 9 }, PageType::BTree, 0, 1);
+        for (slot, key) in keys.iter().enumerate() {
+            slots::insert(&mut page, slot as u16, &[&(key.len() as u16).to_le_bytes(), key], 0);
+        }
+        for probe in probes.iter().chain(keys) {
+            let expected = keys.binary_search(probe).map(|at| at as u16).map_err(|at| at as u16);
+            assert_eq!(search(&page, probe), expected, "{probe:?} among {} keys", keys.len());
+        }
+    }
+
+    #[test]
+    fn a_search_finds_what_a_look_at_each_slot_finds() {
+        let mut state = 7_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        let key = |number: u64| number.to_be_bytes()[3..].to_vec();
+        for count in [0, 1, 2, 15, 16, 17, 40, 250] {
+            let spread: Vec<u64> = (0..count).map(|number| 1000 + number * 5).collect();
+            let mut skewed: Vec<u64> = (0..count).map(|_| 1 << random(39)).collect();
+            let mut uneven: Vec<u64> = (0..count).map(|_| random(60) * random(70) * random(80)).collect();
+            for numbers in [&mut skewed, &mut uneven] {
+                numbers.sort_unstable();
+                numbers.dedup();
+            }
+            for numbers in [spread, skewed, uneven] {
+                let around = |number: &u64| [number.saturating_sub(1), number + 1, number * 2];
+                let mut probes: Vec<Vec<u8>> = numbers.iter().flat_map(around).map(key).collect();
+                probes.extend([vec![], vec![0], vec![0xFF; 9], key(1000)[..4].to_vec()]);
+                check_search(&numbers.into_iter().map(key).collect::<Vec<_>>(), &probes);
+            }
+            // Keys of different lengths behind a shared beginning, the first one empty as in interior pages.
+            let mut texts: Vec<Vec<u8>> = (0..count)
+                .map(|n| format!("ab{}", "xy".repeat(random(9) as usize) + &n.to_string()).into())
+                .collect();
+            texts.push(vec![]);
+            texts.sort();
+            check_search(&texts, &[b"ab".to_vec(), b"abxyx".to_vec(), b"b".to_vec(), b"a".to_vec()]);
+        }
+    }
 
     #[test]
     fn separators_are_short_and_between() {

@@ -158,6 +158,11 @@ impl Catalog {
         self.version.fetch_add(1, Ordering::Release);
     }
 
+    /// Plans that were made before look again (the database has another name).
+    pub(crate) fn touch(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
     /// A number for a new object.
     pub(crate) fn new_object_id(&self) -> ObjectId {
         self.next_object_id.fetch_add(OBJECT_ID_STEP, Ordering::Relaxed)

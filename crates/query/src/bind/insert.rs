@@ -5,9 +5,8 @@ use std::sync::Arc;
 use tsql::ast;
 use types::SqlError;
 
-use super::names::same_name;
 use super::{Binder, BoundQuery, Clause, Scope};
-use crate::exec::insert::{InsertInput, InsertPlan};
+use crate::exec::insert::{IdentityRule, InsertInput, InsertPlan, is_identity_insert_on};
 use crate::exec::store::Store;
 use crate::expr::compile::Layout;
 use crate::expr::{ColumnId, Expr};
@@ -37,11 +36,11 @@ impl Binder<'_> {
                 return Err(crate::errors::unsupported("INSERT ... EXEC through this door"));
             }
         };
-        self.check_identity_insert(&source, &ordinals, explicit, &insert.source)?;
+        let identity = identity_rule(&source, &ordinals, explicit, &insert.source);
         let constraints = self.constraints(&source, true)?;
         let outputs = self.outputs(&insert.output, &source, &Layout::default(), 0, true, false)?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
-        Ok(InsertPlan { source, input, constraints, outputs, hints })
+        Ok(InsertPlan { source, input, constraints, outputs, hints, identity })
     }
 
     /// INSERT ... EXEC: rows come from the caller with the given types.
@@ -69,7 +68,7 @@ impl Binder<'_> {
         let constraints = self.constraints(&source, true)?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
         let input = InsertInput::Values(Vec::new());
-        Ok((InsertPlan { source, input, constraints, outputs: Vec::new(), hints }, stores))
+        Ok((InsertPlan { source, input, constraints, outputs: Vec::new(), hints, identity: None }, stores))
     }
 
     /// Columns to which the values go: those named, or all that take explicit values.
@@ -81,7 +80,7 @@ impl Binder<'_> {
         if !columns.is_empty() {
             return self.target_columns(source, columns);
         }
-        let explicit_identity = self.identity_insert(source);
+        let explicit_identity = is_identity_insert_on(self.context.options, source);
         let takes_value = |column: &engine::ColumnDef| {
             column.computed.is_none()
                 && (column.identity.is_none() || explicit_identity)
@@ -95,35 +94,6 @@ impl Binder<'_> {
             .filter(|column| takes_value(column.1))
             .map(|column| column.0)
             .collect())
-    }
-
-    fn identity_insert(&self, source: &TableSource) -> bool {
-        self.context.options.identity_insert.as_ref().is_some_and(|(database, schema, table)| {
-            same_name(database, source.database.name())
-                && same_name(schema, source.schema())
-                && same_name(table, &source.def.name)
-        })
-    }
-
-    fn check_identity_insert(
-        &self,
-        source: &TableSource,
-        ordinals: &[usize],
-        explicit: bool,
-        kind: &ast::InsertSource,
-    ) -> Result<(), SqlError> {
-        let Some(identity) = source.def.identity_ordinal() else {
-            return Ok(());
-        };
-        let given = ordinals.contains(&identity) && !matches!(kind, ast::InsertSource::DefaultValues);
-        match (self.identity_insert(source), given) {
-            (true, true) if !explicit => {
-                Err(crate::errors::identity_insert_without_list(&source.full_name()))
-            }
-            (true, false) => Err(crate::errors::identity_insert_needed(&source.def.name)),
-            (false, true) => Err(crate::errors::identity_insert_off(&source.def.name)),
-            _ => Ok(()),
-        }
     }
 
     fn insert_values(
@@ -236,4 +206,16 @@ fn expr_reads_table(expr: &Expr, source: &TableSource) -> bool {
         return true;
     }
     expr.children().iter().any(|child| expr_reads_table(child, source))
+}
+
+/// What the statement does with an identity column; whether it may is an option of the session when it runs.
+fn identity_rule(
+    source: &TableSource,
+    ordinals: &[usize],
+    has_list: bool,
+    kind: &ast::InsertSource,
+) -> Option<IdentityRule> {
+    let identity = source.def.identity_ordinal()?;
+    let is_given = ordinals.contains(&identity) && !matches!(kind, ast::InsertSource::DefaultValues);
+    Some(IdentityRule { is_given, has_list })
 }

@@ -9,7 +9,8 @@ use super::constraints::Constraints;
 use super::output::{OutputPlan, OutputRows};
 use super::store::{Store, check_not_null};
 use super::{Row, open, read_all};
-use crate::context::{RowSink, StatementOutcome};
+use crate::bind::names::same_name;
+use crate::context::{RowSink, SetOptions, StatementOutcome};
 use crate::expr::runtime::Runtime;
 use crate::plan::logical::ScanHints;
 use crate::plan::physical::Plan;
@@ -23,6 +24,17 @@ pub(crate) struct InsertPlan {
     pub(crate) constraints: Constraints,
     pub(crate) outputs: Vec<OutputPlan>,
     pub(crate) hints: ScanHints,
+    /// For a table with an identity column.
+    pub(crate) identity: Option<IdentityRule>,
+}
+
+/// What an INSERT says of the identity column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IdentityRule {
+    /// It gives it a value.
+    pub(crate) is_given: bool,
+    /// It names its columns.
+    pub(crate) has_list: bool,
 }
 
 /// Where the rows come from.
@@ -40,6 +52,7 @@ pub(crate) fn run(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
+    check_identity_insert(insert, runtime)?;
     lock_table(insert, runtime)?;
     let mut outputs = OutputRows::new(&insert.outputs);
     let mut count = 0;
@@ -84,6 +97,29 @@ pub(crate) fn run_rows(
         insert_one(insert, runtime, stores, &row, &mut outputs)?;
     }
     finish(insert, runtime, outputs, sink, count)
+}
+
+/// Is SET IDENTITY_INSERT ON for the table?
+pub(crate) fn is_identity_insert_on(options: &SetOptions, source: &TableSource) -> bool {
+    options.identity_insert.as_ref().is_some_and(|(database, schema, table)| {
+        same_name(database, source.database.name())
+            && same_name(schema, source.schema())
+            && same_name(table, &source.def.name)
+    })
+}
+
+/// SET IDENTITY_INSERT decides when the statement runs, not when its batch is bound: 544, 545, 8101.
+fn check_identity_insert(insert: &InsertPlan, runtime: &Runtime<'_>) -> Result<(), SqlError> {
+    let Some(rule) = insert.identity else { return Ok(()) };
+    let source = &insert.source;
+    match (is_identity_insert_on(runtime.options, source), rule.is_given) {
+        (true, true) if !rule.has_list => {
+            Err(crate::errors::identity_insert_without_list(&source.full_name()))
+        }
+        (true, false) => Err(crate::errors::identity_insert_needed(&source.def.name)),
+        (false, true) => Err(crate::errors::identity_insert_off(&source.def.name)),
+        _ => Ok(()),
+    }
 }
 
 /// TABLOCK and TABLOCKX lock the target as a whole.

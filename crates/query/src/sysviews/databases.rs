@@ -229,6 +229,9 @@ pub(crate) fn property(database: &Arc<Database>, property: &str) -> Value {
 }
 
 /// One file of a database: what the views say of it.
+/// What a file that grows by itself shows: the 64 MB that it grows by once it is large.
+const AUTOMATIC_GROWTH_PAGES: i64 = 8192;
+
 struct FileRow {
     file_id: i32,
     log: bool,
@@ -237,6 +240,9 @@ struct FileRow {
     /// 8 KB pages.
     size: i64,
     max_size: i64,
+    /// Pages, or percent.
+    growth: i64,
+    is_percent_growth: bool,
     stats: [i64; 6],
     bytes: i64,
 }
@@ -255,6 +261,12 @@ fn files_of(database: &Arc<Database>, info: &DatabaseInfo) -> Vec<FileRow> {
     };
     let mut rows = Vec::new();
     for file in database.space().files() {
+        let (growth, is_percent_growth) = match file.growth {
+            engine::DataGrowth::Automatic => (AUTOMATIC_GROWTH_PAGES, false),
+            engine::DataGrowth::Pages(pages) => (i64::from(pages), false),
+            engine::DataGrowth::Percent(percent) => (i64::from(percent), true),
+            engine::DataGrowth::Fixed => (0, false),
+        };
         // File 2 is the first log file (documented): further data files count from 3.
         rows.push(FileRow {
             file_id: shown_file_id(file.file_id),
@@ -263,18 +275,27 @@ fn files_of(database: &Arc<Database>, info: &DatabaseInfo) -> Vec<FileRow> {
             path: file.path.display().to_string(),
             size: i64::from(file.pages),
             max_size: if file.max_pages == 0 { -1 } else { i64::from(file.max_pages) },
+            growth,
+            is_percent_growth,
             stats: stats(&file.stats),
             bytes: i64::from(file.pages) * 8192,
         });
     }
     let log = database.log().stats();
+    let (growth, is_percent_growth) = match info.log_growth {
+        engine::Growth::None => (0, false),
+        engine::Growth::Bytes(bytes) => ((bytes / 8192) as i64, false),
+        engine::Growth::Percent(percent) => (i64::from(percent), true),
+    };
     rows.push(FileRow {
         file_id: 2,
         log: true,
         name: info.log_name.clone(),
         path: info.log_file.display().to_string(),
         size: (log.size_bytes / 8192) as i64,
-        max_size: 268_435_456,
+        max_size: (info.log_bytes_max / 8192) as i64,
+        growth,
+        is_percent_growth,
         stats: stats(&database.log().file_stats()),
         bytes: log.size_bytes as i64,
     });
@@ -302,7 +323,8 @@ fn files(context: Context<'_, '_, '_>, all: bool) -> Result<(), SqlError> {
                 ("state_desc", "ONLINE".into()),
                 ("size", file.size.into()),
                 ("max_size", file.max_size.into()),
-                ("growth", 8192.into()),
+                ("growth", file.growth.into()),
+                ("is_percent_growth", file.is_percent_growth.into()),
             ];
             if all {
                 cells.push(("database_id", i32::from(info.id).into()));
