@@ -33,7 +33,13 @@ pub(crate) fn key_at(page: &PageBytes, slot: u16) -> &[u8] {
 #[inline]
 pub(crate) fn search(page: &PageBytes, key: &[u8]) -> Result<u16, u16> {
     let count = header::slot_count(page);
-    if count < GUESS_SLOTS_MIN { search_between(page, key, 0, count) } else { search_many(page, key, count) }
+    // The first key of an interior page counts as below all others, whatever it was: its left neighbour may have been taken out.
+    let start = u16::from(header::level(page) > 0);
+    if count < GUESS_SLOTS_MIN {
+        search_between(page, key, start.min(count), count)
+    } else {
+        search_many(page, key, start, count)
+    }
 }
 
 fn search_between(page: &PageBytes, key: &[u8], mut low: u16, mut high: u16) -> Result<u16, u16> {
@@ -50,15 +56,20 @@ fn search_between(page: &PageBytes, key: &[u8], mut low: u16, mut high: u16) -> 
 
 /// The same in a page of many rows. Halving would touch a dozen cache lines one after the other; a guess from the first
 /// and the last key, which is near where keys are evenly spread, touches few. Rising keys go behind the last at once.
-fn search_many(page: &PageBytes, key: &[u8], count: u16) -> Result<u16, u16> {
-    let (first, last) = (key_at(page, 0), key_at(page, count - 1));
+fn search_many(page: &PageBytes, key: &[u8], start: u16, count: u16) -> Result<u16, u16> {
+    let (first, last) = (key_at(page, start), key_at(page, count - 1));
+    if key < first {
+        return Err(start);
+    }
     match last.cmp(key) {
         Ordering::Less => return Err(count),
         Ordering::Equal => return Ok(count - 1),
         Ordering::Greater => {}
     }
-    let Some(guess) = guess(first, last, key, count) else { return search_between(page, key, 0, count) };
-    let (mut low, mut high) = (0, count - 1);
+    let Some(guess) = guess(first, last, key, count - start) else {
+        return search_between(page, key, start, count);
+    };
+    let (guess, mut low, mut high) = (guess + start, start, count - 1);
     // From the guess outward in doubling steps, until the key is between two slots looked at.
     let (mut at, mut step) = (guess, 1);
     loop {
@@ -158,6 +169,23 @@ mod tests {
         for probe in probes.iter().chain(keys) {
             let expected = keys.binary_search(probe).map(|at| at as u16).map_err(|at| at as u16);
             assert_eq!(search(&page, probe), expected, "{probe:?} among {} keys", keys.len());
+        }
+    }
+
+    /// The first key of an interior page is what was left there when its left neighbour was taken out: it may lie above the second.
+    #[test]
+    fn the_first_key_of_an_interior_page_counts_as_below_all() {
+        for count in [2_u16, 5, 40] {
+            let mut page = [0; PAGE_BYTES];
+            header::format(&mut page, PageId { file: 1, page: 9 }, PageType::BTree, 1, 1);
+            for slot in 0..count {
+                let key = [if slot == 0 { 15 } else { 5 * slot as u8 }];
+                slots::insert(&mut page, slot, &[&1u16.to_le_bytes(), &key, &[0; CHILD_BYTES]], 0);
+            }
+            for key in 0..=255u8 {
+                let expected = (1..count).rev().find(|slot| 5 * (*slot as u8) <= key).unwrap_or(0);
+                assert_eq!(child_slot(&page, &[key], false), expected, "{key} among {count}");
+            }
         }
     }
 
