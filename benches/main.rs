@@ -49,6 +49,9 @@ struct Arguments {
     /// Engines to leave out, by name
     #[arg(long)]
     without: Vec<String>,
+    /// Seconds to wait at most for an idle machine before each measurement
+    #[arg(long, default_value_t = 10)]
+    settle: u64,
     /// Directory for the data; a real disk, not memory
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -85,7 +88,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     for round in 0..rounds {
         for (row, work) in works.iter().enumerate() {
             for (column, engine) in engines.iter_mut().enumerate() {
-                let busy = machine::settle(Duration::from_secs(if arguments.quick { 2 } else { 10 }));
+                let busy = machine::settle(Duration::from_secs(arguments.settle));
                 let Some(result) = engine.measure(*work, &scale) else { continue };
                 let sample =
                     result.map_err(|why| format!("{}, {}: {why}", engine.name(), work.name(&scale)))?;

@@ -40,6 +40,18 @@ impl KeyFormat {
         &self.columns
     }
 
+    /// Appends what the keys begin with of all rows whose column `ordinal` of the key starts with the text `prefix`; false, and nothing,
+    /// when its collation cannot say.
+    pub fn encode_text_prefix(&self, ordinal: usize, prefix: &Value, out: &mut Vec<u8>) -> bool {
+        let Some(column) = self.columns.get(ordinal) else { return false };
+        let start = out.len();
+        let known = column.collation.prefix_key(prefix, out);
+        if column.descending {
+            out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+        known
+    }
+
     /// Appends the key of the first columns' values: all of them, or fewer for the prefix of a range.
     pub fn encode<'v>(&self, values: impl IntoIterator<Item = &'v Value>, out: &mut Vec<u8>) {
         for (value, column) in values.into_iter().zip(&self.columns) {

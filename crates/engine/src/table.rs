@@ -45,17 +45,25 @@ pub struct KeyRange {
     pub lower: Bound<Vec<Value>>,
     /// Where it ends.
     pub upper: Bound<Vec<Value>>,
+    /// The text with which the column behind those of the bounds begins (`LIKE 'text%'`). Both bounds are then the same values, or none.
+    /// More rows may be found: the caller tests each.
+    pub text_prefix: Option<Value>,
 }
 
 impl KeyRange {
     /// Every row.
     pub fn all() -> KeyRange {
-        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+        KeyRange::between(Bound::Unbounded, Bound::Unbounded)
     }
 
     /// The rows whose first key columns have these values.
     pub fn equal(values: Vec<Value>) -> KeyRange {
-        KeyRange { lower: Bound::Included(values.clone()), upper: Bound::Included(values) }
+        KeyRange::between(Bound::Included(values.clone()), Bound::Included(values))
+    }
+
+    /// The rows between two bounds.
+    pub fn between(lower: Bound<Vec<Value>>, upper: Bound<Vec<Value>>) -> KeyRange {
+        KeyRange { lower, upper, text_prefix: None }
     }
 }
 
@@ -742,6 +750,15 @@ fn byte_range(format: &KeyFormat, index: &IndexDef, range: &KeyRange) -> access:
         format.encode(values, &mut key);
         key
     };
+    if let Some(prefix) = &range.text_prefix {
+        let mut key = match &range.lower {
+            Bound::Included(values) | Bound::Excluded(values) => encode(values),
+            Bound::Unbounded => Vec::with_capacity(32),
+        };
+        if format.encode_text_prefix(columns(&range.lower), prefix, &mut key) {
+            return access::KeyRange::prefix(&key);
+        }
+    }
     let lower = match first {
         Bound::Unbounded => Bound::Unbounded,
         Bound::Included(values) => Bound::Included(encode(values)),

@@ -36,6 +36,7 @@ script!(aggregates);
 script!(changes);
 script!(views);
 script!(seeds);
+script!(like_seek);
 
 /// Every system view can be read: its rows have its columns, of its types.
 #[test]

@@ -111,6 +111,7 @@ script!("../../query/tests/scripts/" aggregates);
 script!("../../query/tests/scripts/" changes);
 script!("../../query/tests/scripts/" views);
 script!("../../query/tests/scripts/" seeds);
+script!("../../query/tests/scripts/" like_seek);
 script!("../../session/tests/scripts/" hints);
 script!("../../session/tests/scripts/" set_options);
 script!("../../session/tests/scripts/" alter_database);

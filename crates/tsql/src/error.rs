@@ -34,6 +34,14 @@ impl SyntaxError {
             319 => "Incorrect syntax near the keyword 'with'. If it starts a common table expression, an xmlnamespaces \
                     clause or a change tracking context clause, the statement before it must end with a semicolon."
                 .to_string(),
+            117 => format!("The name '{near}' has more parts than such a name may have."),
+            135 | 136 => format!("'{near}' stands outside of a WHILE loop."),
+            168 => format!("The floating point value '{near}' is out of the range of float."),
+            178 => "RETURN with a value may stand only in a stored procedure or function.".to_string(),
+            343 => format!("Unknown kind of object '{near}' in a CREATE, ALTER or DROP statement."),
+            1007 => format!("The number '{near}' has more digits than decimal may have (38)."),
+            4145 => format!("A condition is expected, but the expression near '{near}' is not of boolean type."),
+            10713 => "A MERGE statement must end with a semicolon (;).".to_string(),
             _ => format!("Syntax error {} near '{near}'.", self.number),
         }
     }

@@ -185,3 +185,24 @@ fn precedence_is_that_of_t_sql() {
         assert_eq!(again, expr, "{shown}");
     }
 }
+
+/// Every error that the parser gives has words of its own.
+#[test]
+fn errors_have_a_text() {
+    for text in [
+        "SELECT a.b.c.d.e.f()",
+        "BREAK",
+        "CONTINUE",
+        "SELECT 1e999",
+        "RETURN 1",
+        "CREATE GADGET g",
+        "SELECT 123456789012345678901234567890123456789",
+        "IF 1 SELECT 1",
+        "MERGE t USING s ON 1 = 1 WHEN MATCHED THEN DELETE",
+        "SELECT 'a",
+        "SELECT /* a",
+    ] {
+        let errors = parse_batch(text, &ParseOptions::default()).expect_err(text);
+        assert!(!errors[0].message().starts_with("Syntax error"), "{text}: {}", errors[0]);
+    }
+}

@@ -319,3 +319,40 @@ fn names_on_the_wire() {
     assert!(!Collation::BIN2.same_name("a", "A"));
     assert_eq!(Collation::by_name("no_such_collation"), None);
 }
+
+/// Every text that matches `LIKE 'prefix%'` has a key that begins with the prefix's: a seek by it misses none.
+#[test]
+fn keys_of_texts_begin_with_the_key_of_their_prefix() {
+    let tails = [
+        "", " ", "  x", "\u{1}", "\t", "-", "'", "a", "Z", "9", "_", "é", "ß", "æ", "\u{301}", "\u{301}x",
+        "-\u{301}", "  \u{1}", "ÿ", "\u{FF41}", "名", "\u{FFFF}",
+    ];
+    let prefixes =
+        ["a", "Ab", "zZ9", "0", "ss", "AE", "oe", "th", "I", "co-op", "it's", "new york", "é", "-a", ""];
+    let mut known = 0;
+    for info in hardpan_types::collation::all() {
+        let collation = Collation::by_name(info.name).unwrap();
+        for prefix in prefixes {
+            for make in [Value::varchar as fn(&str) -> Value, Value::nvarchar] {
+                let mut begin = Vec::new();
+                if !collation.prefix_key(&make(prefix), &mut begin) {
+                    assert!(begin.is_empty());
+                    continue;
+                }
+                known += 1;
+                for text in [prefix.to_lowercase(), prefix.to_uppercase(), prefix.to_string()] {
+                    for tail in tails {
+                        let value = make(&format!("{text}{tail}"));
+                        if collation.like(&value, &make(&format!("{prefix}%")), None) != Some(true) {
+                            continue;
+                        }
+                        let mut key = Vec::new();
+                        collation.key(&value, &mut key);
+                        assert!(key.starts_with(&begin), "{}: {prefix:?} and {value:?}", info.name);
+                    }
+                }
+            }
+        }
+    }
+    assert!(known > 20, "the default collations know prefixes: {known}");
+}

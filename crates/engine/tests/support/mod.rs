@@ -1,7 +1,6 @@
 //! What the tests of the engine share: an instance in a simulated world, a table, rows in and out.
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -202,10 +201,7 @@ pub fn find(
 ) -> SqlResult<Option<(hardpan_engine::RowLocator, Vec<Value>)>> {
     let base = table.definition().base().index_id;
     let options = ScanOptions { row_lock: hardpan_engine::RowLock::Update, ..ScanOptions::default() };
-    let range = KeyRange {
-        lower: Bound::Included(vec![Value::Int(key)]),
-        upper: Bound::Included(vec![Value::Int(key)]),
-    };
+    let range = KeyRange::equal(vec![Value::Int(key)]);
     let mut cursor = table.seek(txn, base, &range, &options, None)?;
     let mut row = Vec::new();
     if cursor.next(txn, &mut row)? { Ok(Some((cursor.locator()?, row))) } else { Ok(None) }

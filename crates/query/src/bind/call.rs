@@ -17,7 +17,12 @@ impl Binder<'_> {
         if call.name.schema.is_some() && !call.name.schema.as_ref().is_some_and(|schema| schema.is("sys")) {
             return Err(crate::errors::unsupported("a user-defined scalar function").with_state(2));
         }
-        let name = call.name.name.value.to_ascii_uppercase();
+        let mut name = call.name.name.value.to_ascii_uppercase();
+        if call.is_odbc
+            && let Some(own) = odbc_function(&name)
+        {
+            name = own.to_string();
+        }
         if let Some(over) = call.extra.as_ref().and_then(|extra| extra.over.as_ref()) {
             return self.window_call(&name, call, over);
         }
@@ -426,4 +431,23 @@ fn converted(argument: Expr, parameter: Parameter) -> Result<Expr, SqlError> {
         }
         Parameter::Moment | Parameter::OldMoment => coerce::implicit(argument, &SqlType::DateTime),
     }
+}
+
+/// Our name of a function of ODBC's `{fn name(..)}` that has another there.
+fn odbc_function(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "ATAN2" => "ATN2",
+        "CHAR_LENGTH" | "CHARACTER_LENGTH" | "LENGTH" => "LEN",
+        "DATABASE" => "DB_NAME",
+        "DAYOFMONTH" => "DAY",
+        "IFNULL" => "ISNULL",
+        "INSERT" => "STUFF",
+        "LCASE" => "LOWER",
+        "LOCATE" => "CHARINDEX",
+        "NOW" => "GETDATE",
+        "REPEAT" => "REPLICATE",
+        "UCASE" => "UPPER",
+        "USER" => "USER_NAME",
+        _ => return None,
+    })
 }

@@ -1,6 +1,5 @@
 //! CHECK, computed columns and FOREIGN KEY of a table, compiled once a statement.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use engine::{KeyRange, ScanOptions};
@@ -133,8 +132,7 @@ impl Reference {
         let mut row = Row::new();
         let mut cursor = match self.other_index {
             Some(index) => {
-                let range =
-                    KeyRange { lower: Bound::Included(key.to_vec()), upper: Bound::Included(key.to_vec()) };
+                let range = KeyRange::equal(key.to_vec());
                 self.other.table.seek(transaction, index, &range, &options, None)?
             }
             None => self.other.table.scan(transaction, self.other.def.base().index_id, &options, None)?,

@@ -179,7 +179,23 @@ fn key_range(range: &SeekRange, runtime: &Runtime<'_>) -> Result<Option<KeyRange
     let (Some(lower), Some(upper)) = (side(&range.lower)?, side(&range.upper)?) else {
         return Ok(None);
     };
-    Ok(Some(KeyRange { lower, upper }))
+    let text_prefix = match &range.like {
+        None => None,
+        Some(key) => match key.node.eval(runtime, &[])? {
+            Value::Null => return Ok(None),
+            pattern => literal_prefix(&pattern, key, runtime),
+        },
+    };
+    Ok(Some(KeyRange { text_prefix, ..KeyRange::between(lower, upper) }))
+}
+
+/// The letters and digits that a LIKE pattern begins with, as a value of the column's type.
+fn literal_prefix(pattern: &Value, key: &SeekKey, runtime: &Runtime<'_>) -> Option<Value> {
+    let text = pattern.as_text()?;
+    let plain: String = text.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let prefix =
+        if matches!(pattern, Value::Char(_)) { Value::varchar(&plain) } else { Value::nvarchar(&plain) };
+    types::convert(&prefix, &key.from, &key.to, types::DEFAULT_STYLE, runtime.convert_context()).ok()
 }
 
 /// The value in the column's type; `None` when it is NULL or changes its meaning on the way (then nothing equals it).

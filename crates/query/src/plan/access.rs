@@ -47,6 +47,8 @@ pub(crate) struct SeekRange {
     pub(crate) equal: Vec<SeekKey>,
     pub(crate) lower: Option<(SeekKey, bool)>,
     pub(crate) upper: Option<(SeekKey, bool)>,
+    /// The pattern of a LIKE on the next column.
+    pub(crate) like: Option<SeekKey>,
 }
 
 /// A key value, computed when the seek starts and brought to the column's type.
@@ -76,6 +78,8 @@ struct Sargable<'e> {
     ordinal: usize,
     op: CompareOp,
     values: Vec<&'e Expr>,
+    /// `column LIKE value`; `op` means nothing then.
+    is_like: bool,
 }
 
 /// A candidate path.
@@ -85,6 +89,7 @@ struct Candidate<'e> {
     list: Option<usize>,
     lower: Option<usize>,
     upper: Option<usize>,
+    like: Option<usize>,
     cost: f64,
     rows: f64,
 }
@@ -183,7 +188,11 @@ impl Planner<'_> {
                 };
             let lower = bound(self, best.lower)?;
             let upper = bound(self, best.upper)?;
-            ranges.push(SeekRange { equal, lower, upper });
+            let like = match best.like.map(|index| &sargables[index]) {
+                Some(found) => Some(key(self, found.values[0], found.ordinal)?),
+                None => None,
+            };
+            ranges.push(SeekRange { equal, lower, upper, like });
         }
         Ok((ranges, by_outer))
     }
@@ -211,7 +220,8 @@ fn sargable<'e>(predicate: &'e Expr, scan: &TableScan, own: &FxHashSet<ColumnId>
             // Through a conversion of the column only equality is safe: a range may be cut differently in the other type.
             let usable = comparable(&column.sql_type, &value.sql_type, op == CompareOp::Equal, plain)
                 && (!column.sql_type.is_character() || predicate.collation == column.collation);
-            if usable { vec![Sargable { ordinal, op, values: vec![value] }] } else { Vec::new() }
+            let found = || Sargable { ordinal, op, values: vec![value], is_like: false };
+            if usable { vec![found()] } else { Vec::new() }
         }
         ExprKind::InList(left, list) => match ordinal_of(left) {
             Some((ordinal, plain)) if list.iter().all(independent) => {
@@ -220,10 +230,30 @@ fn sargable<'e>(predicate: &'e Expr, scan: &TableScan, own: &FxHashSet<ColumnId>
                     list.iter().all(|item| comparable(&column.sql_type, &item.sql_type, true, plain))
                         && (!column.sql_type.is_character() || predicate.collation == column.collation);
                 if usable {
-                    vec![Sargable { ordinal, op: CompareOp::Equal, values: list.iter().collect() }]
+                    let values = list.iter().collect();
+                    vec![Sargable { ordinal, op: CompareOp::Equal, values, is_like: false }]
                 } else {
                     Vec::new()
                 }
+            }
+            _ => Vec::new(),
+        },
+        ExprKind::Like(like) => match ordinal_of(&like.input) {
+            Some((ordinal, true)) if like.escape.is_none() && independent(&like.pattern) => {
+                let column = &scan.source.def.columns[ordinal];
+                let usable = matches!(
+                    (column.sql_type.family(), like.pattern.sql_type.family()),
+                    (TypeFamily::Char, TypeFamily::Char)
+                        | (TypeFamily::NChar, TypeFamily::NChar | TypeFamily::Char)
+                ) && predicate.collation == column.collation
+                    && begins_with_text(&like.pattern);
+                let found = || Sargable {
+                    ordinal,
+                    op: CompareOp::NotEqual,
+                    values: vec![&like.pattern],
+                    is_like: true,
+                };
+                if usable { vec![found()] } else { Vec::new() }
             }
             _ => Vec::new(),
         },
@@ -231,6 +261,16 @@ fn sargable<'e>(predicate: &'e Expr, scan: &TableScan, own: &FxHashSet<ColumnId>
             sargable(left, scan, own).into_iter().chain(sargable(right, scan, own)).collect()
         }
         _ => Vec::new(),
+    }
+}
+
+/// Can a pattern begin with something to seek? A constant is looked at; of others it shows when they run.
+fn begins_with_text(pattern: &Expr) -> bool {
+    match &pattern.kind {
+        ExprKind::Constant(value) => {
+            value.as_text().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_alphanumeric()))
+        }
+        _ => true,
     }
 }
 
@@ -265,9 +305,9 @@ fn comparable(column: &SqlType, value: &SqlType, equality: bool, plain: bool) ->
 /// How well an index serves the predicates; `None` when not at all.
 fn candidate<'e>(index: &'e IndexDef, sargables: &[Sargable<'_>], total: f64) -> Option<Candidate<'e>> {
     let find = |ordinal: usize, accept: &dyn Fn(&Sargable<'_>) -> bool| {
-        sargables.iter().position(|found| found.ordinal == ordinal && accept(found))
+        sargables.iter().position(|found| found.ordinal == ordinal && !found.is_like && accept(found))
     };
-    let (mut equal, mut list, mut lower, mut upper) = (Vec::new(), None, None, None);
+    let (mut equal, mut list, mut lower, mut upper, mut like) = (Vec::new(), None, None, None, None);
     for column in &index.key {
         if let Some(found) =
             find(column.ordinal, &|found| found.op == CompareOp::Equal && found.values.len() == 1)
@@ -282,9 +322,12 @@ fn candidate<'e>(index: &'e IndexDef, sargables: &[Sargable<'_>], total: f64) ->
         lower =
             find(column.ordinal, &|found| matches!(found.op, CompareOp::Greater | CompareOp::GreaterOrEqual));
         upper = find(column.ordinal, &|found| matches!(found.op, CompareOp::Less | CompareOp::LessOrEqual));
+        if lower.is_none() && upper.is_none() {
+            like = sargables.iter().position(|found| found.ordinal == column.ordinal && found.is_like);
+        }
         break;
     }
-    if equal.is_empty() && list.is_none() && lower.is_none() && upper.is_none() {
+    if equal.is_empty() && list.is_none() && lower.is_none() && upper.is_none() && like.is_none() {
         return None;
     }
     let matched = equal.len() + usize::from(list.is_some());
@@ -298,8 +341,11 @@ fn candidate<'e>(index: &'e IndexDef, sargables: &[Sargable<'_>], total: f64) ->
         let _ = bound;
         rows = (rows * 0.3).max(1.0);
     }
+    if like.is_some() {
+        rows = (rows * 0.1).max(1.0);
+    }
     let per_row = if index.kind == IndexKind::Clustered { 1.0 } else { LOOKUP_COST };
     // Among equals prefer unique and longer matches.
     let cost = lists * 1.5 + rows * per_row - matched as f64 * 0.01;
-    Some(Candidate { index, equal, list, lower, upper, cost, rows })
+    Some(Candidate { index, equal, list, lower, upper, like, cost, rows })
 }

@@ -116,6 +116,31 @@ impl Collation {
         crate::compare::key::append(value, self, out);
     }
 
+    /// Appends what the keys of all values begin with that start with the text `prefix`; false, and nothing, when that is not known.
+    /// See [`Collation::key`].
+    pub fn prefix_key(self, prefix: &Value, out: &mut Vec<u8>) -> bool {
+        crate::compare::key::append_prefix(prefix, self, out)
+    }
+
+    /// ASCII letters and digits as keys of varchar strings have them.
+    pub(crate) fn prefix_key_bytes(self, prefix: &[u8], out: &mut Vec<u8>) -> bool {
+        match self.info().char_rules() {
+            Rules::Sql(sensitivity) => sql_order::prefix_key(prefix, sensitivity, out),
+            Rules::Unicode(_) => unicode::prefix_key(&widen(prefix), out),
+            Rules::Binary | Rules::BinaryFirstUnit => return false,
+        }
+        true
+    }
+
+    /// ASCII letters and digits as keys of nvarchar strings have them.
+    pub(crate) fn prefix_key_units(self, prefix: &[u16], out: &mut Vec<u8>) -> bool {
+        match self.info().nchar_rules() {
+            Rules::Unicode(_) => unicode::prefix_key(prefix, out),
+            Rules::Sql(_) | Rules::Binary | Rules::BinaryFirstUnit => return false,
+        }
+        true
+    }
+
     /// Appends the key of a varchar string (self-delimiting).
     pub(crate) fn key_bytes(self, text: &[u8], out: &mut Vec<u8>) {
         match self.info().char_rules() {

@@ -278,6 +278,12 @@ pub(super) fn key(text: &[u8], sensitivity: Sensitivity, out: &mut Vec<u8>) {
     }
 }
 
+/// The weights of letters and digits, with which the keys of all strings begin that start with them.
+pub(super) fn prefix_key(text: &[u8], sensitivity: Sensitivity, out: &mut Vec<u8>) {
+    let table = weights(sensitivity);
+    out.extend(text.iter().map(|byte| table[usize::from(*byte)]));
+}
+
 pub(super) fn hash<H: Hasher>(text: &[u8], sensitivity: Sensitivity, state: &mut H) {
     let table = weights(sensitivity);
     trim_bytes(text).iter().for_each(|byte| state.write_u8(table[usize::from(*byte)]));

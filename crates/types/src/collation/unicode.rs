@@ -562,6 +562,14 @@ pub(super) fn key(text: &[u16], levels: Levels, out: &mut Vec<u8>) {
     out.push(1);
 }
 
+/// The first level of ASCII letters and digits, with which the keys of all strings begin that start with them: marks behind a letter
+/// change its lower levels only.
+pub(super) fn prefix_key(text: &[u16], out: &mut Vec<u8>) {
+    for unit in text {
+        push_primary(weigh(*unit).primary + 1, out);
+    }
+}
+
 /// The same key for ASCII without hyphens, apostrophes and controls, none of which is below a blank.
 fn key_ascii(text: &[u16], levels: Levels, out: &mut Vec<u8>) {
     let end = text.iter().rposition(|unit| *unit != 0x20).map_or(0, |last| last + 1);

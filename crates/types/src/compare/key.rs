@@ -20,6 +20,30 @@ pub(crate) fn append(value: &Value, collation: Collation, out: &mut Vec<u8>) {
     append_present(value, collation, out);
 }
 
+/// Appends the bytes with which the key of every text begins that starts with `prefix` under `collation`: the columns of a seek for
+/// `LIKE 'prefix%'`. Only the ASCII letters and digits that `prefix` begins with are used, whose keys nothing behind them changes. False
+/// when nothing is known (other collations, no such letter).
+pub(crate) fn append_prefix(prefix: &Value, collation: Collation, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    out.push(PRESENT);
+    let known = match prefix {
+        Value::Char(text) => {
+            let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(text.len());
+            end > 0 && collation.prefix_key_bytes(&text[..end], out)
+        }
+        Value::NChar(text) => {
+            let is_plain = |unit: &u16| u8::try_from(*unit).is_ok_and(|byte| byte.is_ascii_alphanumeric());
+            let end = text.iter().position(|unit| !is_plain(unit)).unwrap_or(text.len());
+            end > 0 && collation.prefix_key_units(&text[..end], out)
+        }
+        _ => false,
+    };
+    if !known {
+        out.truncate(start);
+    }
+    known
+}
+
 fn append_present(value: &Value, collation: Collation, out: &mut Vec<u8>) {
     match value {
         Value::Null => unreachable!("NULL has its own key and is never inside a variant"),
