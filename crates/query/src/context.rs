@@ -269,13 +269,11 @@ pub struct SessionRow {
     /// SET option bits as in `@@OPTIONS`.
     pub option_bits: i32,
     /// Command of the running request, empty when idle: "SELECT", "INSERT", ...
-    pub command: String,
+    pub command: &'static str,
     /// Wait of the running request, if it waits.
     pub wait_type: Option<&'static str>,
     /// How long it has been waiting, ms.
     pub wait_time_ms: i32,
-    /// Session that blocks it, 0 = none.
-    pub blocking_session_id: i16,
     /// Packets read.
     pub reads: i64,
     /// Packets written.

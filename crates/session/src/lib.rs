@@ -35,7 +35,7 @@ pub use sink::{ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, NullS
 
 /// A syntax error as the message a client gets.
 pub(crate) fn syntax_error(error: tsql::SyntaxError) -> types::SqlError {
-    let message = error.to_string();
+    let message = error.message();
     let mut sql_error = types::SqlError::custom(error.number, 15, error.state, message);
     sql_error.line = error.line;
     sql_error

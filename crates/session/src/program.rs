@@ -10,6 +10,8 @@ use os::{Latch, LatchRank};
 use query::{CompiledStatement, ScalarProgram, VariableDef};
 use tsql::ast;
 
+use crate::registry::Command;
+
 /// A batch or a procedure's body, ready to run. Shared by all sessions that run the same text.
 pub(crate) struct Program {
     /// The source, for statement texts in views and for modules.
@@ -194,6 +196,38 @@ impl Program {
 }
 
 impl InstructionKind {
+    /// What `sys.dm_exec_requests` shows while it runs; `None`: nothing of its own.
+    #[inline]
+    pub(crate) fn command(&self) -> Option<Command> {
+        use crate::compile::command;
+        Some(match self {
+            InstructionKind::Query { command: command::SELECT, .. } => Command::Select,
+            InstructionKind::Query { command: command::INSERT, .. }
+            | InstructionKind::InsertExecute { .. } => Command::Insert,
+            InstructionKind::Query { command: command::UPDATE, .. } => Command::Update,
+            InstructionKind::Query { command: command::DELETE, .. } => Command::Delete,
+            InstructionKind::Query { command: command::MERGE, .. } => Command::Merge,
+            InstructionKind::Query { .. } => Command::Truncate,
+            InstructionKind::BeginTransaction(_) => Command::BeginTransaction,
+            InstructionKind::Commit { .. } => Command::Commit,
+            InstructionKind::Rollback(_) => Command::Rollback,
+            InstructionKind::Save(_) => Command::Save,
+            InstructionKind::Execute(_) => Command::Execute,
+            InstructionKind::Definition(_) | InstructionKind::DeclareTable(_) => Command::Definition,
+            InstructionKind::CreateDatabase(_)
+            | InstructionKind::AlterDatabase(_)
+            | InstructionKind::DropDatabase(_) => Command::Database,
+            InstructionKind::WaitForDelay(_) | InstructionKind::WaitForTime(_) => Command::WaitFor,
+            InstructionKind::Jump(_)
+            | InstructionKind::JumpUnless(..)
+            | InstructionKind::SetVariable { .. }
+            | InstructionKind::LeaveCatch
+            | InstructionKind::Return(_)
+            | InstructionKind::Accept => return None,
+            _ => Command::Other,
+        })
+    }
+
     fn cells(&self) -> Vec<Cell> {
         match self {
             InstructionKind::JumpUnless(cell, _)

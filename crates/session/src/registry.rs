@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU8, Ordering::Relaxed};
 
 use os::{Latch, LatchRank, task};
 use query::SessionRow;
@@ -20,6 +21,98 @@ pub struct SessionRegistry {
 pub struct SessionSlot {
     row: Latch<SessionRow>,
     runner: Latch<Option<task::TaskRef>>,
+    /// What the request is at, a [`Command`]: stored by each statement, so an atomic.
+    command: AtomicU8,
+    /// `@@TRANCOUNT` when that statement began.
+    transaction_count: AtomicI32,
+}
+
+/// `command` of `sys.dm_exec_requests`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Command {
+    /// No request runs.
+    None,
+    /// A request has begun and no statement of it yet.
+    Begun,
+    /// Queries and changes.
+    Select,
+    /// INSERT.
+    Insert,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// MERGE.
+    Merge,
+    /// TRUNCATE TABLE.
+    Truncate,
+    /// BEGIN TRANSACTION.
+    BeginTransaction,
+    /// COMMIT TRANSACTION.
+    Commit,
+    /// ROLLBACK TRANSACTION.
+    Rollback,
+    /// SAVE TRANSACTION.
+    Save,
+    /// EXECUTE.
+    Execute,
+    /// CREATE, ALTER and DROP of what lives in a database.
+    Definition,
+    /// CREATE, ALTER and DROP DATABASE.
+    Database,
+    /// CHECKPOINT.
+    Checkpoint,
+    /// WAITFOR.
+    WaitFor,
+    /// Everything else.
+    Other,
+}
+
+impl Command {
+    const ALL: [Command; 18] = [
+        Command::None,
+        Command::Begun,
+        Command::Select,
+        Command::Insert,
+        Command::Update,
+        Command::Delete,
+        Command::Merge,
+        Command::Truncate,
+        Command::BeginTransaction,
+        Command::Commit,
+        Command::Rollback,
+        Command::Save,
+        Command::Execute,
+        Command::Definition,
+        Command::Database,
+        Command::Checkpoint,
+        Command::WaitFor,
+        Command::Other,
+    ];
+
+    /// As the view shows it; empty when no request runs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Command::None => "",
+            Command::Begun | Command::Other => "CONDITIONAL",
+            Command::Select => "SELECT",
+            Command::Insert => "INSERT",
+            Command::Update => "UPDATE",
+            Command::Delete => "DELETE",
+            Command::Merge => "MERGE",
+            Command::Truncate => "TRUNCATE TABLE",
+            Command::BeginTransaction => "BEGIN TRANSACTION",
+            Command::Commit => "COMMIT TRANSACTION",
+            Command::Rollback => "ROLLBACK TRANSACTION",
+            Command::Save => "SAVE TRANSACTION",
+            Command::Execute => "EXECUTE",
+            Command::Definition => "DDL",
+            Command::Database => "DDL DATABASE",
+            Command::Checkpoint => "CHECKPOINT",
+            Command::WaitFor => "WAITFOR",
+        }
+    }
 }
 
 impl SessionRegistry {
@@ -48,6 +141,8 @@ impl SessionRegistry {
         let slot = Arc::new(SessionSlot {
             row: Latch::new(LatchRank::Session, row),
             runner: Latch::new(LatchRank::Session, None),
+            command: AtomicU8::new(Command::None as u8),
+            transaction_count: AtomicI32::new(0),
         });
         slots.insert(session_id, slot.clone());
         (session_id, slot)
@@ -88,8 +183,17 @@ impl SessionSlot {
         *self.runner.lock() = runner;
     }
 
+    /// What the session's request is at, and its `@@TRANCOUNT`.
+    #[inline]
+    pub(crate) fn note(&self, command: Command, transaction_count: i32) {
+        self.command.store(command as u8, Relaxed);
+        self.transaction_count.store(transaction_count, Relaxed);
+    }
+
     fn snapshot(&self) -> SessionRow {
         let mut row = self.row.lock().clone();
+        row.command = Command::ALL[usize::from(self.command.load(Relaxed))].name();
+        row.open_transaction_count = self.transaction_count.load(Relaxed);
         let runner = self.runner.lock().clone();
         if let Some((wait_type, wait_ns)) = runner.and_then(|task| task.current_wait()) {
             row.wait_type = Some(wait_type.name());

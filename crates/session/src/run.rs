@@ -151,6 +151,7 @@ impl Session {
                 self.facts.row_count = 1;
             }
             InstructionKind::Query { cell, command } => {
+                self.note_command(instruction);
                 self.query(frame, instruction, *cell, *command, sink)?
             }
             InstructionKind::LeaveCatch => {
@@ -162,10 +163,21 @@ impl Session {
                 let value = self.value(frame, instruction, *cell)?;
                 return Ok(Next::Return(self.to_int(&value)?.unwrap_or(0)));
             }
-            _ => self.statement(frame, instruction, at, sink)?,
+            _ => {
+                self.note_command(instruction);
+                self.statement(frame, instruction, at, sink)?
+            }
         }
         self.facts.last_error = 0;
         Ok(Next::Step)
+    }
+
+    /// Tells `sys.dm_exec_requests` what runs now.
+    #[inline]
+    fn note_command(&self, instruction: &Instruction) {
+        if let Some(command) = instruction.kind.command() {
+            self.slot.note(command, self.facts.transaction_count);
+        }
     }
 
     /// Everything that is neither flow nor a query.

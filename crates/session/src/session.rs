@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, Instance, TransactionSet};
+use engine::{Database, Instance, IsolationLevel, TransactionSet};
 use os::task;
 use query::{SessionRow, SetOptions};
 use types::{SqlError, SqlResult, Value};
@@ -13,7 +13,7 @@ use crate::facts::{Facts, LoginInfo};
 use crate::names::TemporaryNames;
 use crate::prepared::Prepared;
 use crate::program::Program;
-use crate::registry::{SessionRegistry, SessionSlot};
+use crate::registry::{Command, SessionRegistry, SessionSlot};
 use crate::run::{Frame, Stop};
 use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
 
@@ -72,7 +72,8 @@ impl Session {
     pub fn new(shared: &SessionShared, login: LoginInfo) -> SqlResult<Session> {
         let name = if login.database.is_empty() { "master" } else { &login.database };
         let database = shared.instance.database(name).map_err(|_| SqlError::new(4060, &[&name]))?;
-        let row = published(&login, &database);
+        let row =
+            SessionRow { login_time_ticks: ticks_of(shared.instance.os()), ..published(&login, &database) };
         let (session_id, slot) = shared.registry.register(row);
         let options = options_at_login(&login);
         Ok(Session {
@@ -125,12 +126,23 @@ impl Session {
         body: impl FnOnce(&mut Session, &mut dyn ResultSink) -> Result<(), Stop>,
     ) -> RequestEnd {
         self.slot.set_runner(Some(task::current()));
-        self.slot.update(|row| row.status = "running");
+        let began_ticks = self.now_ticks();
+        self.slot.update(|row| {
+            row.status = "running";
+            row.last_request_start_ticks = began_ticks;
+        });
+        self.slot.note(Command::Begun, self.facts.transaction_count);
         let outcome = body(self, sink);
         assert_eq!(self.guards, 0, "every guarded call has ended");
         self.facts.caught.clear();
         let end = self.settle(outcome, sink);
         self.slot.set_runner(None);
+        self.slot.note(Command::None, self.facts.transaction_count);
+        let ended_ticks = self.now_ticks();
+        self.slot.update(|row| {
+            row.status = "sleeping";
+            row.last_request_end_ticks = ended_ticks;
+        });
         self.publish();
         end
     }
@@ -161,18 +173,28 @@ impl Session {
         }
     }
 
-    fn publish(&mut self) {
+    /// The moment as the views keep it: 100 ns since 0001-01-01.
+    fn now_ticks(&self) -> u64 {
+        ticks_of(self.instance.os())
+    }
+
+    /// Tells the views how the session stands.
+    pub(crate) fn publish(&mut self) {
         let database_id = self.database.id();
         let (facts, options) = (&self.facts, &self.options);
         self.slot.update(|row| {
-            row.status = "sleeping";
-            row.command.clear();
             row.row_count = facts.row_count;
             row.prev_error = facts.last_error;
-            row.open_transaction_count = facts.transaction_count;
             row.database_id = database_id;
             row.option_bits = options.bits();
             row.lock_timeout_ms = options.lock_timeout_ms;
+            row.isolation = match options.isolation {
+                IsolationLevel::ReadUncommitted => 1,
+                IsolationLevel::ReadCommitted => 2,
+                IsolationLevel::RepeatableRead => 3,
+                IsolationLevel::Serializable => 4,
+                IsolationLevel::Snapshot => 5,
+            };
         });
     }
 
@@ -297,6 +319,10 @@ impl Session {
     pub(crate) fn to_int(&self, value: &Value) -> SqlResult<Option<i32>> {
         crate::values::to_int(value)
     }
+}
+
+fn ticks_of(os: &os::Os) -> u64 {
+    os.clock().utc_100ns().max(0).cast_unsigned()
 }
 
 /// Errors that only mean "not there yet".

@@ -1,5 +1,8 @@
 //! `sys.dm_exec_*`, principals, configurations and messages: what session and server know of themselves.
 
+use std::sync::Arc;
+
+use engine::Instance;
 use types::{SqlError, Value};
 
 use super::{Cell, SystemView, ViewContext};
@@ -161,20 +164,32 @@ fn sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// The session that holds or awaits before it what this one waits for; 0: none.
+pub(super) fn blocker_of(instance: &Arc<Instance>, session: &SessionRow) -> i32 {
+    let waits_for_lock = session.wait_type.is_some_and(|wait| wait.starts_with("LCK_M_"));
+    let number = u32::from(session.session_id.unsigned_abs());
+    let blocker = if waits_for_lock { instance.locks().blocking_session(number) } else { None };
+    blocker.and_then(|id| i32::try_from(id).ok()).unwrap_or(0)
+}
+
 fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let instance = context.runtime.instance;
+    let now_ticks = instance.os().clock().utc_100ns().max(0).cast_unsigned();
     for session in context.runtime.facts.sessions() {
         if session.command.is_empty() {
             continue;
         }
+        let elapsed_ms = now_ticks.saturating_sub(session.last_request_start_ticks) / 10_000;
         let mut cells = option_cells(&session);
         let status = if session.wait_type.is_some() { "suspended" } else { "running" };
         cells.extend([
             ("session_id", Cell::from(i32::from(session.session_id))),
             ("start_time", moment(session.last_request_start_ticks).into()),
             ("status", status.into()),
-            ("command", session.command.as_str().into()),
+            ("command", session.command.into()),
             ("user_id", 1.into()),
-            ("blocking_session_id", i32::from(session.blocking_session_id).into()),
+            ("blocking_session_id", blocker_of(instance, &session).into()),
+            ("total_elapsed_time", i32::try_from(elapsed_ms).unwrap_or(i32::MAX).into()),
             ("wait_type", session.wait_type.into()),
             ("wait_time", session.wait_time_ms.into()),
             ("last_wait_type", session.wait_type.unwrap_or("MISCELLANEOUS").into()),
@@ -224,7 +239,7 @@ fn processes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for session in context.runtime.facts.sessions() {
         context.row(&[
             ("spid", i32::from(session.session_id).into()),
-            ("blocked", i32::from(session.blocking_session_id).into()),
+            ("blocked", blocker_of(context.runtime.instance, &session).into()),
             ("waittime", session.wait_time_ms.into()),
             ("lastwaittype", session.wait_type.unwrap_or("MISCELLANEOUS").into()),
             ("dbid", i32::from(session.database_id).into()),
@@ -234,7 +249,7 @@ fn processes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("status", session.status.into()),
             ("hostname", session.host_name.as_str().into()),
             ("program_name", session.program_name.as_str().into()),
-            ("cmd", if session.command.is_empty() { "AWAITING COMMAND" } else { &session.command }.into()),
+            ("cmd", if session.command.is_empty() { "AWAITING COMMAND" } else { session.command }.into()),
             ("loginame", session.login_name.as_str().into()),
         ]);
     }

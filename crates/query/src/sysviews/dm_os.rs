@@ -147,7 +147,7 @@ fn waiting_tasks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for session in context.runtime.facts.sessions() {
         if let Some(wait_type) = session.wait_type {
             let blocker =
-                (session.blocking_session_id != 0).then_some(i32::from(session.blocking_session_id));
+                Some(super::dm_exec::blocker_of(context.runtime.instance, &session)).filter(|id| *id != 0);
             context.row(&[
                 ("session_id", i32::from(session.session_id).into()),
                 ("wait_duration_ms", session.wait_time_ms.into()),

@@ -1,0 +1,54 @@
+//! What `sys.dm_exec_requests`, `dm_exec_sessions` and `dm_os_waiting_tasks` say of a session that works, and of one that waits for another.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
+
+mod common;
+
+use common::simulated::{Server, connect, on_a_machine};
+use common::{rows, run};
+use os::WaitType;
+
+const A_SECOND_NS: u64 = 1_000_000_000;
+
+#[test]
+fn requests_show_who_runs_what_and_who_blocks_whom() {
+    on_a_machine(5, |os| {
+        let server = Server::open(os);
+        let mut one = server.session_in("master");
+        let own = "SELECT command, status, open_transaction_count, blocking_session_id FROM sys.dm_exec_requests \
+                   WHERE session_id = @@SPID";
+        assert_eq!(rows(&mut one, own), ["SELECT|running|0|0"]);
+        run(&mut one, "CREATE TABLE T (a int NOT NULL PRIMARY KEY, b int NOT NULL); INSERT T VALUES (1, 1)");
+        run(&mut one, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; BEGIN TRAN; UPDATE T SET b = 2");
+        let shared = server.shared();
+        let waiter = os.spawn("waiter", move || {
+            let mut other = connect(&shared, "master");
+            run(&mut other, "UPDATE T SET b = 3 WHERE a = 1");
+            other.close();
+        });
+        os.sleep(A_SECOND_NS, WaitType::WAITFOR).unwrap();
+        let all = "SELECT session_id, command, status, open_transaction_count, blocking_session_id, wait_type FROM \
+                   sys.dm_exec_requests ORDER BY session_id";
+        assert_eq!(rows(&mut one, all), ["51|SELECT|running|1|0|NULL", "52|UPDATE|suspended|0|51|LCK_M_U"]);
+        let waiting = "SELECT session_id, blocking_session_id, wait_type FROM sys.dm_os_waiting_tasks WHERE session_id > 50";
+        assert_eq!(rows(&mut one, waiting), ["52|51|LCK_M_U"]);
+        let sessions = "SELECT session_id, status, open_transaction_count, transaction_isolation_level FROM \
+                        sys.dm_exec_sessions WHERE session_id > 50 ORDER BY session_id";
+        assert_eq!(rows(&mut one, sessions), ["51|running|1|3", "52|running|0|2"]);
+        run(&mut one, "COMMIT");
+        waiter.join().unwrap();
+        assert_eq!(rows(&mut one, all), ["51|SELECT|running|0|0|NULL"]);
+        server.stop(one);
+    });
+}
+
+/// The text of a syntax error is its message alone: number, level, state and line travel beside it.
+#[test]
+fn a_syntax_error_is_told_once() {
+    on_a_machine(6, |os| {
+        let server = Server::open(os);
+        let mut session = server.session_in("master");
+        let seen = run(&mut session, "SELECT 1\nSELECT FROM");
+        assert_eq!(seen.messages, [(156, 2, "Incorrect syntax near the keyword 'FROM'.".to_string())]);
+        server.stop(session);
+    });
+}
