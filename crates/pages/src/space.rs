@@ -265,7 +265,7 @@ impl FileSpace {
 
     fn reach(&self, id: PageId) -> Result<(), PageError> {
         let file = self.file(id.file)?;
-        if id.page >= file.pages() { file.grow_to_hold(id.page, self.volatile) } else { Ok(()) }
+        if id.page >= file.pages() { self.grow_to_hold(id.file, id.page) } else { Ok(()) }
     }
 
     #[cold]
@@ -345,12 +345,26 @@ impl FileSpace {
     /// Makes page `wanted` of a file exist, growing by the file's growth step; the growth is durable when it returns.
     /// Error 1105 when disk or MAXSIZE forbid; the file is then as before.
     pub fn grow_to_hold(&self, file: u16, wanted: u32) -> Result<(), PageError> {
-        self.file(file)?.grow_to_hold(wanted, self.volatile)
+        let target = self.file(file)?;
+        self.grow(|| target.grow_to_hold(wanted, self.volatile))
     }
 
     /// Makes a file at least `pages` long.
     pub fn grow_file(&self, file: u16, pages: u32) -> Result<(), PageError> {
-        self.file(file)?.grow_to(pages, self.volatile)
+        let target = self.file(file)?;
+        self.grow(|| target.grow_to(pages, self.volatile))
+    }
+
+    /// Growth syncs the file, too. Should that fail, it may be writes of the last batch that the system has dropped, and their own sync
+    /// may not hear of it: so none is under way meanwhile, and its images keep their room.
+    fn grow(&self, work: impl FnOnce() -> Result<(), PageError>) -> Result<(), PageError> {
+        let _no_batch = self.doublewrite.lock();
+        self.refuse_if_suspect()?;
+        let grown = work();
+        if let Err(error @ PageError::Io(_)) = &grown {
+            self.become_suspect(error);
+        }
+        grown
     }
 
     /// Adds a data file (ALTER DATABASE ... ADD FILE) and returns its number.
@@ -407,11 +421,7 @@ impl FileSpace {
         self.refuse_if_suspect()?;
         let mut buffer = Doublewrite::buffer(1);
         buffer[PREFIX_BYTES..].copy_from_slice(image);
-        let written = write_out::write_images(self, &mut buffer, &[id]);
-        if let Err(error) = &written {
-            self.become_suspect(error);
-        }
-        written
+        write_out::write_images(self, &mut buffer, &[id])
     }
 
     /// Every page that may lack log records on disk, with the oldest that it may lack. Complete for all records appended

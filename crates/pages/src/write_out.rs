@@ -81,11 +81,7 @@ fn write_batch(
     let written = batch.frames.len();
     let result = harden(space, batch.highest_lsn).and_then(|()| {
         let (buffer, pages) = batch.parts();
-        let outcome = write_images(space, buffer, pages);
-        if let Err(error) = &outcome {
-            space.become_suspect(error);
-        }
-        outcome
+        write_images(space, buffer, pages)
     });
     batch.frames.iter().for_each(|frame| frame.end_write(result.is_ok()));
     result?;
@@ -159,8 +155,24 @@ pub(crate) fn write_images(
 ) -> Result<(), PageError> {
     assert!(pages.is_sorted_by(|one, other| one < other), "images go out in page order, each once");
     assert_eq!(buffer.len(), PREFIX_BYTES + pages.len() * PAGE_BYTES, "an image for each page");
+    // Held to the end, the verdict included: after a failed sync the images of its batch may be all that is left of the pages, and
+    // whoever waits here must not take their room.
     let mut doublewrite = space.doublewrite().lock();
-    if let Some(doublewrite) = doublewrite.as_mut() {
+    space.refuse_if_suspect()?;
+    let written = write_in_place(space, doublewrite.as_mut(), buffer, pages);
+    if let Err(error) = &written {
+        space.become_suspect(error);
+    }
+    written
+}
+
+fn write_in_place(
+    space: &FileSpace,
+    doublewrite: Option<&mut Doublewrite>,
+    buffer: &mut AlignedBuf,
+    pages: &[PageId],
+) -> Result<(), PageError> {
+    if let Some(doublewrite) = doublewrite {
         doublewrite.write(buffer, pages)?;
     }
     let mut first = 0;
