@@ -33,8 +33,8 @@ pub struct SessionSlot {
 pub enum Command {
     /// No request runs.
     None,
-    /// A request has begun and no statement of it yet.
-    Begun,
+    /// No statement of the request yet, or one without a name of its own.
+    Other,
     /// Queries and changes.
     Select,
     /// INSERT.
@@ -61,59 +61,30 @@ pub enum Command {
     Definition,
     /// CREATE, ALTER and DROP DATABASE.
     Database,
-    /// CHECKPOINT.
-    Checkpoint,
     /// WAITFOR.
     WaitFor,
-    /// Everything else.
-    Other,
 }
 
-impl Command {
-    const ALL: [Command; 18] = [
-        Command::None,
-        Command::Begun,
-        Command::Select,
-        Command::Insert,
-        Command::Update,
-        Command::Delete,
-        Command::Merge,
-        Command::Truncate,
-        Command::BeginTransaction,
-        Command::Commit,
-        Command::Rollback,
-        Command::Save,
-        Command::Execute,
-        Command::Definition,
-        Command::Database,
-        Command::Checkpoint,
-        Command::WaitFor,
-        Command::Other,
-    ];
-
-    /// As the view shows it; empty when no request runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Command::None => "",
-            Command::Begun | Command::Other => "CONDITIONAL",
-            Command::Select => "SELECT",
-            Command::Insert => "INSERT",
-            Command::Update => "UPDATE",
-            Command::Delete => "DELETE",
-            Command::Merge => "MERGE",
-            Command::Truncate => "TRUNCATE TABLE",
-            Command::BeginTransaction => "BEGIN TRANSACTION",
-            Command::Commit => "COMMIT TRANSACTION",
-            Command::Rollback => "ROLLBACK TRANSACTION",
-            Command::Save => "SAVE TRANSACTION",
-            Command::Execute => "EXECUTE",
-            Command::Definition => "DDL",
-            Command::Database => "DDL DATABASE",
-            Command::Checkpoint => "CHECKPOINT",
-            Command::WaitFor => "WAITFOR",
-        }
-    }
-}
+/// The commands as the view shows them, in the order of [`Command`]; empty when no request runs.
+const COMMAND_NAMES: [&str; 16] = [
+    "",
+    "CONDITIONAL",
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "MERGE",
+    "TRUNCATE TABLE",
+    "BEGIN TRANSACTION",
+    "COMMIT TRANSACTION",
+    "ROLLBACK TRANSACTION",
+    "SAVE TRANSACTION",
+    "EXECUTE",
+    "DDL",
+    "DDL DATABASE",
+    "WAITFOR",
+];
+const _: () = assert!(COMMAND_NAMES.len() == Command::WaitFor as usize + 1);
 
 impl SessionRegistry {
     /// An empty registry. `start_ticks`: 100 ns since 0001-01-01.
@@ -192,7 +163,7 @@ impl SessionSlot {
 
     fn snapshot(&self) -> SessionRow {
         let mut row = self.row.lock().clone();
-        row.command = Command::ALL[usize::from(self.command.load(Relaxed))].name();
+        row.command = COMMAND_NAMES[usize::from(self.command.load(Relaxed))];
         row.open_transaction_count = self.transaction_count.load(Relaxed);
         let runner = self.runner.lock().clone();
         if let Some((wait_type, wait_ns)) = runner.and_then(|task| task.current_wait()) {

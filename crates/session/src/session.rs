@@ -131,7 +131,7 @@ impl Session {
             row.status = "running";
             row.last_request_start_ticks = began_ticks;
         });
-        self.slot.note(Command::Begun, self.facts.transaction_count);
+        self.slot.note(Command::Other, self.facts.transaction_count);
         let outcome = body(self, sink);
         assert_eq!(self.guards, 0, "every guarded call has ended");
         self.facts.caught.clear();
@@ -139,11 +139,10 @@ impl Session {
         self.slot.set_runner(None);
         self.slot.note(Command::None, self.facts.transaction_count);
         let ended_ticks = self.now_ticks();
-        self.slot.update(|row| {
+        self.publish(|row| {
             row.status = "sleeping";
             row.last_request_end_ticks = ended_ticks;
         });
-        self.publish();
         end
     }
 
@@ -178,8 +177,8 @@ impl Session {
         ticks_of(self.instance.os())
     }
 
-    /// Tells the views how the session stands.
-    pub(crate) fn publish(&mut self) {
+    /// Tells the views how the session stands, and what `more` adds.
+    pub(crate) fn publish(&mut self, more: impl FnOnce(&mut SessionRow)) {
         let database_id = self.database.id();
         let (facts, options) = (&self.facts, &self.options);
         self.slot.update(|row| {
@@ -195,6 +194,7 @@ impl Session {
                 IsolationLevel::Serializable => 4,
                 IsolationLevel::Snapshot => 5,
             };
+            more(row);
         });
     }
 

@@ -29,7 +29,7 @@ impl Session {
             SetStatement::Value { option, .. } => self.set_value(*option, &value.unwrap_or(Value::Null))?,
             SetStatement::Statistics { .. } | SetStatement::Offsets { .. } | SetStatement::ErrorLevel(_) => {}
         }
-        self.publish();
+        self.publish(|_| {});
         Ok(())
     }
 
