@@ -311,13 +311,7 @@ impl Instance {
         };
         entry.phase = Phase::Present;
         self.save_entry(&entry)?;
-        self.insert(Slot {
-            entry,
-            database: Some(database.clone()),
-            state: DatabaseState::Online,
-            reason: None,
-            refusal: None,
-        });
+        self.insert(Slot::online(entry, database.clone()));
         Ok(database)
     }
 
@@ -485,13 +479,7 @@ impl Instance {
         {
             let (plan, entry) = self.system_plan(number, name, data, log);
             let database = self.foundation.create(&plan)?;
-            self.insert(Slot {
-                entry: entry.clone(),
-                database: Some(database),
-                state: DatabaseState::Online,
-                reason: None,
-                refusal: None,
-            });
+            self.insert(Slot::online(entry.clone(), database));
             self.save_entry(&entry).map_err(|error| StorageError::Catalog(error.to_string()))?;
         }
         write_marker(self.os(), &self.data_dir)
@@ -533,13 +521,7 @@ impl Instance {
         let (plan, entry) = self.system_plan(MASTER, "master", "master.mdf", "mastlog.ldf");
         let master = self.foundation.open(&plan)?;
         let rows = read_system_tables(&master)?;
-        self.insert(Slot {
-            entry,
-            database: Some(master),
-            state: DatabaseState::Online,
-            reason: None,
-            refusal: None,
-        });
+        self.insert(Slot::online(entry, master));
         let mut waiting = Vec::new();
         for entry in registry::load(&rows[system_tables::DATABASES], &self.data_dir)? {
             match entry.phase {
@@ -549,13 +531,7 @@ impl Instance {
                     self.forget_entry(entry.number)
                         .map_err(|error| StorageError::Catalog(error.to_string()))?;
                 }
-                Phase::Offline => self.insert(Slot {
-                    entry,
-                    database: None,
-                    state: DatabaseState::Offline,
-                    reason: None,
-                    refusal: None,
-                }),
+                Phase::Offline => self.insert(Slot::offline(entry)),
                 Phase::Present => waiting.push(entry),
             }
         }
@@ -599,24 +575,12 @@ impl Instance {
             volatile: false,
         };
         let slot = match self.foundation.open(&plan) {
-            Ok(database) => Slot {
-                entry,
-                database: Some(database),
-                state: DatabaseState::Online,
-                reason: None,
-                refusal: None,
-            },
+            Ok(database) => Slot::online(entry, database),
             Err(error) => {
-                let state = match &error {
-                    StorageError::Io(_) => DatabaseState::RecoveryPending,
-                    _ => DatabaseState::Suspect,
-                };
-                os::report::error(
-                    "engine",
-                    &format!("database {} is {}: {error}", entry.name, state.description()),
-                );
-                let refusal = Some(refusal(&error, &entry.name));
-                Slot { entry, database: None, state, reason: Some(error.to_string()), refusal }
+                let slot = Slot::refused(entry, &error);
+                let (name, state) = (&slot.entry.name, slot.state.description());
+                os::report::error("engine", &format!("database {name} is {state}: {error}"));
+                slot
             }
         };
         self.insert(slot);
@@ -632,13 +596,7 @@ impl Instance {
         }
         let database = self.foundation.create(&plan)?;
         self.copy_model(&database).map_err(|error| StorageError::Catalog(error.to_string()))?;
-        self.insert(Slot {
-            entry,
-            database: Some(database),
-            state: DatabaseState::Online,
-            reason: None,
-            refusal: None,
-        });
+        self.insert(Slot::online(entry, database));
         Ok(())
     }
 
@@ -658,6 +616,26 @@ const SYSTEM_LOG_BYTES: u64 = 1 << 20;
 const OPENERS_MAX: usize = 4;
 
 impl Slot {
+    /// An open database.
+    fn online(entry: Entry, database: Arc<Database>) -> Slot {
+        Slot { entry, database: Some(database), state: DatabaseState::Online, reason: None, refusal: None }
+    }
+
+    /// One that has been taken offline: known, not opened.
+    fn offline(entry: Entry) -> Slot {
+        Slot { entry, database: None, state: DatabaseState::Offline, reason: None, refusal: None }
+    }
+
+    /// One that could not be opened, for `error`.
+    fn refused(entry: Entry, error: &StorageError) -> Slot {
+        let state = match error {
+            StorageError::Io(_) => DatabaseState::RecoveryPending,
+            _ => DatabaseState::Suspect,
+        };
+        let refusal = Some(refusal(error, &entry.name));
+        Slot { entry, database: None, state, reason: Some(error.to_string()), refusal }
+    }
+
     fn into_info(self) -> DatabaseInfo {
         let state = self.database.as_ref().map_or(self.state, |d| d.state());
         DatabaseInfo {
