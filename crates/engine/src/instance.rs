@@ -234,13 +234,7 @@ impl Instance {
     /// # Errors
     /// 911 when there is none, 926 suspect, 942 offline, 945 when its files could not be opened, 948 when they are of a newer format.
     pub fn database(&self, name: &str) -> SqlResult<Arc<Database>> {
-        let slot = self
-            .databases
-            .lock()
-            .values()
-            .find(|s| Collation::DEFAULT.same_name(&s.entry.name, name))
-            .cloned();
-        let slot = slot.ok_or_else(|| SqlError::new(911, &[&name]))?;
+        let slot = self.slot_named(name).ok_or_else(|| SqlError::new(911, &[&name]))?;
         match (slot.database, slot.state) {
             (Some(database), _) => {
                 database.check_usable()?;
@@ -249,6 +243,19 @@ impl Instance {
             (None, DatabaseState::Offline) => Err(SqlError::new(942, &[&slot.entry.name])),
             (None, _) => Err(slot.refusal.unwrap_or_else(|| SqlError::new(945, &[&slot.entry.name]))),
         }
+    }
+
+    /// The number of a database by its name, whether it is open or not.
+    ///
+    /// # Errors
+    /// 911 when there is none.
+    pub fn database_number(&self, name: &str) -> SqlResult<u16> {
+        self.slot_named(name).map(|slot| slot.entry.number).ok_or_else(|| SqlError::new(911, &[&name]))
+    }
+
+    fn slot_named(&self, name: &str) -> Option<Slot> {
+        let slots = self.databases.lock();
+        slots.values().find(|slot| Collation::DEFAULT.same_name(&slot.entry.name, name)).cloned()
     }
 
     /// An open database by number.
@@ -321,13 +328,9 @@ impl Instance {
     /// 3701 when there is none, 3708 for a system database; those of storage.
     pub fn drop_database(self: &Arc<Self>, name: &str) -> SqlResult<()> {
         let _changing = self.changing.lock();
-        let slot = self
-            .databases
-            .lock()
-            .values()
-            .find(|s| Collation::DEFAULT.same_name(&s.entry.name, name))
-            .cloned();
-        let Some(mut slot) = slot else { return Err(SqlError::new(3701, &[&"drop", &"database", &name])) };
+        let Some(mut slot) = self.slot_named(name) else {
+            return Err(SqlError::new(3701, &[&"drop", &"database", &name]));
+        };
         if slot.entry.number < FIRST_USER_DATABASE {
             return Err(SqlError::new(3708, &[&"drop", &"database", &name]));
         }
