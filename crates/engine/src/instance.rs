@@ -332,7 +332,7 @@ impl Instance {
             return Err(SqlError::new(3701, &[&"drop", &"database", &name]));
         };
         if slot.entry.number < FIRST_USER_DATABASE {
-            return Err(SqlError::new(3708, &[&"drop", &"database", &name]));
+            return Err(SqlError::new(3708, &[&"drop", &"database", &name, &"database"]));
         }
         slot.entry.phase = Phase::Dropping;
         self.save_entry(&slot.entry)?;

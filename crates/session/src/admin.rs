@@ -111,7 +111,7 @@ impl Session {
     ) -> SqlResult<()> {
         self.refuse_in_transaction("DROP DATABASE")?;
         for name in &drop.names {
-            let in_use = || SqlError::new(3702, &[&"drop", &"database", &name.value]);
+            let in_use = || SqlError::new(3702, &[&name.value]);
             // Its own database, or the one of a procedure's caller.
             let number = self.instance.database_number(&name.value).ok();
             let is_own = number.is_some_and(|number| self.transactions.is_in_database(number));

@@ -68,7 +68,7 @@ impl Instance {
         let database = self.database(name)?;
         let _changing = self.changing.lock();
         if database.number() < FIRST_USER_DATABASE {
-            return Err(SqlError::new(3708, &[&"rename", &"database", &name]));
+            return Err(SqlError::new(3708, &[&"rename", &"database", &name, &"database"]));
         }
         let is_taken = |entry: &Entry| {
             entry.number != database.number() && Collation::DEFAULT.same_name(&entry.name, new_name)
