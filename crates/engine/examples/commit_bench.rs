@@ -123,6 +123,7 @@ impl Bench {
 
     fn small(&self, seconds: u64, asked: Option<bool>) -> (u64, u64) {
         let mut set = TransactionSet::new(&self.instance, 51);
+        set.enter_database(self.database.name()).expect("usable");
         let began_ns = self.os.clock().monotonic_ns();
         let mut commits = 0;
         loop {
@@ -138,6 +139,7 @@ impl Bench {
 
     fn large(&self, seconds: u64) -> (u64, u64) {
         let mut set = TransactionSet::new(&self.instance, 51);
+        set.enter_database(self.database.name()).expect("usable");
         set.begin_explicit();
         let began_ns = self.os.clock().monotonic_ns();
         let mut rows = 0;

@@ -234,13 +234,7 @@ impl Instance {
     /// # Errors
     /// 911 when there is none, 926 suspect, 942 offline, 945 when its files could not be opened, 948 when they are of a newer format.
     pub fn database(&self, name: &str) -> SqlResult<Arc<Database>> {
-        let slot = self
-            .databases
-            .lock()
-            .values()
-            .find(|s| Collation::DEFAULT.same_name(&s.entry.name, name))
-            .cloned();
-        let slot = slot.ok_or_else(|| SqlError::new(911, &[&name]))?;
+        let slot = self.slot_named(name).ok_or_else(|| SqlError::new(911, &[&name]))?;
         match (slot.database, slot.state) {
             (Some(database), _) => {
                 database.check_usable()?;
@@ -249,6 +243,19 @@ impl Instance {
             (None, DatabaseState::Offline) => Err(SqlError::new(942, &[&slot.entry.name])),
             (None, _) => Err(slot.refusal.unwrap_or_else(|| SqlError::new(945, &[&slot.entry.name]))),
         }
+    }
+
+    /// The number of a database by its name, whether it is open or not.
+    ///
+    /// # Errors
+    /// 911 when there is none.
+    pub fn database_number(&self, name: &str) -> SqlResult<u16> {
+        self.slot_named(name).map(|slot| slot.entry.number).ok_or_else(|| SqlError::new(911, &[&name]))
+    }
+
+    fn slot_named(&self, name: &str) -> Option<Slot> {
+        let slots = self.databases.lock();
+        slots.values().find(|slot| Collation::DEFAULT.same_name(&slot.entry.name, name)).cloned()
     }
 
     /// An open database by number.
@@ -311,13 +318,7 @@ impl Instance {
         };
         entry.phase = Phase::Present;
         self.save_entry(&entry)?;
-        self.insert(Slot {
-            entry,
-            database: Some(database.clone()),
-            state: DatabaseState::Online,
-            reason: None,
-            refusal: None,
-        });
+        self.insert(Slot::online(entry, database.clone()));
         Ok(database)
     }
 
@@ -327,13 +328,9 @@ impl Instance {
     /// 3701 when there is none, 3708 for a system database; those of storage.
     pub fn drop_database(self: &Arc<Self>, name: &str) -> SqlResult<()> {
         let _changing = self.changing.lock();
-        let slot = self
-            .databases
-            .lock()
-            .values()
-            .find(|s| Collation::DEFAULT.same_name(&s.entry.name, name))
-            .cloned();
-        let Some(mut slot) = slot else { return Err(SqlError::new(3701, &[&"drop", &"database", &name])) };
+        let Some(mut slot) = self.slot_named(name) else {
+            return Err(SqlError::new(3701, &[&"drop", &"database", &name]));
+        };
         if slot.entry.number < FIRST_USER_DATABASE {
             return Err(SqlError::new(3708, &[&"drop", &"database", &name]));
         }
@@ -485,13 +482,7 @@ impl Instance {
         {
             let (plan, entry) = self.system_plan(number, name, data, log);
             let database = self.foundation.create(&plan)?;
-            self.insert(Slot {
-                entry: entry.clone(),
-                database: Some(database),
-                state: DatabaseState::Online,
-                reason: None,
-                refusal: None,
-            });
+            self.insert(Slot::online(entry.clone(), database));
             self.save_entry(&entry).map_err(|error| StorageError::Catalog(error.to_string()))?;
         }
         write_marker(self.os(), &self.data_dir)
@@ -533,13 +524,7 @@ impl Instance {
         let (plan, entry) = self.system_plan(MASTER, "master", "master.mdf", "mastlog.ldf");
         let master = self.foundation.open(&plan)?;
         let rows = read_system_tables(&master)?;
-        self.insert(Slot {
-            entry,
-            database: Some(master),
-            state: DatabaseState::Online,
-            reason: None,
-            refusal: None,
-        });
+        self.insert(Slot::online(entry, master));
         let mut waiting = Vec::new();
         for entry in registry::load(&rows[system_tables::DATABASES], &self.data_dir)? {
             match entry.phase {
@@ -549,13 +534,7 @@ impl Instance {
                     self.forget_entry(entry.number)
                         .map_err(|error| StorageError::Catalog(error.to_string()))?;
                 }
-                Phase::Offline => self.insert(Slot {
-                    entry,
-                    database: None,
-                    state: DatabaseState::Offline,
-                    reason: None,
-                    refusal: None,
-                }),
+                Phase::Offline => self.insert(Slot::offline(entry)),
                 Phase::Present => waiting.push(entry),
             }
         }
@@ -599,24 +578,12 @@ impl Instance {
             volatile: false,
         };
         let slot = match self.foundation.open(&plan) {
-            Ok(database) => Slot {
-                entry,
-                database: Some(database),
-                state: DatabaseState::Online,
-                reason: None,
-                refusal: None,
-            },
+            Ok(database) => Slot::online(entry, database),
             Err(error) => {
-                let state = match &error {
-                    StorageError::Io(_) => DatabaseState::RecoveryPending,
-                    _ => DatabaseState::Suspect,
-                };
-                os::report::error(
-                    "engine",
-                    &format!("database {} is {}: {error}", entry.name, state.description()),
-                );
-                let refusal = Some(refusal(&error, &entry.name));
-                Slot { entry, database: None, state, reason: Some(error.to_string()), refusal }
+                let slot = Slot::refused(entry, &error);
+                let (name, state) = (&slot.entry.name, slot.state.description());
+                os::report::error("engine", &format!("database {name} is {state}: {error}"));
+                slot
             }
         };
         self.insert(slot);
@@ -632,13 +599,7 @@ impl Instance {
         }
         let database = self.foundation.create(&plan)?;
         self.copy_model(&database).map_err(|error| StorageError::Catalog(error.to_string()))?;
-        self.insert(Slot {
-            entry,
-            database: Some(database),
-            state: DatabaseState::Online,
-            reason: None,
-            refusal: None,
-        });
+        self.insert(Slot::online(entry, database));
         Ok(())
     }
 
@@ -658,6 +619,26 @@ const SYSTEM_LOG_BYTES: u64 = 1 << 20;
 const OPENERS_MAX: usize = 4;
 
 impl Slot {
+    /// An open database.
+    fn online(entry: Entry, database: Arc<Database>) -> Slot {
+        Slot { entry, database: Some(database), state: DatabaseState::Online, reason: None, refusal: None }
+    }
+
+    /// One that has been taken offline: known, not opened.
+    fn offline(entry: Entry) -> Slot {
+        Slot { entry, database: None, state: DatabaseState::Offline, reason: None, refusal: None }
+    }
+
+    /// One that could not be opened, for `error`.
+    fn refused(entry: Entry, error: &StorageError) -> Slot {
+        let state = match error {
+            StorageError::Io(_) => DatabaseState::RecoveryPending,
+            _ => DatabaseState::Suspect,
+        };
+        let refusal = Some(refusal(error, &entry.name));
+        Slot { entry, database: None, state, reason: Some(error.to_string()), refusal }
+    }
+
     fn into_info(self) -> DatabaseInfo {
         let state = self.database.as_ref().map_or(self.state, |d| d.state());
         DatabaseInfo {

@@ -40,5 +40,5 @@ pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChang
 pub use pages::Growth as DataGrowth;
 pub use schema::*;
 pub use table::{KeyRange, RowLocator, RowLock, ScanOptions, Table};
-pub use transaction_set::TransactionSet;
+pub use transaction_set::{ExclusiveDatabase, TransactionSet};
 pub use txn::{IsolationLevel, LockMode, LockOwner, LockRow, LockWait, Resource};

@@ -7,6 +7,10 @@
 //! A database joins when it is first touched. A commit that has changed more than one lasting database is always fully durable
 //! (official matrix, claim 62's exceptions).
 
+mod database_locks;
+
+pub use database_locks::ExclusiveDatabase;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,7 +38,7 @@ pub struct TransactionSet {
     descriptor: u64,
     in_statement: bool,
     savepoints: Vec<NamedSavepoint>,
-    /// Application locks that the session itself owns.
+    /// What the session itself owns: S on the databases it is in, application locks.
     session_locks: HeldLocks,
 }
 
@@ -108,6 +112,7 @@ impl TransactionSet {
         let options = TxnOptions { space: Some(self.space.clone()), ..TxnOptions::default() };
         let transaction =
             DbTransaction::new(database.clone(), database.transactions().begin(options), self.session_id);
+        self.keep_for_transaction(&transaction)?;
         let statement = self.in_statement.then(|| transaction.savepoint());
         self.open.push(Member { transaction, statement });
         Ok(self.open.len() - 1)
@@ -331,7 +336,10 @@ impl TransactionSet {
 
 impl Drop for TransactionSet {
     fn drop(&mut self) {
-        self.session_locks.unlock_all();
+        // A simulated power loss unwinds through this point; a server's session is closed after a panic, not in it.
+        if !std::thread::panicking() {
+            self.release_session_locks();
+        }
     }
 }
 

@@ -251,9 +251,14 @@ impl Log {
         self.shared.vlfs.lock().info()
     }
 
-    /// Figures for counters and views.
+    /// Figures for views.
     pub fn stats(&self) -> LogStats {
         self.shared.stats()
+    }
+
+    /// Brings the counters of used log up to date: appends do not, so whoever is about to read them asks for it.
+    pub fn note_used(&self) {
+        self.shared.note_used();
     }
 
     /// I/O of the log file, for sys.dm_io_virtual_file_stats.
@@ -413,7 +418,6 @@ impl Shared {
             (cache.records_total, cache.record_bytes_total, cache.reserved_bytes)
         };
         let counters = &self.counters;
-        counters.note_used(used_bytes);
         let queue = self.queue.lock();
         let flight = &queue.in_flight;
         LogStats {

@@ -41,6 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let database =
         instance.create_database(&CreateDatabaseOptions { name: "db".into(), ..Default::default() })?;
     let mut transactions = TransactionSet::new(&instance, 1);
+    transactions.enter_database("db")?;
     let options = SetOptions::default();
     let variables = [VariableDef { name: "@i".into(), sql_type: SqlType::Int }];
     let mut values = [Value::Int(0)];

@@ -1,7 +1,10 @@
 //! Statements about databases and the server: CREATE, ALTER and DROP DATABASE, CHECKPOINT, KILL, DBCC; and the definitions that are
 //! handed to `query`.
 
-use engine::{CreateDatabaseOptions, DelayedDurability, NewDatabaseFile, OptionChange, RecoveryModel};
+use engine::{
+    CreateDatabaseOptions, DelayedDurability, ExclusiveDatabase, NewDatabaseFile, OptionChange,
+    RecoveryModel, TransactionSet,
+};
 use query::ExecContext;
 use tsql::ast::{self, AlterDatabaseAction, DatabaseOption, DelayedDurabilityMode};
 use types::{SqlError, SqlResult};
@@ -108,29 +111,20 @@ impl Session {
     ) -> SqlResult<()> {
         self.refuse_in_transaction("DROP DATABASE")?;
         for name in &drop.names {
-            if self.database.name().eq_ignore_ascii_case(&name.value) {
-                return Err(SqlError::new(3702, &[&"drop", &"database", &name.value]));
+            let in_use = || SqlError::new(3702, &[&"drop", &"database", &name.value]);
+            // Its own database, or the one of a procedure's caller.
+            let number = self.instance.database_number(&name.value).ok();
+            let is_own = number.is_some_and(|number| self.transactions.is_in_database(number));
+            if is_own || self.database.name().eq_ignore_ascii_case(&name.value) {
+                return Err(in_use());
             }
-            let wanted = self.instance.database(&name.value);
-            if let Ok(database) = &wanted {
-                self.refuse_while_others_use(database.id(), || {
-                    SqlError::new(3702, &[&"drop", &"database", &name.value])
-                })?;
-            }
+            let _alone = alone_in(&mut self.transactions, &name.value, in_use)?;
             match self.instance.drop_database(&name.value) {
                 Err(error) if error.number == 3701 && drop.if_exists => {}
                 other => other?,
             }
         }
         Ok(())
-    }
-
-    /// `error` when another session is in the database.
-    fn refuse_while_others_use(&self, database_id: i16, error: impl FnOnce() -> SqlError) -> SqlResult<()> {
-        let own = self.facts.session_id;
-        let rows = self.facts.registry.rows();
-        let in_use = rows.iter().any(|row| row.database_id == database_id && row.session_id != own);
-        if in_use { Err(error()) } else { Ok(()) }
     }
 
     pub(crate) fn alter_database(
@@ -157,8 +151,8 @@ impl Session {
                 Ok(())
             }
             AlterDatabaseAction::ModifyName(new_name) => {
-                let wanted = self.instance.database(&name)?;
-                self.refuse_while_others_use(wanted.id(), || SqlError::new(5030, &[]))?;
+                self.instance.database(&name)?;
+                let _alone = alone_in(&mut self.transactions, &name, || SqlError::new(5030, &[]))?;
                 self.instance.rename_database(&name, &new_name.value)
             }
             AlterDatabaseAction::ModifyFile(spec) => {
@@ -204,6 +198,20 @@ impl Session {
             return Ok(());
         }
         Err(not_supported(&format!("DBCC {}", dbcc.name.value.to_uppercase())))
+    }
+}
+
+/// Keeps everybody else out of a database; `in_use` when somebody is in it. Nothing when there is no such database: the instance says
+/// what is wrong with the name.
+fn alone_in<'a>(
+    transactions: &'a mut TransactionSet,
+    name: &str,
+    in_use: impl FnOnce() -> SqlError,
+) -> SqlResult<Option<ExclusiveDatabase<'a>>> {
+    match transactions.lock_database_exclusively(name) {
+        Ok(None) => Err(in_use()),
+        Ok(exclusive) => Ok(exclusive),
+        Err(_) => Ok(None),
     }
 }
 

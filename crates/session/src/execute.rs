@@ -11,7 +11,7 @@ use crate::procs;
 use crate::program::{Compiled, ExecuteCells, ExecuteTarget, Instruction, Program};
 use crate::rpc::{RpcCall, RpcTarget, procedure_name};
 use crate::run::{Failure, Frame, Interruption, Origin, Stop};
-use crate::session::{RequestEnd, Session};
+use crate::session::{RequestEnd, Session, refused_entry};
 use crate::sink::{Done, DoneKind, ResultSink};
 use crate::values;
 
@@ -164,13 +164,16 @@ impl Session {
         arguments: Vec<Argument>,
         sink: &mut dyn ResultSink,
     ) -> Result<CallResult, Interruption> {
+        // What the caller is in stays locked; a USE inside changes only the procedure's own.
+        self.transactions.enter_known_database(&database).map_err(refused_entry)?;
         let outer_database = std::mem::replace(&mut self.database, database);
         let outcome = self.module_program(text).map_err(Interruption::from).and_then(|module| {
             let (variables, targets) = self.bind_parameters(name, &module, &arguments)?;
             let result = self.run_scope(module.clone(), variables, Some(name), object_id, sink)?;
             Ok((module, targets, result))
         });
-        self.database = outer_database;
+        let inner_database = std::mem::replace(&mut self.database, outer_database);
+        self.transactions.leave_database(&inner_database);
         let (module, targets, (status, variables)) = outcome?;
         let mut outputs = Vec::new();
         for (index, slot) in targets {
@@ -277,9 +280,11 @@ impl Session {
         }
         let program =
             self.program_for(text, parameters, false).map_err(|errors| self.first_of(errors, sink))?;
-        let database = self.database.clone();
+        let outer_database = self.database.clone();
+        self.transactions.enter_known_database(&outer_database).map_err(refused_entry)?;
         let result = self.run_scope(program, variables, None, 0, sink);
-        self.database = database;
+        let inner_database = std::mem::replace(&mut self.database, outer_database);
+        self.transactions.leave_database(&inner_database);
         result.map(|(_, variables)| variables)
     }
 

@@ -14,7 +14,7 @@ use crate::names::TemporaryNames;
 use crate::prepared::Prepared;
 use crate::program::Program;
 use crate::registry::{Command, SessionRegistry, SessionSlot};
-use crate::run::{Frame, Stop};
+use crate::run::{Frame, Interruption, Stop};
 use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
 
 /// How a request ended, for whoever owns the connection.
@@ -71,17 +71,21 @@ impl Session {
     /// 4060 when the database does not exist or cannot be opened.
     pub fn new(shared: &SessionShared, login: LoginInfo) -> SqlResult<Session> {
         let name = if login.database.is_empty() { "master" } else { &login.database };
-        let database = shared.instance.database(name).map_err(|_| SqlError::new(4060, &[&name]))?;
+        let refused = |_| SqlError::new(4060, &[&name]);
+        let wanted = shared.instance.database(name).map_err(refused)?;
         let row =
-            SessionRow { login_time_ticks: ticks_of(shared.instance.os()), ..published(&login, &database) };
+            SessionRow { login_time_ticks: ticks_of(shared.instance.os()), ..published(&login, &wanted) };
         let (session_id, slot) = shared.registry.register(row);
+        let mut transactions = TransactionSet::new(&shared.instance, session_id);
+        let entered = transactions.enter_database(name).map_err(refused);
+        let database = entered.inspect_err(|_| shared.registry.unregister(session_id))?;
         let options = options_at_login(&login);
         Ok(Session {
             instance: shared.instance.clone(),
             programs: shared.programs.clone(),
             slot,
             options,
-            transactions: TransactionSet::new(&shared.instance, session_id),
+            transactions,
             database,
             facts: Facts::new(session_id, login, shared.registry.clone()),
             names: TemporaryNames::default(),
@@ -256,11 +260,11 @@ impl Session {
     }
 
     /// `USE`.
-    pub(crate) fn use_database(&mut self, name: &str, sink: &mut dyn ResultSink) -> SqlResult<()> {
-        let database = self.instance.database(name)?;
-        let old = self.database.name().to_string();
-        self.database = database;
-        let new = self.database.name().to_string();
+    pub(crate) fn use_database(&mut self, name: &str, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        let database = self.transactions.enter_database(name).map_err(refused_entry)?;
+        let left = std::mem::replace(&mut self.database, database);
+        self.transactions.leave_database(&left);
+        let (old, new) = (left.name().to_string(), self.database.name().to_string());
         sink.environment(EnvironmentChange::Database(new.clone(), old));
         sink.message(&SqlError::new(5701, &[&new]));
         Ok(())
@@ -280,17 +284,19 @@ impl Session {
         }
         let wanted = if self.facts.login.database.is_empty() { "master" } else { &self.facts.login.database };
         if !self.database.name().eq_ignore_ascii_case(wanted) {
-            if let Ok(database) = self.instance.database(wanted) {
-                self.database = database;
+            if let Ok(database) = self.transactions.enter_database(wanted) {
+                let left = std::mem::replace(&mut self.database, database);
+                self.transactions.leave_database(&left);
             }
         }
         sink.environment(EnvironmentChange::ResetConnection);
     }
 
-    /// Ends the session: rolls back, drops its temporary tables, gives its number back.
+    /// Ends the session: rolls back, drops its temporary tables, leaves its database, gives its number back.
     pub fn close(mut self) {
         self.rollback_everything(&mut NullSink);
         self.drop_temporary_tables();
+        self.transactions.release_session_locks();
         self.facts.registry.unregister(self.facts.session_id);
     }
 
@@ -319,6 +325,11 @@ impl Session {
     pub(crate) fn to_int(&self, value: &Value) -> SqlResult<Option<i32>> {
         crate::values::to_int(value)
     }
+}
+
+/// A database could not be entered: with an error, or because the wait for it was interrupted.
+pub(crate) fn refused_entry(error: SqlError) -> Interruption {
+    if task::current().is_interrupted() { Stop::Attention.into() } else { error.into() }
 }
 
 fn ticks_of(os: &os::Os) -> u64 {

@@ -505,9 +505,11 @@ pub(super) fn lock_rows(instance: &Arc<Instance>) -> Vec<Vec<(&'static str, Cell
     rows.into_iter()
         .map(|row| {
             let (kind, database, description, entity) = describe(&row.resource);
-            let (owner_type, owner_id) = match row.owner {
-                LockOwner::Transaction(id) => ("TRANSACTION", id as i64),
-                LockOwner::Session => ("SESSION", 0),
+            let (owner_type, owner_id) = match (row.owner, &row.resource) {
+                (LockOwner::Workspace, _) => ("EXCLUSIVE_TRANSACTION_WORKSPACE", 0),
+                (_, Resource::Database { .. }) => ("SHARED_TRANSACTION_WORKSPACE", 0),
+                (LockOwner::Transaction(id), _) => ("TRANSACTION", id as i64),
+                (LockOwner::Session, _) => ("SESSION", 0),
             };
             vec![
                 ("resource_type", kind.into()),

@@ -121,6 +121,11 @@ impl HeldLocks {
         self.held.get(&ResourceKey::new(*resource)).map(|held| held.mode)
     }
 
+    /// How often the resource was asked for and not given back.
+    pub fn count(&self, resource: &Resource) -> u32 {
+        self.held.get(&ResourceKey::new(*resource)).map_or(0, |held| held.count)
+    }
+
     /// Number of resources held.
     pub fn len(&self) -> usize {
         self.held.len()

@@ -227,13 +227,16 @@ impl fmt::Display for Resource {
     }
 }
 
-/// Who holds a lock inside a lock space: one transaction, or the session itself (database locks, application locks).
+/// Who holds a lock inside a lock space: one transaction, the session itself (database locks, application locks), or one of its
+/// statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LockOwner {
     /// A transaction, by its number (`TxnId`).
     Transaction(u64),
     /// The session; released when it ends or asks.
     Session,
+    /// A statement of the session that needs a whole database for itself; beside what the session holds of it.
+    Workspace,
 }
 
 /// How long to wait for a lock.

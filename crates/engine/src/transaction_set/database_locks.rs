@@ -1,0 +1,138 @@
+//! DATABASE locks: a session holds S on each database it is in, whoever drops or renames a database holds X meanwhile.
+//!
+//! The owner of S is the session, so that no commit or rollback gives it back. A transaction that touches a database its session is not
+//! in (`other.dbo.t`) holds S itself until it ends. Background tasks take none: closing a database waits for them by other means.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use txn::{HeldLocks, LockMode, LockOwner, LockWait, Resource};
+use types::SqlError;
+
+use super::TransactionSet;
+use crate::database::Database;
+use crate::db_transaction::DbTransaction;
+use crate::error::SqlResult;
+use crate::instance::{MASTER, TEMPDB};
+
+/// A database that a statement has for itself: nobody comes in until this is dropped. A session has one at a time.
+pub struct ExclusiveDatabase<'a> {
+    locks: HeldLocks,
+    session: PhantomData<&'a mut TransactionSet>,
+}
+
+impl Drop for ExclusiveDatabase<'_> {
+    fn drop(&mut self) {
+        self.locks.unlock_all();
+    }
+}
+
+/// What sessions lock of a database. Nothing of master and tempdb, which cannot be dropped or renamed.
+fn shared_resource(number: u16) -> Option<Resource> {
+    (number != MASTER && number != TEMPDB).then_some(Resource::Database { database: number })
+}
+
+impl TransactionSet {
+    /// The session goes into a database, as often as it likes; waits while somebody has the database for himself.
+    ///
+    /// # Errors
+    /// 911 and its kin when it does not exist (any more) or is not usable; 1222, 1205, an interrupt.
+    pub fn enter_database(&mut self, name: &str) -> SqlResult<Arc<Database>> {
+        loop {
+            let database = self.instance.database(name)?;
+            self.lock_shared(&database)?;
+            // Dropped or renamed while the session waited: look again, there may be another of that name.
+            if self.instance.database(name).is_ok_and(|found| Arc::ptr_eq(&found, &database)) {
+                return Ok(database);
+            }
+            self.leave_database(&database);
+        }
+    }
+
+    /// The same for a database that is known already: the one of a procedure, or the session's own once more.
+    ///
+    /// # Errors
+    /// 911 when it has been dropped meanwhile; 1222, 1205, an interrupt.
+    pub fn enter_known_database(&mut self, database: &Arc<Database>) -> SqlResult<()> {
+        let was_in = self.is_in_database(database.number());
+        self.lock_shared(database)?;
+        // What it is in already, or holds no lock of, cannot have been dropped.
+        if was_in || shared_resource(database.number()).is_none() {
+            return Ok(());
+        }
+        self.check_present(database).inspect_err(|_| self.leave_database(database))
+    }
+
+    /// The session leaves a database that it has entered. An open transaction there keeps the lock as its own.
+    pub fn leave_database(&mut self, database: &Arc<Database>) {
+        let Some(resource) = shared_resource(database.number()) else { return };
+        let count = self.session_locks.count(&resource);
+        assert!(count > 0, "a session leaves what it has entered");
+        if count == 1
+            && let Some(transaction) = self.member(database)
+        {
+            let kept = transaction.inner().try_lock(resource, LockMode::S);
+            assert!(kept, "what the session holds, its transaction gets");
+        }
+        self.session_locks.unlock(&resource, LockMode::S);
+    }
+
+    /// Has the session entered the database? False for master and tempdb, of which nothing is kept.
+    pub fn is_in_database(&self, number: u16) -> bool {
+        shared_resource(number).is_some_and(|resource| self.session_locks.mode(&resource).is_some())
+    }
+
+    /// Takes a database for a statement that needs it free of other sessions and their transactions; does not wait. `None`: others use
+    /// it. The session itself may be in it.
+    ///
+    /// # Errors
+    /// 911 when there is no database of that name, open or not.
+    pub fn lock_database_exclusively(&mut self, name: &str) -> SqlResult<Option<ExclusiveDatabase<'_>>> {
+        loop {
+            let number = self.instance.database_number(name)?;
+            let manager = self.instance.locks().clone();
+            let mut locks = HeldLocks::new(manager, self.space.clone(), LockOwner::Workspace);
+            if locks.lock(Resource::Database { database: number }, LockMode::X, LockWait::NoWait).is_err() {
+                return Ok(None);
+            }
+            let exclusive = ExclusiveDatabase { locks, session: PhantomData };
+            // Not another one that has taken over the name.
+            if self.instance.database_number(name)? == number {
+                return Ok(Some(exclusive));
+            }
+        }
+    }
+
+    /// Gives back all that the session itself has locked: it ends.
+    pub fn release_session_locks(&mut self) {
+        self.session_locks.unlock_all();
+    }
+
+    /// A transaction that begins in a database which its session is not in keeps it from being dropped.
+    pub(super) fn keep_for_transaction(&self, transaction: &DbTransaction) -> SqlResult<()> {
+        let database = transaction.database();
+        let Some(resource) = shared_resource(database.number()) else { return Ok(()) };
+        if self.session_locks.mode(&resource).is_some() {
+            return Ok(());
+        }
+        let taken = transaction.inner().lock(resource, LockMode::S, LockWait::Session);
+        taken.map_err(|error| crate::error::sql_error(&error.into(), database.name(), self.session_id))?;
+        self.check_present(database)
+    }
+
+    fn lock_shared(&mut self, database: &Database) -> SqlResult<()> {
+        let Some(resource) = shared_resource(database.number()) else { return Ok(()) };
+        let taken = self.session_locks.lock(resource, LockMode::S, LockWait::Session);
+        taken.map_err(|error| crate::error::sql_error(&error.into(), database.name(), self.session_id))
+    }
+
+    /// Is it still the instance's, now that its lock has been granted?
+    fn check_present(&self, database: &Arc<Database>) -> SqlResult<()> {
+        let present = self.instance.database_by_id(database.id());
+        if present.is_some_and(|present| Arc::ptr_eq(&present, database)) {
+            Ok(())
+        } else {
+            Err(SqlError::new(911, &[&database.name()]))
+        }
+    }
+}
