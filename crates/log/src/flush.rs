@@ -1,7 +1,7 @@
 //! Who writes the log, and how `hardened` moves. Read `flush_reason.rs` first, then `lead_or_wait`.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use os::sim::{Bug, is_planted};
 use os::{IoError, Signal, WaitType, WriteMode};
@@ -9,21 +9,11 @@ use os::{IoError, Signal, WaitType, WriteMode};
 use crate::block::{BlockHeader, BlockState};
 use crate::cache::{Cache, CachedBlock};
 use crate::error::LogError;
-use crate::flush_queue::{FlushQueue, LeaderState, MEAN_ONE, Waiter, WriterRole, WriterState};
+use crate::flush_queue::{FlushQueue, LeaderState, Waiter, WriterRole, WriterState};
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
 use crate::limits::{BLOCK_BYTES_MAX, SECTOR_BYTES};
 use crate::lsn::Lsn;
 use crate::shared::Shared;
-
-/// What the LOG WRITER should do next.
-pub(crate) enum Work {
-    /// Write, with this role; the open block too when a reason is given.
-    Write(WriterRole, Option<FlushReason>),
-    /// Wait for the bell, at most so long.
-    Wait(Option<u64>),
-    /// End.
-    Stop,
-}
 
 impl Shared {
     /// See `Log::harden`.
@@ -60,15 +50,18 @@ impl Shared {
                 && let Some(role) = queue.lead_inline()
             {
                 drop(queue);
+                os::set_patient(false);
                 self.write_inline(role, reason);
                 continue;
             }
             let bell = Arc::new(Signal::new());
-            queue.waiters.push(Waiter { lsn, reason, bell: Arc::clone(&bell) });
-            let for_writer =
-                queue.leader == LeaderState::LogWriter || self.positions.sealed() > self.positions.issued();
-            let ring = for_writer && queue.rouse(&[WriterState::Asleep, WriterState::Dozing]);
+            queue.add_waiter(Waiter { lsn, reason, bell: Arc::clone(&bell) }, self.positions.issued());
+            let in_crowd = queue.leader == LeaderState::LogWriter;
+            let for_writer = in_crowd || self.positions.sealed() > self.positions.issued();
+            let ring = (for_writer && queue.rouse(&[WriterState::Asleep, WriterState::Dozing]))
+                || (queue.has_gathered() && queue.rouse(&[WriterState::Gathering]));
             drop(queue);
+            os::set_patient(in_crowd);
             if ring {
                 self.bell.set();
             }
@@ -94,7 +87,7 @@ impl Shared {
         }
         let due_now = open_bytes >= self.policy().due_bytes();
         let ring = queue.rouse(if due_now {
-            &[WriterState::Asleep, WriterState::Dozing]
+            &[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]
         } else {
             &[WriterState::Asleep]
         });
@@ -191,8 +184,7 @@ impl Shared {
         assert!(queue.role.is_none(), "only the holder of the role issues");
         assert!(last > self.positions.issued() && last <= self.positions.sealed());
         self.positions.issued.store(last.raw(), Release);
-        let waiting = queue.waiters.len();
-        queue.note_waiters(waiting);
+        queue.note_waiters(last);
         queue.in_flight.issue(last, block.padded_bytes as u64)
     }
 
@@ -297,84 +289,13 @@ impl Shared {
 
     /// Tells the LOG WRITER that a full block waits (or that it should end).
     pub(crate) fn ring_for_sealed(&self) {
-        let ring = self.queue.lock().rouse(&[WriterState::Asleep, WriterState::Dozing]);
+        let sleepers = [WriterState::Asleep, WriterState::Dozing, WriterState::Gathering];
+        let ring = self.queue.lock().rouse(&sleepers);
         if ring {
             self.bell.set();
         }
     }
-
-    /// Decides what the LOG WRITER does. `idle`: its last wait timed out.
-    pub(crate) fn next_work(&self, idle: bool) -> Work {
-        let mut queue = self.queue.lock();
-        queue.writer = WriterState::Awake;
-        let stopping = self.stopping.load(Acquire);
-        if self.is_failed() {
-            return if stopping { Work::Stop } else { Work::Wait(None) };
-        }
-        let issued = self.positions.issued();
-        let sealed_waits = self.positions.sealed() > issued;
-        let led_for = match queue.leader {
-            LeaderState::Inline => None,
-            LeaderState::LogWriter => {
-                queue.waiters.iter().find(|waiter| waiter.lsn > issued).map(|waiter| waiter.reason)
-            }
-        };
-        let (delayed_due, due_in_ns) = self.delayed_due(&queue);
-        let seal_open = led_for.or(delayed_due.then_some(BACKGROUND));
-        if !sealed_waits && seal_open.is_none() {
-            if stopping {
-                return Work::Stop;
-            }
-            return self.writer_waits(&mut queue, idle, due_in_ns);
-        }
-        let device_busy = queue.in_flight.outstanding_ios() > 0;
-        if (device_busy && !sealed_waits) || !queue.in_flight.admits(BLOCK_BYTES_MAX as u64) {
-            queue.writer = WriterState::WantsTurn;
-            return Work::Wait(None);
-        }
-        match queue.role.take() {
-            Some(role) => Work::Write(role, if device_busy { None } else { seal_open }),
-            None => {
-                queue.writer = WriterState::WantsTurn;
-                Work::Wait(None)
-            }
-        }
-    }
-
-    /// Nothing to write: how long to wait.
-    fn writer_waits(&self, queue: &mut FlushQueue, idle: bool, due_in_ns: Option<u64>) -> Work {
-        if let Some(due_in_ns) = due_in_ns {
-            queue.writer = WriterState::Dozing;
-            return Work::Wait(Some(due_in_ns));
-        }
-        if queue.leader == LeaderState::LogWriter && !idle {
-            queue.writer = WriterState::Asleep;
-            return Work::Wait(Some(LEADER_IDLE_NS));
-        }
-        if idle {
-            queue.leader = LeaderState::Inline;
-            queue.mean_waiters = MEAN_ONE;
-        }
-        queue.writer = WriterState::Asleep;
-        Work::Wait(None)
-    }
-
-    /// Whether log that delayed commits want is due now, else in how many ns (`None`: nothing is wanted, or not by time).
-    fn delayed_due(&self, queue: &FlushQueue) -> (bool, Option<u64>) {
-        if queue.delayed <= self.positions.issued() || self.background_suspended.load(Relaxed) {
-            return (false, None);
-        }
-        let policy = self.policy();
-        if self.open_bytes.load(Relaxed) as usize >= policy.due_bytes() {
-            return (true, None);
-        }
-        let Some(due_age_ns) = policy.due_age_ns() else { return (false, None) };
-        let age_ns = self.os.clock().monotonic_ns().saturating_sub(queue.delayed_since_ns);
-        if age_ns >= due_age_ns { (true, None) } else { (false, Some(due_age_ns - age_ns)) }
-    }
 }
 
 /// Log that nobody waits for is written for this reason, here and nowhere else.
-const BACKGROUND: FlushReason = FlushReason::Background;
-/// The LOG WRITER gives leading back after so long without work.
-const LEADER_IDLE_NS: u64 = 5_000_000;
+pub(crate) const BACKGROUND: FlushReason = FlushReason::Background;

@@ -15,6 +15,10 @@ const HAND_OVER_WAITERS: u32 = 16;
 const TAKE_BACK_WAITERS: u32 = 6;
 /// With so many waiting, two committers may write at once.
 const TWO_LEADERS_WAITERS: std::ops::RangeInclusive<usize> = 3..=12;
+/// The LOG WRITER lets committers gather at most so long once the device is free ...
+const GATHER_NS: u64 = 1_000_000;
+/// ... and no longer than this without another one coming.
+const GATHER_STEP_NS: u64 = 100_000;
 /// Fixed-point unit of the mean number of waiters.
 pub(crate) const MEAN_ONE: u32 = 64;
 
@@ -48,6 +52,8 @@ pub(crate) enum WriterState {
     Awake,
     /// Waits for delayed log to become due.
     Dozing,
+    /// Waits for more committers before it takes the open block: `gather`.
+    Gathering,
     /// Waits for the role or the device.
     WantsTurn,
     /// Waits for work.
@@ -66,6 +72,12 @@ pub(crate) struct FlushQueue {
     pub(crate) role: Option<WriterRole>,
     pub(crate) in_flight: InFlight,
     pub(crate) waiters: Vec<Waiter>,
+    /// How many of them wait for a record that is not issued.
+    uncovered: usize,
+    /// The most committers that waited at once lately.
+    crowd: usize,
+    /// While the LOG WRITER lets committers gather: since when, and how many it has seen.
+    gathering: Option<(u64, usize)>,
     pub(crate) leader: LeaderState,
     /// Committers writing at the moment.
     pub(crate) inline_writes: u32,
@@ -84,6 +96,9 @@ impl FlushQueue {
             role: Some(WriterRole { last_checksum }),
             in_flight: InFlight::new(limits),
             waiters: Vec::new(),
+            uncovered: 0,
+            crowd: 0,
+            gathering: None,
             leader: LeaderState::Inline,
             inline_writes: 0,
             mean_waiters: MEAN_ONE,
@@ -97,11 +112,21 @@ impl FlushQueue {
     fn assert_state(&self) {
         assert!(self.inline_writes <= 2, "{} committers write at once", self.inline_writes);
         assert!(self.mean_waiters <= 1_000 * MEAN_ONE);
+        assert!(self.uncovered <= self.waiters.len(), "{} of {} wait", self.uncovered, self.waiters.len());
+        assert!(self.writer != WriterState::Gathering || self.gathering.is_some(), "gathers since when?");
         assert!(self.inline_writes <= self.in_flight.outstanding_ios() + 1, "one may be on its way to issue");
+    }
+
+    /// Takes a waiter in.
+    pub(crate) fn add_waiter(&mut self, waiter: Waiter, issued: Lsn) {
+        self.uncovered += usize::from(waiter.lsn > issued);
+        self.waiters.push(waiter);
+        self.assert_state();
     }
 
     /// Every waiter's bell; the list is empty afterwards.
     pub(crate) fn drain_waiters(&mut self) -> Vec<Arc<Signal>> {
+        self.uncovered = 0;
         self.waiters.drain(..).map(|waiter| waiter.bell).collect()
     }
 
@@ -123,8 +148,12 @@ impl FlushQueue {
         self.role.take()
     }
 
-    /// Counts how many wait while a flush goes out, and decides who leads from now on.
-    pub(crate) fn note_waiters(&mut self, waiting: usize) {
+    /// A block goes out, up to `issued`: counts who waits, and decides who leads from now on.
+    pub(crate) fn note_waiters(&mut self, issued: Lsn) {
+        let waiting = self.waiters.len();
+        self.uncovered = self.waiters.iter().filter(|waiter| waiter.lsn > issued).count();
+        self.crowd = waiting.max(self.crowd - self.crowd.div_ceil(32));
+        self.gathering = None;
         let sample = (waiting as u32).min(1_000) * MEAN_ONE;
         self.mean_waiters = (self.mean_waiters * 15 + sample) / 16;
         self.leader = match self.leader {
@@ -132,6 +161,26 @@ impl FlushQueue {
             LeaderState::LogWriter if self.mean_waiters < TAKE_BACK_WAITERS * MEAN_ONE => LeaderState::Inline,
             same => same,
         };
+    }
+
+    /// Whether the LOG WRITER, which could write the open block now, lets more committers come first, and how long it may
+    /// sleep until it asks again.
+    ///
+    /// With many committers the processors are the bottleneck, not the device: while some run, a flush for the few that
+    /// are done would cost them processor time, and they would need another one right after. So it waits until half of
+    /// the crowd has come; the other half runs while the device writes. It never waits when nobody comes any more.
+    pub(crate) fn gather(&mut self, now_ns: u64) -> Option<u64> {
+        assert!(self.leader == LeaderState::LogWriter && self.uncovered > 0, "for whom?");
+        let (since_ns, seen) = self.gathering.unwrap_or((now_ns, 0));
+        let left_ns = GATHER_NS.saturating_sub(now_ns.saturating_sub(since_ns));
+        let waits = !self.has_gathered() && self.uncovered > seen && left_ns > 0;
+        self.gathering = waits.then_some((since_ns, self.uncovered));
+        waits.then_some(left_ns.min(GATHER_STEP_NS))
+    }
+
+    /// Whether enough have come that the LOG WRITER need not wait for more.
+    pub(crate) fn has_gathered(&self) -> bool {
+        self.uncovered * 2 >= self.crowd
     }
 
     /// Removes the waiters up to `hardened` and returns their bells, the next leader's first.
@@ -143,6 +192,7 @@ impl FlushQueue {
             let uncovered = self.waiters.iter().enumerate().filter(|(_, waiter)| waiter.lsn > issued);
             if let Some((index, _)) = uncovered.min_by_key(|(_, waiter)| waiter.lsn) {
                 bells.push(self.waiters.swap_remove(index).bell);
+                self.uncovered -= 1;
             }
         }
         let mut index = 0;
@@ -164,5 +214,78 @@ impl FlushQueue {
             self.writer = WriterState::Awake;
         }
         rouse
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lsn(raw: u64) -> Lsn {
+        Lsn::from_raw(raw)
+    }
+
+    /// A queue that the LOG WRITER leads, after a flush (up to 1000) for which `crowd` committers waited.
+    fn led_queue(crowd: usize) -> FlushQueue {
+        let mut queue = FlushQueue::new(LogLimits::default(), 0);
+        queue.leader = LeaderState::LogWriter;
+        queue.mean_waiters = 20 * MEAN_ONE;
+        (0..crowd).for_each(|_| come(&mut queue, 1_000));
+        queue.note_waiters(lsn(1_000));
+        queue.wake(lsn(1_000), lsn(1_000), &mut Vec::new());
+        assert_eq!((queue.uncovered, queue.crowd, queue.waiters.len()), (0, crowd, 0));
+        queue
+    }
+
+    fn come(queue: &mut FlushQueue, raw: u64) {
+        let issued = lsn(if raw > 1_000 { 1_000 } else { 0 });
+        let waiter = Waiter { lsn: lsn(raw), reason: FlushReason::Commit, bell: Arc::new(Signal::new()) };
+        queue.add_waiter(waiter, issued);
+    }
+
+    #[test]
+    fn it_gathers_until_half_of_the_crowd_has_come() {
+        let mut queue = led_queue(10);
+        for number in 1..5 {
+            come(&mut queue, 1_000 + number);
+            assert!(!queue.has_gathered());
+            assert_eq!(queue.gather(number * 1_000), Some(GATHER_STEP_NS));
+        }
+        come(&mut queue, 1_005);
+        assert!(queue.has_gathered());
+        assert_eq!((queue.gather(6_000), queue.gathering), (None, None));
+    }
+
+    #[test]
+    fn it_gathers_no_longer_when_nobody_comes() {
+        let mut queue = led_queue(100);
+        come(&mut queue, 1_001);
+        assert_eq!(queue.gather(0), Some(GATHER_STEP_NS));
+        assert_eq!(queue.gather(GATHER_STEP_NS), None);
+    }
+
+    #[test]
+    fn it_gathers_for_a_millisecond_at_most() {
+        let mut queue = led_queue(1_000);
+        let mut now_ns = 0;
+        come(&mut queue, 1_001);
+        while let Some(step_ns) = queue.gather(now_ns) {
+            assert!(step_ns <= GATHER_STEP_NS && now_ns < GATHER_NS);
+            now_ns += 70_000;
+            come(&mut queue, 1_001);
+        }
+        assert!((GATHER_NS..GATHER_NS + 70_000).contains(&now_ns), "{now_ns}");
+    }
+
+    #[test]
+    fn a_crowd_is_forgotten_when_it_has_gone() {
+        let mut queue = led_queue(256);
+        for flush in 0..200 {
+            come(&mut queue, 1_001);
+            queue.note_waiters(lsn(1_001));
+            queue.wake(lsn(1_001), lsn(1_001), &mut Vec::new());
+            assert!(queue.crowd >= 1, "after {flush}");
+        }
+        assert_eq!(queue.crowd, 1);
     }
 }

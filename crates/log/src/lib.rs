@@ -49,6 +49,7 @@ mod truncate;
 mod vlf;
 mod window;
 mod writer;
+mod writer_work;
 
 pub use dump::{DumpOptions, DumpSummary, dump_file};
 pub use error::LogError;

@@ -6,10 +6,10 @@ use os::{IoQueue, Request, WaitType, WriteMode};
 use rustc_hash::FxHashMap;
 
 use crate::cache::CachedBlock;
-use crate::flush::Work;
 use crate::flush_queue::WriterRole;
 use crate::flush_reason::FlushReason;
 use crate::shared::Shared;
+use crate::writer_work::Work;
 
 /// Writes in flight of the LOG WRITER itself: the device queue (made when two blocks are first queued at once; most logs
 /// never need one) and the blocks whose buffers it has.

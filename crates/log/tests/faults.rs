@@ -146,6 +146,48 @@ fn the_same_world_makes_the_same_writes_on_every_machine() {
     assert_eq!(run(), run());
 }
 
+/// A crowd shares its flushes, and nobody pays for that with more than two writes and the time to gather.
+#[test]
+fn a_crowd_shares_its_flushes() {
+    const COMMITTERS: u64 = 60;
+    const COMMITS: u64 = 50;
+    let world = World::new(15, Profile::nvme());
+    world
+        .run(|os| {
+            os.disk().create_dir_all(std::path::Path::new("/data")).unwrap();
+            let log = Arc::new(Log::create(os, &LogOptions { size_bytes: 4 << 20, ..options() }).unwrap());
+            let longest_ns = Arc::new(Latch::new(LatchRank::Leaf, 0));
+            let tasks: Vec<_> = (1..=COMMITTERS)
+                .map(|txn| {
+                    let (log, clock, longest_ns) = (Arc::clone(&log), os.clone(), Arc::clone(&longest_ns));
+                    os.spawn("committer", move || {
+                        for _ in 0..COMMITS {
+                            let took_ns = commit_time_ns(&clock, &log, txn);
+                            let mut longest_ns = longest_ns.lock();
+                            *longest_ns = took_ns.max(*longest_ns);
+                        }
+                    })
+                })
+                .collect();
+            tasks.into_iter().for_each(|task| task.join().unwrap());
+            let longest_ns = *longest_ns.lock();
+            let stats = log.stats();
+            let write_ns = stats.flush_write_ns_total / stats.flushes_total;
+            assert!(longest_ns < 4 * write_ns + 2_000_000, "{longest_ns} ns, a write takes {write_ns}");
+            let flushes = stats.flushes_total;
+            assert!(flushes >= COMMITS && flushes * 10 < COMMITTERS * COMMITS, "{flushes} flushes");
+        })
+        .assert_ok();
+}
+
+fn commit_time_ns(os: &Os, log: &Log, txn: u64) -> u64 {
+    let began_ns = os.clock().monotonic_ns();
+    let lsn = commit(log, txn, 30);
+    log.harden(lsn, FlushReason::Commit).unwrap();
+    assert!(log.stats().hardened >= lsn);
+    os.clock().monotonic_ns() - began_ns
+}
+
 #[test]
 fn full_blocks_fly_together_within_the_limits() {
     // Claims of seed 002.

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::os::Os;
+use crate::patience;
 use crate::signal::Signal;
 use crate::sim;
 use crate::task::{self, TaskRef};
@@ -81,7 +82,9 @@ pub(crate) fn spawn(
     let handle = JoinHandle { task: task.clone(), end: Arc::clone(&end) };
     let seat = os.world().map(|world| world.new_seat(&task));
     let ticket = seat.clone();
+    let parent_is_patient = patience::is_patient();
     let run = move || {
+        patience::forget_parent(parent_is_patient);
         task::set_current(task);
         let Some(seat) = ticket else {
             return run_body(&end, body);

@@ -1,4 +1,4 @@
-//! Scenario `log`: eight tasks append small transactions to a bare log in mixed durability; crash, reopen, judge.
+//! Scenario `log`: eight tasks (sometimes a crowd of 48) append small transactions to a bare log in mixed durability; crash, reopen, judge.
 //!
 //! Oracles (faults F1-F4, F9, F10): an acknowledged commit survives with everything before it; what is lost is a suffix;
 //! nothing is there that was not appended; what one recovery has shown, the next one shows too.
@@ -16,6 +16,8 @@ use crate::ledger::LogLedger;
 use crate::nemesis::{Nemesis, Trouble};
 
 const TASKS: u64 = 8;
+/// So many that the LOG WRITER leads and lets them gather.
+const TASKS_OF_A_CROWD: u64 = 48;
 const LOG_PATH: &str = "/data/sim.ldf";
 
 type Shared = Arc<Latch<LogLedger>>;
@@ -31,6 +33,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     if Rng::named(seed, "log padding").chance(1, 4) {
         options.padding_bytes = 4096;
     }
+    let tasks = if Rng::named(seed, "log crowd").chance(1, 8) { TASKS_OF_A_CROWD } else { TASKS };
     let mut outcome = Outcome::new(seed);
     create(&world, &options, &mut outcome);
     let generations = 1 + rng.below(3);
@@ -39,8 +42,8 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         nemesis.arm(&world);
         let trouble = Trouble::draw(&mut rng, 200);
         trouble.arm(&world);
-        let plan =
-            Plan { generation, transactions: 10 + rng.below(30), trouble, truncates: rng.chance(1, 2) };
+        let (transactions, truncates) = (10 + rng.below(30), rng.chance(1, 2));
+        let plan = Plan { generation, tasks, transactions, trouble, truncates };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
         work(&world, &options, &ledger, plan, &mut outcome);
         Trouble::heal(&world);
@@ -92,6 +95,7 @@ fn create_durably(os: &Os, options: &LogOptions) -> Result<(), LogError> {
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     generation: u64,
+    tasks: u64,
     transactions: u64,
     trouble: Trouble,
     truncates: bool,
@@ -113,7 +117,7 @@ fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcom
             Err(error) if plan.allows(&error) => return,
             Err(error) => panic!("reopening a log that recovery has just read: {error}"),
         };
-        let workers: Vec<_> = (0..TASKS)
+        let workers: Vec<_> = (0..plan.tasks)
             .map(|task| {
                 let worker = Worker::new(os, &log, &ledger, plan, task);
                 os.spawn(&format!("committer {task}"), move || worker.run())

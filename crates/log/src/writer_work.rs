@@ -1,0 +1,110 @@
+//! What the LOG WRITER does next: write, let committers gather, wait, or end.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use crate::flush::BACKGROUND;
+use crate::flush_queue::{FlushQueue, LeaderState, MEAN_ONE, WriterRole, WriterState};
+use crate::flush_reason::FlushReason;
+use crate::limits::BLOCK_BYTES_MAX;
+use crate::shared::Shared;
+
+/// The LOG WRITER gives leading back after so long without work.
+const LEADER_IDLE_NS: u64 = 5_000_000;
+
+/// What the LOG WRITER should do next.
+pub(crate) enum Work {
+    /// Write, with this role; the open block too when a reason is given.
+    Write(WriterRole, Option<FlushReason>),
+    /// Wait for the bell, at most so long.
+    Wait(Option<u64>),
+    /// End.
+    Stop,
+}
+
+impl Shared {
+    /// Decides what the LOG WRITER does. `idle`: its last wait timed out.
+    pub(crate) fn next_work(&self, idle: bool) -> Work {
+        let mut queue = self.queue.lock();
+        queue.writer = WriterState::Awake;
+        let stopping = self.stopping.load(Acquire);
+        if self.is_failed() {
+            return if stopping { Work::Stop } else { Work::Wait(None) };
+        }
+        let issued = self.positions.issued();
+        let sealed_waits = self.positions.sealed() > issued;
+        let led_for = match queue.leader {
+            LeaderState::Inline => None,
+            LeaderState::LogWriter => {
+                queue.waiters.iter().find(|waiter| waiter.lsn > issued).map(|waiter| waiter.reason)
+            }
+        };
+        let (delayed_due, due_in_ns) = self.delayed_due(&queue);
+        let seal_open = led_for.or(delayed_due.then_some(BACKGROUND));
+        if !sealed_waits && seal_open.is_none() {
+            if stopping {
+                return Work::Stop;
+            }
+            return self.writer_waits(&mut queue, idle, due_in_ns);
+        }
+        let device_busy = queue.in_flight.outstanding_ios() > 0;
+        if (device_busy && !sealed_waits) || !queue.in_flight.admits(BLOCK_BYTES_MAX as u64) {
+            queue.writer = WriterState::WantsTurn;
+            return Work::Wait(None);
+        }
+        let in_a_hurry = sealed_waits || delayed_due || stopping;
+        if let Some(step_ns) = self.gather(&mut queue, in_a_hurry || led_for.is_none()) {
+            return Work::Wait(Some(step_ns));
+        }
+        match queue.role.take() {
+            Some(role) => Work::Write(role, if device_busy { None } else { seal_open }),
+            None => {
+                queue.writer = WriterState::WantsTurn;
+                Work::Wait(None)
+            }
+        }
+    }
+
+    /// Lets committers gather for the open block, unless it is to go out `at_once`: how long to wait for them.
+    fn gather(&self, queue: &mut FlushQueue, at_once: bool) -> Option<u64> {
+        if at_once {
+            return None;
+        }
+        let step_ns = queue.gather(self.os.clock().monotonic_ns());
+        if step_ns.is_some() {
+            queue.writer = WriterState::Gathering;
+        }
+        step_ns
+    }
+
+    /// Nothing to write: how long to wait.
+    fn writer_waits(&self, queue: &mut FlushQueue, idle: bool, due_in_ns: Option<u64>) -> Work {
+        if let Some(due_in_ns) = due_in_ns {
+            queue.writer = WriterState::Dozing;
+            return Work::Wait(Some(due_in_ns));
+        }
+        if queue.leader == LeaderState::LogWriter && !idle {
+            queue.writer = WriterState::Asleep;
+            return Work::Wait(Some(LEADER_IDLE_NS));
+        }
+        if idle {
+            queue.leader = LeaderState::Inline;
+            queue.mean_waiters = MEAN_ONE;
+        }
+        queue.writer = WriterState::Asleep;
+        Work::Wait(None)
+    }
+
+    /// Whether log that delayed commits want is due now, else in how many ns (`None`: nothing is wanted, or not by time).
+    fn delayed_due(&self, queue: &FlushQueue) -> (bool, Option<u64>) {
+        if queue.delayed <= self.positions.issued() || self.background_suspended.load(Relaxed) {
+            return (false, None);
+        }
+        let policy = self.policy();
+        if self.open_bytes.load(Relaxed) as usize >= policy.due_bytes() {
+            return (true, None);
+        }
+        let Some(due_age_ns) = policy.due_age_ns() else { return (false, None) };
+        let age_ns = self.os.clock().monotonic_ns().saturating_sub(queue.delayed_since_ns);
+        if age_ns >= due_age_ns { (true, None) } else { (false, Some(due_age_ns - age_ns)) }
+    }
+}
