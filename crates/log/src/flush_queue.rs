@@ -183,7 +183,7 @@ impl FlushQueue {
         self.uncovered * 2 >= self.crowd
     }
 
-    /// Removes the waiters up to `hardened` and returns their bells, the next leader's first.
+    /// Removes the waiters up to `hardened` and returns their bells in the order of their coming, the next leader's first.
     pub(crate) fn wake(&mut self, hardened: Lsn, issued: Lsn, bells: &mut Vec<Arc<Signal>>) {
         let can_lead = self.leader == LeaderState::Inline
             && self.role.is_some()
@@ -191,18 +191,17 @@ impl FlushQueue {
         if can_lead {
             let uncovered = self.waiters.iter().enumerate().filter(|(_, waiter)| waiter.lsn > issued);
             if let Some((index, _)) = uncovered.min_by_key(|(_, waiter)| waiter.lsn) {
-                bells.push(self.waiters.swap_remove(index).bell);
+                bells.push(self.waiters.remove(index).bell);
                 self.uncovered -= 1;
             }
         }
-        let mut index = 0;
-        while index < self.waiters.len() {
-            if self.waiters[index].lsn <= hardened {
-                bells.push(self.waiters.swap_remove(index).bell);
-            } else {
-                index += 1;
+        self.waiters.retain(|waiter| {
+            let waits_on = waiter.lsn > hardened;
+            if !waits_on {
+                bells.push(Arc::clone(&waiter.bell));
             }
-        }
+            waits_on
+        });
         assert!(self.waiters.iter().all(|waiter| waiter.lsn > hardened), "nobody waits for what is durable");
         self.assert_state();
     }
