@@ -137,28 +137,26 @@ impl TcpConnection {
 
     /// MSG_DONTWAIT first, so that ready bytes cost no accounting.
     fn receive_now(&self, buffer: &mut [u8], flags: i32) -> Result<Option<usize>, IoError> {
-        loop {
-            let (descriptor, flags) = (self.stream.as_raw_fd(), flags | libc::MSG_DONTWAIT);
+        let (descriptor, flags) = (self.stream.as_raw_fd(), flags | libc::MSG_DONTWAIT);
+        self.try_now("read from", || {
             // SAFETY: the buffer is valid for its length.
-            let count = unsafe { libc::recv(descriptor, buffer.as_mut_ptr().cast(), buffer.len(), flags) };
-            if count >= 0 {
-                return Ok(Some(count as usize));
-            }
-            let error = std::io::Error::last_os_error();
-            match error.raw_os_error() {
-                Some(libc::EAGAIN) => return Ok(None),
-                Some(libc::EINTR) => {}
-                _ => return Err(self.fail("read from", &error)),
-            }
-        }
+            unsafe { libc::recv(descriptor, buffer.as_mut_ptr().cast(), buffer.len(), flags) }
+        })
     }
 
     /// The same for what there is room for: only a client that does not read makes its server wait.
     fn send_now(&self, bytes: &[u8]) -> Result<Option<usize>, IoError> {
         let (descriptor, flags) = (self.stream.as_raw_fd(), libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
-        loop {
+        self.try_now("write to", || {
             // SAFETY: the bytes are valid for their length.
-            let count = unsafe { libc::send(descriptor, bytes.as_ptr().cast(), bytes.len(), flags) };
+            unsafe { libc::send(descriptor, bytes.as_ptr().cast(), bytes.len(), flags) }
+        })
+    }
+
+    /// `None` when the call would have to wait.
+    fn try_now(&self, verb: &str, mut call: impl FnMut() -> isize) -> Result<Option<usize>, IoError> {
+        loop {
+            let count = call();
             if count >= 0 {
                 return Ok(Some(count as usize));
             }
@@ -166,7 +164,7 @@ impl TcpConnection {
             match error.raw_os_error() {
                 Some(libc::EAGAIN) => return Ok(None),
                 Some(libc::EINTR) => {}
-                _ => return Err(self.fail("write to", &error)),
+                _ => return Err(self.fail(verb, &error)),
             }
         }
     }
