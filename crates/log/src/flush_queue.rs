@@ -174,8 +174,13 @@ impl FlushQueue {
         let (since_ns, seen) = self.gathering.unwrap_or((now_ns, 0));
         let left_ns = GATHER_NS.saturating_sub(now_ns.saturating_sub(since_ns));
         let waits = !self.has_gathered() && self.uncovered > seen && left_ns > 0;
-        self.gathering = waits.then_some((since_ns, self.uncovered));
-        waits.then_some(left_ns.min(GATHER_STEP_NS))
+        if !waits {
+            self.gathering = None;
+            return None;
+        }
+        self.gathering = Some((since_ns, self.uncovered));
+        self.writer = WriterState::Gathering;
+        Some(left_ns.min(GATHER_STEP_NS))
     }
 
     /// Whether enough have come that the LOG WRITER need not wait for more.

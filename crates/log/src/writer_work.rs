@@ -52,7 +52,7 @@ impl Shared {
             return Work::Wait(None);
         }
         let in_a_hurry = sealed_waits || delayed_due || stopping;
-        if let Some(step_ns) = self.gather(&mut queue, in_a_hurry || led_for.is_none()) {
+        if !in_a_hurry && let Some(step_ns) = queue.gather(self.os.clock().monotonic_ns()) {
             return Work::Wait(Some(step_ns));
         }
         match queue.role.take() {
@@ -62,18 +62,6 @@ impl Shared {
                 Work::Wait(None)
             }
         }
-    }
-
-    /// Lets committers gather for the open block, unless it is to go out `at_once`: how long to wait for them.
-    fn gather(&self, queue: &mut FlushQueue, at_once: bool) -> Option<u64> {
-        if at_once {
-            return None;
-        }
-        let step_ns = queue.gather(self.os.clock().monotonic_ns());
-        if step_ns.is_some() {
-            queue.writer = WriterState::Gathering;
-        }
-        step_ns
     }
 
     /// Nothing to write: how long to wait.

@@ -172,8 +172,7 @@ impl Session {
             let result = self.run_scope(module.clone(), variables, Some(name), object_id, sink)?;
             Ok((module, targets, result))
         });
-        let inner_database = std::mem::replace(&mut self.database, outer_database);
-        self.transactions.leave_database(&inner_database);
+        self.move_to(outer_database);
         let (module, targets, (status, variables)) = outcome?;
         let mut outputs = Vec::new();
         for (index, slot) in targets {
@@ -283,8 +282,7 @@ impl Session {
         let outer_database = self.database.clone();
         self.transactions.enter_known_database(&outer_database).map_err(refused_entry)?;
         let result = self.run_scope(program, variables, None, 0, sink);
-        let inner_database = std::mem::replace(&mut self.database, outer_database);
-        self.transactions.leave_database(&inner_database);
+        self.move_to(outer_database);
         result.map(|(_, variables)| variables)
     }
 

@@ -259,11 +259,17 @@ impl Session {
         Err(Stop::Batch)
     }
 
+    /// The session's database is one that it has entered, from now on; it leaves the one before, which is returned.
+    pub(crate) fn move_to(&mut self, entered: Arc<Database>) -> Arc<Database> {
+        let left = std::mem::replace(&mut self.database, entered);
+        self.transactions.leave_database(&left);
+        left
+    }
+
     /// `USE`.
     pub(crate) fn use_database(&mut self, name: &str, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
         let database = self.transactions.enter_database(name).map_err(refused_entry)?;
-        let left = std::mem::replace(&mut self.database, database);
-        self.transactions.leave_database(&left);
+        let left = self.move_to(database);
         let (old, new) = (left.name().to_string(), self.database.name().to_string());
         sink.environment(EnvironmentChange::Database(new.clone(), old));
         sink.message(&SqlError::new(5701, &[&new]));
@@ -285,8 +291,7 @@ impl Session {
         let wanted = if self.facts.login.database.is_empty() { "master" } else { &self.facts.login.database };
         if !self.database.name().eq_ignore_ascii_case(wanted) {
             if let Ok(database) = self.transactions.enter_database(wanted) {
-                let left = std::mem::replace(&mut self.database, database);
-                self.transactions.leave_database(&left);
+                self.move_to(database);
             }
         }
         sink.environment(EnvironmentChange::ResetConnection);
