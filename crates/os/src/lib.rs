@@ -55,5 +55,5 @@ pub use rwlatch::{ReadArcGuard, ReadGuard, RwLatch, WriteArcGuard, WriteGuard};
 pub use signal::Signal;
 pub use termination::TerminationWatcher;
 pub use thread::{JoinHandle, Panicked, SpawnOptions};
-pub use wait::{Interrupted, WaitError, WaitOutcome, WaitRow, WaitStats, WaitType};
+pub use wait::{DetachedWait, Interrupted, WaitError, WaitOutcome, WaitRow, WaitStats, WaitType};
 pub use watermark::Watermark;

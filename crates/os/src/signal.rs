@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::task::{self, TaskRef};
 use crate::wait::{WaitOutcome, WaitType, Waiting, deadline_after};
@@ -81,5 +81,16 @@ impl Signal {
 
     fn slot(&self) -> MutexGuard<'_, Option<TaskRef>> {
         self.waiter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// So that a signal can be handed to those who ring whoever wants to be rung: a waiting thread or work put aside.
+impl std::task::Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.set();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.set();
     }
 }

@@ -244,11 +244,16 @@ impl TaskRef {
         }
     }
 
-    /// Gives the task a token; wakes it when it is parked. Tokens do not add up.
-    pub(crate) fn unpark(&self) {
+    /// What the task waits for has happened: until the wait ends, it counts as signal wait time.
+    pub fn note_signalled(&self) {
         if self.inner.wait_type.load(Relaxed) != 0 {
             self.inner.signalled_ns.store(self.now_ns(), Relaxed);
         }
+    }
+
+    /// Gives the task a token; wakes it when it is parked. Tokens do not add up.
+    pub(crate) fn unpark(&self) {
+        self.note_signalled();
         if self.inner.parking.swap(NOTIFIED, AcqRel) == PARKED {
             word::wake(&self.inner.parking, 1);
         }

@@ -195,6 +195,20 @@ impl Drop for Waiting {
     }
 }
 
+/// A wait without a thread: from `begin` to drop the task counts as waiting, while the thread that ran it does something
+/// else. For work that is put aside until a [`std::task::Waker`] calls; whoever calls it says so with
+/// [`TaskRef::note_signalled`].
+pub struct DetachedWait {
+    _waiting: Waiting,
+}
+
+impl DetachedWait {
+    /// The current task waits from now on.
+    pub fn begin(wait_type: WaitType) -> DetachedWait {
+        DetachedWait { _waiting: Waiting::begin(wait_type) }
+    }
+}
+
 /// The deadline of a time-out that starts now.
 pub(crate) fn deadline_after(now_ns: u64, timeout_ns: Option<u64>) -> Option<u64> {
     timeout_ns.map(|timeout| now_ns.saturating_add(timeout))
