@@ -45,7 +45,7 @@ pub use disk::{
 };
 pub use error::{IoError, IoErrorKind};
 pub use latch::{Latch, LatchGuard};
-pub use net::{Listener, Net, ReadinessWatcher, Stream, StreamIo, Watch};
+pub use net::{Listener, Net, Polled, Poller, Stream, StreamIo};
 pub use never::{never_count, note_never};
 pub use os::Os;
 pub use patience::set_patient;
@@ -55,5 +55,7 @@ pub use rwlatch::{ReadArcGuard, ReadGuard, RwLatch, WriteArcGuard, WriteGuard};
 pub use signal::Signal;
 pub use termination::TerminationWatcher;
 pub use thread::{JoinHandle, Panicked, SpawnOptions};
-pub use wait::{DetachedWait, Interrupted, WaitError, WaitOutcome, WaitRow, WaitStats, WaitType};
+pub use wait::{
+    DetachedWait, Interrupted, WaitError, WaitObserver, WaitOutcome, WaitRow, WaitStats, WaitType, observe_waits,
+};
 pub use watermark::Watermark;

@@ -160,7 +160,8 @@ impl Os {
         self.inner.world.as_ref()
     }
 
-    pub(crate) fn new_task(&self, name: &str) -> TaskRef {
+    /// A task without a thread of its own: threads run it in turns, by [`task::run_as`].
+    pub fn new_task(&self, name: &str) -> TaskRef {
         TaskRef::new(name, Arc::clone(&self.inner.wait_stats), Arc::clone(&self.inner.clock))
     }
 }

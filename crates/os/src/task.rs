@@ -80,6 +80,18 @@ pub(crate) fn set_current(task: TaskRef) {
     CURRENT.set(Some(task));
 }
 
+/// Runs `body` as `task`: its waits, its interrupts. One thread at a time may.
+pub fn run_as<R>(task: &TaskRef, body: impl FnOnce() -> R) -> R {
+    struct Back(Option<TaskRef>);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            CURRENT.set(self.0.take());
+        }
+    }
+    let _back = Back(CURRENT.replace(Some(task.clone())));
+    body()
+}
+
 /// While the guard lives, the calling thread's waits are not interruptible: for rollback, release and clean-up
 /// that must run to the end although the task has been interrupted.
 pub fn mask_interrupts() -> InterruptMask {

@@ -1,5 +1,7 @@
 //! Wait types, wait statistics (`sys.dm_os_wait_stats`) and the accounting that every blocking primitive does.
 
+use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::task::{self, TaskRef};
@@ -47,6 +49,18 @@ wait_types! {
     WAIT_XTP_TRAN_DEPENDENCY, WAIT_XTP_OFFLINE_CKPT_NEW_LOG, WAIT_XTP_RECOVERY, WAIT_XTP_CKPT_CLOSE, DISKIO_SUSPEND,
     SLEEP_DBSTARTUP, SLEEP_TEMPDBSTARTUP, SLEEP_MASTERDBREADY, SLEEP_DCOMSTARTUP, SLEEP_TASK, SLEEP_SYSTEMTASK,
     ENABLE_VERSIONING, DISABLE_VERSIONING, OLEDB, SQLTRACE_BUFFER_FLUSH, MISCELLANEOUS,
+}
+
+impl WaitType {
+    /// A wait for a latch, in memory and short.
+    fn is_latch(self) -> bool {
+        use WaitType::*;
+        matches!(
+            self,
+            PAGELATCH_NL | PAGELATCH_KP | PAGELATCH_SH | PAGELATCH_UP | PAGELATCH_EX | PAGELATCH_DT
+                | LATCH_NL | LATCH_KP | LATCH_SH | LATCH_UP | LATCH_EX | LATCH_DT
+        )
+    }
 }
 
 /// The task was interrupted (attention, KILL, shutdown) while it waited or before.
@@ -153,23 +167,55 @@ impl WaitStats {
     }
 }
 
+/// Is told of each wait of the threads that have it (see [`observe_waits`]), to let another one run meanwhile.
+pub trait WaitObserver {
+    /// The calling thread is about to wait. Whatever latches it holds, it holds: take none below `Leaf`.
+    fn wait_begins(&self);
+    /// It goes on.
+    fn wait_ends(&self);
+}
+
+thread_local! {
+    static OBSERVER: RefCell<Option<Arc<dyn WaitObserver>>> = const { RefCell::new(None) };
+}
+
+/// The calling thread's waits are told to `observer` from now on; to nobody with `None`. Waits for latches, which are
+/// short, and [`DetachedWait`]s, which keep no thread, are not.
+pub fn observe_waits(observer: Option<Arc<dyn WaitObserver>>) {
+    OBSERVER.set(observer);
+}
+
+fn observer() -> Option<Arc<dyn WaitObserver>> {
+    OBSERVER.with_borrow(Clone::clone)
+}
+
 /// An accounted wait of the current task: from `begin` to drop. A wait inside a wait is not counted again.
 pub(crate) struct Waiting {
     task: TaskRef,
     wait_type: WaitType,
     began_ns: u64,
     outermost: bool,
+    observer: Option<Arc<dyn WaitObserver>>,
 }
 
 impl Waiting {
     pub(crate) fn begin(wait_type: WaitType) -> Waiting {
+        let mut waiting = Waiting::begin_unobserved(wait_type);
+        if waiting.outermost && !wait_type.is_latch() {
+            waiting.observer = observer();
+            waiting.observer.iter().for_each(|observer| observer.wait_begins());
+        }
+        waiting
+    }
+
+    fn begin_unobserved(wait_type: WaitType) -> Waiting {
         let task = task::current();
         let began_ns = task.now_ns();
         let outermost = task.enter_wait(wait_type, began_ns);
         if outermost {
             task.wait_stats().begin(wait_type);
         }
-        Waiting { task, wait_type, began_ns, outermost }
+        Waiting { task, wait_type, began_ns, outermost, observer: None }
     }
 
     pub(crate) fn task(&self) -> &TaskRef {
@@ -186,6 +232,7 @@ impl Drop for Waiting {
         if !self.outermost {
             return;
         }
+        self.observer.iter().for_each(|observer| observer.wait_ends());
         let now_ns = self.task.now_ns();
         let wait_ns = now_ns.saturating_sub(self.began_ns);
         let signalled_ns = self.task.leave_wait();
@@ -205,7 +252,7 @@ pub struct DetachedWait {
 impl DetachedWait {
     /// The current task waits from now on.
     pub fn begin(wait_type: WaitType) -> DetachedWait {
-        DetachedWait { _waiting: Waiting::begin(wait_type) }
+        DetachedWait { _waiting: Waiting::begin_unobserved(wait_type) }
     }
 }
 

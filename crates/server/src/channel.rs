@@ -56,6 +56,16 @@ enum Protection {
     },
 }
 
+/// What a look for the next message finds.
+pub enum Next {
+    /// A whole message.
+    Message(MessageHead),
+    /// Not all of it has come yet.
+    Nothing,
+    /// The peer has closed the connection between messages.
+    Closed,
+}
+
 /// One connection.
 pub struct Channel {
     stream: Arc<dyn Stream>,
@@ -65,6 +75,8 @@ pub struct Channel {
     plain: Vec<u8>,
     records: Vec<u8>,
     deadline: Option<Deadline>,
+    /// The last read took all that there was room for: there may be more.
+    is_full: bool,
 }
 
 /// A moment until which reads must have ended.
@@ -84,6 +96,7 @@ impl Channel {
             plain: Vec::new(),
             records: Vec::new(),
             deadline: None,
+            is_full: false,
         }
     }
 
@@ -128,12 +141,36 @@ impl Channel {
                 if self.reader.is_at_boundary() {
                     return Ok(None);
                 }
-                return Err(
-                    IoError::new(IoErrorKind::UnexpectedEof, "the client closed inside a message").into()
-                );
+                return Err(closed_inside_message().into());
             }
             self.take_in(count)?;
         }
+    }
+
+    /// The next whole message, if it can be had without waiting.
+    pub fn poll_message(&mut self) -> Result<Next, ChannelError> {
+        loop {
+            if let Some(head) = self.reader.next()? {
+                return Ok(Next::Message(head));
+            }
+            let Some(count) = self.stream.read_now(&mut self.buffer)? else {
+                self.is_full = false;
+                return Ok(Next::Nothing);
+            };
+            if count == 0 && self.reader.is_at_boundary() {
+                return Ok(Next::Closed);
+            }
+            if count == 0 {
+                return Err(closed_inside_message().into());
+            }
+            self.is_full = count == self.buffer.len();
+            self.take_in(count)?;
+        }
+    }
+
+    /// True when something of the next message has been read, or could be without the poller telling of it.
+    pub fn may_have_more(&self) -> bool {
+        self.is_full || !self.reader.unread().is_empty()
     }
 
     /// The payload of the message that came last.
@@ -260,6 +297,10 @@ impl Channel {
         }
         self.stream.read(&mut self.buffer)
     }
+}
+
+fn closed_inside_message() -> IoError {
+    IoError::new(IoErrorKind::UnexpectedEof, "the client closed inside a message")
 }
 
 impl PacketSink for Channel {

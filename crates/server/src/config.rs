@@ -24,8 +24,8 @@ pub struct Config {
     pub login_timeout_ns: u64,
     /// Greatest request, in bytes.
     pub message_bytes_max: usize,
-    /// Stack of a connection's thread, in bytes.
-    pub connection_stack_bytes: usize,
+    /// Stack of a worker's thread, in bytes.
+    pub worker_stack_bytes: usize,
 }
 
 impl Config {
@@ -40,7 +40,7 @@ impl Config {
             tls_pair: None,
             login_timeout_ns: 10_000_000_000,
             message_bytes_max: tds::limits::MESSAGE_BYTES_MAX,
-            connection_stack_bytes: 1024 * 1024,
+            worker_stack_bytes: 1024 * 1024,
         }
     }
 }

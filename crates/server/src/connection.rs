@@ -1,4 +1,4 @@
-//! The life of one connection, on a thread of its own: handshake, requests, end.
+//! The life of one connection: its login, on a thread of its own; then requests, each on whatever worker takes it; its end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tds::packet::{MessageHead, PacketKind, ReadLimits, status};
 use tds::server::{Encoder, Request, decode_request};
 use types::SqlError;
 
-use crate::channel::{Channel, ChannelError};
+use crate::channel::{self, Channel, ChannelError};
 use crate::config::Config;
 use crate::convert;
 use crate::handshake::{self, LoggedIn};
@@ -18,6 +18,7 @@ use crate::monitor::{ConnectionEntry, ConnectionTable};
 use crate::seam::{ClientSession, RequestEnd, ResultSink, SessionSource};
 use crate::sink::{AnswerState, PacketSink, TdsSink};
 use crate::tls::TlsContext;
+use crate::workers::Workers;
 
 /// Exit code when only recovery can put things right.
 const EXIT_BROKEN: i32 = 70;
@@ -36,6 +37,8 @@ pub struct Shared {
     pub sessions: Box<dyn SessionSource>,
     /// All connections.
     pub table: Arc<ConnectionTable>,
+    /// Who runs them.
+    pub workers: Arc<Workers<ConnectionEntry>>,
     /// `SQL Statistics: Batch Requests/sec`.
     pub batch_requests: Arc<Counter>,
     /// `General Statistics: Logins/sec`.
@@ -44,95 +47,154 @@ pub struct Shared {
     pub user_connections: Arc<Counter>,
 }
 
-/// Serves one connection to its end. `admitted` is false for one beyond the maximum, which is told so after its login.
-pub fn serve(shared: &Shared, stream: Arc<dyn Stream>, entry: &ConnectionEntry, admitted: bool) {
-    let mut channel = Channel::new(stream);
-    match run(shared, &mut channel, entry, admitted) {
-        Ok(()) => {}
-        Err(ChannelError::Io(_)) => {}
-        Err(ChannelError::Protocol(error)) => {
-            let peer = channel.stream().peer_address();
-            os::report::warn("Network", &format!("connection from {peer} closed: {error}"));
+/// Lets a client log in, and hands its connection to the workers. `admitted` is false for one beyond the maximum, which is
+/// told so after its login. False: there is no connection (any more).
+pub fn serve_login(
+    shared: &Arc<Shared>,
+    stream: &Arc<dyn Stream>,
+    entry: &Arc<ConnectionEntry>,
+    admitted: bool,
+) -> bool {
+    let mut channel = Channel::new(stream.clone());
+    match log_in(shared, &mut channel, entry, admitted) {
+        Ok(Some(LoggedIn { session, encoder })) => {
+            let shared = shared.clone();
+            let (answer, aside) = (AnswerState::default(), None);
+            let connection = Connection { shared, channel, session, encoder, answer, aside };
+            if let Err(error) = entry.enter_service(Box::new(connection)) {
+                os::report::warn("Network", &format!("a connection was refused: {error}"));
+            }
+            true
+        }
+        Ok(None) => false,
+        Err(error) => {
+            report(&channel, &error);
+            false
         }
     }
-    channel.stream().shutdown();
 }
 
-fn run(
+fn log_in(
     shared: &Shared,
     channel: &mut Channel,
-    entry: &ConnectionEntry,
+    entry: &Arc<ConnectionEntry>,
     admitted: bool,
-) -> Result<(), ChannelError> {
+) -> Result<Option<LoggedIn>, ChannelError> {
     let deadline_ns = shared.os.clock().monotonic_ns() + shared.config.login_timeout_ns;
     channel.set_deadline(&shared.os, Some(deadline_ns))?;
-    let Some(LoggedIn { session, encoder }) = handshake::log_in(shared, channel, admitted)? else {
-        return Ok(());
+    let Some(mut logged_in) = handshake::log_in(shared, channel, admitted)? else {
+        return Ok(None);
     };
     channel.set_deadline(&shared.os, None)?;
     channel.set_limits(ReadLimits::session(shared.config.message_bytes_max));
     entry.set_encrypted(channel.is_encrypted());
+    logged_in.session.defer_commits(entry.waker());
     shared.logins_total.increment();
     shared.user_connections.increment();
-    let mut connection =
-        Connection { shared, channel, entry, session, encoder, answer: AnswerState::default() };
-    let outcome = catch_unwind(AssertUnwindSafe(|| connection.requests()));
-    let outcome = outcome.unwrap_or_else(|panic| Err(connection.give_up(panic.as_ref())));
-    let session = connection.session;
-    let closed = catch_unwind(AssertUnwindSafe(|| session.close()));
-    shared.user_connections.add(-1);
-    if closed.is_err() {
-        // Its transaction cannot be rolled back: recovery is the only way left.
-        os::report::error(
-            "Server",
-            "a session could not be closed after a panic; the server stops for recovery",
-        );
-        os::process::exit(EXIT_BROKEN);
+    Ok(Some(logged_in))
+}
+
+/// Only a peer that breaks the protocol is worth a line in the log.
+fn report(channel: &Channel, error: &ChannelError) {
+    if let ChannelError::Protocol(error) = error {
+        let peer = channel.stream().peer_address();
+        os::report::warn("Network", &format!("connection from {peer} closed: {error}"));
     }
-    outcome
 }
 
-/// What becomes of a connection after a request.
-#[derive(PartialEq, Eq)]
-enum Next {
-    Go,
-    Close,
+/// What a connection needs after a worker's turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// Something from its client.
+    Wait,
+    /// Another turn: there may be more already.
+    Again,
+    /// That the log hardens its commit, then another turn.
+    Commit,
+    /// Its end.
+    End,
 }
 
-struct Connection<'a> {
-    shared: &'a Shared,
-    channel: &'a mut Channel,
-    entry: &'a ConnectionEntry,
+/// A request whose commit is on its way to the device.
+struct Aside {
+    is_call: bool,
+    end: RequestEnd,
+}
+
+/// One connection after its login.
+pub struct Connection {
+    shared: Arc<Shared>,
+    channel: Channel,
     session: Box<dyn ClientSession>,
     encoder: Encoder,
     answer: AnswerState,
+    aside: Option<Aside>,
 }
 
-impl Connection<'_> {
-    fn requests(&mut self) -> Result<(), ChannelError> {
-        while !self.shared.table.is_draining() {
-            let next = match self.channel.next_message() {
-                Ok(None) => return Ok(()),
-                Ok(Some(head)) => self.one_message(head)?,
-                // A request that is too long has been read to its end and thrown away.
-                Err(ChannelError::Protocol(error)) if error.is_refusal() => {
-                    self.answer_error(&stream_is_incorrect(16, &error))?
-                }
-                Err(error) => return Err(error),
-            };
-            if next == Next::Close {
-                return Ok(());
-            }
+impl Connection {
+    /// What there is to do now: the next request, or the rest of one that was put aside.
+    pub fn turn(&mut self, entry: &ConnectionEntry) -> After {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.next_step(entry)));
+        let outcome = outcome.unwrap_or_else(|panic| Err(self.give_up(entry, panic.as_ref())));
+        outcome.unwrap_or_else(|error| {
+            report(&self.channel, &error);
+            After::End
+        })
+    }
+
+    fn next_step(&mut self, entry: &ConnectionEntry) -> Result<After, ChannelError> {
+        if let Some(aside) = self.aside.take() {
+            return self.finish_aside(entry, aside);
         }
-        Ok(())
+        if self.shared.table.is_draining() {
+            return Ok(After::End);
+        }
+        match self.channel.poll_message() {
+            Ok(channel::Next::Message(head)) => self.one_message(entry, head),
+            Ok(channel::Next::Nothing) => Ok(After::Wait),
+            Ok(channel::Next::Closed) => Ok(After::End),
+            // A request that is too long has been read to its end and thrown away.
+            Err(ChannelError::Protocol(error)) if error.is_refusal() => {
+                self.answer_error(&stream_is_incorrect(16, &error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Closes the session and the connection.
+    pub fn end(self: Box<Self>, entry: &ConnectionEntry) {
+        let Connection { shared, channel, session, .. } = *self;
+        let closed = catch_unwind(AssertUnwindSafe(|| session.close()));
+        shared.user_connections.add(-1);
+        if closed.is_err() {
+            // Its transaction cannot be rolled back: recovery is the only way left.
+            os::report::error(
+                "Server",
+                "a session could not be closed after a panic; the server stops for recovery",
+            );
+            os::process::exit(EXIT_BROKEN);
+        }
+        channel.stream().shutdown();
+        shared.table.remove(entry);
+    }
+
+    /// What follows an answer that has been sent.
+    fn after_answer(&self) -> After {
+        if self.shared.table.is_draining() {
+            After::End
+        } else if self.channel.may_have_more() {
+            After::Again
+        } else {
+            After::Wait
+        }
     }
 
     /// A bug of ours has unwound a request: the client is told, the session will be rolled back, the connection ends.
-    fn give_up(&mut self, panic: &(dyn std::any::Any + Send)) -> ChannelError {
+    fn give_up(&mut self, entry: &ConnectionEntry, panic: &(dyn std::any::Any + Send)) -> ChannelError {
         let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
         os::report::error(&format!("spid{}", self.session.id()), &format!("a request panicked: {text}"));
-        self.shared.table.end_request(self.entry);
+        self.shared.table.end_request(entry);
         let told =
             "A system assertion check has failed. The request was rolled back and its connection ends.";
         match self.answer_error(&SqlError::custom(3624, 20, 1, told.into())) {
@@ -141,7 +203,7 @@ impl Connection<'_> {
         }
     }
 
-    fn one_message(&mut self, head: MessageHead) -> Result<Next, ChannelError> {
+    fn one_message(&mut self, entry: &ConnectionEntry, head: MessageHead) -> Result<After, ChannelError> {
         if head.kind == PacketKind::Attention {
             return self.acknowledge_attention();
         }
@@ -154,7 +216,7 @@ impl Connection<'_> {
             ));
         }
         match decode_request(head.kind, self.channel.payload(), self.encoder.version()) {
-            Ok(request) => self.run_request(head, &request),
+            Ok(request) => self.run_request(entry, head, &request),
             Err(error) if error.is_refusal() => {
                 self.answer_error(&SqlError::custom(40510, 16, 1, format!("{error}.")))
             }
@@ -165,49 +227,75 @@ impl Connection<'_> {
         }
     }
 
-    /// Runs a request between `begin_request` and `end_request`, so that it can be interrupted.
-    fn run_request(&mut self, head: MessageHead, request: &Request) -> Result<Next, ChannelError> {
+    /// Runs a request from `begin_request` on, so that it can be interrupted.
+    fn run_request(
+        &mut self,
+        entry: &ConnectionEntry,
+        head: MessageHead,
+        request: &Request,
+    ) -> Result<After, ChannelError> {
         self.shared.batch_requests.increment();
+        let is_call = matches!(request, Request::Rpc { .. });
         if self.channel.has_attention() {
             // Cancelled before it began.
-            let is_call = matches!(request, Request::Rpc { .. });
-            TdsSink::new(&mut self.encoder, self.channel, &mut self.answer).end(is_call, true)?;
-            return Ok(Next::Go);
+            TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer).end(is_call, true)?;
+            return Ok(self.after_answer());
         }
-        self.shared.table.begin_request(self.entry);
-        let is_call = matches!(request, Request::Rpc { .. });
-        let mut sink = TdsSink::new(&mut self.encoder, self.channel, &mut self.answer);
+        self.shared.table.begin_request(entry, self.channel.may_have_more());
+        let mut sink = TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer);
         let keep = head.has(status::RESET_CONNECTION_KEEP_TRANSACTION);
         if head.has(status::RESET_CONNECTION) || keep {
             self.session.reset(keep, &mut sink);
         }
         let end = dispatch(self.session.as_mut(), request, &mut sink);
-        let reason = self.shared.table.end_request(self.entry);
+        if self.session.is_commit_pending() {
+            self.aside = Some(Aside { is_call, end });
+            return Ok(After::Commit);
+        }
+        self.finish_request(entry, is_call, end)
+    }
+
+    /// The commit of a request that was put aside is hardened, or cannot be any more.
+    fn finish_aside(&mut self, entry: &ConnectionEntry, aside: Aside) -> Result<After, ChannelError> {
+        let mut sink = TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer);
+        let settled = self.session.settle_commit(&mut sink);
+        let end = if settled == RequestEnd::Finished { aside.end } else { settled };
+        self.finish_request(entry, aside.is_call, end)
+    }
+
+    /// Ends the answer, after `end_request`.
+    fn finish_request(
+        &mut self,
+        entry: &ConnectionEntry,
+        is_call: bool,
+        end: RequestEnd,
+    ) -> Result<After, ChannelError> {
+        let reason = self.shared.table.end_request(entry);
         if matches!(reason, Some(InterruptReason::Kill | InterruptReason::Shutdown)) {
             let text = "Cannot continue the execution because the session is in the kill state.";
             self.answer_error(&SqlError::custom(596, 21, 1, text.into()))?;
-            return Ok(Next::Close);
+            return Ok(After::End);
         }
         // The attention itself is the next message; clients expect its acknowledgement in a message of its own.
         let cancelled = reason == Some(InterruptReason::Attention);
-        TdsSink::new(&mut self.encoder, self.channel, &mut self.answer).end(is_call, cancelled)?;
-        Ok(if end == RequestEnd::Close { Next::Close } else { Next::Go })
+        TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer).end(is_call, cancelled)?;
+        Ok(if end == RequestEnd::Close { After::End } else { self.after_answer() })
     }
 
     /// An attention, whether it came in time to cancel something or not: acknowledged by a message of its own.
-    fn acknowledge_attention(&mut self) -> Result<Next, ChannelError> {
+    fn acknowledge_attention(&mut self) -> Result<After, ChannelError> {
         self.encoder.done_attention();
         let mut packets = Vec::new();
         self.encoder.finish(&mut packets);
         self.channel.send(&packets)?;
-        Ok(Next::Go)
+        Ok(self.after_answer())
     }
 
-    fn answer_error(&mut self, error: &SqlError) -> Result<Next, ChannelError> {
-        let mut sink = TdsSink::new(&mut self.encoder, self.channel, &mut self.answer);
+    fn answer_error(&mut self, error: &SqlError) -> Result<After, ChannelError> {
+        let mut sink = TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer);
         sink.message(&error.clone().at_line(1));
         sink.end(false, false)?;
-        Ok(Next::Go)
+        Ok(self.after_answer())
     }
 }
 

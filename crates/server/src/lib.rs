@@ -1,7 +1,7 @@
 //! Accepts connections, authenticates, dispatches requests to workers.
 //!
-//! One thread listens, one watches for attentions, and each connection has a thread of its own ([`connection`]). What
-//! a session does is behind [`seam::SessionSource`].
+//! One thread listens, one watches for attentions, each login has a thread of its own, and then workers ([`workers`]) run
+//! the connections ([`connection`]) that have something to do. What a session does is behind [`seam::SessionSource`].
 
 mod channel;
 mod config;
@@ -17,6 +17,7 @@ pub mod seam;
 mod sink;
 mod throttle;
 mod tls;
+mod workers;
 
 pub use config::{Config, ServeError};
 pub use handshake::REPORTED_VERSION;

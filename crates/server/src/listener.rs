@@ -1,20 +1,23 @@
-//! The server as a whole: listening, a thread for each connection, stopping.
+//! The server as a whole: listening, a thread for each login, stopping.
 
 use std::sync::Arc;
 
 use os::{IoErrorKind, JoinHandle, Listener, Os, SpawnOptions, Stream, WaitType};
 
 use crate::config::{Config, ServeError};
-use crate::connection::{Shared, serve};
+use crate::connection::{Shared, serve_login};
 use crate::logins::Logins;
-use crate::monitor::ConnectionTable;
+use crate::monitor::{ConnectionEntry, ConnectionTable};
 use crate::seam::SessionSource;
 use crate::tls::TlsContext;
+use crate::workers::Workers;
 
 /// Connections beyond the maximum that are still let in as far as being told so; further ones are closed at once.
 const REFUSALS_AT_ONCE: usize = 16;
 /// How long running requests may go on when the server stops, in ns.
 const DRAIN_GRACE_NS: u64 = 5_000_000_000;
+/// How long the workers may take to end, in ns.
+const WORKERS_END_NS: u64 = 1_000_000_000;
 /// Pause after a failure to accept (no descriptors left), in ns.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
@@ -43,20 +46,29 @@ impl Server {
         let listener = os.net().listen(&config.listen)?;
         let counter =
             |object: &str, name: &str| os.counters().counter(&format!("SQLServer:{object}"), name, "");
+        let table = ConnectionTable::new(os);
+        let for_workers = table.clone();
+        let workers = Workers::new(
+            os,
+            config.worker_stack_bytes,
+            os::process::processor_count(),
+            Box::new(move |number| for_workers.became_readable(number)),
+        )?;
         let shared = Arc::new(Shared {
             os: os.clone(),
             logins,
             tls,
             sessions,
-            table: ConnectionTable::new(os),
+            table,
+            workers,
             batch_requests: counter("SQL Statistics", "Batch Requests/sec"),
             logins_total: counter("General Statistics", "Logins/sec"),
             user_connections: counter("General Statistics", "User Connections"),
             config,
         });
-        let (table, accepting, door) = (shared.table.clone(), shared.clone(), listener.clone());
+        let (watching, accepting, door) = (shared.clone(), shared.clone(), listener.clone());
         let threads = vec![
-            os.spawn("ATTENTION", move || table.run()),
+            os.spawn("ATTENTION", move || watching.table.run(&watching.workers)),
             os.spawn("TDS LISTENER", move || accept_all(&accepting, door.as_ref())),
         ];
         Ok(Server { shared, listener, threads, generated_password })
@@ -77,6 +89,7 @@ impl Server {
         self.listener.close();
         self.shared.table.drain(DRAIN_GRACE_NS);
         self.shared.table.stop();
+        self.shared.workers.stop(WORKERS_END_NS);
         for thread in self.threads {
             if let Err(panicked) = thread.join() {
                 os::report::error("Server", &panicked.0);
@@ -113,13 +126,12 @@ fn start_connection(shared: &Arc<Shared>, stream: Arc<dyn Stream>, number: u64) 
     }
     let admitted = open < shared.config.connections_max;
     let options =
-        SpawnOptions::named(&format!("tds-{number}")).stack_bytes(shared.config.connection_stack_bytes);
-    let entry = shared.table.add(number, &stream);
+        SpawnOptions::named(&format!("login-{number}")).stack_bytes(shared.config.worker_stack_bytes);
+    let entry = shared.table.add(number, &stream, &shared.workers);
     let (for_thread, for_entry, for_stream) = (shared.clone(), entry.clone(), stream.clone());
     let started = shared.os.try_spawn(&options, move || {
-        let ended = EndOfConnection { shared: &for_thread, entry: &for_entry };
-        serve(&for_thread, for_stream, &for_entry, admitted);
-        drop(ended);
+        let mut login = Login { shared: &for_thread, entry: &for_entry, stream: &for_stream, succeeded: false };
+        login.succeeded = serve_login(&for_thread, &for_stream, &for_entry, admitted);
     });
     if let Err(error) = started {
         debug_assert_eq!(error.kind, IoErrorKind::Exhausted);
@@ -129,14 +141,19 @@ fn start_connection(shared: &Arc<Shared>, stream: Arc<dyn Stream>, number: u64) 
     }
 }
 
-/// Takes the connection out of the table also when its thread panics.
-struct EndOfConnection<'a> {
+/// Takes a connection whose login did not succeed out of the table, also when its thread panics.
+struct Login<'a> {
     shared: &'a Shared,
-    entry: &'a crate::monitor::ConnectionEntry,
+    entry: &'a ConnectionEntry,
+    stream: &'a Arc<dyn Stream>,
+    succeeded: bool,
 }
 
-impl Drop for EndOfConnection<'_> {
+impl Drop for Login<'_> {
     fn drop(&mut self) {
-        self.shared.table.remove(self.entry);
+        if !self.succeeded {
+            self.stream.shutdown();
+            self.shared.table.remove(self.entry);
+        }
     }
 }

@@ -1,21 +1,29 @@
-//! Connections as the rest of the server sees them: who is busy since when; the thread that notices attentions and
-//! lost clients while requests run; draining at the end.
+//! Connections as the rest of the server sees them: what each does; the thread that notices attentions and lost clients
+//! while requests run; draining at the end.
 //!
 //! ```text
-//!            begin_request              end_request
-//!   Idle ──────────────────► Running ──────────────────► Idle
-//!    │ drain                    │ drain: stop after the request (interrupted when the grace has passed)
-//!    └────► Ended ◄─────────────┘ end
+//!  LoggingIn ──enter_service──► Idle ──became_readable──► Queued ──take──► Busy ──give_back──► Idle
+//!                                                           ▲               │ └─give_back, unread bytes─► Queued
+//!                                                           └─ Committing ◄─┘ put_aside
+//!                                                  wake (the log's)         └─ConnectionTable::remove─► Ended
 //! ```
-//! A request pays two uncontended latches for this. The monitor looks only at requests that have run for a while, so
-//! that short ones cost it nothing; it sleeps when nothing has run for a second.
+//! Between `begin_request` and `end_request` a request runs: in Busy, and while it is put aside in Committing. The monitor
+//! looks only at requests that have run for a while and whose client has sent something, so that short ones cost it nothing;
+//! it sleeps when nothing has run for a second.
+//!
+//! Draining ends idle connections at once, running ones after their request, which is interrupted when the grace has
+//! passed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
 
-use os::task::{InterruptReason, TaskRef};
+use os::task::{self, InterruptReason, TaskRef};
 use os::{Latch, LatchRank, Os, Signal, Stream, WaitType};
+
+use crate::connection::{After, Connection};
+use crate::workers::{Work, Workers};
 
 /// How often the monitor looks while requests run, in ns; also the age from which it looks at a request.
 const TICK_NS: u64 = 10_000_000;
@@ -27,20 +35,62 @@ const GIVE_UP_AFTER_NS: u64 = 5_000_000_000;
 /// First byte of an attention packet.
 const ATTENTION: u8 = 0x06;
 
-enum State {
+/// What a connection does. See the heading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// On the thread of its login.
+    LoggingIn,
+    /// Waits for its client.
     Idle,
-    Running { since_ns: u64, task: TaskRef },
+    /// Ready for a worker.
+    Queued,
+    /// With a worker.
+    Busy,
+    /// Put aside: waits for the log to harden its commit.
+    Committing,
+    /// Gone.
     Ended,
+}
+
+struct State {
+    step: Step,
+    /// The connection itself, when no thread has it.
+    connection: Option<Box<Connection>>,
+    /// Bytes have come since a worker took the connection, or were left unread.
+    unread: bool,
+    /// The commit that it is to be put aside for is hardened already.
+    hardened: bool,
+    /// When the request that runs began (it may be put aside now).
+    running_since_ns: Option<u64>,
+    /// Its task has been told of an attention.
+    signalled: bool,
+}
+
+impl State {
+    /// A connection that no thread has can be found here, and only there is one.
+    fn assert_state(&self) {
+        let kept = matches!(self.step, Step::Idle | Step::Queued | Step::Committing);
+        assert_eq!(self.connection.is_some(), kept, "in state {:?}", self.step);
+        assert!(!self.signalled || self.running_since_ns.is_some(), "an attention for no request");
+    }
+
+    fn change(&mut self, from: &[Step], to: Step) {
+        assert!(from.contains(&self.step), "{:?} does not become {to:?}", self.step);
+        self.step = to;
+        self.assert_state();
+    }
 }
 
 /// One connection in the table.
 pub struct ConnectionEntry {
     number: u64,
     stream: Arc<dyn Stream>,
+    /// Whoever runs it runs it as this task: what it waits for, what interrupts it.
+    task: TaskRef,
+    workers: Arc<Workers<ConnectionEntry>>,
     state: Latch<State>,
     /// With TLS the kind of packet cannot be seen: any bytes count as an attention.
     encrypted: AtomicBool,
-    signalled: AtomicBool,
 }
 
 /// All connections.
@@ -68,24 +118,44 @@ impl ConnectionTable {
         })
     }
 
-    /// Takes a new connection in; numbers are never used twice.
-    pub fn add(&self, number: u64, stream: &Arc<dyn Stream>) -> Arc<ConnectionEntry> {
+    /// Takes a new connection in, to be run by `workers` after its login; numbers are never used twice.
+    pub fn add(
+        &self,
+        number: u64,
+        stream: &Arc<dyn Stream>,
+        workers: &Arc<Workers<ConnectionEntry>>,
+    ) -> Arc<ConnectionEntry> {
+        let state = State {
+            step: Step::LoggingIn,
+            connection: None,
+            unread: false,
+            hardened: false,
+            running_since_ns: None,
+            signalled: false,
+        };
         let entry = Arc::new(ConnectionEntry {
             number,
             stream: stream.clone(),
-            state: Latch::new(LatchRank::Connection, State::Idle),
+            task: self.os.new_task(&format!("tds-{number}")),
+            workers: workers.clone(),
+            state: Latch::new(LatchRank::Connection, state),
             encrypted: AtomicBool::new(false),
-            signalled: AtomicBool::new(false),
         });
         let before = self.entries.lock().insert(number, entry.clone());
         assert!(before.is_none(), "connection numbers are unique");
         entry
     }
 
-    /// Forgets a connection.
+    /// Forgets a connection that the calling thread has, or whose login did not succeed.
     pub fn remove(&self, entry: &ConnectionEntry) {
-        *entry.state.lock() = State::Ended;
+        entry.state.lock().change(&[Step::LoggingIn, Step::Busy], Step::Ended);
         self.entries.lock().remove(&entry.number);
+    }
+
+    /// The connection that a poller's token names, when it has waited for its client until now.
+    pub fn became_readable(&self, number: u64) -> Option<Arc<ConnectionEntry>> {
+        let entry = self.entries.lock().get(&number).cloned()?;
+        entry.became_readable().then_some(entry)
     }
 
     /// Connections now open.
@@ -93,11 +163,15 @@ impl ConnectionTable {
         self.entries.lock().len()
     }
 
-    /// The calling task starts a request of `entry`.
-    pub fn begin_request(&self, entry: &ConnectionEntry) {
-        let task = os::task::current();
+    /// A request of `entry` starts. `has_unread`: its client has sent more than the request, or may have.
+    pub fn begin_request(&self, entry: &ConnectionEntry, has_unread: bool) {
         let since_ns = self.os.clock().monotonic_ns();
-        *entry.state.lock() = State::Running { since_ns, task };
+        let mut state = entry.state.lock();
+        assert!(state.running_since_ns.is_none(), "one request at a time");
+        state.running_since_ns = Some(since_ns);
+        state.unread |= has_unread;
+        state.hardened = false;
+        drop(state);
         self.running.fetch_add(1, Ordering::SeqCst);
         if self.asleep.load(Ordering::SeqCst) {
             self.wake.set();
@@ -106,15 +180,14 @@ impl ConnectionTable {
 
     /// The request has ended; returns why its task was interrupted, if it was, and takes that back.
     pub fn end_request(&self, entry: &ConnectionEntry) -> Option<InterruptReason> {
-        let before = std::mem::replace(&mut *entry.state.lock(), State::Idle);
-        entry.signalled.store(false, Ordering::Release);
-        let State::Running { task, .. } = before else {
-            return None;
-        };
+        let mut state = entry.state.lock();
+        state.signalled = false;
+        state.running_since_ns.take()?;
+        drop(state);
         self.running.fetch_sub(1, Ordering::SeqCst);
-        let reason = task.interrupt_reason();
+        let reason = entry.task.interrupt_reason();
         if reason.is_some() {
-            task.clear_interrupt();
+            entry.task.clear_interrupt();
         }
         reason
     }
@@ -149,14 +222,15 @@ impl ConnectionTable {
         self.wake.set();
     }
 
-    /// The monitor's thread.
-    pub fn run(&self) {
+    /// The monitor's thread; it also sees to it that long requests do not keep `workers` from the others.
+    pub fn run(&self, workers: &Arc<Workers<ConnectionEntry>>) {
         let mut idle_ticks = 0;
         while !self.stopping.load(Ordering::Acquire) {
             if self.running.load(Ordering::Acquire) == 0 {
                 idle_ticks += 1;
             } else {
                 idle_ticks = 0;
+                workers.unstick();
                 self.look();
             }
             let timeout_ns = (idle_ticks < IDLE_TICKS).then_some(TICK_NS);
@@ -194,12 +268,74 @@ impl ConnectionEntry {
         self.encrypted.store(encrypted, Ordering::Release);
     }
 
+    /// The login has succeeded: from now on workers run `connection` when its client sends something.
+    pub fn enter_service(self: &Arc<Self>, connection: Box<Connection>) -> Result<(), os::IoError> {
+        {
+            let mut state = self.state.lock();
+            state.connection = Some(connection);
+            state.change(&[Step::LoggingIn], Step::Idle);
+        }
+        let watched = self.workers.watch(self.stream.as_ref(), self.number);
+        if watched.is_err() {
+            self.stream.shutdown();
+        }
+        // Bytes may have been read already; and without a poller's help its end must be seen to.
+        if self.became_readable() {
+            self.workers.push(self.clone());
+        }
+        watched
+    }
+
+    /// Notes that bytes have come; true when that makes the connection ready for a worker.
+    fn became_readable(&self) -> bool {
+        let mut state = self.state.lock();
+        let waited = state.step == Step::Idle;
+        if waited {
+            state.change(&[Step::Idle], Step::Queued);
+        } else {
+            state.unread = true;
+        }
+        waited
+    }
+
+    /// The calling worker has the connection now.
+    fn take(&self) -> Box<Connection> {
+        let mut state = self.state.lock();
+        let connection = state.connection.take().expect("a connection in the queue is there");
+        state.unread = false;
+        state.change(&[Step::Queued], Step::Busy);
+        connection
+    }
+
+    /// The worker has done what there was to do; true when there is more.
+    fn give_back(&self, connection: Box<Connection>, again: bool) -> bool {
+        let mut state = self.state.lock();
+        state.connection = Some(connection);
+        let again = again || state.unread;
+        state.change(&[Step::Busy], if again { Step::Queued } else { Step::Idle });
+        again
+    }
+
+    /// The connection waits for its commit; true when that is hardened already.
+    fn put_aside(&self, connection: Box<Connection>) -> bool {
+        let mut state = self.state.lock();
+        state.connection = Some(connection);
+        let hardened = std::mem::take(&mut state.hardened);
+        state.change(&[Step::Busy], if hardened { Step::Queued } else { Step::Committing });
+        hardened
+    }
+
+    /// What the log rings when a commit of this connection is hardened.
+    pub fn waker(self: &Arc<Self>) -> Waker {
+        Waker::from(self.clone())
+    }
+
     fn interrupt_if_wanted(&self, now_ns: u64) {
-        let state = self.state.lock();
-        let State::Running { since_ns, task } = &*state else {
+        let mut state = self.state.lock();
+        let Some(since_ns) = state.running_since_ns else {
             return;
         };
-        if now_ns.saturating_sub(*since_ns) < TICK_NS || self.signalled.load(Ordering::Acquire) {
+        if now_ns.saturating_sub(since_ns) < TICK_NS || state.signalled || !state.unread {
             return;
         }
         let mut first = [0];
@@ -209,21 +345,59 @@ impl ConnectionEntry {
             Ok(Some(_)) => self.encrypted.load(Ordering::Acquire) || first[0] == ATTENTION,
         };
         if wanted {
-            self.signalled.store(true, Ordering::Release);
-            task.interrupt(InterruptReason::Attention);
+            state.signalled = true;
+            self.task.interrupt(InterruptReason::Attention);
         }
     }
 
     fn end_if_possible(&self, interrupt: bool, hang_up: bool) {
-        match &*self.state.lock() {
-            State::Idle => self.stream.shutdown(),
-            State::Running { task, .. } if interrupt => {
-                task.interrupt(InterruptReason::Shutdown);
-                if hang_up {
-                    self.stream.shutdown();
-                }
+        let state = self.state.lock();
+        if state.running_since_ns.is_none() {
+            self.stream.shutdown();
+        } else if interrupt {
+            self.task.interrupt(InterruptReason::Shutdown);
+            if hang_up {
+                self.stream.shutdown();
             }
-            State::Running { .. } | State::Ended => {}
+        }
+    }
+}
+
+impl Wake for ConnectionEntry {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.task.note_signalled();
+        let mut state = self.state.lock();
+        match state.step {
+            Step::Committing => state.change(&[Step::Committing], Step::Queued),
+            // Not put aside yet; or it has not waited for this any more.
+            _ => {
+                state.hardened = true;
+                return;
+            }
+        }
+        drop(state);
+        self.workers.push(self.clone());
+    }
+}
+
+impl Work for ConnectionEntry {
+    fn run(self: Arc<Self>) {
+        let mut connection = self.take();
+        let again = task::run_as(&self.task, || match connection.turn(&self) {
+            After::Wait => self.give_back(connection, false),
+            After::Again => self.give_back(connection, true),
+            After::Commit => self.put_aside(connection),
+            After::End => {
+                connection.end(&self);
+                false
+            }
+        });
+        if again {
+            self.workers.push(self.clone());
         }
     }
 }

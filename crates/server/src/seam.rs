@@ -1,5 +1,7 @@
 //! What the server needs of sessions, as a trait, so that the wire can be tested without an engine behind it.
 
+use std::task::Waker;
+
 use types::SqlResult;
 
 pub use session::{
@@ -17,8 +19,8 @@ pub trait SessionSource: Send + Sync {
     fn open(&self, login: LoginInfo) -> SqlResult<Box<dyn ClientSession>>;
 }
 
-/// One session, driven by its connection's thread.
-pub trait ClientSession {
+/// One session, driven by one thread at a time.
+pub trait ClientSession: Send {
     /// `@@SPID`.
     fn id(&self) -> u16;
     /// Name of the current database.
@@ -29,6 +31,18 @@ pub trait ClientSession {
     fn execute_rpc(&mut self, call: &RpcCall, sink: &mut dyn ResultSink) -> RequestEnd;
     /// Runs a transaction manager request.
     fn transaction_request(&mut self, request: &TransactionRequest, sink: &mut dyn ResultSink) -> RequestEnd;
+    /// From now on a request may end with its last commit still on its way to the device: then `is_commit_pending`, and
+    /// `waker` is called when `settle_commit` would not wait any more (now and then also when it would). A session that
+    /// waits for its commits need not know any of it.
+    fn defer_commits(&mut self, _waker: Waker) {}
+    /// The last request has left its commit to `settle_commit`; its answer must not be sent before.
+    fn is_commit_pending(&self) -> bool {
+        false
+    }
+    /// Waits for the commit and ends the request. When the commit has failed, the sink takes back what came after it.
+    fn settle_commit(&mut self, _sink: &mut dyn ResultSink) -> RequestEnd {
+        RequestEnd::Finished
+    }
     /// Back to the state after login.
     fn reset(&mut self, keep_transaction: bool, sink: &mut dyn ResultSink);
     /// Ends it.

@@ -1,11 +1,11 @@
-//! Sockets: the traits, and what is told when a busy connection's socket becomes readable.
+//! Sockets: the traits, and the poller of many streams.
 
-mod readiness;
+mod poller;
 mod tcp;
 
 use std::sync::Arc;
 
-pub use readiness::{ReadinessWatcher, Watch};
+pub use poller::{Polled, Poller};
 
 use crate::error::IoError;
 
@@ -15,8 +15,8 @@ pub trait Net: Send + Sync {
     fn listen(&self, address: &str) -> Result<Arc<dyn Listener>, IoError>;
     /// Connects to `address` (a name is looked up), giving up after `timeout_ns`.
     fn connect(&self, address: &str, timeout_ns: u64) -> Result<Arc<dyn Stream>, IoError>;
-    /// Watches many streams for readability with one thread.
-    fn readiness_watcher(&self) -> Result<ReadinessWatcher, IoError>;
+    /// A poller of this network's streams.
+    fn poller(&self) -> Result<Poller, IoError>;
 }
 
 /// A listening socket.
@@ -34,6 +34,8 @@ pub trait Listener: Send + Sync {
 pub trait Stream: Send + Sync {
     /// Reads at least one byte; 0 at the end of the stream; `TimedOut` after the read time-out.
     fn read(&self, buffer: &mut [u8]) -> Result<usize, IoError>;
+    /// What can be read without waiting: bytes read (0: the end of the stream), `None` when nothing is there.
+    fn read_now(&self, buffer: &mut [u8]) -> Result<Option<usize>, IoError>;
     /// Writes some bytes; `TimedOut` when the peer takes none for the write time-out.
     fn write(&self, bytes: &[u8]) -> Result<usize, IoError>;
     /// What could be read now without taking it: bytes copied (0: the peer has closed), `None` when nothing is there.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{Listener, Net, ReadinessWatcher, Stream};
+use super::{Listener, Net, Poller, Stream};
 use crate::clock::monotonic_ns;
 use crate::error::{IoError, IoErrorKind};
 use crate::wait::{WaitType, Waiting};
@@ -51,8 +51,8 @@ impl Net for TcpNet {
         Err(last)
     }
 
-    fn readiness_watcher(&self) -> Result<ReadinessWatcher, IoError> {
-        ReadinessWatcher::start()
+    fn poller(&self) -> Result<Poller, IoError> {
+        Poller::new()
     }
 }
 
@@ -183,6 +183,10 @@ impl Stream for TcpConnection {
                 Err(error) => return Err(self.fail("read from", &error)),
             }
         }
+    }
+
+    fn read_now(&self, buffer: &mut [u8]) -> Result<Option<usize>, IoError> {
+        self.receive_now(buffer, 0)
     }
 
     fn write(&self, bytes: &[u8]) -> Result<usize, IoError> {

@@ -32,7 +32,7 @@ pub use trace::{WriteEvent, WriteStep};
 
 use crate::clock::{Clock, TICKS_PER_SECOND, UNIX_EPOCH_TICKS};
 use crate::error::{IoError, IoErrorKind};
-use crate::net::{Listener, Net, ReadinessWatcher, Stream};
+use crate::net::{Listener, Net, Poller, Stream};
 use crate::os::Os;
 use crate::report::Level;
 use crate::rng::Rng;
@@ -517,7 +517,7 @@ impl Net for NoNet {
         Err(IoError::new(IoErrorKind::NotFound, format!("connect to {address}: this world has no network")))
     }
 
-    fn readiness_watcher(&self) -> Result<ReadinessWatcher, IoError> {
-        Err(IoError::new(IoErrorKind::Invalid, "watch sockets: this world has no network"))
+    fn poller(&self) -> Result<Poller, IoError> {
+        Err(IoError::new(IoErrorKind::Invalid, "poll sockets: this world has no network"))
     }
 }

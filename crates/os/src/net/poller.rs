@@ -1,0 +1,89 @@
+//! `Poller`: many streams, and any number of threads that wait for the next one that has something to read (epoll).
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use super::Stream;
+use crate::error::{IoError, IoErrorKind};
+
+/// What a waiting thread is called by when no stream is ready.
+const WAKE_TOKEN: u64 = u64::MAX;
+
+/// Tells of streams that have become readable (or were closed), each time new bytes come, to one of the threads that wait.
+/// Idle threads that wait here are in nobody's wait statistics.
+pub struct Poller {
+    epoll: OwnedFd,
+    wake: OwnedFd,
+}
+
+/// Why a thread that waited goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Polled {
+    /// Bytes have come on the stream with this token, or it was closed. Told once for them: read until nothing is left.
+    Ready(u64),
+    /// [`Poller::wake_one`].
+    Woken,
+    /// The time-out passed.
+    TimedOut,
+}
+
+impl Poller {
+    pub(super) fn new() -> Result<Poller, IoError> {
+        // SAFETY: creates a descriptor.
+        let epoll = own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        // SAFETY: creates a descriptor.
+        let wake = own(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
+        let poller = Poller { epoll, wake };
+        poller.watch(poller.wake.as_raw_fd(), WAKE_TOKEN)?;
+        Ok(poller)
+    }
+
+    /// Tells of `stream` by `token` from now on, at once if it is readable already. The end of the stream's last owner ends
+    /// that; a token may still come once after it.
+    pub fn add(&self, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
+        assert_ne!(token, WAKE_TOKEN, "the poller's own token");
+        match stream.descriptor() {
+            Some(descriptor) => self.watch(descriptor, token),
+            None => Err(IoError::new(IoErrorKind::Invalid, "poll a stream without a descriptor")),
+        }
+    }
+
+    /// Waits for the next stream, at most for `timeout_ms`. Of several threads the one that came last is told first: its
+    /// caches are warm.
+    pub fn wait(&self, timeout_ms: u32) -> Polled {
+        let mut event = libc::epoll_event { events: 0, u64: 0 };
+        let timeout_ms = i32::try_from(timeout_ms).unwrap_or(i32::MAX);
+        // SAFETY: room for one event.
+        let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), &mut event, 1, timeout_ms) };
+        match (count, event.u64) {
+            (1, WAKE_TOKEN) => Polled::Woken,
+            (1, token) => Polled::Ready(token),
+            // Nothing, or a signal's handler ran: to the caller both are a wait that ended early.
+            _ => Polled::TimedOut,
+        }
+    }
+
+    /// Calls one waiting thread, or the next one that waits. Calls that come together may count as one.
+    pub fn wake_one(&self) {
+        let one = 1u64.to_ne_bytes();
+        // SAFETY: writes eight bytes from a live buffer. The counter is never read and cannot be full in a human's time;
+        // each write is a new edge.
+        unsafe { libc::write(self.wake.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    }
+
+    fn watch(&self, descriptor: i32, token: u64) -> Result<(), IoError> {
+        let events = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
+        let mut event = libc::epoll_event { events, u64: token };
+        // SAFETY: a valid event; the kernel copies it.
+        let result =
+            unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, descriptor, &mut event) };
+        if result == 0 { Ok(()) } else { Err(IoError::last("poll a socket")) }
+    }
+}
+
+fn own(descriptor: i32) -> Result<OwnedFd, IoError> {
+    if descriptor < 0 {
+        return Err(IoError::last("create a descriptor"));
+    }
+    // SAFETY: a fresh descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}

@@ -1,0 +1,272 @@
+//! The workers: threads that run whatever connection has something to do, as few of them as the processors can use.
+//!
+//! ```text
+//!            take_ready                                    wait_begins
+//!  ┌──────► Active ◄───────────────────────────────┐ ┌──────────────────► Blocked (lock, log, disk, client)
+//!  │          │ nothing is ready: rest             └─┼──────────────────────┘ wait_ends
+//!  │          ├──────► Polling ──a stream is ready, or a call──► Active
+//!  │          └──────► Parked (enough poll) ──a call──► Active
+//!  └ a call, when nobody polls or is parked: a new thread        Parked for 10 s: the thread ends
+//! ```
+//! Somebody is called when there is something to do (a connection is ready, or nobody polls) and fewer than
+//! [`active_wanted`](Workers) workers are active; a worker that takes work calls the next one by the same rule. Who waits
+//! in `os` is not active meanwhile, so that statements that wait for locks never keep others from running. Statements that
+//! compute for long do: `ATTENTION` looks every 10 ms and calls one more worker when nothing has moved
+//! ([`Workers::unstick`]).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+
+use os::{IoError, Latch, LatchRank, Os, Polled, Poller, Signal, SpawnOptions, Stream, WaitObserver, WaitType};
+
+/// Workers that poll at once at most; further idle ones are parked.
+const POLLING_MAX: usize = 16;
+/// How long a parked worker waits for a call before its thread ends, in ns.
+const PARKED_NS: u64 = 10_000_000_000;
+/// How long a poll lasts at most, in ms: only so that a thread looks around now and then.
+const POLL_MS: u32 = 10_000;
+/// Active workers wanted at least, on a machine with one processor.
+const ACTIVE_MIN: usize = 2;
+
+/// Something that becomes ready now and then, and is run by a worker then.
+pub trait Work: Send + Sync {
+    /// Runs it on the calling worker, until it has nothing to do.
+    fn run(self: Arc<Self>);
+}
+
+/// What finds the work that a poller's token names.
+pub type Find<W> = Box<dyn Fn(u64) -> Option<Arc<W>> + Send + Sync>;
+
+/// All workers of a server.
+pub struct Workers<W: Work> {
+    os: Os,
+    poller: Poller,
+    find: Find<W>,
+    thread: SpawnOptions,
+    active_wanted: usize,
+    ready: Latch<VecDeque<Arc<W>>>,
+    /// Length of `ready`, changed under its latch.
+    ready_count: AtomicUsize,
+    parked: Latch<Vec<Arc<Signal>>>,
+    active: AtomicUsize,
+    polling: AtomicUsize,
+    threads: AtomicUsize,
+    /// Somebody has been called and has not come yet.
+    called: AtomicBool,
+    /// Pieces of work run so far, and how many `unstick` had seen.
+    runs: AtomicU64,
+    runs_seen: AtomicU64,
+    stopping: AtomicBool,
+}
+
+impl<W: Work + 'static> Workers<W> {
+    /// No worker yet; the first comes with the first call.
+    ///
+    /// # Errors
+    /// When the system has no more descriptors.
+    pub fn new(os: &Os, stack_bytes: usize, processors: usize, find: Find<W>) -> Result<Arc<Self>, IoError> {
+        Ok(Arc::new(Workers {
+            os: os.clone(),
+            poller: os.net().poller()?,
+            find,
+            thread: SpawnOptions::named("WORKER").stack_bytes(stack_bytes),
+            active_wanted: processors.max(ACTIVE_MIN),
+            ready: Latch::new(LatchRank::Server, VecDeque::new()),
+            ready_count: AtomicUsize::new(0),
+            parked: Latch::new(LatchRank::Leaf, Vec::new()),
+            active: AtomicUsize::new(0),
+            polling: AtomicUsize::new(0),
+            threads: AtomicUsize::new(0),
+            called: AtomicBool::new(false),
+            runs: AtomicU64::new(0),
+            runs_seen: AtomicU64::new(0),
+            stopping: AtomicBool::new(false),
+        }))
+    }
+
+    /// From now on the work that `token` names is run when `stream` has something to read.
+    ///
+    /// # Errors
+    /// When the system has no room for it.
+    pub fn watch(&self, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
+        self.poller.add(stream, token)
+    }
+
+    /// `work` has something to do.
+    pub fn push(self: &Arc<Self>, work: Arc<W>) {
+        let mut ready = self.ready.lock();
+        ready.push_back(work);
+        self.ready_count.store(ready.len(), SeqCst);
+        drop(ready);
+        self.call_if_wanted();
+    }
+
+    /// Called now and then while requests run: calls a worker when those that are active have not come to an end since the
+    /// last time and something may wait for them.
+    pub fn unstick(self: &Arc<Self>) {
+        let runs = self.runs.load(SeqCst);
+        let stuck = self.runs_seen.swap(runs, SeqCst) == runs;
+        if stuck && self.is_wanting() {
+            self.call();
+        }
+    }
+
+    /// Lets the workers end as soon as they have nothing to do; waits for that, at most for `patience_ns`.
+    pub fn stop(self: &Arc<Self>, patience_ns: u64) {
+        const LOOK_NS: u64 = 1_000_000;
+        self.stopping.store(true, SeqCst);
+        let mut waited_ns = 0;
+        while self.threads.load(SeqCst) > 0 && waited_ns < patience_ns {
+            self.poller.wake_one();
+            if let Some(parked) = self.parked.lock().pop() {
+                parked.set();
+            }
+            if self.os.sleep(LOOK_NS, WaitType::SLEEP_TASK).is_err() {
+                return;
+            }
+            waited_ns += LOOK_NS;
+        }
+    }
+
+    /// Work waits, or nobody would hear of any.
+    fn is_wanting(&self) -> bool {
+        self.ready_count.load(SeqCst) > 0 || self.polling.load(SeqCst) == 0
+    }
+
+    #[inline]
+    fn call_if_wanted(self: &Arc<Self>) {
+        if self.is_wanting() && self.active.load(SeqCst) < self.active_wanted {
+            self.call();
+        }
+    }
+
+    /// Calls one more worker, unless one is on its way.
+    fn call(self: &Arc<Self>) {
+        if self.called.swap(true, SeqCst) {
+            return;
+        }
+        if self.polling.load(SeqCst) > 0 {
+            self.poller.wake_one();
+            return;
+        }
+        let parked = self.parked.lock().pop();
+        match parked {
+            Some(parked) => parked.set(),
+            None => self.spawn(),
+        }
+    }
+
+    fn spawn(self: &Arc<Self>) {
+        let workers = self.clone();
+        self.threads.fetch_add(1, SeqCst);
+        if let Err(error) = self.os.try_spawn(&self.thread, move || workers.work()) {
+            // Those that there are do the work; `unstick` tries again.
+            self.threads.fetch_sub(1, SeqCst);
+            self.called.store(false, SeqCst);
+            os::report::warn("Server", &format!("no further worker: {error}"));
+        }
+    }
+
+    /// A worker's thread.
+    fn work(self: Arc<Self>) {
+        let end = EndOfWorker(&self);
+        os::observe_waits(Some(Arc::new(Observer(self.clone()))));
+        self.active.fetch_add(1, SeqCst);
+        self.called.store(false, SeqCst);
+        loop {
+            if let Some(work) = self.take_ready() {
+                self.run(work);
+            } else if self.stopping.load(SeqCst) || !self.rest() {
+                break;
+            }
+        }
+        drop(end);
+    }
+
+    fn run(self: &Arc<Self>, work: Arc<W>) {
+        self.call_if_wanted();
+        work.run();
+        self.runs.fetch_add(1, SeqCst);
+    }
+
+    fn take_ready(&self) -> Option<Arc<W>> {
+        if self.ready_count.load(SeqCst) == 0 {
+            return None;
+        }
+        let mut ready = self.ready.lock();
+        let work = ready.pop_front();
+        self.ready_count.store(ready.len(), SeqCst);
+        work
+    }
+
+    /// Polls, or is parked. False when the thread may end.
+    fn rest(self: &Arc<Self>) -> bool {
+        if self.polling.fetch_add(1, SeqCst) >= POLLING_MAX {
+            self.polling.fetch_sub(1, SeqCst);
+            return self.park();
+        }
+        self.active.fetch_sub(1, SeqCst);
+        // Whoever pushed before this has seen an active worker and called nobody.
+        let polled =
+            if self.ready_count.load(SeqCst) > 0 { Polled::TimedOut } else { self.poller.wait(POLL_MS) };
+        self.active.fetch_add(1, SeqCst);
+        self.polling.fetch_sub(1, SeqCst);
+        // Whatever it was that ended the poll: a call that meant this thread has been heard.
+        self.called.store(false, SeqCst);
+        if let Polled::Ready(token) = polled
+            && let Some(work) = (self.find)(token)
+        {
+            self.run(work);
+        }
+        true
+    }
+
+    fn park(self: &Arc<Self>) -> bool {
+        let signal = Arc::new(Signal::new());
+        self.parked.lock().push(signal.clone());
+        self.active.fetch_sub(1, SeqCst);
+        os::observe_waits(None);
+        // As in `rest`; and the one that polls may have stopped to.
+        if self.is_wanting() {
+            self.call_if_wanted();
+        }
+        signal.wait(WaitType::SLEEP_TASK, Some(PARKED_NS));
+        let mut parked = self.parked.lock();
+        let uncalled = parked.iter().position(|other| Arc::ptr_eq(other, &signal));
+        uncalled.into_iter().for_each(|at| drop(parked.remove(at)));
+        drop(parked);
+        os::observe_waits(Some(Arc::new(Observer(self.clone()))));
+        self.active.fetch_add(1, SeqCst);
+        if uncalled.is_none() {
+            self.called.store(false, SeqCst);
+        }
+        uncalled.is_none()
+    }
+}
+
+/// Counts a worker out, also when it panics.
+struct EndOfWorker<'a, W: Work>(&'a Workers<W>);
+
+impl<W: Work> Drop for EndOfWorker<'_, W> {
+    fn drop(&mut self) {
+        os::observe_waits(None);
+        self.0.active.fetch_sub(1, SeqCst);
+        self.0.threads.fetch_sub(1, SeqCst);
+    }
+}
+
+/// Tells the workers that one of them waits.
+struct Observer<W: Work>(Arc<Workers<W>>);
+
+impl<W: Work + 'static> WaitObserver for Observer<W> {
+    fn wait_begins(&self) {
+        self.0.active.fetch_sub(1, SeqCst);
+        self.0.call_if_wanted();
+    }
+
+    fn wait_ends(&self) {
+        self.0.active.fetch_add(1, SeqCst);
+    }
+}
