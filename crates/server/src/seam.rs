@@ -76,6 +76,18 @@ impl ClientSession for Session {
         Session::transaction_request(self, request, sink)
     }
 
+    fn defer_commits(&mut self, waker: Waker) {
+        Session::defer_commits(self, waker);
+    }
+
+    fn is_commit_pending(&self) -> bool {
+        Session::is_commit_pending(self)
+    }
+
+    fn settle_commit(&mut self, sink: &mut dyn ResultSink) -> RequestEnd {
+        Session::settle_commit(self, sink)
+    }
+
     fn reset(&mut self, keep_transaction: bool, sink: &mut dyn ResultSink) {
         Session::reset(self, keep_transaction, sink);
     }

@@ -26,6 +26,17 @@ pub struct AnswerState {
     error_since_done: bool,
     failure: Option<IoError>,
     packets: Vec<u8>,
+    /// How the answer stood when a commit was left pending; nothing is sent until it is settled.
+    before_commit: Option<BeforeCommit>,
+}
+
+/// What is gone back to when a pending commit fails.
+#[derive(Debug)]
+struct BeforeCommit {
+    pending_bytes: usize,
+    held: Option<DoneToken>,
+    error_since_done: bool,
+    transaction_descriptor: u64,
 }
 
 /// The answer to one request, from its first token to the final DONE.
@@ -50,6 +61,7 @@ impl<'a> TdsSink<'a> {
     /// Ends the answer with a final DONE (of a procedure, after an RPC), with its error bit when the request was
     /// cancelled.
     pub fn end(mut self, is_procedure: bool, cancelled: bool) -> Result<(), IoError> {
+        assert!(self.state.before_commit.is_none(), "no answer before its commit is hardened");
         self.hold_final(is_procedure);
         if let Some(held) = &mut self.state.held
             && cancelled
@@ -110,7 +122,7 @@ impl<'a> TdsSink<'a> {
 
     /// Sends full packets when enough has gathered.
     fn flow(&mut self) -> Flow {
-        if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES {
+        if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES && self.state.before_commit.is_none() {
             self.encoder.take_packets(SEND_THRESHOLD_BYTES, &mut self.state.packets);
             self.send();
         }
@@ -183,6 +195,26 @@ impl ResultSink for TdsSink<'_> {
     fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
         self.release(done::MORE);
         self.encoder.return_value(ordinal, name, sql_type, value);
+    }
+
+    fn commit_pends(&mut self) {
+        assert!(self.state.before_commit.is_none(), "one commit at a time");
+        self.state.before_commit = Some(BeforeCommit {
+            pending_bytes: self.encoder.pending_bytes(),
+            held: self.state.held,
+            error_since_done: self.state.error_since_done,
+            transaction_descriptor: self.state.transaction_descriptor,
+        });
+    }
+
+    fn commit_settled(&mut self, hardened: bool) {
+        let before = self.state.before_commit.take().expect("a commit was pending");
+        if !hardened {
+            self.encoder.take_back(before.pending_bytes);
+            self.state.held = before.held;
+            self.state.error_since_done = before.error_since_done;
+            self.state.transaction_descriptor = before.transaction_descriptor;
+        }
     }
 
     fn environment(&mut self, change: EnvironmentChange) {

@@ -158,6 +158,12 @@ impl Encoder {
         self.writer.payload.len()
     }
 
+    /// Takes back what was written when more than `bytes` were pending.
+    pub fn take_back(&mut self, bytes: usize) {
+        debug_assert!(bytes <= self.pending_bytes(), "nothing was sent since");
+        self.writer.payload.truncate(bytes);
+    }
+
     /// Moves full packets into `out` when more than `threshold` bytes are pending.
     pub fn take_packets(&mut self, threshold: usize, out: &mut Vec<u8>) {
         self.writer.take_full(threshold, out);
