@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use txn::{
-    CommitMode, CommitOutcome, CommitProgress, IsolationLevel, LockMode, LockWait, PendingCommit, Resource, Savepoint,
-    Transaction, TxnResult,
+    CommitMode, CommitOutcome, CommitProgress, IsolationLevel, LockMode, LockWait, PendingCommit, Resource,
+    Savepoint, Transaction, TxnResult,
 };
 
 use crate::catalog::CatalogUndo;
@@ -215,7 +215,11 @@ impl DbTransaction {
     ///
     /// # Errors
     /// As `commit`.
-    pub(crate) fn commit_later(self, mode: CommitMode, waker: &Waker) -> SqlResult<Option<CommittingTransaction>> {
+    pub(crate) fn commit_later(
+        self,
+        mode: CommitMode,
+        waker: &Waker,
+    ) -> SqlResult<Option<CommittingTransaction>> {
         let transaction = self.checked_for_commit()?;
         match transaction.transaction.commit_later(mode, waker) {
             Ok(CommitProgress::Pending(pending)) => Ok(Some(CommittingTransaction { transaction, pending })),

@@ -111,7 +111,11 @@ impl Transaction {
     }
 
     fn pass_gates(&self, lsn: Lsn) -> TxnResult<()> {
-        self.manager.gates().iter().try_for_each(|gate| gate.wait_hardened(lsn)).map_err(|error| self.fail(error))
+        self.manager
+            .gates()
+            .iter()
+            .try_for_each(|gate| gate.wait_hardened(lsn))
+            .map_err(|error| self.fail(error))
     }
 
     /// The commit is as durable as its mode asks: others may see it.
