@@ -2,8 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::task::Waker;
 
-use txn::{CommitMode, IsolationLevel, LockMode, LockWait, Resource, Savepoint, Transaction};
+use txn::{
+    CommitMode, CommitOutcome, CommitProgress, IsolationLevel, LockMode, LockWait, PendingCommit, Resource,
+    Savepoint, Transaction, TxnResult,
+};
 
 use crate::catalog::CatalogUndo;
 use crate::database::Database;
@@ -202,6 +206,30 @@ impl DbTransaction {
     /// 9001, 9002: the commit is not acknowledged; after 9001 the database is suspect. 823 or 9001 when it was suspect before: the
     /// transaction is then rolled back.
     pub fn commit(self, mode: CommitMode) -> SqlResult<()> {
+        let transaction = self.checked_for_commit()?;
+        let outcome = transaction.transaction.commit(mode);
+        transaction.committed(outcome)
+    }
+
+    /// The same, but the commit may be left pending (see [`Transaction::commit_later`]); the transaction is then given back.
+    ///
+    /// # Errors
+    /// As `commit`.
+    pub(crate) fn commit_later(
+        self,
+        mode: CommitMode,
+        waker: &Waker,
+    ) -> SqlResult<Option<CommittingTransaction>> {
+        let transaction = self.checked_for_commit()?;
+        match transaction.transaction.commit_later(mode, waker) {
+            Ok(CommitProgress::Pending(pending)) => Ok(Some(CommittingTransaction { transaction, pending })),
+            Ok(CommitProgress::Done(outcome)) => transaction.committed(Ok(outcome)).map(|()| None),
+            Err(error) => transaction.committed(Err(error)).map(|()| None),
+        }
+    }
+
+    /// Rolls back what a suspect database must not commit.
+    fn checked_for_commit(self) -> SqlResult<DbTransaction> {
         if self.transaction.has_changed_data()
             && let Err(error) = self.database.check_commit()
         {
@@ -209,13 +237,14 @@ impl DbTransaction {
             drop(self.rollback());
             return Err(error);
         }
-        match self.transaction.commit(mode) {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                self.undo_catalog(0);
-                Err(self.sql_error(&error))
-            }
-        }
+        Ok(self)
+    }
+
+    fn committed(self, outcome: TxnResult<CommitOutcome>) -> SqlResult<()> {
+        outcome.map(|_| ()).map_err(|error| {
+            self.undo_catalog(0);
+            self.sql_error(&error)
+        })
     }
 
     fn undo_catalog(&self, keep: usize) {
@@ -223,5 +252,27 @@ impl DbTransaction {
         for change in undo.drain(keep..).rev() {
             self.database.catalog().undo(change);
         }
+    }
+}
+
+/// A transaction whose commit is pending: it is logged and keeps its locks.
+pub(crate) struct CommittingTransaction {
+    transaction: DbTransaction,
+    pending: PendingCommit,
+}
+
+impl CommittingTransaction {
+    /// The transaction.
+    pub(crate) fn transaction(&self) -> &DbTransaction {
+        &self.transaction
+    }
+
+    /// Waits until the commit is hardened, if need be, and ends the transaction.
+    ///
+    /// # Errors
+    /// As [`DbTransaction::commit`].
+    pub(crate) fn finish(self) -> SqlResult<()> {
+        let outcome = self.transaction.transaction.finish_commit(self.pending);
+        self.transaction.committed(outcome)
     }
 }

@@ -3,7 +3,11 @@
 //! ```text
 //!  idle ──in_database──► autocommit (ends with the statement: commit or rollback)
 //!  idle ──begin_explicit──► explicit ──commit/rollback──► idle
+//!  autocommit, explicit ──commit_later, under a crowd of committers──► pending ──settle_commit──► idle
 //! ```
+//! Pending: to the user the transaction has ended, but its commit is not hardened and its locks are held. Nothing may begin before that is
+//! settled.
+//!
 //! A database joins when it is first touched. A commit that has changed more than one lasting database is always fully durable
 //! (official matrix, claim 62's exceptions).
 
@@ -13,6 +17,7 @@ pub use database_locks::ExclusiveDatabase;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Waker;
 
 use txn::{
     HeldLocks, IsolationLevel, LockMode, LockOwner, LockSpace, LockWait, Resource, TxnOptions, XactFacts,
@@ -21,7 +26,7 @@ use txn::{
 use types::SqlError;
 
 use crate::database::Database;
-use crate::db_transaction::{DbSavepoint, DbTransaction};
+use crate::db_transaction::{CommittingTransaction, DbSavepoint, DbTransaction};
 use crate::error::SqlResult;
 use crate::instance::Instance;
 
@@ -38,6 +43,7 @@ pub struct TransactionSet {
     descriptor: u64,
     in_statement: bool,
     savepoints: Vec<NamedSavepoint>,
+    pending: Option<PendingSet>,
     /// What the session itself owns: S on the databases it is in, application locks.
     session_locks: HeldLocks,
 }
@@ -46,6 +52,12 @@ struct Member {
     transaction: DbTransaction,
     /// Start of the running statement; the start of the transaction for one that joined in it.
     statement: Option<DbSavepoint>,
+}
+
+/// A commit on its way, and the members that have changed nothing and end after it.
+struct PendingSet {
+    committing: CommittingTransaction,
+    rest: Vec<Member>,
 }
 
 struct NamedSavepoint {
@@ -68,11 +80,17 @@ impl TransactionSet {
             descriptor: 0,
             in_statement: false,
             savepoints: Vec::new(),
+            pending: None,
         }
+    }
+
+    fn assert_settled(&self) {
+        assert!(self.pending.is_none(), "a pending commit is settled before anything else");
     }
 
     /// Opens the user's transaction; nothing is logged before the first change.
     pub fn begin_explicit(&mut self) {
+        self.assert_settled();
         assert!(!self.explicit, "nesting is counted by the session");
         assert!(self.open.is_empty(), "the autocommit transaction has ended with its statement");
         self.explicit = true;
@@ -90,6 +108,7 @@ impl TransactionSet {
         database: &Arc<Database>,
         isolation: IsolationLevel,
     ) -> SqlResult<&DbTransaction> {
+        self.assert_settled();
         let known = self.open.iter().position(|m| m.transaction.database().number() == database.number());
         let at = match known {
             Some(at) => at,
@@ -120,6 +139,7 @@ impl TransactionSet {
 
     /// A statement begins: what it does can be taken back alone.
     pub fn statement_begin(&mut self) {
+        self.assert_settled();
         self.in_statement = true;
         for member in &mut self.open {
             member.statement = Some(member.transaction.savepoint());
@@ -131,6 +151,7 @@ impl TransactionSet {
     /// # Errors
     /// None today; the seam for deferred constraint checks.
     pub fn statement_end(&mut self) -> SqlResult<()> {
+        self.assert_settled();
         self.in_statement = false;
         for member in &mut self.open {
             member.statement = None;
@@ -144,6 +165,7 @@ impl TransactionSet {
     /// # Errors
     /// 9001 when the log fails.
     pub fn statement_rollback(&mut self) -> SqlResult<()> {
+        self.assert_settled();
         self.in_statement = false;
         let mut result = Ok(());
         for member in &mut self.open {
@@ -160,6 +182,7 @@ impl TransactionSet {
     /// # Errors
     /// None today.
     pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
+        self.assert_settled();
         let points = self
             .open
             .iter()
@@ -174,6 +197,7 @@ impl TransactionSet {
     /// # Errors
     /// 9001 when the log fails.
     pub fn rollback_to(&mut self, name: &str) -> SqlResult<bool> {
+        self.assert_settled();
         let Some(at) = self.savepoints.iter().rposition(|s| s.name == name) else { return Ok(false) };
         self.savepoints.truncate(at + 1);
         let points = &self.savepoints[at].points;
@@ -192,6 +216,44 @@ impl TransactionSet {
     /// # Errors
     /// 9001, 9002; what is not committed is rolled back by the caller.
     pub fn commit(&mut self, asked: Option<bool>) -> SqlResult<()> {
+        self.commit_members(asked, None)
+    }
+
+    /// The same, but when one lasting database alone has changed data, fully durable and under a crowd of committers, the commit is left
+    /// pending instead of waited for: to the user the transaction has ended, `is_commit_pending` says that it has not, and `waker` is rung
+    /// when `settle_commit` is due (see [`log::Log::harden_later`]).
+    ///
+    /// # Errors
+    /// As `commit`.
+    pub fn commit_later(&mut self, asked: Option<bool>, waker: &Waker) -> SqlResult<()> {
+        let mut changed = self.open.iter().map(|m| &m.transaction).filter(|t| t.inner().has_changed_data());
+        let may_pend = match (changed.next(), changed.next()) {
+            // A changed definition is published or taken back at once.
+            (Some(only), None) => !only.database().is_volatile() && !only.has_changed_catalog(),
+            _ => false,
+        };
+        self.commit_members(asked, Some(waker).filter(|_| may_pend))
+    }
+
+    /// Whether the last commit is still on its way.
+    pub fn is_commit_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Ends a pending commit; waits for it if need be.
+    ///
+    /// # Errors
+    /// As `commit`, and as there the caller rolls back.
+    pub fn settle_commit(&mut self) -> SqlResult<()> {
+        let PendingSet { committing, rest } = self.pending.take().expect("a commit is pending");
+        assert!(self.open.is_empty() && !self.explicit, "nothing has begun meanwhile");
+        self.open = rest;
+        committing.finish()?;
+        self.commit_members(None, None)
+    }
+
+    fn commit_members(&mut self, asked: Option<bool>, waker: Option<&Waker>) -> SqlResult<()> {
+        self.assert_settled();
         let changed =
             |m: &&Member| m.transaction.inner().has_changed_data() && !m.transaction.database().is_volatile();
         let is_cross_database = self.open.iter().filter(changed).count() > 1;
@@ -204,7 +266,13 @@ impl TransactionSet {
                 is_always_durable: false,
             };
             let mode = durability::resolve(database.delayed_durability(), asked, &facts);
-            transaction.commit(mode)?;
+            let Some(waker) = waker else {
+                transaction.commit(mode)?;
+                continue;
+            };
+            if let Some(committing) = transaction.commit_later(mode, waker)? {
+                self.pending = Some(PendingSet { committing, rest: std::mem::take(&mut self.open) });
+            }
         }
         self.ended();
         Ok(())
@@ -215,6 +283,7 @@ impl TransactionSet {
     /// # Errors
     /// The first failure; all members are rolled back as far as possible.
     pub fn rollback(&mut self) -> SqlResult<()> {
+        self.assert_settled();
         let mut result = Ok(());
         for member in self.open.drain(..) {
             result = result.and(member.transaction.rollback());
@@ -243,6 +312,7 @@ impl TransactionSet {
     /// A deadlock victim inside a TRY block: its changes are taken back and its locks let go at once, while the user still sees an
     /// (uncommittable) transaction.
     pub fn doom(&mut self) {
+        self.assert_settled();
         for member in self.open.drain(..) {
             if let Err(error) = member.transaction.rollback() {
                 os::report::error("engine", &format!("rolling back a deadlock victim failed: {error}"));
@@ -273,6 +343,7 @@ impl TransactionSet {
         of_session: bool,
         timeout_ms: i32,
     ) -> SqlResult<()> {
+        self.assert_settled();
         let mode = match mode.to_lowercase().as_str() {
             "shared" => LockMode::S,
             "update" => LockMode::U,
@@ -312,6 +383,7 @@ impl TransactionSet {
         name: &str,
         of_session: bool,
     ) -> SqlResult<()> {
+        self.assert_settled();
         let resource = application_resource(database, name);
         let held = if of_session {
             let mode = self.session_locks.mode(&resource);

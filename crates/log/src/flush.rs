@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::task::Waker;
 
 use os::sim::{Bug, is_planted};
-use os::{IoError, Signal, WaitType, WriteMode};
+use os::{DetachedWait, IoError, LatchGuard, Signal, WaitType, WriteMode};
 
 use crate::block::{BlockHeader, BlockState};
 use crate::cache::{Cache, CachedBlock};
@@ -15,24 +16,74 @@ use crate::limits::{BLOCK_BYTES_MAX, SECTOR_BYTES};
 use crate::lsn::Lsn;
 use crate::shared::Shared;
 
+/// A record that somebody wants hardened without waiting for it: see [`Log::harden_later`](crate::Log::harden_later). It counts as a
+/// wait of the task that asked until it is handed to [`Log::finish_harden`](crate::Log::finish_harden), on whatever thread.
+#[must_use = "only `finish_harden` tells whether the record is durable"]
+pub struct PendingHarden {
+    lsn: Lsn,
+    reason: FlushReason,
+    began_ns: u64,
+    waiting: DetachedWait,
+}
+
 impl Shared {
     /// See `Log::harden`.
     pub(crate) fn harden(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
-        let positions = &self.positions;
-        if lsn >= positions.end() {
-            // A page of another log, or a log that lost its end: nothing can make this durable.
-            return Err(LogError::NotThere(lsn));
-        }
-        if lsn <= positions.hardened() || self.options.volatile {
+        if !self.is_to_harden(lsn)? {
             return Ok(());
         }
-        if matches!(reason, FlushReason::Commit) && is_planted(Bug::AcknowledgeBeforeHarden) {
+        if acknowledges_early(reason) {
             self.want(lsn);
             return Ok(());
         }
         let _mask = os::task::mask_interrupts();
         let began_ns = self.os.clock().monotonic_ns();
         let result = os::task::wait_as(WaitType::WRITELOG, || self.lead_or_wait(lsn, reason));
+        self.counters.note_wait(self.os.clock().monotonic_ns() - began_ns);
+        result
+    }
+
+    /// Whether the record is one whose hardening somebody can wait for.
+    fn is_to_harden(&self, lsn: Lsn) -> Result<bool, LogError> {
+        if lsn >= self.positions.end() {
+            // A page of another log, or a log that lost its end: nothing can make this durable.
+            return Err(LogError::NotThere(lsn));
+        }
+        Ok(lsn > self.positions.hardened() && !self.options.volatile)
+    }
+
+    /// See `Log::harden_later`.
+    pub(crate) fn harden_later(
+        &self,
+        lsn: Lsn,
+        reason: FlushReason,
+        waker: &Waker,
+    ) -> Result<Option<PendingHarden>, LogError> {
+        if !self.is_to_harden(lsn)? || acknowledges_early(reason) {
+            return Ok(None);
+        }
+        assert!(lsn.slot() > 0, "{reason:?} waits for record {lsn}");
+        let queue = self.queue.lock();
+        if queue.leader != LeaderState::LogWriter || lsn <= self.positions.hardened() {
+            return Ok(None);
+        }
+        self.check_alive()?;
+        // Before the bell can ring, so that the time from then on counts as signal wait time.
+        let waiting = DetachedWait::begin(WaitType::WRITELOG);
+        let began_ns = self.os.clock().monotonic_ns();
+        self.enter_queue(queue, Waiter { lsn, reason, bell: waker.clone(), is_put_aside: true });
+        Ok(Some(PendingHarden { lsn, reason, began_ns, waiting }))
+    }
+
+    /// See `Log::finish_harden`.
+    pub(crate) fn finish_harden(&self, pending: PendingHarden) -> Result<(), LogError> {
+        let PendingHarden { lsn, reason, began_ns, waiting } = pending;
+        assert!(lsn < self.positions.end(), "{lsn} is in the log");
+        let _mask = os::task::mask_interrupts();
+        let is_hardened = lsn <= self.positions.hardened();
+        // Rung to write, or not rung at all: the same wait goes on.
+        let result = if is_hardened { Ok(()) } else { self.lead_or_wait(lsn, reason) };
+        drop(waiting);
         self.counters.note_wait(self.os.clock().monotonic_ns() - began_ns);
         result
     }
@@ -55,19 +106,25 @@ impl Shared {
                 continue;
             }
             let bell = Arc::new(Signal::new());
-            queue.add_waiter(Waiter { lsn, reason, bell: Arc::clone(&bell) }, self.positions.issued());
-            let in_crowd = queue.leader == LeaderState::LogWriter;
-            let for_writer = in_crowd || self.positions.sealed() > self.positions.issued();
-            let ring = (for_writer && queue.rouse(&[WriterState::Asleep, WriterState::Dozing]))
-                || (queue.has_gathered() && queue.rouse(&[WriterState::Gathering]));
-            drop(queue);
-            os::set_patient(in_crowd);
-            if ring {
-                self.bell.set();
-            }
+            let waiter = Waiter { lsn, reason, bell: Arc::clone(&bell).into(), is_put_aside: false };
+            os::set_patient(self.enter_queue(queue, waiter));
             let outcome = bell.wait(WaitType::WRITELOG, None);
             assert_eq!(outcome, os::WaitOutcome::Set, "interrupts are masked");
         }
+    }
+
+    /// Takes a waiter into the queue and rouses the LOG WRITER if it is to act on that. Gives whether the LOG WRITER leads.
+    fn enter_queue(&self, mut queue: LatchGuard<'_, FlushQueue>, waiter: Waiter) -> bool {
+        queue.add_waiter(waiter, self.positions.issued());
+        let in_crowd = queue.leader == LeaderState::LogWriter;
+        let for_writer = in_crowd || self.positions.sealed() > self.positions.issued();
+        let ring = (for_writer && queue.rouse(&[WriterState::Asleep, WriterState::Dozing]))
+            || (queue.has_gathered() && queue.rouse(&[WriterState::Gathering]));
+        drop(queue);
+        if ring {
+            self.bell.set();
+        }
+        in_crowd
     }
 
     /// See `Log::want`: a delayed commit.
@@ -210,7 +267,7 @@ impl Shared {
         let ring = self.return_role(&mut queue, role);
         queue.wake(self.positions.hardened(), self.positions.issued(), &mut bells);
         drop(queue);
-        bells.iter().for_each(|bell| bell.set());
+        bells.into_iter().for_each(Waker::wake);
         if ring {
             self.bell.set();
         }
@@ -261,7 +318,7 @@ impl Shared {
         queue.wake(self.positions.hardened(), self.positions.issued(), &mut bells);
         let ring = queue.rouse(&[WriterState::WantsTurn]);
         drop(queue);
-        bells.iter().for_each(|bell| bell.set());
+        bells.into_iter().for_each(Waker::wake);
         if ring {
             self.bell.set();
         }
@@ -295,6 +352,11 @@ impl Shared {
             self.bell.set();
         }
     }
+}
+
+/// The planted bug: a commit is acknowledged before it is hardened.
+fn acknowledges_early(reason: FlushReason) -> bool {
+    matches!(reason, FlushReason::Commit) && is_planted(Bug::AcknowledgeBeforeHarden)
 }
 
 /// Log that nobody waits for is written for this reason, here and nowhere else.

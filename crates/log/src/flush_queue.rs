@@ -1,8 +1,6 @@
 //! Who wants what hardened, who may write, what is in flight: the state behind the queue latch.
 
-use std::sync::Arc;
-
-use os::Signal;
+use std::task::Waker;
 
 use crate::flush_reason::FlushReason;
 use crate::inflight::InFlight;
@@ -60,10 +58,13 @@ pub(crate) enum WriterState {
     Asleep,
 }
 
+/// Who wants a record hardened: a thread that waits for its bell, or work that was put aside until its bell rings.
 pub(crate) struct Waiter {
     pub(crate) lsn: Lsn,
     pub(crate) reason: FlushReason,
-    pub(crate) bell: Arc<Signal>,
+    pub(crate) bell: Waker,
+    /// No thread waits (`Shared::harden_later`): somebody comes after the bell has rung, when he has time.
+    pub(crate) is_put_aside: bool,
 }
 
 /// Who wants what hardened, who may write, what is in flight. Guarded by the queue latch.
@@ -125,7 +126,7 @@ impl FlushQueue {
     }
 
     /// Every waiter's bell; the list is empty afterwards.
-    pub(crate) fn drain_waiters(&mut self) -> Vec<Arc<Signal>> {
+    pub(crate) fn drain_waiters(&mut self) -> Vec<Waker> {
         self.uncovered = 0;
         self.waiters.drain(..).map(|waiter| waiter.bell).collect()
     }
@@ -189,13 +190,15 @@ impl FlushQueue {
     }
 
     /// Removes the waiters up to `hardened` and returns their bells in the order of their coming, the next leader's first.
-    pub(crate) fn wake(&mut self, hardened: Lsn, issued: Lsn, bells: &mut Vec<Arc<Signal>>) {
+    ///
+    /// A thread that waits leads rather than work put aside: all threads that could take that work up may be among the waiters.
+    pub(crate) fn wake(&mut self, hardened: Lsn, issued: Lsn, bells: &mut Vec<Waker>) {
         let can_lead = self.leader == LeaderState::Inline
             && self.role.is_some()
             && self.inline_writes < self.inline_writes_max();
         if can_lead {
             let uncovered = self.waiters.iter().enumerate().filter(|(_, waiter)| waiter.lsn > issued);
-            if let Some((index, _)) = uncovered.min_by_key(|(_, waiter)| waiter.lsn) {
+            if let Some((index, _)) = uncovered.min_by_key(|(_, waiter)| (waiter.is_put_aside, waiter.lsn)) {
                 bells.push(self.waiters.remove(index).bell);
                 self.uncovered -= 1;
             }
@@ -203,7 +206,7 @@ impl FlushQueue {
         self.waiters.retain(|waiter| {
             let waits_on = waiter.lsn > hardened;
             if !waits_on {
-                bells.push(Arc::clone(&waiter.bell));
+                bells.push(waiter.bell.clone());
             }
             waits_on
         });
@@ -243,8 +246,29 @@ mod tests {
 
     fn come(queue: &mut FlushQueue, raw: u64) {
         let issued = lsn(if raw > 1_000 { 1_000 } else { 0 });
-        let waiter = Waiter { lsn: lsn(raw), reason: FlushReason::Commit, bell: Arc::new(Signal::new()) };
-        queue.add_waiter(waiter, issued);
+        queue.add_waiter(waiter(raw, Waker::noop().clone(), false), issued);
+    }
+
+    fn waiter(raw: u64, bell: Waker, is_put_aside: bool) -> Waiter {
+        Waiter { lsn: lsn(raw), reason: FlushReason::Commit, bell, is_put_aside }
+    }
+
+    #[test]
+    fn a_thread_that_waits_leads_rather_than_work_put_aside() {
+        let mut queue = FlushQueue::new(LogLimits::default(), 0);
+        let [aside, thread, covered] = std::array::from_fn(|_| std::sync::Arc::new(os::Signal::new()));
+        queue.add_waiter(waiter(7, aside.clone().into(), true), lsn(6));
+        queue.add_waiter(waiter(8, thread.clone().into(), false), lsn(6));
+        queue.add_waiter(waiter(5, covered.clone().into(), true), lsn(6));
+        let mut wake = |hardened| {
+            let mut bells = Vec::new();
+            queue.wake(lsn(hardened), lsn(6), &mut bells);
+            bells.into_iter().for_each(Waker::wake);
+            (aside.is_set(), thread.is_set(), covered.is_set())
+        };
+        assert_eq!(wake(4), (false, true, false), "the later record, but somebody is there to write");
+        assert_eq!(wake(4), (true, true, false), "nobody else is left to lead");
+        assert_eq!(wake(6), (true, true, true));
     }
 
     #[test]

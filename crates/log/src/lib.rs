@@ -53,6 +53,7 @@ mod writer_work;
 
 pub use dump::{DumpOptions, DumpSummary, dump_file};
 pub use error::LogError;
+pub use flush::PendingHarden;
 pub use flush_reason::{DelayedFlushPolicy, FlushReason};
 pub use limits::LogLimits;
 pub use log::{Log, Tail};

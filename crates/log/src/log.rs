@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::task::Waker;
 
 use os::Os;
 
@@ -9,6 +10,7 @@ use crate::append::Payment;
 use crate::cache::Cache;
 use crate::error::LogError;
 use crate::file::LogFile;
+use crate::flush::PendingHarden;
 use crate::flush_queue::FlushQueue;
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
 use crate::limits::{FIRST_BLOCK_SECTOR, LOG_BYTES_MIN};
@@ -162,6 +164,27 @@ impl Log {
     /// is nothing. Not interruptible: what is on its way to the device cannot be called back.
     pub fn harden(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
         self.shared.harden(lsn, reason)
+    }
+
+    /// Asks for the same without blocking, for a caller who has other work meanwhile: under a crowd of committers (the LOG WRITER leads)
+    /// the caller's `waker` takes its thread's place in the queue. It is rung once, on whatever thread finds the record hardened or the
+    /// log failed, perhaps before this returns; it may also be rung because somebody has to write. Then, on any thread, or earlier if the
+    /// caller would rather block, [`Log::finish_harden`] must follow. `None`: nothing was begun, call [`Log::harden`].
+    ///
+    /// # Errors
+    /// Those of `harden` that are known already.
+    pub fn harden_later(
+        &self,
+        lsn: Lsn,
+        reason: FlushReason,
+        waker: &Waker,
+    ) -> Result<Option<PendingHarden>, LogError> {
+        self.shared.harden_later(lsn, reason, waker)
+    }
+
+    /// The second half of [`Log::harden_later`]: returns when the record is hardened, at once if it is already, and counts the wait.
+    pub fn finish_harden(&self, pending: PendingHarden) -> Result<(), LogError> {
+        self.shared.finish_harden(pending)
     }
 
     /// Asks for the same without waiting: a delayed commit, drained by policy (the flush then counts as Background).

@@ -170,9 +170,7 @@ impl Shared {
         }
         self.positions.hardened.poison();
         let bells = self.queue.lock().drain_waiters();
-        for bell in bells {
-            bell.set();
-        }
+        bells.into_iter().for_each(std::task::Waker::wake);
         // Whoever has looked at the poison before it was set waits in `room` by the time the cache latch is free.
         drop(self.cache.lock());
         self.room.notify_all();

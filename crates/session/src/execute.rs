@@ -312,8 +312,12 @@ impl Session {
             self.facts.procedures.push(object_id);
         }
         self.names.enter_scope();
-        let outcome = self.run(&mut frame, sink);
+        let mut outcome = self.run(&mut frame, sink);
         let ended = self.names.leave_scope();
+        if !ended.is_empty() {
+            // Dropping them takes a transaction of its own.
+            outcome = self.settle_before_more(sink).and(outcome);
+        }
         self.drop_real_tables(&ended);
         if procedure.is_some() {
             self.facts.procedures.pop();
@@ -355,6 +359,7 @@ impl Session {
         let command = crate::compile::command::OTHER;
         let (error, stop) = match outcome {
             Ok(result) => {
+                self.note_call_ends();
                 sink.return_status(result.status);
                 for (index, name, sql_type, value) in &result.outputs {
                     sink.return_value(u16::try_from(*index).unwrap_or(u16::MAX), name, sql_type, value);
@@ -362,6 +367,7 @@ impl Session {
                 (false, None)
             }
             Err(Interruption::Failed(failure)) => {
+                self.settle_before_more(sink)?;
                 let frame_line = failure.error.clone().at_line(1);
                 self.facts.last_error = frame_line.number;
                 sink.message(&frame_line);

@@ -14,6 +14,7 @@ mod execute;
 mod facts;
 mod names;
 mod objects;
+mod pending;
 mod prepared;
 mod procs;
 mod program;

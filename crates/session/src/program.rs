@@ -254,6 +254,12 @@ impl InstructionKind {
 }
 
 impl InstructionKind {
+    /// Does it only say where to go on? What comes there, if anything, sees to a pending commit.
+    #[inline]
+    pub(crate) fn is_only_a_way(&self) -> bool {
+        matches!(self, InstructionKind::Jump(_) | InstructionKind::LeaveCatch | InstructionKind::Return(None))
+    }
+
     /// Does it change rows? Then a failure is followed by message 3621.
     pub(crate) fn changes_data(&self) -> bool {
         match self {

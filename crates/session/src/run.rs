@@ -17,9 +17,10 @@ use query::{BindContext, ExecContext, Flow, RowSink, ScalarProgram};
 use types::{SqlError, SqlResult, Value};
 
 use crate::errors::{self, Reach};
+use crate::pending::CommitPlace;
 use crate::program::{Cell, CellSource, Compiled, Instruction, InstructionKind, Program};
 use crate::session::Session;
-use crate::sink::{Done, DoneKind, ResultSink};
+use crate::sink::{Done, DoneKind, NullSink, ResultSink};
 
 /// How often a statement is compiled again because the objects that it uses keep changing.
 const STALE_PLANS_MAX: usize = 16;
@@ -112,6 +113,9 @@ impl Session {
         let program = frame.program.clone();
         let mut at = 0;
         while let Some(instruction) = program.instructions.get(at) {
+            if self.is_commit_pending() && !instruction.kind.is_only_a_way() {
+                self.settle_before_more(sink)?;
+            }
             let next = match self.step(frame, instruction, at, sink) {
                 Ok(next) => next,
                 Err(interruption) => self.fail(frame, instruction, at, interruption, sink)?,
@@ -152,7 +156,7 @@ impl Session {
             }
             InstructionKind::Query { cell, command } => {
                 self.note_command(instruction);
-                self.query(frame, instruction, *cell, *command, sink)?
+                self.query(frame, instruction, at, *cell, *command, sink)?
             }
             InstructionKind::LeaveCatch => {
                 self.facts.caught.pop();
@@ -190,7 +194,10 @@ impl Session {
     ) -> Result<(), Interruption> {
         match &instruction.kind {
             InstructionKind::BeginTransaction(name) => self.begin_statement(frame, name.as_ref(), sink)?,
-            InstructionKind::Commit { delayed } => self.commit_statement(*delayed, sink)?,
+            InstructionKind::Commit { delayed } => {
+                let place = self.may_defer(frame, at).then(|| CommitPlace::of(frame, instruction));
+                self.commit_statement(*delayed, place, sink)?;
+            }
             InstructionKind::Rollback(name) => self.rollback_statement(frame, name.as_ref(), sink)?,
             InstructionKind::Save(name) => self.save_statement(frame, name)?,
             InstructionKind::Execute(execute) => {
@@ -231,12 +238,13 @@ impl Session {
         &mut self,
         frame: &mut Frame,
         instruction: &Instruction,
+        at: usize,
         cell: Cell,
         command: u16,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
         for _ in 0..STALE_PLANS_MAX {
-            match self.query_once(frame, instruction, cell, command, sink) {
+            match self.query_once(frame, instruction, at, cell, command, sink) {
                 Err(Interruption::Failed(failure)) if failure.error.number == engine::STALE_PLAN => {
                     frame.local[cell] = None;
                     *frame.program.cells[cell].lock() = None;
@@ -252,6 +260,7 @@ impl Session {
         &mut self,
         frame: &mut Frame,
         instruction: &Instruction,
+        at: usize,
         cell: Cell,
         command: u16,
         sink: &mut dyn ResultSink,
@@ -281,7 +290,9 @@ impl Session {
         let stopped = rows.stopped;
         match result {
             Ok(outcome) => {
-                self.end_statement(true)?;
+                let place =
+                    (writes && self.may_defer(frame, at)).then(|| CommitPlace::of(frame, instruction));
+                self.keep_statement(place, sink)?;
                 if let Some(identity) = outcome.identity {
                     self.facts.set_identity(identity);
                 }
@@ -348,17 +359,20 @@ impl Session {
 
     /// A statement's effects are kept or undone; outside a user transaction they are committed or rolled back.
     pub(crate) fn end_statement(&mut self, succeeded: bool) -> SqlResult<()> {
+        match (succeeded, self.facts.transaction_count) {
+            (true, _) => self.keep_statement(None, &mut NullSink),
+            (false, 0) => self.transactions.rollback(),
+            (false, _) => self.transactions.statement_rollback(),
+        }
+    }
+
+    /// The same for a statement that succeeded; its commit may be left pending if there is a `place` for that.
+    fn keep_statement(&mut self, place: Option<CommitPlace>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let ended = self.transactions.statement_end();
         if self.facts.transaction_count > 0 {
-            return if succeeded {
-                self.transactions.statement_end()
-            } else {
-                self.transactions.statement_rollback()
-            };
+            return ended;
         }
-        if !succeeded {
-            return self.transactions.rollback();
-        }
-        let committed = self.transactions.statement_end().and_then(|()| self.transactions.commit(None));
+        let committed = ended.and_then(|()| self.commit_at(None, place, sink));
         if committed.is_err() {
             self.transactions.rollback()?;
         }
@@ -374,6 +388,7 @@ impl Session {
         interruption: Interruption,
         sink: &mut dyn ResultSink,
     ) -> Result<Next, Stop> {
+        self.settle_before_more(sink)?;
         let mut failure = match interruption {
             Interruption::Stopped(Stop::Raised(failure)) => *failure,
             Interruption::Stopped(stop) => return Err(stop),
@@ -398,14 +413,14 @@ impl Session {
         if self.guards > 0 && failure.error.severity > 10 && failure.error.severity < 20 {
             return Err(Stop::Raised(Box::new(failure)));
         }
-        self.report_failure(frame, instruction, &failure, sink)
+        self.report_failure(frame.done_kind, instruction.kind.changes_data(), &failure, sink)
     }
 
     /// Reports an error nobody catches and does what its reach says.
-    fn report_failure(
+    pub(crate) fn report_failure(
         &mut self,
-        frame: &Frame,
-        instruction: &Instruction,
+        done_kind: DoneKind,
+        changes_data: bool,
         failure: &Failure,
         sink: &mut dyn ResultSink,
     ) -> Result<Next, Stop> {
@@ -425,7 +440,7 @@ impl Session {
             _ => errors::reach(error, self.options.xact_abort, raised),
         };
         if reach == Reach::Statement
-            && instruction.kind.changes_data()
+            && changes_data
             && errors::announces_termination(error)
             && failure.origin == Origin::Runtime
         {
@@ -435,7 +450,7 @@ impl Session {
         }
         if reach > Reach::Nothing {
             sink.done(Done {
-                kind: frame.done_kind,
+                kind: done_kind,
                 row_count: None,
                 error: true,
                 command: crate::compile::command::OTHER,
@@ -630,6 +645,12 @@ impl ResultSink for Gathered<'_> {
     fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &types::SqlType, _value: &Value) {}
     fn environment(&mut self, change: crate::sink::EnvironmentChange) {
         self.sink.environment(change);
+    }
+    fn commit_pends(&mut self) {
+        self.sink.commit_pends();
+    }
+    fn commit_settled(&mut self, hardened: bool) {
+        self.sink.commit_settled(hardened);
     }
 }
 

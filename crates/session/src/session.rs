@@ -11,6 +11,7 @@ use crate::cache::{ProgramCache, ProgramKey};
 use crate::compile;
 use crate::facts::{Facts, LoginInfo};
 use crate::names::TemporaryNames;
+use crate::pending::UnsettledCommit;
 use crate::prepared::Prepared;
 use crate::program::Program;
 use crate::registry::{Command, SessionRegistry, SessionSlot};
@@ -62,6 +63,10 @@ pub struct Session {
     /// How many outer frames are inside a TRY block now.
     pub(crate) guards: u32,
     pub(crate) inside_insert_execute: bool,
+    /// Whom to ring when a deferred commit is hardened; none: commits block.
+    pub(crate) commit_waker: Option<std::task::Waker>,
+    /// The commit that the last statement has left on its way.
+    pub(crate) unsettled: Option<UnsettledCommit>,
 }
 
 impl Session {
@@ -93,6 +98,8 @@ impl Session {
             transaction_name: None,
             guards: 0,
             inside_insert_execute: false,
+            commit_waker: None,
+            unsettled: None,
         })
     }
 
@@ -123,12 +130,17 @@ impl Session {
         })
     }
 
-    /// Everything around a request: who runs it, what happens to a doomed transaction at its end.
+    /// Everything around a request: who runs it, what happens to a doomed transaction at its end. One that leaves its commit pending
+    /// goes on until `settle_commit`.
     pub(crate) fn request(
         &mut self,
         sink: &mut dyn ResultSink,
         body: impl FnOnce(&mut Session, &mut dyn ResultSink) -> Result<(), Stop>,
     ) -> RequestEnd {
+        // Several calls in one message.
+        if self.is_commit_pending() && self.settle_commit(sink) == RequestEnd::Close {
+            return RequestEnd::Close;
+        }
         self.slot.set_runner(Some(task::current()));
         let began_ticks = self.now_ticks();
         self.slot.update(|row| {
@@ -136,10 +148,23 @@ impl Session {
             row.last_request_start_ticks = began_ticks;
         });
         self.slot.note(Command::Other, self.facts.transaction_count);
-        let outcome = body(self, sink);
+        let mut outcome = body(self, sink);
+        if outcome.is_err() {
+            outcome = self.settle_before_more(sink).and(outcome);
+        }
         assert_eq!(self.guards, 0, "every guarded call has ended");
         self.facts.caught.clear();
-        let end = self.settle(outcome, sink);
+        if self.is_commit_pending() {
+            assert_eq!(self.facts.transaction_count, 0, "nothing has begun after the commit");
+            return RequestEnd::Finished;
+        }
+        let end = self.conclude(outcome, sink);
+        self.request_ended();
+        end
+    }
+
+    /// No request runs any more.
+    pub(crate) fn request_ended(&mut self) {
         self.slot.set_runner(None);
         self.slot.note(Command::None, self.facts.transaction_count);
         let ended_ticks = self.now_ticks();
@@ -147,10 +172,10 @@ impl Session {
             row.status = "sleeping";
             row.last_request_end_ticks = ended_ticks;
         });
-        end
     }
 
-    fn settle(&mut self, outcome: Result<(), Stop>, sink: &mut dyn ResultSink) -> RequestEnd {
+    /// What becomes of the transaction at the end of a request.
+    pub(crate) fn conclude(&mut self, outcome: Result<(), Stop>, sink: &mut dyn ResultSink) -> RequestEnd {
         match outcome {
             Ok(()) | Err(Stop::Batch) => {
                 if self.facts.transaction_count > 0 && self.facts.doomed {
@@ -278,6 +303,10 @@ impl Session {
 
     /// Back to the state after login: what pooled connections ask for. Cheap when there is nothing to undo.
     pub fn reset(&mut self, keep_transaction: bool, sink: &mut dyn ResultSink) {
+        if self.is_commit_pending() {
+            // A failure is told; that the connection should end is told again by whatever comes next.
+            self.settle_commit(sink);
+        }
         if !keep_transaction && self.facts.transaction_count > 0 {
             self.rollback_everything(sink);
         }
@@ -299,6 +328,9 @@ impl Session {
 
     /// Ends the session: rolls back, drops its temporary tables, leaves its database, gives its number back.
     pub fn close(mut self) {
+        if self.is_commit_pending() {
+            self.settle_commit(&mut NullSink);
+        }
         self.rollback_everything(&mut NullSink);
         self.drop_temporary_tables();
         self.transactions.release_session_locks();

@@ -61,6 +61,13 @@ pub trait ResultSink {
     fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value);
     /// The session changed.
     fn environment(&mut self, change: EnvironmentChange);
+    /// A commit is on its way (only after [`Session::defer_commits`](crate::Session::defer_commits)): what follows says that it has
+    /// happened, and may have to be taken back; do not send it before `commit_settled`.
+    fn commit_pends(&mut self) {}
+    /// The commit is as durable as it should be; or it has failed: forget everything since `commit_pends`, what follows tells the failure.
+    fn commit_settled(&mut self, hardened: bool) {
+        let _ = hardened;
+    }
 }
 
 /// Forgets everything; for statements whose results nobody asked for.

@@ -10,6 +10,7 @@
 use tsql::ast::TransactionName;
 use types::{SqlError, SqlResult, Value};
 
+use crate::pending::CommitPlace;
 use crate::rpc::{RequestedIsolation, TransactionRequest};
 use crate::run::Frame;
 use crate::session::{RequestEnd, Session};
@@ -49,9 +50,11 @@ impl Session {
         Ok(())
     }
 
+    /// The outermost may be left pending if there is a `place` for that.
     pub(crate) fn commit_statement(
         &mut self,
         delayed: Option<bool>,
+        place: Option<CommitPlace>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         match self.facts.transaction_count {
@@ -59,7 +62,7 @@ impl Session {
             1 if self.facts.doomed => return Err(SqlError::new(3930, &[])),
             1 => {
                 let descriptor = self.transactions.descriptor();
-                if let Err(error) = self.transactions.commit(delayed) {
+                if let Err(error) = self.commit_at(delayed, place, sink) {
                     self.rollback_everything(sink);
                     return Err(error);
                 }
@@ -170,7 +173,14 @@ impl Session {
         match request {
             TransactionRequest::Begin { isolation, name } => self.begin_requested(*isolation, name, sink),
             TransactionRequest::Commit { then_begin, .. } => {
-                self.commit_statement(None, sink)?;
+                let place = then_begin.is_none().then_some(CommitPlace {
+                    line: 1,
+                    procedure: None,
+                    done_kind: DoneKind::Statement,
+                    changes_data: false,
+                    in_program: false,
+                });
+                self.commit_statement(None, place, sink)?;
                 self.begin_next(then_begin.as_ref(), sink)
             }
             TransactionRequest::Rollback { name, then_begin } => {

@@ -2,12 +2,16 @@
 //!
 //! Full:     append → harden (WRITELOG) → gates → leave the table → release locks. Others see the changes only once they are hard.
 //! Delayed:  append → want → leave the table → release locks. The log writer drains in the background; a crash before that undoes it.
+//! Later:    append → (the LOG WRITER's queue) ... bell ... → harden → gates → leave the table → release locks. Full, but nobody blocks
+//!           between the two halves, [`Transaction::commit_later`] and [`Transaction::finish_commit`]. Meanwhile it is Committing.
 //! Volatile: append → leave the table → release locks. tempdb and system transactions.
 //!
 //! A commit that wrote nothing logs nothing and flushes nothing (claim 12).
 
+use std::task::Waker;
+
 use log::records::CommitXact;
-use log::{FlushReason, LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader};
+use log::{FlushReason, LogOp, Lsn, PendingHarden, RecordBuf, RecordFlags, RecordHeader};
 
 use crate::durability::CommitMode;
 use crate::transaction::{Transaction, XactState};
@@ -23,40 +27,104 @@ pub struct CommitOutcome {
     pub is_hardened: bool,
 }
 
+/// How far [`Transaction::commit_later`] has come.
+pub enum CommitProgress {
+    /// The transaction has ended.
+    Done(CommitOutcome),
+    /// Its commit record is on its way; it keeps its locks until [`Transaction::finish_commit`].
+    Pending(PendingCommit),
+}
+
+/// A commit whose record is on its way to the device.
+#[must_use = "the transaction has not ended before `finish_commit`"]
+pub struct PendingCommit {
+    lsn: Lsn,
+    harden: PendingHarden,
+}
+
+/// A commit of a transaction that only read.
+const NOTHING_WRITTEN: CommitOutcome = CommitOutcome { lsn: Lsn::NULL, is_hardened: true };
+
+/// Why a commit flushes; its only mention.
+const COMMIT: FlushReason = FlushReason::Commit;
+
 impl Transaction {
     /// Ends the transaction for good. After an error of the log the outcome is unknown until the database has been recovered.
     /// Interrupts are not served here: a commit, once begun, ends.
     pub fn commit(&self, mode: CommitMode) -> TxnResult<CommitOutcome> {
         let _mask = os::task::mask_interrupts();
+        let Some(lsn) = self.log_commit(mode)? else { return Ok(NOTHING_WRITTEN) };
+        match mode {
+            CommitMode::Full => self.harden_commit(lsn)?,
+            CommitMode::Delayed => self.manager.log().want(lsn),
+            CommitMode::Volatile => {}
+        }
+        Ok(self.acknowledge(lsn, mode))
+    }
+
+    /// The same, but a full commit under a crowd of committers does not block while its record hardens: it is then left pending, and
+    /// `waker` is rung (see [`log::Log::harden_later`]) when [`Transaction::finish_commit`] is to be called.
+    pub fn commit_later(&self, mode: CommitMode, waker: &Waker) -> TxnResult<CommitProgress> {
+        let _mask = os::task::mask_interrupts();
+        if mode != CommitMode::Full {
+            return self.commit(mode).map(CommitProgress::Done);
+        }
+        let Some(lsn) = self.log_commit(mode)? else { return Ok(CommitProgress::Done(NOTHING_WRITTEN)) };
+        let begun = self.manager.log().harden_later(lsn, COMMIT, waker);
+        if let Some(harden) = begun.map_err(|error| self.fail(error.into()))? {
+            return Ok(CommitProgress::Pending(PendingCommit { lsn, harden }));
+        }
+        self.harden_commit(lsn)?;
+        Ok(CommitProgress::Done(self.acknowledge(lsn, mode)))
+    }
+
+    /// Ends a transaction whose commit is pending; waits if need be. Errors as `commit`.
+    pub fn finish_commit(&self, pending: PendingCommit) -> TxnResult<CommitOutcome> {
+        let PendingCommit { lsn, harden } = pending;
+        let _mask = os::task::mask_interrupts();
+        self.assert_state(XactState::Committing);
+        assert_eq!(lsn, self.entry.last(), "the commit of this transaction");
+        self.manager.log().finish_harden(harden).map_err(|error| self.fail(error.into()))?;
+        self.pass_gates(lsn)?;
+        Ok(self.acknowledge(lsn, CommitMode::Full))
+    }
+
+    /// Logs the commit; nothing for a transaction that wrote nothing, which has ended then.
+    fn log_commit(&self, mode: CommitMode) -> TxnResult<Option<Lsn>> {
         self.change_state(XactState::Active, XactState::Committing);
         if !self.has_changed_data() {
             self.finish(XactState::Committing);
-            return Ok(CommitOutcome { lsn: Lsn::NULL, is_hardened: true });
+            return Ok(None);
         }
         let commit = CommitXact { end_time: self.log_time() };
         let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::CommitXact), &commit);
         if mode == CommitMode::Delayed {
             record.header.flags = record.header.flags.with(RecordFlags::DELAYED);
         }
-        let lsn = self.append_end(&mut record).map_err(|error| self.fail(error))?;
-        match mode {
-            CommitMode::Full => {
-                self.manager
-                    .log()
-                    .harden(lsn, FlushReason::Commit)
-                    .map_err(|error| self.fail(error.into()))?;
-                for gate in self.manager.gates() {
-                    gate.wait_hardened(lsn).map_err(|error| self.fail(error))?;
-                }
-            }
-            CommitMode::Delayed => self.manager.log().want(lsn),
-            CommitMode::Volatile => {}
-        }
+        self.append_end(&mut record).map(Some).map_err(|error| self.fail(error))
+    }
+
+    /// Waits until the commit record is hard and the gates are passed.
+    fn harden_commit(&self, lsn: Lsn) -> TxnResult<()> {
+        self.manager.log().harden(lsn, COMMIT).map_err(|error| self.fail(error.into()))?;
+        self.pass_gates(lsn)
+    }
+
+    fn pass_gates(&self, lsn: Lsn) -> TxnResult<()> {
+        self.manager
+            .gates()
+            .iter()
+            .try_for_each(|gate| gate.wait_hardened(lsn))
+            .map_err(|error| self.fail(error))
+    }
+
+    /// The commit is as durable as its mode asks: others may see it.
+    fn acknowledge(&self, lsn: Lsn, mode: CommitMode) -> CommitOutcome {
         assert_eq!(lsn, self.entry.last(), "nothing follows the end record");
         self.change_state(XactState::Committing, XactState::Hardened);
         self.manager.note_committed(&self.entry);
         self.finish(XactState::Hardened);
-        Ok(CommitOutcome { lsn, is_hardened: mode == CommitMode::Full })
+        CommitOutcome { lsn, is_hardened: mode == CommitMode::Full }
     }
 
     /// Leaves the active table, then releases the locks.

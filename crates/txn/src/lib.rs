@@ -16,7 +16,7 @@ mod rollback;
 mod table;
 mod transaction;
 
-pub use commit::CommitOutcome;
+pub use commit::{CommitOutcome, CommitProgress, PendingCommit};
 pub use durability::{CommitMode, DelayedDurability, XactFacts};
 pub use error::{TxnError, TxnResult};
 pub use gate::CommitGate;

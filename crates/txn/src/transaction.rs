@@ -6,6 +6,7 @@
 //!             └─ rollback ─► RollingBack ──undo all, finish──► Ended
 //! Active ── rollback_to(savepoint) ──► RollingBack ──► Active       (stays RollingBack when that fails: only rollback is left)
 //! ```
+//! Committing may outlast the call: `commit_later` leaves it so until `finish_commit`, perhaps on another thread. Locks stay meanwhile.
 //! A transaction is used by one task at a time, through `&self`, so that cursors can share it. Nothing is logged before the first change:
 //! a transaction that only reads leaves no trace in the log and never flushes (claim 12).
 
@@ -333,6 +334,11 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
+        assert!(
+            self.state() != XactState::Committing || std::thread::panicking(),
+            "the pending commit of transaction {} was never finished",
+            self.entry.id
+        );
         // Nothing is written here: a simulated power loss unwinds through this point. Whoever drops an active transaction that has
         // changed data leaves it to recovery, as a crash would.
         if self.state() == XactState::Active && !self.has_changed_data() && !std::thread::panicking() {

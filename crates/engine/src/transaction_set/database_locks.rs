@@ -69,12 +69,22 @@ impl TransactionSet {
         let count = self.session_locks.count(&resource);
         assert!(count > 0, "a session leaves what it has entered");
         if count == 1
-            && let Some(transaction) = self.member(database)
+            && let Some(transaction) = self.unfinished(database)
         {
             let kept = transaction.inner().try_lock(resource, LockMode::S);
             assert!(kept, "what the session holds, its transaction gets");
         }
         self.session_locks.unlock(&resource, LockMode::S);
+    }
+
+    /// The transaction that keeps locks in a database: an open one, or one whose commit is pending.
+    fn unfinished(&self, database: &Arc<Database>) -> Option<&DbTransaction> {
+        let pending = self.pending.iter();
+        let pending = pending.flat_map(|p| {
+            std::iter::once(p.committing.transaction()).chain(p.rest.iter().map(|m| &m.transaction))
+        });
+        let mut all = self.open.iter().map(|m| &m.transaction).chain(pending);
+        all.find(|transaction| transaction.database().number() == database.number())
     }
 
     /// Has the session entered the database? False for master and tempdb, of which nothing is kept.

@@ -1,0 +1,150 @@
+//! A commit that a request leaves on its way: where that may happen, and how it is settled.
+//!
+//! ```text
+//!  request ──last act: a full commit under a crowd──► pending ──bell──► settle_commit ──► answer complete, session sleeps
+//!                                                        └─ anything else is asked of the session: settled first, blocking
+//! ```
+//! Only where no TRY block could catch the failure of the commit: in one it blocks as without `defer_commits`, for the block's own end comes
+//! after it. Locks are held and nothing is acknowledged until it is settled; the session counts as running, in WRITELOG.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use types::{SqlError, SqlResult};
+
+use crate::program::Instruction;
+use crate::run::{Failure, Frame, Origin, Stop};
+use crate::session::{RequestEnd, Session};
+use crate::sink::{Done, DoneKind, EnvironmentChange, ResultSink};
+
+/// A statement or request that ends with a commit: what to tell should the commit fail after the statement has ended.
+pub(crate) struct CommitPlace {
+    pub(crate) line: u32,
+    pub(crate) procedure: Option<Arc<str>>,
+    pub(crate) done_kind: DoneKind,
+    pub(crate) changes_data: bool,
+    /// The statement belongs to a batch or procedure, which an error may end; a transaction manager request does not.
+    pub(crate) in_program: bool,
+}
+
+impl CommitPlace {
+    pub(crate) fn of(frame: &Frame, instruction: &Instruction) -> CommitPlace {
+        CommitPlace {
+            line: instruction.line,
+            procedure: frame.procedure.clone(),
+            done_kind: frame.done_kind,
+            changes_data: instruction.kind.changes_data(),
+            in_program: true,
+        }
+    }
+}
+
+/// A commit on its way.
+pub(crate) struct UnsettledCommit {
+    place: CommitPlace,
+    /// Of the user's transaction; none under autocommit.
+    descriptor: Option<u64>,
+    /// It was left by a remote procedure call, whose end has been told.
+    in_call: bool,
+}
+
+impl Session {
+    /// From now on a request may end with its commit still on its way, so that no thread waits for it: see [`Session::is_commit_pending`].
+    /// The waker is rung, on any thread, when the commit can be settled; it may ring at other times, too.
+    pub fn defer_commits(&mut self, waker: Waker) {
+        assert!(!self.is_commit_pending(), "the pending commit rings the old waker");
+        self.commit_waker = Some(waker);
+    }
+
+    /// Has the last request ended but for its commit? Then its answer must not be sent before `settle_commit`.
+    #[inline]
+    pub fn is_commit_pending(&self) -> bool {
+        self.unsettled.is_some()
+    }
+
+    /// Ends the request that has left a commit pending; waits if the commit is not hardened yet. The sink is the request's own, or one that
+    /// has what it held back. The result counts, not that of the request.
+    pub fn settle_commit(&mut self, sink: &mut dyn ResultSink) -> RequestEnd {
+        assert!(self.is_commit_pending(), "there is a commit to settle");
+        let outcome = self.settle_before_more(sink);
+        let end = self.conclude(outcome, sink);
+        self.request_ended();
+        end
+    }
+
+    /// May the commit of this instruction be left pending?
+    pub(crate) fn may_defer(&self, frame: &Frame, at: usize) -> bool {
+        self.commit_waker.is_some()
+            && self.guards == 0
+            && !self.inside_insert_execute
+            && frame.program.region_of(at).is_none()
+    }
+
+    /// Commits; leaves the commit pending if there is a `place` to do so.
+    pub(crate) fn commit_at(
+        &mut self,
+        delayed: Option<bool>,
+        place: Option<CommitPlace>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let (Some(place), Some(waker)) = (place, &self.commit_waker) else {
+            return self.transactions.commit(delayed);
+        };
+        let descriptor = Some(self.transactions.descriptor()).filter(|&descriptor| descriptor != 0);
+        self.transactions.commit_later(delayed, waker)?;
+        if self.transactions.is_commit_pending() {
+            self.unsettled = Some(UnsettledCommit { place, descriptor, in_call: false });
+            sink.commit_pends();
+        }
+        Ok(())
+    }
+
+    /// The end of a remote procedure call is about to be told.
+    pub(crate) fn note_call_ends(&mut self) {
+        if let Some(unsettled) = &mut self.unsettled {
+            unsettled.in_call = true;
+        }
+    }
+
+    /// Settles a pending commit, if there is one, before anything else happens. A failure has been told to the sink as the failure of its
+    /// statement; an error if that ends more than the statement.
+    pub(crate) fn settle_before_more(&mut self, sink: &mut dyn ResultSink) -> Result<(), Stop> {
+        let Some(unsettled) = self.unsettled.take() else { return Ok(()) };
+        let settled = self.transactions.settle_commit();
+        sink.commit_settled(settled.is_ok());
+        settled.or_else(|error| self.commit_failed(unsettled, error, sink))
+    }
+
+    /// What the statement would have told, had it waited.
+    fn commit_failed(
+        &mut self,
+        unsettled: UnsettledCommit,
+        error: SqlError,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Stop> {
+        let UnsettledCommit { place, descriptor, in_call } = unsettled;
+        if let Err(error) = self.transactions.rollback() {
+            sink.message(&error);
+        }
+        self.facts.row_count = 0;
+        if let Some(descriptor) = descriptor {
+            sink.environment(EnvironmentChange::RollbackTransaction(descriptor));
+        }
+        let mut error = error.at_line(place.line);
+        error.procedure = place.procedure.as_deref().map(str::to_string);
+        self.facts.last_error = error.number;
+        let done =
+            |kind| Done { kind, row_count: None, error: true, command: crate::compile::command::OTHER };
+        if !place.in_program {
+            sink.message(&error);
+            sink.done(done(DoneKind::Statement));
+            return Ok(());
+        }
+        let failure = Failure { error, origin: Origin::Runtime };
+        let reported = self.report_failure(place.done_kind, place.changes_data, &failure, sink);
+        if in_call {
+            sink.done(done(DoneKind::Procedure));
+        }
+        reported.map(|_| ())
+    }
+}
