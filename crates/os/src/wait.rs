@@ -185,8 +185,9 @@ pub fn observe_waits(observer: Option<Arc<dyn WaitObserver>>) {
     OBSERVER.set(observer);
 }
 
-fn observer() -> Option<Arc<dyn WaitObserver>> {
-    OBSERVER.with_borrow(Clone::clone)
+/// False when the calling thread has no observer.
+fn tell_observer(tell: impl FnOnce(&dyn WaitObserver)) -> bool {
+    OBSERVER.with_borrow(|observer| observer.as_deref().map(tell).is_some())
 }
 
 /// An accounted wait of the current task: from `begin` to drop. A wait inside a wait is not counted again.
@@ -195,15 +196,15 @@ pub(crate) struct Waiting {
     wait_type: WaitType,
     began_ns: u64,
     outermost: bool,
-    observer: Option<Arc<dyn WaitObserver>>,
+    /// The thread's observer has been told of it.
+    observed: bool,
 }
 
 impl Waiting {
     pub(crate) fn begin(wait_type: WaitType) -> Waiting {
         let mut waiting = Waiting::begin_unobserved(wait_type);
         if waiting.outermost && !wait_type.is_latch() {
-            waiting.observer = observer();
-            waiting.observer.iter().for_each(|observer| observer.wait_begins());
+            waiting.observed = tell_observer(|observer| observer.wait_begins());
         }
         waiting
     }
@@ -215,7 +216,7 @@ impl Waiting {
         if outermost {
             task.wait_stats().begin(wait_type);
         }
-        Waiting { task, wait_type, began_ns, outermost, observer: None }
+        Waiting { task, wait_type, began_ns, outermost, observed: false }
     }
 
     pub(crate) fn task(&self) -> &TaskRef {
@@ -232,7 +233,9 @@ impl Drop for Waiting {
         if !self.outermost {
             return;
         }
-        self.observer.iter().for_each(|observer| observer.wait_ends());
+        if self.observed {
+            tell_observer(|observer| observer.wait_ends());
+        }
         let now_ns = self.task.now_ns();
         let wait_ns = now_ns.saturating_sub(self.began_ns);
         let signalled_ns = self.task.leave_wait();

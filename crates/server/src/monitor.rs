@@ -385,19 +385,16 @@ impl Wake for ConnectionEntry {
 }
 
 impl Work for ConnectionEntry {
-    fn run(self: Arc<Self>) {
+    fn run(self: &Arc<Self>) -> bool {
         let mut connection = self.take();
-        let again = task::run_as(&self.task, || match connection.turn(&self) {
+        task::run_as(&self.task, || match connection.turn(self) {
             After::Wait => self.give_back(connection, false),
             After::Again => self.give_back(connection, true),
             After::Commit => self.put_aside(connection),
             After::End => {
-                connection.end(&self);
+                connection.end(self);
                 false
             }
-        });
-        if again {
-            self.workers.push(self.clone());
-        }
+        })
     }
 }

@@ -32,8 +32,8 @@ const ACTIVE_MIN: usize = 2;
 
 /// Something that becomes ready now and then, and is run by a worker then.
 pub trait Work: Send + Sync {
-    /// Runs it on the calling worker, until it has nothing to do.
-    fn run(self: Arc<Self>);
+    /// Runs it on the calling worker; true when it has more to do, after others.
+    fn run(self: &Arc<Self>) -> bool;
 }
 
 /// What finds the work that a poller's token names.
@@ -96,11 +96,14 @@ impl<W: Work + 'static> Workers<W> {
 
     /// `work` has something to do.
     pub fn push(self: &Arc<Self>, work: Arc<W>) {
+        self.enqueue(work);
+        self.call_if_wanted();
+    }
+
+    fn enqueue(&self, work: Arc<W>) {
         let mut ready = self.ready.lock();
         ready.push_back(work);
         self.ready_count.store(ready.len(), SeqCst);
-        drop(ready);
-        self.call_if_wanted();
     }
 
     /// Called now and then while requests run: calls a worker when those that are active have not come to an end since the
@@ -187,7 +190,10 @@ impl<W: Work + 'static> Workers<W> {
 
     fn run(self: &Arc<Self>, work: Arc<W>) {
         self.call_if_wanted();
-        work.run();
+        if work.run() {
+            // This worker comes back to it: no reason to call another one.
+            self.enqueue(work);
+        }
         self.runs.fetch_add(1, SeqCst);
     }
 
