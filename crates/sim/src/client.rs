@@ -91,7 +91,8 @@ pub(crate) struct Client {
     session: Session,
     bell: Arc<Signal>,
     /// Commits that were left pending at the end of a batch.
-    pub(crate) deferred: u64,
+    deferred: u64,
+    reported: u64,
 }
 
 /// What all sessions of an instance share.
@@ -108,12 +109,17 @@ impl Client {
             ansi_defaults: true,
             ..LoginInfo::default()
         };
-        Ok(Client { session: Session::new(shared, login)?, bell: Arc::default(), deferred: 0 })
+        Ok(Client { session: Session::new(shared, login)?, bell: Arc::default(), deferred: 0, reported: 0 })
     }
 
     /// From now on commits may be left pending.
     pub(crate) fn defer_commits(&mut self) {
         self.session.defer_commits(Arc::clone(&self.bell).into());
+    }
+
+    /// How many commits were left pending since it was asked last.
+    pub(crate) fn newly_deferred(&mut self) -> u64 {
+        self.deferred - std::mem::replace(&mut self.reported, self.deferred)
     }
 
     /// Runs one batch to its end.

@@ -43,7 +43,11 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let mut outcome = Outcome::new(seed);
     let generations = 1 + rng.below(3) as i64;
     for generation in 1..=generations {
-        let nemesis = Nemesis::draw(&mut rng, 1_000, 8_000);
+        let nemesis = if is_crowded {
+            Nemesis::draw(&mut rng, 3_000, 60_000)
+        } else {
+            Nemesis::draw(&mut rng, 1_000, 8_000)
+        };
         nemesis.arm(&world);
         let trouble = Trouble::draw(&mut rng, 600);
         trouble.arm(&world);
@@ -61,7 +65,8 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
         live(&world, &ledgers, plan, &mut outcome);
         Trouble::heal(&world);
-        outcome.acknowledged += ledgers.bank.lock().acknowledged() + ledgers.visits.lock().acknowledged();
+        outcome.acknowledged += ledgers.bank.lock().acknowledged();
+        outcome.acknowledged += ledgers.visits.lock().acknowledged();
         recover(&world, &ledgers, is_crowded, &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;

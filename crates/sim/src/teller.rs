@@ -100,7 +100,7 @@ impl Teller {
             }
         }
         // Also the one who gives up: his connection ends, which gives his locks back. Others may be waiting for them.
-        self.ledgers.visits.lock().deferred += client.deferred;
+        self.ledgers.visits.lock().deferred += client.newly_deferred();
         client.close();
     }
 

@@ -70,7 +70,6 @@ impl Visitor {
                 let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
             }
         }
-        self.visits.lock().deferred += client.deferred;
         client.close();
     }
 
@@ -90,6 +89,7 @@ impl Visitor {
         };
         for batch in batches {
             let answer = client.execute(&batch);
+            self.visits.lock().deferred += client.newly_deferred();
             if !answer.errors.is_empty() {
                 assert!(self.trouble.makes_errors(), "a visit on a healthy disk: {}", answer.error_text());
                 return false;
