@@ -201,7 +201,8 @@ fn a_crowd_put_aside_shares_its_flushes_as_one_that_blocks() {
         counted.load(Relaxed)
     };
     for seed in 6..9 {
-        let (blocked, aside) = (flushes(seed, |log, lsn| log.harden(lsn, REASON).unwrap()), flushes(seed, later));
+        let (blocked, aside) =
+            (flushes(seed, |log, lsn| log.harden(lsn, REASON).unwrap()), flushes(seed, later));
         assert!(aside <= 2 * blocked && blocked <= 2 * aside, "{aside} against {blocked} flushes");
         assert!(10 * aside < COMMITS, "{aside} flushes");
     }

@@ -25,7 +25,7 @@ const DATA: &str = "/data";
 const TEMPDB_FILES: &str = "/temp";
 
 /// In a crowded seed, besides the tellers: so many visitors, each with so many visits in a life.
-const VISITORS: i64 = 32;
+const VISITORS: i64 = 56;
 const VISITS: u64 = 25;
 
 /// Runs the scenario for one seed.
