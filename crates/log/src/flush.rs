@@ -63,6 +63,7 @@ impl Shared {
             return Ok(None);
         }
         assert!(lsn.slot() > 0, "{reason:?} waits for record {lsn}");
+        let bell = waker.clone();
         let queue = self.queue.lock();
         if queue.leader != LeaderState::LogWriter || lsn <= self.positions.hardened() {
             return Ok(None);
@@ -71,7 +72,7 @@ impl Shared {
         // Before the bell can ring, so that the time from then on counts as signal wait time.
         let waiting = DetachedWait::begin(WaitType::WRITELOG);
         let began_ns = self.os.clock().monotonic_ns();
-        self.enter_queue(queue, Waiter { lsn, reason, bell: waker.clone(), is_put_aside: true });
+        self.enter_queue(queue, Waiter { lsn, reason, bell, is_put_aside: true });
         Ok(Some(PendingHarden { lsn, reason, began_ns, waiting }))
     }
 

@@ -203,13 +203,8 @@ impl FlushQueue {
                 self.uncovered -= 1;
             }
         }
-        self.waiters.retain(|waiter| {
-            let waits_on = waiter.lsn > hardened;
-            if !waits_on {
-                bells.push(waiter.bell.clone());
-            }
-            waits_on
-        });
+        let hard = self.waiters.extract_if(.., |waiter| waiter.lsn <= hardened);
+        bells.extend(hard.map(|waiter| waiter.bell));
         assert!(self.waiters.iter().all(|waiter| waiter.lsn > hardened), "nobody waits for what is durable");
         self.assert_state();
     }

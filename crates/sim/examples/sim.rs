@@ -41,6 +41,7 @@ struct Tally {
     switches: u64,
     crashes: u64,
     acknowledged: u64,
+    deferred: u64,
     failed: Vec<Outcome>,
 }
 
@@ -142,6 +143,7 @@ impl Tally {
         self.switches += outcome.switches;
         self.crashes += outcome.crashes;
         self.acknowledged += outcome.acknowledged;
+        self.deferred += outcome.deferred;
         if !outcome.violations.is_empty() {
             self.failed.push(outcome);
         }
@@ -149,12 +151,13 @@ impl Tally {
 
     fn print(&self, scenario: Scenario, seconds: f64) {
         println!(
-            "{}: {} seeds in {seconds:.1} s ({:.0}/s), {} crashes, {} commits acknowledged, {:.0} switches/s, {} failed",
+            "{}: {} seeds in {seconds:.1} s ({:.0}/s), {} crashes, {} commits acknowledged, {} deferred, {:.0} switches/s, {} failed",
             scenario.name(),
             self.seeds,
             self.seeds as f64 / seconds,
             self.crashes,
             self.acknowledged,
+            self.deferred,
             self.switches as f64 / seconds,
             self.failed.len()
         );

@@ -1,8 +1,10 @@
-//! A client of a simulated server: a session in the same world, batches in, rows and errors out.
+//! A client of a simulated server: a session in the same world, batches in, rows and errors out. One that defers its commits is rung when
+//! they are hardened; until then it has no answer.
 
 use std::sync::Arc;
 
 use engine::Instance;
+use os::{Signal, WaitOutcome, WaitType};
 use session::{
     ColumnDescription, Done, EnvironmentChange, Flow, LoginInfo, RequestEnd, ResultSink, Session,
     SessionShared,
@@ -16,6 +18,8 @@ pub(crate) struct Answer {
     pub(crate) rows: Vec<Vec<Value>>,
     /// Messages of severity above 10.
     pub(crate) errors: Vec<SqlError>,
+    /// Rows and errors when a commit was left pending.
+    pending_since: Option<(usize, usize)>,
 }
 
 impl Answer {
@@ -67,11 +71,28 @@ impl ResultSink for Answer {
     fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &SqlType, _value: &Value) {}
 
     fn environment(&mut self, _change: EnvironmentChange) {}
+
+    fn commit_pends(&mut self) {
+        let before = self.pending_since.replace((self.rows.len(), self.errors.len()));
+        assert!(before.is_none(), "one commit pends at a time");
+    }
+
+    fn commit_settled(&mut self, hardened: bool) {
+        let (rows, errors) = self.pending_since.take().expect("what is settled was pending");
+        if !hardened {
+            self.rows.truncate(rows);
+            self.errors.truncate(errors);
+        }
+    }
 }
 
 /// One session.
 pub(crate) struct Client {
     session: Session,
+    bell: Arc<Signal>,
+    /// Commits that were left pending at the end of a batch.
+    deferred: u64,
+    reported: u64,
 }
 
 /// What all sessions of an instance share.
@@ -88,13 +109,32 @@ impl Client {
             ansi_defaults: true,
             ..LoginInfo::default()
         };
-        Ok(Client { session: Session::new(shared, login)? })
+        Ok(Client { session: Session::new(shared, login)?, bell: Arc::default(), deferred: 0, reported: 0 })
+    }
+
+    /// From now on commits may be left pending.
+    pub(crate) fn defer_commits(&mut self) {
+        self.session.defer_commits(Arc::clone(&self.bell).into());
+    }
+
+    /// How many commits were left pending since it was asked last.
+    pub(crate) fn newly_deferred(&mut self) -> u64 {
+        self.deferred - std::mem::replace(&mut self.reported, self.deferred)
     }
 
     /// Runs one batch to its end.
     pub(crate) fn execute(&mut self, text: &str) -> Answer {
         let mut answer = Answer::default();
-        let end = self.session.execute_batch(text, &mut answer);
+        let mut end = self.session.execute_batch(text, &mut answer);
+        if self.session.is_commit_pending() {
+            self.deferred += 1;
+            // Now and then it does not wait for the bell; the next one may then ring early.
+            if self.deferred % 4 != 0 {
+                assert_eq!(self.bell.wait(WaitType::WRITELOG, None), WaitOutcome::Set);
+            }
+            end = self.session.settle_commit(&mut answer);
+        }
+        assert!(!self.session.is_commit_pending() && answer.pending_since.is_none(), "settled");
         if end == RequestEnd::Close && answer.errors.is_empty() {
             answer.errors.push(SqlError::custom(596, 21, 1, "the session was closed".to_owned()));
         }

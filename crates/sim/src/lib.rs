@@ -20,6 +20,7 @@ mod sql_scenario;
 mod store;
 mod store_scenario;
 mod teller;
+mod visitor;
 
 use os::sim::{Bug, End, Report};
 
@@ -87,6 +88,8 @@ pub struct Outcome {
     pub crashes: u64,
     /// Commits that were acknowledged.
     pub acknowledged: u64,
+    /// Commits that were put aside until the log's bell rang.
+    pub deferred: u64,
     /// The server's last report lines, when something is wrong.
     pub log: Vec<String>,
 }
@@ -100,6 +103,7 @@ impl Outcome {
             switches: 0,
             crashes: 0,
             acknowledged: 0,
+            deferred: 0,
             log: Vec::new(),
         }
     }

@@ -1,15 +1,17 @@
 //! Scenario `log`: eight tasks (sometimes a crowd of 48) append small transactions to a bare log in mixed durability; crash, reopen, judge.
 //!
 //! Oracles (faults F1-F4, F9, F10): an acknowledged commit survives with everything before it; what is lost is a suffix;
-//! nothing is there that was not appended; what one recovery has shown, the next one shows too.
+//! nothing is there that was not appended; in a crowd some put commits aside, several at once; what one recovery has shown, the next one shows too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use log::{DelayedFlushPolicy, FlushReason, Growth, Log, LogError, LogLimits, LogOp, LogOptions, Lsn};
+use log::{
+    DelayedFlushPolicy, FlushReason, Growth, Log, LogError, LogLimits, LogOp, LogOptions, Lsn, PendingHarden,
+};
 use log::{RecordBuf, RecordHeader, TxnId};
 use os::sim::{Bug, End, Profile, World};
-use os::{Latch, LatchRank, Os, Rng, WaitType};
+use os::{Latch, LatchRank, Os, Rng, Signal, WaitOutcome, WaitType};
 
 use crate::Outcome;
 use crate::ledger::LogLedger;
@@ -52,6 +54,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             break;
         }
     }
+    outcome.deferred = ledger.lock().put_aside;
     outcome
 }
 
@@ -135,6 +138,14 @@ fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcom
     outcome.note(&report);
 }
 
+/// A commit put aside: whom the log rings, what is still to be finished, and the record.
+struct Aside {
+    bell: Arc<Signal>,
+    pending: PendingHarden,
+    lsn: Lsn,
+    number: u64,
+}
+
 struct Worker {
     os: Os,
     log: Arc<Log>,
@@ -144,6 +155,9 @@ struct Worker {
     rng: Rng,
     next_number: u64,
     transaction: u64,
+    /// How many of its commits may be aside at once; 0: it blocks for each.
+    aside_max: u64,
+    aside: VecDeque<Aside>,
 }
 
 impl Worker {
@@ -158,6 +172,8 @@ impl Worker {
             rng: os.rng(&format!("committer {task}")),
             next_number: first,
             transaction: first,
+            aside_max: if plan.tasks == TASKS_OF_A_CROWD { task % 4 } else { 0 },
+            aside: VecDeque::new(),
         }
     }
 
@@ -165,7 +181,7 @@ impl Worker {
         for _ in 0..self.plan.transactions {
             let done =
                 if self.truncates && self.rng.chance(1, 3) { self.checkpoint() } else { self.transact() };
-            if let Err(error) = done {
+            if let Err(error) = done.and_then(|()| self.settle_down_to(self.aside_max)) {
                 assert!(self.plan.allows(&error), "a healthy disk, yet: {error}");
                 return;
             }
@@ -173,6 +189,9 @@ impl Worker {
                 let pause_ns = self.rng.below(2_000_000);
                 let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
             }
+        }
+        if let Err(error) = self.settle_down_to(0) {
+            assert!(self.plan.allows(&error), "a healthy disk, yet: {error}");
         }
     }
 
@@ -184,11 +203,39 @@ impl Worker {
         }
         let (lsn, number) = self.append(LogOp::CommitXact, prev)?;
         if self.rng.chance(1, 2) {
-            self.log.harden(lsn, FlushReason::Commit)?;
-            self.ledger.lock().acknowledged.insert(lsn, number);
+            self.commit(lsn, number)?;
         } else {
             self.log.want(lsn);
             self.ledger.lock().delayed.insert(lsn, number);
+        }
+        Ok(())
+    }
+
+    /// Blocks until the commit is hardened, or puts it aside.
+    fn commit(&mut self, lsn: Lsn, number: u64) -> Result<(), LogError> {
+        if self.aside_max > 0 {
+            let bell = Arc::new(Signal::new());
+            let waker = Arc::clone(&bell).into();
+            if let Some(pending) = self.log.harden_later(lsn, FlushReason::Commit, &waker)? {
+                self.aside.push_back(Aside { bell, pending, lsn, number });
+                self.ledger.lock().put_aside += 1;
+                return Ok(());
+            }
+        }
+        self.log.harden(lsn, FlushReason::Commit)?;
+        self.ledger.lock().acknowledged.insert(lsn, number);
+        Ok(())
+    }
+
+    /// Finishes commits until at most so many are aside, mostly when their bells have rung.
+    fn settle_down_to(&mut self, count: u64) -> Result<(), LogError> {
+        while self.aside.len() as u64 > count {
+            let Aside { bell, pending, lsn, number } = self.aside.pop_front().expect("more than none");
+            if self.rng.chance(3, 4) {
+                assert_eq!(bell.wait(WaitType::WRITELOG, None), WaitOutcome::Set);
+            }
+            self.log.finish_harden(pending)?;
+            self.ledger.lock().acknowledged.insert(lsn, number);
         }
         Ok(())
     }

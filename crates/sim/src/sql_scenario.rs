@@ -1,5 +1,5 @@
 //! Scenario `sql`: sessions move money in mixed durability while checkpoints run and little memory forces pages out; crash,
-//! restart, judge; again.
+//! restart, judge; again. In one seed of eight a crowd of visitors makes the LOG WRITER lead, and sessions put their commits aside.
 //!
 //! Oracles (F1-F4, F7, F9-F12 of the reliability plan): full commits survive, delayed losses are a suffix, no phantom, no
 //! torn transaction (balances, heap, receipts and index agree with the history), what one recovery shows stays; no identity value of
@@ -18,24 +18,36 @@ use crate::nemesis::{Nemesis, Trouble};
 use crate::receipts::Receipts;
 use crate::sql_ledger::{ACCOUNTS, Found, OPENING_BALANCE, SqlLedger, Transfer};
 use crate::teller::{Ledgers, Plan, Teller};
+use crate::visitor::{Visitor, Visits};
 
 const DATA: &str = "/data";
 /// Part of the paths of tempdb's files, and of no others.
 const TEMPDB_FILES: &str = "/temp";
 
+/// In a crowded seed, besides the tellers: so many visitors, each with so many visits in a life.
+const VISITORS: i64 = 56;
+const VISITS: u64 = 25;
+
 /// Runs the scenario for one seed.
 pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
-    let world = World::with_disk(seed, Profile::drawn(seed), prepared_disk());
+    // A stream of its own, so that the seeds of the corpus keep their meaning.
+    let is_crowded = Rng::named(seed, "sql crowd").chance(1, 8);
+    let world = World::with_disk(seed, Profile::drawn(seed), prepared_disk(is_crowded));
     world.plant(bug);
     let mut rng = Rng::named(seed, "sql scenario");
     let ledgers = Ledgers {
         bank: Arc::new(Latch::new(LatchRank::Leaf, SqlLedger::default())),
         receipts: Arc::new(Latch::new(LatchRank::Leaf, Receipts::default())),
+        visits: Arc::new(Latch::new(LatchRank::Leaf, Visits::default())),
     };
     let mut outcome = Outcome::new(seed);
     let generations = 1 + rng.below(3) as i64;
     for generation in 1..=generations {
-        let nemesis = Nemesis::draw(&mut rng, 1_000, 8_000);
+        let nemesis = if is_crowded {
+            Nemesis::draw(&mut rng, 3_000, 60_000)
+        } else {
+            Nemesis::draw(&mut rng, 1_000, 8_000)
+        };
         nemesis.arm(&world);
         let trouble = Trouble::draw(&mut rng, 600);
         trouble.arm(&world);
@@ -44,6 +56,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             clients: 2 + rng.below(5) as i64,
             transactions: 4 + rng.below(12),
             trouble,
+            is_crowded,
             tempdb_fails_after: rng.chance(1, 12).then(|| 20 + rng.below(60)),
         };
         if let Some(writes) = plan.tempdb_fails_after {
@@ -53,23 +66,25 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         live(&world, &ledgers, plan, &mut outcome);
         Trouble::heal(&world);
         outcome.acknowledged += ledgers.bank.lock().acknowledged();
-        recover(&world, &ledgers, &mut rng, &mut outcome);
+        outcome.acknowledged += ledgers.visits.lock().acknowledged();
+        recover(&world, &ledgers, is_crowded, &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
         }
     }
+    outcome.deferred = ledgers.visits.lock().deferred;
     outcome
 }
 
 /// A data directory with the bank's database, made once in the process, in a world of its own.
-fn prepared_disk() -> DiskImage {
-    static PREPARED: OnceLock<DiskImage> = OnceLock::new();
-    PREPARED.get_or_init(prepare).clone()
+fn prepared_disk(is_crowded: bool) -> DiskImage {
+    static PREPARED: [OnceLock<DiskImage>; 2] = [OnceLock::new(), OnceLock::new()];
+    PREPARED[usize::from(is_crowded)].get_or_init(|| prepare(is_crowded)).clone()
 }
 
-fn prepare() -> DiskImage {
+fn prepare(is_crowded: bool) -> DiskImage {
     let world = World::new(0, Profile::nvme());
-    let report = world.run(|os| {
+    let report = world.run(move |os| {
         let instance = open(os).expect("a first start on a healthy disk");
         let mut client = Client::connect(&shared(&instance), "master").expect("master");
         client.must("CREATE DATABASE bank");
@@ -84,6 +99,9 @@ fn prepare() -> DiskImage {
         client.must("CREATE TABLE heap (number bigint NOT NULL, payload varchar(2000) NOT NULL)");
         // No key: the oracle is to see it when a value comes twice, not error 2627 to prevent it.
         client.must("CREATE TABLE receipts (receipt tinyint IDENTITY(1, 1) NOT NULL, number bigint NOT NULL)");
+        if is_crowded {
+            client.must("CREATE TABLE visits (number bigint NOT NULL)");
+        }
         for id in 0..ACCOUNTS {
             client.must(&format!("INSERT INTO accounts (id, balance) VALUES ({id}, {OPENING_BALANCE})"));
         }
@@ -116,7 +134,21 @@ fn live(world: &World, ledgers: &Ledgers, plan: Plan, outcome: &mut Outcome) {
             let teller = Teller::new(os, &sessions, &ledgers, plan, number);
             os.spawn(&format!("client {number}"), move || teller.run())
         };
-        for client in (0..plan.clients).map(start).collect::<Vec<_>>() {
+        let visit = |number: i64| {
+            let visitor = Visitor {
+                os: os.clone(),
+                sessions: sessions.clone(),
+                visits: Arc::clone(&ledgers.visits),
+                trouble: plan.trouble,
+                rng: os.rng(&format!("visitor {number}")),
+                next_number: (plan.generation << 40) | (number << 32),
+                count: VISITS,
+            };
+            os.spawn(&format!("visitor {number}"), move || visitor.run())
+        };
+        let mut clients: Vec<_> = (0..plan.clients).map(start).collect();
+        clients.extend((0..if plan.is_crowded { VISITORS } else { 0 }).map(visit));
+        for client in clients {
             let _ = client.join();
         }
         instance.shutdown();
@@ -134,7 +166,7 @@ fn forbid_syncs_of_tempdb(world: &World) {
 }
 
 /// Restarts, possibly crashing in the middle of recovery a few times, and judges what is there.
-fn recover(world: &World, ledgers: &Ledgers, rng: &mut Rng, outcome: &mut Outcome) {
+fn recover(world: &World, ledgers: &Ledgers, is_crowded: bool, rng: &mut Rng, outcome: &mut Outcome) {
     for attempt in 0..4 {
         let disturbed = attempt < 3 && rng.chance(1, 3);
         let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(150)) } else { Nemesis::None };
@@ -144,7 +176,7 @@ fn recover(world: &World, ledgers: &Ledgers, rng: &mut Rng, outcome: &mut Outcom
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
         let answer = Arc::clone(&found);
         let report = world.run(move |os| {
-            let shown = show(os);
+            let shown = show(os, is_crowded);
             *answer.lock() = Some(shown);
         });
         outcome.note(&report);
@@ -160,6 +192,7 @@ fn recover(world: &World, ledgers: &Ledgers, rng: &mut Rng, outcome: &mut Outcom
                 let receipts = ledgers.receipts.lock().judge(&shown.receipts, &shown.bank.history);
                 outcome.violations.extend(ledgers.bank.lock().judge(&shown.bank));
                 outcome.violations.extend(receipts);
+                outcome.violations.extend(ledgers.visits.lock().judge(&shown.visits));
                 if shown.tempdb_tables > 0 {
                     outcome.violations.push(format!("TEMPDB: {} tables in it", shown.tempdb_tables));
                 }
@@ -174,11 +207,13 @@ struct Shown {
     bank: Found,
     /// Number and transaction.
     receipts: Vec<(i64, i64)>,
+    /// Empty without a crowd.
+    visits: Vec<i64>,
     tempdb_tables: i64,
 }
 
 /// Opens the instance and reads all that the oracles want.
-fn show(os: &Os) -> Result<Shown, String> {
+fn show(os: &Os, is_crowded: bool) -> Result<Shown, String> {
     let instance = open(os)?;
     let mut client = Client::connect(&shared(&instance), "bank").map_err(|error| format!("{error:?}"))?;
     let mut read = |text: &str| {
@@ -204,8 +239,10 @@ fn show(os: &Os) -> Result<Shown, String> {
     }
     bank.indexed = read("SELECT COUNT(*) FROM history WHERE amount >= 1")?[0][0];
     let receipts = read("SELECT receipt, number FROM receipts")?.iter().map(|row| (row[0], row[1])).collect();
+    let visits = if is_crowded { read("SELECT number FROM visits")? } else { Vec::new() };
+    let visits = visits.iter().map(|row| row[0]).collect();
     let tempdb_tables = read("SELECT COUNT(*) FROM tempdb.sys.objects WHERE type = 'U'")?[0][0];
     client.close();
     instance.shutdown();
-    Ok(Shown { bank, receipts, tempdb_tables })
+    Ok(Shown { bank, receipts, visits, tempdb_tables })
 }

@@ -9,6 +9,7 @@ use crate::client::{Answer, Client};
 use crate::nemesis::Trouble;
 use crate::receipts::Receipts;
 use crate::sql_ledger::{ACCOUNTS, SqlLedger, Stage, Transfer};
+use crate::visitor::Visits;
 
 /// Errors after which the statement's transaction is rolled back and may be tried again: deadlock victim, lock time-out.
 const RETRYABLE: [i32; 2] = [1205, 1222];
@@ -22,6 +23,8 @@ pub(crate) struct Plan {
     pub(crate) clients: i64,
     pub(crate) transactions: u64,
     pub(crate) trouble: Trouble,
+    /// Visitors crowd the log; some tellers put their commits aside.
+    pub(crate) is_crowded: bool,
     /// Writes to tempdb's files before they begin to fail; the other databases must not notice.
     pub(crate) tempdb_fails_after: Option<u64>,
 }
@@ -31,6 +34,7 @@ pub(crate) struct Plan {
 pub(crate) struct Ledgers {
     pub(crate) bank: Arc<Latch<SqlLedger>>,
     pub(crate) receipts: Arc<Latch<Receipts>>,
+    pub(crate) visits: Arc<Latch<Visits>>,
 }
 
 /// One client's work.
@@ -77,6 +81,9 @@ impl Teller {
             Err(_) if self.plan.trouble.makes_errors() => return,
             Err(error) => panic!("logging in: {error:?}"),
         };
+        if self.plan.is_crowded && self.rng.chance(1, 2) {
+            client.defer_commits();
+        }
         self.prepare_tempdb(&mut client);
         for _ in 0..self.plan.transactions {
             let going = match self.rng.below(16) {
@@ -93,6 +100,7 @@ impl Teller {
             }
         }
         // Also the one who gives up: his connection ends, which gives his locks back. Others may be waiting for them.
+        self.ledgers.visits.lock().deferred += client.newly_deferred();
         client.close();
     }
 

@@ -1,0 +1,118 @@
+//! A crowd for the SQL workload: sessions that note one visit after another, so many that the LOG WRITER leads and commits can be put aside.
+//!
+//! Their oracle is plain: a visit that was acknowledged stays, none is there twice or that nobody made.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use os::{Latch, Os, Rng, WaitType};
+use session::SessionShared;
+
+use crate::client::Client;
+use crate::nemesis::Trouble;
+
+/// What visitors tried and were promised, kept outside the world.
+#[derive(Default)]
+pub(crate) struct Visits {
+    tried: BTreeSet<i64>,
+    acknowledged: BTreeSet<i64>,
+    /// Commits that were put aside, of tellers too.
+    pub(crate) deferred: u64,
+}
+
+impl Visits {
+    /// Visits that were acknowledged in the life that has just ended, or shown before.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.acknowledged.len() as u64
+    }
+
+    /// Judges what a recovered server shows and takes it over as the durable past.
+    pub(crate) fn judge(&mut self, shown: &[i64]) -> Vec<String> {
+        let found: BTreeSet<i64> = shown.iter().copied().collect();
+        let lost = self.acknowledged.difference(&found).map(|visit| format!("LOST: visit {visit}"));
+        let phantoms = found.difference(&self.tried).map(|visit| format!("PHANTOM: visit {visit}"));
+        let mut violations: Vec<String> = lost.chain(phantoms).collect();
+        if found.len() != shown.len() {
+            violations.push(format!("TWICE: {} rows of {} visits", shown.len(), found.len()));
+        }
+        self.acknowledged = found;
+        violations
+    }
+}
+
+/// One of the crowd.
+pub(crate) struct Visitor {
+    pub(crate) os: Os,
+    pub(crate) sessions: SessionShared,
+    pub(crate) visits: Arc<Latch<Visits>>,
+    pub(crate) trouble: Trouble,
+    pub(crate) rng: Rng,
+    pub(crate) next_number: i64,
+    pub(crate) count: u64,
+}
+
+impl Visitor {
+    pub(crate) fn run(mut self) {
+        let mut client = match Client::connect(&self.sessions, "bank") {
+            Ok(client) => client,
+            Err(_) if self.trouble.makes_errors() => return,
+            Err(error) => panic!("logging in: {error:?}"),
+        };
+        if self.rng.chance(3, 4) {
+            client.defer_commits();
+        }
+        for _ in 0..self.count {
+            if !self.visit(&mut client) {
+                break;
+            }
+            if self.rng.chance(1, 8) {
+                let pause_ns = self.rng.below(300_000);
+                let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
+            }
+        }
+        client.close();
+    }
+
+    /// One row in a transaction of its own, or two; false: the server cannot go on, as planned.
+    fn visit(&mut self, client: &mut Client) -> bool {
+        let count = if self.rng.chance(1, 4) { 2 } else { 1 };
+        let numbers: Vec<i64> = (0..count).map(|more| self.next_number + more).collect();
+        self.next_number += count;
+        self.visits.lock().tried.extend(&numbers);
+        let row = |number: &i64| format!("INSERT INTO visits (number) VALUES ({number});");
+        let rows: String = numbers.iter().map(row).collect();
+        let batches = match self.rng.below(4) {
+            // Each row commits by itself; the first is settled before the second begins.
+            0 | 1 => vec![rows],
+            2 => vec![format!("BEGIN TRAN; {rows} COMMIT TRAN")],
+            _ => vec![format!("BEGIN TRAN; {rows}"), "COMMIT TRAN".to_owned()],
+        };
+        for batch in batches {
+            let answer = client.execute(&batch);
+            self.visits.lock().deferred += client.newly_deferred();
+            if !answer.errors.is_empty() {
+                assert!(self.trouble.makes_errors(), "a visit on a healthy disk: {}", answer.error_text());
+                return false;
+            }
+        }
+        self.visits.lock().acknowledged.extend(&numbers);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oracle_sees_losses_phantoms_and_doubles() {
+        let mut visits = Visits::default();
+        visits.tried.extend([1, 2, 3]);
+        visits.acknowledged.extend([1, 2]);
+        assert_eq!(visits.judge(&[1, 2]), Vec::<String>::new(), "nobody was promised 3");
+        assert_eq!(visits.judge(&[1, 2, 3]), Vec::<String>::new());
+        assert_eq!(visits.judge(&[1, 2]), ["LOST: visit 3"], "it was shown");
+        assert_eq!(visits.judge(&[1, 2, 4]), ["PHANTOM: visit 4"]);
+        assert_eq!(visits.judge(&[1, 2, 4, 2]).len(), 2);
+    }
+}

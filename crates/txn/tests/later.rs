@@ -1,0 +1,163 @@
+//! A full commit that nobody waits for: what holds between its two halves.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+#[allow(dead_code, reason = "the other test needs more of it")]
+mod cells;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use cells::{Cells, Disk, account_resource};
+use hardpan_txn::{
+    CommitMode, CommitProgress, LockError, LockManager, LockMode, LockWait, PendingCommit, ResourceManager,
+    Transaction, TxnError, TxnManager, TxnManagerOptions, TxnOptions, XactState,
+};
+use log::{Log, LogOptions};
+use os::sim::{Fault, Operation, Profile, World};
+use os::{Os, Signal, WaitOutcome, WaitType};
+
+/// So many committers, and commits of all of them, that the LOG WRITER leads.
+const CROWD: u64 = 60;
+const COMMITS: u64 = CROWD * 20;
+
+struct Bench {
+    manager: Arc<TxnManager>,
+    cells: Arc<Cells>,
+    bell: Arc<Signal>,
+    device: World,
+}
+
+/// Runs `body` when a crowd of committers has just left.
+fn in_a_crowd(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
+    let world = World::new(seed, Profile::constant_latency());
+    let device = world.clone();
+    world
+        .run(move |os| {
+            os.disk().create_dir_all(std::path::Path::new("/data")).unwrap();
+            let options = LogOptions { size_bytes: 4 << 20, ..LogOptions::new("/data/cells.ldf", "cells") };
+            let log = Arc::new(Log::create(os, &options).unwrap());
+            let options = TxnManagerOptions { database_name: "cells".into(), first_txn: 1 };
+            let manager = TxnManager::new(os, Arc::clone(&log), LockManager::new(os), options);
+            manager.set_gates(Vec::new());
+            let cells = Cells::load(&log, &Disk::new());
+            manager.attach(Arc::clone(&cells) as Arc<dyn ResourceManager>);
+            let bench = Bench { manager, cells, bell: Arc::default(), device };
+            bench.crowd(os);
+            body(&bench);
+        })
+        .assert_ok();
+}
+
+impl Bench {
+    fn crowd(&self, os: &Os) {
+        let begun = Arc::new(AtomicU64::new(0));
+        let committer = |_| {
+            let (manager, cells, begun) =
+                (Arc::clone(&self.manager), Arc::clone(&self.cells), Arc::clone(&begun));
+            os.spawn("committer", move || {
+                while begun.fetch_add(1, Relaxed) < COMMITS {
+                    let transaction = manager.begin(TxnOptions::default());
+                    cells.set(&transaction, 0, 1).unwrap();
+                    transaction.commit(CommitMode::Full).unwrap();
+                }
+            })
+        };
+        let tasks: Vec<_> = (0..CROWD).map(committer).collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+    }
+
+    /// A transaction that has locked and changed account 0.
+    fn changed(&self) -> Transaction {
+        let transaction = self.manager.begin(TxnOptions::default());
+        self.cells.lock_account(&transaction, 0).unwrap();
+        self.cells.add(&transaction, account_cell(0), 5).unwrap();
+        transaction
+    }
+
+    fn commit_later(&self, transaction: &Transaction, mode: CommitMode) -> CommitProgress {
+        transaction.commit_later(mode, &Arc::clone(&self.bell).into()).unwrap()
+    }
+
+    fn pend(&self, transaction: &Transaction) -> PendingCommit {
+        match self.commit_later(transaction, CommitMode::Full) {
+            CommitProgress::Pending(pending) => pending,
+            CommitProgress::Done(outcome) => panic!("the LOG WRITER leads, yet: {outcome:?}"),
+        }
+    }
+
+    /// Whether another transaction gets the lock of account 0.
+    fn others_can_lock(&self) -> bool {
+        let other = self.manager.begin(TxnOptions::default());
+        let locked = other.lock(account_resource(0), LockMode::X, LockWait::NoWait);
+        assert!(matches!(locked, Ok(()) | Err(LockError::Timeout)));
+        other.rollback().unwrap();
+        locked.is_ok()
+    }
+}
+
+/// The cell of an account.
+fn account_cell(account: usize) -> usize {
+    cells::WORKERS + account
+}
+
+#[test]
+fn a_pending_commit_keeps_its_locks_and_its_place_in_the_table() {
+    in_a_crowd(1, |bench| {
+        let transaction = bench.changed();
+        let pending = bench.pend(&transaction);
+        assert_eq!(transaction.state(), XactState::Committing);
+        assert!(!bench.others_can_lock());
+        let active = bench.manager.active();
+        assert_eq!((active.len(), active[0].id, active[0].is_ended), (1, transaction.id(), true));
+        assert_eq!(bench.bell.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
+        assert!(!bench.others_can_lock(), "hardened is not ended");
+        let outcome = transaction.finish_commit(pending).unwrap();
+        assert!(outcome.is_hardened && outcome.lsn == transaction.last_lsn());
+        assert!(bench.manager.log().hardened() >= outcome.lsn);
+        assert_eq!(transaction.state(), XactState::Ended);
+        assert!(bench.others_can_lock() && bench.manager.active().is_empty());
+    });
+}
+
+#[test]
+fn what_does_not_wait_for_the_log_is_never_pending() {
+    in_a_crowd(2, |bench| {
+        for mode in [CommitMode::Delayed, CommitMode::Volatile] {
+            let transaction = bench.changed();
+            let progress = bench.commit_later(&transaction, mode);
+            assert!(matches!(progress, CommitProgress::Done(outcome) if !outcome.is_hardened));
+            assert_eq!(transaction.state(), XactState::Ended);
+        }
+        let reader = bench.manager.begin(TxnOptions::default());
+        bench.cells.lock_account(&reader, 0).unwrap();
+        let progress = bench.commit_later(&reader, CommitMode::Full);
+        assert!(matches!(progress, CommitProgress::Done(outcome) if outcome.lsn.is_null()));
+        assert!(bench.others_can_lock());
+    });
+}
+
+#[test]
+fn a_log_that_fails_ends_a_pending_commit_as_a_blocking_one() {
+    in_a_crowd(3, |bench| {
+        let transaction = bench.changed();
+        bench.device.inject(Fault::fail_once(Operation::Write, 0));
+        let pending = bench.pend(&transaction);
+        let error = transaction.finish_commit(pending).unwrap_err();
+        assert!(matches!(error, TxnError::Log(_)) && error.is_fatal_to_database());
+        assert_eq!(transaction.state(), XactState::Ended);
+        assert!(bench.others_can_lock(), "others fail instead of waiting");
+        assert_eq!(bench.manager.active().len(), 1, "nothing of it is truncated");
+    });
+}
+
+/// Whoever forgets the second half is told, in release builds too.
+#[test]
+fn a_pending_commit_is_not_forgotten() {
+    in_a_crowd(4, |bench| {
+        let transaction = bench.changed();
+        let pending = bench.pend(&transaction);
+        drop(pending);
+        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(transaction)));
+        assert!(dropped.is_err());
+    });
+}
