@@ -257,6 +257,16 @@ impl DetachedWait {
     pub fn begin(wait_type: WaitType) -> DetachedWait {
         DetachedWait { _waiting: Waiting::begin_unobserved(wait_type) }
     }
+
+    /// The calling thread, which runs the task now, waits itself in `body`: it is still the same wait.
+    pub fn block<R>(&self, body: impl FnOnce() -> R) -> R {
+        let observed = tell_observer(|observer| observer.wait_begins());
+        let result = body();
+        if observed {
+            tell_observer(|observer| observer.wait_ends());
+        }
+        result
+    }
 }
 
 /// The deadline of a time-out that starts now.

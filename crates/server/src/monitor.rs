@@ -230,7 +230,7 @@ impl ConnectionTable {
                 idle_ticks += 1;
             } else {
                 idle_ticks = 0;
-                workers.unstick();
+                workers.look();
                 self.look();
             }
             let timeout_ns = (idle_ticks < IDLE_TICKS).then_some(TICK_NS);

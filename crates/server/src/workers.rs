@@ -11,8 +11,8 @@
 //! Somebody is called when there is something to do (a connection is ready, or nobody polls) and fewer than
 //! [`active_wanted`](Workers) workers are active; a worker that takes work calls the next one by the same rule. Who waits
 //! in `os` is not active meanwhile, so that statements that wait for locks never keep others from running. Statements that
-//! compute for long do: `ATTENTION` looks every 10 ms and calls one more worker when nothing has moved
-//! ([`Workers::unstick`]).
+//! compute for long would: `ATTENTION` looks every 10 ms who has been at the same piece of work since the last time, and so
+//! many more may be active ([`Workers::look`]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,8 +21,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use os::{IoError, Latch, LatchRank, Os, Polled, Poller, Signal, SpawnOptions, Stream, WaitObserver, WaitType};
 
-/// Workers that poll at once at most; further idle ones are parked.
-const POLLING_MAX: usize = 16;
 /// How long a parked worker waits for a call before its thread ends, in ns.
 const PARKED_NS: u64 = 10_000_000_000;
 /// How long a poll lasts at most, in ms: only so that a thread looks around now and then.
@@ -53,12 +51,30 @@ pub struct Workers<W: Work> {
     active: AtomicUsize,
     polling: AtomicUsize,
     threads: AtomicUsize,
+    /// Of those, how many were at one piece of work for long when `look` looked.
+    long_active: AtomicUsize,
     /// Somebody has been called and has not come yet.
     called: AtomicBool,
-    /// Pieces of work run so far, and how many `unstick` had seen.
-    runs: AtomicU64,
-    runs_seen: AtomicU64,
+    all: Latch<Vec<Arc<Worker>>>,
     stopping: AtomicBool,
+}
+
+/// One worker, as `look` sees it.
+#[derive(Default)]
+struct Worker {
+    /// Counts beginnings and ends of pieces of work: odd while it is at one.
+    turns: AtomicU64,
+    turns_seen: AtomicU64,
+    waits: AtomicBool,
+}
+
+impl Worker {
+    /// At the same piece of work as the last time, and not because it waits.
+    fn is_long_at_work(&self) -> bool {
+        let turns = self.turns.load(SeqCst);
+        let same = self.turns_seen.swap(turns, SeqCst) == turns;
+        same && turns % 2 == 1 && !self.waits.load(SeqCst)
+    }
 }
 
 impl<W: Work + 'static> Workers<W> {
@@ -79,9 +95,9 @@ impl<W: Work + 'static> Workers<W> {
             active: AtomicUsize::new(0),
             polling: AtomicUsize::new(0),
             threads: AtomicUsize::new(0),
+            long_active: AtomicUsize::new(0),
             called: AtomicBool::new(false),
-            runs: AtomicU64::new(0),
-            runs_seen: AtomicU64::new(0),
+            all: Latch::new(LatchRank::Leaf, Vec::new()),
             stopping: AtomicBool::new(false),
         }))
     }
@@ -106,14 +122,11 @@ impl<W: Work + 'static> Workers<W> {
         self.ready_count.store(ready.len(), SeqCst);
     }
 
-    /// Called now and then while requests run: calls a worker when those that are active have not come to an end since the
-    /// last time and something may wait for them.
-    pub fn unstick(self: &Arc<Self>) {
-        let runs = self.runs.load(SeqCst);
-        let stuck = self.runs_seen.swap(runs, SeqCst) == runs;
-        if stuck && self.is_wanting() {
-            self.call();
-        }
+    /// Called now and then while requests run: those who compute for long do not keep others from running.
+    pub fn look(self: &Arc<Self>) {
+        let long = self.all.lock().iter().filter(|worker| worker.is_long_at_work()).count();
+        self.long_active.store(long, SeqCst);
+        self.call_if_wanted();
     }
 
     /// Lets the workers end as soon as they have nothing to do; waits for that, at most for `patience_ns`.
@@ -140,7 +153,7 @@ impl<W: Work + 'static> Workers<W> {
 
     #[inline]
     fn call_if_wanted(self: &Arc<Self>) {
-        if self.is_wanting() && self.active.load(SeqCst) < self.active_wanted {
+        if self.is_wanting() && self.active.load(SeqCst) < self.active_wanted + self.long_active.load(SeqCst) {
             self.call();
         }
     }
@@ -165,7 +178,7 @@ impl<W: Work + 'static> Workers<W> {
         let workers = self.clone();
         self.threads.fetch_add(1, SeqCst);
         if let Err(error) = self.os.try_spawn(&self.thread, move || workers.work()) {
-            // Those that there are do the work; `unstick` tries again.
+            // Those that there are do the work; `look` tries again.
             self.threads.fetch_sub(1, SeqCst);
             self.called.store(false, SeqCst);
             os::report::warn("Server", &format!("no further worker: {error}"));
@@ -174,27 +187,31 @@ impl<W: Work + 'static> Workers<W> {
 
     /// A worker's thread.
     fn work(self: Arc<Self>) {
-        let end = EndOfWorker(&self);
-        os::observe_waits(Some(Arc::new(Observer(self.clone()))));
+        let worker = Arc::new(Worker::default());
+        self.all.lock().push(worker.clone());
+        let observer = Arc::new(Observer { workers: self.clone(), worker: worker.clone() });
+        os::observe_waits(Some(observer.clone()));
+        let end = EndOfWorker { workers: &self, worker: &worker };
         self.active.fetch_add(1, SeqCst);
         self.called.store(false, SeqCst);
         loop {
             if let Some(work) = self.take_ready() {
-                self.run(work);
-            } else if self.stopping.load(SeqCst) || !self.rest() {
+                self.run(&worker, work);
+            } else if self.stopping.load(SeqCst) || !self.rest(&observer) {
                 break;
             }
         }
         drop(end);
     }
 
-    fn run(self: &Arc<Self>, work: Arc<W>) {
+    fn run(self: &Arc<Self>, worker: &Worker, work: Arc<W>) {
         self.call_if_wanted();
+        worker.turns.fetch_add(1, SeqCst);
         if work.run() {
             // This worker comes back to it: no reason to call another one.
             self.enqueue(work);
         }
-        self.runs.fetch_add(1, SeqCst);
+        worker.turns.fetch_add(1, SeqCst);
     }
 
     fn take_ready(&self) -> Option<Arc<W>> {
@@ -208,10 +225,10 @@ impl<W: Work + 'static> Workers<W> {
     }
 
     /// Polls, or is parked. False when the thread may end.
-    fn rest(self: &Arc<Self>) -> bool {
-        if self.polling.fetch_add(1, SeqCst) >= POLLING_MAX {
+    fn rest(self: &Arc<Self>, observer: &Arc<Observer<W>>) -> bool {
+        if self.polling.fetch_add(1, SeqCst) > self.active_wanted {
             self.polling.fetch_sub(1, SeqCst);
-            return self.park();
+            return self.park(observer);
         }
         self.active.fetch_sub(1, SeqCst);
         // Whoever pushed before this has seen an active worker and called nobody.
@@ -224,26 +241,24 @@ impl<W: Work + 'static> Workers<W> {
         if let Polled::Ready(token) = polled
             && let Some(work) = (self.find)(token)
         {
-            self.run(work);
+            self.run(&observer.worker, work);
         }
         true
     }
 
-    fn park(self: &Arc<Self>) -> bool {
+    fn park(self: &Arc<Self>, observer: &Arc<Observer<W>>) -> bool {
         let signal = Arc::new(Signal::new());
         self.parked.lock().push(signal.clone());
         self.active.fetch_sub(1, SeqCst);
         os::observe_waits(None);
-        // As in `rest`; and the one that polls may have stopped to.
-        if self.is_wanting() {
-            self.call_if_wanted();
-        }
+        // As in `rest`; and those that polled may have stopped to.
+        self.call_if_wanted();
         signal.wait(WaitType::SLEEP_TASK, Some(PARKED_NS));
         let mut parked = self.parked.lock();
         let uncalled = parked.iter().position(|other| Arc::ptr_eq(other, &signal));
         uncalled.into_iter().for_each(|at| drop(parked.remove(at)));
         drop(parked);
-        os::observe_waits(Some(Arc::new(Observer(self.clone()))));
+        os::observe_waits(Some(observer.clone()));
         self.active.fetch_add(1, SeqCst);
         if uncalled.is_none() {
             self.called.store(false, SeqCst);
@@ -253,26 +268,35 @@ impl<W: Work + 'static> Workers<W> {
 }
 
 /// Counts a worker out, also when it panics.
-struct EndOfWorker<'a, W: Work>(&'a Workers<W>);
+struct EndOfWorker<'a, W: Work> {
+    workers: &'a Workers<W>,
+    worker: &'a Arc<Worker>,
+}
 
 impl<W: Work> Drop for EndOfWorker<'_, W> {
     fn drop(&mut self) {
         os::observe_waits(None);
-        self.0.active.fetch_sub(1, SeqCst);
-        self.0.threads.fetch_sub(1, SeqCst);
+        self.workers.all.lock().retain(|other| !Arc::ptr_eq(other, self.worker));
+        self.workers.active.fetch_sub(1, SeqCst);
+        self.workers.threads.fetch_sub(1, SeqCst);
     }
 }
 
 /// Tells the workers that one of them waits.
-struct Observer<W: Work>(Arc<Workers<W>>);
+struct Observer<W: Work> {
+    workers: Arc<Workers<W>>,
+    worker: Arc<Worker>,
+}
 
 impl<W: Work + 'static> WaitObserver for Observer<W> {
     fn wait_begins(&self) {
-        self.0.active.fetch_sub(1, SeqCst);
-        self.0.call_if_wanted();
+        self.worker.waits.store(true, SeqCst);
+        self.workers.active.fetch_sub(1, SeqCst);
+        self.workers.call_if_wanted();
     }
 
     fn wait_ends(&self) {
-        self.0.active.fetch_add(1, SeqCst);
+        self.workers.active.fetch_add(1, SeqCst);
+        self.worker.waits.store(false, SeqCst);
     }
 }
