@@ -129,7 +129,7 @@ impl Client {
         if self.session.is_commit_pending() {
             self.deferred += 1;
             // Now and then it does not wait for the bell; the next one may then ring early.
-            if self.deferred % 4 != 0 {
+            if !self.deferred.is_multiple_of(4) {
                 assert_eq!(self.bell.wait(WaitType::WRITELOG, None), WaitOutcome::Set);
             }
             end = self.session.settle_commit(&mut answer);
