@@ -64,15 +64,16 @@ impl Shared {
         }
         assert!(lsn.slot() > 0, "{reason:?} waits for record {lsn}");
         let bell = waker.clone();
-        let queue = self.queue.lock();
-        if queue.leader != LeaderState::LogWriter || lsn <= self.positions.hardened() {
+        let mut queue = self.queue.lock();
+        let writes_itself = lsn > self.positions.issued() && queue.may_lead_inline();
+        if writes_itself || lsn <= self.positions.hardened() {
             return Ok(None);
         }
         self.check_alive()?;
         // Before the bell can ring, so that the time from then on counts as signal wait time.
         let waiting = DetachedWait::begin(WaitType::WRITELOG);
         let began_ns = self.os.clock().monotonic_ns();
-        self.enter_queue(queue, Waiter { lsn, reason, bell, is_put_aside: true });
+        os::set_patient(self.enter_queue(queue, Waiter { lsn, reason, bell, is_put_aside: true }));
         Ok(Some(PendingHarden { lsn, reason, began_ns, waiting }))
     }
 
@@ -83,7 +84,7 @@ impl Shared {
         let _mask = os::task::mask_interrupts();
         let is_hardened = lsn <= self.positions.hardened();
         // Rung to write, or not rung at all: the same wait goes on.
-        let result = if is_hardened { Ok(()) } else { self.lead_or_wait(lsn, reason) };
+        let result = if is_hardened { Ok(()) } else { waiting.block(|| self.lead_or_wait(lsn, reason)) };
         drop(waiting);
         self.counters.note_wait(self.os.clock().monotonic_ns() - began_ns);
         result

@@ -136,12 +136,17 @@ impl FlushQueue {
         if TWO_LEADERS_WAITERS.contains(&self.waiters.len()) { 2 } else { 1 }
     }
 
+    /// Whether a committer could write now.
+    pub(crate) fn may_lead_inline(&mut self) -> bool {
+        self.leader == LeaderState::Inline
+            && self.inline_writes < self.inline_writes_max()
+            && self.role.is_some()
+            && self.in_flight.admits(BLOCK_BYTES_MAX as u64)
+    }
+
     /// Takes the role for a committer, if committers write at all at present.
     pub(crate) fn lead_inline(&mut self) -> Option<WriterRole> {
-        if self.leader != LeaderState::Inline || self.inline_writes >= self.inline_writes_max() {
-            return None;
-        }
-        if self.role.is_none() || !self.in_flight.admits(BLOCK_BYTES_MAX as u64) {
+        if !self.may_lead_inline() {
             return None;
         }
         self.inline_writes += 1;

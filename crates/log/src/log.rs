@@ -166,10 +166,10 @@ impl Log {
         self.shared.harden(lsn, reason)
     }
 
-    /// Asks for the same without blocking, for a caller who has other work meanwhile: under a crowd of committers (the LOG WRITER leads)
-    /// the caller's `waker` takes its thread's place in the queue. It is rung once, on whatever thread finds the record hardened or the
+    /// Asks for the same without blocking, for a caller who has other work meanwhile: when somebody else writes or will write (another
+    /// committer, the LOG WRITER), the caller's `waker` takes its thread's place in the queue. It is rung once, on whatever thread finds the record hardened or the
     /// log failed, perhaps before this returns; it may also be rung because somebody has to write. Then, on any thread, or earlier if the
-    /// caller would rather block, [`Log::finish_harden`] must follow. `None`: nothing was begun, call [`Log::harden`].
+    /// caller would rather block, [`Log::finish_harden`] must follow. `None`: nothing was begun, call [`Log::harden`]; the caller will write.
     ///
     /// # Errors
     /// Those of `harden` that are known already.
