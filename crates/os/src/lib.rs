@@ -45,7 +45,7 @@ pub use disk::{
 };
 pub use error::{IoError, IoErrorKind};
 pub use latch::{Latch, LatchGuard};
-pub use net::{Listener, Net, Polled, Poller, Stream, StreamIo};
+pub use net::{Listener, Net, Poller, Stream, StreamIo};
 pub use never::{never_count, note_never};
 pub use os::Os;
 pub use patience::set_patient;

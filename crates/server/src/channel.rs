@@ -1,5 +1,6 @@
 //! A connection's bytes: whole messages in, packets out, in the clear or through TLS.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use os::{IoError, IoErrorKind, Stream};
@@ -56,6 +57,11 @@ enum Protection {
     },
 }
 
+thread_local! {
+    /// Where a thread reads to: warm for whatever connection comes next, and idle ones need none.
+    static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into_boxed_slice());
+}
+
 /// What a look for the next message finds.
 pub enum Next {
     /// A whole message.
@@ -71,7 +77,6 @@ pub struct Channel {
     stream: Arc<dyn Stream>,
     protection: Protection,
     reader: MessageReader,
-    buffer: Box<[u8]>,
     plain: Vec<u8>,
     records: Vec<u8>,
     deadline: Option<Deadline>,
@@ -92,7 +97,6 @@ impl Channel {
             stream,
             protection: Protection::Plain,
             reader: MessageReader::new(ReadLimits::PRE_LOGIN),
-            buffer: vec![0; READ_BYTES].into_boxed_slice(),
             plain: Vec::new(),
             records: Vec::new(),
             deadline: None,
@@ -124,8 +128,7 @@ impl Channel {
     /// Reads the very first byte without using it: true when the client starts with TLS (strict).
     pub fn begins_with_tls(&mut self) -> Result<bool, ChannelError> {
         if self.reader.unread().is_empty() {
-            let count = self.read_socket()?;
-            self.reader.feed(&self.buffer[..count])?;
+            self.read_waiting(|channel, bytes| channel.reader.feed(bytes))??;
         }
         Ok(self.reader.unread().first() == Some(&TLS_HANDSHAKE))
     }
@@ -136,14 +139,9 @@ impl Channel {
             if let Some(head) = self.reader.next()? {
                 return Ok(Some(head));
             }
-            let count = self.read_socket()?;
-            if count == 0 {
-                if self.reader.is_at_boundary() {
-                    return Ok(None);
-                }
-                return Err(closed_inside_message().into());
+            if !self.read_waiting(Channel::take_in)?? {
+                return Ok(None);
             }
-            self.take_in(count)?;
         }
     }
 
@@ -153,18 +151,12 @@ impl Channel {
             if let Some(head) = self.reader.next()? {
                 return Ok(Next::Message(head));
             }
-            let Some(count) = self.stream.read_now(&mut self.buffer)? else {
-                self.is_full = false;
+            let Some(taken) = self.read_now(Channel::take_in)? else {
                 return Ok(Next::Nothing);
             };
-            if count == 0 && self.reader.is_at_boundary() {
+            if !taken? {
                 return Ok(Next::Closed);
             }
-            if count == 0 {
-                return Err(closed_inside_message().into());
-            }
-            self.is_full = count == self.buffer.len();
-            self.take_in(count)?;
         }
     }
 
@@ -195,16 +187,11 @@ impl Channel {
             if !session.is_handshaking() {
                 break;
             }
-            let count = self.read_socket()?;
-            if count == 0 {
-                return Err(IoError::new(
-                    IoErrorKind::Disconnected,
-                    "the client closed during the TLS handshake",
-                )
-                .into());
+            records = self.read_waiting(|_, bytes| bytes.to_vec())?;
+            if records.is_empty() {
+                let told = "the client closed during the TLS handshake";
+                return Err(IoError::new(IoErrorKind::Disconnected, told).into());
             }
-            records.clear();
-            records.extend_from_slice(&self.buffer[..count]);
         }
         self.reader.feed(&self.plain)?;
         self.plain.clear();
@@ -260,9 +247,12 @@ impl Channel {
         self.protection = Protection::Plain;
     }
 
-    /// Decrypts, if need be, the first `count` bytes of the buffer and feeds the reader.
-    fn take_in(&mut self, count: usize) -> Result<(), ChannelError> {
-        let bytes = &self.buffer[..count];
+    /// Decrypts, if need be, what has come and feeds the reader. False when the peer has closed, between messages.
+    fn take_in(&mut self, bytes: &[u8]) -> Result<bool, ChannelError> {
+        if bytes.is_empty() && !self.reader.is_at_boundary() {
+            let told = "the client closed inside a message";
+            return Err(IoError::new(IoErrorKind::UnexpectedEof, told).into());
+        }
         match &mut self.protection {
             Protection::Plain => self.reader.feed(bytes)?,
             // Only the first packet of a long LOGIN7 need be encrypted: a packet's type is no type of a TLS record.
@@ -284,10 +274,20 @@ impl Channel {
                 self.plain.shrink_to(KEPT_BYTES);
             }
         }
-        Ok(())
+        Ok(!bytes.is_empty())
     }
 
-    fn read_socket(&mut self) -> Result<usize, IoError> {
+    /// Reads what there is and hands it to `take`, no bytes at the stream's end; `None` when nothing is there now.
+    fn read_now<R>(&mut self, take: impl FnOnce(&mut Channel, &[u8]) -> R) -> Result<Option<R>, IoError> {
+        BUFFER.with_borrow_mut(|buffer| {
+            let count = self.stream.read_now(buffer)?;
+            self.is_full = count == Some(buffer.len());
+            Ok(count.map(|count| take(self, &buffer[..count])))
+        })
+    }
+
+    /// The same, waiting for bytes until the deadline, for ever without one.
+    fn read_waiting<R>(&mut self, take: impl FnOnce(&mut Channel, &[u8]) -> R) -> Result<R, IoError> {
         if let Some(deadline) = &self.deadline {
             let left_ns = deadline.at_ns.saturating_sub(deadline.os.clock().monotonic_ns());
             if left_ns == 0 {
@@ -295,12 +295,12 @@ impl Channel {
             }
             self.stream.set_read_timeout(Some(left_ns))?;
         }
-        self.stream.read(&mut self.buffer)
+        BUFFER.with_borrow_mut(|buffer| {
+            let count = self.stream.read(buffer)?;
+            self.is_full = count == buffer.len();
+            Ok(take(self, &buffer[..count]))
+        })
     }
-}
-
-fn closed_inside_message() -> IoError {
-    IoError::new(IoErrorKind::UnexpectedEof, "the client closed inside a message")
 }
 
 impl PacketSink for Channel {

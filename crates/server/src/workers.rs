@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
-use os::{IoError, Latch, LatchRank, Os, Polled, Poller, Signal, SpawnOptions, Stream, WaitObserver, WaitType};
+use os::{IoError, Latch, LatchRank, Os, Poller, Signal, SpawnOptions, Stream, WaitObserver, WaitType};
 
 /// How long a parked worker waits for a call before its thread ends, in ns.
 const PARKED_NS: u64 = 10_000_000_000;
@@ -194,10 +194,11 @@ impl<W: Work + 'static> Workers<W> {
         let end = EndOfWorker { workers: &self, worker: &worker };
         self.active.fetch_add(1, SeqCst);
         self.called.store(false, SeqCst);
+        let mut tokens = Vec::new();
         loop {
             if let Some(work) = self.take_ready() {
                 self.run(&worker, work);
-            } else if self.stopping.load(SeqCst) || !self.rest(&observer) {
+            } else if self.stopping.load(SeqCst) || !self.rest(&observer, &mut tokens) {
                 break;
             }
         }
@@ -225,23 +226,22 @@ impl<W: Work + 'static> Workers<W> {
     }
 
     /// Polls, or is parked. False when the thread may end.
-    fn rest(self: &Arc<Self>, observer: &Arc<Observer<W>>) -> bool {
+    fn rest(self: &Arc<Self>, observer: &Arc<Observer<W>>, tokens: &mut Vec<u64>) -> bool {
         if self.polling.fetch_add(1, SeqCst) > self.active_wanted {
             self.polling.fetch_sub(1, SeqCst);
             return self.park(observer);
         }
         self.active.fetch_sub(1, SeqCst);
         // Whoever pushed before this has seen an active worker and called nobody.
-        let polled =
-            if self.ready_count.load(SeqCst) > 0 { Polled::TimedOut } else { self.poller.wait(POLL_MS) };
+        if self.ready_count.load(SeqCst) == 0 {
+            self.poller.wait(POLL_MS, tokens);
+        }
         self.active.fetch_add(1, SeqCst);
         self.polling.fetch_sub(1, SeqCst);
         // Whatever it was that ended the poll: a call that meant this thread has been heard.
         self.called.store(false, SeqCst);
-        if let Polled::Ready(token) = polled
-            && let Some(work) = (self.find)(token)
-        {
-            self.run(&observer.worker, work);
+        for work in tokens.drain(..).filter_map(&self.find) {
+            self.enqueue(work);
         }
         true
     }

@@ -5,7 +5,7 @@ mod tcp;
 
 use std::sync::Arc;
 
-pub use poller::{Polled, Poller};
+pub use poller::Poller;
 
 use crate::error::IoError;
 

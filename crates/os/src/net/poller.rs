@@ -5,6 +5,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use super::Stream;
 use crate::error::{IoError, IoErrorKind};
 
+/// Streams that one wait tells of at most: few, so that other threads get their share.
+const EVENTS_AT_ONCE: usize = 8;
 /// What a waiting thread is called by when no stream is ready.
 const WAKE_TOKEN: u64 = u64::MAX;
 
@@ -13,17 +15,6 @@ const WAKE_TOKEN: u64 = u64::MAX;
 pub struct Poller {
     epoll: OwnedFd,
     wake: OwnedFd,
-}
-
-/// Why a thread that waited goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Polled {
-    /// Bytes have come on the stream with this token, or it was closed. Told once for them: read until nothing is left.
-    Ready(u64),
-    /// [`Poller::wake_one`].
-    Woken,
-    /// The time-out passed.
-    TimedOut,
 }
 
 impl Poller {
@@ -47,19 +38,20 @@ impl Poller {
         }
     }
 
-    /// Waits for the next stream, at most for `timeout_ms`. Of several threads the one that came last is told first: its
-    /// caches are warm.
-    pub fn wait(&self, timeout_ms: u32) -> Polled {
-        let mut event = libc::epoll_event { events: 0, u64: 0 };
+    /// Waits for streams on which bytes have come or that were closed, at most for `timeout_ms`, and puts the tokens of a few
+    /// into `ready`; none after [`wake_one`](Self::wake_one). A token comes once for what has come: read until nothing is
+    /// left. Of several threads the one that came last is told first: its caches are warm.
+    pub fn wait(&self, timeout_ms: u32, ready: &mut Vec<u64>) {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_AT_ONCE];
         let timeout_ms = i32::try_from(timeout_ms).unwrap_or(i32::MAX);
-        // SAFETY: room for one event.
-        let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), &mut event, 1, timeout_ms) };
-        match (count, event.u64) {
-            (1, WAKE_TOKEN) => Polled::Woken,
-            (1, token) => Polled::Ready(token),
-            // Nothing, or a signal's handler ran: to the caller both are a wait that ended early.
-            _ => Polled::TimedOut,
-        }
+        let room = EVENTS_AT_ONCE as i32;
+        // SAFETY: room for as many events as told.
+        let count =
+            unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), room, timeout_ms) };
+        // A failure (a signal's handler ran) is a wait that ended early.
+        let tokens = events.iter().take(count.max(0) as usize).map(|event| event.u64);
+        ready.clear();
+        ready.extend(tokens.filter(|token| *token != WAKE_TOKEN));
     }
 
     /// Calls one waiting thread, or the next one that waits. Calls that come together may count as one.
