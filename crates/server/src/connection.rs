@@ -115,12 +115,6 @@ pub enum After {
     End,
 }
 
-/// A request whose commit is on its way to the device.
-struct Aside {
-    is_call: bool,
-    end: RequestEnd,
-}
-
 /// One connection after its login.
 pub struct Connection {
     shared: Arc<Shared>,
@@ -128,7 +122,8 @@ pub struct Connection {
     session: Box<dyn ClientSession>,
     encoder: Encoder,
     answer: AnswerState,
-    aside: Option<Aside>,
+    /// A request whose commit is on its way to the device, and whether it is a call.
+    aside: Option<bool>,
 }
 
 impl Connection {
@@ -143,8 +138,8 @@ impl Connection {
     }
 
     fn next_step(&mut self, entry: &ConnectionEntry) -> Result<After, ChannelError> {
-        if let Some(aside) = self.aside.take() {
-            return self.finish_aside(entry, aside);
+        if let Some(is_call) = self.aside.take() {
+            return self.finish_aside(entry, is_call);
         }
         if self.shared.table.is_draining() {
             return Ok(After::End);
@@ -159,6 +154,11 @@ impl Connection {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The next turn ends a request that was put aside; it does not read.
+    pub fn is_aside(&self) -> bool {
+        self.aside.is_some()
     }
 
     /// Closes the session and the connection.
@@ -195,6 +195,7 @@ impl Connection {
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
         os::report::error(&format!("spid{}", self.session.id()), &format!("a request panicked: {text}"));
         self.shared.table.end_request(entry);
+        TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer).give_up_commit();
         let told =
             "A system assertion check has failed. The request was rolled back and its connection ends.";
         match self.answer_error(&SqlError::custom(3624, 20, 1, told.into())) {
@@ -249,18 +250,17 @@ impl Connection {
         }
         let end = dispatch(self.session.as_mut(), request, &mut sink);
         if self.session.is_commit_pending() {
-            self.aside = Some(Aside { is_call, end });
+            self.aside = Some(is_call);
             return Ok(After::Commit);
         }
         self.finish_request(entry, is_call, end)
     }
 
     /// The commit of a request that was put aside is hardened, or cannot be any more.
-    fn finish_aside(&mut self, entry: &ConnectionEntry, aside: Aside) -> Result<After, ChannelError> {
+    fn finish_aside(&mut self, entry: &ConnectionEntry, is_call: bool) -> Result<After, ChannelError> {
         let mut sink = TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer);
-        let settled = self.session.settle_commit(&mut sink);
-        let end = if settled == RequestEnd::Finished { aside.end } else { settled };
-        self.finish_request(entry, aside.is_call, end)
+        let end = self.session.settle_commit(&mut sink);
+        self.finish_request(entry, is_call, end)
     }
 
     /// Ends the answer, after `end_request`.

@@ -26,9 +26,9 @@ use crate::connection::{After, Connection};
 use crate::workers::{Work, Workers};
 
 /// How often the monitor looks while requests run, in ns; also the age from which it looks at a request.
-const TICK_NS: u64 = 10_000_000;
+const TICK_NS: u64 = 5_000_000;
 /// Ticks without any request after which the monitor sleeps until it is called.
-const IDLE_TICKS: u32 = 100;
+const IDLE_TICKS: u32 = 200;
 /// While draining, after the grace: when the sockets of those still running are closed, and when they are given up.
 const HANG_UP_AFTER_NS: u64 = 1_000_000_000;
 const GIVE_UP_AFTER_NS: u64 = 5_000_000_000;
@@ -302,7 +302,8 @@ impl ConnectionEntry {
     fn take(&self) -> Box<Connection> {
         let mut state = self.state.lock();
         let connection = state.connection.take().expect("a connection in the queue is there");
-        state.unread = false;
+        // One that comes back from its commit answers first: what has come meanwhile stays unread.
+        state.unread &= connection.is_aside();
         state.change(&[Step::Queued], Step::Busy);
         connection
     }

@@ -75,6 +75,13 @@ impl<'a> TdsSink<'a> {
         self.state.failure.take().map_or(Ok(()), Err)
     }
 
+    /// Nobody will settle a pending commit: its success is not told.
+    pub fn give_up_commit(&mut self) {
+        if self.state.before_commit.is_some() {
+            self.commit_settled(false);
+        }
+    }
+
     /// Ends the answer to one call of a message with several.
     pub fn next_call(&mut self) {
         self.hold_final(true);

@@ -11,7 +11,7 @@
 //! Somebody is called when there is something to do (a connection is ready, or nobody polls) and fewer than
 //! [`active_wanted`](Workers) workers are active; a worker that takes work calls the next one by the same rule. Who waits
 //! in `os` is not active meanwhile, so that statements that wait for locks never keep others from running. Statements that
-//! compute for long would: `ATTENTION` looks every 10 ms who has been at the same piece of work since the last time, and so
+//! compute for long would: `ATTENTION` looks every 5 ms who has been at the same piece of work since the last time, and so
 //! many more may be active ([`Workers::look`]).
 
 use std::collections::VecDeque;

@@ -4,119 +4,15 @@
 
 mod common;
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use common::StubSource;
-use hardpan_server::{Config, Server};
-use os::{Os, Stream};
-use tds::client::{RequestWriter, Token, TokenReader};
+use common::client::{Client, PASSWORD, connected, error_numbers, final_status, start};
+use tds::client::{RequestWriter, Token};
 use tds::login7::{Login7, Password, TdsVersion};
-use tds::packet::{MessageReader, ReadLimits, status};
+use tds::packet::status;
 use tds::prelogin::{Encryption, PreLogin};
 use tds::request::{BeginTransaction, IsolationLevel, TransactionRequest};
 use tds::rpc::{Parameter, Procedure, ProcedureId, RpcCall};
 use tds::token::{DoneKind, DoneToken, EnvChange, done};
 use types::{SqlType, Value};
-
-const PASSWORD: &str = "Passw0rd!";
-
-fn start(change: impl FnOnce(&mut Config)) -> (Os, Server) {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let os = Os::real();
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let directory: PathBuf =
-        std::env::temp_dir().join(format!("hardpan-wire-{}-{number}", os::process::id()));
-    os.disk().create_dir_all(&directory).unwrap();
-    let mut config = Config::new(directory);
-    config.listen = "127.0.0.1:0".into();
-    change(&mut config);
-    let source = StubSource { os: os.clone() };
-    let server = Server::start(&os, config, Some(PASSWORD), Box::new(source)).unwrap();
-    (os, server)
-}
-
-struct Client {
-    stream: Arc<dyn Stream>,
-    reader: MessageReader,
-    writer: RequestWriter,
-    version: TdsVersion,
-}
-
-impl Client {
-    fn connect(os: &Os, server: &Server, version: TdsVersion) -> Client {
-        let stream = os.net().connect(&server.local_address(), 5_000_000_000).unwrap();
-        stream.set_read_timeout(Some(30_000_000_000)).unwrap();
-        let (reader, writer) = (MessageReader::new(ReadLimits::default()), RequestWriter::new(version, 4096));
-        Client { stream, reader, writer, version }
-    }
-
-    fn send(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).unwrap();
-    }
-
-    /// The payload of the next message; `None` when the server has closed.
-    fn receive(&mut self) -> Option<Vec<u8>> {
-        let mut buffer = [0; 4096];
-        loop {
-            if self.reader.next().unwrap().is_some() {
-                return Some(self.reader.payload().to_vec());
-            }
-            match self.stream.read(&mut buffer) {
-                Ok(0) | Err(_) => return None,
-                Ok(count) => self.reader.feed(&buffer[..count]).unwrap(),
-            }
-        }
-    }
-
-    fn tokens(&mut self) -> Vec<Token> {
-        let payload = self.receive().expect("an answer");
-        TokenReader::new(&payload, self.version).collect().unwrap()
-    }
-
-    fn log_in(&mut self, change: impl FnOnce(&mut Login7)) -> Vec<Token> {
-        let mut login = Login7 {
-            version: self.version,
-            user_name: "sa".into(),
-            password: Password(PASSWORD.into()),
-            database: "master".into(),
-            ..Login7::default()
-        };
-        change(&mut login);
-        let bytes = self.writer.login7(&login);
-        self.send(&bytes);
-        self.tokens()
-    }
-
-    fn batch(&mut self, text: &str) -> Vec<Token> {
-        let bytes = self.writer.batch(text, 0);
-        self.send(&bytes);
-        self.tokens()
-    }
-}
-
-fn connected(os: &Os, server: &Server) -> Client {
-    let mut client = Client::connect(os, server, TdsVersion::V7_4);
-    let tokens = client.log_in(|_| {});
-    assert!(tokens.iter().any(|token| matches!(token, Token::LoginAck { .. })), "{tokens:?}");
-    client
-}
-
-fn final_status(tokens: &[Token]) -> u16 {
-    match tokens.last() {
-        Some(Token::Done(token)) => token.status,
-        other => panic!("the answer ends with {other:?}"),
-    }
-}
-
-fn error_numbers(tokens: &[Token]) -> Vec<i32> {
-    let number = |token: &Token| match token {
-        Token::Message { error, .. } if error.severity > 10 => Some(error.number),
-        _ => None,
-    };
-    tokens.iter().filter_map(number).collect()
-}
 
 #[test]
 fn every_version_logs_in_and_gets_the_answer_that_drivers_read() {

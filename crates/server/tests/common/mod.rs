@@ -1,19 +1,76 @@
 //! A session without an engine: fixed answers to a few commands, so that the wire is tested alone.
 
+#![allow(dead_code, clippy::unwrap_used, reason = "a test; no binary uses everything")]
+
+pub mod client;
+
+use std::sync::Arc;
+use std::task::Waker;
+
 use hardpan_server::seam::*;
 use os::task;
-use os::{Os, WaitType};
+use os::{Condition, Latch, LatchRank, Os, WaitType};
 use types::{Length, SqlError, SqlResult, SqlType, Value};
+
+/// Something that requests of several connections wait for, counted.
+pub struct Gate {
+    state: Latch<(bool, usize)>,
+    changed: Condition,
+}
+
+impl Gate {
+    pub fn new() -> Arc<Gate> {
+        Arc::new(Gate { state: Latch::new(LatchRank::Session, (false, 0)), changed: Condition::new() })
+    }
+
+    /// Lets everybody through, from now on.
+    pub fn open(&self) {
+        self.state.lock().0 = true;
+        self.changed.notify_all();
+    }
+
+    /// One more has come.
+    fn arrive(&self) {
+        self.state.lock().1 += 1;
+        self.changed.notify_all();
+    }
+
+    /// Returns when it is open.
+    fn pass(&self) {
+        self.wait_until(|(is_open, _)| is_open);
+    }
+
+    /// Returns when so many have come.
+    pub fn wait_for(&self, count: usize) {
+        self.wait_until(|(_, arrived)| arrived >= count);
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.state.lock().0
+    }
+
+    fn wait_until(&self, holds: impl Fn((bool, usize)) -> bool) {
+        let mut state = self.state.lock();
+        while !holds(*state) {
+            state = self.changed.wait(state, WaitType::WAITFOR, None).0;
+        }
+    }
+}
 
 /// Opens [`StubSession`]s; the database `missing` does not exist.
 pub struct StubSource {
     pub os: Os,
+    pub gate: Arc<Gate>,
 }
 
 struct StubSession {
     os: Os,
+    gate: Arc<Gate>,
     database: String,
     transaction: u64,
+    waker: Option<Waker>,
+    /// A commit is on its way; will it succeed?
+    pending: Option<bool>,
 }
 
 impl SessionSource for StubSource {
@@ -22,7 +79,9 @@ impl SessionSource for StubSource {
             let text = "Cannot open database \"missing\" requested by the login. The login failed.";
             return Err(SqlError::custom(4060, 11, 1, text.into()));
         }
-        Ok(Box::new(StubSession { os: self.os.clone(), database: login.database, transaction: 0 }))
+        let (os, gate) = (self.os.clone(), self.gate.clone());
+        let database = login.database;
+        Ok(Box::new(StubSession { os, gate, database, transaction: 0, waker: None, pending: None }))
     }
 }
 
@@ -47,6 +106,21 @@ impl StubSession {
         sink.environment(EnvironmentChange::BeginTransaction(self.transaction));
     }
 
+    /// A commit that pends until the gate opens, then succeeds or fails.
+    fn commit_later(&mut self, succeeds: bool, kind: DoneKind, sink: &mut dyn ResultSink) {
+        self.begin(sink);
+        sink.commit_pends();
+        sink.environment(EnvironmentChange::CommitTransaction(self.transaction));
+        self.done(sink, kind, Some(1));
+        self.pending = Some(succeeds);
+        self.gate.arrive();
+        let (gate, waker) = (self.gate.clone(), self.waker.clone().expect("commits are deferred"));
+        self.os.spawn("log", move || {
+            gate.pass();
+            waker.wake();
+        });
+    }
+
     fn run(&mut self, text: &str, kind: DoneKind, sink: &mut dyn ResultSink) -> RequestEnd {
         let mut words = text.split_whitespace();
         match (words.next().unwrap_or("").to_lowercase().as_str(), words.next()) {
@@ -69,6 +143,23 @@ impl StubSession {
                 }
                 self.done(sink, kind, None);
             }
+            ("wait", _) => {
+                self.gate.arrive();
+                self.gate.pass();
+                self.done(sink, kind, None);
+            }
+            ("compute", _) => {
+                self.gate.arrive();
+                while !self.gate.is_open() {
+                    std::hint::spin_loop();
+                }
+                self.done(sink, kind, None);
+            }
+            ("open", _) => {
+                self.gate.open();
+                self.done(sink, kind, None);
+            }
+            ("later", how) => self.commit_later(how != Some("fails"), kind, sink),
             ("fail", _) => {
                 let mut error =
                     SqlError::custom(208, 16, 1, "Invalid object name 'nowhere'.".into()).at_line(3);
@@ -177,6 +268,25 @@ impl ClientSession for StubSession {
             TransactionRequest::Save { .. } => {}
         }
         self.done(sink, DoneKind::Statement, None);
+        RequestEnd::Finished
+    }
+
+    fn defer_commits(&mut self, waker: Waker) {
+        self.waker = Some(waker);
+    }
+
+    fn is_commit_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    fn settle_commit(&mut self, sink: &mut dyn ResultSink) -> RequestEnd {
+        assert!(self.gate.is_open(), "settled before the bell");
+        let succeeded = self.pending.take().expect("a commit is pending");
+        sink.commit_settled(succeeded);
+        if !succeeded {
+            sink.message(&SqlError::custom(9001, 16, 1, "The log is not available.".into()).at_line(1));
+            sink.environment(EnvironmentChange::RollbackTransaction(self.transaction));
+        }
         RequestEnd::Finished
     }
 
