@@ -130,7 +130,8 @@ fn start_connection(shared: &Arc<Shared>, stream: Arc<dyn Stream>, number: u64) 
     let entry = shared.table.add(number, &stream, &shared.workers);
     let (for_thread, for_entry, for_stream) = (shared.clone(), entry.clone(), stream.clone());
     let started = shared.os.try_spawn(&options, move || {
-        let mut login = Login { shared: &for_thread, entry: &for_entry, stream: &for_stream, succeeded: false };
+        let mut login =
+            Login { shared: &for_thread, entry: &for_entry, stream: &for_stream, succeeded: false };
         login.succeeded = serve_login(&for_thread, &for_stream, &for_entry, admitted);
     });
     if let Err(error) = started {

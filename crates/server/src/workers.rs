@@ -56,6 +56,8 @@ pub struct Workers<W: Work> {
     /// Somebody has been called and has not come yet.
     called: AtomicBool,
     all: Latch<Vec<Arc<Worker>>>,
+    /// The last attempt to start a thread failed (which is reported once).
+    is_short_of_threads: AtomicBool,
     stopping: AtomicBool,
 }
 
@@ -98,6 +100,7 @@ impl<W: Work + 'static> Workers<W> {
             long_active: AtomicUsize::new(0),
             called: AtomicBool::new(false),
             all: Latch::new(LatchRank::Leaf, Vec::new()),
+            is_short_of_threads: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
         }))
     }
@@ -153,7 +156,8 @@ impl<W: Work + 'static> Workers<W> {
 
     #[inline]
     fn call_if_wanted(self: &Arc<Self>) {
-        if self.is_wanting() && self.active.load(SeqCst) < self.active_wanted + self.long_active.load(SeqCst) {
+        if self.is_wanting() && self.active.load(SeqCst) < self.active_wanted + self.long_active.load(SeqCst)
+        {
             self.call();
         }
     }
@@ -181,7 +185,11 @@ impl<W: Work + 'static> Workers<W> {
             // Those that there are do the work; `look` tries again.
             self.threads.fetch_sub(1, SeqCst);
             self.called.store(false, SeqCst);
-            os::report::warn("Server", &format!("no further worker: {error}"));
+            if !self.is_short_of_threads.swap(true, SeqCst) {
+                os::report::warn("Server", &format!("no further worker: {error}"));
+            }
+        } else {
+            self.is_short_of_threads.store(false, SeqCst);
         }
     }
 
@@ -300,3 +308,7 @@ impl<W: Work + 'static> WaitObserver for Observer<W> {
         self.worker.waits.store(false, SeqCst);
     }
 }
+
+#[cfg(test)]
+#[path = "workers_tests.rs"]
+mod tests;
