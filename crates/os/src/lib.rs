@@ -56,6 +56,7 @@ pub use signal::Signal;
 pub use termination::TerminationWatcher;
 pub use thread::{JoinHandle, Panicked, SpawnOptions};
 pub use wait::{
-    DetachedWait, Interrupted, WaitError, WaitObserver, WaitOutcome, WaitRow, WaitStats, WaitType, observe_waits,
+    DetachedWait, Interrupted, WaitError, WaitObserver, WaitOutcome, WaitRow, WaitStats, WaitType,
+    observe_waits,
 };
 pub use watermark::Watermark;

@@ -57,8 +57,18 @@ impl WaitType {
         use WaitType::*;
         matches!(
             self,
-            PAGELATCH_NL | PAGELATCH_KP | PAGELATCH_SH | PAGELATCH_UP | PAGELATCH_EX | PAGELATCH_DT
-                | LATCH_NL | LATCH_KP | LATCH_SH | LATCH_UP | LATCH_EX | LATCH_DT
+            PAGELATCH_NL
+                | PAGELATCH_KP
+                | PAGELATCH_SH
+                | PAGELATCH_UP
+                | PAGELATCH_EX
+                | PAGELATCH_DT
+                | LATCH_NL
+                | LATCH_KP
+                | LATCH_SH
+                | LATCH_UP
+                | LATCH_EX
+                | LATCH_DT
         )
     }
 }

@@ -155,7 +155,10 @@ fn who_is_alone_commits_at_once() {
         let progress = bench.commit_later(&transaction, CommitMode::Full);
         assert!(matches!(progress, CommitProgress::Done(outcome) if outcome.is_hardened));
         assert!(bench.manager.log().hardened() >= transaction.last_lsn());
-        assert_eq!((transaction.state(), bench.writes(), bench.bell.is_set()), (XactState::Ended, before + 1, false));
+        assert_eq!(
+            (transaction.state(), bench.writes(), bench.bell.is_set()),
+            (XactState::Ended, before + 1, false)
+        );
         assert!(bench.others_can_lock());
     });
 }
