@@ -3,7 +3,7 @@
 //! ```text
 //!  idle ──in_database──► autocommit (ends with the statement: commit or rollback)
 //!  idle ──begin_explicit──► explicit ──commit/rollback──► idle
-//!  autocommit, explicit ──commit_later, under a crowd of committers──► pending ──settle_commit──► idle
+//!  autocommit, explicit ──commit_later, if somebody else writes the log──► pending ──settle_commit──► idle
 //! ```
 //! Pending: to the user the transaction has ended, but its commit is not hardened and its locks are held. Nothing may begin before that is
 //! settled.
@@ -219,8 +219,8 @@ impl TransactionSet {
         self.commit_members(asked, None)
     }
 
-    /// The same, but when one lasting database alone has changed data, fully durable and under a crowd of committers, the commit is left
-    /// pending instead of waited for: to the user the transaction has ended, `is_commit_pending` says that it has not, and `waker` is rung
+    /// The same, but when one lasting database alone has changed data, fully durable, and somebody else writes or will write its log, the
+    /// commit is left pending instead of waited for: to the user the transaction has ended, `is_commit_pending` says that it has not, and `waker` is rung
     /// when `settle_commit` is due (see [`log::Log::harden_later`]).
     ///
     /// # Errors

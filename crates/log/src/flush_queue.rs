@@ -272,6 +272,38 @@ mod tests {
     }
 
     #[test]
+    fn a_committer_leads_unless_somebody_else_does() {
+        let mut queue = FlushQueue::new(LogLimits::default(), 0);
+        assert!(queue.may_lead_inline());
+        let role = queue.lead_inline();
+        assert!(role.is_some() && !queue.may_lead_inline(), "another is about to issue");
+        queue.in_flight.issue(lsn(5), 512);
+        queue.role = role;
+        assert!(!queue.may_lead_inline() && queue.lead_inline().is_none(), "another writes");
+        for (raw, may_lead) in [(6, false), (7, false), (8, true)] {
+            queue.add_waiter(waiter(raw, Waker::noop().clone(), true), lsn(5));
+            assert_eq!(queue.may_lead_inline(), may_lead, "with three waiting there may be two");
+        }
+        let second = queue.lead_inline();
+        assert!(second.is_some() && queue.inline_writes == 2);
+        queue.role = second;
+        assert!(!queue.may_lead_inline());
+        queue.inline_writes = 0;
+        assert!(queue.may_lead_inline());
+        queue.leader = LeaderState::LogWriter;
+        assert!(!queue.may_lead_inline() && queue.lead_inline().is_none());
+    }
+
+    #[test]
+    fn nobody_leads_while_the_device_has_as_much_as_it_may_have() {
+        let mut queue = FlushQueue::new(LogLimits { outstanding_ios_max: 1, ..LogLimits::default() }, 0);
+        assert!(queue.may_lead_inline());
+        queue.in_flight.issue(lsn(5), 512);
+        assert!(!queue.may_lead_inline() && queue.lead_inline().is_none());
+        assert_eq!(queue.inline_writes, 0);
+    }
+
+    #[test]
     fn it_gathers_until_half_of_the_crowd_has_come() {
         let mut queue = led_queue(10);
         for number in 1..5 {

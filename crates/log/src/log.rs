@@ -167,9 +167,10 @@ impl Log {
     }
 
     /// Asks for the same without blocking, for a caller who has other work meanwhile: when somebody else writes or will write (another
-    /// committer, the LOG WRITER), the caller's `waker` takes its thread's place in the queue. It is rung once, on whatever thread finds the record hardened or the
-    /// log failed, perhaps before this returns; it may also be rung because somebody has to write. Then, on any thread, or earlier if the
-    /// caller would rather block, [`Log::finish_harden`] must follow. `None`: nothing was begun, call [`Log::harden`]; the caller will write.
+    /// committer, the LOG WRITER), the caller's `waker` takes its thread's place in the queue. It is rung once, perhaps before this
+    /// returns, on whatever thread finds the record hardened or the log failed, or because the caller is to write now. Then, on any
+    /// thread, or earlier if the caller would rather block, [`Log::finish_harden`] must follow. `None`: nothing was begun, call
+    /// [`Log::harden`], which writes or finds the record hardened.
     ///
     /// # Errors
     /// Those of `harden` that are known already.

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use hardpan_os::task::InterruptReason;
 use hardpan_os::{
     AlignedBuf, Condition, IoErrorKind, Latch, LatchRank, OpenOptions, Os, Request, RwLatch, Signal,
     StreamIo, WaitOutcome, WaitType, Watermark, WriteMode,
@@ -119,35 +118,6 @@ fn sockets_time_out_peek_and_shut_down() {
     os.sleep(5_000_000, WaitType::SLEEP_TASK).unwrap();
     listener.close();
     acceptor.join().unwrap();
-}
-
-#[test]
-fn readiness_interrupts_a_busy_task() {
-    let os = Os::real();
-    let listener = os.net().listen("127.0.0.1:0").unwrap();
-    let client = os.net().connect(&listener.local_address(), 1_000_000_000).unwrap();
-    let server = listener.accept(None).unwrap().unwrap();
-    let watcher = os.net().readiness_watcher().unwrap();
-    let in_task = os.clone();
-    let busy = os.spawn("busy", move || {
-        assert!(in_task.sleep(60_000_000_000, WaitType::WAITFOR).is_err());
-    });
-    let task = busy.task().clone();
-    let watch = watcher.watch(&server, move || task.interrupt(InterruptReason::Attention)).unwrap();
-    client.write_all(b"!").unwrap();
-    busy.join().unwrap();
-    drop(watch);
-    // Readable already: called at once; and a watch that is dropped is silent.
-    let signal = Arc::new(Signal::new());
-    let set = signal.clone();
-    let watch = watcher.watch(&server, move || set.set()).unwrap();
-    assert_eq!(signal.wait(WaitType::SLEEP_TASK, Some(5_000_000_000)), WaitOutcome::Set);
-    drop(watch);
-    server.read(&mut [0; 8]).unwrap();
-    let set = signal.clone();
-    drop(watcher.watch(&server, move || set.set()).unwrap());
-    client.write_all(b"!").unwrap();
-    assert_eq!(signal.wait(WaitType::SLEEP_TASK, Some(20_000_000)), WaitOutcome::TimedOut);
 }
 
 #[test]

@@ -1,19 +1,21 @@
 //! Temporary tables of one session: which real table of tempdb stands behind `#name` at each nesting level.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use query::SessionNames;
 use types::SqlError;
 
-/// Makes real names unique among all sessions since the server's start.
-static NEXT_SUFFIX: AtomicU32 = AtomicU32::new(1);
-
 /// Characters of a real name: 116 of the given name, padded, and 12 hexadecimal digits, as SQL Server does.
 const PREFIX_CHARACTERS: usize = 116;
 
+/// How many real names the sessions of a server have made since it started: makes them unique.
+pub(crate) type NameCount = Arc<AtomicU32>;
+
 /// The temporary tables that a session can see, innermost procedure last.
 pub struct TemporaryNames {
+    count: NameCount,
     scopes: RefCell<Vec<Vec<Entry>>>,
 }
 
@@ -24,13 +26,11 @@ struct Entry {
     real_name: String,
 }
 
-impl Default for TemporaryNames {
-    fn default() -> Self {
-        TemporaryNames { scopes: RefCell::new(vec![Vec::new()]) }
-    }
-}
-
 impl TemporaryNames {
+    pub(crate) fn new(count: NameCount) -> TemporaryNames {
+        TemporaryNames { count, scopes: RefCell::new(vec![Vec::new()]) }
+    }
+
     /// A procedure or dynamic batch begins; what it creates is dropped when it ends.
     pub fn enter_scope(&self) {
         self.scopes.borrow_mut().push(Vec::new());
@@ -52,13 +52,24 @@ impl TemporaryNames {
 
     /// Reserves a name for a table variable, which belongs to the scope that declares it.
     pub fn add_table_variable(&self, name: &str) -> String {
-        let real_name = real_name(name);
+        let real_name = self.real_name(name);
         let mut scopes = self.scopes.borrow_mut();
         if let Some(scope) = scopes.last_mut() {
             scope.retain(|entry| entry.name != name.to_lowercase());
             scope.push(Entry { name: name.to_lowercase(), real_name: real_name.clone() });
         }
         real_name
+    }
+
+    fn real_name(&self, name: &str) -> String {
+        let suffix = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        if name.starts_with('@') {
+            return format!("#{suffix:08X}");
+        }
+        let mut prefix: String = name.chars().take(PREFIX_CHARACTERS).collect();
+        let missing = PREFIX_CHARACTERS.saturating_sub(prefix.chars().count());
+        prefix.extend(std::iter::repeat_n('_', missing));
+        format!("{prefix}{suffix:012X}")
     }
 }
 
@@ -79,7 +90,7 @@ impl SessionNames for TemporaryNames {
         if find(scope, &wanted).is_some() {
             return Err(SqlError::new(2714, &[&name]));
         }
-        let real_name = real_name(name);
+        let real_name = self.real_name(name);
         scope.push(Entry { name: wanted, real_name: real_name.clone() });
         Ok(real_name)
     }
@@ -102,24 +113,13 @@ fn find(scope: &[Entry], wanted: &str) -> Option<String> {
     found.map(|entry| entry.real_name.clone())
 }
 
-fn real_name(name: &str) -> String {
-    let suffix = NEXT_SUFFIX.fetch_add(1, Ordering::Relaxed);
-    if name.starts_with('@') {
-        return format!("#{suffix:08X}");
-    }
-    let mut prefix: String = name.chars().take(PREFIX_CHARACTERS).collect();
-    let missing = PREFIX_CHARACTERS.saturating_sub(prefix.chars().count());
-    prefix.extend(std::iter::repeat_n('_', missing));
-    format!("{prefix}{suffix:012X}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_inner_table_hides_the_outer_one_and_goes_with_its_scope() {
-        let names = TemporaryNames::default();
+        let names = TemporaryNames::new(NameCount::default());
         let outer = names.add_temp_table("#T").unwrap();
         assert_eq!(names.temp_table("#t"), Some(outer.clone()));
         assert_eq!(names.add_temp_table("#t").unwrap_err().number, 2714);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_table_variable_is_seen_only_in_its_own_scope() {
-        let names = TemporaryNames::default();
+        let names = TemporaryNames::new(NameCount::default());
         names.add_table_variable("@t");
         assert!(names.temp_table("@T").is_some());
         names.enter_scope();

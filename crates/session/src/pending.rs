@@ -1,8 +1,8 @@
 //! A commit that a request leaves on its way: where that may happen, and how it is settled.
 //!
 //! ```text
-//!  request ──last act: a full commit under a crowd──► pending ──bell──► settle_commit ──► answer complete, session sleeps
-//!                                                        └─ anything else is asked of the session: settled first, blocking
+//!  request ──last act: a full commit that somebody else writes──► pending ──bell──► settle_commit ──► answer complete, session sleeps
+//!                                                                    └─ anything else is asked of the session: settled first, blocking
 //! ```
 //! Only where no TRY block could catch the failure of the commit: in one it blocks as without `defer_commits`, for the block's own end comes
 //! after it. Locks are held and nothing is acknowledged until it is settled; the session counts as running, in WRITELOG.

@@ -10,7 +10,7 @@ use types::{SqlError, SqlResult, Value};
 use crate::cache::{ProgramCache, ProgramKey};
 use crate::compile;
 use crate::facts::{Facts, LoginInfo};
-use crate::names::TemporaryNames;
+use crate::names::{NameCount, TemporaryNames};
 use crate::pending::UnsettledCommit;
 use crate::prepared::Prepared;
 use crate::program::Program;
@@ -37,13 +37,15 @@ pub struct SessionShared {
     /// All sessions.
     pub registry: Arc<SessionRegistry>,
     pub(crate) programs: Arc<ProgramCache>,
+    name_count: NameCount,
 }
 
 impl SessionShared {
     /// For one server. `start_ticks`: 100 ns since 0001-01-01, for the views.
     pub fn new(instance: Arc<Instance>, server_name: &str, start_ticks: u64) -> SessionShared {
         let registry = SessionRegistry::new(server_name, start_ticks);
-        SessionShared { instance, registry, programs: Arc::new(ProgramCache::default()) }
+        let programs = Arc::new(ProgramCache::default());
+        SessionShared { instance, registry, programs, name_count: NameCount::default() }
     }
 }
 
@@ -93,7 +95,7 @@ impl Session {
             transactions,
             database,
             facts: Facts::new(session_id, login, shared.registry.clone()),
-            names: TemporaryNames::default(),
+            names: TemporaryNames::new(Arc::clone(&shared.name_count)),
             prepared: Prepared::default(),
             transaction_name: None,
             guards: 0,

@@ -13,8 +13,8 @@ use hardpan_session::{
     ColumnDescription, Done, EnvironmentChange, Flow, RequestEnd, ResultSink, RpcCall, RpcParameter,
     RpcTarget, Session, TransactionRequest,
 };
-use os::sim::{Fault, Operation, Profile, World};
-use os::{Os, Signal, WaitOutcome, WaitType};
+use os::sim::{Effect, Fault, Operation, Profile, World};
+use os::{JoinHandle, Os, Signal, WaitOutcome, WaitType};
 use types::{SqlError, SqlType, Value};
 
 /// So many sessions, and commits of all of them, that the LOG WRITER leads.
@@ -71,16 +71,27 @@ impl ResultSink for Told {
     }
 }
 
-/// A session with its bell, on a server whose log a crowd has just left.
+/// A session with its bell.
 struct Bench {
     os: Os,
+    device: World,
     server: Server,
     session: Session,
     bell: Arc<Signal>,
 }
 
+/// On a server whose log a crowd has just left.
 fn in_a_crowd(seed: u64, body: impl FnOnce(&mut Bench) + Send + 'static) {
+    alone(seed, |bench| {
+        crowd(&bench.os, &bench.server, NAME, "INSERT dbo.Crowd VALUES(1)");
+        body(bench);
+    });
+}
+
+/// On a server that does nothing else.
+fn alone(seed: u64, body: impl FnOnce(&mut Bench) + Send + 'static) {
     let world = World::new(seed, Profile { switches_max: 40_000_000, ..Profile::constant_latency() });
+    let device = world.clone();
     let report = world.run(move |os| {
         let (server, mut session) = Server::with_table(os);
         run(&mut session, "CREATE TABLE dbo.Crowd(col1 INT NOT NULL)");
@@ -98,8 +109,7 @@ fn in_a_crowd(seed: u64, body: impl FnOnce(&mut Bench) + Send + 'static) {
             "CREATE PROCEDURE dbo.AddAfterTable AS DECLARE @t TABLE (a INT); INSERT @t VALUES(1); \
              INSERT dbo.T1 VALUES(7)",
         );
-        crowd(os, &server, NAME, "INSERT dbo.Crowd VALUES(1)");
-        let mut bench = Bench { os: os.clone(), server, session, bell: Arc::default() };
+        let mut bench = Bench { os: os.clone(), device, server, session, bell: Arc::default() };
         bench.session.defer_commits(bench.bell.clone().into());
         body(&mut bench);
         let Bench { server, session, .. } = bench;
@@ -141,6 +151,26 @@ impl Bench {
         end
     }
 
+    /// A session whose commit is on the device for long (in simulated time).
+    fn slow_committer(&self) -> JoinHandle {
+        let fault = Fault { effect: Effect::Delay(50_000_000), ..Fault::fail_once(Operation::Write, 0) };
+        let hits = self.device.faults_hit_total();
+        self.device.inject(fault.on("_log.ldf"));
+        let shared = self.server.shared();
+        let committer = self.os.spawn("slow committer", move || {
+            let mut session = connect(&shared, NAME);
+            assert_eq!(run(&mut session, "INSERT dbo.Crowd VALUES(0)").messages, []);
+            session.close();
+        });
+        self.os.sleep(5_000_000, WaitType::SLEEP_TASK).unwrap();
+        assert_eq!(self.device.faults_hit_total(), hits + 1, "it writes");
+        committer
+    }
+
+    fn log_writes(&self) -> u64 {
+        self.server.database().log().file_stats().writes_total
+    }
+
     fn other(&self) -> Session {
         self.server.session()
     }
@@ -166,6 +196,44 @@ fn locks_stay_and_the_request_runs_until_its_commit_is_settled() {
             other.close();
         }
         assert_eq!(keys(&mut bench.session), [1, 2, 3]);
+    });
+}
+
+#[test]
+fn who_is_alone_commits_before_the_request_ends() {
+    alone(9, |bench| {
+        for (key, text) in [
+            (1, "INSERT dbo.T1 VALUES(1)"),
+            (2, "BEGIN TRAN; INSERT dbo.T1 VALUES(2); COMMIT"),
+            (3, "EXEC dbo.Add1 3"),
+        ] {
+            let (mut told, before) = (Told::default(), bench.log_writes());
+            assert_eq!(bench.session.execute_batch(text, &mut told), RequestEnd::Finished);
+            assert_eq!((told.pended, bench.session.is_commit_pending()), (0, false), "{text}");
+            assert_eq!(bench.log_writes(), before + 1, "{text}");
+            assert_eq!(keys(&mut bench.session).last(), Some(&key));
+        }
+        assert!(!bench.bell.is_set());
+    });
+}
+
+#[test]
+fn who_meets_the_write_of_another_is_pending_and_writes_when_settled() {
+    alone(10, |bench| {
+        let before = bench.log_writes();
+        let committer = bench.slow_committer();
+        let mut told = bench.pend("INSERT dbo.T1 VALUES(1)");
+        assert!(!bench.bell.is_set());
+        let mut other = bench.other();
+        run(&mut other, "SET LOCK_TIMEOUT 0");
+        committer.join().unwrap();
+        assert_eq!(bench.bell.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
+        assert_eq!(bench.log_writes(), before + 1, "rung to write, not hardened");
+        assert_eq!(numbers(&run(&mut other, "SELECT col1 FROM dbo.T1"))[0], 1222);
+        assert_eq!(bench.session.settle_commit(&mut told), RequestEnd::Finished);
+        assert_eq!((bench.log_writes(), told.pended), (before + 2, 1));
+        assert_eq!(keys(&mut other), [1]);
+        other.close();
     });
 }
 

@@ -47,6 +47,8 @@ pub(crate) struct Teller {
     next_number: i64,
     /// It has made its temporary table.
     has_scratch: bool,
+    /// It leaves commits pending.
+    defers: bool,
 }
 
 /// What a transfer's batch has to do besides.
@@ -64,14 +66,22 @@ impl Teller {
         plan: Plan,
         number: i64,
     ) -> Teller {
+        let mut rng = os.rng(&format!("client {number}"));
+        let defers = if plan.is_crowded {
+            rng.chance(1, 2)
+        } else {
+            // A stream of its own, so that the seeds of the corpus keep their meaning.
+            os.rng(&format!("client {number} defers")).chance(1, 4)
+        };
         Teller {
             os: os.clone(),
             sessions: sessions.clone(),
             ledgers: ledgers.clone(),
             plan,
-            rng: os.rng(&format!("client {number}")),
+            rng,
             next_number: (plan.generation << 40) | (number << 32),
             has_scratch: false,
+            defers,
         }
     }
 
@@ -81,7 +91,7 @@ impl Teller {
             Err(_) if self.plan.trouble.makes_errors() => return,
             Err(error) => panic!("logging in: {error:?}"),
         };
-        if self.plan.is_crowded && self.rng.chance(1, 2) {
+        if self.defers {
             client.defer_commits();
         }
         self.prepare_tempdb(&mut client);

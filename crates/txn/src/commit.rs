@@ -2,7 +2,7 @@
 //!
 //! Full:     append → harden (WRITELOG) → gates → leave the table → release locks. Others see the changes only once they are hard.
 //! Delayed:  append → want → leave the table → release locks. The log writer drains in the background; a crash before that undoes it.
-//! Later:    append → (the LOG WRITER's queue) ... bell ... → harden → gates → leave the table → release locks. Full, but nobody blocks
+//! Later:    append → (the flush queue) ... bell ... → harden → gates → leave the table → release locks. Full, but nobody blocks
 //!           between the two halves, [`Transaction::commit_later`] and [`Transaction::finish_commit`]. Meanwhile it is Committing.
 //! Volatile: append → leave the table → release locks. tempdb and system transactions.
 //!
@@ -62,7 +62,7 @@ impl Transaction {
         Ok(self.acknowledge(lsn, mode))
     }
 
-    /// The same, but a full commit under a crowd of committers does not block while its record hardens: it is then left pending, and
+    /// The same, but a full commit does not block while somebody else writes or will write its record: it is then left pending, and
     /// `waker` is rung (see [`log::Log::harden_later`]) when [`Transaction::finish_commit`] is to be called.
     pub fn commit_later(&self, mode: CommitMode, waker: &Waker) -> TxnResult<CommitProgress> {
         let _mask = os::task::mask_interrupts();

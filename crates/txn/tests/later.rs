@@ -13,14 +13,15 @@ use hardpan_txn::{
     Transaction, TxnError, TxnManager, TxnManagerOptions, TxnOptions, XactState,
 };
 use log::{Log, LogOptions};
-use os::sim::{Fault, Operation, Profile, World};
-use os::{Os, Signal, WaitOutcome, WaitType};
+use os::sim::{Effect, Fault, Operation, Profile, World};
+use os::{JoinHandle, Os, Signal, WaitOutcome, WaitType};
 
 /// So many committers, and commits of all of them, that the LOG WRITER leads.
 const CROWD: u64 = 60;
 const COMMITS: u64 = CROWD * 20;
 
 struct Bench {
+    os: Os,
     manager: Arc<TxnManager>,
     cells: Arc<Cells>,
     bell: Arc<Signal>,
@@ -29,6 +30,14 @@ struct Bench {
 
 /// Runs `body` when a crowd of committers has just left.
 fn in_a_crowd(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
+    alone(seed, |bench| {
+        bench.crowd();
+        body(bench);
+    });
+}
+
+/// Runs `body` where nobody else commits.
+fn alone(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
     let world = World::new(seed, Profile::constant_latency());
     let device = world.clone();
     world
@@ -41,20 +50,18 @@ fn in_a_crowd(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
             manager.set_gates(Vec::new());
             let cells = Cells::load(&log, &Disk::new());
             manager.attach(Arc::clone(&cells) as Arc<dyn ResourceManager>);
-            let bench = Bench { manager, cells, bell: Arc::default(), device };
-            bench.crowd(os);
-            body(&bench);
+            body(&Bench { os: os.clone(), manager, cells, bell: Arc::default(), device });
         })
         .assert_ok();
 }
 
 impl Bench {
-    fn crowd(&self, os: &Os) {
+    fn crowd(&self) {
         let begun = Arc::new(AtomicU64::new(0));
         let committer = |_| {
             let (manager, cells, begun) =
                 (Arc::clone(&self.manager), Arc::clone(&self.cells), Arc::clone(&begun));
-            os.spawn("committer", move || {
+            self.os.spawn("committer", move || {
                 while begun.fetch_add(1, Relaxed) < COMMITS {
                     let transaction = manager.begin(TxnOptions::default());
                     cells.set(&transaction, 0, 1).unwrap();
@@ -64,6 +71,28 @@ impl Bench {
         };
         let tasks: Vec<_> = (0..CROWD).map(committer).collect();
         tasks.into_iter().for_each(|task| task.join().unwrap());
+    }
+
+    /// A committer, of another account, whose write is on the device for long (in simulated time).
+    fn slow_committer(&self) -> JoinHandle {
+        let (manager, cells) = (Arc::clone(&self.manager), Arc::clone(&self.cells));
+        let (begun, started) = (Arc::new(AtomicU64::new(0)), self.device.faults_hit_total());
+        let told = Arc::clone(&begun);
+        let slow = Effect::Delay(50_000_000);
+        self.device.inject(Fault { effect: slow, ..Fault::fail_once(Operation::Write, 0) });
+        let committer = self.os.spawn("slow committer", move || {
+            let transaction = manager.begin(TxnOptions::default());
+            cells.set(&transaction, 0, 1).unwrap();
+            told.store(1, Relaxed);
+            transaction.commit(CommitMode::Full).unwrap();
+        });
+        self.os.sleep(5_000_000, WaitType::SLEEP_TASK).unwrap();
+        assert_eq!((begun.load(Relaxed), self.device.faults_hit_total()), (1, started + 1), "it writes");
+        committer
+    }
+
+    fn writes(&self) -> u64 {
+        self.manager.log().file_stats().writes_total
     }
 
     /// A transaction that has locked and changed account 0.
@@ -81,7 +110,7 @@ impl Bench {
     fn pend(&self, transaction: &Transaction) -> PendingCommit {
         match self.commit_later(transaction, CommitMode::Full) {
             CommitProgress::Pending(pending) => pending,
-            CommitProgress::Done(outcome) => panic!("the LOG WRITER leads, yet: {outcome:?}"),
+            CommitProgress::Done(outcome) => panic!("somebody else writes, yet: {outcome:?}"),
         }
     }
 
@@ -115,6 +144,40 @@ fn a_pending_commit_keeps_its_locks_and_its_place_in_the_table() {
         assert!(outcome.is_hardened && outcome.lsn == transaction.last_lsn());
         assert!(bench.manager.log().hardened() >= outcome.lsn);
         assert_eq!(transaction.state(), XactState::Ended);
+        assert!(bench.others_can_lock() && bench.manager.active().is_empty());
+    });
+}
+
+#[test]
+fn who_is_alone_commits_at_once() {
+    alone(5, |bench| {
+        let (transaction, before) = (bench.changed(), bench.writes());
+        let progress = bench.commit_later(&transaction, CommitMode::Full);
+        assert!(matches!(progress, CommitProgress::Done(outcome) if outcome.is_hardened));
+        assert!(bench.manager.log().hardened() >= transaction.last_lsn());
+        assert_eq!(
+            (transaction.state(), bench.writes(), bench.bell.is_set()),
+            (XactState::Ended, before + 1, false)
+        );
+        assert!(bench.others_can_lock());
+    });
+}
+
+#[test]
+fn who_meets_the_write_of_another_is_pending_and_writes_when_rung() {
+    alone(6, |bench| {
+        let before = bench.writes();
+        let committer = bench.slow_committer();
+        let transaction = bench.changed();
+        let pending = bench.pend(&transaction);
+        assert_eq!((transaction.state(), bench.bell.is_set()), (XactState::Committing, false));
+        assert_eq!(bench.bell.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
+        committer.join().unwrap();
+        assert!(bench.manager.log().hardened() < transaction.last_lsn(), "rung to write, not hardened");
+        assert!(!bench.others_can_lock());
+        let outcome = transaction.finish_commit(pending).unwrap();
+        assert!(outcome.is_hardened && bench.manager.log().hardened() >= outcome.lsn);
+        assert_eq!(bench.writes(), before + 2);
         assert!(bench.others_can_lock() && bench.manager.active().is_empty());
     });
 }

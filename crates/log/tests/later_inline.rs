@@ -1,0 +1,286 @@
+//! Commits put aside while committers write themselves: who gets the bell to lead, and how often the device is written.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Wake, Waker};
+
+use common::{commit, small_options};
+use hardpan_log::{FlushReason, Log, LogError, Lsn, PendingHarden};
+use os::sim::{Effect, Fault, Operation, Profile, World};
+use os::{JoinHandle, Os, Signal, WaitOutcome, WaitType};
+
+const REASON: FlushReason = FlushReason::Commit;
+/// What the simulated device takes for the write that others must wait for, and a moment in the middle of it (simulated time).
+const SLOW_NS: u64 = 50_000_000;
+const MEANWHILE_NS: u64 = 5_000_000;
+
+struct Bench {
+    os: Os,
+    device: World,
+    log: Arc<Log>,
+}
+
+/// A log on which nobody but the test writes: committers lead, and no background flush comes between.
+fn alone(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
+    let world = World::new(seed, Profile::constant_latency());
+    let device = world.clone();
+    world
+        .run(move |os| {
+            os.disk().create_dir_all(std::path::Path::new("/data")).unwrap();
+            let log = Arc::new(Log::create(os, &small_options("/data/test.ldf", 4 << 20)).unwrap());
+            log.suspend_background_flush(true);
+            body(&Bench { os: os.clone(), device, log });
+        })
+        .assert_ok();
+}
+
+impl Bench {
+    /// Writes that the device has completed.
+    fn writes(&self) -> u64 {
+        self.log.file_stats().writes_total
+    }
+
+    fn commit(&self, txn: u64) -> Lsn {
+        commit(&self.log, txn, 30)
+    }
+
+    /// A thread that hardens `lsn` and must succeed.
+    fn hardener(&self, lsn: Lsn) -> JoinHandle {
+        let log = Arc::clone(&self.log);
+        self.os.spawn("committer", move || log.harden(lsn, REASON).unwrap())
+    }
+
+    fn meanwhile(&self) {
+        self.os.sleep(MEANWHILE_NS, WaitType::SLEEP_TASK).unwrap();
+    }
+
+    /// A committer whose write, of `lsn` and all before, is on the device for long.
+    fn slow_write(&self, lsn: Lsn) -> JoinHandle {
+        self.device.inject(delay(SLOW_NS));
+        let writer = self.hardener(lsn);
+        self.meanwhile();
+        assert!(self.log.hardened() < lsn, "the write is slow");
+        assert_eq!(self.device.faults_hit_total(), 1, "it is on the device");
+        writer
+    }
+
+    fn later(&self, lsn: Lsn, rings: &Arc<Rings>) -> Option<PendingHarden> {
+        self.log.harden_later(lsn, REASON, &Waker::from(Arc::clone(rings))).unwrap()
+    }
+
+    /// A new commit put aside.
+    fn put_aside(&self, txn: u64) -> Aside {
+        let (lsn, rings) = (self.commit(txn), Arc::<Rings>::default());
+        let pending = self.later(lsn, &rings).expect("somebody else writes");
+        Aside { lsn, rings, pending }
+    }
+}
+
+fn delay(nanoseconds: u64) -> Fault {
+    Fault { effect: Effect::Delay(nanoseconds), ..Fault::fail_once(Operation::Write, 0) }
+}
+
+#[derive(Default)]
+struct Rings {
+    count: AtomicU64,
+    signal: Signal,
+}
+
+impl Wake for Rings {
+    fn wake(self: Arc<Self>) {
+        self.count.fetch_add(1, Relaxed);
+        self.signal.set();
+    }
+}
+
+impl Rings {
+    fn count(&self) -> u64 {
+        self.count.load(Relaxed)
+    }
+}
+
+struct Aside {
+    lsn: Lsn,
+    rings: Arc<Rings>,
+    pending: PendingHarden,
+}
+
+impl Aside {
+    fn wait(&self) {
+        assert_eq!(self.rings.signal.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
+    }
+}
+
+#[test]
+fn when_nobody_writes_the_caller_does() {
+    alone(1, |bench| {
+        let rings = Arc::<Rings>::default();
+        for txn in 1..=3 {
+            let (lsn, before) = (bench.commit(txn), bench.writes());
+            assert!(bench.later(lsn, &rings).is_none());
+            assert_eq!(bench.writes(), before, "nothing was begun");
+            bench.log.harden(lsn, REASON).unwrap();
+            assert_eq!(bench.writes(), before + 1);
+            assert!(bench.later(lsn, &rings).is_none(), "hardened: nothing to wait for");
+        }
+        assert_eq!(rings.count(), 0);
+    });
+}
+
+#[test]
+fn while_another_writes_it_is_put_aside_and_rung_to_write_next() {
+    alone(2, |bench| {
+        let before = bench.writes();
+        let first = bench.commit(1);
+        let writer = bench.slow_write(first);
+        let aside = bench.put_aside(2);
+        assert_eq!((aside.rings.count(), bench.writes()), (0, before));
+        aside.wait();
+        assert!((first..aside.lsn).contains(&bench.log.hardened()), "it is rung to write, nothing else");
+        writer.join().unwrap();
+        bench.meanwhile();
+        assert_eq!(bench.writes(), before + 1, "nobody writes for it");
+        bench.log.finish_harden(aside.pending).unwrap();
+        assert!(bench.log.hardened() >= aside.lsn);
+        assert_eq!((bench.writes(), aside.rings.count()), (before + 2, 1));
+        assert_eq!(bench.log.stats().flush_waits_total, 2, "each commit is one wait");
+    });
+}
+
+/// Whoever is rung to write may come late; whoever has come before him has written for both.
+#[test]
+fn one_who_comes_late_finds_his_record_written_by_another() {
+    alone(3, |bench| {
+        let before = bench.writes();
+        let writer = bench.slow_write(bench.commit(1));
+        let aside = bench.put_aside(2);
+        aside.wait();
+        writer.join().unwrap();
+        let rings = Arc::<Rings>::default();
+        let last = bench.commit(3);
+        assert!(bench.later(last, &rings).is_none(), "the role is free: whoever comes takes it");
+        bench.log.harden(last, REASON).unwrap();
+        bench.log.finish_harden(aside.pending).unwrap();
+        assert_eq!((bench.writes(), aside.rings.count(), rings.count()), (before + 2, 1, 0));
+    });
+}
+
+#[test]
+fn what_is_issued_already_is_put_aside_until_it_is_hard() {
+    alone(4, |bench| {
+        let before = bench.writes();
+        let (first, second) = (bench.commit(1), bench.commit(2));
+        let writer = bench.slow_write(second);
+        let asides = [first, second].map(|lsn| {
+            let rings = Arc::<Rings>::default();
+            let pending = bench.later(lsn, &rings).expect("the record is on its way");
+            assert_eq!(rings.count(), 0);
+            Aside { lsn, rings, pending }
+        });
+        for aside in asides {
+            aside.wait();
+            assert!(bench.log.hardened() >= aside.lsn);
+            bench.log.finish_harden(aside.pending).unwrap();
+            assert_eq!(aside.rings.count(), 1);
+        }
+        writer.join().unwrap();
+        assert_eq!(bench.writes(), before + 1, "one write for three waits");
+        assert_eq!(bench.log.stats().flush_waits_total, 3);
+    });
+}
+
+#[test]
+fn who_does_not_wait_for_the_bell_waits_for_the_write_of_the_other() {
+    alone(5, |bench| {
+        let before = bench.writes();
+        let first = bench.commit(1);
+        let writer = bench.slow_write(first);
+        let aside = bench.put_aside(2);
+        bench.log.finish_harden(aside.pending).unwrap();
+        assert!(bench.log.hardened() >= aside.lsn);
+        writer.join().unwrap();
+        assert_eq!(bench.writes(), before + 2);
+    });
+}
+
+#[test]
+fn a_thread_that_waits_writes_for_those_put_aside() {
+    alone(6, |bench| {
+        let before = bench.writes();
+        let writer = bench.slow_write(bench.commit(1));
+        let aside = bench.put_aside(2);
+        let thread = bench.hardener(bench.commit(3));
+        bench.meanwhile();
+        assert!(thread.task().current_wait().is_some_and(|(wait_type, _)| wait_type == WaitType::WRITELOG));
+        aside.wait();
+        assert!(bench.log.hardened() >= aside.lsn, "it is not asked to write");
+        thread.join().unwrap();
+        writer.join().unwrap();
+        bench.log.finish_harden(aside.pending).unwrap();
+        assert_eq!((bench.writes(), aside.rings.count()), (before + 2, 1));
+    });
+}
+
+#[test]
+fn of_several_put_aside_one_is_asked_to_write_for_all() {
+    alone(7, |bench| {
+        let before = bench.writes();
+        let writer = bench.slow_write(bench.commit(1));
+        let [first, second] = [2, 3].map(|txn| bench.put_aside(txn));
+        writer.join().unwrap();
+        bench.meanwhile();
+        assert_eq!((first.rings.count(), second.rings.count()), (1, 0), "the older one");
+        bench.log.finish_harden(first.pending).unwrap();
+        second.wait();
+        assert!(bench.log.hardened() >= second.lsn);
+        bench.log.finish_harden(second.pending).unwrap();
+        assert_eq!((bench.writes(), second.rings.count()), (before + 2, 1));
+    });
+}
+
+#[test]
+fn when_three_wait_a_second_one_writes_beside_the_first() {
+    alone(8, |bench| {
+        let before = bench.writes();
+        let first = bench.commit(1);
+        let writer = bench.slow_write(first);
+        let asides = [2, 3, 4].map(|txn| bench.put_aside(txn));
+        let last = bench.commit(5);
+        assert!(bench.later(last, &Arc::default()).is_none(), "with so many waiting the caller writes");
+        let second_writer = bench.hardener(last);
+        bench.meanwhile();
+        assert!(bench.log.hardened() < first, "its write is done, but the one before is not");
+        assert!(asides.iter().all(|aside| aside.rings.count() == 0));
+        for aside in asides {
+            aside.wait();
+            assert!(bench.log.hardened() >= last);
+            bench.log.finish_harden(aside.pending).unwrap();
+            assert_eq!(aside.rings.count(), 1);
+        }
+        second_writer.join().unwrap();
+        writer.join().unwrap();
+        assert_eq!(bench.writes(), before + 2);
+    });
+}
+
+#[test]
+fn a_write_that_fails_rings_those_put_aside() {
+    alone(9, |bench| {
+        bench.log.harden(bench.commit(1), REASON).unwrap();
+        let (hard, lost) = (bench.log.hardened(), bench.commit(2));
+        bench.device.inject(delay(SLOW_NS));
+        bench.device.inject(Fault::fail_once(Operation::Write, 1));
+        let log = Arc::clone(&bench.log);
+        let issued = bench.os.spawn("committer", move || log.harden(lost, REASON).unwrap());
+        bench.meanwhile();
+        let aside = bench.put_aside(3);
+        issued.join().unwrap();
+        aside.wait();
+        assert!(matches!(bench.log.finish_harden(aside.pending), Err(LogError::Failed(_))), "its own write");
+        assert!((hard..aside.lsn).contains(&bench.log.hardened()));
+        assert!(matches!(bench.log.harden(bench.log.last(), REASON), Err(LogError::Failed(_))));
+    });
+}
