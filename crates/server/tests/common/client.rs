@@ -118,3 +118,13 @@ pub fn error_numbers(tokens: &[Token]) -> Vec<i32> {
     };
     tokens.iter().filter_map(number).collect()
 }
+
+/// Connections that all have sent `text` and have no answer yet.
+pub fn all_ask(os: &Os, server: &Server, count: usize, text: &str) -> Vec<Client> {
+    let mut clients: Vec<Client> = (0..count).map(|_| connected(os, server)).collect();
+    for client in &mut clients {
+        let bytes = client.writer.batch(text, 0);
+        client.send(&bytes);
+    }
+    clients
+}
