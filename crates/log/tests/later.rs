@@ -5,12 +5,11 @@ mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::task::{Wake, Waker};
 
-use common::{commit, small_options};
+use common::{Rings, commit, small_options};
 use hardpan_log::{FlushReason, Growth, Log, LogError, LogOptions, LogStats, Lsn, PendingHarden};
 use os::sim::{Fault, Operation, Profile, World};
-use os::{Os, Signal, WaitOutcome, WaitType};
+use os::{Os, WaitType};
 
 const PATH: &str = "/data/test.ldf";
 /// So many that the LOG WRITER leads.
@@ -52,29 +51,6 @@ fn crowd(os: &Os, log: &Arc<Log>, end: fn(&Log, Lsn)) {
     tasks.into_iter().for_each(|task| task.join().unwrap());
 }
 
-#[derive(Default)]
-struct Rings {
-    count: AtomicU64,
-    signal: Signal,
-}
-
-impl Wake for Rings {
-    fn wake(self: Arc<Self>) {
-        self.count.fetch_add(1, Relaxed);
-        self.signal.set();
-    }
-}
-
-impl Rings {
-    fn waker(self: &Arc<Self>) -> Waker {
-        Arc::clone(self).into()
-    }
-
-    fn wait(&self) {
-        assert_eq!(self.signal.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
-    }
-}
-
 fn put_aside(log: &Log, txn: u64, rings: &Arc<Rings>) -> PendingHarden {
     let lsn = commit(log, txn, 30);
     log.harden_later(lsn, REASON, &rings.waker()).unwrap().expect("the LOG WRITER leads")
@@ -93,7 +69,7 @@ fn one_committer_alone_is_not_put_aside() {
                 log.harden_later(Lsn::MAX, REASON, &rings.waker()),
                 Err(LogError::NotThere(Lsn::MAX))
             ));
-            assert_eq!((log.stats(), rings.count.load(Relaxed)), (LogStats { ..before_of(&log, before) }, 0));
+            assert_eq!((log.stats(), rings.count()), (LogStats { ..before_of(&log, before) }, 0));
         })
         .assert_ok();
 }
@@ -128,7 +104,7 @@ fn it_is_rung_once_when_its_record_is_hard() {
         assert_eq!(after.flush_waits_total, before.flush_waits_total + 1);
         assert!(after.flush_wait_ns_total > before.flush_wait_ns_total);
         assert_eq!(after.flushes_total, before.flushes_total + 1);
-        assert_eq!(rings.count.load(Relaxed), 1);
+        assert_eq!(rings.count(), 1);
         assert!(task.current_wait().is_none());
         // The joined listener was waited for inside the same wait.
         assert_eq!(task.waits_total().0, waits + 1);

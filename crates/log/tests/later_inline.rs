@@ -4,13 +4,11 @@
 mod common;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::task::{Wake, Waker};
 
-use common::{commit, small_options};
+use common::{Rings, commit, small_options};
 use hardpan_log::{FlushReason, Log, LogError, Lsn, PendingHarden};
 use os::sim::{Effect, Fault, Operation, Profile, World};
-use os::{JoinHandle, Os, Signal, WaitOutcome, WaitType};
+use os::{JoinHandle, Os, WaitType};
 
 const REASON: FlushReason = FlushReason::Commit;
 /// What the simulated device takes for the write that others must wait for, and a moment in the middle of it (simulated time).
@@ -68,7 +66,7 @@ impl Bench {
     }
 
     fn later(&self, lsn: Lsn, rings: &Arc<Rings>) -> Option<PendingHarden> {
-        self.log.harden_later(lsn, REASON, &Waker::from(Arc::clone(rings))).unwrap()
+        self.log.harden_later(lsn, REASON, &rings.waker()).unwrap()
     }
 
     /// A new commit put aside.
@@ -83,35 +81,10 @@ fn delay(nanoseconds: u64) -> Fault {
     Fault { effect: Effect::Delay(nanoseconds), ..Fault::fail_once(Operation::Write, 0) }
 }
 
-#[derive(Default)]
-struct Rings {
-    count: AtomicU64,
-    signal: Signal,
-}
-
-impl Wake for Rings {
-    fn wake(self: Arc<Self>) {
-        self.count.fetch_add(1, Relaxed);
-        self.signal.set();
-    }
-}
-
-impl Rings {
-    fn count(&self) -> u64 {
-        self.count.load(Relaxed)
-    }
-}
-
 struct Aside {
     lsn: Lsn,
     rings: Arc<Rings>,
     pending: PendingHarden,
-}
-
-impl Aside {
-    fn wait(&self) {
-        assert_eq!(self.rings.signal.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
-    }
 }
 
 #[test]
@@ -138,7 +111,7 @@ fn while_another_writes_it_is_put_aside_and_rung_to_write_next() {
         let writer = bench.slow_write(first);
         let aside = bench.put_aside(2);
         assert_eq!((aside.rings.count(), bench.writes()), (0, before));
-        aside.wait();
+        aside.rings.wait();
         assert!((first..aside.lsn).contains(&bench.log.hardened()), "it is rung to write, nothing else");
         writer.join().unwrap();
         bench.meanwhile();
@@ -157,7 +130,7 @@ fn one_who_comes_late_finds_his_record_written_by_another() {
         let before = bench.writes();
         let writer = bench.slow_write(bench.commit(1));
         let aside = bench.put_aside(2);
-        aside.wait();
+        aside.rings.wait();
         writer.join().unwrap();
         let rings = Arc::<Rings>::default();
         let last = bench.commit(3);
@@ -181,7 +154,7 @@ fn what_is_issued_already_is_put_aside_until_it_is_hard() {
             Aside { lsn, rings, pending }
         });
         for aside in asides {
-            aside.wait();
+            aside.rings.wait();
             assert!(bench.log.hardened() >= aside.lsn);
             bench.log.finish_harden(aside.pending).unwrap();
             assert_eq!(aside.rings.count(), 1);
@@ -215,7 +188,7 @@ fn a_thread_that_waits_writes_for_those_put_aside() {
         let thread = bench.hardener(bench.commit(3));
         bench.meanwhile();
         assert!(thread.task().current_wait().is_some_and(|(wait_type, _)| wait_type == WaitType::WRITELOG));
-        aside.wait();
+        aside.rings.wait();
         assert!(bench.log.hardened() >= aside.lsn, "it is not asked to write");
         thread.join().unwrap();
         writer.join().unwrap();
@@ -234,7 +207,7 @@ fn of_several_put_aside_one_is_asked_to_write_for_all() {
         bench.meanwhile();
         assert_eq!((first.rings.count(), second.rings.count()), (1, 0), "the older one");
         bench.log.finish_harden(first.pending).unwrap();
-        second.wait();
+        second.rings.wait();
         assert!(bench.log.hardened() >= second.lsn);
         bench.log.finish_harden(second.pending).unwrap();
         assert_eq!((bench.writes(), second.rings.count()), (before + 2, 1));
@@ -255,7 +228,7 @@ fn when_three_wait_a_second_one_writes_beside_the_first() {
         assert!(bench.log.hardened() < first, "its write is done, but the one before is not");
         assert!(asides.iter().all(|aside| aside.rings.count() == 0));
         for aside in asides {
-            aside.wait();
+            aside.rings.wait();
             assert!(bench.log.hardened() >= last);
             bench.log.finish_harden(aside.pending).unwrap();
             assert_eq!(aside.rings.count(), 1);
@@ -278,7 +251,7 @@ fn a_write_that_fails_rings_those_put_aside() {
         bench.meanwhile();
         let aside = bench.put_aside(3);
         issued.join().unwrap();
-        aside.wait();
+        aside.rings.wait();
         assert!(matches!(bench.log.finish_harden(aside.pending), Err(LogError::Failed(_))), "its own write");
         assert!((hard..aside.lsn).contains(&bench.log.hardened()));
         assert!(matches!(bench.log.harden(bench.log.last(), REASON), Err(LogError::Failed(_))));

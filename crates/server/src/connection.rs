@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::convert;
 use crate::handshake::{self, LoggedIn};
 use crate::logins::Logins;
-use crate::monitor::{ConnectionEntry, ConnectionTable};
+use crate::monitor::{After, ConnectionEntry, ConnectionTable, Serve};
 use crate::seam::{ClientSession, RequestEnd, ResultSink, SessionSource};
 use crate::sink::{AnswerState, PacketSink, TdsSink};
 use crate::tls::TlsContext;
@@ -102,19 +102,6 @@ fn report(channel: &Channel, error: &ChannelError) {
     }
 }
 
-/// What a connection needs after a worker's turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum After {
-    /// Something from its client.
-    Wait,
-    /// Another turn: there may be more already.
-    Again,
-    /// That the log hardens its commit, then another turn.
-    Commit,
-    /// Its end.
-    End,
-}
-
 /// One connection after its login.
 pub struct Connection {
     shared: Arc<Shared>,
@@ -126,9 +113,8 @@ pub struct Connection {
     aside: Option<bool>,
 }
 
-impl Connection {
-    /// What there is to do now: the next request, or the rest of one that was put aside.
-    pub fn turn(&mut self, entry: &ConnectionEntry) -> After {
+impl Serve for Connection {
+    fn turn(&mut self, entry: &ConnectionEntry) -> After {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.next_step(entry)));
         let outcome = outcome.unwrap_or_else(|panic| Err(self.give_up(entry, panic.as_ref())));
         outcome.unwrap_or_else(|error| {
@@ -137,6 +123,28 @@ impl Connection {
         })
     }
 
+    fn is_aside(&self) -> bool {
+        self.aside.is_some()
+    }
+
+    fn end(self: Box<Self>, entry: &ConnectionEntry) {
+        let Connection { shared, channel, session, .. } = *self;
+        let closed = catch_unwind(AssertUnwindSafe(|| session.close()));
+        shared.user_connections.add(-1);
+        if closed.is_err() {
+            // Its transaction cannot be rolled back: recovery is the only way left.
+            os::report::error(
+                "Server",
+                "a session could not be closed after a panic; the server stops for recovery",
+            );
+            os::process::exit(EXIT_BROKEN);
+        }
+        channel.stream().shutdown();
+        shared.table.remove(entry);
+    }
+}
+
+impl Connection {
     fn next_step(&mut self, entry: &ConnectionEntry) -> Result<After, ChannelError> {
         if let Some(is_call) = self.aside.take() {
             return self.finish_aside(entry, is_call);
@@ -154,28 +162,6 @@ impl Connection {
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// The next turn ends a request that was put aside; it does not read.
-    pub fn is_aside(&self) -> bool {
-        self.aside.is_some()
-    }
-
-    /// Closes the session and the connection.
-    pub fn end(self: Box<Self>, entry: &ConnectionEntry) {
-        let Connection { shared, channel, session, .. } = *self;
-        let closed = catch_unwind(AssertUnwindSafe(|| session.close()));
-        shared.user_connections.add(-1);
-        if closed.is_err() {
-            // Its transaction cannot be rolled back: recovery is the only way left.
-            os::report::error(
-                "Server",
-                "a session could not be closed after a panic; the server stops for recovery",
-            );
-            os::process::exit(EXIT_BROKEN);
-        }
-        channel.stream().shutdown();
-        shared.table.remove(entry);
     }
 
     /// What follows an answer that has been sent.

@@ -22,7 +22,6 @@ use std::task::{Wake, Waker};
 use os::task::{self, InterruptReason, TaskRef};
 use os::{Latch, LatchRank, Os, Signal, Stream, WaitType};
 
-use crate::connection::{After, Connection};
 use crate::workers::{Work, Workers};
 
 /// How often the monitor looks while requests run, in ns; also the age from which it looks at a request.
@@ -34,6 +33,29 @@ const HANG_UP_AFTER_NS: u64 = 1_000_000_000;
 const GIVE_UP_AFTER_NS: u64 = 5_000_000_000;
 /// First byte of an attention packet.
 const ATTENTION: u8 = 0x06;
+
+/// What a connection needs after a worker's turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// Something from its client.
+    Wait,
+    /// Another turn: there may be more already.
+    Again,
+    /// That the log hardens its commit, then another turn.
+    Commit,
+    /// Its end.
+    End,
+}
+
+/// A connection after its login, as workers run it.
+pub trait Serve: Send {
+    /// What there is to do now: the next request, or the rest of one that was put aside.
+    fn turn(&mut self, entry: &ConnectionEntry) -> After;
+    /// The next turn ends a request that was put aside; it does not read.
+    fn is_aside(&self) -> bool;
+    /// Closes the session and the connection, and removes the entry.
+    fn end(self: Box<Self>, entry: &ConnectionEntry);
+}
 
 /// What a connection does. See the heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +77,7 @@ enum Step {
 struct State {
     step: Step,
     /// The connection itself, when no thread has it.
-    connection: Option<Box<Connection>>,
+    connection: Option<Box<dyn Serve>>,
     /// Bytes have come since a worker took the connection, or were left unread.
     unread: bool,
     /// The commit that it is to be put aside for is hardened already.
@@ -269,7 +291,7 @@ impl ConnectionEntry {
     }
 
     /// The login has succeeded: from now on workers run `connection` when its client sends something.
-    pub fn enter_service(self: &Arc<Self>, connection: Box<Connection>) -> Result<(), os::IoError> {
+    pub fn enter_service(self: &Arc<Self>, connection: Box<dyn Serve>) -> Result<(), os::IoError> {
         {
             let mut state = self.state.lock();
             state.connection = Some(connection);
@@ -299,7 +321,7 @@ impl ConnectionEntry {
     }
 
     /// The calling worker has the connection now.
-    fn take(&self) -> Box<Connection> {
+    fn take(&self) -> Box<dyn Serve> {
         let mut state = self.state.lock();
         let connection = state.connection.take().expect("a connection in the queue is there");
         // One that comes back from its commit answers first: what has come meanwhile stays unread.
@@ -309,7 +331,7 @@ impl ConnectionEntry {
     }
 
     /// The worker has done what there was to do; true when there is more.
-    fn give_back(&self, connection: Box<Connection>, again: bool) -> bool {
+    fn give_back(&self, connection: Box<dyn Serve>, again: bool) -> bool {
         let mut state = self.state.lock();
         state.connection = Some(connection);
         let again = again || state.unread;
@@ -318,7 +340,7 @@ impl ConnectionEntry {
     }
 
     /// The connection waits for its commit; true when that is hardened already.
-    fn put_aside(&self, connection: Box<Connection>) -> bool {
+    fn put_aside(&self, connection: Box<dyn Serve>) -> bool {
         let mut state = self.state.lock();
         state.connection = Some(connection);
         let hardened = std::mem::take(&mut state.hardened);

@@ -3,10 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Wake, Waker};
 
 use hardpan_log::records::{BeginXact, CommitXact, LogTime};
 use hardpan_log::{Growth, Log, LogContext, LogOp, LogOptions, Lsn, RecordBuf, RecordHeader, TxnId};
-use os::Os;
+use os::{Os, Signal, WaitOutcome, WaitType};
 
 /// A real world with a directory that goes when the test ends.
 pub struct Workbench {
@@ -100,4 +103,33 @@ pub fn commit(log: &Log, txn: u64, row_bytes: usize) -> Lsn {
     let change = log.append(&row).unwrap();
     let commit = CommitXact { end_time: time };
     log.append(&RecordBuf::from_payload(header(LogOp::CommitXact, change), &commit)).unwrap()
+}
+
+/// The bell of a commit that was put aside; counts how often it rings.
+#[derive(Default)]
+pub struct Rings {
+    count: AtomicU64,
+    signal: Signal,
+}
+
+impl Wake for Rings {
+    fn wake(self: Arc<Self>) {
+        self.count.fetch_add(1, Relaxed);
+        self.signal.set();
+    }
+}
+
+impl Rings {
+    pub fn waker(self: &Arc<Self>) -> Waker {
+        Arc::clone(self).into()
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count.load(Relaxed)
+    }
+
+    /// Returns when it has rung.
+    pub fn wait(&self) {
+        assert_eq!(self.signal.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
+    }
 }
