@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use os::{IoError, IoErrorKind, Stream};
 use tds::ProtocolError;
-use tds::packet::{MessageHead, MessageReader, MessageWriter, PacketKind, ReadLimits};
+use tds::packet::{MessageHead, MessageReader, MessageWriter, PacketKind, ReadBuffers, ReadLimits};
 
 use crate::sink::PacketSink;
 use crate::tls::TlsSession;
@@ -163,6 +163,11 @@ impl Channel {
     /// True when something of the next message has been read, or could be without the poller telling of it.
     pub fn may_have_more(&self) -> bool {
         self.is_full || !self.reader.unread().is_empty()
+    }
+
+    /// Exchanges the reader's buffers, between messages.
+    pub fn exchange(&mut self, buffers: &mut ReadBuffers) {
+        self.reader.exchange(buffers);
     }
 
     /// The payload of the message that came last.

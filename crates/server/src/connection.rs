@@ -1,11 +1,12 @@
 //! The life of one connection: its login, on a thread of its own; then requests, each on whatever worker takes it; its end.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use os::task::InterruptReason;
 use os::{Counter, IoError, IoErrorKind, Os, Stream};
-use tds::packet::{MessageHead, PacketKind, ReadLimits, status};
+use tds::packet::{MessageHead, PacketKind, ReadBuffers, ReadLimits, status};
 use tds::server::{Encoder, Request, decode_request};
 use types::SqlError;
 
@@ -102,6 +103,11 @@ fn report(channel: &Channel, error: &ChannelError) {
     }
 }
 
+thread_local! {
+    /// A worker's buffers: what is read, the answer's tokens, its packets.
+    static BUFFERS: RefCell<(ReadBuffers, Vec<u8>, Vec<u8>)> = RefCell::default();
+}
+
 /// One connection after its login.
 pub struct Connection {
     shared: Arc<Shared>,
@@ -115,8 +121,10 @@ pub struct Connection {
 
 impl Serve for Connection {
     fn turn(&mut self, entry: &ConnectionEntry) -> After {
+        self.exchange_buffers();
         let outcome = catch_unwind(AssertUnwindSafe(|| self.next_step(entry)));
         let outcome = outcome.unwrap_or_else(|panic| Err(self.give_up(entry, panic.as_ref())));
+        self.exchange_buffers();
         outcome.unwrap_or_else(|error| {
             report(&self.channel, &error);
             After::End
@@ -145,6 +153,15 @@ impl Serve for Connection {
 }
 
 impl Connection {
+    /// Takes the worker's buffers, or gives them back: many connections share few, and those are warm.
+    fn exchange_buffers(&mut self) {
+        BUFFERS.with_borrow_mut(|(read, payload, packets)| {
+            self.channel.exchange(read);
+            self.encoder.exchange(payload);
+            self.answer.exchange(packets);
+        });
+    }
+
     fn next_step(&mut self, entry: &ConnectionEntry) -> Result<After, ChannelError> {
         if let Some(is_call) = self.aside.take() {
             return self.finish_aside(entry, is_call);
@@ -171,7 +188,7 @@ impl Connection {
         } else if self.channel.may_have_more() {
             After::Again
         } else {
-            After::Wait
+            After::Answered
         }
     }
 

@@ -37,8 +37,10 @@ const ATTENTION: u8 = 0x06;
 /// What a connection needs after a worker's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// Something from its client.
+    /// Something from its client; nothing of it is there now.
     Wait,
+    /// The same, but nobody has looked yet: an answer has been sent.
+    Answered,
     /// Another turn: there may be more already.
     Again,
     /// That the log hardens its commit, then another turn.
@@ -80,6 +82,8 @@ struct State {
     connection: Option<Box<dyn Serve>>,
     /// Bytes have come since a worker took the connection, or were left unread.
     unread: bool,
+    /// The poller tells nothing of it: whoever has it looks himself whether there is more.
+    paused: bool,
     /// The commit that it is to be put aside for is hardened already.
     hardened: bool,
     /// When the request that runs began (it may be put aside now).
@@ -110,6 +114,8 @@ pub struct ConnectionEntry {
     /// Whoever runs it runs it as this task: what it waits for, what interrupts it.
     task: TaskRef,
     workers: Arc<Workers<ConnectionEntry>>,
+    /// Requests of all connections that run now.
+    running: Arc<AtomicUsize>,
     state: Latch<State>,
     /// With TLS the kind of packet cannot be seen: any bytes count as an attention.
     encrypted: AtomicBool,
@@ -119,7 +125,8 @@ pub struct ConnectionEntry {
 pub struct ConnectionTable {
     os: Os,
     entries: Latch<BTreeMap<u64, Arc<ConnectionEntry>>>,
-    running: AtomicUsize,
+    /// Requests that run now, also those put aside.
+    running: Arc<AtomicUsize>,
     asleep: AtomicBool,
     wake: Signal,
     draining: AtomicBool,
@@ -132,7 +139,7 @@ impl ConnectionTable {
         Arc::new(ConnectionTable {
             os: os.clone(),
             entries: Latch::new(LatchRank::Server, BTreeMap::new()),
-            running: AtomicUsize::new(0),
+            running: Arc::default(),
             asleep: AtomicBool::new(false),
             wake: Signal::default(),
             draining: AtomicBool::new(false),
@@ -151,6 +158,7 @@ impl ConnectionTable {
             step: Step::LoggingIn,
             connection: None,
             unread: false,
+            paused: false,
             hardened: false,
             running_since_ns: None,
             signalled: false,
@@ -160,6 +168,7 @@ impl ConnectionTable {
             stream: stream.clone(),
             task: self.os.new_task(&format!("tds-{number}")),
             workers: workers.clone(),
+            running: self.running.clone(),
             state: Latch::new(LatchRank::Connection, state),
             encrypted: AtomicBool::new(false),
         });
@@ -330,6 +339,26 @@ impl ConnectionEntry {
         connection
     }
 
+    /// A client that waits for its answer asks again at once. With hardly anybody else there, the worker that has answered it
+    /// had best look for that itself: told by the poller, another one would be woken for nothing. Gives whether it is so.
+    fn pause_if_quiet(&self) -> bool {
+        let mut state = self.state.lock();
+        if !state.paused && self.running.load(Ordering::Relaxed) == 0 {
+            state.paused = self.workers.pause(self.stream.as_ref(), self.number).is_ok();
+        }
+        state.paused
+    }
+
+    /// Nothing has come: from now on the poller tells when something does.
+    fn give_back_and_resume(&self, connection: Box<dyn Serve>) -> bool {
+        self.state.lock().paused = false;
+        let again = self.give_back(connection, false);
+        if self.workers.resume(self.stream.as_ref(), self.number).is_err() {
+            self.stream.shutdown();
+        }
+        again
+    }
+
     /// The worker has done what there was to do; true when there is more.
     fn give_back(&self, connection: Box<dyn Serve>, again: bool) -> bool {
         let mut state = self.state.lock();
@@ -358,7 +387,7 @@ impl ConnectionEntry {
         let Some(since_ns) = state.running_since_ns else {
             return;
         };
-        if now_ns.saturating_sub(since_ns) < TICK_NS || state.signalled || !state.unread {
+        if now_ns.saturating_sub(since_ns) < TICK_NS || state.signalled || !(state.unread || state.paused) {
             return;
         }
         let mut first = [0];
@@ -410,8 +439,11 @@ impl Wake for ConnectionEntry {
 impl Work for ConnectionEntry {
     fn run(self: &Arc<Self>) -> bool {
         let mut connection = self.take();
+        let paused = self.pause_if_quiet();
         task::run_as(&self.task, || match connection.turn(self) {
+            After::Wait if paused => self.give_back_and_resume(connection),
             After::Wait => self.give_back(connection, false),
+            After::Answered => self.give_back(connection, paused),
             After::Again => self.give_back(connection, true),
             After::Commit => self.put_aside(connection),
             After::End => {

@@ -30,6 +30,15 @@ pub struct AnswerState {
     before_commit: Option<BeforeCommit>,
 }
 
+impl AnswerState {
+    /// Exchanges the (empty) buffer of packets.
+    pub fn exchange(&mut self, packets: &mut Vec<u8>) {
+        if self.packets.is_empty() {
+            std::mem::swap(&mut self.packets, packets);
+        }
+    }
+}
+
 /// What is gone back to when a pending commit fails.
 #[derive(Debug)]
 struct BeforeCommit {

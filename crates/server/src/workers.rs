@@ -113,6 +113,22 @@ impl<W: Work + 'static> Workers<W> {
         self.poller.add(stream, token)
     }
 
+    /// Says nothing more of `stream` until `resume`.
+    ///
+    /// # Errors
+    /// None that is known of a stream that is watched.
+    pub fn pause(&self, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
+        self.poller.pause(stream, token)
+    }
+
+    /// Says again when `stream` has something to read, also if it has it already.
+    ///
+    /// # Errors
+    /// As `pause`.
+    pub fn resume(&self, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
+        self.poller.resume(stream, token)
+    }
+
     /// `work` has something to do.
     pub fn push(self: &Arc<Self>, work: Arc<W>) {
         self.enqueue(work);

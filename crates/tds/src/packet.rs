@@ -173,7 +173,28 @@ pub struct MessageReader {
     overlong: bool,
 }
 
+/// What a reader needs only while somebody is at work on it: see [`MessageReader::exchange`].
+#[derive(Debug, Default)]
+pub struct ReadBuffers {
+    received: Vec<u8>,
+    payload: Vec<u8>,
+}
+
 impl MessageReader {
+    /// Between messages, exchanges the (empty) buffers for `buffers`, so that many readers can share those of the few that work on
+    /// them. The payload of the last message is gone then.
+    pub fn exchange(&mut self, buffers: &mut ReadBuffers) {
+        if !self.is_at_boundary() {
+            return;
+        }
+        self.received.clear();
+        self.payload.clear();
+        self.consumed = 0;
+        self.complete = false;
+        std::mem::swap(&mut self.received, &mut buffers.received);
+        std::mem::swap(&mut self.payload, &mut buffers.payload);
+    }
+
     /// A reader at a message boundary.
     pub fn new(limits: ReadLimits) -> Self {
         let (received, payload) = (Vec::new(), Vec::new());

@@ -158,6 +158,14 @@ impl Encoder {
         self.writer.payload.len()
     }
 
+    /// Between messages, exchanges the (empty) buffer of the message for `payload`: see
+    /// [`MessageReader::exchange`](crate::packet::MessageReader::exchange).
+    pub fn exchange(&mut self, payload: &mut Vec<u8>) {
+        if self.writer.payload.is_empty() {
+            std::mem::swap(&mut self.writer.payload, payload);
+        }
+    }
+
     /// Takes back what was written when more than `bytes` were pending.
     pub fn take_back(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.pending_bytes(), "nothing was sent since");

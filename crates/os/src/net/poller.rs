@@ -1,12 +1,14 @@
 //! `Poller`: many streams, and any number of threads that wait for the next one that has something to read (epoll).
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::Stream;
 use crate::error::{IoError, IoErrorKind};
 
 /// Streams that one wait tells of at most: few, so that other threads get their share.
 const EVENTS_AT_ONCE: usize = 8;
+/// Once for each arrival.
+const READABLE: i32 = libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET;
 /// What a waiting thread is called by when no stream is ready.
 const WAKE_TOKEN: u64 = u64::MAX;
 
@@ -38,6 +40,16 @@ impl Poller {
         }
     }
 
+    /// Tells nothing more of `stream` before [`resume`](Self::resume).
+    pub fn pause(&self, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
+        self.change(stream, libc::EPOLLET, token)
+    }
+
+    /// Tells of `stream` again, at once if it is readable.
+    pub fn resume(&self, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
+        self.change(stream, READABLE, token)
+    }
+
     /// Waits for streams on which bytes have come or that were closed, at most for `timeout_ms`, and puts the tokens of a few
     /// into `ready`; none after [`wake_one`](Self::wake_one). A token comes once for what has come: read until nothing is
     /// left. Of several threads the one that came last is told first: its caches are warm.
@@ -62,12 +74,19 @@ impl Poller {
         unsafe { libc::write(self.wake.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
-    fn watch(&self, descriptor: i32, token: u64) -> Result<(), IoError> {
-        let events = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
-        let mut event = libc::epoll_event { events, u64: token };
+    fn watch(&self, descriptor: RawFd, token: u64) -> Result<(), IoError> {
+        self.control(libc::EPOLL_CTL_ADD, descriptor, READABLE, token)
+    }
+
+    fn change(&self, stream: &dyn Stream, events: i32, token: u64) -> Result<(), IoError> {
+        let descriptor = stream.descriptor().expect("a stream that was added has one");
+        self.control(libc::EPOLL_CTL_MOD, descriptor, events, token)
+    }
+
+    fn control(&self, operation: i32, descriptor: RawFd, events: i32, token: u64) -> Result<(), IoError> {
+        let mut event = libc::epoll_event { events: events as u32, u64: token };
         // SAFETY: a valid event; the kernel copies it.
-        let result =
-            unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, descriptor, &mut event) };
+        let result = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, descriptor, &mut event) };
         if result == 0 { Ok(()) } else { Err(IoError::last("poll a socket")) }
     }
 }
