@@ -19,12 +19,56 @@ pub struct SessionRegistry {
 
 /// What others may know of a session while it runs.
 pub struct SessionSlot {
-    row: Latch<SessionRow>,
-    runner: Latch<Option<task::TaskRef>>,
+    /// What its login has settled.
+    login: SessionRow,
+    request: Latch<RequestFacts>,
     /// What the request is at, a [`Command`]: stored by each statement, so an atomic.
     command: AtomicU8,
     /// `@@TRANCOUNT` when that statement began.
     transaction_count: AtomicI32,
+}
+
+/// What changes with each request, close together: with many sessions each line of memory has gone cold by then.
+pub(crate) struct RequestFacts {
+    /// Who runs the request, if one runs.
+    pub(crate) runner: Option<task::TaskRef>,
+    pub(crate) start_ticks: u64,
+    pub(crate) end_ticks: u64,
+    pub(crate) row_count: i64,
+    pub(crate) prev_error: i32,
+    pub(crate) option_bits: i32,
+    pub(crate) lock_timeout_ms: i32,
+    pub(crate) database_id: i16,
+    pub(crate) isolation: i16,
+}
+
+impl RequestFacts {
+    /// Those of a session that has asked for nothing yet.
+    fn of(login: &SessionRow) -> RequestFacts {
+        RequestFacts {
+            runner: None,
+            start_ticks: login.last_request_start_ticks,
+            end_ticks: login.last_request_end_ticks,
+            row_count: login.row_count,
+            prev_error: login.prev_error,
+            option_bits: login.option_bits,
+            lock_timeout_ms: login.lock_timeout_ms,
+            database_id: login.database_id,
+            isolation: login.isolation,
+        }
+    }
+
+    fn show(&self, row: &mut SessionRow) {
+        row.status = if self.runner.is_some() { "running" } else { "sleeping" };
+        row.last_request_start_ticks = self.start_ticks;
+        row.last_request_end_ticks = self.end_ticks;
+        row.row_count = self.row_count;
+        row.prev_error = self.prev_error;
+        row.option_bits = self.option_bits;
+        row.lock_timeout_ms = self.lock_timeout_ms;
+        row.database_id = self.database_id;
+        row.isolation = self.isolation;
+    }
 }
 
 /// `command` of `sys.dm_exec_requests`.
@@ -110,8 +154,8 @@ impl SessionRegistry {
         let session_id = free.expect("connections are limited far below the numbers there are");
         row.session_id = session_id;
         let slot = Arc::new(SessionSlot {
-            row: Latch::new(LatchRank::Session, row),
-            runner: Latch::new(LatchRank::Session, None),
+            request: Latch::new(LatchRank::Session, RequestFacts::of(&row)),
+            login: row,
             command: AtomicU8::new(Command::None as u8),
             transaction_count: AtomicI32::new(0),
         });
@@ -144,14 +188,9 @@ impl SessionRegistry {
 }
 
 impl SessionSlot {
-    /// Changes the published row.
-    pub fn update(&self, change: impl FnOnce(&mut SessionRow)) {
-        change(&mut self.row.lock());
-    }
-
-    /// The thread that runs the session's request now, or none.
-    pub fn set_runner(&self, runner: Option<task::TaskRef>) {
-        *self.runner.lock() = runner;
+    /// Changes what is published of the session's requests.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut RequestFacts)) {
+        change(&mut self.request.lock());
     }
 
     /// What the session's request is at, and its `@@TRANCOUNT`.
@@ -162,10 +201,13 @@ impl SessionSlot {
     }
 
     fn snapshot(&self) -> SessionRow {
-        let mut row = self.row.lock().clone();
+        let mut row = self.login.clone();
         row.command = COMMAND_NAMES[usize::from(self.command.load(Relaxed))];
         row.open_transaction_count = self.transaction_count.load(Relaxed);
-        let runner = self.runner.lock().clone();
+        let request = self.request.lock();
+        request.show(&mut row);
+        let runner = request.runner.clone();
+        drop(request);
         if let Some((wait_type, wait_ns)) = runner.and_then(|task| task.current_wait()) {
             row.wait_type = Some(wait_type.name());
             row.wait_time_ms = i32::try_from(wait_ns / 1_000_000).unwrap_or(i32::MAX);
@@ -174,7 +216,7 @@ impl SessionSlot {
     }
 
     fn interrupt(&self) -> bool {
-        let runner = self.runner.lock().clone();
+        let runner = self.request.lock().runner.clone();
         if let Some(task) = &runner {
             task.interrupt(task::InterruptReason::Kill);
         }

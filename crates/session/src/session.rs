@@ -14,7 +14,7 @@ use crate::names::{NameCount, TemporaryNames};
 use crate::pending::UnsettledCommit;
 use crate::prepared::Prepared;
 use crate::program::Program;
-use crate::registry::{Command, SessionRegistry, SessionSlot};
+use crate::registry::{Command, RequestFacts, SessionRegistry, SessionSlot};
 use crate::run::{Frame, Interruption, Stop};
 use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
 
@@ -143,11 +143,10 @@ impl Session {
         if self.is_commit_pending() && self.settle_commit(sink) == RequestEnd::Close {
             return RequestEnd::Close;
         }
-        self.slot.set_runner(Some(task::current()));
-        let began_ticks = self.now_ticks();
-        self.slot.update(|row| {
-            row.status = "running";
-            row.last_request_start_ticks = began_ticks;
+        let (runner, began_ticks) = (task::current(), self.now_ticks());
+        self.slot.update(|request| {
+            request.runner = Some(runner);
+            request.start_ticks = began_ticks;
         });
         self.slot.note(Command::Other, self.facts.transaction_count);
         let mut outcome = body(self, sink);
@@ -167,12 +166,11 @@ impl Session {
 
     /// No request runs any more.
     pub(crate) fn request_ended(&mut self) {
-        self.slot.set_runner(None);
         self.slot.note(Command::None, self.facts.transaction_count);
         let ended_ticks = self.now_ticks();
-        self.publish(|row| {
-            row.status = "sleeping";
-            row.last_request_end_ticks = ended_ticks;
+        self.publish(|request| {
+            request.runner = None;
+            request.end_ticks = ended_ticks;
         });
     }
 
@@ -209,23 +207,23 @@ impl Session {
     }
 
     /// Tells the views how the session stands, and what `more` adds.
-    pub(crate) fn publish(&mut self, more: impl FnOnce(&mut SessionRow)) {
+    pub(crate) fn publish(&mut self, more: impl FnOnce(&mut RequestFacts)) {
         let database_id = self.database.id();
         let (facts, options) = (&self.facts, &self.options);
-        self.slot.update(|row| {
-            row.row_count = facts.row_count;
-            row.prev_error = facts.last_error;
-            row.database_id = database_id;
-            row.option_bits = options.bits();
-            row.lock_timeout_ms = options.lock_timeout_ms;
-            row.isolation = match options.isolation {
+        self.slot.update(|request| {
+            request.row_count = facts.row_count;
+            request.prev_error = facts.last_error;
+            request.database_id = database_id;
+            request.option_bits = options.bits();
+            request.lock_timeout_ms = options.lock_timeout_ms;
+            request.isolation = match options.isolation {
                 IsolationLevel::ReadUncommitted => 1,
                 IsolationLevel::ReadCommitted => 2,
                 IsolationLevel::RepeatableRead => 3,
                 IsolationLevel::Serializable => 4,
                 IsolationLevel::Snapshot => 5,
             };
-            more(row);
+            more(request);
         });
     }
 
