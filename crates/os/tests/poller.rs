@@ -70,6 +70,30 @@ fn what_is_readable_already_is_told_at_once_and_once() {
 }
 
 #[test]
+fn nothing_is_told_of_a_paused_stream_until_it_is_resumed() {
+    let bench = Bench::new();
+    let (paused, other) = (bench.pair(), bench.pair());
+    bench.poller.add(&*paused.server, 1).unwrap();
+    bench.poller.add(&*other.server, 2).unwrap();
+    bench.poller.pause(&*paused.server, 1).unwrap();
+    paused.send(b"x");
+    other.send(b"y");
+    assert_eq!(bench.wait(LONG_MS), [2]);
+    assert_eq!(bench.wait(0), []);
+    bench.poller.resume(&*paused.server, 1).unwrap();
+    assert_eq!(bench.wait(LONG_MS), [1], "what has come meanwhile is told at once");
+    bench.poller.pause(&*paused.server, 1).unwrap();
+    bench.poller.resume(&*paused.server, 1).unwrap();
+    assert_eq!(bench.wait(LONG_MS), [1], "and what was told before and is still there");
+    paused.server.read(&mut [0; 8]).unwrap();
+    bench.poller.pause(&*paused.server, 1).unwrap();
+    bench.poller.resume(&*paused.server, 1).unwrap();
+    assert_eq!(bench.wait(0), []);
+    paused.send(b"z");
+    assert_eq!(bench.wait(LONG_MS), [1]);
+}
+
+#[test]
 fn each_arrival_is_told_to_one_of_several_waiting_threads() {
     const ARRIVALS: usize = 300;
     let bench = Bench::new();

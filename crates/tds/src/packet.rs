@@ -437,6 +437,40 @@ mod tests {
     }
 
     #[test]
+    fn readers_that_share_their_buffers_lose_nothing() {
+        let text = |reader: usize, number: usize| {
+            format!("message {number} of {reader} {}", "x".repeat(reader * 300))
+        };
+        let stream = |reader| -> Vec<u8> {
+            (0..20)
+                .flat_map(|number| message(PacketKind::SqlBatch, text(reader, number).as_bytes(), 512))
+                .collect()
+        };
+        for step in [1, 9, 100, 700, 5_000, 1_000_000] {
+            let mut shared = ReadBuffers::default();
+            let streams: Vec<_> = (0..4).map(stream).collect();
+            let mut pieces: Vec<_> = streams.iter().map(|stream| stream.chunks(step)).collect();
+            let mut readers: Vec<_> =
+                (0..4).map(|_| (MessageReader::new(ReadLimits::default()), 0)).collect();
+            while readers.iter().any(|(_, seen)| *seen < 20) {
+                for (number, (reader, seen)) in readers.iter_mut().enumerate() {
+                    reader.exchange(&mut shared);
+                    if let Some(piece) = pieces[number].next() {
+                        reader.feed(piece).unwrap();
+                    }
+                    while reader.next().unwrap().is_some() {
+                        assert_eq!(reader.payload(), text(number, *seen).as_bytes());
+                        *seen += 1;
+                    }
+                    reader.exchange(&mut shared);
+                }
+            }
+            let kept: usize = readers.iter().map(|(reader, _)| reader.received.capacity()).sum();
+            assert!(step < 1_000_000 || kept == 0, "whole messages leave nothing with their readers");
+        }
+    }
+
+    #[test]
     fn long_messages_leave_in_pieces_and_join_again() {
         let mut writer = MessageWriter::new(PacketKind::TabularResult, 4096, 51);
         let mut out = Vec::new();
