@@ -46,12 +46,21 @@ impl Wire {
     }
 }
 
+/// What differs between sessions, and no more: with hundreds of them, what each touches comes from far away.
 struct Session {
     stream: TcpStream,
-    wire: Wire,
-    request: Vec<u8>,
+    /// Which of the requests is its own.
+    request: usize,
+    /// The beginning of an answer that has not come as a whole.
     answer: Vec<u8>,
     asked: Instant,
+}
+
+/// What all sessions share.
+struct Client {
+    wire: Wire,
+    /// One execution, for each that differs.
+    requests: Vec<Vec<u8>>,
 }
 
 /// Runs `count` sessions for `seconds`. `open` gives each a logged-in connection and the bytes of one execution, which
@@ -64,78 +73,94 @@ pub fn run(
 ) -> Result<Load, String> {
     let poll = Poll::new().map_err(|error| error.to_string())?;
     let mut sessions = Vec::with_capacity(count);
+    let mut client = Client { wire, requests: Vec::new() };
     for number in 0..count {
         let (stream, request) = open()?;
         stream.set_nonblocking(true).map_err(|error| error.to_string())?;
         let mut stream = TcpStream::from_std(stream);
         let registered = poll.registry().register(&mut stream, Token(number), Interest::READABLE);
         registered.map_err(|error| error.to_string())?;
-        sessions.push(Session { stream, wire, request, answer: Vec::new(), asked: Instant::now() });
+        let known = client.requests.iter().position(|other| *other == request);
+        let request = known.unwrap_or_else(|| {
+            client.requests.push(request);
+            client.requests.len() - 1
+        });
+        sessions.push(Session { stream, request, answer: Vec::new(), asked: Instant::now() });
     }
-    drive(poll, &mut sessions, seconds)
+    client.drive(poll, &mut sessions, seconds)
 }
 
-fn drive(mut poll: Poll, sessions: &mut [Session], seconds: f64) -> Result<Load, String> {
-    let mut events = Events::with_capacity(1024);
-    let mut latencies_us: Vec<u32> = Vec::with_capacity(1 << 20);
-    let began = Instant::now();
-    for session in sessions.iter_mut() {
-        session.ask(0)?;
-    }
-    let until = Duration::from_secs_f64(seconds);
-    let mut open = sessions.len();
-    while open > 0 {
-        poll.poll(&mut events, Some(Duration::from_secs(60))).map_err(|error| error.to_string())?;
-        if events.is_empty() {
-            return Err("no answer for a minute".into());
+impl Client {
+    fn drive(&mut self, mut poll: Poll, sessions: &mut [Session], seconds: f64) -> Result<Load, String> {
+        let mut events = Events::with_capacity(1024);
+        let mut latencies_us: Vec<u32> = Vec::with_capacity(1 << 20);
+        let began = Instant::now();
+        for session in sessions.iter_mut() {
+            self.ask(session, 0)?;
         }
-        for event in &events {
-            let session = &mut sessions[event.token().0];
-            if !session.take_answer()? {
-                continue;
+        let until = Duration::from_secs_f64(seconds);
+        let mut open = sessions.len();
+        while open > 0 {
+            poll.poll(&mut events, Some(Duration::from_secs(60))).map_err(|error| error.to_string())?;
+            if events.is_empty() {
+                return Err("no answer for a minute".into());
             }
-            latencies_us.push(session.asked.elapsed().as_micros() as u32);
-            if began.elapsed() < until {
-                session.ask(latencies_us.len() as i32)?;
-            } else {
-                open -= 1;
+            for event in &events {
+                let session = &mut sessions[event.token().0];
+                if !self.take_answer(session)? {
+                    continue;
+                }
+                latencies_us.push(session.asked.elapsed().as_micros() as u32);
+                if began.elapsed() < until {
+                    self.ask(session, latencies_us.len() as i32)?;
+                } else {
+                    open -= 1;
+                }
             }
         }
+        let rate = latencies_us.len() as f64 / began.elapsed().as_secs_f64();
+        latencies_us.sort_unstable();
+        let at =
+            |share: f64| f64::from(latencies_us[((latencies_us.len() - 1) as f64 * share) as usize]) / 1e3;
+        Ok(Load { rate, p50_ms: at(0.5), p99_ms: at(0.99) })
     }
-    let rate = latencies_us.len() as f64 / began.elapsed().as_secs_f64();
-    latencies_us.sort_unstable();
-    let at = |share: f64| f64::from(latencies_us[((latencies_us.len() - 1) as f64 * share) as usize]) / 1e3;
-    Ok(Load { rate, p50_ms: at(0.5), p99_ms: at(0.99) })
-}
 
-impl Session {
-    fn ask(&mut self, value: i32) -> Result<(), String> {
-        let at = self.request.len() - 4;
-        self.request[at..].copy_from_slice(&value.to_le_bytes());
-        self.asked = Instant::now();
-        self.stream.write_all(&self.request).map_err(|error| error.to_string())
+    fn ask(&mut self, session: &mut Session, value: i32) -> Result<(), String> {
+        let request = &mut self.requests[session.request];
+        let at = request.len() - 4;
+        request[at..].copy_from_slice(&value.to_le_bytes());
+        session.asked = Instant::now();
+        session.stream.write_all(request).map_err(|error| error.to_string())
     }
 
     /// True when the whole answer has come; an error in it ends the measurement.
-    fn take_answer(&mut self) -> Result<bool, String> {
+    fn take_answer(&self, session: &mut Session) -> Result<bool, String> {
         let mut buffer = [0; 1024];
         loop {
-            match self.stream.read(&mut buffer) {
+            let count = match session.stream.read(&mut buffer) {
                 Ok(0) => return Err("the server closed the connection".into()),
-                Ok(count) => self.answer.extend_from_slice(&buffer[..count]),
+                Ok(count) => count,
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error.to_string()),
-            }
-            let Some(length) =
-                self.wire.answer_bytes(&self.answer).filter(|length| self.answer.len() >= *length)
-            else {
-                continue;
             };
-            if self.answer.len() > length || !self.wire.is_success(&self.answer) {
-                return Err(format!("an unexpected answer of {length} bytes"));
+            if session.answer.is_empty() && self.is_whole(&buffer[..count])? {
+                return Ok(true);
             }
-            self.answer.clear();
-            return Ok(true);
+            session.answer.extend_from_slice(&buffer[..count]);
+            if self.is_whole(&session.answer)? {
+                session.answer.clear();
+                return Ok(true);
+            }
         }
+    }
+
+    fn is_whole(&self, answer: &[u8]) -> Result<bool, String> {
+        let Some(length) = self.wire.answer_bytes(answer).filter(|length| answer.len() >= *length) else {
+            return Ok(false);
+        };
+        if answer.len() > length || !self.wire.is_success(answer) {
+            return Err(format!("an unexpected answer of {length} bytes"));
+        }
+        Ok(true)
     }
 }
