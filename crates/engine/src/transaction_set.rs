@@ -220,8 +220,8 @@ impl TransactionSet {
     }
 
     /// The same, but when one lasting database alone has changed data, fully durable, and somebody else writes or will write its log, the
-    /// commit is left pending instead of waited for: to the user the transaction has ended, `is_commit_pending` says that it has not, and `waker` is rung
-    /// when `settle_commit` is due (see [`log::Log::harden_later`]).
+    /// commit is left pending instead of waited for: to the user the transaction has ended, `is_commit_pending` says that it has not, and
+    /// `waker` is rung when `settle_commit` is due (see [`log::Log::harden_later`]).
     ///
     /// # Errors
     /// As `commit`.

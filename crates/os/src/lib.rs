@@ -5,7 +5,8 @@
 //! An [`Os`] is passed explicitly; [`Os::real`] gives this machine, [`sim::World`] a simulated one.
 //!
 //! Ways to block: [`Latch`], [`RwLatch`], [`Condition`], [`Watermark`], [`Signal`], [`Os::sleep`], [`File`], [`IoQueue`],
-//! [`Stream`], [`Listener`], [`Poller`] (idle threads, in no statistics), [`JoinHandle::join`]. Everything else in the workspace is built from them.
+//! [`Stream`], [`Listener`], [`Poller`] (idle threads, in no statistics), [`JoinHandle::join`]. Everything else in the
+//! workspace is built from them.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

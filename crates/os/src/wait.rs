@@ -195,9 +195,21 @@ pub fn observe_waits(observer: Option<Arc<dyn WaitObserver>>) {
     OBSERVER.set(observer);
 }
 
-/// False when the calling thread has no observer.
-fn tell_observer(tell: impl FnOnce(&dyn WaitObserver)) -> bool {
-    OBSERVER.with_borrow(|observer| observer.as_deref().map(tell).is_some())
+/// A wait that the calling thread's observer has been told of; its drop tells the end.
+struct Observed;
+
+impl Observed {
+    /// `None` when the thread has no observer.
+    fn begin() -> Option<Observed> {
+        OBSERVER.with_borrow(|observer| observer.as_deref().map(|observer| observer.wait_begins()))?;
+        Some(Observed)
+    }
+}
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        OBSERVER.with_borrow(|observer| observer.iter().for_each(|observer| observer.wait_ends()));
+    }
 }
 
 /// An accounted wait of the current task: from `begin` to drop. A wait inside a wait is not counted again.
@@ -206,15 +218,14 @@ pub(crate) struct Waiting {
     wait_type: WaitType,
     began_ns: u64,
     outermost: bool,
-    /// The thread's observer has been told of it.
-    observed: bool,
+    observed: Option<Observed>,
 }
 
 impl Waiting {
     pub(crate) fn begin(wait_type: WaitType) -> Waiting {
         let mut waiting = Waiting::begin_unobserved(wait_type);
         if waiting.outermost && !wait_type.is_latch() {
-            waiting.observed = tell_observer(|observer| observer.wait_begins());
+            waiting.observed = Observed::begin();
         }
         waiting
     }
@@ -226,7 +237,7 @@ impl Waiting {
         if outermost {
             task.wait_stats().begin(wait_type);
         }
-        Waiting { task, wait_type, began_ns, outermost, observed: false }
+        Waiting { task, wait_type, began_ns, outermost, observed: None }
     }
 
     pub(crate) fn task(&self) -> &TaskRef {
@@ -243,9 +254,7 @@ impl Drop for Waiting {
         if !self.outermost {
             return;
         }
-        if self.observed {
-            tell_observer(|observer| observer.wait_ends());
-        }
+        self.observed = None;
         let now_ns = self.task.now_ns();
         let wait_ns = now_ns.saturating_sub(self.began_ns);
         let signalled_ns = self.task.leave_wait();
@@ -270,12 +279,8 @@ impl DetachedWait {
 
     /// The calling thread, which runs the task now, waits itself in `body`: it is still the same wait.
     pub fn block<R>(&self, body: impl FnOnce() -> R) -> R {
-        let observed = tell_observer(|observer| observer.wait_begins());
-        let result = body();
-        if observed {
-            tell_observer(|observer| observer.wait_ends());
-        }
-        result
+        let _observed = Observed::begin();
+        body()
     }
 }
 

@@ -330,42 +330,35 @@ impl ConnectionEntry {
     }
 
     /// The calling worker has the connection now.
+    ///
+    /// A client that waits for its answer asks again at once. With nobody else there, the worker that has answered it had best
+    /// look for that itself: told by the poller, another one would be woken for nothing.
     fn take(&self) -> Box<dyn Serve> {
         let mut state = self.state.lock();
         let connection = state.connection.take().expect("a connection in the queue is there");
         // One that comes back from its commit answers first: what has come meanwhile stays unread.
         state.unread &= connection.is_aside();
         state.change(&[Step::Queued], Step::Busy);
-        connection
-    }
-
-    /// A client that waits for its answer asks again at once. With hardly anybody else there, the worker that has answered it
-    /// had best look for that itself: told by the poller, another one would be woken for nothing. Gives whether it is so.
-    fn pause_if_quiet(&self) -> bool {
-        let mut state = self.state.lock();
         if !state.paused && self.running.load(Ordering::Relaxed) == 0 {
             state.paused = self.workers.pause(self.stream.as_ref(), self.number).is_ok();
         }
-        state.paused
+        connection
     }
 
-    /// Nothing has come: from now on the poller tells when something does.
-    fn give_back_and_resume(&self, connection: Box<dyn Serve>) -> bool {
-        self.state.lock().paused = false;
-        let again = self.give_back(connection, false);
+    /// The worker has done what there was to do; true when there is more, or may be.
+    fn give_back(&self, connection: Box<dyn Serve>, after: After) -> bool {
+        let mut state = self.state.lock();
+        state.connection = Some(connection);
+        let again = state.unread || after == After::Again || (after == After::Answered && state.paused);
+        state.change(&[Step::Busy], if again { Step::Queued } else { Step::Idle });
+        if again || !std::mem::take(&mut state.paused) {
+            return again;
+        }
+        drop(state);
         if self.workers.resume(self.stream.as_ref(), self.number).is_err() {
             self.stream.shutdown();
         }
-        again
-    }
-
-    /// The worker has done what there was to do; true when there is more.
-    fn give_back(&self, connection: Box<dyn Serve>, again: bool) -> bool {
-        let mut state = self.state.lock();
-        state.connection = Some(connection);
-        let again = again || state.unread;
-        state.change(&[Step::Busy], if again { Step::Queued } else { Step::Idle });
-        again
+        false
     }
 
     /// The connection waits for its commit; true when that is hardened already.
@@ -439,12 +432,8 @@ impl Wake for ConnectionEntry {
 impl Work for ConnectionEntry {
     fn run(self: &Arc<Self>) -> bool {
         let mut connection = self.take();
-        let paused = self.pause_if_quiet();
         task::run_as(&self.task, || match connection.turn(self) {
-            After::Wait if paused => self.give_back_and_resume(connection),
-            After::Wait => self.give_back(connection, false),
-            After::Answered => self.give_back(connection, paused),
-            After::Again => self.give_back(connection, true),
+            after @ (After::Wait | After::Answered | After::Again) => self.give_back(connection, after),
             After::Commit => self.put_aside(connection),
             After::End => {
                 connection.end(self);
