@@ -50,7 +50,6 @@ pub struct Workers<W: Work> {
     parked: Latch<Vec<Arc<Signal>>>,
     active: AtomicUsize,
     polling: AtomicUsize,
-    threads: AtomicUsize,
     /// Of those, how many were at one piece of work for long when `look` looked.
     long_active: AtomicUsize,
     /// Somebody has been called and has not come yet.
@@ -96,7 +95,6 @@ impl<W: Work + 'static> Workers<W> {
             parked: Latch::new(LatchRank::Leaf, Vec::new()),
             active: AtomicUsize::new(0),
             polling: AtomicUsize::new(0),
-            threads: AtomicUsize::new(0),
             long_active: AtomicUsize::new(0),
             called: AtomicBool::new(false),
             all: Latch::new(LatchRank::Leaf, Vec::new()),
@@ -153,7 +151,7 @@ impl<W: Work + 'static> Workers<W> {
         const LOOK_NS: u64 = 1_000_000;
         self.stopping.store(true, SeqCst);
         let mut waited_ns = 0;
-        while self.threads.load(SeqCst) > 0 && waited_ns < patience_ns {
+        while !self.all.lock().is_empty() && waited_ns < patience_ns {
             self.poller.wake_one();
             if let Some(parked) = self.parked.lock().pop() {
                 parked.set();
@@ -195,11 +193,12 @@ impl<W: Work + 'static> Workers<W> {
     }
 
     fn spawn(self: &Arc<Self>) {
-        let workers = self.clone();
-        self.threads.fetch_add(1, SeqCst);
-        if let Err(error) = self.os.try_spawn(&self.thread, move || workers.work()) {
+        let worker = Arc::new(Worker::default());
+        self.all.lock().push(worker.clone());
+        let (workers, for_thread) = (self.clone(), worker.clone());
+        if let Err(error) = self.os.try_spawn(&self.thread, move || workers.work(for_thread)) {
             // Those that there are do the work; `look` tries again.
-            self.threads.fetch_sub(1, SeqCst);
+            self.forget(&worker);
             self.called.store(false, SeqCst);
             if !self.is_short_of_threads.swap(true, SeqCst) {
                 os::report::warn("Server", &format!("no further worker: {error}"));
@@ -209,10 +208,12 @@ impl<W: Work + 'static> Workers<W> {
         }
     }
 
+    fn forget(&self, worker: &Arc<Worker>) {
+        self.all.lock().retain(|other| !Arc::ptr_eq(other, worker));
+    }
+
     /// A worker's thread.
-    fn work(self: Arc<Self>) {
-        let worker = Arc::new(Worker::default());
-        self.all.lock().push(worker.clone());
+    fn work(self: Arc<Self>, worker: Arc<Worker>) {
         let observer = Arc::new(Observer { workers: self.clone(), worker: worker.clone() });
         os::observe_waits(Some(observer.clone()));
         let end = EndOfWorker { workers: &self, worker: &worker };
@@ -292,17 +293,16 @@ impl<W: Work + 'static> Workers<W> {
 }
 
 /// Counts a worker out, also when it panics.
-struct EndOfWorker<'a, W: Work> {
+struct EndOfWorker<'a, W: Work + 'static> {
     workers: &'a Workers<W>,
     worker: &'a Arc<Worker>,
 }
 
-impl<W: Work> Drop for EndOfWorker<'_, W> {
+impl<W: Work + 'static> Drop for EndOfWorker<'_, W> {
     fn drop(&mut self) {
         os::observe_waits(None);
-        self.workers.all.lock().retain(|other| !Arc::ptr_eq(other, self.worker));
         self.workers.active.fetch_sub(1, SeqCst);
-        self.workers.threads.fetch_sub(1, SeqCst);
+        self.workers.forget(self.worker);
     }
 }
 

@@ -52,7 +52,7 @@ fn what_does_not_wait_runs_on_about_as_many_workers_as_wanted() {
     // One or two may be called too many, but not one for each job.
     assert!(most.load(SeqCst) <= 6, "{most:?} at once");
     workers.stop(10_000_000_000);
-    assert_eq!(workers.threads.load(SeqCst), 0);
+    assert_eq!(workers.all.lock().len(), 0);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn what_waits_makes_room_for_others() {
     go.wait(WaitType::WAITFOR, None);
     assert!(jobs.iter().all(|job| job.runs.load(SeqCst) == 1));
     workers.stop(10_000_000_000);
-    assert_eq!(workers.threads.load(SeqCst), 0, "parked and polling ones have ended");
+    assert_eq!(workers.all.lock().len(), 0, "parked and polling ones have ended");
     assert_eq!(workers.active.load(SeqCst), 0);
 }
 
@@ -104,7 +104,7 @@ fn what_has_more_to_do_lets_others_go_first() {
         workers.run(&me, work);
     }
     assert_eq!(*order.lock(), ["a", "b", "c", "a", "b", "c", "a", "b", "c"]);
-    assert_eq!((workers.threads.load(SeqCst), me.turns.load(SeqCst)), (0, 18));
+    assert_eq!((workers.all.lock().len(), me.turns.load(SeqCst)), (0, 18));
 }
 
 #[test]
@@ -139,5 +139,5 @@ fn what_computes_for_long_does_not_keep_others() {
     workers.push(after.clone());
     wait_until(&os, || after.runs.load(SeqCst) == 1);
     workers.stop(10_000_000_000);
-    assert_eq!(workers.threads.load(SeqCst), 0);
+    assert_eq!(workers.all.lock().len(), 0);
 }

@@ -19,56 +19,19 @@ pub struct SessionRegistry {
 
 /// What others may know of a session while it runs.
 pub struct SessionSlot {
-    /// What its login has settled.
-    login: SessionRow,
-    request: Latch<RequestFacts>,
+    published: Latch<Published>,
     /// What the request is at, a [`Command`]: stored by each statement, so an atomic.
     command: AtomicU8,
     /// `@@TRANCOUNT` when that statement began.
     transaction_count: AtomicI32,
 }
 
-/// What changes with each request, close together: with many sessions each line of memory has gone cold by then.
-pub(crate) struct RequestFacts {
+/// What the session's own thread tells the others.
+pub(crate) struct Published {
+    /// Its status is shown by whether there is a runner.
+    pub(crate) row: SessionRow,
     /// Who runs the request, if one runs.
     pub(crate) runner: Option<task::TaskRef>,
-    pub(crate) start_ticks: u64,
-    pub(crate) end_ticks: u64,
-    pub(crate) row_count: i64,
-    pub(crate) prev_error: i32,
-    pub(crate) option_bits: i32,
-    pub(crate) lock_timeout_ms: i32,
-    pub(crate) database_id: i16,
-    pub(crate) isolation: i16,
-}
-
-impl RequestFacts {
-    /// Those of a session that has asked for nothing yet.
-    fn of(login: &SessionRow) -> RequestFacts {
-        RequestFacts {
-            runner: None,
-            start_ticks: login.last_request_start_ticks,
-            end_ticks: login.last_request_end_ticks,
-            row_count: login.row_count,
-            prev_error: login.prev_error,
-            option_bits: login.option_bits,
-            lock_timeout_ms: login.lock_timeout_ms,
-            database_id: login.database_id,
-            isolation: login.isolation,
-        }
-    }
-
-    fn show(&self, row: &mut SessionRow) {
-        row.status = if self.runner.is_some() { "running" } else { "sleeping" };
-        row.last_request_start_ticks = self.start_ticks;
-        row.last_request_end_ticks = self.end_ticks;
-        row.row_count = self.row_count;
-        row.prev_error = self.prev_error;
-        row.option_bits = self.option_bits;
-        row.lock_timeout_ms = self.lock_timeout_ms;
-        row.database_id = self.database_id;
-        row.isolation = self.isolation;
-    }
 }
 
 /// `command` of `sys.dm_exec_requests`.
@@ -154,8 +117,7 @@ impl SessionRegistry {
         let session_id = free.expect("connections are limited far below the numbers there are");
         row.session_id = session_id;
         let slot = Arc::new(SessionSlot {
-            request: Latch::new(LatchRank::Session, RequestFacts::of(&row)),
-            login: row,
+            published: Latch::new(LatchRank::Session, Published { row, runner: None }),
             command: AtomicU8::new(Command::None as u8),
             transaction_count: AtomicI32::new(0),
         });
@@ -188,9 +150,9 @@ impl SessionRegistry {
 }
 
 impl SessionSlot {
-    /// Changes what is published of the session's requests.
-    pub(crate) fn update(&self, change: impl FnOnce(&mut RequestFacts)) {
-        change(&mut self.request.lock());
+    /// Changes what is published.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Published)) {
+        change(&mut self.published.lock());
     }
 
     /// What the session's request is at, and its `@@TRANCOUNT`.
@@ -201,13 +163,12 @@ impl SessionSlot {
     }
 
     fn snapshot(&self) -> SessionRow {
-        let mut row = self.login.clone();
+        let published = self.published.lock();
+        let (mut row, runner) = (published.row.clone(), published.runner.clone());
+        drop(published);
+        row.status = if runner.is_some() { "running" } else { "sleeping" };
         row.command = COMMAND_NAMES[usize::from(self.command.load(Relaxed))];
         row.open_transaction_count = self.transaction_count.load(Relaxed);
-        let request = self.request.lock();
-        request.show(&mut row);
-        let runner = request.runner.clone();
-        drop(request);
         if let Some((wait_type, wait_ns)) = runner.and_then(|task| task.current_wait()) {
             row.wait_type = Some(wait_type.name());
             row.wait_time_ms = i32::try_from(wait_ns / 1_000_000).unwrap_or(i32::MAX);
@@ -216,7 +177,7 @@ impl SessionSlot {
     }
 
     fn interrupt(&self) -> bool {
-        let runner = self.request.lock().runner.clone();
+        let runner = self.published.lock().runner.clone();
         if let Some(task) = &runner {
             task.interrupt(task::InterruptReason::Kill);
         }

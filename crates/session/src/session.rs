@@ -14,7 +14,7 @@ use crate::names::{NameCount, TemporaryNames};
 use crate::pending::UnsettledCommit;
 use crate::prepared::Prepared;
 use crate::program::Program;
-use crate::registry::{Command, RequestFacts, SessionRegistry, SessionSlot};
+use crate::registry::{Command, Published, SessionRegistry, SessionSlot};
 use crate::run::{Frame, Interruption, Stop};
 use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
 
@@ -144,9 +144,9 @@ impl Session {
             return RequestEnd::Close;
         }
         let (runner, began_ticks) = (task::current(), self.now_ticks());
-        self.slot.update(|request| {
-            request.runner = Some(runner);
-            request.start_ticks = began_ticks;
+        self.slot.update(|published| {
+            published.runner = Some(runner);
+            published.row.last_request_start_ticks = began_ticks;
         });
         self.slot.note(Command::Other, self.facts.transaction_count);
         let mut outcome = body(self, sink);
@@ -168,9 +168,9 @@ impl Session {
     pub(crate) fn request_ended(&mut self) {
         self.slot.note(Command::None, self.facts.transaction_count);
         let ended_ticks = self.now_ticks();
-        self.publish(|request| {
-            request.runner = None;
-            request.end_ticks = ended_ticks;
+        self.publish(|published| {
+            published.runner = None;
+            published.row.last_request_end_ticks = ended_ticks;
         });
     }
 
@@ -207,23 +207,24 @@ impl Session {
     }
 
     /// Tells the views how the session stands, and what `more` adds.
-    pub(crate) fn publish(&mut self, more: impl FnOnce(&mut RequestFacts)) {
+    pub(crate) fn publish(&mut self, more: impl FnOnce(&mut Published)) {
         let database_id = self.database.id();
         let (facts, options) = (&self.facts, &self.options);
-        self.slot.update(|request| {
-            request.row_count = facts.row_count;
-            request.prev_error = facts.last_error;
-            request.database_id = database_id;
-            request.option_bits = options.bits();
-            request.lock_timeout_ms = options.lock_timeout_ms;
-            request.isolation = match options.isolation {
+        self.slot.update(|published| {
+            let row = &mut published.row;
+            row.row_count = facts.row_count;
+            row.prev_error = facts.last_error;
+            row.database_id = database_id;
+            row.option_bits = options.bits();
+            row.lock_timeout_ms = options.lock_timeout_ms;
+            row.isolation = match options.isolation {
                 IsolationLevel::ReadUncommitted => 1,
                 IsolationLevel::ReadCommitted => 2,
                 IsolationLevel::RepeatableRead => 3,
                 IsolationLevel::Serializable => 4,
                 IsolationLevel::Snapshot => 5,
             };
-            more(request);
+            more(published);
         });
     }
 
