@@ -18,6 +18,23 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
 
+/// A holder on another processor is often done within as many looks.
+const SPINS: u32 = 100;
+
+/// Asks `look` until it knows whether the latch is had or is not worth spinning for; not had after many. Pointless under the baton.
+pub(crate) fn spin(look: impl Fn() -> Option<bool>) -> bool {
+    if sim::any_world() {
+        return false;
+    }
+    for _ in 0..SPINS {
+        if let Some(had) = look() {
+            return had;
+        }
+        std::hint::spin_loop();
+    }
+    false
+}
+
 /// Mutual exclusion around `T` for short, non-blocking sections. Waits count as `LATCH_EX`. Not re-entrant.
 pub struct Latch<T: ?Sized> {
     state: AtomicU32,
@@ -85,19 +102,12 @@ impl<T: ?Sized> Latch<T> {
         }
     }
 
-    /// A holder on another processor is often done within a hundred spins. Pointless under the baton.
     fn spin(&self) -> bool {
-        if sim::any_world() {
-            return false;
-        }
-        for _ in 0..100 {
-            match self.state.load(Relaxed) {
-                FREE if self.state.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok() => return true,
-                CONTENDED => return false,
-                _ => std::hint::spin_loop(),
-            }
-        }
-        false
+        spin(|| match self.state.load(Relaxed) {
+            FREE if self.state.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok() => Some(true),
+            CONTENDED => Some(false),
+            _ => None,
+        })
     }
 
     #[inline]

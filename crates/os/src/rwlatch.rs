@@ -166,7 +166,7 @@ impl<T: ?Sized> RwLatch<T> {
     #[track_caller]
     fn acquire_shared(&self) {
         rank::check(self.rank);
-        if !self.enter_shared() {
+        if !self.enter_shared() && !self.spin(RwLatch::enter_shared) {
             self.wait_for_entry(false);
         }
         rank::taken(self.rank);
@@ -176,7 +176,7 @@ impl<T: ?Sized> RwLatch<T> {
     #[track_caller]
     fn acquire_exclusive(&self) {
         rank::check(self.rank);
-        if !self.enter_exclusive() {
+        if !self.enter_exclusive() && !self.spin(RwLatch::enter_exclusive) {
             self.wait_for_entry(true);
         }
         rank::taken(self.rank);
@@ -211,6 +211,16 @@ impl<T: ?Sized> RwLatch<T> {
             }
         }
         false
+    }
+
+    /// Looks for a while whether it can `enter`: who is inside, on another processor, is often done soon. Whoever comes while others wait
+    /// joins them.
+    #[cold]
+    fn spin(&self, enter: impl Fn(&Self) -> bool) -> bool {
+        crate::latch::spin(|| match self.state.load(Relaxed) {
+            state if state & WAITING != 0 => Some(false),
+            _ => enter(self).then_some(true),
+        })
     }
 
     #[cold]
