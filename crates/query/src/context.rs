@@ -52,9 +52,9 @@ pub struct SetOptions {
     /// SET DATEFIRST, 1 = Monday .. 7 = Sunday.
     pub date_first: u8,
     /// SET DATEFORMAT: "mdy", "dmy", ...
-    pub date_format: String,
+    pub date_format: Arc<str>,
     /// SET LANGUAGE: "us_english".
-    pub language: String,
+    pub language: Arc<str>,
     /// SET LOCK_TIMEOUT, milliseconds, -1 waits for ever.
     pub lock_timeout_ms: i32,
     /// SET DEADLOCK_PRIORITY, -10..10.
@@ -85,8 +85,8 @@ impl Default for SetOptions {
             row_count: 0,
             text_size: i32::MAX,
             date_first: 7,
-            date_format: "mdy".to_string(),
-            language: "us_english".to_string(),
+            date_format: "mdy".into(),
+            language: "us_english".into(),
             lock_timeout_ms: -1,
             deadlock_priority: 0,
             isolation: engine::IsolationLevel::ReadCommitted,

@@ -220,7 +220,7 @@ impl Connection {
             ));
         }
         match decode_request(head.kind, self.channel.payload(), self.encoder.version()) {
-            Ok(request) => self.run_request(entry, head, &request),
+            Ok(request) => self.run_request(entry, head, request),
             Err(error) if error.is_refusal() => {
                 self.answer_error(&SqlError::custom(40510, 16, 1, format!("{error}.")))
             }
@@ -236,7 +236,7 @@ impl Connection {
         &mut self,
         entry: &ConnectionEntry,
         head: MessageHead,
-        request: &Request,
+        request: Request,
     ) -> Result<After, ChannelError> {
         self.shared.batch_requests.increment();
         let is_call = matches!(request, Request::Rpc { .. });
@@ -309,14 +309,14 @@ fn stream_is_incorrect(severity: u8, error: &tds::ProtocolError) -> SqlError {
 }
 
 /// Hands a request to the session.
-fn dispatch(session: &mut dyn ClientSession, request: &Request, sink: &mut TdsSink<'_>) -> RequestEnd {
+fn dispatch(session: &mut dyn ClientSession, request: Request, sink: &mut TdsSink<'_>) -> RequestEnd {
     match request {
         Request::Batch { headers, text } => {
             if let Some(error) = sink.check_descriptor(headers.transaction_descriptor) {
                 sink.message(&error);
                 return RequestEnd::Finished;
             }
-            session.execute_batch(text, sink)
+            session.execute_batch(&text, sink)
         }
         Request::Rpc { headers, calls } => {
             if let Some(error) = sink.check_descriptor(headers.transaction_descriptor) {
@@ -324,11 +324,11 @@ fn dispatch(session: &mut dyn ClientSession, request: &Request, sink: &mut TdsSi
                 return RequestEnd::Finished;
             }
             let mut end = RequestEnd::Finished;
-            for (index, call) in calls.iter().enumerate() {
+            for (index, call) in calls.into_iter().enumerate() {
                 if index > 0 {
                     sink.next_call();
                 }
-                end = session.execute_rpc(&convert::call(call), sink);
+                end = session.execute_rpc(convert::call(call), sink);
                 if end != RequestEnd::Finished {
                     break;
                 }
@@ -336,7 +336,7 @@ fn dispatch(session: &mut dyn ClientSession, request: &Request, sink: &mut TdsSi
             end
         }
         Request::Transaction { request, .. } => {
-            session.transaction_request(&convert::transaction(request), sink)
+            session.transaction_request(&convert::transaction(&request), sink)
         }
         Request::BulkLoad => {
             let text = "Bulk load data came without an INSERT BULK statement before it.";

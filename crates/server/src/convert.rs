@@ -6,23 +6,17 @@ use tds::rpc::{self, Procedure, call_flags};
 use crate::seam::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, TransactionRequest};
 
 /// A remote procedure call.
-pub fn call(call: &rpc::RpcCall) -> RpcCall {
-    let target = match &call.procedure {
-        Procedure::Id(id) => RpcTarget::Number(*id as u16),
-        Procedure::Name(name) => RpcTarget::Name(name.clone()),
+pub fn call(call: rpc::RpcCall) -> RpcCall {
+    let target = match call.procedure {
+        Procedure::Id(id) => RpcTarget::Number(id as u16),
+        Procedure::Name(name) => RpcTarget::Name(name),
     };
-    let parameters = call
-        .parameters
-        .iter()
-        .map(|parameter| RpcParameter {
-            name: parameter.name.clone(),
-            sql_type: parameter.sql_type,
-            value: parameter.value.clone(),
-            output: parameter.output,
-            default: parameter.default,
-        })
-        .collect();
-    RpcCall { target, parameters, no_metadata: call.flags & call_flags::NO_METADATA != 0 }
+    let parameters = call.parameters.into_iter().map(|parameter| {
+        let rpc::Parameter { name, output, default, sql_type, value } = parameter;
+        RpcParameter { name, sql_type, value, output, default }
+    });
+    let no_metadata = call.flags & call_flags::NO_METADATA != 0;
+    RpcCall { target, parameters: parameters.collect(), no_metadata }
 }
 
 /// A transaction manager request.

@@ -28,7 +28,7 @@ pub trait ClientSession: Send {
     /// Runs a batch.
     fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink) -> RequestEnd;
     /// Runs one remote procedure call.
-    fn execute_rpc(&mut self, call: &RpcCall, sink: &mut dyn ResultSink) -> RequestEnd;
+    fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd;
     /// Runs a transaction manager request.
     fn transaction_request(&mut self, request: &TransactionRequest, sink: &mut dyn ResultSink) -> RequestEnd;
     /// From now on a request may end with its last commit still on its way to the device: then `is_commit_pending`, and
@@ -68,7 +68,7 @@ impl ClientSession for Session {
         Session::execute_batch(self, text, sink)
     }
 
-    fn execute_rpc(&mut self, call: &RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
+    fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
         Session::execute_rpc(self, call, sink)
     }
 

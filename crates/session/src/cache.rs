@@ -1,5 +1,6 @@
 //! The programs of recently run texts, shared by all sessions, so that a text sent again is neither parsed nor bound again.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use os::{Latch, LatchRank};
@@ -13,38 +14,42 @@ const CACHE_BYTES_MAX: usize = 32 << 20;
 /// Larger texts are not kept at all.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
+/// What a text's meaning hangs on, besides the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ProgramConditions {
+    database_id: i16,
+    quoted_identifier: bool,
+    ansi_nulls: bool,
+}
+
+impl ProgramConditions {
+    pub(crate) fn new(database_id: i16, options: &SetOptions) -> ProgramConditions {
+        let SetOptions { quoted_identifier, ansi_nulls, .. } = *options;
+        ProgramConditions { database_id, quoted_identifier, ansi_nulls }
+    }
+}
+
 /// What makes two texts the same program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProgramKey {
     text: Box<str>,
-    database_id: i16,
-    quoted_identifier: bool,
-    ansi_nulls: bool,
+    conditions: ProgramConditions,
     /// Parameters as declared.
     parameters: Box<str>,
 }
 
 impl ProgramKey {
     /// For the text of a stored module, which as a batch would mean something else: it would create the module.
-    pub(crate) fn module(text: &str, database_id: i16, options: &SetOptions) -> ProgramKey {
-        ProgramKey { parameters: "module".into(), ..ProgramKey::new(text, database_id, options, &[]) }
+    pub(crate) fn module(text: &str, conditions: ProgramConditions) -> ProgramKey {
+        ProgramKey { text: text.into(), conditions, parameters: "module".into() }
     }
 
-    pub(crate) fn new(
-        text: &str,
-        database_id: i16,
-        options: &SetOptions,
-        parameters: &[VariableDef],
-    ) -> ProgramKey {
-        let declared: Vec<String> =
-            parameters.iter().map(|p| format!("{} {:?}", p.name, p.sql_type)).collect();
-        ProgramKey {
-            text: text.into(),
-            database_id,
-            quoted_identifier: options.quoted_identifier,
-            ansi_nulls: options.ansi_nulls,
-            parameters: declared.join(",").into(),
+    pub(crate) fn new(text: &str, conditions: ProgramConditions, parameters: &[VariableDef]) -> ProgramKey {
+        let mut declared = String::new();
+        for parameter in parameters {
+            write!(declared, "{} {:?},", parameter.name, parameter.sql_type).expect("a String takes all");
         }
+        ProgramKey { text: text.into(), conditions, parameters: declared.into() }
     }
 }
 

@@ -123,6 +123,30 @@ impl Session {
         Ok(arguments)
     }
 
+    /// Another level may begin.
+    fn check_nest_level(&self) -> SqlResult<()> {
+        if self.facts.nest_level >= NEST_LEVEL_MAX {
+            return Err(SqlError::new(217, &[&NEST_LEVEL_MAX]));
+        }
+        Ok(())
+    }
+
+    /// Calls a procedure by its number in the protocol.
+    fn call_number(
+        &mut self,
+        number: u16,
+        arguments: Vec<Argument>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<CallResult, Interruption> {
+        let Some(name) = procedure_name(number) else {
+            return Err(SqlError::new(2812, &[&number]).into());
+        };
+        match procs::native(name) {
+            Some(native) => native(self, arguments, sink),
+            None => self.call(&ast::ObjectName::simple(name), arguments, sink),
+        }
+    }
+
     /// Calls a procedure by name: one of the system's own, or one of a database's.
     pub(crate) fn call(
         &mut self,
@@ -130,9 +154,7 @@ impl Session {
         arguments: Vec<Argument>,
         sink: &mut dyn ResultSink,
     ) -> Result<CallResult, Interruption> {
-        if self.facts.nest_level >= NEST_LEVEL_MAX {
-            return Err(SqlError::new(217, &[&NEST_LEVEL_MAX]).into());
-        }
+        self.check_nest_level()?;
         let own = name.name.value.to_lowercase();
         let may_be_system = own.starts_with("sp_")
             || own.starts_with("xp_")
@@ -184,7 +206,7 @@ impl Session {
 
     /// The program of a module's text, from the cache or compiled now.
     fn module_program(&self, text: &str) -> SqlResult<Arc<Program>> {
-        let key = ProgramKey::module(text, self.database.id(), &self.options);
+        let key = ProgramKey::module(text, self.program_conditions());
         if let Some(program) = self.programs.get(&key) {
             return Ok(program);
         }
@@ -274,11 +296,29 @@ impl Session {
         variables: Vec<Value>,
         sink: &mut dyn ResultSink,
     ) -> Result<Vec<Value>, Interruption> {
-        if self.facts.nest_level >= NEST_LEVEL_MAX {
-            return Err(SqlError::new(217, &[&NEST_LEVEL_MAX]).into());
-        }
-        let program =
-            self.program_for(text, parameters, false).map_err(|errors| self.first_of(errors, sink))?;
+        let program = self.program_to_run(text, parameters, sink)?;
+        self.run_program(program, variables, sink)
+    }
+
+    /// The program of dynamic text; what is wrong with it has been told but for the last error.
+    pub(crate) fn program_to_run(
+        &mut self,
+        text: &str,
+        parameters: &[VariableDef],
+        sink: &mut dyn ResultSink,
+    ) -> Result<Arc<Program>, Interruption> {
+        self.check_nest_level()?;
+        self.program_for(text, parameters, false).map_err(|errors| self.first_of(errors, sink))
+    }
+
+    /// Runs dynamic text's program; gives the parameters' last values.
+    pub(crate) fn run_program(
+        &mut self,
+        program: Arc<Program>,
+        variables: Vec<Value>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Vec<Value>, Interruption> {
+        self.check_nest_level()?;
         let outer_database = self.database.clone();
         self.transactions.enter_known_database(&outer_database).map_err(refused_entry)?;
         let result = self.run_scope(program, variables, None, 0, sink);
@@ -335,15 +375,12 @@ impl Session {
     }
 
     /// A call as a client sends it: results, return status, OUTPUT parameters, the end of the procedure.
-    pub fn execute_rpc(&mut self, call: &RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
+    pub fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
         self.request(sink, |session, sink| {
-            let arguments: Vec<Argument> = call.parameters.iter().map(Argument::from_rpc).collect();
-            let outcome = match &call.target {
-                RpcTarget::Number(number) => match procedure_name(*number) {
-                    Some(name) => session.call(&ast::ObjectName::simple(name), arguments, sink),
-                    None => Err(SqlError::new(2812, &[number]).into()),
-                },
-                RpcTarget::Name(name) => parse_name(name)
+            let arguments: Vec<Argument> = call.parameters.into_iter().map(Argument::from_rpc).collect();
+            let outcome = match call.target {
+                RpcTarget::Number(number) => session.call_number(number, arguments, sink),
+                RpcTarget::Name(name) => parse_name(&name)
                     .map_err(Interruption::from)
                     .and_then(|name| session.call(&name, arguments, sink)),
             };
@@ -387,13 +424,10 @@ impl Session {
 }
 
 impl Argument {
-    fn from_rpc(parameter: &crate::rpc::RpcParameter) -> Argument {
-        Argument {
-            name: Some(parameter.name.clone()).filter(|n| !n.is_empty()),
-            sql_type: parameter.sql_type,
-            value: (!parameter.default).then(|| parameter.value.clone()),
-            output: parameter.output,
-        }
+    fn from_rpc(parameter: crate::rpc::RpcParameter) -> Argument {
+        let crate::rpc::RpcParameter { name, sql_type, value, output, default } = parameter;
+        let name = Some(name).filter(|n| !n.is_empty());
+        Argument { name, sql_type, value: (!default).then_some(value), output }
     }
 }
 

@@ -1,11 +1,15 @@
 //! Prepared statements: handles that clients keep, the text and parameters behind them.
 
+use std::sync::Arc;
+
 use query::VariableDef;
 use rustc_hash::FxHashMap;
 use tsql::ast::{self, StatementKind};
 use types::{SqlError, SqlResult, SqlType, Value};
 
+use crate::cache::ProgramConditions;
 use crate::execute::{Argument, CallResult, parameters_of};
+use crate::program::Program;
 use crate::run::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
@@ -24,15 +28,25 @@ pub(crate) struct Prepared {
 /// What stands behind a handle.
 #[derive(Clone)]
 struct Statement {
-    text: std::sync::Arc<str>,
-    parameters: std::sync::Arc<[Declared]>,
+    text: Arc<str>,
+    parameters: Arc<Parameters>,
+    /// The program that it had the last time, and when it is the same.
+    program: Option<(ProgramConditions, Arc<Program>)>,
 }
 
-/// One declared parameter.
-#[derive(Clone)]
-struct Declared {
-    definition: VariableDef,
-    default: Option<ast::Expr>,
+/// Parameters as declared.
+#[derive(Default)]
+struct Parameters {
+    definitions: Vec<VariableDef>,
+    /// As many.
+    defaults: Vec<Option<ast::Expr>>,
+}
+
+/// Arguments as the parameters' values.
+struct Passed {
+    values: Vec<Value>,
+    /// For each that comes back: which argument of the call, from which parameter.
+    targets: Vec<(usize, usize)>,
 }
 
 /// `sp_executesql @statement [, @params, values...]`
@@ -41,7 +55,6 @@ pub(crate) fn sp_executesql(
     arguments: Vec<Argument>,
     sink: &mut dyn ResultSink,
 ) -> Result<CallResult, Interruption> {
-    let mut arguments = arguments;
     if arguments.is_empty() {
         return Err(SqlError::new(201, &[&"sp_executesql", &"@statement"]).into());
     }
@@ -49,9 +62,9 @@ pub(crate) fn sp_executesql(
     let declarations =
         arguments.get(1).map(|a| values::to_text(&a.or_null()).unwrap_or_default()).unwrap_or_default();
     let parameters = declare(&declarations)?;
-    let skipped = arguments.len().min(2);
-    let given = arguments.split_off(skipped);
-    run(session, &text, &parameters, given, skipped, sink)
+    let passed = parameters.pass(&text, &arguments, 2)?;
+    let last = session.run_text(&text, &parameters.definitions, passed.values, sink)?;
+    Ok(parameters.result(&passed.targets, &last))
 }
 
 /// `sp_prepare @handle OUTPUT, @params, @statement [, @options]`
@@ -62,8 +75,7 @@ pub(crate) fn sp_prepare(
 ) -> Result<CallResult, Interruption> {
     let statement = prepare(&arguments)?;
     // A text that cannot be parsed or bound is refused now, not at its first execution.
-    let definitions: Vec<VariableDef> = statement.parameters.iter().map(|p| p.definition.clone()).collect();
-    if let Err(mut errors) = session.program_for(&statement.text, &definitions, false) {
+    if let Err(mut errors) = session.program_for(&statement.text, &statement.parameters.definitions, false) {
         let last = errors.pop().expect("a refused text has at least one error");
         errors.iter().for_each(|e| sink.message(e));
         sink.message(&last);
@@ -79,12 +91,8 @@ pub(crate) fn sp_execute(
     arguments: Vec<Argument>,
     sink: &mut dyn ResultSink,
 ) -> Result<CallResult, Interruption> {
-    let mut arguments = arguments;
     let handle = handle_of(&arguments)?.unwrap_or(0);
-    let statement = session.prepared.statements.get(&handle).cloned();
-    let statement = statement.ok_or_else(|| SqlError::new(8179, &[&handle]))?;
-    let given = arguments.split_off(1);
-    run(session, &statement.text, &statement.parameters, given, 1, sink)
+    run(session, handle, &arguments, 1, sink)
 }
 
 /// `sp_prepexec @handle OUTPUT, @params, @statement, values...`; an old handle that comes in is given up.
@@ -93,15 +101,13 @@ pub(crate) fn sp_prepexec(
     arguments: Vec<Argument>,
     sink: &mut dyn ResultSink,
 ) -> Result<CallResult, Interruption> {
-    let mut arguments = arguments;
     let statement = prepare(&arguments)?;
     if let Some(old) = handle_of(&arguments)? {
         session.prepared.statements.remove(&old);
     }
-    let handle = session.prepared.keep(statement.clone())?;
+    let handle = session.prepared.keep(statement)?;
     let mut result = handle_result(&arguments, handle);
-    let given = arguments.split_off(arguments.len().min(3));
-    let run = run(session, &statement.text, &statement.parameters, given, 3, sink)?;
+    let run = run(session, handle, &arguments, 3, sink)?;
     result.status = run.status;
     result.outputs.extend(run.outputs);
     Ok(result)
@@ -184,7 +190,8 @@ fn prepare(arguments: &[Argument]) -> SqlResult<Statement> {
         return Err(SqlError::new(201, &[&"sp_prepare", &"@stmt"]));
     };
     let declarations = values::to_text(&declarations.or_null()).unwrap_or_default();
-    Ok(Statement { text: statement_text(text)?.into(), parameters: declare(&declarations)?.into() })
+    let parameters = Arc::new(declare(&declarations)?);
+    Ok(Statement { text: statement_text(text)?.into(), parameters, program: None })
 }
 
 /// The statement must be Unicode text (error 214).
@@ -197,9 +204,9 @@ fn statement_text(argument: &Argument) -> SqlResult<String> {
 }
 
 /// `@a int, @b nvarchar(10) = N'x' OUTPUT` as declarations. They have the syntax of a procedure's parameters.
-fn declare(declarations: &str) -> SqlResult<Vec<Declared>> {
+fn declare(declarations: &str) -> SqlResult<Parameters> {
     if declarations.trim().is_empty() {
-        return Ok(Vec::new());
+        return Ok(Parameters::default());
     }
     let wrapped = format!("CREATE PROCEDURE p {declarations} AS RETURN");
     let batch = tsql::parse_batch(&wrapped, &tsql::ParseOptions::default())
@@ -209,72 +216,89 @@ fn declare(declarations: &str) -> SqlResult<Vec<Declared>> {
         return Err(SqlError::new(102, &[&declarations]));
     };
     let definitions = parameters_of(&procedure.parameters)?;
-    let defaults = procedure.parameters.into_iter().map(|p| p.default);
-    Ok(definitions
-        .into_iter()
-        .zip(defaults)
-        .map(|(definition, default)| Declared { definition, default })
-        .collect())
+    let defaults = procedure.parameters.into_iter().map(|p| p.default).collect();
+    Ok(Parameters { definitions, defaults })
 }
 
-/// Runs a text with its parameters; `skipped` arguments of the call stood before the values.
+/// Runs a prepared statement; `skipped` arguments of the call stand before its values.
 fn run(
     session: &mut Session,
-    text: &str,
-    parameters: &[Declared],
-    given: Vec<Argument>,
+    handle: i32,
+    arguments: &[Argument],
     skipped: usize,
     sink: &mut dyn ResultSink,
 ) -> Result<CallResult, Interruption> {
-    let mut values_in: Vec<Option<Value>> = vec![None; parameters.len()];
-    let mut targets = Vec::new();
-    for (index, argument) in given.iter().enumerate() {
-        let by_name = argument
-            .name
-            .as_ref()
-            .and_then(|n| parameters.iter().position(|p| p.definition.name.eq_ignore_ascii_case(n)));
-        let slot = match (&argument.name, by_name) {
-            (_, Some(slot)) => slot,
-            (None, None) if index < parameters.len() => index,
-            _ => {
-                return Err(SqlError::new(
-                    8178,
-                    &[
-                        &text.chars().take(100).collect::<String>(),
-                        &argument.name.clone().unwrap_or_default(),
-                    ],
-                )
-                .into());
+    let Some(statement) = session.prepared.statements.get(&handle) else {
+        return Err(SqlError::new(8179, &[&handle]).into());
+    };
+    let parameters = statement.parameters.clone();
+    let passed = parameters.pass(&statement.text, arguments, skipped)?;
+    let conditions = session.program_conditions();
+    let known = statement.program.as_ref().filter(|known| known.0 == conditions);
+    let program = match known {
+        Some((_, program)) => program.clone(),
+        None => {
+            let text = statement.text.clone();
+            let program = session.program_to_run(&text, &parameters.definitions, sink)?;
+            if let Some(statement) = session.prepared.statements.get_mut(&handle) {
+                statement.program = Some((conditions, program.clone()));
             }
-        };
-        if let Some(value) = &argument.value {
-            values_in[slot] =
-                Some(values::pass(value, &argument.sql_type, &parameters[slot].definition.sql_type)?);
+            program
         }
-        if argument.output {
-            targets.push((index + skipped, slot));
+    };
+    let last = session.run_program(program, passed.values, sink)?;
+    Ok(parameters.result(&passed.targets, &last))
+}
+
+impl Parameters {
+    /// Puts a call's arguments behind the first `skipped` into the parameters of `text`: by position, by name, defaults for the rest.
+    fn pass(&self, text: &str, arguments: &[Argument], skipped: usize) -> SqlResult<Passed> {
+        let mut given: Vec<Option<Value>> = vec![None; self.definitions.len()];
+        let mut targets = Vec::new();
+        for (index, argument) in arguments.iter().enumerate().skip(skipped) {
+            let slot = match &argument.name {
+                None => Some(index - skipped).filter(|slot| *slot < given.len()),
+                Some(name) => self.definitions.iter().position(|d| d.name.eq_ignore_ascii_case(name)),
+            };
+            let Some(slot) = slot else {
+                let name = argument.name.as_deref().unwrap_or_default();
+                return Err(SqlError::new(8178, &[&beginning_of(text), &name]));
+            };
+            if let Some(value) = &argument.value {
+                let target = &self.definitions[slot].sql_type;
+                given[slot] = Some(values::pass(value, &argument.sql_type, target)?);
+            }
+            if argument.output {
+                targets.push((index, slot));
+            }
         }
+        let each = given.into_iter().enumerate();
+        let values = each.map(|(slot, value)| value.map_or_else(|| self.default_of(slot, text), Ok));
+        Ok(Passed { values: values.collect::<SqlResult<_>>()?, targets })
     }
-    let mut bound = Vec::with_capacity(parameters.len());
-    for (value, parameter) in values_in.into_iter().zip(parameters) {
-        bound.push(match (value, &parameter.default) {
-            (Some(value), _) => value,
-            (None, Some(default)) => values::constant(default, &parameter.definition.sql_type)?,
-            (None, None) => {
-                let declared: Vec<String> = parameters
-                    .iter()
-                    .map(|p| format!("{} {}", p.definition.name, p.definition.sql_type.name()))
-                    .collect();
-                let shown = format!("({}){}", declared.join(","), text.chars().take(100).collect::<String>());
-                return Err(SqlError::new(8178, &[&shown, &parameter.definition.name]).into());
-            }
+
+    fn default_of(&self, slot: usize, text: &str) -> SqlResult<Value> {
+        let definition = &self.definitions[slot];
+        if let Some(default) = &self.defaults[slot] {
+            return values::constant(default, &definition.sql_type);
+        }
+        let declared: Vec<String> =
+            self.definitions.iter().map(|d| format!("{} {}", d.name, d.sql_type.name())).collect();
+        let shown = format!("({}){}", declared.join(","), beginning_of(text));
+        Err(SqlError::new(8178, &[&shown, &definition.name]))
+    }
+
+    /// What a call gives back when its parameters end as `last`.
+    fn result(&self, targets: &[(usize, usize)], last: &[Value]) -> CallResult {
+        let outputs = targets.iter().map(|&(index, slot)| {
+            let VariableDef { name, sql_type } = &self.definitions[slot];
+            (index, name.clone(), *sql_type, last[slot].clone())
         });
+        CallResult { status: 0, outputs: outputs.collect() }
     }
-    let definitions: Vec<VariableDef> = parameters.iter().map(|p| p.definition.clone()).collect();
-    let last = session.run_text(text, &definitions, bound, sink)?;
-    let outputs = targets.into_iter().map(|(index, slot)| {
-        let definition = &parameters[slot].definition;
-        (index, definition.name.clone(), definition.sql_type, last[slot].clone())
-    });
-    Ok(CallResult { status: 0, outputs: outputs.collect() })
+}
+
+/// As much of a text as messages show.
+fn beginning_of(text: &str) -> String {
+    text.chars().take(100).collect()
 }

@@ -7,7 +7,7 @@ use os::task;
 use query::{SessionRow, SetOptions};
 use types::{SqlError, SqlResult, Value};
 
-use crate::cache::{ProgramCache, ProgramKey};
+use crate::cache::{ProgramCache, ProgramConditions, ProgramKey};
 use crate::compile;
 use crate::facts::{Facts, LoginInfo};
 use crate::names::{NameCount, TemporaryNames};
@@ -228,6 +228,11 @@ impl Session {
         });
     }
 
+    /// What the meaning of a text hangs on now.
+    pub(crate) fn program_conditions(&self) -> ProgramConditions {
+        ProgramConditions::new(self.database.id(), &self.options)
+    }
+
     /// The program of a text, from the cache or made now. Binding of what can be bound is done at once, so that errors of the batch
     /// as a whole come before anything has run.
     pub(crate) fn program_for(
@@ -236,7 +241,7 @@ impl Session {
         parameters: &[query::VariableDef],
         in_procedure: bool,
     ) -> Result<Arc<Program>, Vec<SqlError>> {
-        let key = ProgramKey::new(text, self.database.id(), &self.options, parameters);
+        let key = ProgramKey::new(text, self.program_conditions(), parameters);
         if let Some(program) = self.programs.get(&key) {
             return Ok(program);
         }
@@ -385,7 +390,7 @@ fn options_at_login(login: &LoginInfo) -> SetOptions {
         options.quoted_identifier = login.client_interface_name.is_empty() || options.quoted_identifier;
     }
     if !login.language.is_empty() {
-        options.language.clone_from(&login.language);
+        options.language = login.language.as_str().into();
     }
     options
 }

@@ -145,7 +145,7 @@ impl Session {
                 if !matches!(wanted.as_str(), "mdy" | "dmy" | "ymd" | "ydm" | "myd" | "dym") {
                     return Err(SqlError::new(2741, &[&wanted]));
                 }
-                options.date_format = wanted;
+                options.date_format = wanted.into();
             }
             ValueOption::Language => {
                 let wanted = to_text(value).unwrap_or_default();

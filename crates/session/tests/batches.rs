@@ -138,7 +138,7 @@ fn procedures_and_dynamic_text() {
         no_metadata: false,
     };
     let mut seen = common::Seen::default();
-    s.execute_rpc(&call, &mut seen);
+    s.execute_rpc(call, &mut seen);
     assert_eq!(seen.status, Some(42));
     assert_eq!(seen.outputs, [("@sum".to_string(), "9".to_string())]);
 }

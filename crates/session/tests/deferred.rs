@@ -246,7 +246,7 @@ fn the_next_statement_settles_the_commit_before_it() {
         // Several calls in one message: each settles the one before.
         let mut told = Told::default();
         for key in [3, 4] {
-            assert_eq!(bench.session.execute_rpc(&insert_call(key), &mut told), RequestEnd::Finished);
+            assert_eq!(bench.session.execute_rpc(insert_call(key), &mut told), RequestEnd::Finished);
         }
         assert_eq!(told.pended, 2);
         bench.settle(&mut told);
@@ -406,7 +406,7 @@ fn a_failure_tells_what_a_blocking_commit_tells() {
         (|s, told| s.execute_batch("BEGIN TRAN; INSERT dbo.T1 VALUES(1);\nCOMMIT", told), "COMMIT"),
         (|s, told| s.execute_batch("EXEC dbo.Add1 1", told), "a procedure"),
         (|s, told| s.execute_batch("EXEC dbo.Add1 1; PRINT 'never'", told), "a statement after a procedure"),
-        (|s, told| s.execute_rpc(&insert_call(1), told), "a call"),
+        (|s, told| s.execute_rpc(insert_call(1), told), "a call"),
         (
             |s, told| {
                 s.execute_batch("BEGIN TRAN; INSERT dbo.T1 VALUES(1)", told);

@@ -219,7 +219,7 @@ impl ClientSession for StubSession {
 
     /// sp_executesql and its kin: a text starting with a command runs it; else the parameters come back as a row, and
     /// OUTPUT parameters as they came.
-    fn execute_rpc(&mut self, call: &RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
+    fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
         let skip = match call.target {
             RpcTarget::Number(10) => 2,
             RpcTarget::Number(13) => 3,
