@@ -87,7 +87,8 @@ pub(crate) struct Cache {
     pub(crate) sealed: VecDeque<CachedBlock>,
     /// Open, sealed, issued and not yet recycled.
     blocks_in_use: usize,
-    free: Vec<AlignedBuf>,
+    /// Buffers and lists of offsets, for blocks to come.
+    free: Vec<(AlignedBuf, Vec<u16>)>,
     /// The current VLF and the next free sector in it.
     vlf: Vlf,
     next_sector: u32,
@@ -245,7 +246,8 @@ impl Cache {
         let capacity_bytes = self.capacity_here();
         assert!(capacity_bytes >= BLOCK_HEADER_BYTES + need);
         let start = Lsn::new(self.vlf.sequence, self.next_sector, 0);
-        let mut buffer = self.free.pop().unwrap_or_else(|| AlignedBuf::new(BLOCK_BYTES_MAX));
+        let free = self.free.pop();
+        let (mut buffer, offsets) = free.unwrap_or_else(|| (AlignedBuf::new(BLOCK_BYTES_MAX), Vec::new()));
         buffer[..BLOCK_HEADER_BYTES].fill(0);
         let mut state = BlockState::Reusable;
         state.advance(BlockState::Open);
@@ -258,7 +260,7 @@ impl Cache {
             used_bytes: BLOCK_HEADER_BYTES,
             capacity_bytes,
             padded_bytes: 0,
-            offsets: Vec::new(),
+            offsets,
             base_txn: TxnId::NULL,
             parity: self.vlf.parity,
             reason: None,
@@ -317,7 +319,8 @@ impl Cache {
         self.blocks_in_use -= 1;
         if self.free.len() < FREE_BUFFERS_MAX {
             assert_eq!(block.buffer.len(), BLOCK_BYTES_MAX, "the write gave the buffer back");
-            self.free.push(block.buffer);
+            block.offsets.clear();
+            self.free.push((block.buffer, block.offsets));
         }
         self.assert_state();
     }

@@ -208,6 +208,7 @@ impl FlushQueue {
                 self.uncovered -= 1;
             }
         }
+        bells.reserve(self.waiters.len());
         let hard = self.waiters.extract_if(.., |waiter| waiter.lsn <= hardened);
         bells.extend(hard.map(|waiter| waiter.bell));
         assert!(self.waiters.iter().all(|waiter| waiter.lsn > hardened), "nobody waits for what is durable");

@@ -206,9 +206,10 @@ impl RecordBuf {
 
     /// A whole record from a header and a typed payload of records.rs.
     pub fn from_payload<P: crate::records::Payload>(header: RecordHeader, payload: &P) -> RecordBuf {
-        let mut buf = RecordBuf::new();
-        payload.encode(buf.start(header));
-        buf
+        // Enough for most, so that it need not grow.
+        let mut encoded = Vec::with_capacity(64);
+        payload.encode(&mut encoded);
+        RecordBuf { header, payload: encoded }
     }
 
     /// The payload, to append to. At most [`RECORD_PAYLOAD_BYTES_MAX`] bytes when appended to the log.

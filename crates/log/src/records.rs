@@ -3,6 +3,7 @@
 //! To add a payload: write its struct, `impl Payload`, and its line in [`describe_payload`]. A payload that belongs to several
 //! operations (a row in INSERT and DELETE) is one struct named by several lines. Codec helpers stand in codec.rs.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::codec::{DecodeError, Reader, put_bytes, put_varint};
@@ -114,7 +115,7 @@ pub struct BeginXact {
     /// Session id, 0 for none.
     pub spid: u32,
     /// Transaction name; the default `user_transaction` takes one byte on disk. At most 255 bytes are kept.
-    pub name: String,
+    pub name: Cow<'static, str>,
 }
 
 /// The name that a transaction has when none was given.
@@ -133,8 +134,8 @@ impl Payload for BeginXact {
         let begin_time = LogTime(reader.varint()?);
         let spid = reader.varint_u32()?;
         let name = match reader.bytes()? {
-            [] => DEFAULT_TRANSACTION_NAME.to_owned(),
-            bytes => text(bytes)?,
+            [] => DEFAULT_TRANSACTION_NAME.into(),
+            bytes => text(bytes)?.into(),
         };
         reader.finish()?;
         Ok(BeginXact { begin_time, spid, name })

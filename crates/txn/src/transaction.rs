@@ -271,9 +271,9 @@ impl Transaction {
 
     fn append_begin(&self) -> TxnResult<()> {
         let name = match (&self.name, self.entry.is_system) {
-            (Some(name), _) => name.clone(),
-            (None, true) => "system".to_owned(),
-            (None, false) => log::records::DEFAULT_TRANSACTION_NAME.to_owned(),
+            (Some(name), _) => name.clone().into(),
+            (None, true) => "system".into(),
+            (None, false) => log::records::DEFAULT_TRANSACTION_NAME.into(),
         };
         let begin = BeginXact { begin_time: self.log_time(), spid: self.space.session_id(), name };
         let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::BeginXact), &begin);

@@ -92,11 +92,8 @@ pub fn insert(txn: u64, payload_bytes: usize) -> RecordBuf {
 pub fn commit(log: &Log, txn: u64, row_bytes: usize) -> Lsn {
     let header = |op, prev| RecordHeader { txn: TxnId(txn), prev, ..RecordHeader::new(op) };
     let time = LogTime::from_utc_100ns(638_000_000_000_000_000);
-    let begin = BeginXact {
-        begin_time: time,
-        spid: 51,
-        name: hardpan_log::records::DEFAULT_TRANSACTION_NAME.to_owned(),
-    };
+    let begin =
+        BeginXact { begin_time: time, spid: 51, name: hardpan_log::records::DEFAULT_TRANSACTION_NAME.into() };
     let first = log.append(&RecordBuf::from_payload(header(LogOp::BeginXact, Lsn::NULL), &begin)).unwrap();
     let mut row = insert(txn, row_bytes);
     row.header.prev = first;

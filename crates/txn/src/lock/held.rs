@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::{
-    LockError, LockManager, LockMode, LockOwner, LockSpace, LockWait, Resource, ResourceKey, ResourceMap,
+    HeldSet, LockError, LockManager, LockMode, LockOwner, LockSpace, LockWait, Resource, ResourceKey,
 };
 
 /// Row, key and page locks of one object at which the object itself is locked instead.
@@ -31,9 +33,9 @@ pub struct HeldLocks {
     manager: Arc<LockManager>,
     pub(super) space: Arc<LockSpace>,
     owner: LockOwner,
-    held: ResourceMap<Held>,
+    held: HeldSet<Held>,
     /// One entry per object with row locks: few, so a list.
-    per_object: Vec<ObjectLocks>,
+    per_object: SmallVec<[ObjectLocks; 1]>,
     /// Objects held in a mode that covers row locks; usually none.
     covering_objects: u32,
 }
@@ -45,8 +47,8 @@ impl HeldLocks {
             manager,
             space,
             owner,
-            held: ResourceMap::default(),
-            per_object: Vec::new(),
+            held: HeldSet::default(),
+            per_object: SmallVec::new(),
             covering_objects: 0,
         }
     }
@@ -109,7 +111,7 @@ impl HeldLocks {
     /// Gives everything back.
     pub fn unlock_all(&mut self) {
         self.manager.count_requests(self.held.len() as i64);
-        for (key, _) in self.held.drain() {
+        for key in self.held.drain() {
             self.manager.release_hashed(&self.space, self.owner, &key);
         }
         self.per_object.clear();
@@ -150,7 +152,7 @@ impl HeldLocks {
 
     /// The lock manager has granted.
     pub(crate) fn note_granted(&mut self, key: ResourceKey, granted: LockMode) {
-        let entry = self.held.entry(key).or_insert(Held { mode: granted, count: 0 });
+        let entry = self.held.entry(key, Held { mode: granted, count: 0 });
         let is_new = entry.count == 0;
         let was_covering = !is_new && is_covering(entry.mode);
         assert!(is_new || granted.covers(entry.mode), "a lock only becomes stronger");

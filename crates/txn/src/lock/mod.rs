@@ -7,6 +7,7 @@
 mod deadlock;
 mod head;
 mod held;
+mod held_set;
 mod modes;
 mod resource;
 
@@ -19,6 +20,7 @@ use rustc_hash::FxHashMap;
 
 use head::{Head, Outcome, Waiter};
 pub use held::{ESCALATION_RETRY_LOCKS, ESCALATION_THRESHOLD_LOCKS, HeldLocks};
+use held_set::HeldSet;
 pub use modes::LockMode;
 pub use resource::{HASH_END, LockError, LockOwner, LockWait, Resource};
 pub(crate) use resource::{ResourceKey, ResourceMap};

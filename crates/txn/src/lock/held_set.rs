@@ -1,0 +1,130 @@
+//! The locks of one owner by resource: a few in a list, so that most transactions allocate nothing and hash nothing; more in a map.
+//!
+//! ```text
+//!  few ──entry, the list is full──► many ──drain──► few
+//! ```
+
+use smallvec::SmallVec;
+
+use super::{ResourceKey, ResourceMap};
+
+/// As many locks stand in the list at most.
+const FEW: usize = 4;
+
+/// What an owner holds of each resource that it has locked.
+pub(super) struct HeldSet<V> {
+    /// In the order of asking; empty once there are many.
+    few: SmallVec<[(ResourceKey, V); FEW]>,
+    many: ResourceMap<V>,
+}
+
+impl<V> Default for HeldSet<V> {
+    fn default() -> Self {
+        HeldSet { few: SmallVec::new(), many: ResourceMap::default() }
+    }
+}
+
+impl<V> HeldSet<V> {
+    pub(super) fn len(&self) -> usize {
+        self.few.len() + self.many.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    fn position(&self, key: &ResourceKey) -> Option<usize> {
+        self.few.iter().position(|(known, _)| known == key)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, key: &ResourceKey) -> Option<&V> {
+        match self.position(key) {
+            Some(at) => Some(&self.few[at].1),
+            None if self.many.is_empty() => None,
+            None => self.many.get(key),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, key: &ResourceKey) -> Option<&mut V> {
+        match self.position(key) {
+            Some(at) => Some(&mut self.few[at].1),
+            None if self.many.is_empty() => None,
+            None => self.many.get_mut(key),
+        }
+    }
+
+    /// What is held of the resource; `new` if nothing was.
+    pub(super) fn entry(&mut self, key: ResourceKey, new: V) -> &mut V {
+        if let Some(at) = self.position(&key) {
+            return &mut self.few[at].1;
+        }
+        if self.many.is_empty() && self.few.len() < FEW {
+            self.few.push((key, new));
+            return &mut self.few.last_mut().expect("pushed").1;
+        }
+        self.many.extend(self.few.drain(..));
+        self.assert_state();
+        self.many.entry(key).or_insert(new)
+    }
+
+    pub(super) fn remove(&mut self, key: &ResourceKey) -> Option<V> {
+        match self.position(key) {
+            Some(at) => Some(self.few.remove(at).1),
+            None => self.many.remove(key),
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&ResourceKey, &V)> {
+        self.few.iter().map(|(key, held)| (key, held)).chain(&self.many)
+    }
+
+    /// Takes everything out.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = ResourceKey> {
+        self.assert_state();
+        self.few.drain(..).map(|(key, _)| key).chain(self.many.drain().map(|(key, _)| key))
+    }
+
+    fn assert_state(&self) {
+        assert!(self.few.is_empty() || self.many.is_empty(), "few or many");
+        assert!(!self.few.spilled(), "few are few");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::Resource;
+
+    fn key(object: u32) -> ResourceKey {
+        ResourceKey::new(Resource::Object { database: 1, object })
+    }
+
+    #[test]
+    fn few_and_many_hold_the_same() {
+        for count in 0..3 * FEW as u32 {
+            let mut held = HeldSet::default();
+            (0..count).for_each(|object| assert_eq!(*held.entry(key(object), object), object));
+            (0..count).for_each(|object| assert_eq!(*held.entry(key(object), 99), object, "known already"));
+            assert_eq!((held.len(), held.is_empty()), (count as usize, count == 0));
+            assert_eq!(held.iter().map(|(_, object)| *object).sum::<u32>(), (0..count).sum());
+            assert_eq!(held.get(&key(count)), None);
+            for object in (0..count).step_by(2) {
+                *held.get_mut(&key(object)).expect("held") += 100;
+                assert_eq!(held.get(&key(object)), Some(&(object + 100)));
+                assert_eq!(
+                    (held.remove(&key(object)), held.remove(&key(object))),
+                    (Some(object + 100), None)
+                );
+            }
+            let mut left: Vec<ResourceKey> = held.drain().collect();
+            left.sort_by_key(|key| key.resource);
+            assert_eq!(left, (0..count).skip(1).step_by(2).map(key).collect::<Vec<_>>());
+            assert!(held.is_empty());
+            held.entry(key(7), 7);
+            assert_eq!(held.few.len(), 1, "few again");
+        }
+    }
+}
