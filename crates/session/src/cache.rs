@@ -60,13 +60,8 @@ pub(crate) struct ProgramCache {
 
 #[derive(Default)]
 struct Kept {
-    programs: FxHashMap<ProgramKey, Entry>,
+    programs: FxHashMap<ProgramKey, Arc<Program>>,
     bytes: usize,
-}
-
-struct Entry {
-    program: Arc<Program>,
-    used: bool,
 }
 
 impl Default for ProgramCache {
@@ -77,10 +72,8 @@ impl Default for ProgramCache {
 
 impl ProgramCache {
     pub(crate) fn get(&self, key: &ProgramKey) -> Option<Arc<Program>> {
-        let mut kept = self.kept.lock();
-        let entry = kept.programs.get_mut(key)?;
-        entry.used = true;
-        Some(entry.program.clone())
+        let program = self.kept.lock().programs.get(key).cloned();
+        program.inspect(|program| program.note_used())
     }
 
     pub(crate) fn put(&self, key: ProgramKey, program: Arc<Program>) {
@@ -88,24 +81,73 @@ impl ProgramCache {
             return;
         }
         let mut kept = self.kept.lock();
-        kept.bytes += program.size_bytes();
-        if let Some(old) = kept.programs.insert(key, Entry { program, used: true }) {
-            kept.bytes -= old.program.size_bytes();
+        let bytes = program.size_bytes();
+        if kept.bytes + bytes > CACHE_BYTES_MAX {
+            kept.sweep(CACHE_BYTES_MAX - bytes);
         }
-        if kept.bytes > CACHE_BYTES_MAX {
-            kept.sweep();
+        kept.bytes += bytes;
+        if let Some(old) = kept.programs.insert(key, program) {
+            kept.bytes -= old.size_bytes();
         }
     }
 }
 
 impl Kept {
-    /// Drops what was not used since the last sweep; everything when all was used.
-    fn sweep(&mut self) {
-        self.programs.retain(|_, entry| std::mem::take(&mut entry.used));
-        self.bytes = self.programs.values().map(|e| e.program.size_bytes()).sum();
-        if self.bytes > CACHE_BYTES_MAX {
+    /// Drops what was not asked for again since the last sweep; everything if that leaves more than `bytes_max`.
+    fn sweep(&mut self, bytes_max: usize) {
+        self.programs.retain(|_, program| program.take_used());
+        self.bytes = self.programs.values().map(|program| program.size_bytes()).sum();
+        if self.bytes > bytes_max {
             self.programs.clear();
             self.bytes = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(text: &str) -> Arc<Program> {
+        Arc::new(crate::compile::compile(text.into(), &[], Vec::new(), false).expect("no statements"))
+    }
+
+    #[test]
+    fn what_is_asked_for_again_survives_a_sweep_and_the_rest_is_freed() {
+        let cache = ProgramCache::default();
+        let conditions = ProgramConditions::new(1, &SetOptions::default());
+        let key = |text: &str| ProgramKey::new(text, conditions, &[]);
+        let put = |text: &str| {
+            let program = program(text);
+            cache.put(key(text), program.clone());
+            Arc::downgrade(&program)
+        };
+        let (asked, run, idle) = (put("asked for"), put("run by its handle"), put("idle"));
+        cache.get(&key("asked for")).expect("kept");
+        run.upgrade().expect("kept").note_used();
+        let large = |at: usize| put(&format!("{at}{}", " ".repeat(TEXT_BYTES_MAX / 2)));
+        let count = CACHE_BYTES_MAX / large(0).upgrade().expect("kept").size_bytes();
+        (1..count).for_each(|at| drop(large(at)));
+        assert!(idle.upgrade().is_some(), "there is room for that");
+        let newest = large(count);
+        assert!(idle.upgrade().is_none(), "never asked for again");
+        assert!(asked.upgrade().is_some() && run.upgrade().is_some() && newest.upgrade().is_some());
+        // Neither is asked for any more.
+        (0..count).for_each(|at| drop(large(at)));
+        assert!(asked.upgrade().is_none() && run.upgrade().is_none() && newest.upgrade().is_none());
+        assert!(cache.kept.lock().bytes <= CACHE_BYTES_MAX);
+    }
+
+    #[test]
+    fn hot_programs_that_fill_the_cache_make_room() {
+        let cache = ProgramCache::default();
+        let conditions = ProgramConditions::new(1, &SetOptions::default());
+        for at in 0..40 {
+            let text = format!("{at}{}", " ".repeat(TEXT_BYTES_MAX / 2));
+            let key = ProgramKey::new(&text, conditions, &[]);
+            cache.put(key.clone(), program(&text));
+            assert!(cache.get(&key).is_some(), "the newest is kept");
+            assert!(cache.kept.lock().bytes <= CACHE_BYTES_MAX);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From the syntax tree of a batch to its flat program: variables get slots, control flow becomes jumps.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use query::VariableDef;
 use rustc_hash::FxHashMap;
@@ -46,6 +47,7 @@ pub(crate) fn compile(
         parameters: Vec::new(),
         cells: Program::empty_cells(compiler.sources.len()),
         sources: compiler.sources,
+        used: AtomicBool::new(false),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Prepared statements: handles that clients keep, the text and parameters behind them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use query::VariableDef;
 use rustc_hash::FxHashMap;
@@ -30,8 +30,8 @@ pub(crate) struct Prepared {
 struct Statement {
     text: Arc<str>,
     parameters: Arc<Parameters>,
-    /// The program that it had the last time, and when it is the same.
-    program: Option<(ProgramConditions, Arc<Program>)>,
+    /// The program that it had the last time, if the cache still keeps it, and when it is the same.
+    program: Option<(ProgramConditions, Weak<Program>)>,
 }
 
 /// Parameters as declared.
@@ -235,17 +235,18 @@ fn run(
     let passed = parameters.pass(&statement.text, arguments, skipped)?;
     let conditions = session.program_conditions();
     let known = statement.program.as_ref().filter(|known| known.0 == conditions);
-    let program = match known {
-        Some((_, program)) => program.clone(),
+    let program = match known.and_then(|known| known.1.upgrade()) {
+        Some(program) => program,
         None => {
             let text = statement.text.clone();
             let program = session.program_to_run(&text, &parameters.definitions, sink)?;
             if let Some(statement) = session.prepared.statements.get_mut(&handle) {
-                statement.program = Some((conditions, program.clone()));
+                statement.program = Some((conditions, Arc::downgrade(&program)));
             }
             program
         }
     };
+    program.note_used();
     let last = session.run_program(program, passed.values, sink)?;
     Ok(parameters.result(&passed.targets, &last))
 }

@@ -5,6 +5,7 @@
 //! exist before an earlier statement of the same batch has made it (deferred name resolution).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use os::{Latch, LatchRank};
 use query::{CompiledStatement, ScalarProgram, VariableDef};
@@ -25,6 +26,8 @@ pub(crate) struct Program {
     pub(crate) cells: Vec<Latch<Option<Arc<Compiled>>>>,
     /// What stands in each cell, unbound.
     pub(crate) sources: Vec<CellSource>,
+    /// It has been asked for again since the cache was swept or it came.
+    pub(crate) used: AtomicBool,
 }
 
 /// One step.
@@ -172,6 +175,20 @@ impl Program {
     /// Rough size, for the cache's limit.
     pub(crate) fn size_bytes(&self) -> usize {
         self.text.len() * 4 + self.instructions.len() * 256 + 1024
+    }
+
+    /// The cache keeps it beyond the next sweep.
+    #[inline]
+    pub(crate) fn note_used(&self) {
+        // Sessions that run the same text share it: it is written once a sweep.
+        if !self.used.load(Relaxed) {
+            self.used.store(true, Relaxed);
+        }
+    }
+
+    /// Whether it has been used since this was asked last.
+    pub(crate) fn take_used(&self) -> bool {
+        self.used.swap(false, Relaxed)
     }
 
     pub(crate) fn empty_cells(count: usize) -> Vec<Latch<Option<Arc<Compiled>>>> {
