@@ -176,7 +176,6 @@ impl Session {
         use hardpan_log::records::Payload;
         let header = |op, prev| RecordHeader { txn: TxnId(txn), prev, ..RecordHeader::new(op) };
         let time = LogTime::from_utc_100ns(638_000_000_000_000_000);
-        // `String` of the default name does not allocate its bytes on disk; the bench keeps one.
         let begin = BeginXact { begin_time: time, spid: 51, name: DEFAULT_TRANSACTION_NAME.into() };
         begin.encode(self.record.start(header(LogOp::BeginXact, Lsn::NULL)));
         let first = log.append(&self.record).expect("room in the log");
