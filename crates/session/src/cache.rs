@@ -77,11 +77,11 @@ impl ProgramCache {
     }
 
     pub(crate) fn put(&self, key: ProgramKey, program: Arc<Program>) {
-        if program.text.len() > TEXT_BYTES_MAX {
+        let bytes = program.size_bytes();
+        if program.text.len() > TEXT_BYTES_MAX || bytes > CACHE_BYTES_MAX {
             return;
         }
         let mut kept = self.kept.lock();
-        let bytes = program.size_bytes();
         if kept.bytes + bytes > CACHE_BYTES_MAX {
             kept.sweep(CACHE_BYTES_MAX - bytes);
         }
@@ -136,6 +136,20 @@ mod tests {
         (0..count).for_each(|at| drop(large(at)));
         assert!(asked.upgrade().is_none() && run.upgrade().is_none() && newest.upgrade().is_none());
         assert!(cache.kept.lock().bytes <= CACHE_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_program_larger_than_the_cache_is_not_kept() {
+        let cache = ProgramCache::default();
+        let conditions = ProgramConditions::new(1, &SetOptions::default());
+        let text = "RETURN ".repeat(140_000);
+        let batch = tsql::parse_batch(&text, &tsql::ParseOptions::default()).expect("sound");
+        let program = crate::compile::compile(text.as_str().into(), &batch.statements, Vec::new(), false);
+        let program = Arc::new(program.expect("sound"));
+        assert!(text.len() <= TEXT_BYTES_MAX && program.size_bytes() > CACHE_BYTES_MAX);
+        let key = ProgramKey::new(&text, conditions, &[]);
+        cache.put(key.clone(), program);
+        assert!(cache.get(&key).is_none() && cache.kept.lock().bytes == 0);
     }
 
     #[test]
