@@ -336,7 +336,7 @@ fn dispatch(session: &mut dyn ClientSession, request: Request, sink: &mut TdsSin
             end
         }
         Request::Transaction { request, .. } => {
-            session.transaction_request(&convert::transaction(&request), sink)
+            session.transaction_request(&convert::transaction(request), sink)
         }
         Request::BulkLoad => {
             let text = "Bulk load data came without an INSERT BULK statement before it.";

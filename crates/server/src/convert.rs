@@ -20,21 +20,19 @@ pub fn call(call: rpc::RpcCall) -> RpcCall {
 }
 
 /// A transaction manager request.
-pub fn transaction(request: &request::TransactionRequest) -> TransactionRequest {
-    let next = |begin: &Option<BeginTransaction>| {
-        begin.as_ref().map(|begin| (isolation(begin.isolation), begin.name.clone()))
-    };
+pub fn transaction(request: request::TransactionRequest) -> TransactionRequest {
+    let next = |begin: Option<BeginTransaction>| begin.map(|begin| (isolation(begin.isolation), begin.name));
     match request {
-        request::TransactionRequest::Begin(begin) => {
-            TransactionRequest::Begin { isolation: isolation(begin.isolation), name: begin.name.clone() }
+        request::TransactionRequest::Begin(BeginTransaction { isolation: level, name }) => {
+            TransactionRequest::Begin { isolation: isolation(level), name }
         }
         request::TransactionRequest::Commit { name, then_begin } => {
-            TransactionRequest::Commit { name: name.clone(), then_begin: next(then_begin) }
+            TransactionRequest::Commit { name, then_begin: next(then_begin) }
         }
         request::TransactionRequest::Rollback { name, then_begin } => {
-            TransactionRequest::Rollback { name: name.clone(), then_begin: next(then_begin) }
+            TransactionRequest::Rollback { name, then_begin: next(then_begin) }
         }
-        request::TransactionRequest::Save { name } => TransactionRequest::Save { name: name.clone() },
+        request::TransactionRequest::Save { name } => TransactionRequest::Save { name },
     }
 }
 

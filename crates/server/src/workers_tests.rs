@@ -50,7 +50,7 @@ fn what_does_not_wait_runs_on_about_as_many_workers_as_wanted() {
     jobs.iter().for_each(|job| workers.push(job.clone()));
     wait_until(&os, || jobs.iter().all(|job| job.runs.load(SeqCst) == 1));
     // One or two may be called too many, but not one for each job.
-    assert!(most.load(SeqCst) <= 6, "{most:?} at once");
+    assert!(most.load(SeqCst) <= 5, "{most:?} at once");
     workers.stop(10_000_000_000);
     assert_eq!(workers.all.lock().len(), 0);
 }

@@ -1,7 +1,6 @@
 //! From the syntax tree of a batch to its flat program: variables get slots, control flow becomes jumps.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use query::VariableDef;
 use rustc_hash::FxHashMap;
@@ -47,7 +46,7 @@ pub(crate) fn compile(
         parameters: Vec::new(),
         cells: Program::empty_cells(compiler.sources.len()),
         sources: compiler.sources,
-        used: AtomicBool::new(false),
+        used: Default::default(),
     })
 }
 

@@ -124,7 +124,7 @@ impl Session {
     }
 
     /// Another level may begin.
-    fn check_nest_level(&self) -> SqlResult<()> {
+    pub(crate) fn check_nest_level(&self) -> SqlResult<()> {
         if self.facts.nest_level >= NEST_LEVEL_MAX {
             return Err(SqlError::new(217, &[&NEST_LEVEL_MAX]));
         }
@@ -296,6 +296,7 @@ impl Session {
         variables: Vec<Value>,
         sink: &mut dyn ResultSink,
     ) -> Result<Vec<Value>, Interruption> {
+        self.check_nest_level()?;
         let program = self.program_to_run(text, parameters, sink)?;
         self.run_program(program, variables, sink)
     }
@@ -307,7 +308,6 @@ impl Session {
         parameters: &[VariableDef],
         sink: &mut dyn ResultSink,
     ) -> Result<Arc<Program>, Interruption> {
-        self.check_nest_level()?;
         self.program_for(text, parameters, false).map_err(|errors| self.first_of(errors, sink))
     }
 
@@ -318,7 +318,6 @@ impl Session {
         variables: Vec<Value>,
         sink: &mut dyn ResultSink,
     ) -> Result<Vec<Value>, Interruption> {
-        self.check_nest_level()?;
         let outer_database = self.database.clone();
         self.transactions.enter_known_database(&outer_database).map_err(refused_entry)?;
         let result = self.run_scope(program, variables, None, 0, sink);

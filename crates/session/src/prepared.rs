@@ -233,6 +233,7 @@ fn run(
     };
     let parameters = statement.parameters.clone();
     let passed = parameters.pass(&statement.text, arguments, skipped)?;
+    session.check_nest_level()?;
     let conditions = session.program_conditions();
     let known = statement.program.as_ref().filter(|known| known.0 == conditions);
     let program = match known.and_then(|known| known.1.upgrade()) {

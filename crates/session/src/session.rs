@@ -402,7 +402,6 @@ fn published(login: &LoginInfo, database: &Arc<Database>) -> SessionRow {
         host_process_id: login.host_process_id,
         client_interface_name: login.client_interface_name.clone(),
         login_name: login.login_name.clone(),
-        status: "sleeping",
         is_user_process: true,
         isolation: 2,
         lock_timeout_ms: -1,

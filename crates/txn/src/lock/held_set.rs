@@ -42,7 +42,6 @@ impl<V> HeldSet<V> {
     pub(super) fn get(&self, key: &ResourceKey) -> Option<&V> {
         match self.position(key) {
             Some(at) => Some(&self.few[at].1),
-            None if self.many.is_empty() => None,
             None => self.many.get(key),
         }
     }
@@ -51,7 +50,6 @@ impl<V> HeldSet<V> {
     pub(super) fn get_mut(&mut self, key: &ResourceKey) -> Option<&mut V> {
         match self.position(key) {
             Some(at) => Some(&mut self.few[at].1),
-            None if self.many.is_empty() => None,
             None => self.many.get_mut(key),
         }
     }
