@@ -7,7 +7,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::simulated::{
-    NAME, SMALL, Server, data_file, flushes, kept, keys, log_file, number, on_a_machine, repeat,
+    NAME, SMALL, Server, connect, data_file, flushes, kept, keys, log_file, number, on_a_machine, repeat,
 };
 use common::{numbers, rows, run};
 use hardpan_session::{ColumnDescription, Done, EnvironmentChange, Flow, ResultSink};
@@ -208,50 +208,62 @@ fn recovery_redoes_what_is_missing_and_undoes_what_is_open() {
     assert!(!redone.contains(" 0 records redone") && redone.contains("1 transactions"), "{redone}");
 }
 
-/// Claim 7: SELECT INTO cut off by a crash leaves its table complete or not at all. (There is no minimal logging: every recovery model
-/// logs it whole.)
+/// Claim 7: under each recovery model, a SELECT INTO cut off by a crash leaves its table complete or not at all, and what was committed before
+/// it as it was. (There is no minimal logging: every recovery model logs it whole.)
 #[test]
 fn select_into_is_whole_or_absent_after_a_crash() {
-    let mut seen = [0; 2];
-    for seed in 0..24 {
-        let world = World::new(seed, Profile::drawn(seed));
-        world
-            .run(|os| {
-                let (server, mut session) = Server::with_table(os);
-                repeat(&mut session, 1, 200, "INSERT INTO dbo.T1(col1) VALUES(@i);");
-                server.stop(session);
-            })
-            .assert_ok();
-        let handle = world.clone();
-        let report = world.run(move |os| {
+    for (model, description) in [("FULL", "FULL"), ("BULK_LOGGED", "BULK_LOGGED"), ("SIMPLE", "SIMPLE")] {
+        let mut seen = [0; 2];
+        for seed in 0..16 {
+            seen[usize::from(select_into_survives(seed, model, description))] += 1;
+        }
+        assert!(seen[0] > 0 && seen[1] > 0, "both outcomes are seen under {model}: {seen:?}");
+    }
+}
+
+/// Whether the table made under `model` is there after the power went off at a switch that `seed` chooses.
+fn select_into_survives(seed: u64, model: &'static str, description: &'static str) -> bool {
+    let world = World::new(seed, Profile::drawn(seed));
+    world
+        .run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            repeat(&mut session, 1, 200, "INSERT INTO dbo.T1(col1) VALUES(@i);");
+            run(&mut session, &format!("ALTER DATABASE {NAME} SET RECOVERY {model}"));
+            server.stop(session);
+        })
+        .assert_ok();
+    let handle = world.clone();
+    world
+        .run(move |os| {
             let server = Server::open(os);
             let mut session = server.session();
-            handle.power_off_after_switches(1 + seed * 5);
+            let set = format!("SELECT recovery_model_desc FROM sys.databases WHERE name = N'{NAME}'");
+            assert_eq!(rows(&mut session, &set), [description]);
+            handle.power_off_after_switches(1 + seed * 7);
             run(&mut session, "SELECT col1, REPLICATE('x', 300) AS filler INTO dbo.T2 FROM dbo.T1");
             handle.power_off();
-        });
-        report.assert_ok();
-        world.disarm();
-        let there = kept(0);
-        let into = std::sync::Arc::clone(&there);
-        world
-            .run(move |os| {
-                let server = Server::open(os);
-                let mut session = server.session();
-                let exists = number(&mut session, "SELECT COUNT(*) FROM sys.tables WHERE name = N'T2'");
-                if exists == 1 {
-                    assert_eq!(
-                        rows(&mut session, "SELECT COUNT(*), MAX(LEN(filler)) FROM dbo.T2"),
-                        ["200|300"]
-                    );
-                }
-                *into.lock() = exists as usize;
-                server.stop(session);
-            })
-            .assert_ok();
-        seen[*there.lock()] += 1;
-    }
-    assert!(seen[0] > 0 && seen[1] > 0, "both outcomes are seen: {seen:?}");
+        })
+        .assert_ok();
+    world.disarm();
+    let there = kept(false);
+    let into = std::sync::Arc::clone(&there);
+    world
+        .run(move |os| {
+            let server = Server::open(os);
+            let mut session = server.session();
+            assert_eq!(keys(&mut session), (1..=200).collect::<Vec<i64>>());
+            let exists = number(&mut session, "SELECT COUNT(*) FROM sys.tables WHERE name = N'T2'");
+            if exists == 1 {
+                let whole = "SELECT COUNT(*), COUNT(DISTINCT b.col1), MIN(LEN(filler)), MAX(LEN(filler)) \
+                             FROM dbo.T2 AS b JOIN dbo.T1 AS a ON a.col1 = b.col1";
+                assert_eq!(rows(&mut session, whole), ["200|200|300|300"]);
+            }
+            *into.lock() = exists == 1;
+            server.stop(session);
+        })
+        .assert_ok();
+    let there = *there.lock();
+    there
 }
 
 /// Claims 8 and 10: log is written from low to high offsets, jumping only to where another VLF begins, never twice to one place; each
@@ -544,6 +556,97 @@ fn a_delayed_commit_that_was_not_flushed_is_undone() {
             server.stop(session);
         })
         .assert_ok();
+}
+
+/// Claim 54: what a crash takes of several sessions' delayed transactions is the end of the one sequence of all of them: each is whole or gone,
+/// and none is there whose commit began after another's was acknowledged that is gone.
+#[test]
+fn what_a_crash_takes_of_many_sessions_is_the_end_of_their_sequence() {
+    let (mut lost, mut survived) = (0, 0);
+    for seed in 0..24 {
+        let world = World::new(seed, Profile::drawn(seed));
+        // Of each key: when its commit began and was acknowledged, in one count of such events.
+        let events = kept((0_u64, BTreeMap::<i64, (u64, Option<u64>)>::new()));
+        let (handle, noted) = (world.clone(), std::sync::Arc::clone(&events));
+        world.run(move |os| delayed_commits_until_the_power_fails(os, &handle, seed, &noted)).assert_ok();
+        world.disarm();
+        let found = kept(BTreeSet::new());
+        let into = std::sync::Arc::clone(&found);
+        world
+            .run(move |os| {
+                let server = Server::open(os);
+                let mut session = server.session();
+                *into.lock() = keys(&mut session).into_iter().collect();
+                server.stop(session);
+            })
+            .assert_ok();
+        let found = found.lock().clone();
+        let events = events.lock().1.clone();
+        assert!(
+            found.iter().all(|key| found.contains(&-key)),
+            "seed {seed}: half a transaction in {found:?}"
+        );
+        assert!(
+            found.iter().all(|key| events.contains_key(&key.abs())),
+            "seed {seed}: a row nobody inserted"
+        );
+        let gone = |key: &i64| !found.contains(key);
+        let first_lost = events.iter().filter(|(key, _)| gone(key)).filter_map(|(_, seen)| seen.1).min();
+        for (key, (began, _)) in events.iter().filter(|(key, _)| !gone(key)) {
+            let is_behind_a_hole = first_lost.is_some_and(|acknowledged| acknowledged < *began);
+            assert!(!is_behind_a_hole, "seed {seed}: {key} is there, an earlier one is not");
+        }
+        lost += usize::from(first_lost.is_some());
+        survived += usize::from(!found.is_empty());
+    }
+    assert!(lost > 0 && survived > 0, "some were lost in {lost} seeds, some survived in {survived}");
+}
+
+/// Four sessions commit pairs of rows, delayed, until the power goes off; `noted` keeps when each commit began and was acknowledged.
+fn delayed_commits_until_the_power_fails(
+    os: &os::Os,
+    world: &World,
+    seed: u64,
+    noted: &std::sync::Arc<os::Latch<(u64, BTreeMap<i64, (u64, Option<u64>)>)>>,
+) {
+    let (server, mut session) = Server::with_table(os);
+    run(&mut session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED"));
+    run(&mut session, "EXEC sys.sp_flush_log");
+    server.database().log().suspend_background_flush(false);
+    world.power_off_after_ios(2 + seed % 7);
+    let tasks: Vec<_> = (0..4)
+        .map(|client: i64| {
+            let (shared, noted, clock) = (server.shared(), std::sync::Arc::clone(noted), os.clone());
+            os.spawn("client", move || {
+                let mut session = connect(&shared, NAME);
+                for turn in 0.. {
+                    let key = 1 + client + 4 * turn;
+                    run(
+                        &mut session,
+                        &format!("BEGIN TRAN; INSERT dbo.T1 VALUES({key}); INSERT dbo.T1 VALUES(-{key})"),
+                    );
+                    note(&noted, |now, seen| {
+                        seen.insert(key, (now, None));
+                    });
+                    let done = run(&mut session, "COMMIT");
+                    assert!(done.messages.is_empty(), "{:?}", done.messages);
+                    note(&noted, |now, seen| seen.get_mut(&key).unwrap().1 = Some(now));
+                    clock.sleep(50_000 + 30_000 * client as u64, os::WaitType::SLEEP_TASK).unwrap();
+                }
+            })
+        })
+        .collect();
+    tasks.into_iter().for_each(|task| drop(task.join()));
+}
+
+fn note(
+    events: &os::Latch<(u64, BTreeMap<i64, (u64, Option<u64>)>)>,
+    change: impl FnOnce(u64, &mut BTreeMap<i64, (u64, Option<u64>)>),
+) {
+    let mut events = events.lock();
+    events.0 += 1;
+    let now = events.0;
+    change(now, &mut events.1);
 }
 
 /// Claim 54: what a crash takes of delayed transactions is the end of their sequence; the rest is there from the first to some k-th, each

@@ -189,6 +189,7 @@ SELECT
     let seen = run(&mut s, text);
     assert_eq!(seen.sets.len(), 1);
     assert_eq!(seen.sets[0].0, ["durationinseconds", "logflushes"]);
+    assert_eq!(seen.types[0], [types::SqlType::Int, types::SqlType::Int]);
     assert_eq!(seen.sets[0].1, [["1", "36"]]);
     assert_eq!(
         rows(&mut s, "DECLARE @a AS DATETIME2 = SYSDATETIME(); SELECT DATEDIFF(day, @a, SYSDATETIME()) / 2"),
@@ -196,16 +197,78 @@ SELECT
     );
 }
 
-/// Claim 39: the published preparation put before the published template declares its variables twice, which is error 134 and runs nothing;
-/// with one declaration it runs.
+/// The article's preparation, but for the name of its database.
+const PREPARATION: &str = "-- Preparation
+SET NOCOUNT ON;
+USE PerformanceV3;
+
+ALTER DATABASE PerformanceV3 SET DELAYED_DURABILITY = Disabled;
+
+DROP TABLE IF EXISTS dbo.T1;
+
+CREATE TABLE dbo.T1(col1 INT NOT NULL);
+
+DECLARE @db AS sysname = N'PerformanceV3';
+
+DECLARE @logflushes AS INT, @starttime AS DATETIME2, @duration AS INT;
+";
+
+/// The template's own declaration, which the assembled listing leaves out.
+const DECLARATION: &str = "
+-- Count log flushes and measure time
+DECLARE @logflushes AS INT, @starttime AS DATETIME2, @duration AS INT;
+";
+
+/// The rest of the template around one insertion.
+const COUNT_AND_WORK: &str = "
+-- Stats before
+SET @logflushes = ( SELECT cntr_value FROM sys.dm_os_performance_counters
+                    WHERE counter_name = 'Log Flushes/sec'
+                      AND instance_name = @db );
+
+SET @starttime = SYSDATETIME();
+
+-- Actual work
+DECLARE @i AS INT = 1;
+
+WHILE @i <= 3
+BEGIN
+
+  BEGIN TRAN
+    INSERT INTO dbo.T1(col1) VALUES(@i);
+  COMMIT TRAN;
+
+  SET @i += 1;
+END;
+
+-- Stats after
+SET @duration = DATEDIFF(second, @starttime, SYSDATETIME());
+SET @logflushes = ( SELECT cntr_value FROM sys.dm_os_performance_counters
+                    WHERE counter_name = 'Log Flushes/sec'
+                      AND instance_name = @db ) - @logflushes;
+
+SELECT 
+  @duration AS durationinseconds,
+  @logflushes AS logflushes;
+";
+
+/// Claim 39: the published preparation put before the published template declares its three variables twice, which is error 134 for the first
+/// of them and runs nothing; the assembled listing, which declares them once, runs.
 #[test]
 fn declaring_the_variables_twice_is_error_134() {
-    let world = World::new("twice");
-    let mut s = world.session();
-    let declaration = "DECLARE @logflushes AS INT, @starttime AS DATETIME2, @duration AS INT;\n";
-    let seen = run(&mut s, &format!("SELECT 1;\n{declaration}{declaration}SELECT 2;"));
-    assert_eq!(numbers(&seen)[0], 134);
-    assert_eq!(seen.messages[0].1, 3, "the line of the second one");
-    assert!(seen.sets.is_empty(), "nothing of the batch has run");
-    assert_eq!(run(&mut s, &format!("SELECT 1;\n{declaration}SELECT 2;")).sets.len(), 2);
+    on_a_machine(39, |os| {
+        let (server, mut session) = Server::with_table(os);
+        repeat(&mut session, 7, 1, "INSERT INTO dbo.T1(col1) VALUES(@i);");
+        let pasted = run(&mut session, &format!("{PREPARATION}{DECLARATION}{COUNT_AND_WORK}"));
+        assert_eq!(numbers(&pasted)[0], 134);
+        let line = PREPARATION.lines().count() as u32 + 3;
+        assert_eq!(pasted.messages[0].1, line, "the line of the second declaration");
+        assert!(pasted.messages[0].2.contains("@logflushes"), "{:?}", pasted.messages);
+        assert!(pasted.sets.is_empty(), "nothing of the batch has run");
+        assert_eq!(rows(&mut session, "SELECT col1 FROM dbo.T1"), ["7"], "nor is the table dropped");
+        let assembled = run(&mut session, &format!("{PREPARATION}{COUNT_AND_WORK}"));
+        assert_eq!(assembled.sets.len(), 1, "{:?}", assembled.messages);
+        assert_eq!(assembled.sets[0].1, [["0", "3"]]);
+        server.stop(session);
+    });
 }

@@ -56,7 +56,8 @@ pub struct Arguments {
     /// -1: no headers.
     #[arg(short = 'h', value_name = "ROWS", allow_hyphen_values = true)]
     headers: Option<i32>,
-    /// Trust the server's certificate whoever made it (needed for the one that Hardpan makes itself).
+    /// Trust the certificate of a server on another machine, whoever made it. Without -C such a server is refused, since certificates are not
+    /// checked; on the loopback address -C changes nothing.
     #[arg(short = 'C')]
     trust_certificate: bool,
     /// Data directory to open without -S.

@@ -51,6 +51,8 @@ impl Drop for World {
 #[derive(Default)]
 pub struct Seen {
     pub sets: Vec<(Vec<String>, Vec<Vec<String>>)>,
+    /// Types of the columns of each of `sets`.
+    pub types: Vec<Vec<SqlType>>,
     pub messages: Vec<(i32, u32, String)>,
     pub counts: Vec<Option<u64>>,
     pub status: Option<i32>,
@@ -70,6 +72,7 @@ fn show(value: &Value) -> String {
 
 impl ResultSink for Seen {
     fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
+        self.types.push(columns.iter().map(|c| c.sql_type.clone()).collect());
         self.sets.push((columns.iter().map(|c| c.name.clone()).collect(), Vec::new()));
         Flow::Continue
     }
