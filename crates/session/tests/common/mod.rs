@@ -72,7 +72,7 @@ fn show(value: &Value) -> String {
 
 impl ResultSink for Seen {
     fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
-        self.types.push(columns.iter().map(|c| c.sql_type.clone()).collect());
+        self.types.push(columns.iter().map(|c| c.sql_type).collect());
         self.sets.push((columns.iter().map(|c| c.name.clone()).collect(), Vec::new()));
         Flow::Continue
     }
