@@ -262,8 +262,7 @@ fn select_into_survives(seed: u64, model: &'static str, description: &'static st
             server.stop(session);
         })
         .assert_ok();
-    let there = *there.lock();
-    there
+    *there.lock()
 }
 
 /// Claims 8 and 10: log is written from low to high offsets, jumping only to where another VLF begins, never twice to one place; each
