@@ -1,7 +1,8 @@
 //! Which errors end what: the statement, the procedure or batch, the transaction, the connection.
 //!
 //! SQL Server has no single rule; the classes below follow its documentation for SET XACT_ABORT and TRY...CATCH and the
-//! long-observed behaviour of the numbers named. An error that ends the batch also rolls the transaction back.
+//! long-observed behaviour of the numbers named. An error that ends the batch also rolls the transaction back. What this server refuses by
+//! name ends the batch, too: what stands behind it was written for a statement that has not been.
 
 use types::SqlError;
 
@@ -33,13 +34,18 @@ const SCOPE_ENDING: &[i32] = &[
     8159,
 ];
 
+/// Valid T-SQL that this server does not do, refused by name: a statement, a function, a feature, an option.
+fn is_refusal(number: i32) -> bool {
+    matches!(number, 40510..=40517)
+}
+
 /// How far `error` reaches outside TRY...CATCH. `raised` tells RAISERROR's errors, which XACT_ABORT does not touch.
 pub fn reach(error: &SqlError, xact_abort: bool, raised: bool) -> Reach {
     let by_number = if error.severity <= 10 {
         return Reach::Nothing;
     } else if error.severity >= 20 {
         return Reach::Connection;
-    } else if BATCH_ENDING.contains(&error.number) {
+    } else if BATCH_ENDING.contains(&error.number) || is_refusal(error.number) {
         Reach::Batch
     } else if SCOPE_ENDING.contains(&error.number) {
         Reach::Scope
@@ -57,7 +63,7 @@ pub fn dooms_transaction(error: &SqlError, xact_abort: bool, raised: bool) -> bo
     if error.number == 1222 && !xact_abort {
         return false;
     }
-    (xact_abort && !raised) || BATCH_ENDING.contains(&error.number)
+    (xact_abort && !raised) || BATCH_ENDING.contains(&error.number) || is_refusal(error.number)
 }
 
 /// Can a TRY block of the same scope catch it? Compilation errors of the statement itself cannot be caught there.
