@@ -96,6 +96,11 @@ pub(crate) fn syntax_near(word: &str) -> SqlError {
     error(102, &[&word])
 }
 
+/// 156: incorrect syntax near a keyword.
+pub(crate) fn syntax_near_keyword(word: &str) -> SqlError {
+    error(156, &[&word])
+}
+
 /// 40514: valid T-SQL that this version does not run.
 pub fn unsupported(what: &str) -> SqlError {
     SqlError::custom(40514, 16, 1, format!("'{what}' is not supported in this version of Hardpan."))

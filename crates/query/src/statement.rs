@@ -122,15 +122,18 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
     if let Some(with) = &select.with {
         binder.add_common_tables(with)?;
     }
+    let into = &crate::bind::set_op::first_block(&select.query.body).into;
     if let ast::QueryBody::Select(block) = &select.query.body
         && block.items.iter().any(|item| matches!(item, ast::SelectItem::Assign { .. }))
     {
+        if into.is_some() {
+            return Err(SqlError::new(194, &[]));
+        }
         let parts = binder.select(block, &select.query)?;
         return assignment(binder, parts);
     }
-    if let ast::QueryBody::Select(block) = &select.query.body
-        && let Some(into) = &block.into
-    {
+    if let Some(into) = into {
+        binder.expects_into = true;
         let query = binder.query(&select.query)?;
         return crate::ddl::select_into(binder, &into.table, query)
             .map(|plan| StatementKind::SelectInto(Box::new(plan)));

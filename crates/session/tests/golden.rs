@@ -75,3 +75,6 @@ script!("scripts/" hints);
 script!("scripts/" set_options);
 script!("scripts/" alter_database);
 script!("scripts/" identity_insert);
+script!("scripts/" output_clause);
+script!("scripts/" changes_from);
+script!("scripts/" select_into);

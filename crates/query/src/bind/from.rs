@@ -37,8 +37,12 @@ impl Binder<'_> {
     }
 
     fn source_inside(&mut self, source: &TableSource) -> Result<Rel, SqlError> {
+        let is_join = matches!(source, TableSource::Join(_) | TableSource::OdbcOuterJoin(_));
+        let wanted = !is_join && self.is_next_target();
         match source {
-            TableSource::Table(table) => self.named_source(&table.name, table.alias.as_ref(), &table.hints),
+            TableSource::Table(table) => {
+                self.named_source(&table.name, table.alias.as_ref(), &table.hints, wanted)
+            }
             TableSource::Variable { name, alias, .. } => {
                 let real = self
                     .context
@@ -51,7 +55,7 @@ impl Binder<'_> {
                     ..ObjectName::simple(real)
                 };
                 let alias = alias.clone().unwrap_or_else(|| Ident::new(name.clone()));
-                self.named_source(&object, Some(&alias), &[])
+                self.named_source(&object, Some(&alias), &[], wanted)
             }
             TableSource::Derived(derived) => {
                 let query = self.hidden(|binder| binder.query(&derived.query))?;
@@ -88,6 +92,7 @@ impl Binder<'_> {
         name: &ObjectName,
         alias: Option<&Ident>,
         hints: &[ast::TableHint],
+        wanted: bool,
     ) -> Result<Rel, SqlError> {
         if name.is_simple()
             && let Some(index) =
@@ -113,7 +118,6 @@ impl Binder<'_> {
                     } else {
                         (Some(source.schema().to_string()), Some(source.database.name().to_string()))
                     };
-                    let wanted = self.is_wanted_target(&source, alias);
                     if wanted && let Some(request) = &self.target {
                         hints = hints.for_target(&request.hints)?;
                     }
@@ -162,7 +166,7 @@ impl Binder<'_> {
                 base: true,
             });
         }
-        let locator = locator.then(|| self.new_column(SqlType::BigInt, false, Collation::default()));
+        let locator = locator.then(|| self.new_column(SqlType::BigInt, true, Collation::default()));
         self.scope().tables.push(ScopeTable { alias: alias.to_string(), schema, database, columns: visible });
         Rel::Table(Box::new(TableScan { source, columns, locator, hints }))
     }

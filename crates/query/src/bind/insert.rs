@@ -38,7 +38,7 @@ impl Binder<'_> {
         };
         let identity = identity_rule(&source, &ordinals, explicit, &insert.source);
         let constraints = self.constraints(&source, true)?;
-        let outputs = self.outputs(&insert.output, &source, &Layout::default(), 0, true, false)?;
+        let outputs = self.outputs(&insert.output, &source, None, (true, false))?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
         Ok(InsertPlan { source, input, constraints, outputs, hints, identity })
     }
@@ -49,6 +49,9 @@ impl Binder<'_> {
         insert: &ast::Insert,
         columns: &[types::SqlType],
     ) -> Result<(InsertPlan, Vec<Store>), SqlError> {
+        if !insert.output.is_empty() {
+            return Err(SqlError::new(483, &[]));
+        }
         let source = self.target_table(&insert.target.kind)?;
         let ordinals = self.insert_columns(&source, &insert.columns)?;
         if ordinals.len() != columns.len() {
@@ -61,6 +64,7 @@ impl Binder<'_> {
         let layout = Layout::new(&ids);
         let mut stores = Vec::new();
         for (ordinal, id) in ordinals.iter().zip(&ids) {
+            refuse_rowversion(&source, *ordinal)?;
             let value = self.column_expr(*id);
             stores.push(self.store(&source, *ordinal, value, &layout)?);
         }
@@ -82,9 +86,7 @@ impl Binder<'_> {
         }
         let explicit_identity = is_identity_insert_on(self.context.options, source);
         let takes_value = |column: &engine::ColumnDef| {
-            column.computed.is_none()
-                && (column.identity.is_none() || explicit_identity)
-                && column.sql_type != types::SqlType::RowVersion
+            column.computed.is_none() && (column.identity.is_none() || explicit_identity)
         };
         Ok(source
             .def
@@ -119,6 +121,7 @@ impl Binder<'_> {
                 if matches!(expr.kind, ast::ExprKind::Default) {
                     continue;
                 }
+                refuse_rowversion(source, *ordinal)?;
                 let value = self.value(expr)?;
                 stores.push(self.store(source, *ordinal, value, &layout)?);
             }
@@ -155,6 +158,7 @@ impl Binder<'_> {
         let layout = Layout::new(&order);
         let mut stores = Vec::with_capacity(ordinals.len());
         for (ordinal, column) in ordinals.iter().zip(&query.columns) {
+            refuse_rowversion(source, *ordinal)?;
             let value = self.column_expr(column.id);
             let value = if column.untyped_null {
                 Binder::null_of(source.def.columns[*ordinal].sql_type)
@@ -183,6 +187,14 @@ impl Binder<'_> {
             }
         }
         Ok(stores)
+    }
+}
+
+/// A rowversion column takes DEFAULT only; error 273.
+fn refuse_rowversion(source: &TableSource, ordinal: usize) -> Result<(), SqlError> {
+    match source.def.columns[ordinal].sql_type {
+        types::SqlType::RowVersion => Err(crate::errors::insert_rowversion()),
+        _ => Ok(()),
     }
 }
 

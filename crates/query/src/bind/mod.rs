@@ -45,6 +45,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) arguments: Vec<(String, Expr)>,
     /// What UPDATE or DELETE with FROM changes.
     pub(crate) target: Option<target::TargetRequest>,
+    /// The next SELECT block may have INTO: it is the first of a SELECT statement.
+    pub(crate) expects_into: bool,
     depth: u32,
     view_depth: u32,
     next_work: u32,
@@ -57,6 +59,8 @@ pub(crate) struct Scope {
     pub(crate) aggregates: Vec<(ColumnId, AggregateCall)>,
     pub(crate) windows: Vec<(ColumnId, WindowCall)>,
     pub(crate) clause: Clause,
+    /// Columns of the first so many tables need a qualifier: `inserted` and `deleted` of OUTPUT.
+    pub(crate) qualified_only: usize,
     /// WINDOW clause.
     pub(crate) named_windows: Vec<(tsql::ast::Ident, tsql::ast::Window)>,
 }
@@ -148,6 +152,7 @@ impl<'a> Binder<'a> {
             dependencies: Vec::new(),
             arguments: Vec::new(),
             target: None,
+            expects_into: false,
             depth: 0,
             view_depth: 0,
             next_work: 0,

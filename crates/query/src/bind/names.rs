@@ -49,12 +49,14 @@ impl Binder<'_> {
         let mut qualifier_seen = false;
         for (depth, scope) in self.scopes.iter().rev().enumerate() {
             let mut found: Option<&ScopeColumn> = None;
-            for table in &scope.tables {
+            for (at, table) in scope.tables.iter().enumerate() {
                 if let Some(qualifier) = &column.qualifier {
                     if !names_table(qualifier, table) {
                         continue;
                     }
                     qualifier_seen = true;
+                } else if at < scope.qualified_only {
+                    continue;
                 }
                 for candidate in table.columns.iter().filter(|candidate| is_column(candidate, name)) {
                     if found.is_some() {

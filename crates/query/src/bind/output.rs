@@ -16,23 +16,23 @@ use crate::plan::Planner;
 use crate::plan::table::TableSource;
 
 impl Binder<'_> {
-    /// Binds OUTPUT clauses. Rows they read are the source row (`source_layout`, `width` columns), then `inserted`, then `deleted`.
-    /// Tables of the statement's own FROM are in the innermost scope if there is one.
+    /// Binds OUTPUT clauses. Rows they read are the source row (`from`: its columns, and those of the target among them), then
+    /// `inserted`, then `deleted`. Tables of the statement's own FROM are in the innermost scope if there is one; the target itself is
+    /// seen as `inserted` and `deleted` only.
     pub(crate) fn outputs(
         &mut self,
         outputs: &[ast::Output],
         source: &Arc<TableSource>,
-        source_layout: &Layout,
-        width: usize,
-        inserted: bool,
-        deleted: bool,
+        from: Option<(&[ColumnId], &[ColumnId])>,
+        (inserted, deleted): (bool, bool),
     ) -> Result<Vec<OutputPlan>, SqlError> {
         if outputs.is_empty() {
             return Ok(Vec::new());
         }
-        let mut layout = source_layout.clone();
+        let (source_columns, target_columns) = from.unwrap_or_default();
+        let mut layout = Layout::new(source_columns);
         let mut tables = Vec::new();
-        let mut next = width;
+        let mut next = source_columns.len();
         for (wanted, name) in [(inserted, "inserted"), (deleted, "deleted")] {
             if wanted {
                 let table = self.table_columns(source, name);
@@ -43,11 +43,16 @@ impl Binder<'_> {
                 tables.push(table);
             }
         }
-        let outer = self.scopes.last().map(|scope| scope.tables.clone()).unwrap_or_default();
-        tables.extend(outer);
-        self.scopes.push(Scope { tables, clause: Clause::Rows, ..Scope::default() });
+        let qualified_only = tables.len();
+        let statement_scopes = std::mem::take(&mut self.scopes);
+        let is_target = |table: &&ScopeTable| {
+            table.columns.first().is_some_and(|first| target_columns.contains(&first.id))
+        };
+        let own = statement_scopes.last().map_or(&[][..], |scope| &scope.tables);
+        tables.extend(own.iter().filter(|table| !is_target(table)).cloned());
+        self.scopes = vec![Scope { tables, clause: Clause::Rows, qualified_only, ..Scope::default() }];
         let plans = outputs.iter().map(|output| self.output(output, &layout)).collect();
-        self.scopes.pop();
+        self.scopes = statement_scopes;
         plans
     }
 
@@ -98,9 +103,13 @@ impl Binder<'_> {
 
     fn output_into(&mut self, into: &ast::OutputInto, values: Vec<Expr>) -> Result<OutputInto, SqlError> {
         let source = self.target_table(&into.target)?;
+        self.check_output_target(&source)?;
         let ordinals = if into.columns.is_empty() {
-            let takes_value =
-                |column: &engine::ColumnDef| column.computed.is_none() && column.identity.is_none();
+            let takes_value = |column: &engine::ColumnDef| {
+                column.computed.is_none()
+                    && column.identity.is_none()
+                    && column.sql_type != types::SqlType::RowVersion
+            };
             source
                 .def
                 .columns
@@ -110,7 +119,11 @@ impl Binder<'_> {
                 .map(|column| column.0)
                 .collect()
         } else {
-            self.target_columns(&source, &into.columns)?
+            let ordinals = self.target_columns(&source, &into.columns)?;
+            if ordinals.iter().any(|at| source.def.columns[*at].sql_type == types::SqlType::RowVersion) {
+                return Err(crate::errors::insert_rowversion());
+            }
+            ordinals
         };
         if ordinals.len() != values.len() {
             return Err(crate::errors::values_do_not_match());
@@ -125,6 +138,22 @@ impl Binder<'_> {
         let stores = self.all_stores(&source, stores)?;
         let constraints = self.constraints(&source, true)?;
         Ok(OutputInto { source, stores, constraints })
+    }
+
+    /// What may not be behind OUTPUT ... INTO: 332 for an end of a foreign key, 333 for a table with checks.
+    fn check_output_target(&mut self, source: &Arc<TableSource>) -> Result<(), SqlError> {
+        let name = &source.def.name;
+        let key = match source.def.foreign_keys.first() {
+            Some(own) => Some(own.name.to_string()),
+            None => self.referenced_by(source)?.into_iter().next().map(|other| other.name),
+        };
+        if let Some(key) = key {
+            return Err(SqlError::new(332, &[name, &key]));
+        }
+        match source.def.checks.first() {
+            Some(check) => Err(SqlError::new(333, &[name, &check.name])),
+            None => Ok(()),
+        }
     }
 
     /// The columns of a table under an alias, with new ids.

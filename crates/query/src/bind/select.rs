@@ -85,9 +85,15 @@ impl Binder<'_> {
         select: &ast::Select,
         query: &ast::Query,
     ) -> Result<SelectParts, SqlError> {
+        if select.into.is_some() && !std::mem::take(&mut self.expects_into) {
+            return Err(crate::errors::syntax_near_keyword("INTO"));
+        }
+        // What an UPDATE or DELETE changes is no table of a query inside it.
+        let target = self.target.take();
         self.scopes.push(Scope { named_windows: select.windows.clone(), ..Scope::default() });
         let result = self.select_inside(select, query);
         self.scopes.pop();
+        self.target = target;
         result
     }
 

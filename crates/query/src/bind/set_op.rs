@@ -49,6 +49,9 @@ impl Binder<'_> {
     ) -> Result<BoundQuery, SqlError> {
         let (mut run, mut run_operator) = (Vec::new(), None);
         for (operator, body) in chain {
+            if operator.is_some() && first_block(body).into.is_some() {
+                return Err(SqlError::new(196, &[]));
+            }
             if run.len() > 1 && !continues_run(run_operator, operator) {
                 run = vec![self.set_operation_run(run_operator, run)?];
             }
@@ -281,6 +284,14 @@ const RUN_LEVELS: u32 = 2;
 fn continues_run(operator: Option<ast::SetOperator>, next: Option<ast::SetOperator>) -> bool {
     operator.is_none()
         || operator == next && matches!(next, Some(ast::SetOperator::Union | ast::SetOperator::UnionAll))
+}
+
+/// The first SELECT block of a query.
+pub(crate) fn first_block(body: &ast::QueryBody) -> &ast::Select {
+    match body {
+        ast::QueryBody::Select(select) => select,
+        ast::QueryBody::SetOperation(operation) => first_block(&operation.first),
+    }
 }
 
 /// Does the definition mention its own name?

@@ -18,13 +18,13 @@ use crate::plan::table::TableSource;
 
 /// The target looked for while a FROM clause is bound.
 pub(crate) struct TargetRequest {
-    /// Alias or simple name to look for; `None`: look for the object.
-    pub(crate) alias: Option<String>,
-    /// The object, when the name means one.
-    pub(crate) object: Option<Arc<TableSource>>,
+    /// Which of the clause's own sources it is, counted from the left; `None`: it stands beside them.
+    position: Option<usize>,
+    /// Sources met so far.
+    seen: usize,
+    /// The table, when it stands beside the sources.
+    pub(crate) beside: Option<Arc<TableSource>>,
     pub(crate) found: Option<FoundTarget>,
-    /// Scopes open where the FROM clause is bound: sources of subqueries are not looked at.
-    pub(crate) depth: usize,
     /// Hints written behind the target's name.
     pub(crate) hints: ScanHints,
 }
@@ -41,6 +41,9 @@ impl Binder<'_> {
     /// The base table of a target name. Errors 208, 259 (system catalog), 4405-like for views.
     pub(crate) fn target_table(&mut self, target: &ast::DmlTargetKind) -> Result<Arc<TableSource>, SqlError> {
         match target {
+            ast::DmlTargetKind::Table(name) if self.is_common_table(name) => {
+                Err(crate::errors::unsupported("changing data through a common table expression"))
+            }
             ast::DmlTargetKind::Table(name) => self.base_table(name),
             ast::DmlTargetKind::Variable(name, _) => {
                 let real = self
@@ -69,49 +72,82 @@ impl Binder<'_> {
         }
     }
 
-    /// What the target of UPDATE or DELETE with FROM is looked for by.
+    /// Which source of FROM an UPDATE or DELETE changes: the one with the alias, else the one that reads the table, without an alias if
+    /// several do, else the table beside them all. Errors 208, 8154.
     pub(crate) fn target_request(
         &mut self,
         target: &ast::DmlTargetKind,
         from: &[ast::TableSource],
         hints: ScanHints,
     ) -> Result<TargetRequest, SqlError> {
-        let depth = self.scopes.len();
+        let mut sources = Vec::new();
+        from.iter().for_each(|source| own_sources(source, &mut sources));
+        let request = |position, beside| TargetRequest { position, seen: 0, beside, found: None, hints };
         if let ast::DmlTargetKind::Table(name) = target
             && name.is_simple()
-            && from.iter().any(|source| has_alias(source, &name.name.value))
+            && let Some(position) = sources.iter().position(|source| {
+                exposed_alias(source).is_some_and(|alias| same_name(alias, &name.name.value))
+            })
         {
-            return Ok(TargetRequest {
-                alias: Some(name.name.value.clone()),
-                object: None,
-                found: None,
-                depth,
-                hints,
-            });
+            self.check_changeable(sources[position])?;
+            return Ok(request(Some(position), None));
         }
         let object = self.target_table(target)?;
-        Ok(TargetRequest { alias: None, object: Some(object), found: None, depth, hints })
+        let mut same = Vec::new();
+        for (position, source) in sources.iter().enumerate() {
+            if self.reads_object(source, &object) {
+                same.push((position, exposed_alias(source).is_none()));
+            }
+        }
+        let plain: Vec<usize> = same.iter().filter(|found| found.1).map(|found| found.0).collect();
+        match (same.as_slice(), plain.as_slice()) {
+            ([], _) => Ok(request(None, Some(object))),
+            ([(position, _)], _) | (_, [position]) => Ok(request(Some(*position), None)),
+            _ => Err(SqlError::new(8154, &[&written_target(target)])),
+        }
     }
 
-    /// Is the table being added to scope the target that is looked for?
-    pub(crate) fn is_wanted_target(&self, source: &TableSource, alias: Option<&ast::Ident>) -> bool {
-        let Some(request) = &self.target else {
+    /// Is the source the one that is looked for? Called once for each, from the left.
+    pub(crate) fn is_next_target(&mut self) -> bool {
+        let Some(request) = &mut self.target else {
             return false;
         };
-        if request.found.is_some() || self.scopes.len() != request.depth {
-            return false;
-        }
-        match (&request.alias, &request.object) {
-            (Some(wanted), _) => {
-                alias.is_some_and(|alias| same_name(&alias.value, wanted))
-                    || alias.is_none() && same_name(&source.def.name, wanted)
+        request.seen += 1;
+        request.position == Some(request.seen - 1)
+    }
+
+    /// Does a source of FROM read the table under its own name?
+    fn reads_object(&mut self, source: &ast::TableSource, object: &TableSource) -> bool {
+        let found = match source {
+            ast::TableSource::Table(table) if !self.is_common_table(&table.name) => {
+                self.base_table(&table.name)
             }
-            (None, Some(object)) => {
-                object.def.object_id == source.def.object_id
-                    && Arc::ptr_eq(&object.database, &source.database)
+            ast::TableSource::Variable { name, span, .. } => {
+                self.target_table(&ast::DmlTargetKind::Variable(name.clone(), *span))
             }
-            (None, None) => false,
-        }
+            _ => return false,
+        };
+        found.is_ok_and(|found| {
+            found.def.object_id == object.def.object_id && Arc::ptr_eq(&found.database, &object.database)
+        })
+    }
+
+    /// May the rows of a source of FROM be changed through it?
+    fn check_changeable(&mut self, source: &ast::TableSource) -> Result<(), SqlError> {
+        let kind = match source {
+            ast::TableSource::Table(table) if self.is_common_table(&table.name) => {
+                "a common table expression"
+            }
+            ast::TableSource::Table(table) => return self.base_table(&table.name).map(|_| ()),
+            ast::TableSource::Variable { .. } => return Ok(()),
+            ast::TableSource::Derived(_) => "a derived table",
+            _ => "this table source",
+        };
+        Err(crate::errors::unsupported(&format!("changing data through {kind}")))
+    }
+
+    fn is_common_table(&self, name: &ObjectName) -> bool {
+        name.is_simple() && self.common_tables.iter().any(|entry| same_name(&entry.name, &name.name.value))
     }
 
     /// How a value of an expression is stored into a column.
@@ -177,7 +213,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Ordinals of named target columns. Errors 207, 264, 271, 273.
+    /// Ordinals of named target columns. Errors 207, 264, 271.
     pub(crate) fn target_columns(
         &self,
         source: &TableSource,
@@ -200,9 +236,6 @@ impl Binder<'_> {
         let column = &source.def.columns[ordinal];
         if column.computed.is_some() {
             return Err(crate::errors::column_computed(&column.name));
-        }
-        if column.sql_type == SqlType::RowVersion {
-            return Err(crate::errors::insert_rowversion());
         }
         Ok(ordinal)
     }
@@ -228,16 +261,35 @@ pub(crate) fn temp_name(real: &str) -> ObjectName {
     }
 }
 
-fn has_alias(source: &ast::TableSource, name: &str) -> bool {
+/// The sources of a FROM clause in the order in which they are bound.
+fn own_sources<'q>(source: &'q ast::TableSource, into: &mut Vec<&'q ast::TableSource>) {
     match source {
-        ast::TableSource::Table(table) => {
-            table.alias.as_ref().is_some_and(|alias| same_name(&alias.value, name))
+        ast::TableSource::Join(join) => {
+            own_sources(&join.left, into);
+            own_sources(&join.right, into);
         }
-        ast::TableSource::Variable { alias, .. } => {
-            alias.as_ref().is_some_and(|alias| same_name(&alias.value, name))
-        }
-        ast::TableSource::Join(join) => has_alias(&join.left, name) || has_alias(&join.right, name),
-        ast::TableSource::OdbcOuterJoin(inner) => has_alias(inner, name),
-        _ => false,
+        ast::TableSource::OdbcOuterJoin(inner) => own_sources(inner, into),
+        own => into.push(own),
+    }
+}
+
+/// The alias of a source, or the name of a common table expression or view without one.
+fn exposed_alias(source: &ast::TableSource) -> Option<&str> {
+    let alias = match source {
+        ast::TableSource::Table(table) => table.alias.as_ref(),
+        ast::TableSource::Variable { alias, .. } => alias.as_ref(),
+        ast::TableSource::Derived(derived) => derived.alias.as_ref(),
+        ast::TableSource::Values(values) => values.alias.as_ref(),
+        ast::TableSource::Function(function) => function.alias.as_ref(),
+        _ => None,
+    };
+    alias.map(|alias| alias.value.as_str())
+}
+
+fn written_target(target: &ast::DmlTargetKind) -> String {
+    match target {
+        ast::DmlTargetKind::Table(name) => written(name),
+        ast::DmlTargetKind::Variable(name, _) => name.clone(),
+        ast::DmlTargetKind::Source(_) => String::new(),
     }
 }

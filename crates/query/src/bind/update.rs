@@ -10,7 +10,7 @@ use super::{Binder, Clause, Scope};
 use crate::exec::delete::DeletePlan;
 use crate::exec::update::{SetStep, UpdatePlan};
 use crate::expr::compile::Layout;
-use crate::expr::{ColumnId, Expr};
+use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::plan::logical::{JoinKind, Rel, ScanHints};
 use crate::plan::{Planned, Planner};
 
@@ -21,7 +21,7 @@ impl Binder<'_> {
             self.add_common_tables(with)?;
         }
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
-        let (rel, target) =
+        let (rel, target, may_repeat) =
             self.changed_rows(&update.target, &update.from, update.filter.as_ref(), update.top.as_ref())?;
         let mut steps = Vec::new();
         for clause in &update.set {
@@ -37,8 +37,8 @@ impl Binder<'_> {
         changed.sort_unstable();
         let constraints = self.constraints(&target.source, true)?;
         changed.extend(constraints.computed.iter().map(|computed| computed.0));
-        let outputs =
-            self.outputs(&update.output, &target.source, &layout, planned.layout.len(), true, true)?;
+        let from = Some((planned.layout.as_slice(), target.columns.as_slice()));
+        let outputs = self.outputs(&update.output, &target.source, from, (true, true))?;
         let (locator, old) = positions(&target, &layout);
         self.scopes.pop();
         Ok(UpdatePlan {
@@ -50,7 +50,7 @@ impl Binder<'_> {
             changed,
             constraints,
             outputs,
-            may_repeat: update.from.len() > 1 || has_join(&update.from),
+            may_repeat,
         })
     }
 
@@ -60,13 +60,13 @@ impl Binder<'_> {
             self.add_common_tables(with)?;
         }
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
-        let (rel, target) =
+        let (rel, target, may_repeat) =
             self.changed_rows(&delete.target, &delete.from, delete.filter.as_ref(), delete.top.as_ref())?;
         let planned = self.plan_changed(&rel)?;
         let layout = planned.layout();
         let constraints = self.constraints(&target.source, false)?;
-        let outputs =
-            self.outputs(&delete.output, &target.source, &layout, planned.layout.len(), false, true)?;
+        let from = Some((planned.layout.as_slice(), target.columns.as_slice()));
+        let outputs = self.outputs(&delete.output, &target.source, from, (false, true))?;
         let (locator, old) = positions(&target, &layout);
         self.scopes.pop();
         Ok(DeletePlan {
@@ -76,7 +76,7 @@ impl Binder<'_> {
             old,
             constraints,
             outputs,
-            may_repeat: delete.from.len() > 1 || has_join(&delete.from),
+            may_repeat,
         })
     }
 
@@ -84,16 +84,17 @@ impl Binder<'_> {
         Planner::new(&self.columns).plan(rel, Vec::new())
     }
 
-    /// The rows of the target that the statement changes, joined with FROM.
+    /// The rows of the target that the statement changes, joined with FROM. The flag: a row may come several times.
     fn changed_rows(
         &mut self,
         target: &ast::DmlTarget,
         from: &[ast::TableSource],
         filter: Option<&ast::DmlFilter>,
         top: Option<&ast::Top>,
-    ) -> Result<(Rel, FoundTarget), SqlError> {
+    ) -> Result<(Rel, FoundTarget, bool), SqlError> {
         let hints = super::hints::target_hints(&target.hints)?;
         let (mut rel, found) = self.target_rows(target, from, hints)?;
+        let is_joined = !matches!(rel, Rel::Table(_));
         match filter {
             Some(ast::DmlFilter::Where(condition)) => {
                 let predicate = self.condition(condition)?;
@@ -104,9 +105,15 @@ impl Binder<'_> {
         }
         if let Some(top) = top {
             let top = self.top(top, Vec::new())?;
+            if may_miss(&rel, found.locator) {
+                // Rows that an outer join has made without the target do not count.
+                let is_missing = Expr::predicate(ExprKind::IsNull(Box::new(self.column_expr(found.locator))));
+                let predicate = Expr::predicate(ExprKind::Not(Box::new(is_missing)));
+                rel = Rel::Filter { input: Box::new(rel), predicate };
+            }
             rel = Rel::Top { input: Box::new(rel), top };
         }
-        Ok((rel, found))
+        Ok((rel, found, is_joined))
     }
 
     fn target_rows(
@@ -134,7 +141,7 @@ impl Binder<'_> {
         let rel = self.from(from);
         let request = std::mem::replace(&mut self.target, before).expect("set above");
         let rel = rel?;
-        match (request.found, request.object) {
+        match (request.found, request.beside) {
             (Some(found), _) => Ok((rel, found)),
             (None, Some(source)) => {
                 let alias = source.def.name.to_string();
@@ -149,7 +156,7 @@ impl Binder<'_> {
                 let found = found_in(&own, source);
                 Ok((super::from::join(JoinKind::Inner, own, rel, None), found))
             }
-            (None, None) => Err(crate::errors::invalid_object(&request.alias.unwrap_or_default())),
+            (None, None) => unreachable!("the request names one of the sources"),
         }
     }
 
@@ -190,6 +197,9 @@ impl Binder<'_> {
         steps: &[BoundStep],
     ) -> Result<BoundStep, SqlError> {
         let ordinal = self.target_column(&target.source, &column.name.value)?;
+        if target.source.def.columns[ordinal].sql_type == types::SqlType::RowVersion {
+            return Err(SqlError::new(272, &[]));
+        }
         if target.source.def.columns[ordinal].identity.is_some() {
             return Err(crate::errors::update_identity(&target.source.def.columns[ordinal].name));
         }
@@ -261,12 +271,25 @@ fn found_in(rel: &Rel, source: std::sync::Arc<crate::plan::table::TableSource>) 
     FoundTarget { source, columns: scan.columns.clone(), locator: scan.locator.expect("asked for") }
 }
 
+/// May an outer join give rows without the table of the locator?
+fn may_miss(rel: &Rel, locator: ColumnId) -> bool {
+    let (left, right, left_optional, right_optional) = match rel {
+        Rel::Join { kind, left, right, .. } => {
+            (left, right, *kind == JoinKind::Full, matches!(kind, JoinKind::Left | JoinKind::Full))
+        }
+        Rel::Apply { outer, left, right } => (left, right, false, *outer),
+        Rel::Filter { input, .. } => return may_miss(input, locator),
+        _ => return false,
+    };
+    if left.output().contains(&locator) {
+        left_optional || may_miss(left, locator)
+    } else {
+        right.output().contains(&locator) && (right_optional || may_miss(right, locator))
+    }
+}
+
 /// Where the locator and the old values stand in the rows.
 fn positions(target: &FoundTarget, layout: &Layout) -> (usize, Vec<usize>) {
     let at = |id: ColumnId| layout.position(id).expect("the plan gives all columns of the target");
     (at(target.locator), target.columns.iter().map(|id| at(*id)).collect())
-}
-
-fn has_join(from: &[ast::TableSource]) -> bool {
-    from.iter().any(|source| matches!(source, ast::TableSource::Join(_)))
 }

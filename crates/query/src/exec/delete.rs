@@ -40,7 +40,8 @@ pub(crate) fn run(
     let mut row = Row::new();
     while source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;
-        let locator = runtime.locator(&row[delete.locator]).expect("the target's scan gives locators");
+        // An outer join gives rows in which the target is missing.
+        let Some(locator) = runtime.locator(&row[delete.locator]) else { continue };
         if delete.may_repeat && !seen.insert(locator.clone()) {
             continue;
         }

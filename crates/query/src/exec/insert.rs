@@ -140,8 +140,9 @@ fn finish(
     sink: &mut dyn RowSink,
     count: u64,
 ) -> Result<StatementOutcome, SqlError> {
-    let sent_rows = outputs.finish(runtime, sink)?;
+    // Rows that OUTPUT stores elsewhere draw identity values of their own.
     let identity = runtime.last_identity();
+    let sent_rows = outputs.finish(runtime, sink)?;
     // An INSERT without an identity column sets @@IDENTITY to NULL.
     let identity = if count == 0 {
         None
@@ -164,7 +165,7 @@ fn insert_one(
         return Ok(());
     }
     let row = insert_row(runtime, &insert.source, stores, &insert.constraints, input)?;
-    outputs.add(runtime, input, &row, &[])?;
+    outputs.add(runtime, &[], &row, &[])?;
     runtime.give_back(row);
     Ok(())
 }

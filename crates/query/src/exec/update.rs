@@ -92,7 +92,8 @@ fn find(update: &UpdatePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<
     let mut row = Row::new();
     while source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;
-        let locator = runtime.locator(&row[update.locator]).expect("the target's scan gives locators");
+        // An outer join gives rows in which the target is missing.
+        let Some(locator) = runtime.locator(&row[update.locator]) else { continue };
         if update.may_repeat && !seen.insert(locator.clone()) {
             continue;
         }

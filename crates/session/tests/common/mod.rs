@@ -6,6 +6,7 @@
     reason = "a helper of tests, of which each file uses its part"
 )]
 
+pub mod random;
 pub mod simulated;
 
 use std::path::PathBuf;

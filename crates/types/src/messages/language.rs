@@ -238,6 +238,16 @@ pub(super) const MESSAGES: &[Message] = &[
         "Incorrect syntax near '%s'. The compatibility level of the current database may have to be higher for this feature.",
     ),
     entry(
+        332,
+        16,
+        "The target table '%s' of OUTPUT INTO cannot be on either side of a relationship of a primary key and a foreign key. Found reference constraint '%s'.",
+    ),
+    entry(
+        333,
+        16,
+        "The target table '%s' of OUTPUT INTO cannot have enabled check constraints or rules. Found check constraint or rule '%s'.",
+    ),
+    entry(
         334,
         15,
         "The target table '%s' of the statement cannot have enabled triggers when the statement has an OUTPUT clause without INTO.",
@@ -298,6 +308,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The collation conflict between \"%s\" and \"%s\" in the %s operation cannot be resolved.",
     ),
+    entry(483, 15, "The OUTPUT clause cannot be used in an INSERT...EXEC statement."),
     entry(487, 16, "An invalid option was given for the statement \"%s\"."),
     entry(
         492,
