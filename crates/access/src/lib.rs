@@ -17,6 +17,7 @@ mod redo;
 mod row;
 mod row_value;
 mod verify;
+mod visibility;
 
 pub use btree::{BTree, BTreeCursor, BTreeDef, BTreeKind, Inserted};
 pub use error::{AccessError, AccessResult};

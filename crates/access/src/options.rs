@@ -103,23 +103,22 @@ impl Locking {
         matches!(self, Locking::None | Locking::Probe)
     }
 
-    /// Tries to get a row without waiting; page latches are held. `is_settled`: the page holds only committed changes.
-    pub(crate) fn try_row(self, txn: &Transaction, row: &Resource, is_settled: bool) -> bool {
+    /// The same for rows of a heap, which have no order: nothing but the row itself can be locked.
+    pub(crate) fn of_heap(self) -> Locking {
         match self {
-            Locking::None => true,
-            Locking::Probe => is_settled || txn.could_lock(row, LockMode::S),
-            Locking::Hold { mode, .. } | Locking::Range { mode } => txn.try_lock(*row, mode),
+            Locking::Range { mode } => Locking::Hold { mode: row_alone(mode), until_next: false },
+            other => other,
         }
     }
+}
 
-    /// Waits for a row without a latch. The caller looks again with the lock in hand, and then gives this one back.
-    pub(crate) fn wait_row<'t>(
-        self,
-        txn: &'t Transaction,
-        row: &Resource,
-        wait: LockWait,
-    ) -> AccessResult<Waited<'t>> {
-        Waited::wait(txn, *row, self.row_mode().expect("rows that need no lock are not waited for"), wait)
+/// What is left of a range lock when the gap below the key is not wanted.
+pub(crate) fn row_alone(mode: LockMode) -> LockMode {
+    match mode {
+        LockMode::RangeSS => LockMode::S,
+        LockMode::RangeSU => LockMode::U,
+        LockMode::RangeXX => LockMode::X,
+        other => other,
     }
 }
 

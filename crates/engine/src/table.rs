@@ -204,11 +204,10 @@ impl Table {
                 let index = &inner.definition.indexes[at + 1];
                 let covers =
                     columns.is_some_and(|wanted| wanted.iter().all(|c| secondary.stored.contains(c)));
-                Source::Secondary {
-                    cursor: secondary.tree.scan(byte_range(&secondary.key, index, range), *options),
-                    at,
-                    covers,
-                }
+                let reads_lobs = covers && secondary.format.may_have_lobs();
+                let options = ScanOptions { keep_row: options.keep_row || reads_lobs, ..*options };
+                let cursor = secondary.tree.scan(byte_range(&secondary.key, index, range), options);
+                Source::Secondary { cursor, at, covers }
             }
             (Base::Heap(heap), None) => Source::Heap(heap.scan(base_options)),
             (Base::Tree(tree), None) => {
@@ -230,17 +229,27 @@ impl Table {
         options: &ScanOptions,
         out: &mut Vec<Value>,
     ) -> SqlResult<bool> {
+        // Large values are read after their row: it stays locked until then.
+        let keeps_for_lobs = self.inner.format.may_have_lobs() && !options.keep_row;
+        let while_reading = ScanOptions { keep_row: options.keep_row || keeps_for_lobs, ..*options };
         let mut bytes = Vec::new();
         let found = match (&self.inner.base, locator) {
-            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.fetch(txn.inner(), *rid, options, &mut bytes),
-            (Base::Tree(tree), RowLocator::Key(key)) => tree.get(txn.inner(), key, options, &mut bytes),
+            (Base::Heap(heap), RowLocator::Heap(rid)) => {
+                heap.fetch(txn.inner(), *rid, &while_reading, &mut bytes)
+            }
+            (Base::Tree(tree), RowLocator::Key(key)) => {
+                tree.get(txn.inner(), key, &while_reading, &mut bytes)
+            }
             _ => return Err(stale_plan()),
         };
         if !found.map_err(|error| self.fail(txn, error))? {
             return Ok(false);
         }
-        self.decode(txn, &bytes, out)?;
-        Ok(true)
+        let decoded = self.decode(txn, &bytes, out);
+        if keeps_for_lobs && options.row_lock == RowLock::Shared {
+            self.release(txn, locator, &while_reading);
+        }
+        decoded.map(|()| true)
     }
 
     /// Gives back the lock that `fetch` kept on a row that was not changed.

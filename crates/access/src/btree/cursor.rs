@@ -11,10 +11,11 @@ use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
 use txn::{LockMode, Resource, Transaction};
 
 use super::BTree;
-use super::page::{search, split_row};
+use super::page::{search, split_row, stub_in_tree};
 use crate::error::AccessResult;
 use crate::key::KeyRange;
 use crate::options::{Locking, RowLock, ScanOptions};
+use crate::visibility::{PageView, Reader, Seen};
 
 /// Reads a range of keys. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
 pub struct BTreeCursor {
@@ -136,18 +137,16 @@ impl BTreeCursor {
         self.rows.clear();
         self.bytes.clear();
         self.at = 0;
+        let reader = Reader::new(txn, locking, &self.options);
         let mut waited = None;
         while !self.finished {
-            let stop = if self.options.backward {
-                self.fill_backward(txn, locking)?
-            } else {
-                self.fill_forward(txn, locking)?
-            };
+            let stop =
+                if self.options.backward { self.fill_backward(reader)? } else { self.fill_forward(reader)? };
             drop(waited.take());
             match stop {
                 Stop::End => self.finished = true,
                 Stop::Locked(resource) if self.rows.is_empty() => {
-                    waited = Some(locking.wait_row(txn, &resource, self.options.wait)?);
+                    waited = Some(reader.wait(resource, self.options.wait)?);
                 }
                 Stop::Full | Stop::Next | Stop::Locked(_) => {}
             }
@@ -161,61 +160,41 @@ impl BTreeCursor {
     /// Deals with one row: `None` goes on. The guard's page is latched.
     fn take_row(
         &mut self,
-        txn: &Transaction,
-        locking: Locking,
-        page: &pages::PageBytes,
+        view: &PageView<'_, '_>,
+        guard: &PageGuard,
         slot: u16,
-        is_settled: bool,
-    ) -> Option<Stop> {
-        let row = slots::row(page, slot)?;
-        let (key, value) = split_row(row);
-        let is_ghost = slots::flags(page, slot) & slots::GHOST != 0;
+    ) -> AccessResult<Option<Stop>> {
+        let Some(row) = slots::row(guard.page(), slot) else { return Ok(None) };
+        let key = split_row(row).0;
         let outside = match self.options.backward {
             false => !self.range.is_below_upper(key),
             true => !self.range.is_above_lower(key),
         };
+        let lock = || self.tree.key_resource(key);
         if outside {
             // Serializable: the key beyond the range guards the gap before it. Backward, the gap below the lowest key of the
             // range is guarded by that key itself.
-            if let Locking::Range { mode } = locking
+            if let Locking::Range { mode } = view.reader().locking
                 && !self.options.backward
+                && !view.reader().txn.try_lock(lock(), range_only(mode))
             {
-                let resource = self.tree.key_resource(key);
-                if !txn.try_lock(resource, range_only(mode)) {
-                    return Some(Stop::Locked(resource));
-                }
+                return Ok(Some(Stop::Locked(lock())));
             }
-            return Some(Stop::End);
+            return Ok(Some(Stop::End));
         }
-        let is_free_for_all = match locking {
-            Locking::None => true,
-            Locking::Probe => is_settled,
-            _ => false,
+        let row = match view.see(slot, lock) {
+            Seen::Bytes(row) => Some(row),
+            Seen::Gone => None,
+            Seen::Wait => return Ok(Some(Stop::Locked(lock()))),
+            Seen::Moved => return Err(stub_in_tree(guard, slot)),
         };
-        if !is_free_for_all {
-            let resource = self.tree.key_resource(key);
-            let granted = match (locking, is_ghost) {
-                // A ghost is passed over as soon as its deleter has ended; only ranges lock it.
-                (Locking::Hold { .. }, true) => is_settled || txn.could_lock(&resource, LockMode::S),
-                _ => locking.try_row(txn, &resource, false),
-            };
-            if !granted && self.options.skip_locked {
-                self.remember(key);
-                return None;
-            }
-            if !granted {
-                return Some(Stop::Locked(resource));
-            }
-        }
         self.remember(key);
-        if is_ghost {
-            return None;
-        }
+        let Some((key, value)) = row.map(split_row) else { return Ok(None) };
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
         self.rows.push((start, start + key.len(), self.bytes.len()));
-        (!locking.reads_ahead()).then_some(Stop::Full)
+        Ok((!view.reader().locking.reads_ahead()).then_some(Stop::Full))
     }
 
     fn remember(&mut self, key: &[u8]) {
@@ -250,46 +229,46 @@ impl BTreeCursor {
         Ok((guard, slot))
     }
 
-    fn fill_forward(&mut self, txn: &Transaction, locking: Locking) -> AccessResult<Stop> {
+    fn fill_forward(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
         let (mut guard, mut slot) = self.resume_forward()?;
         loop {
-            let stop = self.fill_from_leaf(txn, locking, &guard, slot);
+            let stop = self.fill_from_leaf(reader, &guard, slot)?;
             match stop {
                 Stop::Next if self.rows.is_empty() => {}
                 stop => return Ok(stop),
             }
             let next = header::next(guard.page());
             if next.is_null() {
-                return Ok(self.end_of_tree(txn, locking));
+                return Ok(self.end_of_tree(reader));
             }
             guard = self.tree.fix_page(next, LatchMode::Shared)?;
             slot = 0;
         }
     }
 
-    fn fill_from_leaf(&mut self, txn: &Transaction, locking: Locking, guard: &PageGuard, from: u16) -> Stop {
+    fn fill_from_leaf(&mut self, reader: Reader<'_>, guard: &PageGuard, from: u16) -> AccessResult<Stop> {
         let page = guard.page();
-        let is_settled = header::lsn(page) < txn.manager().oldest_active_lsn();
+        let view = PageView::new(page, reader);
         let count = header::slot_count(page);
-        if header::ghosts(page) > 0 && is_settled {
+        if header::ghosts(page) > 0 && view.is_settled() {
             self.tree.methods.note_ghosts(guard.id(), self.tree.def.root);
         }
         for slot in from..count {
-            if let Some(stop) = self.take_row(txn, locking, page, slot, is_settled) {
+            if let Some(stop) = self.take_row(&view, guard, slot)? {
                 let next = if matches!(stop, Stop::Full) { slot + 1 } else { slot };
                 self.place = Some(Place { page: guard.id(), lsn: guard.lsn(), slot: next });
-                return stop;
+                return Ok(stop);
             }
         }
         self.place = Some(Place { page: guard.id(), lsn: guard.lsn(), slot: count });
-        Stop::Next
+        Ok(Stop::Next)
     }
 
     /// The tree has no further key: a serializable scan locks what comes after the last.
-    fn end_of_tree(&mut self, txn: &Transaction, locking: Locking) -> Stop {
-        if let Locking::Range { mode } = locking {
+    fn end_of_tree(&mut self, reader: Reader<'_>) -> Stop {
+        if let Locking::Range { mode } = reader.locking {
             let resource = self.tree.end_resource();
-            if !txn.try_lock(resource, range_only(mode)) {
+            if !reader.txn.try_lock(resource, range_only(mode)) {
                 return Stop::Locked(resource);
             }
         }
@@ -297,7 +276,7 @@ impl BTreeCursor {
     }
 
     /// One page's rows, from high to low. Each page is looked up from the root: latches go from left to right only.
-    fn fill_backward(&mut self, txn: &Transaction, locking: Locking) -> AccessResult<Stop> {
+    fn fill_backward(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
         let (mut key, mut included) = match (&self.last_key, &self.range.upper) {
             (Some(last), _) => (Some(last.clone()), false),
             (None, Bound::Included(upper)) => (Some(upper.clone()), true),
@@ -305,7 +284,7 @@ impl BTreeCursor {
             (None, Bound::Unbounded) => (None, true),
         };
         if self.last_key.is_none()
-            && let Some(stop) = self.lock_above(txn, locking, key.as_deref(), included)?
+            && let Some(stop) = self.lock_above(reader, key.as_deref(), included)?
         {
             return Ok(stop);
         }
@@ -319,9 +298,9 @@ impl BTreeCursor {
                 Ok(slot) if included => slot + 1,
                 Ok(slot) | Err(slot) => slot,
             };
-            let is_settled = header::lsn(page) < txn.manager().oldest_active_lsn();
+            let view = PageView::new(page, reader);
             for slot in (0..end).rev() {
-                if let Some(stop) = self.take_row(txn, locking, page, slot, is_settled) {
+                if let Some(stop) = self.take_row(&view, &guard, slot)? {
                     return Ok(stop);
                 }
             }
@@ -339,12 +318,12 @@ impl BTreeCursor {
     /// A serializable backward scan first locks the key above its range.
     fn lock_above(
         &mut self,
-        txn: &Transaction,
-        locking: Locking,
+        reader: Reader<'_>,
         upper: Option<&[u8]>,
         included: bool,
     ) -> AccessResult<Option<Stop>> {
-        let Locking::Range { mode } = locking else { return Ok(None) };
+        let Locking::Range { mode } = reader.locking else { return Ok(None) };
+        let txn = reader.txn;
         let resource = match upper {
             None => self.tree.end_resource(),
             Some(upper) => {

@@ -26,14 +26,15 @@ use std::hash::Hasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
+use pages::{LatchMode, PageGuard, PageId, PageType, header};
 use rustc_hash::FxHasher;
 use txn::{HASH_END, Resource, Transaction};
 
 use crate::error::{AccessError, AccessResult};
 use crate::key::KeyRange;
 use crate::methods::{AccessMethods, UnitId};
-use crate::options::ScanOptions;
+use crate::options::{Locking, ScanOptions};
+use crate::visibility::{PageView, Reader, Seen};
 use page::{child_at, child_slot, search, split_row};
 
 /// Bit of the page header's flags in pages of clustered indexes.
@@ -138,7 +139,6 @@ impl BTree {
         options: &ScanOptions,
         out: &mut Vec<u8>,
     ) -> AccessResult<bool> {
-        use crate::options::Locking;
         let locking = options.locking(txn, &self.object_resource());
         if let Locking::Range { .. } = locking {
             let mut cursor = self.scan(KeyRange::exactly(key), *options);
@@ -148,41 +148,31 @@ impl BTree {
             }
             return Ok(found);
         }
+        let reader = Reader::new(txn, locking, options);
+        let lock = || self.key_resource(key);
         let mut waited = None;
         loop {
             let leaf = self.descend(key, LatchMode::Shared, false)?;
-            let page = leaf.page();
-            let is_settled =
-                locking == Locking::None || header::lsn(page) < txn.manager().oldest_active_lsn();
-            let found = search(page, key).ok();
-            if found.is_none() {
-                return Ok(false);
-            }
-            let resource = self.key_resource(key);
-            if !locking.try_row(txn, &resource, is_settled) {
-                drop(leaf);
-                if options.skip_locked {
-                    return Ok(false);
+            let Ok(slot) = search(leaf.page(), key) else { return Ok(false) };
+            match PageView::new(leaf.page(), reader).see(slot, lock) {
+                Seen::Bytes(row) => {
+                    out.extend_from_slice(split_row(row).1);
+                    return Ok(true);
                 }
-                drop(waited.take());
-                waited = Some(locking.wait_row(txn, &resource, options.wait)?);
-                continue;
+                Seen::Gone => return Ok(false),
+                Seen::Moved => return Err(page::stub_in_tree(&leaf, slot)),
+                Seen::Wait => {
+                    drop(leaf);
+                    drop(waited.take());
+                    waited = Some(reader.wait(lock(), options.wait)?);
+                }
             }
-            let row = found.filter(|slot| slots::flags(page, *slot) & slots::GHOST == 0);
-            let Some(row) = row.and_then(|slot| slots::row(page, slot)) else {
-                self.release(txn, key, options);
-                return Ok(false);
-            };
-            out.extend_from_slice(split_row(row).1);
-            return Ok(true);
         }
     }
 
     /// Gives back the lock with which [`BTree::get`] kept an unchanged row.
     pub fn release(&self, txn: &Transaction, key: &[u8], options: &ScanOptions) {
-        if let crate::options::Locking::Hold { mode, until_next: true } =
-            options.locking(txn, &self.object_resource())
-        {
+        if let Locking::Hold { mode, until_next: true } = options.locking(txn, &self.object_resource()) {
             txn.unlock(&self.key_resource(key), mode);
         }
     }

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use pages::{PageBytes, PageId, SLOT_BYTES, header, slots};
+use pages::{PageBytes, PageGuard, PageId, SLOT_BYTES, header, slots};
 
 use crate::error::{AccessError, AccessResult};
 
@@ -139,6 +139,11 @@ pub(crate) fn child_at(page: &PageBytes, slot: u16) -> AccessResult<PageId> {
         Some(child) => Ok(PageId::from_bytes(*child)),
         None => Err(AccessError::corrupt(header::id(page), format!("slot {slot} names no child"))),
     }
+}
+
+/// A tree page has a forwarding address: rows of trees do not move away.
+pub(crate) fn stub_in_tree(page: &PageGuard, slot: u16) -> AccessError {
+    AccessError::corrupt(page.id(), format!("slot {slot} of a tree page is a forwarding address"))
 }
 
 /// Bytes that a row with this key and rest takes, its slot included.

@@ -23,14 +23,17 @@ use txn::{LockMode, LockWait, Resource, Transaction};
 use crate::alloc::set_owner;
 use crate::error::{AccessError, AccessResult};
 use crate::methods::{AccessMethods, Rid, UnitId, removers_are_done};
-use crate::options::ScanOptions;
+use crate::options::{Locking, ScanOptions};
 use crate::patch::{self, Change};
 use crate::row::{ROW_BYTES_MAX, ROW_BYTES_MIN};
+use crate::visibility::{PageView, Reader, Seen};
 
 /// Pages with room that a heap remembers, at most.
 const CANDIDATES_MAX: usize = 1024;
 /// Remembered pages that one insert tries before it appends a page.
 const CANDIDATES_TRIED: usize = 2;
+/// So often a reader without locks follows a row that moves under it, before it takes the stub for damaged.
+const LOST_STUBS_MAX: u32 = 10_000;
 /// A page is worth remembering when so many of its bytes are free or ghosts'.
 const WORTH_BYTES: usize = 1024;
 
@@ -370,63 +373,82 @@ impl Heap {
         options: &ScanOptions,
         out: &mut Vec<u8>,
     ) -> AccessResult<bool> {
-        let locking = options.locking(txn, &self.object_resource());
-        let resource = self.row_resource(rid);
+        let locking = options.locking(txn, &self.object_resource()).of_heap();
+        self.read(Reader::new(txn, locking, options), rid, options.wait, out)
+    }
+
+    /// The same for a reader that is decided.
+    fn read(&self, reader: Reader<'_>, rid: Rid, wait: LockWait, out: &mut Vec<u8>) -> AccessResult<bool> {
+        let lock = || self.row_resource(rid);
         let mut waited = None;
+        let mut lost = 0;
         loop {
             let guard = self.methods.fix(rid.page, LatchMode::Shared)?;
             let page = guard.page();
-            let is_ours = header::page_type(page) == PageType::Heap && header::unit(page) == self.def.unit.0;
-            if !is_ours {
+            if header::page_type(page) != PageType::Heap || header::unit(page) != self.def.unit.0 {
                 return Ok(false);
             }
-            let is_settled = header::lsn(page) < txn.manager().oldest_active_lsn();
-            if !locking.try_row(txn, &resource, is_settled) {
-                drop(guard);
-                if options.skip_locked {
-                    return Ok(false);
+            let view = PageView::new(page, reader);
+            let seen = match view.see(rid.slot, lock) {
+                Seen::Moved => view.follow(lock),
+                seen => seen,
+            };
+            match seen {
+                Seen::Bytes(row) => {
+                    out.extend_from_slice(row);
+                    return Ok(true);
                 }
-                drop(waited.take());
-                waited = Some(locking.wait_row(txn, &resource, options.wait)?);
-                continue;
-            }
-            let Some(row) = slots::row(page, rid.slot) else { return Ok(false) };
-            let flags = slots::flags(page, rid.slot);
-            if flags & (slots::GHOST | slots::FORWARDED) != 0 {
-                return Ok(false);
-            }
-            if flags & slots::FORWARD == 0 {
-                out.extend_from_slice(row);
-                return Ok(true);
-            }
-            let target = Rid::from_bytes(row).ok_or_else(|| bad_stub(rid))?;
-            drop(guard);
-            if self.fetch_forwarded(target, out)? {
-                return Ok(true);
+                Seen::Gone => return Ok(false),
+                Seen::Moved => {
+                    let target = stub_target(&guard, rid.slot)?;
+                    drop(guard);
+                    let found = self.read_moved(reader, rid, target, out);
+                    reader.has_followed(&lock());
+                    if found? {
+                        return Ok(true);
+                    }
+                    lost += 1;
+                    if lost == LOST_STUBS_MAX {
+                        return Err(bad_stub(rid));
+                    }
+                    self.methods.space.pool().os().yield_point();
+                }
+                Seen::Wait => {
+                    drop(guard);
+                    drop(waited.take());
+                    waited = Some(reader.wait(lock(), wait)?);
+                }
             }
         }
     }
 
-    /// Appends a row that has moved; false when it has moved on (only a reader without a lock can see that).
-    fn fetch_forwarded(&self, target: Rid, out: &mut Vec<u8>) -> AccessResult<bool> {
-        let guard = self.methods.fix(target.page, LatchMode::Shared)?;
-        let page = guard.page();
-        if header::page_type(page) != PageType::Heap
-            || header::unit(page) != self.def.unit.0
-            || slots::flags(page, target.slot) & (slots::GHOST | slots::FORWARDED) != slots::FORWARDED
-        {
-            return Ok(false);
+    /// Appends a row that has moved to `target`; false when it has moved on, which only a reader without locks can see.
+    fn read_moved(&self, reader: Reader<'_>, rid: Rid, target: Rid, out: &mut Vec<u8>) -> AccessResult<bool> {
+        let start = out.len();
+        let is_found = {
+            let guard = self.methods.fix(target.page, LatchMode::Shared)?;
+            let page = guard.page();
+            let is_ours = header::page_type(page) == PageType::Heap && header::unit(page) == self.def.unit.0;
+            let row = PageView::new(page, reader).moved_row(target.slot).filter(|_| is_ours);
+            out.extend_from_slice(row.unwrap_or_default());
+            row.is_some()
+        };
+        if reader.locking != Locking::None {
+            // Nobody moves a locked row.
+            return if is_found { Ok(true) } else { Err(bad_stub(rid)) };
         }
-        let Some(row) = slots::row(page, target.slot) else { return Ok(false) };
-        out.extend_from_slice(row);
-        Ok(true)
+        let guard = self.methods.fix(rid.page, LatchMode::Shared)?;
+        let stays = slots::flags(guard.page(), rid.slot) & slots::FORWARD != 0
+            && slots::row(guard.page(), rid.slot).and_then(Rid::from_bytes) == Some(target);
+        if !(is_found && stays) {
+            out.truncate(start);
+        }
+        Ok(is_found && stays)
     }
 
     /// Gives back the lock with which [`Heap::fetch`] or a cursor kept an unchanged row.
     pub fn release(&self, txn: &Transaction, rid: Rid, options: &ScanOptions) {
-        if let crate::options::Locking::Hold { mode, until_next: true } =
-            options.locking(txn, &self.object_resource())
-        {
+        if let Locking::Hold { mode, until_next: true } = options.locking(txn, &self.object_resource()) {
             txn.unlock(&self.row_resource(rid), mode);
         }
     }
@@ -443,8 +465,14 @@ enum Placing {
     Forwarded,
 }
 
+/// The address in a stub on a latched page.
+fn stub_target(guard: &PageGuard, slot: u16) -> AccessResult<Rid> {
+    let target = slots::row(guard.page(), slot).and_then(Rid::from_bytes);
+    target.ok_or_else(|| bad_stub(Rid { page: guard.id(), slot }))
+}
+
 fn bad_stub(rid: Rid) -> AccessError {
-    AccessError::corrupt(rid.page, format!("slot {} is no forwarding address", rid.slot))
+    AccessError::corrupt(rid.page, format!("slot {} forwards to no row", rid.slot))
 }
 
 impl AccessMethods {

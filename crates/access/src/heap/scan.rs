@@ -1,12 +1,13 @@
 //! `HeapCursor`: every row of a heap, page by page, in physical order.
 
-use pages::{LatchMode, PageId, PageType, header, slots};
+use pages::{LatchMode, PageId, PageType, header};
 use txn::Transaction;
 
 use super::{Heap, WORTH_BYTES};
 use crate::error::AccessResult;
 use crate::methods::Rid;
 use crate::options::{Locking, RowLock, ScanOptions};
+use crate::visibility::{PageView, Reader, Seen};
 
 /// Reads a heap. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
 pub struct HeapCursor {
@@ -25,7 +26,7 @@ pub struct HeapCursor {
 enum Stop {
     Full,
     Locked(Rid),
-    Moved(Rid, Rid),
+    Moved(Rid),
     EndOfPage(PageId),
 }
 
@@ -84,14 +85,16 @@ impl HeapCursor {
     }
 
     fn fill(&mut self, txn: &Transaction) -> AccessResult<bool> {
+        let heap = &self.heap;
         let locking =
-            *self.locking.get_or_insert_with(|| self.options.locking(txn, &self.heap.object_resource()));
+            *self.locking.get_or_insert_with(|| self.options.locking(txn, &heap.object_resource()).of_heap());
+        let reader = Reader::new(txn, locking, &self.options);
         self.rows.clear();
         self.bytes.clear();
         self.at = 0;
         let mut waited = None;
         while !self.page.is_null() {
-            let stop = self.fill_from_page(txn, locking)?;
+            let stop = self.fill_from_page(reader)?;
             drop(waited.take());
             match stop {
                 Stop::Full => {}
@@ -100,23 +103,16 @@ impl HeapCursor {
                     self.slot = 0;
                 }
                 Stop::Locked(rid) if self.rows.is_empty() => {
-                    if self.options.skip_locked {
-                        self.slot = rid.slot + 1;
-                    } else {
-                        let resource = self.heap.row_resource(rid);
-                        waited = Some(locking.wait_row(txn, &resource, self.options.wait)?);
-                    }
+                    let resource = self.heap.row_resource(rid);
+                    waited = Some(reader.wait(resource, self.options.wait)?);
                 }
-                Stop::Moved(rid, target) if self.rows.is_empty() => {
-                    if self.heap.fetch_forwarded(target, &mut self.bytes)? {
+                Stop::Moved(rid) if self.rows.is_empty() => {
+                    if self.heap.read(reader, rid, self.options.wait, &mut self.bytes)? {
                         self.rows.push((rid, 0, self.bytes.len()));
-                        self.slot = rid.slot + 1;
-                    } else {
-                        // It has moved on since: look at its stub again, without the stale lock.
-                        self.heap.methods.space.pool().os().yield_point();
                     }
+                    self.slot = rid.slot + 1;
                 }
-                Stop::Locked(_) | Stop::Moved(..) => {}
+                Stop::Locked(_) | Stop::Moved(_) => {}
             }
             if !self.rows.is_empty() {
                 return Ok(true);
@@ -126,44 +122,24 @@ impl HeapCursor {
     }
 
     /// Copies rows from the present page, from the present slot on. Leaves `slot` at the first row not dealt with.
-    fn fill_from_page(&mut self, txn: &Transaction, locking: Locking) -> AccessResult<Stop> {
+    fn fill_from_page(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
         let heap = &self.heap;
         let guard = heap.methods.fix_of(self.page, LatchMode::Shared, PageType::Heap, heap.def.unit.0)?;
         let page = guard.page();
-        let is_settled = header::lsn(page) < txn.manager().oldest_active_lsn();
+        let view = PageView::new(page, reader);
         for slot in self.slot..header::slot_count(page) {
             self.slot = slot;
-            let flags = slots::flags(page, slot);
-            let Some(row) = slots::row(page, slot) else { continue };
-            if flags & slots::FORWARDED != 0 {
-                continue;
-            }
             let rid = Rid { page: self.page, slot };
-            if flags & slots::GHOST != 0 {
-                // Deleted: by whom, and for good? Only a deleter who has not ended makes us wait.
-                let is_decided = match locking {
-                    Locking::None => true,
-                    _ => {
-                        let resource = heap.row_resource(rid);
-                        is_settled || txn.could_lock(&resource, txn::LockMode::S)
-                    }
-                };
-                if is_decided || self.options.skip_locked {
-                    continue;
-                }
-                return Ok(Stop::Locked(rid));
-            }
-            if !locking.try_row(txn, &heap.row_resource(rid), is_settled) {
-                return Ok(Stop::Locked(rid));
-            }
-            if flags & slots::FORWARD != 0 {
-                let target = Rid::from_bytes(row).ok_or_else(|| super::bad_stub(rid))?;
-                return Ok(Stop::Moved(rid, target));
-            }
+            let row = match view.see(slot, || heap.row_resource(rid)) {
+                Seen::Bytes(row) => row,
+                Seen::Gone => continue,
+                Seen::Wait => return Ok(Stop::Locked(rid)),
+                Seen::Moved => return Ok(Stop::Moved(rid)),
+            };
             let start = self.bytes.len();
             self.bytes.extend_from_slice(row);
             self.rows.push((rid, start, self.bytes.len()));
-            if !locking.reads_ahead() {
+            if !reader.locking.reads_ahead() {
                 self.slot = slot + 1;
                 return Ok(Stop::Full);
             }

@@ -1,0 +1,145 @@
+//! The one door to a row: what a reader sees of it. Heap scan, heap fetch, tree look-up and both directions of the tree cursor ask here.
+
+use pages::{PageBytes, header, slots};
+use txn::{LockMode, LockWait, Resource, Transaction};
+
+use crate::error::AccessResult;
+use crate::options::{Locking, ScanOptions, Waited};
+
+/// Whoever reads: how it locks rows, decided once for a scan or look-up.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'t> {
+    pub(crate) txn: &'t Transaction,
+    pub(crate) locking: Locking,
+    /// READPAST: what would be waited for is passed over.
+    pub(crate) skip_locked: bool,
+}
+
+/// What a reader sees in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen<'p> {
+    /// The row.
+    Bytes(&'p [u8]),
+    /// A stub: the row's bytes lie on another page; see [`PageView::follow`].
+    Moved,
+    /// Somebody has the row who has not ended: let the latch go, wait for the lock, look again.
+    Wait,
+    /// No row for this reader.
+    Gone,
+}
+
+/// A latched page as one reader sees it.
+pub(crate) struct PageView<'p, 't> {
+    page: &'p PageBytes,
+    reader: Reader<'t>,
+    is_settled: bool,
+}
+
+impl<'t> Reader<'t> {
+    pub(crate) fn new(txn: &'t Transaction, locking: Locking, options: &ScanOptions) -> Reader<'t> {
+        Reader { txn, locking, skip_locked: options.skip_locked }
+    }
+
+    /// Waits for a row without a latch. The caller looks again with the lock in hand, and then gives this one back.
+    pub(crate) fn wait(&self, row: Resource, wait: LockWait) -> AccessResult<Waited<'t>> {
+        let mode = self.locking.row_mode().expect("rows that need no lock are not waited for");
+        Waited::wait(self.txn, row, mode, wait)
+    }
+
+    /// Ends what [`PageView::follow`] began: a reader that keeps no rows gives the moved row's lock back.
+    pub(crate) fn has_followed(&self, row: &Resource) {
+        if self.locking == Locking::Probe {
+            self.txn.unlock(row, LockMode::S);
+        }
+    }
+}
+
+impl<'p, 't> PageView<'p, 't> {
+    /// The page is latched, and stays so until the bytes are copied.
+    #[inline]
+    pub(crate) fn new(page: &'p PageBytes, reader: Reader<'t>) -> PageView<'p, 't> {
+        let is_settled = header::lsn(page) < reader.txn.manager().oldest_active_lsn();
+        PageView { page, reader, is_settled }
+    }
+
+    /// Who looks.
+    #[inline]
+    pub(crate) fn reader(&self) -> &Reader<'t> {
+        &self.reader
+    }
+
+    /// Does the page hold only decided changes?
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_settled
+    }
+
+    /// What the reader sees in a slot. `lock` names the row's lock; it is asked only when that matters.
+    ///
+    /// 1. A row is judged by the page that holds its bytes, under the latch under which they are copied, and by no other page. A page
+    ///    whose LSN is below the first record of the oldest writer that has not ended holds only decided rows: it is *settled*.
+    /// 2. A reader without row locks (READ UNCOMMITTED; its table lock covers the rows) sees what is there.
+    /// 3. READ COMMITTED (`Probe`) sees every row of a settled page, and on another page those that it could lock in this moment. It
+    ///    keeps nothing.
+    /// 4. A reader that keeps its rows (`Hold`: REPEATABLE READ, UPDLOCK, XLOCK, rows with large values; `Range`: SERIALIZABLE) sees a
+    ///    row when it has the row's lock, on a settled page too.
+    /// 5. A deleted row is gone as soon as its deleter has ended (rule 3, for holders too: they do not lock what is not there). A range
+    ///    locks it: its key bounds a gap.
+    /// 6. A free slot, and one whose row was moved here from its own address, hold no row of this address.
+    /// 7. A stub holds no bytes, and its page says nothing about the page that does. Who follows it takes the row's lock first, also where
+    ///    a look would do (rule 3): until it is given back nobody changes the row or moves it on, so that what stands at the stub's
+    ///    target is the row, and decided. A reader without locks looks at the stub once more after it has read.
+    /// 8. READPAST takes for gone what others wait for.
+    #[inline]
+    pub(crate) fn see(&self, slot: u16, lock: impl Fn() -> Resource + Copy) -> Seen<'p> {
+        let Some(row) = slots::row(self.page, slot) else { return Seen::Gone };
+        match slots::flags(self.page, slot) {
+            0 if self.may_see(lock) => Seen::Bytes(row),
+            0 => self.refused(),
+            flags if flags & slots::FORWARDED != 0 => Seen::Gone,
+            flags if flags & slots::GHOST == 0 => Seen::Moved,
+            _ if self.is_deletion_decided(lock) => Seen::Gone,
+            _ => self.refused(),
+        }
+    }
+
+    /// Rule 7: takes the lock of the row whose stub is on this page. `Moved`: it is the reader's, who now reads the target and then says
+    /// so ([`Reader::has_followed`]).
+    pub(crate) fn follow(&self, lock: impl Fn() -> Resource) -> Seen<'p> {
+        let mode = match self.reader.locking {
+            Locking::None => return Seen::Moved,
+            Locking::Probe => LockMode::S,
+            Locking::Hold { mode, .. } | Locking::Range { mode } => mode,
+        };
+        if self.reader.txn.try_lock(lock(), mode) { Seen::Moved } else { self.refused() }
+    }
+
+    /// The bytes at the target of a stub that has been followed; `None` when no moved row is there.
+    pub(crate) fn moved_row(&self, slot: u16) -> Option<&'p [u8]> {
+        let is_target = slots::flags(self.page, slot) & (slots::GHOST | slots::FORWARDED) == slots::FORWARDED;
+        if is_target { slots::row(self.page, slot) } else { None }
+    }
+
+    #[inline]
+    fn may_see(&self, lock: impl Fn() -> Resource) -> bool {
+        match self.reader.locking {
+            Locking::None => true,
+            Locking::Probe => self.is_settled || self.reader.txn.could_lock(&lock(), LockMode::S),
+            Locking::Hold { mode, .. } | Locking::Range { mode } => self.reader.txn.try_lock(lock(), mode),
+        }
+    }
+
+    fn is_deletion_decided(&self, lock: impl Fn() -> Resource) -> bool {
+        match self.reader.locking {
+            Locking::None => true,
+            Locking::Probe | Locking::Hold { .. } => {
+                self.is_settled || self.reader.txn.could_lock(&lock(), LockMode::S)
+            }
+            Locking::Range { mode } => self.reader.txn.try_lock(lock(), mode),
+        }
+    }
+
+    fn refused(&self) -> Seen<'p> {
+        if self.reader.skip_locked { Seen::Gone } else { Seen::Wait }
+    }
+}
