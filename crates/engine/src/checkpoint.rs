@@ -117,12 +117,14 @@ fn write_all(database: &Database) -> Result<(), StorageError> {
     count_pages(database, written);
     let dirty: Vec<DirtyPage> = database
         .space
-        .dirty_pages()
+        .dirty_pages()?
         .into_iter()
         .map(|(id, recovery)| DirtyPage { file: id.file, page: id.page, recovery })
         .collect();
     let image = write_checkpoint(&database.txns, begin, &dirty)?;
     shutdown::quiesce(&database.log, image.end)?;
+    // Once more: where recovery starts is not moved when a page could not be written meanwhile.
+    database.space.refuse_if_suspect()?;
     database.log.record_checkpoint(begin, image.min)?;
     give_log_back(database)
 }

@@ -1,6 +1,6 @@
 //! [`Database`]: one open database with everything that belongs to it.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use access::AccessMethods;
@@ -38,7 +38,8 @@ pub struct Database {
     /// DELAYED_DURABILITY by itself, for the commit path.
     delayed: AtomicU8,
     options: Latch<DatabaseOptions>,
-    suspect_reason: OnceLock<String>,
+    /// Does the error log say that it is suspect?
+    is_suspect_told: AtomicBool,
     volatile: bool,
 }
 
@@ -77,7 +78,7 @@ impl Database {
             created: parts.created,
             delayed: AtomicU8::new(parts.options.delayed_durability as u8),
             options: Latch::new(LatchRank::Stats, parts.options),
-            suspect_reason: OnceLock::new(),
+            is_suspect_told: AtomicBool::new(false),
             volatile: parts.volatile,
         })
     }
@@ -158,14 +159,16 @@ impl Database {
         self.why_suspect().map(str::to_owned)
     }
 
-    /// A page that could not be written makes the files suspect wherever that happens: at a checkpoint, in the lazy writer, in an eviction.
+    /// A commit that failed makes the transactions suspect before its locks go. A page that could not be written makes the files suspect
+    /// wherever that happens: at a checkpoint, in the lazy writer, in an eviction.
     fn why_suspect(&self) -> Option<&str> {
-        self.suspect_reason.get().map(String::as_str).or_else(|| self.space.suspect_reason())
+        self.txns.failure().or_else(|| self.space.suspect_reason())
     }
 
     /// The database cannot go on: a log write or sync failed, or a page could not be written. The first reason stays.
     pub fn suspect(&self, reason: &str) {
-        if self.suspect_reason.set(reason.to_string()).is_ok() {
+        self.txns.fail(reason);
+        if !self.is_suspect_told.swap(true, Ordering::AcqRel) {
             os::report::error("engine", &format!("database {} is suspect: {reason}", self.name()));
         }
     }
@@ -175,7 +178,7 @@ impl Database {
     /// # Errors
     /// 823 after a failed write or sync of a data file, 9001 when it is suspect for another reason.
     pub(crate) fn check_commit(&self) -> SqlResult<()> {
-        match (self.space.suspect_reason(), self.suspect_reason.get()) {
+        match (self.space.suspect_reason(), self.txns.failure()) {
             (None, None) => Ok(()),
             (Some(reason), _) => Err(crate::error::io_failed(self.name(), reason)),
             (None, Some(_)) => Err(SqlError::new(9001, &[&self.name()])),

@@ -242,6 +242,8 @@ impl DbTransaction {
 
     fn committed(self, outcome: TxnResult<CommitOutcome>) -> SqlResult<()> {
         outcome.map(|_| ()).map_err(|error| {
+            // The transactions have failed already, before the locks went; the error log is told here.
+            self.database.suspect(&error.to_string());
             self.undo_catalog(0);
             self.sql_error(&error)
         })

@@ -85,7 +85,7 @@ pub fn sql_error(error: &TxnError, database: &str, session_id: i16) -> SqlError 
             SqlError::new(9002, &[&database, &reuse_wait.name()])
         }
         TxnError::Log(LogError::Interrupted) | TxnError::Lock(LockError::Interrupted) => interrupted(),
-        TxnError::Log(_) => SqlError::new(9001, &[&database]),
+        TxnError::Log(_) | TxnError::Lock(LockError::DatabaseFailed) => SqlError::new(9001, &[&database]),
         TxnError::Lock(LockError::Deadlock) => SqlError::new(1205, &[&session_id, &"lock"]),
         TxnError::Lock(LockError::Timeout) => SqlError::new(1222, &[]),
         TxnError::Io { what } => io_failed(database, what),

@@ -7,9 +7,13 @@ mod support;
 use std::path::Path;
 use std::sync::Arc;
 
-use hardpan_engine::{CreateDatabaseOptions, Database, DatabaseState, Growth, Instance, NewDatabaseFile};
+use hardpan_engine::{
+    CreateDatabaseOptions, Database, DatabaseState, Growth, Instance, IsolationLevel, NewDatabaseFile, TransactionSet,
+};
 use os::sim::{Fault, Operation, Profile, World};
-use support::{NAME, Session, all_rows, create_database, create_table, in_world, item, items, open, table};
+use support::{
+    NAME, Session, all_rows, create_database, create_table, find, in_world, item, items, open, rows, table,
+};
 
 /// A database whose log cannot grow.
 fn small_log(instance: &Arc<Instance>) -> Arc<Database> {
@@ -208,6 +212,62 @@ fn a_failed_log_write_ends_all_acknowledgements() {
             instance.shutdown();
         })
         .assert_ok();
+}
+
+/// Whoever waits inside for the locks of a commit whose log write fails gets 9001, never the row: readers and writers, by row, by table, and
+/// who comes to the lock just after. The database is suspect before the first of them goes on.
+#[test]
+fn a_commit_that_never_was_is_read_by_nobody() {
+    for (seed, isolation) in [
+        (21, IsolationLevel::ReadCommitted),
+        (22, IsolationLevel::RepeatableRead),
+        (23, IsolationLevel::Serializable),
+    ] {
+        let world = World::new(seed, Profile::nvme());
+        let handle = world.clone();
+        world
+            .run(move |os| {
+                let instance = open(os);
+                let database = create_database(&instance, NAME).expect("new");
+                let items = create_table(&instance, &database, &items("T1"));
+                let mut writer = Session::new(&instance, &database, 51);
+                writer.autocommit(None, |txn| items.insert(txn, &item(1, 1, 10))).expect("one row");
+                writer.set.begin_explicit();
+                let inserted = writer.statement(|txn| items.insert(txn, &item(2, 2, 10)));
+                inserted.expect("a row that waits for its commit");
+                let readers: Vec<_> = (0..4i16)
+                    .map(|number| {
+                        let (instance, database, items) =
+                            (instance.clone(), database.clone(), database.table(items.definition()));
+                        os.spawn("reader", move || {
+                            let mut set = TransactionSet::new(&instance, 60 + number);
+                            set.begin_explicit();
+                            set.statement_begin();
+                            let txn = set.in_database(&database, isolation).expect("it is sound yet");
+                            let read = match number % 2 {
+                                0 => rows(txn, &items, items.definition().base().index_id).map(|_| ()),
+                                _ => find(txn, &items, 2).map(|_| ()),
+                            };
+                            let error = read.expect_err("a row that was never committed is not read");
+                            assert_eq!(error.number, 9001, "{error}");
+                            assert_eq!(database.state(), DatabaseState::Suspect);
+                            set.rollback().expect("it has changed nothing");
+                        })
+                    })
+                    .collect();
+                os.sleep(50_000_000, os::WaitType::SLEEP_TASK).expect("nobody interrupts");
+                let log = handle.files().into_iter().find(|path| is_log(path) && path.ends_with("hk_log.ldf"));
+                let log = log.expect("the log file of hk");
+                handle.inject(Fault::fail_from(Operation::Write, 0).on(&log.to_string_lossy()));
+                let error = writer.set.commit(None).expect_err("the write fails");
+                assert_eq!(error.number, 9001, "{error}");
+                readers.into_iter().for_each(|reader| reader.join().expect("a reader's assertions"));
+                handle.clear_faults();
+                drop(writer);
+                instance.shutdown();
+            })
+            .assert_ok();
+    }
 }
 
 fn is_log(path: &Path) -> bool {

@@ -45,14 +45,17 @@ impl FrameBytes {
 /// ```text
 ///   clean ──set_lsn──► recovery_lsn ≠ 0 ──begin_write──► writing_lsn ≠ 0 ──end_write(ok)──► clean
 ///                            ▲     ▲                         │   (may become dirty again meanwhile)
-///                            │     └──────end_write(failed)──┘
+///                            │     └──────end_write(failed)──┘   (and failed_lsn ≠ 0 from then on)
 /// ```
-/// A page may need redo from the lower of the two.
+/// A page may need redo from the lowest of the three. Who looks reads `recovery_lsn`, then `writing_lsn`, then `failed_lsn`: a mark moves
+/// from the first to the second and from the second to the third, and is set at its new place before it goes from the old one, so it is met
+/// at one of them. `failed_lsn` stays, since a page whose write has failed never counts as written again.
 pub(crate) struct Frame {
     key: AtomicU64,
     latch: Arc<RwLatch<FrameBytes>>,
     recovery_lsn: AtomicU64,
     writing_lsn: AtomicU64,
+    failed_lsn: AtomicU64,
     referenced: AtomicBool,
 }
 
@@ -65,6 +68,7 @@ impl Frame {
             latch: Arc::new(RwLatch::with_wait_types(LatchRank::BTreePage, shared, exclusive, bytes)),
             recovery_lsn: AtomicU64::new(0),
             writing_lsn: AtomicU64::new(0),
+            failed_lsn: AtomicU64::new(0),
             referenced: AtomicBool::new(false),
         }
     }
@@ -101,15 +105,11 @@ impl Frame {
 
     /// The oldest log record that the page on disk may lack; `None` when it lacks none.
     pub(crate) fn oldest_unwritten(&self) -> Option<Lsn> {
-        // In this order: `begin_write` sets `writing_lsn` before it clears `recovery_lsn`.
+        // In this order; see the heading of `Frame`.
         let recovery = self.recovery_lsn.load(Acquire);
         let writing = self.writing_lsn.load(Acquire);
-        let oldest = match (recovery, writing) {
-            (0, 0) => return None,
-            (0, lsn) | (lsn, 0) => lsn,
-            (one, other) => one.min(other),
-        };
-        Some(Lsn::from_raw(oldest))
+        let failed = self.failed_lsn.load(Acquire);
+        [recovery, writing, failed].into_iter().filter(|&lsn| lsn != 0).min().map(Lsn::from_raw)
     }
 
     pub(crate) fn is_dirty(&self) -> bool {
@@ -119,6 +119,7 @@ impl Frame {
     /// Forgets that the page is dirty: its database goes away.
     pub(crate) fn forget_changes(&self) {
         self.recovery_lsn.store(0, Release);
+        self.failed_lsn.store(0, Release);
     }
 
     /// Under the exclusive latch: the page was changed by `lsn`.
@@ -150,6 +151,9 @@ impl Frame {
         let writing = self.writing_lsn.load(Acquire);
         assert!(writing != 0, "a write ends that never began");
         if !succeeded {
+            if self.failed_lsn.load(Acquire) == 0 {
+                self.failed_lsn.store(writing, Release);
+            }
             // Lower than whatever a later change put there: the page still lacks the older records.
             self.recovery_lsn.store(writing, Release);
         }
@@ -252,5 +256,35 @@ impl PageGuard {
 impl std::fmt::Debug for PageGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "PageGuard{}", self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use os::Os;
+
+    /// A page whose writes fail is dirty in every observer's eyes, at every moment: between the two stores of a failed write, too.
+    #[test]
+    fn a_page_whose_write_fails_never_looks_clean() {
+        const ROUNDS: u64 = 2_000_000;
+        let frame = Arc::new(Frame::new());
+        frame.note_change(Lsn::from_raw(1));
+        let done = Arc::new(AtomicBool::new(false));
+        let (watched, watch_ended) = (Arc::clone(&frame), Arc::clone(&done));
+        let watcher = Os::real().spawn("watcher", move || {
+            let mut looks = 0u64;
+            while !watch_ended.load(Acquire) {
+                let oldest = watched.oldest_unwritten();
+                assert_eq!(oldest, Some(Lsn::from_raw(1)), "after {looks} looks");
+                looks += 1;
+            }
+        });
+        for round in 0..ROUNDS {
+            assert!(frame.begin_write(), "round {round}");
+            frame.end_write(false);
+        }
+        done.store(true, Release);
+        watcher.join().expect("the page was never seen clean");
     }
 }

@@ -425,8 +425,9 @@ impl FileSpace {
     }
 
     /// Every page that may lack log records on disk, with the oldest that it may lack. Complete for all records appended
-    /// before the call: pages being changed at the moment are waited for. The caller holds no page latch.
-    pub fn dirty_pages(&self) -> Vec<(PageId, Lsn)> {
+    /// before the call: pages being changed at the moment are waited for. The caller holds no page latch. An error once a page
+    /// could not be written: no checkpoint may be recorded any more.
+    pub fn dirty_pages(&self) -> Result<Vec<(PageId, Lsn)>, PageError> {
         let mut dirty = Vec::new();
         self.pool.for_each_frame(|frame| {
             if let Some(lsn) = self.recovery_lsn_of(frame) {
@@ -434,7 +435,9 @@ impl FileSpace {
             }
         });
         dirty.sort_unstable();
-        dirty
+        // Behind the look: a write that failed before it or meanwhile has said so before its page counted as not being written.
+        self.refuse_if_suspect()?;
+        Ok(dirty)
     }
 
     fn recovery_lsn_of(&self, frame: &Arc<Frame>) -> Option<Lsn> {
@@ -496,7 +499,8 @@ impl FileSpace {
         self.suspect.get().map(String::as_str)
     }
 
-    pub(crate) fn refuse_if_suspect(&self) -> Result<(), PageError> {
+    /// An error once a page could not be written.
+    pub fn refuse_if_suspect(&self) -> Result<(), PageError> {
         self.suspect.get().map_or(Ok(()), |reason| Err(PageError::Suspect(reason.clone())))
     }
 

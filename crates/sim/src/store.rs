@@ -204,7 +204,7 @@ impl Store {
         let _one_at_a_time = self.checkpointing.lock();
         let begin = self.txns.begin_checkpoint()?;
         self.space.write_out_dirty(begin, 0)?;
-        let dirty = self.space.dirty_pages().into_iter();
+        let dirty = self.space.dirty_pages()?.into_iter();
         let dirty: Vec<DirtyPage> =
             dirty.map(|(id, recovery)| DirtyPage { file: id.file, page: id.page, recovery }).collect();
         let image = recovery::write_checkpoint(&self.txns, begin, &dirty)?;

@@ -141,9 +141,10 @@ impl Transaction {
         self.unlock_all();
     }
 
-    /// The log has failed under a commit: whether it happened is for recovery to say. Locks go, so that others fail instead of waiting;
-    /// the entry stays in the table, so that nothing of it is truncated.
+    /// The log has failed under a commit: whether it happened is for recovery to say, and nobody may see it before. The database fails
+    /// first, then the locks go, so that others fail instead of waiting; the entry stays in the table, so that nothing of it is truncated.
     fn fail(&self, error: TxnError) -> TxnError {
+        self.manager.fail(&format!("the commit of transaction {} failed: {error}", self.id()));
         self.change_state(XactState::Committing, XactState::Ended);
         self.unlock_all();
         error

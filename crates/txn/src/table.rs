@@ -106,12 +106,6 @@ impl XactEntry {
         self.bytes.load(Relaxed)
     }
 
-    pub(crate) fn set_begin(&self, lsn: Lsn) {
-        assert!(self.begin().is_null(), "a transaction begins once");
-        assert!(lsn == self.last() && !lsn.is_null(), "the begin record is the first");
-        self.begin.store(lsn.raw(), Release);
-    }
-
     pub(crate) fn writes_from_reservation(&self) -> bool {
         self.from_reservation.load(Relaxed)
     }
@@ -135,7 +129,13 @@ impl XactEntry {
     }
 
     pub(crate) fn note_append(&self, lsn: Lsn, bytes: u64, reserved: u64) {
-        assert!(lsn > self.last() && self.appending.load(Relaxed) != 0, "an append is announced");
+        let before = self.last();
+        assert!(lsn > before && self.appending.load(Relaxed) != 0, "an append is announced");
+        assert_eq!(before.is_null(), self.begin().is_null(), "a transaction begins with its first record");
+        if before.is_null() {
+            // Before the announcement is taken back: who finds none must find where the transaction begins.
+            self.begin.store(lsn.raw(), Release);
+        }
         self.last.store(lsn.raw(), Release);
         self.records.store(self.records.load(Relaxed) + 1, Relaxed);
         self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
@@ -171,6 +171,8 @@ pub struct TxnManager {
     oldest_id: AtomicU64,
     /// The least begin bound in the table, `u64::MAX` when it is empty; written under its latch.
     oldest_lsn: AtomicU64,
+    /// Why nothing more of the database is acknowledged; see [`TxnManager::fail`].
+    failure: OnceLock<String>,
     counters: TxnCounters,
 }
 
@@ -201,6 +203,7 @@ impl TxnManager {
             table: Latch::new(LatchRank::TransactionTable, ActiveTable::default()),
             oldest_id: AtomicU64::new(u64::MAX),
             oldest_lsn: AtomicU64::new(u64::MAX),
+            failure: OnceLock::new(),
             counters: TxnCounters {
                 started: counter("Transactions/sec"),
                 written: counter("Write Transactions/sec"),
@@ -257,16 +260,20 @@ impl TxnManager {
         let mut scan_start = Lsn::MAX;
         let mut rows = Vec::with_capacity(table.entries.len());
         for entry in table.entries.values() {
-            assert!(entry.begin() <= entry.last(), "transaction {} begins with its first record", entry.id);
+            // The announcement first: when it is gone, `begin` and `last` are final.
             let appending = entry.appending.load(SeqCst);
+            let (begin, last) = (entry.begin(), entry.last());
+            assert!(begin <= last, "transaction {} begins with its first record", entry.id);
             if appending != 0 {
                 scan_start = scan_start.min(Lsn::from_raw(appending));
+            } else {
+                assert_eq!(begin.is_null(), last.is_null(), "transaction {} says where it begins", entry.id);
             }
             rows.push(ActiveRow {
                 id: entry.id,
                 is_system: entry.is_system,
-                begin: entry.begin(),
-                last: entry.last(),
+                begin,
+                last,
                 record_count: entry.records.load(Relaxed),
                 log_bytes: entry.bytes(),
                 reserved_bytes: entry.reserved.load(Relaxed),
@@ -307,6 +314,17 @@ impl TxnManager {
     /// The highest number given out.
     pub fn max_txn(&self) -> TxnId {
         TxnId(self.next_txn.load(Relaxed) - 1)
+    }
+
+    /// The database cannot go on: from now on no lock of its data is granted, because what lies under it may never have been committed.
+    /// Whoever gives up locks of a transaction with an unknown outcome says this first. The first reason stays; true for that one.
+    pub fn fail(&self, reason: &str) -> bool {
+        self.failure.set(reason.to_owned()).is_ok()
+    }
+
+    /// Why the database cannot go on; `None` while it can.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
     }
 
     /// The database's log.
@@ -401,5 +419,25 @@ impl Transaction {
         assert!(self.is_system(), "a system transaction");
         self.assert_state(XactState::Active);
         self.commit(CommitMode::Volatile).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Between a first append and the next step of its transaction a checkpoint may look: when the append is not announced any more, the
+    /// entry says where the transaction begins.
+    #[test]
+    fn an_entry_says_where_it_begins_before_its_announcement_goes() {
+        let entry = XactEntry::new(TxnId(7), false);
+        entry.begin_append(Lsn::from_raw(9));
+        assert!(entry.begin().is_null() && entry.appending.load(SeqCst) != 0);
+        entry.note_append(Lsn::from_raw(12), 40, 64);
+        assert_eq!(entry.appending.load(SeqCst), 0);
+        assert_eq!((entry.begin(), entry.last()), (Lsn::from_raw(12), Lsn::from_raw(12)));
+        entry.begin_append(Lsn::from_raw(12));
+        entry.note_append(Lsn::from_raw(15), 40, 64);
+        assert_eq!((entry.begin(), entry.last()), (Lsn::from_raw(12), Lsn::from_raw(15)), "it begins once");
     }
 }

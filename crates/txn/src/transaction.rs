@@ -190,7 +190,8 @@ impl Transaction {
         self.append_chained(record, None)
     }
 
-    /// Locks a resource; waits as `wait` says.
+    /// Locks a resource; waits as `wait` says. Refused once the database has failed: a lock that a failed commit has given up protects
+    /// changes that may never have been.
     pub fn lock(&self, resource: Resource, mode: LockMode, wait: LockWait) -> Result<(), LockError> {
         assert!(self.state() != XactState::Ended, "an ended transaction locks nothing");
         let key = ResourceKey::new(resource);
@@ -199,13 +200,32 @@ impl Transaction {
         }
         let owner = LockOwner::Transaction(self.entry.id.0);
         let granted = self.manager.lock_manager().acquire_hashed(&self.space, owner, key, mode, wait)?;
-        self.locks.lock().note_granted(key, granted);
+        let mut locks = self.locks.lock();
+        locks.note_granted(key, granted);
+        // After the grant: whoever held the lock before says that the database has failed before he gives it up.
+        if self.must_not_see(&resource) {
+            locks.unlock(&resource, mode);
+            return Err(LockError::DatabaseFailed);
+        }
         Ok(())
+    }
+
+    /// Does the resource protect data of a database that has failed?
+    fn must_not_see(&self, resource: &Resource) -> bool {
+        self.manager.failure().is_some() && resource.protects_data()
     }
 
     /// Locks a resource if nobody is in the way; may be called while page latches are held.
     pub fn try_lock(&self, resource: Resource, mode: LockMode) -> bool {
-        self.locks.lock().try_lock(resource, mode)
+        let mut locks = self.locks.lock();
+        if !locks.try_lock(resource, mode) {
+            return false;
+        }
+        let is_sound = !self.must_not_see(&resource);
+        if !is_sound {
+            locks.unlock(&resource, mode);
+        }
+        is_sound
     }
 
     /// Undoes one `lock` in `mode` (READ COMMITTED readers, rows that did not qualify); see [`HeldLocks::unlock`].
@@ -215,7 +235,7 @@ impl Transaction {
 
     /// Would the lock be granted at once? The instant test of READ COMMITTED readers; leaves nothing behind.
     pub fn could_lock(&self, resource: &Resource, mode: LockMode) -> bool {
-        self.locks.lock().could_lock(resource, mode)
+        self.locks.lock().could_lock(resource, mode) && !self.must_not_see(resource)
     }
 
     /// Does its lock on the object (TABLOCK, escalation) make row locks of `mode` unnecessary?
@@ -280,16 +300,11 @@ impl Transaction {
         self.fill_header(&mut record);
         // In the table before the record can be in the log: a checkpoint must not miss it.
         self.manager.enter(&self.entry);
-        match self.append_chained(&mut record, Some(END_RECORD_BYTES)) {
-            Ok(lsn) => {
-                self.entry.set_begin(lsn);
-                Ok(())
-            }
-            Err(error) => {
-                self.manager.leave(&self.entry);
-                Err(error)
-            }
+        let appended = self.append_chained(&mut record, Some(END_RECORD_BYTES));
+        if appended.is_err() {
+            self.manager.leave(&self.entry);
         }
+        appended.map(|_| ())
     }
 
     fn fill_header(&self, record: &mut RecordBuf) {

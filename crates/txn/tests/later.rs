@@ -208,7 +208,13 @@ fn a_log_that_fails_ends_a_pending_commit_as_a_blocking_one() {
         let error = transaction.finish_commit(pending).unwrap_err();
         assert!(matches!(error, TxnError::Log(_)) && error.is_fatal_to_database());
         assert_eq!(transaction.state(), XactState::Ended);
-        assert!(bench.others_can_lock(), "others fail instead of waiting");
+        assert!(bench.manager.failure().is_some());
+        let other = bench.manager.begin(TxnOptions::default());
+        let refused = other.lock(account_resource(0), LockMode::X, LockWait::NoWait);
+        assert_eq!(refused, Err(LockError::DatabaseFailed), "others fail instead of waiting");
+        assert!(!other.try_lock(account_resource(0), LockMode::S));
+        assert!(!other.could_lock(&account_resource(0), LockMode::S));
+        assert_eq!(other.lock_count(), 0, "a refused lock is not kept");
         assert_eq!(bench.manager.active().len(), 1, "nothing of it is truncated");
     });
 }

@@ -155,6 +155,7 @@ impl Db {
         let dirty: Vec<DirtyPage> = self
             .space
             .dirty_pages()
+            .map_err(|e| text(&e))?
             .into_iter()
             .map(|(page, recovery)| DirtyPage { file: page.file, page: page.page, recovery })
             .collect();

@@ -115,6 +115,11 @@ impl Resource {
         }
     }
 
+    /// Does it stand for data or definitions of its database, rather than for the database itself or a name of the application's?
+    pub fn protects_data(&self) -> bool {
+        !matches!(self, Resource::Database { .. } | Resource::Application { .. })
+    }
+
     /// The object lock above a page, row or key; `None` for everything else.
     pub fn parent_object(&self) -> Option<Resource> {
         match *self {
@@ -261,6 +266,8 @@ pub enum LockError {
     Timeout,
     /// Attention, KILL or shutdown.
     Interrupted,
+    /// The database has failed: what the lock protects may never have been committed. Error 9001.
+    DatabaseFailed,
 }
 
 impl fmt::Display for LockError {
@@ -269,6 +276,7 @@ impl fmt::Display for LockError {
             LockError::Deadlock => "chosen as deadlock victim",
             LockError::Timeout => "lock request time-out",
             LockError::Interrupted => "interrupted while waiting for a lock",
+            LockError::DatabaseFailed => "the database has failed; what was locked may never have been committed",
         })
     }
 }
