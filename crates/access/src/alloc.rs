@@ -6,8 +6,6 @@
 //!
 //! Latching: a map page is latched after all data pages of the operation, and before the fresh page that nobody else knows.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
 use log::page_records::{MapBits, MapChange, UnitCreate};
 use log::{LogContext, LogOp, Lsn, TxnId};
 use os::{Latch, LatchRank};
@@ -29,10 +27,22 @@ const _: () = assert!(INTERVAL_PAGES as usize * 4 == pages::BODY_BYTES);
 
 /// Where to look for free pages, and what committed transactions will free.
 pub(crate) struct Allocator {
-    /// Per file: no page below this number is free.
-    hints: Latch<Vec<AtomicU32>>,
+    /// Per file; see [`Hint`].
+    hints: Latch<Vec<Hint>>,
     /// What transactions that have not ended have freed.
     pending: Latch<FxHashMap<u64, Pending>>,
+}
+
+/// Where the free pages of a file begin, as far as is known.
+///
+/// Who looks for a free page remembers the hint as it was before he looked at the first map page, and raises it only when no page has
+/// become free since: such a page may lie below what he has passed, whatever its number is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Hint {
+    /// No page below this number is free.
+    first_free: u32,
+    /// How often a page has become free.
+    freed_total: u64,
 }
 
 /// What one transaction has freed.
@@ -81,22 +91,36 @@ impl Allocator {
         }
     }
 
-    fn hint(&self, file: u16) -> u32 {
-        self.hints.lock().get(usize::from(file)).map_or(0, |hint| hint.load(Relaxed))
-    }
-
-    fn set_hint(&self, file: u16, first_free: u32) {
+    fn with_hint<T>(&self, file: u16, work: impl FnOnce(&mut Hint) -> T) -> T {
         let mut hints = self.hints.lock();
-        while hints.len() <= usize::from(file) {
-            hints.push(AtomicU32::new(0));
+        if hints.len() <= usize::from(file) {
+            hints.resize(usize::from(file) + 1, Hint::default());
         }
-        hints[usize::from(file)].store(first_free, Relaxed);
+        work(&mut hints[usize::from(file)])
     }
 
+    /// The hint, to be remembered before the first map page is looked at.
+    fn hint(&self, file: u16) -> Hint {
+        self.with_hint(file, |hint| *hint)
+    }
+
+    /// Nothing below `first_free` was free when the maps were looked at after `seen`; the map page of `first_free` is still latched, or
+    /// all have been looked at.
+    fn raise_hint(&self, file: u16, seen: Hint, first_free: u32) {
+        self.with_hint(file, |hint| {
+            assert!(hint.freed_total >= seen.freed_total, "pages that became free are counted");
+            if hint.freed_total == seen.freed_total {
+                hint.first_free = hint.first_free.max(first_free);
+            }
+        });
+    }
+
+    /// The page has become free; its map page, which says so, is still latched.
     pub(crate) fn lower_hint(&self, page: PageId) {
-        if let Some(hint) = self.hints.lock().get(usize::from(page.file)) {
-            hint.fetch_min(page.page, Relaxed);
-        }
+        self.with_hint(page.file, |hint| {
+            hint.first_free = hint.first_free.min(page.page);
+            hint.freed_total += 1;
+        });
     }
 
     fn note_pending(&self, txn: TxnId, pages: impl IntoIterator<Item = PageId>) {
@@ -135,7 +159,8 @@ impl AccessMethods {
 
     fn find_free_in(&self, file: u16) -> AccessResult<Option<(PageId, PageGuard)>> {
         let pages = self.space.file_pages(file);
-        let mut from = self.allocator.hint(file);
+        let seen = self.allocator.hint(file);
+        let mut from = seen.first_free;
         while from < pages {
             let map_id = map_of(PageId::new(file, from));
             if map_id.page >= pages {
@@ -147,13 +172,15 @@ impl AccessMethods {
             for number in from..end {
                 let page = PageId::new(file, number);
                 if owner(guard.page(), page) == 0 && !is_system_page(page) {
-                    self.allocator.set_hint(file, number + 1);
+                    // Not behind it: should the caller fail to log the allocation, it stays free.
+                    self.allocator.raise_hint(file, seen, number);
                     return Ok(Some((page, guard)));
                 }
             }
             from = end;
         }
-        self.allocator.set_hint(file, pages);
+        // Pages whose map page does not exist yet (`from` stands before them) are free as soon as it does.
+        self.allocator.raise_hint(file, seen, from);
         Ok(None)
     }
 
@@ -394,6 +421,35 @@ mod tests {
         assert_eq!(map_of(PageId::new(3, 2024)), PageId::new(3, 2025));
         assert!(is_system_page(PageId::new(2, 2025)) && is_system_page(BOOT_PAGE));
         assert!(!is_system_page(PageId::new(2, 9)) && !is_system_page(PageId::new(1, 2024)));
+    }
+
+    /// One looks for a free page, another frees one meanwhile: below where the first began, or where he has already passed.
+    #[test]
+    fn a_page_that_becomes_free_during_a_search_is_not_forgotten() {
+        let allocator = Allocator::new();
+        let start = allocator.hint(1);
+        allocator.raise_hint(1, start, 5_000);
+        let seen = allocator.hint(1);
+        allocator.lower_hint(PageId::new(1, 100));
+        allocator.raise_hint(1, seen, 5_001);
+        assert_eq!(allocator.hint(1).first_free, 100, "below where the search began");
+        let seen = allocator.hint(1);
+        allocator.lower_hint(PageId::new(1, 500));
+        allocator.raise_hint(1, seen, 3_001);
+        assert_eq!(allocator.hint(1).first_free, 100, "behind the search, though above its beginning");
+        let seen = allocator.hint(1);
+        allocator.raise_hint(1, seen, 3_001);
+        assert_eq!(allocator.hint(1).first_free, 3_001, "nothing became free meanwhile");
+    }
+
+    /// The first page of a file to become free is noted, whoever searches the file for the first time at the moment.
+    #[test]
+    fn the_first_free_page_of_a_file_is_noted() {
+        let allocator = Allocator::new();
+        let seen = allocator.hint(2);
+        allocator.lower_hint(PageId::new(2, 9));
+        allocator.raise_hint(2, seen, 64);
+        assert!(allocator.hint(2).first_free <= 9);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hardpan_engine::{
-    CreateDatabaseOptions, Database, DatabaseState, Growth, Instance, IsolationLevel, NewDatabaseFile, TransactionSet,
+    CreateDatabaseOptions, Database, DatabaseState, Growth, Instance, IsolationLevel, NewDatabaseFile,
+    TransactionSet,
 };
 use os::sim::{Fault, Operation, Profile, World};
 use support::{
@@ -256,7 +257,8 @@ fn a_commit_that_never_was_is_read_by_nobody() {
                     })
                     .collect();
                 os.sleep(50_000_000, os::WaitType::SLEEP_TASK).expect("nobody interrupts");
-                let log = handle.files().into_iter().find(|path| is_log(path) && path.ends_with("hk_log.ldf"));
+                let log =
+                    handle.files().into_iter().find(|path| is_log(path) && path.ends_with("hk_log.ldf"));
                 let log = log.expect("the log file of hk");
                 handle.inject(Fault::fail_from(Operation::Write, 0).on(&log.to_string_lossy()));
                 let error = writer.set.commit(None).expect_err("the write fails");

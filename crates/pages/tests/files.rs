@@ -219,7 +219,10 @@ fn a_failed_write_makes_the_space_suspect_and_reads_go_on() {
                     matches!(again, Err(PageError::Suspect(_))),
                     "a failed write is never retried and trusted"
                 );
-                assert!(matches!(space.dirty_pages(), Err(PageError::Suspect(_))), "no checkpoint is recorded");
+                assert!(
+                    matches!(space.dirty_pages(), Err(PageError::Suspect(_))),
+                    "no checkpoint is recorded"
+                );
                 assert_eq!(pool.stats().dirty, 24, "nothing counts as written");
                 assert_eq!(generation(&space, 20).expect("reads go on"), 1);
             })

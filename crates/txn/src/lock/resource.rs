@@ -276,7 +276,9 @@ impl fmt::Display for LockError {
             LockError::Deadlock => "chosen as deadlock victim",
             LockError::Timeout => "lock request time-out",
             LockError::Interrupted => "interrupted while waiting for a lock",
-            LockError::DatabaseFailed => "the database has failed; what was locked may never have been committed",
+            LockError::DatabaseFailed => {
+                "the database has failed; what was locked may never have been committed"
+            }
         })
     }
 }
