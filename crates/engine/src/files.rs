@@ -1,9 +1,9 @@
-//! Where files lie: the data directory, and Windows paths of scripts mapped below folders of ours.
+//! Where files may lie: below the data directory, a mapped drive or a folder the administrator allowed, and nowhere else.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use os::{Disk, IoError};
+use os::{Disk, IoError, IoErrorKind};
 use types::SqlError;
 
 use crate::error::SqlResult;
@@ -20,54 +20,162 @@ pub(crate) fn make_directory(disk: &dyn Disk, directory: &Path) -> Result<(), Io
     Ok(())
 }
 
-/// From paths as scripts write them to paths of this machine.
-#[derive(Clone, Debug, Default)]
-pub struct DriveMap {
-    /// Folder for each mapped drive letter, upper case.
-    drives: BTreeMap<char, PathBuf>,
-    /// Where other drives lie: `drives/d` below it.
-    data_dir: PathBuf,
+/// Makes the data directory, which only its owner may enter; what is missing above it is made as directories are.
+pub(crate) fn make_data_directory(disk: &dyn Disk, directory: &Path) -> Result<(), IoError> {
+    if disk.exists(directory) {
+        return Ok(());
+    }
+    let above = directory.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_directory(disk, above)?;
+    disk.create_private_dir(directory)?;
+    disk.sync_dir(above)
 }
 
-impl DriveMap {
-    /// With the folders of `--drive C=DIR`.
-    pub fn new(data_dir: &Path, drives: impl IntoIterator<Item = (char, PathBuf)>) -> DriveMap {
+/// The folders in which database files may lie, and the way from paths as scripts write them to paths of this machine.
+///
+/// What a path leads to decides, not how it is written: links are followed first, the result must lie below one of the folders (whose own
+/// links are followed, too), and the files are then opened by that result without following any link (`OpenOptions::no_links`).
+#[derive(Clone, Debug, Default)]
+pub struct FilePlaces {
+    /// Folder for each mapped drive letter, upper case.
+    drives: BTreeMap<char, PathBuf>,
+    /// Where paths without a drive lie; other drives lie in `drives/d` below it.
+    data_dir: PathBuf,
+    /// Further folders.
+    allowed: Vec<PathBuf>,
+}
+
+/// Ends of names in the data directory that the server makes for itself.
+const OWN_ENDINGS: [&str; 6] = [".new", ".pem", ".json", ".lock", ".instance", ".creating"];
+
+impl FilePlaces {
+    /// With the folders of `--drive C=DIR` and `--allow-path DIR`.
+    pub fn new(
+        data_dir: &Path,
+        drives: impl IntoIterator<Item = (char, PathBuf)>,
+        allowed: impl IntoIterator<Item = PathBuf>,
+    ) -> FilePlaces {
         let drives =
             drives.into_iter().map(|(letter, folder)| (letter.to_ascii_uppercase(), folder)).collect();
-        DriveMap { drives, data_dir: data_dir.to_path_buf() }
+        FilePlaces { drives, data_dir: data_dir.to_path_buf(), allowed: allowed.into_iter().collect() }
     }
 
-    /// The path of this machine for a path in a script. `D:\SQLLog\x.ldf` lies below the folder of drive D, with its own folders in lower
-    /// case; a path without a drive must be absolute or lies in the data directory. Steps upwards (`..`) are refused.
+    /// The path of this machine for a path in a script. `D:\SQLLog\x.ldf` lies below the folder of drive D, where names differ by more than
+    /// case: a folder or file that is there is found in any case, a new folder gets lower case. Other paths are absolute or lie in the data
+    /// directory. Steps upwards (`..`) are refused.
     ///
     /// # Errors
-    /// 5105 for a path that cannot be meant.
-    pub fn resolve(&self, written: &str) -> SqlResult<PathBuf> {
+    /// 5105 for a path that cannot be meant, 5133 for one that leads elsewhere than to an allowed folder.
+    pub fn resolve(&self, disk: &dyn Disk, written: &str) -> SqlResult<PathBuf> {
+        let path = self.on_this_machine(disk, written.trim())?;
+        let real = self
+            .admit(disk, &path)
+            .map_err(|why| SqlError::new(5133, &[&written.trim(), &shown_as_system_error(&why)]))?;
+        let is_in_data_dir =
+            disk.canonical(&self.data_dir).is_ok_and(|dir| real.parent() == Some(dir.as_path()));
+        if is_in_data_dir && is_servers_own(&real) {
+            return Err(SqlError::new(5105, &[&written.trim()]));
+        }
+        Ok(real)
+    }
+
+    /// Where a file leads, when that is an allowed place.
+    ///
+    /// # Errors
+    /// `Permission` when it is not; those of following links.
+    pub(crate) fn admit(&self, disk: &dyn Disk, path: &Path) -> Result<PathBuf, IoError> {
+        self.check(disk, disk.canonical(path)?)
+    }
+
+    /// The same for what is to be removed: of a link, the link itself.
+    pub(crate) fn admit_removal(&self, disk: &dyn Disk, path: &Path) -> Result<PathBuf, IoError> {
+        let (above, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
+        self.check(disk, disk.canonical(above)?.join(name))
+    }
+
+    fn check(&self, disk: &dyn Disk, real: PathBuf) -> Result<PathBuf, IoError> {
+        let folders = [&self.data_dir].into_iter().chain(self.drives.values()).chain(&self.allowed);
+        for folder in folders {
+            // A folder that cannot be followed admits nothing.
+            let Ok(folder) = disk.canonical(folder) else { continue };
+            if real.starts_with(&folder) && real != folder {
+                return Ok(real);
+            }
+        }
+        let what = format!(
+            "{} lies outside the data directory, the mapped drives and the folders of --allow-path",
+            real.display()
+        );
+        Err(IoError::new(IoErrorKind::Permission, what))
+    }
+
+    fn on_this_machine(&self, disk: &dyn Disk, written: &str) -> SqlResult<PathBuf> {
         let refuse = || SqlError::new(5105, &[&written]);
-        let trimmed = written.trim();
-        let parts: Vec<&str> = trimmed.split(['\\', '/']).filter(|p| !p.is_empty() && *p != ".").collect();
-        if parts.is_empty() || parts.contains(&"..") || trimmed.contains('\0') {
+        let is_share = written.starts_with(r"\\") || written.starts_with("//");
+        let parts: Vec<&str> = written.split(['\\', '/']).filter(|p| !p.is_empty() && *p != ".").collect();
+        let ends_in_folder = written.ends_with(['\\', '/']);
+        if parts.is_empty() || parts.contains(&"..") || is_share || ends_in_folder {
             return Err(refuse());
         }
-        let mut first = parts[0].chars();
-        let drive = match (first.next(), first.as_str()) {
-            (Some(letter), ":") if letter.is_ascii_alphabetic() => Some(letter.to_ascii_uppercase()),
+        if written.chars().any(char::is_control) {
+            return Err(refuse());
+        }
+        if written.starts_with('/') {
+            return Ok(Path::new(written).components().filter(|c| *c != Component::CurDir).collect());
+        }
+        let drive = match parts[0].as_bytes() {
+            [letter, b':'] if letter.is_ascii_alphabetic() => Some(char::from(letter.to_ascii_uppercase())),
             _ => None,
         };
-        match drive {
-            Some(letter) if parts.len() > 1 => {
-                let root = self.drives.get(&letter).cloned();
-                let root = root.unwrap_or_else(|| {
-                    self.data_dir.join("drives").join(letter.to_ascii_lowercase().to_string())
-                });
-                let (name, folders) = parts[1..].split_last().ok_or_else(refuse)?;
-                let folders = folders.iter().map(|f| f.to_lowercase());
-                Ok(folders.fold(root, |path, folder| path.join(folder)).join(name))
-            }
-            Some(_) => Err(refuse()),
-            None if trimmed.starts_with('/') => Ok(PathBuf::from(trimmed)),
-            None => Ok(parts.iter().fold(self.data_dir.clone(), |path, part| path.join(part))),
+        let names = if drive.is_some() { &parts[1..] } else { &parts[..] };
+        // `C:x.mdf`, and streams of NTFS.
+        if names.is_empty() || names.iter().any(|name| name.contains(':')) {
+            return Err(refuse());
         }
+        match drive {
+            Some(letter) => Ok(below_drive(disk, self.drive_folder(letter), names)),
+            None => Ok(names.iter().fold(self.data_dir.clone(), |path, name| path.join(name))),
+        }
+    }
+
+    fn drive_folder(&self, letter: char) -> PathBuf {
+        let ours = || self.data_dir.join("drives").join(letter.to_ascii_lowercase().to_string());
+        self.drives.get(&letter).cloned().unwrap_or_else(ours)
+    }
+}
+
+/// Has the file a name that the server may need for a file of its own?
+fn is_servers_own(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    OWN_ENDINGS.iter().any(|end| name.ends_with(end))
+}
+
+/// Names below a drive's folder: each as it is there in whatever case; else folders in lower case and the file as written.
+fn below_drive(disk: &dyn Disk, root: PathBuf, names: &[&str]) -> PathBuf {
+    let mut path = root;
+    for (at, name) in names.iter().enumerate() {
+        let there = disk.list(&path).unwrap_or_default();
+        let folded = name.to_lowercase();
+        let same = there
+            .iter()
+            .find(|e| e.name == **name)
+            .or_else(|| there.iter().find(|e| e.name.to_lowercase() == folded));
+        let is_file = at + 1 == names.len();
+        match same {
+            Some(entry) => path.push(&entry.name),
+            None if is_file => path.push(name),
+            None => path.push(folded),
+        }
+    }
+    path
+}
+
+/// As SQL Server shows what the system said: number and words.
+fn shown_as_system_error(error: &IoError) -> String {
+    match error.kind {
+        IoErrorKind::Permission => format!("5(Access is denied: {})", error.what),
+        IoErrorKind::NotFound => format!("3(The system cannot find the path: {})", error.what),
+        _ => format!("{}({error})", error.os_code),
     }
 }
 
@@ -77,14 +185,41 @@ mod tests {
 
     #[test]
     fn windows_paths_lie_below_the_drives_folder() {
-        let map = DriveMap::new(Path::new("/d"), [('e', PathBuf::from("/fast"))]);
-        let resolve = |path: &str| map.resolve(path).map(|p| p.display().to_string());
+        let os = os::Os::real();
+        let places =
+            FilePlaces::new(Path::new("/d"), [('e', PathBuf::from("/fast"))], [PathBuf::from("/srv/sql")]);
+        let resolve = |path: &str| places.resolve(os.disk(), path).map(|p| p.display().to_string());
         assert_eq!(resolve(r"C:\SQLData\dd1.mdf").unwrap(), "/d/drives/c/sqldata/dd1.mdf");
         assert_eq!(resolve(r"E:\Log\x.ldf").unwrap(), "/fast/log/x.ldf");
-        assert_eq!(resolve("/var/x.mdf").unwrap(), "/var/x.mdf");
+        assert_eq!(resolve("/srv/sql/./x.mdf").unwrap(), "/srv/sql/x.mdf");
+        assert_eq!(resolve("/d/own/x.mdf").unwrap(), "/d/own/x.mdf");
         assert_eq!(resolve("x.mdf").unwrap(), "/d/x.mdf");
-        assert_eq!(resolve(r"C:\a\..\..\x").unwrap_err().number, 5105);
-        assert_eq!(resolve("C:").unwrap_err().number, 5105);
-        assert_eq!(resolve("").unwrap_err().number, 5105);
+        let impossible = [
+            r"C:\a\..\..\x",
+            "C:",
+            "C:x.mdf",
+            r"C:\x.mdf:stream",
+            "",
+            "  ",
+            ".",
+            "../x.mdf",
+            "/d/../etc/x.mdf",
+            r"\\server\share\x.mdf",
+            "//etc/x.mdf",
+            "/d/",
+            "x\0.mdf",
+            "logins.json.new",
+            "Server-Key.PEM",
+            "/d/hardpan.creating",
+        ];
+        for path in impossible {
+            assert_eq!(resolve(path).unwrap_err().number, 5105, "{path}");
+        }
+        // Neighbours of allowed folders are not below them, nor are the folders themselves.
+        for path in ["/etc/x.mdf", "/dd/x.mdf", "/srv/sqlx/x.mdf", "/srv/x.mdf", "/srv/sql", "/x.mdf"] {
+            let refused = resolve(path).unwrap_err();
+            assert_eq!(refused.number, 5133, "{path}");
+            assert!(refused.message.contains("--allow-path"), "{}", refused.message);
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::checkpoint::Checkpointer;
 use crate::database::{Database, date_time_of};
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, StorageError, refusal};
-use crate::files::{DriveMap, make_directory};
+use crate::files::{FilePlaces, make_data_directory};
 use crate::ghost_cleanup::GhostCleanup;
 use crate::open::{Foundation, Plan, read_system_tables};
 use crate::options::{DatabaseOptions, DatabaseState};
@@ -51,6 +51,8 @@ pub struct InstanceOptions {
     pub buffer_pool_bytes: u64,
     /// Folders for drive letters in scripts' paths.
     pub drives: Vec<(char, PathBuf)>,
+    /// Folders beside the data directory and the drives in which database files may lie.
+    pub allowed_paths: Vec<PathBuf>,
     /// Whether background threads (checkpoints, ghost cleanup, lazy writer) run.
     pub background: bool,
 }
@@ -62,6 +64,7 @@ impl InstanceOptions {
             data_dir: data_dir.into(),
             buffer_pool_bytes: 256 << 20,
             drives: Vec::new(),
+            allowed_paths: Vec::new(),
             background: true,
         }
     }
@@ -71,7 +74,7 @@ impl InstanceOptions {
 pub struct Instance {
     foundation: Foundation,
     data_dir: PathBuf,
-    drives: DriveMap,
+    places: FilePlaces,
     databases: Latch<BTreeMap<u16, Slot>>,
     /// One CREATE, ALTER or DROP DATABASE at a time.
     changing: Latch<()>,
@@ -162,23 +165,24 @@ impl Instance {
     /// When the directory is used by another server, is not ours or of a newer layout, or master cannot be opened.
     pub fn open(os: &Os, options: &InstanceOptions) -> Result<Arc<Instance>, StorageError> {
         let disk = os.disk();
-        make_directory(disk, &options.data_dir)?;
-        let lock_path = options.data_dir.join(LOCK_FILE);
+        make_data_directory(disk, &options.data_dir)?;
+        let data_dir = disk.canonical(&options.data_dir)?;
+        let lock_path = data_dir.join(LOCK_FILE);
         let lock = disk.lock_file(&lock_path).map_err(|error| {
             StorageError::Refused(format!(
                 "the data directory {} is in use by another Hardpan server ({error})",
                 options.data_dir.display()
             ))
         })?;
-        let is_new = prepare_directory(os, &options.data_dir)?;
+        let is_new = prepare_directory(os, &data_dir)?;
         let foundation = Foundation {
             os: os.clone(),
             pool: BufferPool::new(os, PoolOptions { memory_bytes: options.buffer_pool_bytes }),
             locks: LockManager::new(os),
         };
         let instance = Arc::new(Instance {
-            drives: DriveMap::new(&options.data_dir, options.drives.clone()),
-            data_dir: options.data_dir.clone(),
+            places: FilePlaces::new(&data_dir, options.drives.clone(), options.allowed_paths.clone()),
+            data_dir,
             databases: Latch::new(LatchRank::Leaf, BTreeMap::new()),
             changing: Latch::new(LatchRank::Server, ()),
             background: Latch::new(LatchRank::Instance, None),
@@ -301,8 +305,9 @@ impl Instance {
         }
         let number = self.free_number();
         let (plan, mut entry) = self.plan_of(number, new)?;
-        for file in entry.files() {
-            if self.os().disk().exists(&file) {
+        let files = entry.files();
+        for (at, file) in files.iter().enumerate() {
+            if self.os().disk().exists(file) || files[..at].contains(file) {
                 return Err(SqlError::new(5170, &[&file.display()]));
             }
         }
@@ -355,9 +360,9 @@ impl Instance {
     /// Resolves a path of a script.
     ///
     /// # Errors
-    /// 5105.
+    /// 5105, 5133.
     pub fn resolve_path(&self, written: &str) -> SqlResult<PathBuf> {
-        self.drives.resolve(written)
+        self.places.resolve(self.os().disk(), written)
     }
 
     /// Clean stop: background threads end, every database drains its log, writes its pages and closes. No delayed commit is lost.
@@ -416,9 +421,17 @@ impl Instance {
         self.in_master(|master, txn| registry::remove(master, txn, number))
     }
 
-    /// Removes a database's files; what is not there any more is no error.
+    /// Removes a database's files; what is not there any more is no error. What does not lie where files may lie stays: an entry of
+    /// master may be older than the rule, or the folder's flag may be gone.
     fn remove_files(&self, entry: &Entry) {
         for file in entry.files() {
+            let file = match self.places.admit_removal(self.os().disk(), &file) {
+                Ok(real) => real,
+                Err(error) => {
+                    os::report::warn("engine", &format!("a file of {} was not removed: {error}", entry.name));
+                    continue;
+                }
+            };
             let removed = self.os().disk().remove(&file);
             if let Err(error) =
                 removed.and_then(|()| file.parent().map_or(Ok(()), |p| self.os().disk().sync_dir(p)))
@@ -437,10 +450,8 @@ impl Instance {
         let wanted = if new.data_files.is_empty() { &default_file[..] } else { &new.data_files };
         for (at, file) in wanted.iter().enumerate() {
             let name = if at == 0 { format!("{stem}.mdf") } else { format!("{stem}_{}.ndf", at + 1) };
-            let path = file
-                .path
-                .as_ref()
-                .map_or_else(|| Ok(self.data_dir.join(&name)), |p| self.drives.resolve(p))?;
+            let path =
+                file.path.as_ref().map_or_else(|| Ok(self.data_dir.join(&name)), |p| self.resolve_path(p))?;
             let logical = file.logical_name.clone().unwrap_or_else(|| {
                 if at == 0 { new.name.clone() } else { format!("{}{}", new.name, at + 1) }
             });
@@ -450,7 +461,7 @@ impl Instance {
         let log_path = log_file
             .path
             .as_ref()
-            .map_or_else(|| Ok(self.data_dir.join(format!("{stem}_log.ldf"))), |p| self.drives.resolve(p))?;
+            .map_or_else(|| Ok(self.data_dir.join(format!("{stem}_log.ldf"))), |p| self.resolve_path(p))?;
         let mut log = LogOptions::new(&log_path, &new.name);
         log.size_bytes = log_file.size_bytes.unwrap_or(log.size_bytes);
         log.growth = log_file.growth.unwrap_or(log.growth);
@@ -490,10 +501,16 @@ impl Instance {
 
     fn system_plan(&self, number: u16, name: &str, data: &str, log: &str) -> (Plan, Entry) {
         let created = date_time_of(self.os().clock().utc_100ns());
-        let mut log_options = LogOptions::new(self.data_dir.join(log), name);
+        // An administrator may have put a link to a faster disk in a file's place. One that leads to no allowed place is refused when the
+        // file is opened.
+        let place = |file: &str| {
+            let path = self.data_dir.join(file);
+            self.places.admit(self.os().disk(), &path).unwrap_or(path)
+        };
+        let mut log_options = LogOptions::new(place(log), name);
         log_options.size_bytes = SYSTEM_LOG_BYTES;
         log_options.volatile = number == TEMPDB;
-        let data_file = NewFile::new(self.data_dir.join(data), name);
+        let data_file = NewFile::new(place(data), name);
         let logical_log = log.trim_end_matches(".ldf").to_string();
         let entry = Entry {
             number,
@@ -563,7 +580,10 @@ impl Instance {
         }
     }
 
-    fn open_one(self: &Arc<Self>, entry: Entry) {
+    fn open_one(self: &Arc<Self>, mut entry: Entry) {
+        if let Err(error) = self.follow_links(&mut entry) {
+            return self.insert_refused(entry, &error.into());
+        }
         let plan = Plan {
             number: entry.number,
             name: entry.name.clone(),
@@ -577,15 +597,25 @@ impl Instance {
             },
             volatile: false,
         };
-        let slot = match self.foundation.open(&plan) {
-            Ok(database) => Slot::online(entry, database),
-            Err(error) => {
-                let slot = Slot::refused(entry, &error);
-                let (name, state) = (&slot.entry.name, slot.state.description());
-                os::report::error("engine", &format!("database {name} is {state}: {error}"));
-                slot
-            }
-        };
+        match self.foundation.open(&plan) {
+            Ok(database) => self.insert(Slot::online(entry, database)),
+            Err(error) => self.insert_refused(entry, &error),
+        }
+    }
+
+    /// Puts the files' real places into an entry; refuses files outside the folders where they may lie.
+    fn follow_links(&self, entry: &mut Entry) -> Result<(), os::IoError> {
+        let disk = self.os().disk();
+        for file in entry.data_files.iter_mut().chain([&mut entry.log_file]) {
+            *file = self.places.admit(disk, file)?;
+        }
+        Ok(())
+    }
+
+    fn insert_refused(&self, entry: Entry, error: &StorageError) {
+        let slot = Slot::refused(entry, error);
+        let (name, state) = (&slot.entry.name, slot.state.description());
+        os::report::error("engine", &format!("database {name} is {state}: {error}"));
         self.insert(slot);
     }
 
@@ -675,10 +705,15 @@ fn failed_to_create(name: &str, error: &StorageError) -> SqlError {
     SqlError::custom(1802, 16, 1, format!("CREATE DATABASE '{name}' failed: {error}"))
 }
 
+/// The most bytes of a file's name that come from its database's name.
+const FILE_STEM_BYTES_MAX: usize = 200;
+
 /// A database's name as part of a file name: what a file system or a path could misread becomes `_`.
 fn file_stem(name: &str) -> String {
-    let safe: String =
+    let mut safe: String =
         name.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
+    // A name of 128 letters may have 500 bytes, a file's name 255, and endings are to come.
+    safe.truncate(safe.floor_char_boundary(FILE_STEM_BYTES_MAX));
     let trimmed = safe.trim_matches('.').trim();
     if trimmed.is_empty() { "database".to_string() } else { trimmed.to_string() }
 }

@@ -29,7 +29,7 @@ pub use cursor::Cursor;
 pub use database::Database;
 pub use db_transaction::{DbSavepoint, DbTransaction};
 pub use error::{STALE_PLAN, SqlResult, StorageError, interrupted, stale_plan};
-pub use files::DriveMap;
+pub use files::FilePlaces;
 pub use identity::value_of as identity_value;
 pub use instance::{
     CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance, InstanceOptions, MASTER,

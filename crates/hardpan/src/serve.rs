@@ -46,6 +46,9 @@ pub struct ServeArguments {
     /// Folder for a drive letter in scripts' paths, as in D=/srv/sql (repeatable)
     #[arg(long, value_name = "LETTER=DIR", value_parser = parse_drive)]
     drive: Vec<(char, PathBuf)>,
+    /// Folder in which database files may lie besides the data directory and the drives (repeatable)
+    #[arg(long, value_name = "DIR")]
+    allow_path: Vec<PathBuf>,
     /// Most connections at once
     #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX)]
     max_connections: usize,
@@ -73,6 +76,7 @@ impl Default for ServeArguments {
             listen: LISTEN.into(),
             sa_password_file: None,
             drive: Vec::new(),
+            allow_path: Vec::new(),
             max_connections: CONNECTIONS_MAX,
             allow_plaintext_login: false,
             tls_cert: None,
@@ -132,6 +136,7 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     let mut options = InstanceOptions::new(absolute(&arguments.data));
     options.buffer_pool_bytes = arguments.memory.max(16) << 20;
     options.drives = arguments.drive.iter().map(|(letter, folder)| (*letter, absolute(folder))).collect();
+    options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
     let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
     let mut config = Config::new(arguments.data.clone());
     config.listen = arguments.listen.clone();

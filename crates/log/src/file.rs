@@ -154,8 +154,10 @@ impl LogFile {
         }
         // A volatile log is never made durable: the page cache is the fastest place for it.
         let direct = !options.volatile;
-        let file = disk.open(&options.path, &OpenOptions { direct, ..OpenOptions::create_new() })?;
-        let control = disk.open(&options.path, &OpenOptions { direct, ..OpenOptions::default() })?;
+        let file =
+            disk.open(&options.path, &OpenOptions { direct, no_links: true, ..OpenOptions::create_new() })?;
+        let control =
+            disk.open(&options.path, &OpenOptions { direct, no_links: true, ..OpenOptions::default() })?;
         match LogFile::format(os, options, layout, Arc::clone(&file), control) {
             Ok(log_file) => Ok(log_file),
             Err(error) => {
@@ -234,7 +236,8 @@ impl LogFile {
 
     /// Opens a log file and reads its header; nothing is changed.
     pub(crate) fn open(os: &Os, path: &Path, read_only: bool) -> Result<LogFile, LogError> {
-        let how = OpenOptions { direct: !read_only, read_only, ..OpenOptions::default() };
+        let how =
+            OpenOptions { direct: !read_only, read_only, no_links: !read_only, ..OpenOptions::default() };
         let (file, control) = (os.disk().open(path, &how)?, os.disk().open(path, &how)?);
         let not_ours = |what: String| LogError::NotOurs { file: path.to_owned(), what };
         let len = file.len()?;

@@ -76,7 +76,7 @@ fn kind_of(error: &std::io::Error) -> IoErrorKind {
         Some(libc::EEXIST | libc::ENOTEMPTY) => IoErrorKind::AlreadyExists,
         Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => IoErrorKind::NoSpace,
         Some(libc::EADDRINUSE | libc::EBUSY | libc::ETXTBSY) => IoErrorKind::Locked,
-        Some(libc::EACCES | libc::EPERM | libc::EROFS) => IoErrorKind::Permission,
+        Some(libc::EACCES | libc::EPERM | libc::EROFS | libc::ELOOP | libc::EXDEV) => IoErrorKind::Permission,
         Some(libc::EAGAIN | libc::ETIMEDOUT) => IoErrorKind::TimedOut,
         Some(libc::EPIPE | libc::ECONNRESET | libc::ECONNABORTED | libc::ENOTCONN | libc::ECONNREFUSED) => {
             IoErrorKind::Disconnected

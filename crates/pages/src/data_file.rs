@@ -56,6 +56,7 @@ impl DataFile {
         OpenOptions {
             create_new: create,
             direct: !volatile,
+            no_links: true,
             read_wait: WaitType::PAGEIOLATCH_SH,
             write_wait: WaitType::IO_COMPLETION,
             ..OpenOptions::default()

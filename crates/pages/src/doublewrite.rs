@@ -42,7 +42,7 @@ pub fn doublewrite_path(first_data_file: &Path) -> PathBuf {
 impl Doublewrite {
     /// Makes the file at its full size (so that no later write can fail for space), or takes over the one that is there.
     pub(crate) fn create(os: &Os, path: &Path, database_guid: [u8; 16]) -> Result<Doublewrite, IoError> {
-        let options = OpenOptions { direct: true, ..OpenOptions::create() };
+        let options = OpenOptions { direct: true, no_links: true, ..OpenOptions::create() };
         let file = os.disk().open(path, &options)?;
         let bytes = (PREFIX_BYTES + BATCH_PAGES_MAX * PAGE_BYTES) as u64;
         let length = file.len()?;
@@ -85,7 +85,8 @@ pub(crate) fn repair(os: &Os, path: &Path, files: &[(u16, Arc<dyn File>)]) -> Re
     if !os.disk().exists(path) {
         return Ok(Vec::new());
     }
-    let file = os.disk().open(path, &OpenOptions { direct: true, ..OpenOptions::default() })?;
+    let file =
+        os.disk().open(path, &OpenOptions { direct: true, no_links: true, ..OpenOptions::default() })?;
     let mut buffer = AlignedBuf::new(PREFIX_BYTES + BATCH_PAGES_MAX * PAGE_BYTES);
     let got = file.read_at(&mut buffer, 0)?;
     let (mut repaired, mut written) = (Vec::new(), BTreeSet::new());

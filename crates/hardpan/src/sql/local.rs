@@ -26,6 +26,7 @@ impl Local {
     pub(super) fn open(os: &Os, arguments: &Arguments) -> Result<Local, String> {
         let mut options = InstanceOptions::new(absolute(&arguments.data));
         options.drives = parse_drives(&arguments.drive)?;
+        options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
         let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
         let shared = SessionShared::new(instance.clone(), "hardpan", os.clock().utc_100ns().unsigned_abs());
         let login = LoginInfo {

@@ -66,6 +66,9 @@ pub struct Arguments {
     /// Folder for a drive letter of scripts' paths, without -S.
     #[arg(long, value_name = "LETTER=DIR")]
     drive: Vec<String>,
+    /// Folder in which database files may lie besides, without -S.
+    #[arg(long, value_name = "DIR")]
+    allow_path: Vec<PathBuf>,
 }
 
 /// Where batches are run.

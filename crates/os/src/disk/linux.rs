@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use super::links;
 use super::queue::ThreadQueue;
 use super::{
     AlignedBuf, DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoQueue, Meter, OpenOptions,
@@ -75,13 +76,27 @@ impl Disk for LinuxDisk {
             .map_err(|e| IoError::from_std(&e, format!("make directory {}", path.display())))
     }
 
+    fn create_private_dir(&self, path: &Path) -> Result<(), IoError> {
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists || !path.is_dir() => {
+                Err(IoError::from_std(&error, format!("make directory {}", path.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf, IoError> {
+        links::canonical(path)
+            .map_err(|e| IoError::from_std(&e, format!("follow the links of {}", path.display())))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError> {
         let what = || format!("rename {} to {}", from.display(), to.display());
         fs::rename(from, to).map_err(|e| IoError::from_std(&e, what()))
     }
 
     fn remove(&self, path: &Path) -> Result<(), IoError> {
-        fs::remove_file(path).map_err(|e| IoError::from_std(&e, format!("remove {}", path.display())))
+        links::remove_file(path).map_err(|e| IoError::from_std(&e, format!("remove {}", path.display())))
     }
 
     fn remove_dir(&self, path: &Path) -> Result<(), IoError> {
@@ -150,13 +165,17 @@ impl Disk for LinuxDisk {
 }
 
 fn open_with(path: &Path, options: &OpenOptions, flags: i32) -> std::io::Result<fs::File> {
+    let flags = flags | libc::O_CLOEXEC;
+    if options.no_links {
+        return links::open(path, options, flags);
+    }
     fs::OpenOptions::new()
         .read(true)
         .write(!options.read_only)
         .create(options.create && !options.read_only)
         .create_new(options.create_new && !options.read_only)
-        .custom_flags(flags | libc::O_CLOEXEC)
-        .mode(if options.private { 0o600 } else { 0o640 })
+        .custom_flags(flags)
+        .mode(links::mode_of(options))
         .open(path)
 }
 

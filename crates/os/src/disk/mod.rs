@@ -1,11 +1,12 @@
 //! Files and directories: the traits that real and simulated disks share, aligned buffers, statistics.
 
 mod aligned;
+mod links;
 mod linux;
 mod queue;
 mod stats;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use aligned::AlignedBuf;
@@ -30,6 +31,9 @@ pub struct OpenOptions {
     pub direct: bool,
     /// A file that is made gets access rights for its owner alone (mode 0600: keys, logins).
     pub private: bool,
+    /// No component of the path may be a symbolic link: what was found to lie in an allowed folder still lies there when it is opened.
+    /// For paths from [`Disk::canonical`].
+    pub no_links: bool,
     /// The wait type that reads count as.
     pub read_wait: WaitType,
     /// The wait type that writes and syncs count as.
@@ -44,6 +48,7 @@ impl Default for OpenOptions {
             read_only: false,
             direct: false,
             private: false,
+            no_links: false,
             read_wait: WaitType::IO_COMPLETION,
             write_wait: WaitType::IO_COMPLETION,
         }
@@ -152,9 +157,14 @@ pub trait Disk: Send + Sync {
     fn exists(&self, path: &Path) -> bool;
     /// Makes a directory and its parents; fine when they are there.
     fn create_dir_all(&self, path: &Path) -> Result<(), IoError>;
+    /// Makes one directory that only its owner may enter (mode 0700); fine when it is there, whatever its mode.
+    fn create_private_dir(&self, path: &Path) -> Result<(), IoError>;
+    /// Where a path that may hold symbolic links leads, and where it would lead when its end is not there yet: the part that is there with
+    /// its links followed, then the rest as written. A link that leads nowhere is refused.
+    fn canonical(&self, path: &Path) -> Result<PathBuf, IoError>;
     /// Renames, replacing the target atomically; durable after `sync_dir` of the directory.
     fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError>;
-    /// Removes a file; durable after `sync_dir`.
+    /// Removes a file (of a link, the link), never through a symbolic link in its directories; durable after `sync_dir`.
     fn remove(&self, path: &Path) -> Result<(), IoError>;
     /// Removes an empty directory.
     fn remove_dir(&self, path: &Path) -> Result<(), IoError>;

@@ -305,6 +305,14 @@ impl Disk for SimDisk {
         self.world.disk().names.add_directories(path)
     }
 
+    fn create_private_dir(&self, path: &Path) -> Result<(), IoError> {
+        self.create_dir_all(path)
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf, IoError> {
+        Ok(path.to_owned())
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError> {
         self.name_operation(from, "rename")?;
         self.world.disk().names.rename(from, to)
