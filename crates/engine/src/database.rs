@@ -1,6 +1,6 @@
 //! [`Database`]: one open database with everything that belongs to it.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use access::AccessMethods;
@@ -19,10 +19,14 @@ use crate::options::{DatabaseOptions, DatabaseState};
 use crate::schema::{IdentityDef, ObjectId, TableDef};
 use crate::table::Table;
 
+/// Incarnations so far of all instances of the process.
+static INCARNATIONS: AtomicU64 = AtomicU64::new(0);
+
 /// An open database. `Online ──suspect──► Suspect`: from then on nothing of it is acknowledged; it must be opened anew.
 pub struct Database {
     pub(crate) os: Os,
     pub(crate) number: u16,
+    incarnation: u64,
     name: Name,
     pub(crate) log: Arc<Log>,
     pub(crate) space: Arc<FileSpace>,
@@ -65,6 +69,7 @@ impl Database {
         Arc::new(Database {
             os: parts.os,
             number: parts.number,
+            incarnation: INCARNATIONS.fetch_add(1, Ordering::Relaxed) + 1,
             name: Name::new(&parts.name),
             log: parts.log,
             space: parts.space,
@@ -91,6 +96,11 @@ impl Database {
     /// `database_id` as locks know it.
     pub fn number(&self) -> u16 {
         self.number
+    }
+
+    /// Which of all databases of the process this is: made anew or opened anew under the same name and number it is another.
+    pub fn incarnation(&self) -> u64 {
+        self.incarnation
     }
 
     /// Name.

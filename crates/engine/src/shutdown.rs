@@ -20,6 +20,7 @@ pub(crate) fn quiesce(log: &Log, lsn: Lsn) -> Result<(), LogError> {
 /// Drains the log, writes the pages, marks the log as properly closed and forgets the pages. Nobody uses the database any more.
 /// A suspect database is only let go: recovery will look at it.
 pub(crate) fn close_database(database: &Arc<Database>) -> Result<(), StorageError> {
+    database.catalog().retire();
     database.end_background();
     let is_usable = database.check_usable().is_ok();
     let result = if is_usable { drain(database) } else { Ok(()) };

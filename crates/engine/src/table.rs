@@ -454,6 +454,15 @@ impl Table {
         self.check_current()
     }
 
+    /// Keeps the definition as it is until the statement ends.
+    ///
+    /// # Errors
+    /// 1205, 1222; the marker of a stale plan.
+    pub fn hold_definition(&self, txn: &DbTransaction) -> SqlResult<()> {
+        txn.lock_object_for_statement(self.inner.definition.object_id, LockMode::SchS, txn.lock_wait())?;
+        self.check_current()
+    }
+
     /// Locks the whole table to the end of the transaction (an INSERT with TABLOCK).
     ///
     /// # Errors

@@ -54,6 +54,13 @@ struct Member {
     statement: Option<DbSavepoint>,
 }
 
+impl Member {
+    #[inline]
+    fn is_in(&self, database: &Arc<Database>) -> bool {
+        Arc::ptr_eq(self.transaction.database(), database)
+    }
+}
+
 /// A commit on its way, and the members that have changed nothing and end after it.
 struct PendingSet {
     committing: CommittingTransaction,
@@ -109,7 +116,7 @@ impl TransactionSet {
         isolation: IsolationLevel,
     ) -> SqlResult<&DbTransaction> {
         self.assert_settled();
-        let known = self.open.iter().position(|m| m.transaction.database().number() == database.number());
+        let known = self.open.iter().position(|m| m.is_in(database));
         let at = match known {
             Some(at) => at,
             None => self.join(database)?,
@@ -121,8 +128,7 @@ impl TransactionSet {
 
     /// The transaction in a database that has been touched already.
     pub fn member(&self, database: &Arc<Database>) -> Option<&DbTransaction> {
-        let found = self.open.iter().find(|m| m.transaction.database().number() == database.number());
-        found.map(|m| &m.transaction)
+        self.open.iter().find(|m| m.is_in(database)).map(|m| &m.transaction)
     }
 
     fn join(&mut self, database: &Arc<Database>) -> SqlResult<usize> {

@@ -298,7 +298,7 @@ impl BufferPool {
         }
     }
 
-    /// Throws out every page of a database, changed or not. Nobody uses them any more.
+    /// Throws out every page of a database, changed or not. Nobody uses them any more: their frames are free.
     pub(crate) fn discard(&self, space: u16) {
         self.for_each_frame(|frame| {
             let key = frame.key();
@@ -308,10 +308,16 @@ impl BufferPool {
             // Waits for a writer of the page to finish.
             drop(frame.latch().write());
             let mut partition = self.partition(key).lock();
-            if frame.key() == key {
-                partition.remove(&key);
-                frame.forget_changes();
-                frame.set_key(NO_KEY);
+            if frame.key() != key {
+                return;
+            }
+            partition.remove(&key);
+            frame.forget_changes();
+            frame.set_key(NO_KEY);
+            drop(partition);
+            // Known to the list and this function only. One that somebody else still looks at is found by `search`.
+            if Arc::strong_count(frame) == CLONES_WHEN_IDLE - 1 {
+                self.frames.lock().free.push(Arc::clone(frame));
             }
         });
     }

@@ -48,6 +48,9 @@ impl Dependencies {
 pub struct CompiledStatement {
     pub(crate) kind: StatementKind,
     dependencies: Dependencies,
+    /// The tables of a query that reads more than one. They are locked before anything has been sent or assigned: later the plan could
+    /// turn out to be stale when it is too late to bind again. One table alone is locked before its first row.
+    tables: Vec<Arc<TableSource>>,
     max_recursion: Option<u32>,
 }
 
@@ -115,7 +118,12 @@ fn compile_inside(
         _ => return Err(crate::errors::unsupported("this statement")),
     };
     let max_recursion = recursion_limit(options);
-    Ok(CompiledStatement { kind, dependencies: Dependencies::of(&mut binder), max_recursion })
+    let is_query = matches!(kind, StatementKind::Select(_) | StatementKind::Assign(_));
+    let mut tables = std::mem::take(&mut binder.tables);
+    if !is_query || tables.len() == 1 {
+        tables.clear();
+    }
+    Ok(CompiledStatement { kind, dependencies: Dependencies::of(&mut binder), tables, max_recursion })
 }
 
 fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Result<StatementKind, SqlError> {
@@ -218,6 +226,11 @@ impl CompiledStatement {
         if let Some(limit) = self.max_recursion {
             runtime.set_max_recursion(limit);
         }
+        for source in &self.tables {
+            let mut transactions = runtime.transactions.borrow_mut();
+            let isolation = runtime.options.isolation;
+            source.table.hold_definition(transactions.in_database(&source.database, isolation)?)?;
+        }
         let outcome = match &self.kind {
             StatementKind::Select(select) => run_select(select, &runtime, sink),
             StatementKind::Assign(assign) => run_assign(assign, &runtime),
@@ -238,18 +251,31 @@ fn run_select(
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
     let mut outcome = StatementOutcome { sent_rows: true, row_count: Some(0), ..StatementOutcome::default() };
-    if sink.columns(&select.columns) == Flow::Stop || runtime.options.format_only {
+    if runtime.options.format_only {
+        sink.columns(&select.columns);
         return Ok(outcome);
     }
     let limit = if runtime.options.row_count == 0 { u64::MAX } else { runtime.options.row_count };
-    let mut source = exec::open(&select.plan, runtime)?;
     let mut row = Row::with_capacity(select.columns.len());
+    // The first row comes before anything is sent: until its tables are locked the plan may turn out to be stale.
+    let first = exec::open(&select.plan, runtime).and_then(|mut source| {
+        let found = source.next(runtime, &mut row)?;
+        Ok((source, found))
+    });
+    if first.as_ref().is_err_and(|error| error.number == engine::STALE_PLAN) {
+        return Err(engine::stale_plan());
+    }
+    if sink.columns(&select.columns) == Flow::Stop {
+        return Ok(outcome);
+    }
+    let (mut source, mut found) = first?;
     let mut count = 0;
-    while count < limit && source.next(runtime, &mut row)? {
+    while found {
         count += 1;
-        if sink.row(&row) == Flow::Stop {
+        if sink.row(&row) == Flow::Stop || count == limit {
             break;
         }
+        found = source.next(runtime, &mut row)?;
     }
     outcome.row_count = Some(count);
     Ok(outcome)
@@ -395,7 +421,7 @@ impl InsertRows {
     /// Inserts the rows.
     pub fn execute(
         &self,
-        rows: Vec<Vec<Value>>,
+        rows: &[Vec<Value>],
         context: &mut ExecContext<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<StatementOutcome, SqlError> {

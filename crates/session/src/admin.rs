@@ -10,7 +10,7 @@ use tsql::ast::{self, AlterDatabaseAction, DatabaseOption, DelayedDurabilityMode
 use types::{SqlError, SqlResult};
 
 use crate::program::Instruction;
-use crate::run::{Frame, Interruption, not_supported};
+use crate::run::{Frame, Interruption, STALE_PLANS_MAX, not_supported};
 use crate::session::Session;
 use crate::sink::{Done, ResultSink};
 use crate::values::to_int;
@@ -27,11 +27,19 @@ impl Session {
             return Err(SqlError::new(3930, &[]).into());
         }
         self.begin_implicit(sink)?;
-        self.transactions.statement_begin();
         let text = frame.program.text.clone();
-        let mut context = self.context(frame);
-        let result = query::ddl::execute(statement, &text, &mut context);
-        self.end_statement(result.is_ok())?;
+        let mut result = Err(SqlError::new(2801, &[]));
+        for _ in 0..STALE_PLANS_MAX {
+            self.transactions.statement_begin();
+            let mut context = self.context(frame);
+            result = query::ddl::execute(statement, &text, &mut context);
+            self.end_statement(result.is_ok())?;
+            // What it named was changed or dropped while it waited: it looks again.
+            if !result.as_ref().is_err_and(|error| error.number == engine::STALE_PLAN) {
+                break;
+            }
+            result = Err(SqlError::new(2801, &[]));
+        }
         result?;
         self.facts.row_count = 0;
         if !self.options.nocount {
@@ -123,6 +131,8 @@ impl Session {
                 Err(error) if error.number == 3701 && drop.if_exists => {}
                 other => other?,
             }
+            let present: Vec<u64> = self.instance.databases().iter().map(|d| d.incarnation()).collect();
+            self.programs.forget_all_but(&present);
         }
         Ok(())
     }

@@ -17,15 +17,16 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 /// What a text's meaning hangs on, besides the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProgramConditions {
-    database_id: i16,
+    /// Which database: a number would be given to another one, too.
+    incarnation: u64,
     quoted_identifier: bool,
     ansi_nulls: bool,
 }
 
 impl ProgramConditions {
-    pub(crate) fn new(database_id: i16, options: &SetOptions) -> ProgramConditions {
+    pub(crate) fn new(incarnation: u64, options: &SetOptions) -> ProgramConditions {
         let SetOptions { quoted_identifier, ansi_nulls, .. } = *options;
-        ProgramConditions { database_id, quoted_identifier, ansi_nulls }
+        ProgramConditions { incarnation, quoted_identifier, ansi_nulls }
     }
 }
 
@@ -62,6 +63,8 @@ pub(crate) struct ProgramCache {
 struct Kept {
     programs: FxHashMap<ProgramKey, Arc<Program>>,
     bytes: usize,
+    /// How often databases have been forgotten: what was being made meanwhile is not kept.
+    era: u64,
 }
 
 impl Default for ProgramCache {
@@ -76,12 +79,20 @@ impl ProgramCache {
         program.inspect(|program| program.note_used())
     }
 
-    pub(crate) fn put(&self, key: ProgramKey, program: Arc<Program>) {
+    /// To be asked before a program is made that is to be `put`.
+    pub(crate) fn era(&self) -> u64 {
+        self.kept.lock().era
+    }
+
+    pub(crate) fn put(&self, key: ProgramKey, program: Arc<Program>, era: u64) {
         let bytes = program.size_bytes();
         if program.text.len() > TEXT_BYTES_MAX || bytes > CACHE_BYTES_MAX {
             return;
         }
         let mut kept = self.kept.lock();
+        if kept.era != era {
+            return;
+        }
         if kept.bytes + bytes > CACHE_BYTES_MAX {
             kept.sweep(CACHE_BYTES_MAX - bytes);
         }
@@ -89,6 +100,18 @@ impl ProgramCache {
         if let Some(old) = kept.programs.insert(key, program) {
             kept.bytes -= old.size_bytes();
         }
+    }
+
+    /// A database has been closed: programs of databases that are not among `present` go, and of the others what was bound to it.
+    pub(crate) fn forget_all_but(&self, present: &[u64]) {
+        let programs: Vec<Arc<Program>> = {
+            let mut kept = self.kept.lock();
+            kept.era += 1;
+            kept.programs.retain(|key, _| present.contains(&key.conditions.incarnation));
+            kept.bytes = kept.programs.values().map(|program| program.size_bytes()).sum();
+            kept.programs.values().cloned().collect()
+        };
+        programs.iter().for_each(|program| program.forget_stale());
     }
 }
 
@@ -119,7 +142,7 @@ mod tests {
         let key = |text: &str| ProgramKey::new(text, conditions, &[]);
         let put = |text: &str| {
             let program = program(text);
-            cache.put(key(text), program.clone());
+            cache.put(key(text), program.clone(), 0);
             Arc::downgrade(&program)
         };
         let (asked, run, idle) = (put("asked for"), put("run by its handle"), put("idle"));
@@ -139,6 +162,24 @@ mod tests {
     }
 
     #[test]
+    fn programs_of_a_closed_database_go_and_what_was_being_made_is_not_kept() {
+        let cache = ProgramCache::default();
+        let of = |incarnation: u64| {
+            ProgramKey::new("", ProgramConditions::new(incarnation, &SetOptions::default()), &[])
+        };
+        let began = cache.era();
+        cache.put(of(1), program(""), began);
+        cache.put(of(2), program(""), began);
+        cache.forget_all_but(&[2, 3]);
+        assert!(cache.get(&of(1)).is_none() && cache.get(&of(2)).is_some());
+        assert_eq!(cache.kept.lock().bytes, program("").size_bytes());
+        cache.put(of(3), program(""), began);
+        assert!(cache.get(&of(3)).is_none(), "it may hold what has been forgotten");
+        cache.put(of(3), program(""), cache.era());
+        assert!(cache.get(&of(3)).is_some());
+    }
+
+    #[test]
     fn a_program_larger_than_the_cache_is_not_kept() {
         let cache = ProgramCache::default();
         let conditions = ProgramConditions::new(1, &SetOptions::default());
@@ -148,7 +189,7 @@ mod tests {
         let program = Arc::new(program.expect("sound"));
         assert!(text.len() <= TEXT_BYTES_MAX && program.size_bytes() > CACHE_BYTES_MAX);
         let key = ProgramKey::new(&text, conditions, &[]);
-        cache.put(key.clone(), program);
+        cache.put(key.clone(), program, 0);
         assert!(cache.get(&key).is_none() && cache.kept.lock().bytes == 0);
     }
 
@@ -159,7 +200,7 @@ mod tests {
         for at in 0..40 {
             let text = format!("{at}{}", " ".repeat(TEXT_BYTES_MAX / 2));
             let key = ProgramKey::new(&text, conditions, &[]);
-            cache.put(key.clone(), program(&text));
+            cache.put(key.clone(), program(&text), 0);
             assert!(cache.get(&key).is_some(), "the newest is kept");
             assert!(cache.kept.lock().bytes <= CACHE_BYTES_MAX);
         }

@@ -210,6 +210,7 @@ impl Session {
         if let Some(program) = self.programs.get(&key) {
             return Ok(program);
         }
+        let era = self.programs.era();
         let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
         let batch = tsql::parse_batch(text, &options)
             .map_err(|mut errors| crate::syntax_error(errors.swap_remove(0)))?;
@@ -229,7 +230,7 @@ impl Session {
             crate::compile::compile(text.into(), body, parameters_of(&procedure.parameters)?, true)?;
         program.parameters.clone_from(&procedure.parameters);
         let program = Arc::new(program);
-        self.programs.put(key, program.clone());
+        self.programs.put(key, program.clone(), era);
         Ok(program)
     }
 

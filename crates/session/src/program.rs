@@ -191,6 +191,28 @@ impl Program {
         self.used.swap(false, Relaxed)
     }
 
+    /// Keeps what has been bound for the next who needs it, unless it has become stale meanwhile.
+    pub(crate) fn keep(&self, cell: Cell, compiled: &Arc<Compiled>) {
+        let mut place = self.cells[cell].lock();
+        // Whoever makes plans stale looks for them afterwards: either he finds it here or it is found stale here.
+        *place = Some(compiled.clone()).filter(|compiled| compiled.is_valid());
+    }
+
+    /// A cell's content has been found stale by the one who ran it.
+    pub(crate) fn forget_stale_cell(&self, cell: Cell) {
+        *self.cells[cell].lock() = None;
+    }
+
+    /// Lets go what does not hold any more.
+    pub(crate) fn forget_stale(&self) {
+        for cell in &self.cells {
+            let mut place = cell.lock();
+            if place.as_ref().is_some_and(|compiled| !compiled.is_valid()) {
+                *place = None;
+            }
+        }
+    }
+
     pub(crate) fn empty_cells(count: usize) -> Vec<Latch<Option<Arc<Compiled>>>> {
         (0..count).map(|_| Latch::new(LatchRank::PlanCache, None)).collect()
     }

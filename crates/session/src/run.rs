@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::sink::{Done, DoneKind, NullSink, ResultSink};
 
 /// How often a statement is compiled again because the objects that it uses keep changing.
-const STALE_PLANS_MAX: usize = 16;
+pub(crate) const STALE_PLANS_MAX: usize = 16;
 
 /// One running batch or procedure.
 pub(crate) struct Frame {
@@ -75,6 +75,13 @@ pub(crate) enum Interruption {
     Stopped(Stop),
 }
 
+impl Interruption {
+    /// What was bound has been overtaken: bind again.
+    fn is_stale_plan(&self) -> bool {
+        matches!(self, Interruption::Failed(failure) if failure.error.number == engine::STALE_PLAN)
+    }
+}
+
 impl From<SqlError> for Interruption {
     fn from(error: SqlError) -> Self {
         Interruption::Failed(Failure { error, origin: Origin::Runtime })
@@ -104,6 +111,12 @@ impl Frame {
         variables.resize(program.variables.len(), Value::Null);
         let local = vec![None; program.sources.len()];
         Frame { program, variables, local, caught_base, procedure: None, done_kind }
+    }
+
+    /// The cell is bound again before it is used again.
+    fn forget(&mut self, cell: Cell) {
+        self.local[cell] = None;
+        self.program.forget_stale_cell(cell);
     }
 }
 
@@ -245,10 +258,7 @@ impl Session {
     ) -> Result<(), Interruption> {
         for _ in 0..STALE_PLANS_MAX {
             match self.query_once(frame, instruction, at, cell, command, sink) {
-                Err(Interruption::Failed(failure)) if failure.error.number == engine::STALE_PLAN => {
-                    frame.local[cell] = None;
-                    *frame.program.cells[cell].lock() = None;
-                }
+                Err(interruption) if interruption.is_stale_plan() => frame.forget(cell),
                 other => return other,
             }
         }
@@ -334,17 +344,24 @@ impl Session {
         let Gathered { columns, rows, .. } = gathered;
         outcome?;
         let types: Vec<types::SqlType> = columns.iter().map(|c| c.sql_type).collect();
-        let statement = {
-            let context = self.bind_context(&frame.program, instruction.variables_visible);
-            query::compile_insert_rows(insert, &types, &context)?
-        };
         self.begin_implicit(sink)?;
-        self.transactions.statement_begin();
-        let mut forward = Forwarder { sink, stopped: false };
-        let mut context = self.context(frame);
-        let result = statement.execute(rows, &mut context, &mut forward);
-        self.end_statement(result.is_ok())?;
-        let outcome = result?;
+        let mut outcome = Err(SqlError::new(2801, &[]));
+        for _ in 0..STALE_PLANS_MAX {
+            let statement = {
+                let context = self.bind_context(&frame.program, instruction.variables_visible);
+                query::compile_insert_rows(insert, &types, &context)?
+            };
+            self.transactions.statement_begin();
+            let mut forward = Forwarder { sink, stopped: false };
+            let mut context = self.context(frame);
+            let result = statement.execute(&rows, &mut context, &mut forward);
+            self.end_statement(result.is_ok())?;
+            if !result.as_ref().is_err_and(|error| error.number == engine::STALE_PLAN) {
+                outcome = result;
+                break;
+            }
+        }
+        let outcome = outcome?;
         self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
         if !self.options.nocount {
             sink.done(Done {
@@ -506,7 +523,7 @@ impl Session {
                         |error| Interruption::Failed(Failure { error, origin: Origin::Compilation }),
                     )?);
                 if fresh.is_shareable() {
-                    *frame.program.cells[cell].lock() = Some(fresh.clone());
+                    frame.program.keep(cell, &fresh);
                 }
                 fresh
             }
@@ -576,7 +593,25 @@ impl Session {
         frame: &mut Frame,
         instruction: &Instruction,
         cell: Cell,
-        evaluate: impl FnOnce(&ScalarProgram, &mut ExecContext) -> SqlResult<T>,
+        evaluate: impl Fn(&ScalarProgram, &mut ExecContext) -> SqlResult<T>,
+    ) -> Result<T, Interruption> {
+        for _ in 0..STALE_PLANS_MAX {
+            match self.evaluate_once(frame, instruction, cell, &evaluate) {
+                Err(interruption) if interruption.is_stale_plan() => frame.forget(cell),
+                other => return other,
+            }
+        }
+        Err(SqlError::new(2801, &[]).into())
+    }
+
+    /// One evaluation, with the transaction that a subquery needs around it.
+    #[inline]
+    fn evaluate_once<T>(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+        evaluate: &impl Fn(&ScalarProgram, &mut ExecContext) -> SqlResult<T>,
     ) -> Result<T, Interruption> {
         let compiled = match frame.local[cell].as_ref() {
             Some(compiled) if compiled.is_valid() => compiled.clone(),

@@ -230,7 +230,7 @@ impl Session {
 
     /// What the meaning of a text hangs on now.
     pub(crate) fn program_conditions(&self) -> ProgramConditions {
-        ProgramConditions::new(self.database.id(), &self.options)
+        ProgramConditions::new(self.database.incarnation(), &self.options)
     }
 
     /// The program of a text, from the cache or made now. Binding of what can be bound is done at once, so that errors of the batch
@@ -245,6 +245,7 @@ impl Session {
         if let Some(program) = self.programs.get(&key) {
             return Ok(program);
         }
+        let era = self.programs.era();
         let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
         let batch = tsql::parse_batch(text, &options)
             .map_err(|errors| errors.into_iter().map(crate::syntax_error).collect::<Vec<SqlError>>())?;
@@ -252,7 +253,7 @@ impl Session {
             .map_err(|e| vec![e])?;
         let program = Arc::new(program);
         self.bind_ahead(&program)?;
-        self.programs.put(key, program.clone());
+        self.programs.put(key, program.clone(), era);
         Ok(program)
     }
 
@@ -261,9 +262,7 @@ impl Session {
     fn bind_ahead(&self, program: &Program) -> Result<(), Vec<SqlError>> {
         for (cell, visible, line) in program.cells_before_use() {
             match self.bind_cell(program, visible, cell) {
-                Ok(compiled) if compiled.is_shareable() => {
-                    *program.cells[cell].lock() = Some(Arc::new(compiled))
-                }
+                Ok(compiled) if compiled.is_shareable() => program.keep(cell, &Arc::new(compiled)),
                 Ok(_) => {}
                 Err(error) if is_deferred(&error) => {}
                 Err(error) => return Err(vec![error.at_line(line)]),

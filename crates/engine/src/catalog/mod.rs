@@ -34,6 +34,9 @@ const OBJECT_ID_STEP: ObjectId = 16;
 /// Allocation units of user tables are numbered from here.
 pub(crate) const FIRST_USER_UNIT: u32 = 256;
 
+/// Versions from here on are those of a catalog whose database has been closed.
+const RETIRED: u64 = 1 << 63;
+
 /// The cache. Readers take the latch shared for a moment and leave with an `Arc`.
 pub struct Catalog {
     state: RwLatch<State>,
@@ -161,6 +164,16 @@ impl Catalog {
     /// Plans that were made before look again (the database has another name).
     pub(crate) fn touch(&self) {
         self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// The database closes: no plan that was or will be made of it holds any more.
+    pub(crate) fn retire(&self) {
+        self.version.fetch_or(RETIRED, Ordering::AcqRel);
+    }
+
+    /// The version that a plan made now names; never the present one once the database has closed.
+    pub fn version_for_plan(&self) -> u64 {
+        self.version() & !RETIRED
     }
 
     /// A number for a new object.

@@ -127,7 +127,8 @@ impl TransactionSet {
         }
         let taken = transaction.inner().lock(resource, LockMode::S, LockWait::Session);
         taken.map_err(|error| crate::error::sql_error(&error.into(), database.name(), self.session_id))?;
-        self.check_present(database)
+        // Whoever found it before it was dropped looks for the name again.
+        self.check_present(database).map_err(|_| crate::error::stale_plan())
     }
 
     fn lock_shared(&mut self, database: &Database) -> SqlResult<()> {

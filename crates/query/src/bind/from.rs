@@ -113,6 +113,7 @@ impl Binder<'_> {
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Table(table) => {
                     let source = Arc::new(BaseTable::new(database, table.clone()));
+                    self.tables.push(source.clone());
                     let (schema, catalog) = if alias.is_some() {
                         (None, None)
                     } else {

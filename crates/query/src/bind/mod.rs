@@ -41,6 +41,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) common_tables: Vec<CommonTableEntry>,
     /// Databases whose catalog was read, with the version seen.
     pub(crate) dependencies: Vec<(Arc<Database>, u64)>,
+    /// Tables that are read, as often as they are named.
+    pub(crate) tables: Vec<Arc<crate::plan::table::TableSource>>,
     /// Column aliases of inlined function parameters: name -> expression.
     pub(crate) arguments: Vec<(String, Expr)>,
     /// What UPDATE or DELETE with FROM changes.
@@ -150,6 +152,7 @@ impl<'a> Binder<'a> {
             scopes: Vec::new(),
             common_tables: Vec::new(),
             dependencies: Vec::new(),
+            tables: Vec::new(),
             arguments: Vec::new(),
             target: None,
             expects_into: false,
@@ -248,7 +251,7 @@ impl<'a> Binder<'a> {
     /// Remembers that the statement depends on a database's catalog.
     pub(crate) fn depend_on(&mut self, database: &Arc<Database>) {
         if !self.dependencies.iter().any(|dependency| Arc::ptr_eq(&dependency.0, database)) {
-            self.dependencies.push((database.clone(), database.catalog().version()));
+            self.dependencies.push((database.clone(), database.catalog().version_for_plan()));
         }
     }
 }

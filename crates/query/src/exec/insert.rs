@@ -86,7 +86,7 @@ pub(crate) fn run(
 pub(crate) fn run_rows(
     insert: &InsertPlan,
     stores: &[Store],
-    rows: Vec<Row>,
+    rows: &[Row],
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
@@ -94,7 +94,7 @@ pub(crate) fn run_rows(
     let mut outputs = OutputRows::new(&insert.outputs);
     let count = rows.len() as u64;
     for row in rows {
-        insert_one(insert, runtime, stores, &row, &mut outputs)?;
+        insert_one(insert, runtime, stores, row, &mut outputs)?;
     }
     finish(insert, runtime, outputs, sink, count)
 }
