@@ -39,6 +39,6 @@ pub use log::{DelayedFlushPolicy, Growth};
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
 pub use schema::*;
-pub use table::{KeyRange, RowLocator, RowLock, ScanOptions, Table};
+pub use table::{KeyRange, RowChange, RowLocator, RowLock, ScanOptions, Table, TakenOut};
 pub use transaction_set::{ExclusiveDatabase, TransactionSet};
 pub use txn::{IsolationLevel, LockMode, LockOwner, LockRow, LockWait, Resource};

@@ -5,6 +5,8 @@
 //! a nonclustered index is: key = the key columns (and the locator when the index is not unique); value = the length of the locator (2
 //! bytes), the locator, and the columns that the index can answer for by itself as a small row.
 
+mod update;
+
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -23,6 +25,7 @@ use crate::identity::{self, Identities};
 use crate::schema::{IndexDef, IndexKind, ObjectDef, TableDef};
 
 pub use access::{RowLock, ScanOptions};
+pub use update::{RowChange, TakenOut};
 
 /// Bytes of the uniquifier at the end of a key of a clustered index that is not unique.
 const UNIQUIFIER_BYTES: usize = 8;
@@ -290,37 +293,6 @@ impl Table {
         Ok(())
     }
 
-    /// Replaces a row. `changed`: positions whose values differ. Gives the locator of the row afterwards.
-    ///
-    /// # Errors
-    /// As `insert`; 601 when the row is gone.
-    pub fn update(
-        &self,
-        txn: &DbTransaction,
-        locator: &RowLocator,
-        old: &[Value],
-        new: &[Value],
-        changed: &[usize],
-    ) -> SqlResult<RowLocator> {
-        self.lock_for_write(txn)?;
-        let moves = self.inner.definition.base().key.iter().any(|k| changed.contains(&k.ordinal));
-        if moves {
-            self.delete(txn, locator, old)?;
-            let locator = self.insert_base(txn, new)?;
-            for at in 0..self.inner.secondary.len() {
-                self.insert_entry(txn, at, new, &locator)?;
-            }
-            return Ok(locator);
-        }
-        self.update_base(txn, locator, old, new)?;
-        for (at, secondary) in self.inner.secondary.iter().enumerate() {
-            if secondary.stored.iter().any(|column| changed.contains(column)) {
-                self.update_entry(txn, at, old, new, locator)?;
-            }
-        }
-        Ok(locator.clone())
-    }
-
     /// Deletes a row.
     ///
     /// # Errors
@@ -555,25 +527,6 @@ impl Table {
         key
     }
 
-    fn update_base(
-        &self,
-        txn: &DbTransaction,
-        locator: &RowLocator,
-        old: &[Value],
-        new: &[Value],
-    ) -> SqlResult<()> {
-        if self.inner.format.may_have_lobs() && old.iter().any(is_long) {
-            self.free_large_values(txn, locator)?;
-        }
-        let bytes = self.encode(txn, new)?;
-        let updated = match (&self.inner.base, locator) {
-            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.update(txn.inner(), *rid, &bytes),
-            (Base::Tree(tree), RowLocator::Key(key)) => tree.update(txn.inner(), key, &bytes),
-            _ => return Err(stale_plan()),
-        };
-        updated.map_err(|error| self.fail(txn, error))
-    }
-
     /// Frees what a row keeps out of row.
     fn free_large_values(&self, txn: &DbTransaction, locator: &RowLocator) -> SqlResult<()> {
         if !self.inner.format.may_have_lobs() {
@@ -659,27 +612,6 @@ impl Table {
             key.extend_from_slice(&locator.to_bytes());
         }
         key
-    }
-
-    fn update_entry(
-        &self,
-        txn: &DbTransaction,
-        at: usize,
-        old: &[Value],
-        new: &[Value],
-        locator: &RowLocator,
-    ) -> SqlResult<()> {
-        let old_key = self.entry_key(at, old, locator);
-        let (new_key, value) = self.entry(txn, at, new, locator)?;
-        let tree = &self.inner.secondary[at].tree;
-        if old_key == new_key {
-            return tree.update(txn.inner(), &new_key, &value).map_err(|error| self.fail(txn, error));
-        }
-        tree.delete(txn.inner(), &old_key).map_err(|error| self.fail(txn, error))?;
-        match tree.insert(txn.inner(), &new_key, &value).map_err(|error| self.fail(txn, error))? {
-            Inserted::Done => Ok(()),
-            Inserted::Duplicate => Err(self.duplicate(&self.inner.definition.indexes[at + 1], new)),
-        }
     }
 
     /// 2627 for a constraint's key, 2601 for a plain unique index's.

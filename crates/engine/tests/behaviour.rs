@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hardpan_engine::{
     DataGrowth, DbTransaction, DelayedDurability, FileChange, Growth, Instance, LockMode, NewIndex,
-    OptionChange,
+    OptionChange, RowChange,
 };
 use os::WaitType;
 use os::sim::{Profile, World};
@@ -265,7 +265,8 @@ fn a_deadlock_has_one_victim() {
                             let (locator, old) = find(txn, &made, id)?.expect("the row");
                             let mut new = old.clone();
                             new[1] = Value::Int(100 + number);
-                            made.update(txn, &locator, &old, &new, &[1]).map(|_| ())
+                            let change = RowChange { locator: &locator, old: &old, new: &new, changed: &[1] };
+                            made.update(txn, change).map(|_| ())
                         })
                     };
                     change(&mut session, number).expect("the first row is free");

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use hardpan_engine::{Database, Instance, SqlResult, Table};
+use hardpan_engine::{Database, Instance, RowChange, SqlResult, Table};
 use os::sim::{Bug, End, Profile, Report, World};
 use os::{Latch, LatchRank, Os, Rng};
 use support::{
@@ -77,7 +77,8 @@ fn transact(
             let (locator, old) = find(txn, table, COUNTERS + worker)?.expect("the counter row is there");
             let mut new = old.clone();
             new[1] = types::Value::Int(number);
-            table.update(txn, &locator, &old, &new, &[1]).map(|_| ())
+            let change = RowChange { locator: &locator, old: &old, new: &new, changed: &[1] };
+            table.update(txn, change).map(|_| ())
         })?;
         if removes_previous(number) {
             for at in 0..row_count(worker, number - 1) {

@@ -37,6 +37,9 @@ impl Binder<'_> {
         changed.sort_unstable();
         let constraints = self.constraints(&target.source, true)?;
         changed.extend(constraints.computed.iter().map(|computed| computed.0));
+        // A row version changes by itself.
+        let columns = target.source.def.columns.iter().enumerate();
+        changed.extend(columns.filter(|(_, c)| c.sql_type == types::SqlType::RowVersion).map(|(at, _)| at));
         let from = Some((planned.layout.as_slice(), target.columns.as_slice()));
         let outputs = self.outputs(&update.output, &target.source, from, (true, true))?;
         let (locator, old) = positions(&target, &layout);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::{KeyRange, ScanOptions};
+use rustc_hash::FxHashSet;
 use types::{SqlError, Value};
 
 use super::Row;
@@ -62,6 +63,18 @@ impl Constraints {
         row: &Row,
         verb: &str,
     ) -> Result<(), SqlError> {
+        self.check_row(runtime, source, row, verb)?;
+        self.check_references(runtime, source, row, verb)
+    }
+
+    /// Error 547 when the row breaks a CHECK.
+    pub(crate) fn check_row(
+        &self,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        row: &Row,
+        verb: &str,
+    ) -> Result<(), SqlError> {
         for check in &self.checks {
             if check.predicate.test(runtime, row)? == Some(false) {
                 return Err(crate::errors::constraint_conflict(
@@ -74,6 +87,17 @@ impl Constraints {
                 ));
             }
         }
+        Ok(())
+    }
+
+    /// Error 547 when the row refers to a key that does not exist.
+    pub(crate) fn check_references(
+        &self,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        row: &Row,
+        verb: &str,
+    ) -> Result<(), SqlError> {
         for reference in &self.references {
             let key: Vec<Value> = reference.columns.iter().map(|ordinal| row[*ordinal].clone()).collect();
             if key.iter().any(Value::is_null) || same_row_has_key(reference, source, row, &key) {
@@ -86,28 +110,40 @@ impl Constraints {
         Ok(())
     }
 
-    /// Error 547 when a row that is deleted, or whose key changes, is still referred to.
+    /// Error 547 when a row that is deleted is still referred to.
     pub(crate) fn check_unreferenced(
         &self,
         runtime: &Runtime<'_>,
         old: &Row,
-        new: Option<&Row>,
+        verb: &str,
+    ) -> Result<(), SqlError> {
+        self.referenced_by.iter().try_for_each(|reference| reference.check_gone(runtime, old, verb))
+    }
+
+    /// The same for rows that have been changed, `(old, new)` each: a key that one of them had and none has now must not be referred to.
+    pub(crate) fn check_unreferenced_changes<'r>(
+        &self,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        changes: impl Iterator<Item = (&'r Row, &'r Row)> + Clone,
         verb: &str,
     ) -> Result<(), SqlError> {
         for reference in &self.referenced_by {
-            let key: Vec<Value> = reference.columns.iter().map(|ordinal| old[*ordinal].clone()).collect();
-            if key.iter().any(Value::is_null) {
-                continue;
-            }
-            if let Some(new) = new
-                && reference.columns.iter().all(|ordinal| {
-                    types::sort_compare(&old[*ordinal], &new[*ordinal], types::Collation::default()).is_eq()
-                })
-            {
-                continue;
-            }
-            if reference.exists(runtime, &key)? {
-                return Err(reference.conflict(verb, "REFERENCE"));
+            let key = |row: &Row| {
+                let mut key = Vec::new();
+                for ordinal in &reference.columns {
+                    super::keys::write_value(
+                        &row[*ordinal],
+                        source.def.columns[*ordinal].collation,
+                        &mut key,
+                    );
+                }
+                key
+            };
+            let moved = || changes.clone().filter(|(old, new)| key(old) != key(new));
+            let now: FxHashSet<Vec<u8>> = moved().map(|(_, new)| key(new)).collect();
+            for (old, _) in moved().filter(|(old, _)| !now.contains(&key(old))) {
+                reference.check_gone(runtime, old, verb)?;
             }
         }
         Ok(())
@@ -124,6 +160,15 @@ fn same_row_has_key(reference: &Reference, source: &TableSource, row: &Row, key:
 }
 
 impl Reference {
+    /// Error 547 when the other side still names the key of a row that is no more.
+    fn check_gone(&self, runtime: &Runtime<'_>, old: &Row, verb: &str) -> Result<(), SqlError> {
+        let key: Vec<Value> = self.columns.iter().map(|ordinal| old[*ordinal].clone()).collect();
+        if !key.iter().any(Value::is_null) && self.exists(runtime, &key)? {
+            return Err(self.conflict(verb, "REFERENCE"));
+        }
+        Ok(())
+    }
+
     /// Is there a row with the key on the other side?
     fn exists(&self, runtime: &Runtime<'_>, key: &[Value]) -> Result<bool, SqlError> {
         let mut transactions = runtime.transactions.borrow_mut();

@@ -62,7 +62,7 @@ pub(crate) fn run(
         }
     }
     for (_, old, _) in &victims {
-        delete.constraints.check_unreferenced(runtime, old, None, "DELETE")?;
+        delete.constraints.check_unreferenced(runtime, old, "DELETE")?;
     }
     let sent_rows = outputs.finish(runtime, sink)?;
     Ok(StatementOutcome { row_count: Some(victims.len() as u64), sent_rows, ..StatementOutcome::default() })

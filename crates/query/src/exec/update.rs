@@ -1,8 +1,9 @@
 //! UPDATE: all rows are found first, then changed, so that a change is never seen by the search (Halloween protection).
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use engine::RowLocator;
+use engine::{DbTransaction, RowChange, RowLocator};
 use rustc_hash::FxHashSet;
 use types::{SqlError, Value};
 
@@ -59,30 +60,48 @@ pub(crate) fn run(
     let changes = find(update, runtime, outputs.is_wanted())?;
     let count = changes.len() as u64;
     for change in &changes {
-        runtime.check_cancelled()?;
         check_not_null(&update.source, &change.new, "UPDATE")?;
-        update.constraints.check(runtime, &update.source, &change.new, "UPDATE")?;
-        {
-            let mut transactions = runtime.transactions.borrow_mut();
-            let transaction = transactions.in_database(&update.source.database, runtime.options.isolation)?;
-            update.source.table.update(
-                transaction,
-                &change.locator,
-                &change.old,
-                &change.new,
-                &update.changed,
-            )?;
-        }
+        update.constraints.check_row(runtime, &update.source, &change.new, "UPDATE")?;
+    }
+    apply(update, runtime, &changes)?;
+    // References, both ways, are looked at when all rows have their new values.
+    for change in &changes {
+        update.constraints.check_references(runtime, &update.source, &change.new, "UPDATE")?;
         if outputs.is_wanted() {
             outputs.add(runtime, &change.input, &change.new, &change.old)?;
         }
     }
-    // References are looked at when all rows have their new values.
-    for change in &changes {
-        update.constraints.check_unreferenced(runtime, &change.old, Some(&change.new), "UPDATE")?;
-    }
+    let rows = changes.iter().map(|change| (&change.old, &change.new));
+    update.constraints.check_unreferenced_changes(runtime, &update.source, rows, "UPDATE")?;
     let sent_rows = outputs.finish(runtime, sink)?;
     Ok(StatementOutcome { row_count: Some(count), sent_rows, ..StatementOutcome::default() })
+}
+
+/// Changes the rows. Where several get new unique keys, all the old keys go before the first new one comes: the keys are judged by what they
+/// are in the end.
+fn apply(update: &UpdatePlan, runtime: &Runtime<'_>, changes: &[Change]) -> Result<(), SqlError> {
+    let table = &update.source.table;
+    let one_by_one = |work: &mut dyn FnMut(&DbTransaction, RowChange<'_>) -> Result<(), SqlError>| {
+        for Change { locator, old, new, .. } in changes {
+            runtime.check_cancelled()?;
+            let mut transactions = runtime.transactions.borrow_mut();
+            let transaction = transactions.in_database(&update.source.database, runtime.options.isolation)?;
+            work(transaction, RowChange { locator, old, new, changed: &update.changed })?;
+        }
+        Ok(())
+    };
+    if changes.len() < 2 || !table.has_unique_key_among(&update.changed) {
+        return one_by_one(&mut |transaction, change| table.update(transaction, change).map(|_| ()));
+    }
+    let mut taken = VecDeque::with_capacity(changes.len());
+    one_by_one(&mut |transaction, change| {
+        taken.push_back(table.take_out(transaction, change)?);
+        Ok(())
+    })?;
+    one_by_one(&mut |transaction, change| {
+        let out = taken.pop_front().expect("one for each row");
+        table.put_in(transaction, change, out).map(|_| ())
+    })
 }
 
 fn find(update: &UpdatePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<Vec<Change>, SqlError> {

@@ -1,0 +1,266 @@
+//! A unique key is judged when the statement ends: shifts, swaps and permutations of keys pass, real duplicates are refused whole; every
+//! index agrees with its table afterwards, and foreign keys see what is there in the end.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{World, numbers, rows, run};
+use hardpan_session::Session;
+
+/// No error.
+const NONE: [i32; 0] = [];
+
+/// Tables with a unique key `v`, in every way to have one, and the error of a duplicate.
+const TABLES: [(&str, i32); 7] = [
+    ("CREATE TABLE s (v int NOT NULL PRIMARY KEY CLUSTERED, w int, name varchar(10))", 2627),
+    ("CREATE TABLE s (v int NOT NULL PRIMARY KEY NONCLUSTERED, w int, name varchar(10))", 2627),
+    (
+        "CREATE TABLE s (v int NOT NULL PRIMARY KEY CLUSTERED, w int, name varchar(10)); CREATE INDEX by_w ON s (w); \
+         CREATE UNIQUE INDEX by_name ON s (name) INCLUDE (w)",
+        2627,
+    ),
+    ("CREATE TABLE s (v int NULL UNIQUE NONCLUSTERED, w int, name varchar(10) NOT NULL PRIMARY KEY)", 2627),
+    (
+        "CREATE TABLE s (v int NULL, w int, name varchar(10)); CREATE UNIQUE CLUSTERED INDEX by_v ON s (v DESC)",
+        2601,
+    ),
+    (
+        "CREATE TABLE s (v int NULL, w int, name varchar(10)); CREATE UNIQUE INDEX by_v ON s (v); CREATE INDEX by_w ON s (w, v)",
+        2601,
+    ),
+    (
+        "CREATE TABLE s (v int NOT NULL, w int NOT NULL, name varchar(10), PRIMARY KEY (w, v)); \
+         CREATE UNIQUE INDEX by_v ON s (v); CREATE CLUSTERED INDEX none ON other (a)",
+        2601,
+    ),
+];
+
+/// Statements, and what becomes of the keys 1, 2, 3, 4 (`None`: a duplicate).
+const STATEMENTS: [(&str, Option<[i32; 4]>); 9] = [
+    ("UPDATE s SET v = v + 1", Some([2, 3, 4, 5])),
+    ("UPDATE s SET v = v - 1", Some([0, 1, 2, 3])),
+    ("UPDATE s SET v = 5 - v", Some([4, 3, 2, 1])),
+    ("UPDATE s SET v = v % 4 + 1", Some([2, 3, 4, 1])),
+    ("UPDATE s SET v = CASE v WHEN 1 THEN 2 ELSE 1 END WHERE v <= 2", Some([2, 1, 3, 4])),
+    ("UPDATE s SET v = v + 1 WHERE v >= 2", Some([1, 3, 4, 5])),
+    ("UPDATE a SET v = b.v FROM s a JOIN s b ON b.v = 5 - a.v", Some([4, 3, 2, 1])),
+    ("UPDATE s SET v = v + 1 WHERE v < 4", None),
+    ("UPDATE s SET v = (v + 1) / 2", None),
+];
+
+fn contents(session: &mut Session, hint: &str) -> Vec<String> {
+    rows(session, &format!("SELECT name, v, w FROM s {hint} WHERE 1 = 1 ORDER BY name"))
+}
+
+/// The rows as each index finds them.
+fn assert_indexes_agree(session: &mut Session, told: &str) {
+    let all = contents(session, "");
+    let indexes =
+        rows(session, "SELECT index_id FROM sys.indexes WHERE object_id = OBJECT_ID('s') AND index_id > 0");
+    for index in indexes {
+        assert_eq!(contents(session, &format!("WITH (INDEX ({index}))")), all, "{told}: index {index}");
+    }
+}
+
+fn set_up(session: &mut Session, table: &str) {
+    run(session, "DROP TABLE IF EXISTS s; DROP TABLE IF EXISTS other; CREATE TABLE other (a int)");
+    run(session, table);
+    run(session, "INSERT s (v, w, name) VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c'), (4, 40, 'd')");
+}
+
+#[test]
+fn keys_are_judged_when_the_statement_ends() {
+    let world = World::new("unique-end");
+    let mut session = world.session();
+    for (table, duplicate) in TABLES {
+        for (statement, end) in STATEMENTS {
+            let told = format!("{table}: {statement}");
+            set_up(&mut session, table);
+            run(&mut session, "BEGIN TRAN");
+            let seen = run(&mut session, statement);
+            let expected = match end {
+                Some(keys) => {
+                    assert_eq!(numbers(&seen), NONE, "{told}: {:?}", seen.messages);
+                    keys
+                }
+                None => {
+                    assert_eq!(numbers(&seen), [duplicate, 3621], "{told}");
+                    [1, 2, 3, 4]
+                }
+            };
+            let after: Vec<String> =
+                ["a", "b", "c", "d"].iter().zip(expected).map(|(name, v)| format!("{name}|{v}|")).collect();
+            let found = contents(&mut session, "");
+            assert!(found.iter().zip(&after).all(|(row, start)| row.starts_with(start)), "{told}: {found:?}");
+            assert_indexes_agree(&mut session, &told);
+            run(&mut session, "ROLLBACK");
+            assert_indexes_agree(&mut session, &told);
+            let found = contents(&mut session, "");
+            assert_eq!(found, ["a|1|10", "b|2|20", "c|3|30", "d|4|40"], "{told}: rolled back");
+        }
+    }
+    session.close();
+}
+
+#[test]
+fn rows_of_one_insert_must_differ() {
+    let world = World::new("unique-insert");
+    let mut session = world.session();
+    for (table, duplicate) in TABLES {
+        set_up(&mut session, table);
+        for statement in [
+            "INSERT s (v, w, name) VALUES (7, 1, 'e'), (7, 1, 'f')",
+            "INSERT s (v, w, name) SELECT 7, 1, name + 'x' FROM s",
+            "INSERT s (v, w, name) VALUES (8, 1, 'e'), (3, 30, 'f')",
+        ] {
+            let seen = run(&mut session, statement);
+            // Where two keys are broken, which is told first is nobody's business.
+            assert!(
+                matches!(numbers(&seen)[..], [2627 | 2601, 3621]),
+                "{table}: {statement}: {duplicate} {:?}",
+                numbers(&seen)
+            );
+            assert_eq!(contents(&mut session, "").len(), 4, "{table}: {statement}");
+        }
+        assert_indexes_agree(&mut session, table);
+    }
+    session.close();
+}
+
+#[test]
+fn foreign_keys_see_what_is_there_in_the_end() {
+    let world = World::new("unique-foreign");
+    let mut session = world.session();
+    run(
+        &mut session,
+        "CREATE TABLE s (v int NOT NULL PRIMARY KEY, name varchar(10)); INSERT s VALUES (1, 'a'), (2, 'b'), (3, 'c');
+         CREATE TABLE child (v int NULL REFERENCES s (v)); INSERT child VALUES (2), (NULL), (3)",
+    );
+    // 2 and 3 still exist, though other rows have them.
+    assert_eq!(numbers(&run(&mut session, "UPDATE s SET v = v % 3 + 1")), NONE);
+    assert_eq!(numbers(&run(&mut session, "UPDATE s SET v = v + 2")), [547, 3621]);
+    assert_eq!(numbers(&run(&mut session, "UPDATE s SET v = v + 1 WHERE v = 3")), [547, 3621]);
+    assert_eq!(
+        numbers(&run(&mut session, "UPDATE s SET v = 9 WHERE v = 1; UPDATE s SET v = v WHERE v > 1")),
+        NONE
+    );
+    assert_eq!(rows(&mut session, "SELECT v FROM s ORDER BY v"), ["2", "3", "9"]);
+    run(
+        &mut session,
+        "CREATE TABLE tree (id int NOT NULL PRIMARY KEY, above int NULL); INSERT tree VALUES (1, NULL), (2, 1), (3, 1);
+         ALTER TABLE tree ADD CONSTRAINT up FOREIGN KEY (above) REFERENCES tree (id)",
+    );
+    // Each row names a key that is there only when all are changed.
+    assert_eq!(numbers(&run(&mut session, "UPDATE tree SET id = id + 10, above = above + 10")), NONE);
+    assert_eq!(rows(&mut session, "SELECT id, above FROM tree ORDER BY id"), ["11|NULL", "12|11", "13|11"]);
+    assert_eq!(numbers(&run(&mut session, "UPDATE tree SET id = id + 10")), [547, 3621]);
+    session.close();
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Random changes of three columns, each unique or not, against a model.
+#[test]
+fn random_changes_of_keys_are_as_a_model_says() {
+    let world = World::new("unique-model");
+    let mut session = world.session();
+    let shapes: [(&str, &[&[usize]]); 6] = [
+        ("a int NOT NULL PRIMARY KEY, b int, c int", &[&[0]]),
+        ("a int NOT NULL PRIMARY KEY, b int UNIQUE, c int, INDEX i (c)", &[&[0], &[1]]),
+        ("a int, b int UNIQUE, c int UNIQUE CLUSTERED", &[&[1], &[2]]),
+        ("a int, b int, c int, INDEX i CLUSTERED (b), UNIQUE (a)", &[&[0]]),
+        ("a int, b int, c int, UNIQUE (a, b), UNIQUE CLUSTERED (c DESC, a)", &[&[0, 1], &[2, 0]]),
+        ("a int, b int, c int, UNIQUE (b, a), UNIQUE (c)", &[&[1, 0], &[2]]),
+    ];
+    let (mut passed, mut refused) = (0, 0);
+    for (number, (columns, unique)) in shapes.iter().enumerate() {
+        let mut random = Random(number as u64 + 1);
+        run(&mut session, &format!("DROP TABLE IF EXISTS m; CREATE TABLE m (id int, {columns})"));
+        let mut model: BTreeMap<u64, [i64; 3]> = BTreeMap::new();
+        for id in 0..12u64 {
+            let value = id as i64;
+            run(&mut session, &format!("INSERT m VALUES ({id}, {value}, {value}, {value})"));
+            model.insert(id, [value; 3]);
+        }
+        for _ in 0..120 {
+            let names = ["a", "b", "c"];
+            let column = random.below(3) as usize;
+            let other = random.below(3) as usize;
+            let (low, amount) = (random.below(12), random.below(5) as i64 - 2);
+            let high = low + random.below(12);
+            let kind = random.below(4);
+            let new = |row: &[i64; 3]| match kind {
+                0 => row[column] + amount,
+                1 => -row[column],
+                2 => row[other],
+                _ => (row[column] * 5 + amount).rem_euclid(13),
+            };
+            let (name, from) = (names[column], names[other]);
+            let expression = match kind {
+                0 => format!("{name} + {amount}"),
+                1 => format!("-{name}"),
+                2 => from.to_string(),
+                _ => format!("(({name} * 5 + {amount}) % 13 + 13) % 13"),
+            };
+            let statement = format!("UPDATE m SET {name} = {expression} WHERE id BETWEEN {low} AND {high}");
+            let mut wanted = model.clone();
+            for (_, row) in wanted.range_mut(low..=high) {
+                row[column] = new(row);
+            }
+            let is_unique = unique.iter().all(|key| {
+                let keys: BTreeSet<Vec<i64>> =
+                    wanted.values().map(|row| key.iter().map(|at| row[*at]).collect()).collect();
+                keys.len() == wanted.len()
+            });
+            let seen = run(&mut session, &statement);
+            if is_unique {
+                assert_eq!(numbers(&seen), NONE, "{columns}: {statement}: {model:?}");
+                model = wanted;
+                passed += 1;
+            } else {
+                assert_eq!(numbers(&seen), [2627, 3621], "{columns}: {statement}: {model:?}");
+                refused += 1;
+            }
+            let expected: Vec<String> =
+                model.iter().map(|(id, [a, b, c])| format!("{id}|{a}|{b}|{c}")).collect();
+            let indexes =
+                rows(&mut session, "SELECT index_id FROM sys.indexes WHERE object_id = OBJECT_ID('m')");
+            for index in indexes {
+                let found = rows(
+                    &mut session,
+                    &format!("SELECT id, a, b, c FROM m WITH (INDEX ({index})) ORDER BY id"),
+                );
+                assert_eq!(found, expected, "{columns}: {statement}: index {index}");
+            }
+        }
+    }
+    assert!(passed > 200 && refused > 100, "{passed} passed, {refused} refused");
+    session.close();
+}
+
+/// An index on a row version follows it.
+#[test]
+fn an_index_on_a_row_version_follows_it() {
+    let world = World::new("unique-version");
+    let mut session = world.session();
+    run(
+        &mut session,
+        "CREATE TABLE s (v int NOT NULL PRIMARY KEY, w int, stamp rowversion); CREATE UNIQUE INDEX by_stamp ON s (stamp);
+         INSERT s (v, w) VALUES (1, 1), (2, 2); UPDATE s SET w = 7",
+    );
+    let found = rows(
+        &mut session,
+        "SELECT a.v FROM s a JOIN s b WITH (INDEX (by_stamp)) ON a.stamp = b.stamp AND a.v = b.v ORDER BY a.v",
+    );
+    assert_eq!(found, ["1", "2"]);
+    session.close();
+}
