@@ -88,7 +88,7 @@ impl Catalog {
         self.version.load(Ordering::Acquire)
     }
 
-    /// An object by schema and name.
+    /// Who has a name in a schema: an object, or the table whose constraint it names.
     pub fn resolve(&self, schema: &str, name: &str) -> Option<ObjectId> {
         let state = self.state.read();
         let schema_id = state.schema_id(schema)?;
@@ -100,10 +100,10 @@ impl Catalog {
         self.state.read().objects.get(&id).cloned()
     }
 
-    /// An object by schema and name.
+    /// An object by schema and its own name; a constraint's name finds nothing, although nobody else may take it.
     pub fn find(&self, schema: &str, name: &str) -> Option<ObjectDef> {
         let id = self.resolve(schema, name)?;
-        self.object(id)
+        self.object(id).filter(|object| Collation::DEFAULT.same_name(object.name(), name))
     }
 
     /// All objects, by number.

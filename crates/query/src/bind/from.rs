@@ -108,7 +108,7 @@ impl Binder<'_> {
                 if view.parameters > 0 {
                     return Err(crate::errors::function_needs_arguments(&written(name)));
                 }
-                Ok(self.add_system(view, database, Vec::new(), &exposed))
+                self.add_system(view, database, Vec::new(), &exposed)
             }
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Table(table) => {
@@ -123,6 +123,7 @@ impl Binder<'_> {
                         hints = hints.for_target(&request.hints)?;
                     }
                     let rel = self.add_table(source.clone(), &exposed, schema, catalog, hints, wanted);
+                    self.observe(&source.database, &object);
                     if wanted
                         && let (Rel::Table(scan), Some(request)) = (&rel, &mut self.target)
                         && let Some(locator) = scan.locator
@@ -137,8 +138,10 @@ impl Binder<'_> {
                 }
                 ObjectDef::Module(module) if module.kind == ModuleKind::View => {
                     let text = module.definition.clone();
-                    let query = self.isolated(database, |binder| binder.view_query(&text))?;
-                    self.add_query(query.0, &exposed, &query.1)
+                    let query = self.isolated(database.clone(), |binder| binder.view_query(&text))?;
+                    let rel = self.add_query(query.0, &exposed, &query.1)?;
+                    self.observe(&database, &object);
+                    Ok(rel)
                 }
                 _ => Err(crate::errors::invalid_object(&written(name))),
             },
@@ -178,7 +181,13 @@ impl Binder<'_> {
         database: Arc<engine::Database>,
         arguments: Vec<Expr>,
         alias: &str,
-    ) -> Rel {
+    ) -> Result<Rel, SqlError> {
+        if let Some(text) = view.query {
+            let query = self.isolated(database, |binder| binder.system_view_query(view, text))?;
+            let rel = self.add_query(query, alias, &[])?;
+            self.scope().tables.last_mut().expect("added above").schema = Some(view.schema.to_string());
+            return Ok(rel);
+        }
         let mut columns = Vec::new();
         let mut visible = Vec::new();
         for column in view.columns() {
@@ -192,7 +201,39 @@ impl Binder<'_> {
             database: None,
             columns: visible,
         });
-        Rel::System(Box::new(SystemScan { view, database, arguments, columns }))
+        Ok(Rel::System(Box::new(SystemScan { view, database, arguments, columns })))
+    }
+
+    /// A system view that is a query: its rows in the types that the view's column list says.
+    fn system_view_query(
+        &mut self,
+        view: &'static crate::sysviews::SystemView,
+        text: &str,
+    ) -> Result<BoundQuery, SqlError> {
+        let batch = tsql::parse_batch(text, &tsql::ParseOptions::default());
+        let statement = batch.ok().and_then(|batch| batch.statements.into_iter().next());
+        let Some(ast::StatementKind::Select(select)) = statement.map(|statement| statement.kind) else {
+            panic!("the query of {view:?} is one SELECT");
+        };
+        let query = self.query(&select.query)?;
+        let declared = view.columns();
+        assert_eq!(query.columns.len(), declared.len(), "{view:?} has as many columns as its query");
+        let mut items = Vec::with_capacity(declared.len());
+        let mut columns = Vec::with_capacity(declared.len());
+        for (column, declared) in query.columns.iter().zip(declared) {
+            let expr = if column.untyped_null { Expr::null() } else { self.column_expr(column.id) };
+            let expr = super::coerce::for_variable(expr, &declared.sql_type)?;
+            let id = self.new_column(declared.sql_type, declared.nullable, Collation::default());
+            items.push((id, expr));
+            columns.push(super::OutputColumn {
+                name: declared.name.clone(),
+                id,
+                identity: false,
+                base: false,
+                untyped_null: false,
+            });
+        }
+        Ok(BoundQuery { rel: Rel::Project { input: Box::new(query.rel), items }, columns })
     }
 
     /// Puts a query's rows into scope under an alias with other column names. Errors 8155, 8158, 8159.
@@ -371,15 +412,18 @@ impl Binder<'_> {
                 if arguments.len() > view.parameters {
                     return Err(crate::errors::too_many_arguments(&written(&call.name)));
                 }
-                let rel = self.add_system(view, database, arguments, &alias);
+                let rel = self.add_system(view, database, arguments, &alias)?;
                 self.rename_columns(&function.columns)?;
                 Ok(rel)
             }
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Module(module) if module.kind == ModuleKind::InlineFunction => {
                     let text = module.definition.clone();
-                    let query = self.isolated(database, |binder| binder.inline_function(&text, arguments))?;
-                    self.add_query(query, &alias, &function.columns)
+                    let query =
+                        self.isolated(database.clone(), |binder| binder.inline_function(&text, arguments))?;
+                    let rel = self.add_query(query, &alias, &function.columns)?;
+                    self.observe(&database, &object);
+                    Ok(rel)
                 }
                 _ => Err(crate::errors::invalid_object(&written(&call.name))),
             },
@@ -414,6 +458,18 @@ impl Binder<'_> {
             self.add_common_tables(with)?;
         }
         self.query(&select.query)
+    }
+
+    /// The query of an inline function with typed NULLs for its parameters: what its columns are.
+    pub(crate) fn inline_function_query(&mut self, text: &str) -> Result<BoundQuery, SqlError> {
+        let batch = tsql::parse_batch(text, &tsql::ParseOptions::default())
+            .map_err(|_| crate::errors::stored_text_damaged())?;
+        let parameters = batch.statements.iter().find_map(|statement| match &statement.kind {
+            ast::StatementKind::CreateFunction(function) => Some(function.parameters.len()),
+            _ => None,
+        });
+        let arguments = std::iter::repeat_with(Expr::null).take(parameters.unwrap_or(0)).collect();
+        self.inline_function(text, arguments)
     }
 
     fn rename_columns(&mut self, names: &[Ident]) -> Result<(), SqlError> {

@@ -16,6 +16,7 @@ pub(crate) mod target;
 pub(crate) mod update;
 pub(crate) mod window;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use engine::Database;
@@ -49,9 +50,29 @@ pub(crate) struct Binder<'a> {
     pub(crate) target: Option<target::TargetRequest>,
     /// The next SELECT block may have INTO: it is the first of a SELECT statement.
     pub(crate) expects_into: bool,
+    /// What the text itself names, when somebody asked for that (dependencies of a view, columns of a CHECK).
+    pub(crate) observed: Option<RefCell<Observed>>,
     depth: u32,
     view_depth: u32,
     next_work: u32,
+}
+
+/// The objects and columns that a text names, not those behind its views.
+#[derive(Default)]
+pub(crate) struct Observed {
+    /// Each once, in order of appearance: database, object.
+    pub(crate) objects: Vec<(Arc<Database>, engine::ObjectDef)>,
+    /// Where the columns come from: position in `objects`, name.
+    sources: rustc_hash::FxHashMap<ColumnId, (usize, String)>,
+    /// Those that are referred to.
+    used: std::collections::BTreeSet<ColumnId>,
+}
+
+impl Observed {
+    /// The columns referred to: position in `objects`, name; each once.
+    pub(crate) fn columns(&self) -> std::collections::BTreeSet<(usize, String)> {
+        self.used.iter().filter_map(|id| self.sources.get(id).cloned()).collect()
+    }
 }
 
 /// The tables of one FROM clause and what its SELECT collects.
@@ -156,6 +177,7 @@ impl<'a> Binder<'a> {
             arguments: Vec::new(),
             target: None,
             expects_into: false,
+            observed: None,
             depth: 0,
             view_depth: 0,
             next_work: 0,
@@ -175,6 +197,9 @@ impl<'a> Binder<'a> {
 
     /// A reference to a column of the statement.
     pub(crate) fn column_expr(&self, id: ColumnId) -> Expr {
+        if let Some(observed) = &self.observed {
+            observed.borrow_mut().used.insert(id);
+        }
         let info = &self.columns[id.0 as usize];
         Expr::column(id, info.sql_type, info.nullable, info.collation)
     }
@@ -229,6 +254,27 @@ impl<'a> Binder<'a> {
         self.common_tables = common_tables;
         self.scopes = scopes;
         result
+    }
+
+    /// The text itself names this object, whose columns stand in the table added last.
+    pub(crate) fn observe(&self, database: &Arc<Database>, object: &engine::ObjectDef) {
+        let (Some(observed), 0) = (&self.observed, self.view_depth) else {
+            return;
+        };
+        let mut observed = observed.borrow_mut();
+        let known = observed
+            .objects
+            .iter()
+            .position(|(d, o)| d.id() == database.id() && o.object_id() == object.object_id());
+        let at = known.unwrap_or(observed.objects.len());
+        if known.is_none() {
+            observed.objects.push((database.clone(), object.clone()));
+        }
+        if let Some(table) = self.scopes.last().and_then(|scope| scope.tables.last()) {
+            for column in &table.columns {
+                observed.sources.insert(column.id, (at, column.name.clone()));
+            }
+        }
     }
 
     /// The innermost scope.

@@ -141,7 +141,7 @@ impl Binder<'_> {
     fn catalog_object(&mut self, database: &Arc<Database>, schema: &str, name: &str) -> Option<Resolved> {
         self.depend_on(database);
         let catalog = database.catalog();
-        let object = catalog.object(catalog.resolve(schema, name)?)?;
+        let object = catalog.find(schema, name)?;
         Some(Resolved::Object(database.clone(), object))
     }
 }

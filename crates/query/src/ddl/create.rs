@@ -167,12 +167,26 @@ pub(super) fn column(
 /// Text of a default as the catalog shows it: in parentheses.
 pub(super) fn default_text(value: &ast::Expr, text: &str) -> String {
     let text = source_text(value, text);
+    let text = without_parentheses(&text);
     match &value.kind {
         ast::ExprKind::Literal(ast::Literal::Int(_) | ast::Literal::Numeric(_) | ast::Literal::Float(_)) => {
             format!("(({text}))")
         }
         _ => format!("({text})"),
     }
+}
+
+/// An expression's text without the parentheses around all of it.
+fn without_parentheses(text: &str) -> &str {
+    let mut text = text.trim();
+    while let Some(inner) = text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
+        // `(a) + (b)` also begins and ends so: what is left must stand alone.
+        if tsql::parse_expression(inner, &tsql::ParseOptions::default()).is_err() {
+            break;
+        }
+        text = inner.trim();
+    }
+    text
 }
 
 fn identity_of(

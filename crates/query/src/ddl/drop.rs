@@ -64,7 +64,7 @@ fn module(
 ) -> Result<(), SqlError> {
     let database = database_of(name, context)?;
     let catalog = database.catalog();
-    let found = catalog.resolve(&schema_of(name), &name.name.value).and_then(|id| catalog.object(id));
+    let found = catalog.find(&schema_of(name), &name.name.value);
     match found {
         Some(ObjectDef::Module(module)) if kinds.contains(&module.kind) => {
             with_transaction(context, &database, |transaction| database.drop_module(transaction, &module))

@@ -124,7 +124,7 @@ pub(crate) fn find_table(
         false => name.name.value.clone(),
     };
     let catalog = database.catalog();
-    let found = catalog.resolve(&schema_of(name), &real).and_then(|id| catalog.object(id));
+    let found = catalog.find(&schema_of(name), &real);
     Ok(match found {
         Some(engine::ObjectDef::Table(table)) => Some((database.clone(), table)),
         _ => None,

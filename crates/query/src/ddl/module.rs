@@ -35,7 +35,7 @@ pub(super) fn create(
     }
     let database = database_of(name, context)?;
     let catalog = database.catalog();
-    let existing = catalog.resolve(&schema_of(name), &name.name.value).and_then(|id| catalog.object(id));
+    let existing = catalog.find(&schema_of(name), &name.name.value);
     let replace = match (action, existing) {
         (ModuleAction::Alter, None) => return Err(crate::errors::invalid_object(&written(name))),
         (ModuleAction::Create, None) | (ModuleAction::CreateOrAlter, None) => None,

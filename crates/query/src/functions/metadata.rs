@@ -19,21 +19,8 @@ const INT: ResultRule = Fixed(SqlType::Int);
 
 pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("OBJECT_ID", &[Wide, Wide], INT, object_id).arity(1, 2).sees_nulls().runtime(),
-    FunctionDef::new("OBJECT_NAME", &[Int, Int], NAME, |call| {
-        named(call, |object, _| object.name().to_string())
-    })
-    .arity(1, 2)
-    .runtime(),
-    FunctionDef::new("OBJECT_SCHEMA_NAME", &[Int, Int], NAME, |call| {
-        named(call, |object, database| {
-            database
-                .catalog()
-                .schema(object.schema_id())
-                .map_or_else(String::new, |schema| schema.name.to_string())
-        })
-    })
-    .arity(1, 2)
-    .runtime(),
+    FunctionDef::new("OBJECT_NAME", &[Int, Int], NAME, object_name).arity(1, 2).runtime(),
+    FunctionDef::new("OBJECT_SCHEMA_NAME", &[Int, Int], NAME, object_schema_name).arity(1, 2).runtime(),
     FunctionDef::new("OBJECT_DEFINITION", &[Int], Fixed(SqlType::NVARCHAR_MAX), object_definition).runtime(),
     FunctionDef::new("DB_ID", &[Wide], Fixed(SqlType::SmallInt), db_id).arity(0, 1).runtime(),
     FunctionDef::new("DB_NAME", &[Int], NAME, db_name).arity(0, 1).runtime(),
@@ -44,14 +31,6 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("COL_LENGTH", &[Wide, Wide], Fixed(SqlType::SmallInt), col_length).runtime(),
     FunctionDef::new("TYPE_ID", &[Wide], INT, type_id).runtime(),
     FunctionDef::new("TYPE_NAME", &[Int], NAME, type_name).runtime(),
-    FunctionDef::new("TYPEPROPERTY", &[Wide, Wide], INT, type_property).runtime(),
-    FunctionDef::new("OBJECTPROPERTY", &[Int, Wide], INT, object_property).runtime(),
-    FunctionDef::new("OBJECTPROPERTYEX", &[Int, Wide], Fixed(SqlType::SqlVariant), |call| {
-        object_property(call).map(variant)
-    })
-    .runtime(),
-    FunctionDef::new("COLUMNPROPERTY", &[Int, Wide, Wide], INT, column_property).runtime(),
-    FunctionDef::new("INDEXPROPERTY", &[Int, Wide, Wide], INT, index_property).runtime(),
     FunctionDef::new("INDEX_COL", &[Wide, Int, Int], NAME, index_col).runtime(),
     FunctionDef::new("DATABASEPROPERTYEX", &[Wide, Wide], Fixed(SqlType::SqlVariant), database_property)
         .runtime(),
@@ -72,7 +51,13 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         ident_current,
     )
     .runtime(),
-    FunctionDef::new("FILE_ID", &[Wide], Fixed(SqlType::SmallInt), |_| Ok(Value::Null)).runtime(),
+    FunctionDef::new("FILE_ID", &[Wide], Fixed(SqlType::SmallInt), |call| {
+        Ok(file_id(call).map_or(Value::Null, |id| Value::SmallInt(id as i16)))
+    })
+    .runtime(),
+    FunctionDef::new("FILE_IDEX", &[Wide], INT, |call| Ok(file_id(call).map_or(Value::Null, Value::Int)))
+        .runtime(),
+    FunctionDef::new("FILE_NAME", &[Int], NAME, file_name).runtime(),
     FunctionDef::new("FILEGROUP_ID", &[Wide], INT, |call| {
         Ok(if call.text(0).is_some_and(|name| name.eq_ignore_ascii_case("primary")) {
             Value::Int(1)
@@ -143,13 +128,13 @@ fn resolve(call: &Call<'_, '_>, text: &str) -> Option<(Arc<Database>, String, St
     Some((database, schema, name))
 }
 
-fn find_object(call: &Call<'_, '_>, text: &str) -> Option<ObjectDef> {
+pub(super) fn find_object(call: &Call<'_, '_>, text: &str) -> Option<ObjectDef> {
     let (database, schema, name) = resolve(call, text)?;
     let catalog = database.catalog();
-    catalog.object(catalog.resolve(&schema, &name)?)
+    catalog.find(&schema, &name)
 }
 
-fn table_of(object: ObjectDef) -> Option<Arc<TableDef>> {
+pub(super) fn table_of(object: ObjectDef) -> Option<Arc<TableDef>> {
     match object {
         ObjectDef::Table(table) => Some(table),
         ObjectDef::Module(_) => None,
@@ -198,22 +183,127 @@ fn database_at(call: &Call<'_, '_>, index: usize) -> Option<Arc<Database>> {
     }
 }
 
-fn named(call: &Call<'_, '_>, part: impl Fn(&ObjectDef, &Database) -> String) -> Result<Value> {
+/// What a number of an object stands for.
+pub(super) enum Found {
+    Object(ObjectDef),
+    /// A constraint: its table, its name, its type of `sys.objects`.
+    Constraint(Arc<TableDef>, Arc<str>, &'static str),
+    System(&'static sysviews::SystemView),
+}
+
+impl Found {
+    pub(super) fn name(&self) -> String {
+        match self {
+            Found::Object(object) => object.name().to_string(),
+            Found::Constraint(_, name, _) => name.to_string(),
+            Found::System(view) => view.name.to_string(),
+        }
+    }
+
+    pub(super) fn schema_id(&self) -> i32 {
+        match self {
+            Found::Object(object) => object.schema_id(),
+            Found::Constraint(table, ..) => table.schema_id,
+            Found::System(view) if view.schema == "sys" => 4,
+            Found::System(view) if view.schema == "dbo" => 1,
+            Found::System(_) => 3,
+        }
+    }
+
+    /// The type of `sys.objects`, without the blank.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Found::Object(object) => object.type_code().trim(),
+            Found::Constraint(.., code) => code.trim(),
+            Found::System(view) => {
+                if view.parameters > 0 {
+                    "IF"
+                } else {
+                    "V"
+                }
+            }
+        }
+    }
+
+    pub(super) fn table(&self) -> Option<&Arc<TableDef>> {
+        match self {
+            Found::Object(ObjectDef::Table(table)) => Some(table),
+            _ => None,
+        }
+    }
+}
+
+/// An object, constraint or system view by its number.
+pub(super) fn found_by_id(database: &Database, id: i32) -> Option<Found> {
+    if let Some(object) = database.catalog().object(id) {
+        return Some(Found::Object(object));
+    }
+    if let Some(view) = sysviews::by_object_id(id) {
+        return Some(Found::System(view));
+    }
+    database.catalog().objects().into_iter().find_map(|object| {
+        let table = table_of(object)?;
+        let (_, name, code) = table.constraints().into_iter().find(|constraint| constraint.0 == id)?;
+        Some(Found::Constraint(table, name, code))
+    })
+}
+
+/// Columns of a table, view, inline function or system view, in order: number, name, type.
+fn columns_of(call: &Call<'_, '_>, database: &Arc<Database>, found: &Found) -> Vec<(i32, String, SqlType)> {
+    let numbered = |columns: &[sysviews::ViewColumn]| {
+        let column = |(at, column): (usize, &sysviews::ViewColumn)| {
+            (at as i32 + 1, column.name.clone(), column.sql_type)
+        };
+        columns.iter().enumerate().map(column).collect()
+    };
+    match found {
+        Found::Object(ObjectDef::Table(table)) => {
+            let column =
+                |column: &engine::ColumnDef| (column.column_id, column.name.to_string(), column.sql_type);
+            table.columns.iter().map(column).collect()
+        }
+        Found::Object(ObjectDef::Module(module)) => {
+            numbered(&sysviews::bound_columns(call.runtime, database, module))
+        }
+        Found::System(view) => numbered(view.columns()),
+        Found::Constraint(..) => Vec::new(),
+    }
+}
+
+fn object_name(call: &Call<'_, '_>) -> Result<Value> {
     let (Some(id), Some(database)) = (call.int(0), database_at(call, 1)) else {
         return Ok(Value::Null);
     };
-    Ok(database
-        .catalog()
-        .object(id as i32)
-        .map_or(Value::Null, |object| Value::nvarchar(&part(&object, &database))))
+    Ok(found_by_id(&database, id as i32).map_or(Value::Null, |found| Value::nvarchar(&found.name())))
+}
+
+fn object_schema_name(call: &Call<'_, '_>) -> Result<Value> {
+    let (Some(id), Some(database)) = (call.int(0), database_at(call, 1)) else {
+        return Ok(Value::Null);
+    };
+    let schema =
+        found_by_id(&database, id as i32).and_then(|found| database.catalog().schema(found.schema_id()));
+    Ok(schema.map_or(Value::Null, |schema| Value::nvarchar(&schema.name)))
 }
 
 fn object_definition(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0).unwrap_or(0) as i32;
-    Ok(match call.runtime.database.catalog().object(id) {
-        Some(ObjectDef::Module(module)) => Value::nvarchar(&module.definition),
-        _ => Value::Null,
-    })
+    let text = match found_by_id(call.runtime.database, id) {
+        Some(Found::Object(ObjectDef::Module(module))) => Some(module.definition.clone()),
+        Some(Found::Constraint(table, ..)) => {
+            let check =
+                table.checks.iter().find(|check| check.object_id == id).map(|check| check.text.clone());
+            let defaults = table.columns.iter().filter_map(|column| column.default.as_ref());
+            check.or_else(|| {
+                defaults
+                    .into_iter()
+                    .find(|default| default.object_id == id)
+                    .map(|default| default.text.clone())
+            })
+        }
+        _ => None,
+    };
+    Ok(text.map_or(Value::Null, |text| Value::nvarchar(&text)))
 }
 
 fn db_id(call: &Call<'_, '_>) -> Result<Value> {
@@ -251,34 +341,34 @@ fn schema_name(call: &Call<'_, '_>) -> Result<Value> {
     })
 }
 
-fn table_by_id(call: &Call<'_, '_>, id: i64) -> Option<Arc<TableDef>> {
+pub(super) fn table_by_id(call: &Call<'_, '_>, id: i64) -> Option<Arc<TableDef>> {
     table_of(call.runtime.database.catalog().object(id as i32)?)
 }
 
 fn col_name(call: &Call<'_, '_>) -> Result<Value> {
-    let found = table_by_id(call, call.int(0).unwrap_or(0));
+    let database = &call.runtime.database;
     let id = call.int(1).unwrap_or(0) as i32;
-    Ok(found
-        .and_then(|table| {
-            table
-                .columns
-                .iter()
-                .find(|column| column.column_id == id)
-                .map(|column| Value::nvarchar(&column.name))
-        })
-        .unwrap_or(Value::Null))
+    let found = found_by_id(database, call.int(0).unwrap_or(0) as i32);
+    let column =
+        found.and_then(|found| columns_of(call, database, &found).into_iter().find(|column| column.0 == id));
+    Ok(column.map_or(Value::Null, |column| Value::nvarchar(&column.1)))
 }
 
 fn col_length(call: &Call<'_, '_>) -> Result<Value> {
-    let table = find_object(call, &call.text(0).unwrap_or_default()).and_then(table_of);
     let name = call.text(1).unwrap_or_default();
-    Ok(table
-        .and_then(|table| {
-            table
-                .column_ordinal(&name)
-                .map(|ordinal| Value::SmallInt(table.columns[ordinal].sql_type.max_length()))
-        })
-        .unwrap_or(Value::Null))
+    let text = call.text(0).unwrap_or_default();
+    let Some((database, schema, object)) = resolve(call, &text) else {
+        return Ok(Value::Null);
+    };
+    let catalog = database.catalog();
+    let found = match catalog.find(&schema, &object) {
+        Some(object) => Some(Found::Object(object)),
+        None => sysviews::find(Some(&schema), &object).map(Found::System),
+    };
+    let column = found.and_then(|found| {
+        columns_of(call, &database, &found).into_iter().find(|column| same_name(&column.1, &name))
+    });
+    Ok(column.map_or(Value::Null, |column| Value::SmallInt(column.2.max_length())))
 }
 
 fn type_id(call: &Call<'_, '_>) -> Result<Value> {
@@ -292,111 +382,6 @@ fn type_name(call: &Call<'_, '_>) -> Result<Value> {
         .iter()
         .find(|sql_type| i64::from(sql_type.user_type_id()) == id)
         .map_or(Value::Null, |found| Value::nvarchar(found.name())))
-}
-
-fn type_property(call: &Call<'_, '_>) -> Result<Value> {
-    let name = name_parts(&call.text(0).unwrap_or_default()).pop().unwrap_or_default();
-    let Some(sql_type) = sysviews::type_by_name(&name) else {
-        return Ok(Value::Null);
-    };
-    Ok(match call.text(1).unwrap_or_default().to_ascii_lowercase().as_str() {
-        "precision" => Value::Int(i32::from(sql_type.precision())),
-        "scale" => Value::Int(i32::from(sql_type.scale())),
-        "allowsnull" => Value::Int(i32::from(sql_type != SqlType::SysName)),
-        "ownerid" => Value::Int(4),
-        _ => Value::Null,
-    })
-}
-
-fn object_property(call: &Call<'_, '_>) -> Result<Value> {
-    let id = call.int(0).unwrap_or(0) as i32;
-    let property = call.text(1).unwrap_or_default().to_ascii_lowercase();
-    let Some(object) = call.runtime.database.catalog().object(id) else {
-        return Ok(Value::Null);
-    };
-    let code = object.type_code().trim();
-    let table = table_of(object.clone());
-    let has = |test: &dyn Fn(&TableDef) -> bool| {
-        Value::Int(i32::from(table.as_ref().is_some_and(|table| test(table))))
-    };
-    Ok(match property.as_str() {
-        "istable" => Value::Int(i32::from(table.is_some())),
-        "isusertable" => Value::Int(i32::from(code == "U")),
-        "issystemtable" => Value::Int(i32::from(code == "S")),
-        "isview" => Value::Int(i32::from(code == "V")),
-        "isprocedure" => Value::Int(i32::from(code == "P")),
-        "isscalarfunction" => Value::Int(i32::from(code == "FN")),
-        "istablefunction" => Value::Int(i32::from(matches!(code, "IF" | "TF"))),
-        "isinlinefunction" => Value::Int(i32::from(code == "IF")),
-        "istrigger" => Value::Int(i32::from(code == "TR")),
-        "ismsshipped" => Value::Int(i32::from(code == "S")),
-        "ownerid" => Value::Int(1),
-        "schemaid" => Value::Int(object.schema_id()),
-        "tablehasidentity" => has(&|table| table.identity_ordinal().is_some()),
-        "tablehasprimarykey" => has(&|table| table.indexes.iter().any(|index| index.primary_key)),
-        "tablehasclustindex" => has(&|table| !table.is_heap()),
-        "tablehasindex" => has(&|table| table.indexes.len() > 1 || !table.is_heap()),
-        "tablehasforeignkey" => has(&|table| !table.foreign_keys.is_empty()),
-        "tablehascheckcnst" => has(&|table| !table.checks.is_empty()),
-        "tablehasdefaultcnst" => has(&|table| table.columns.iter().any(|column| column.default.is_some())),
-        "execisquotedidenton" | "execisansinullson" => Value::Int(1),
-        _ => Value::Null,
-    })
-}
-
-fn column_property(call: &Call<'_, '_>) -> Result<Value> {
-    let Some(table) = table_by_id(call, call.int(0).unwrap_or(0)) else {
-        return Ok(Value::Null);
-    };
-    let Some(ordinal) = table.column_ordinal(&call.text(1).unwrap_or_default()) else {
-        return Ok(Value::Null);
-    };
-    let column = &table.columns[ordinal];
-    Ok(match call.text(2).unwrap_or_default().to_ascii_lowercase().as_str() {
-        "isidentity" => Value::Int(i32::from(column.identity.is_some())),
-        "allowsnull" => Value::Int(i32::from(column.nullable)),
-        "iscomputed" => Value::Int(i32::from(column.computed.is_some())),
-        "columnid" => Value::Int(column.column_id),
-        "isrowguidcol" => Value::Int(i32::from(column.is_rowguidcol)),
-        "precision" => Value::Int(i32::from(match column.sql_type.precision() {
-            0 => column.sql_type.max_length(),
-            precision => i16::from(precision),
-        })),
-        "scale" => Value::Int(i32::from(column.sql_type.scale())),
-        "charmaxlen" => Value::Int(i32::from(column.sql_type.max_length())),
-        "isidnotforrepl"
-        | "isoutparam"
-        | "issparse"
-        | "iscolumnset"
-        | "ishidden"
-        | "isfulltextindexed"
-        | "generatedalwaystype" => Value::Int(0),
-        "usesansitrim" => Value::Int(1),
-        "isindexable" => Value::Int(i32::from(!column.sql_type.is_large_object())),
-        "isdeterministic" | "isprecise" => Value::Int(1),
-        _ => Value::Null,
-    })
-}
-
-fn index_property(call: &Call<'_, '_>) -> Result<Value> {
-    let Some(table) = table_by_id(call, call.int(0).unwrap_or(0)) else {
-        return Ok(Value::Null);
-    };
-    let name = call.text(1).unwrap_or_default();
-    let Some(index) =
-        table.indexes.iter().find(|index| index.name.as_ref().is_some_and(|found| same_name(found, &name)))
-    else {
-        return Ok(Value::Null);
-    };
-    Ok(match call.text(2).unwrap_or_default().to_ascii_lowercase().as_str() {
-        "indexid" => Value::Int(index.index_id),
-        "isunique" => Value::Int(i32::from(index.unique)),
-        "isclustered" => Value::Int(i32::from(index.index_id == 1)),
-        "isprimarykey" => Value::Int(i32::from(index.primary_key)),
-        "isstatistics" | "isautostatistics" | "ishypothetical" | "isdisabled" | "ispadindex"
-        | "isfulltextkey" | "indexfillfactor" => Value::Int(0),
-        _ => Value::Null,
-    })
 }
 
 fn index_col(call: &Call<'_, '_>) -> Result<Value> {
@@ -459,4 +444,20 @@ fn collation_property(call: &Call<'_, '_>) -> Result<Value> {
         "version" => variant(Value::TinyInt(0)),
         _ => Value::Null,
     })
+}
+
+fn file_id(call: &Call<'_, '_>) -> Option<i32> {
+    let name = call.text(0)?;
+    sysviews::file_names(call.runtime.instance, call.runtime.database)
+        .into_iter()
+        .find(|file| same_name(&file.1, name.trim_end()))
+        .map(|file| file.0)
+}
+
+fn file_name(call: &Call<'_, '_>) -> Result<Value> {
+    let id = call.int(0);
+    let file = sysviews::file_names(call.runtime.instance, call.runtime.database)
+        .into_iter()
+        .find(|file| Some(i64::from(file.0)) == id);
+    Ok(file.map_or(Value::Null, |file| Value::nvarchar(&file.1)))
 }

@@ -11,6 +11,8 @@ pub(crate) mod hash;
 pub(crate) mod json;
 pub(crate) mod math;
 pub(crate) mod metadata;
+pub(crate) mod permissions;
+mod properties;
 pub(crate) mod string;
 pub(crate) mod system;
 mod text;
@@ -179,6 +181,8 @@ static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyL
         datetime::TABLE,
         conversion::TABLE,
         metadata::TABLE,
+        permissions::TABLE,
+        properties::TABLE,
         system::TABLE,
         error::TABLE,
         globals::TABLE,

@@ -45,12 +45,6 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("IS_SRVROLEMEMBER", &[Wide, Wide], INT, member).arity(1, 2).runtime(),
     FunctionDef::new("IS_MEMBER", &[Wide], INT, member).runtime(),
     FunctionDef::new("IS_ROLEMEMBER", &[Wide, Wide], INT, member).arity(1, 2).runtime(),
-    FunctionDef::new("HAS_PERMS_BY_NAME", &[Any], INT, |call| {
-        Ok(Value::Int(i32::from(call.runtime.facts.is_sysadmin())))
-    })
-    .arity(3, 5)
-    .sees_nulls()
-    .runtime(),
     FunctionDef::new("PERMISSIONS", &[Int], INT, |_| Ok(Value::Int(-1))).arity(0, 2).runtime(),
     FunctionDef::new("CONTEXT_INFO", &[], Fixed(SqlType::varbinary(128)), |call| {
         Ok(call.runtime.facts.context_info())

@@ -9,7 +9,7 @@ use super::{Cell, SystemView, VIEW_TABLES, ViewContext, object_id_of};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
-const COLUMN_COLUMNS: &str = "object_id int not null, name nvarchar(128), column_id int not null, system_type_id tinyint not null, \
+pub(super) const COLUMN_LIST: &str = "object_id int not null, name nvarchar(128), column_id int not null, system_type_id tinyint not null, \
      user_type_id int not null, max_length smallint not null, precision tinyint not null, scale tinyint not null, \
      collation_name nvarchar(128), is_nullable bit, is_ansi_padded bit, is_rowguidcol bit, is_identity bit, is_computed bit, \
      is_filestream bit, is_replicated bit, is_non_sql_subscribed bit, is_merge_published bit, is_dts_replicated bit, is_xml_document bit, \
@@ -20,8 +20,8 @@ const COLUMN_COLUMNS: &str = "object_id int not null, name nvarchar(128), column
      ledger_view_column_type tinyint, ledger_view_column_type_desc nvarchar(60), is_dropped_ledger_column bit";
 
 pub(super) static VIEWS: &[SystemView] = &[
-    SystemView::new("columns", COLUMN_COLUMNS, |context| columns(context, false)),
-    SystemView::new("all_columns", COLUMN_COLUMNS, |context| columns(context, true)),
+    SystemView::new("columns", COLUMN_LIST, |context| columns(context, false)),
+    SystemView::new("all_columns", COLUMN_LIST, |context| columns(context, true)),
     SystemView::new(
         "identity_columns",
         "object_id int not null, name nvarchar(128), column_id int not null, system_type_id tinyint not null, user_type_id int not null, \

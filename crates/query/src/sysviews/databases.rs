@@ -75,13 +75,6 @@ pub(super) static VIEWS: &[SystemView] = &[
         sys_databases,
     ),
     SystemView::new(
-        "sysdatabases",
-        "name sysname, dbid smallint, sid varbinary(85), mode smallint, status int, status2 int, crdate datetime not null, reserved datetime, \
-         category int, cmptlevel tinyint not null, filename nvarchar(260), version smallint",
-        sys_databases,
-    )
-    .in_schema("dbo"),
-    SystemView::new(
         "dm_io_virtual_file_stats",
         "database_id smallint not null, file_id smallint not null, sample_ms bigint not null, num_of_reads bigint not null, \
          num_of_bytes_read bigint not null, io_stall_read_ms bigint not null, io_stall_queued_read_ms bigint not null, \
@@ -301,6 +294,14 @@ fn files_of(database: &Arc<Database>, info: &DatabaseInfo) -> Vec<FileRow> {
     });
     rows.sort_by_key(|row| row.file_id);
     rows
+}
+
+/// The files of a database: number, logical name.
+pub(crate) fn file_names(instance: &Arc<Instance>, database: &Arc<Database>) -> Vec<(i32, String)> {
+    let infos = instance.database_infos();
+    let info = infos.iter().find(|info| info.id == database.id());
+    let files = info.map(|info| files_of(database, info)).unwrap_or_default();
+    files.into_iter().map(|file| (file.file_id, file.name)).collect()
 }
 
 fn files(context: Context<'_, '_, '_>, all: bool) -> Result<(), SqlError> {

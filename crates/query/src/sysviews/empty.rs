@@ -18,18 +18,6 @@ pub(super) static VIEWS: &[SystemView] = &[
         none,
     ),
     SystemView::new(
-        "stats",
-        "object_id int not null, name nvarchar(128), stats_id int not null, auto_created bit, user_created bit, no_recompute bit, has_filter bit, \
-         filter_definition nvarchar, is_temporary bit, is_incremental bit, has_persisted_sample bit, stats_generation_method int not null, \
-         stats_generation_method_desc varchar(80), auto_drop bit",
-        none,
-    ),
-    SystemView::new(
-        "stats_columns",
-        "object_id int not null, stats_id int not null, stats_column_id int, column_id int",
-        none,
-    ),
-    SystemView::new(
         "triggers",
         "name sysname, object_id int not null, parent_class tinyint not null, parent_class_desc nvarchar(60), parent_id int not null, \
          type char(2), type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, \
@@ -115,14 +103,6 @@ pub(super) static VIEWS: &[SystemView] = &[
     SystemView::new(
         "server_role_members",
         "role_principal_id int not null, member_principal_id int not null",
-        none,
-    ),
-    SystemView::new(
-        "sql_expression_dependencies",
-        "referencing_id int not null, referencing_minor_id int not null, referencing_class tinyint, referencing_class_desc nvarchar(60), \
-         is_schema_bound_reference bit, referenced_class tinyint, referenced_class_desc nvarchar(60), referenced_server_name nvarchar(128), \
-         referenced_database_name nvarchar(128), referenced_schema_name nvarchar(128), referenced_entity_name nvarchar(128), \
-         referenced_id int, referenced_minor_id int not null, is_caller_dependent bit, is_ambiguous bit",
         none,
     ),
     SystemView::new(

@@ -41,14 +41,6 @@ pub(super) static VIEWS: &[SystemView] = &[
     )
     .in_schema(NAMES),
     SystemView::new(
-        "ROUTINES",
-        "SPECIFIC_CATALOG nvarchar(128), SPECIFIC_SCHEMA nvarchar(128), SPECIFIC_NAME sysname, ROUTINE_CATALOG nvarchar(128), \
-         ROUTINE_SCHEMA nvarchar(128), ROUTINE_NAME sysname, ROUTINE_TYPE nvarchar(20), DATA_TYPE nvarchar(128), \
-         ROUTINE_DEFINITION nvarchar(4000), CREATED datetime, LAST_ALTERED datetime",
-        routines,
-    )
-    .in_schema(NAMES),
-    SystemView::new(
         "TABLE_CONSTRAINTS",
         "CONSTRAINT_CATALOG nvarchar(128), CONSTRAINT_SCHEMA nvarchar(128), CONSTRAINT_NAME sysname, TABLE_CATALOG nvarchar(128), \
          TABLE_SCHEMA nvarchar(128), TABLE_NAME nvarchar(128), CONSTRAINT_TYPE varchar(11), IS_DEFERRABLE varchar(2) not null, \
@@ -61,14 +53,7 @@ pub(super) static VIEWS: &[SystemView] = &[
         "CONSTRAINT_CATALOG nvarchar(128), CONSTRAINT_SCHEMA nvarchar(128), CONSTRAINT_NAME nvarchar(128) not null, \
          TABLE_CATALOG nvarchar(128), TABLE_SCHEMA nvarchar(128), TABLE_NAME nvarchar(128) not null, COLUMN_NAME nvarchar(128), \
          ORDINAL_POSITION int not null",
-        |context| key_columns(context, true),
-    )
-    .in_schema(NAMES),
-    SystemView::new(
-        "CONSTRAINT_COLUMN_USAGE",
-        "TABLE_CATALOG nvarchar(128), TABLE_SCHEMA nvarchar(128), TABLE_NAME nvarchar(128) not null, COLUMN_NAME nvarchar(128), \
-         CONSTRAINT_CATALOG nvarchar(128), CONSTRAINT_SCHEMA nvarchar(128), CONSTRAINT_NAME nvarchar(128) not null",
-        |context| key_columns(context, false),
+        key_columns,
     )
     .in_schema(NAMES),
     SystemView::new(
@@ -97,13 +82,6 @@ pub(super) static VIEWS: &[SystemView] = &[
         "SEQUENCE_CATALOG nvarchar(128), SEQUENCE_SCHEMA nvarchar(128), SEQUENCE_NAME sysname, DATA_TYPE nvarchar(128), \
          NUMERIC_PRECISION tinyint, NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE int, START_VALUE sql_variant, MINIMUM_VALUE sql_variant, \
          MAXIMUM_VALUE sql_variant, INCREMENT sql_variant, CYCLE_OPTION int",
-        |_| Ok(()),
-    )
-    .in_schema(NAMES),
-    SystemView::new(
-        "PARAMETERS",
-        "SPECIFIC_CATALOG nvarchar(128), SPECIFIC_SCHEMA nvarchar(128), SPECIFIC_NAME nvarchar(128) not null, ORDINAL_POSITION int not null, \
-         PARAMETER_MODE nvarchar(10), IS_RESULT nvarchar(10), AS_LOCATOR nvarchar(10), PARAMETER_NAME nvarchar(128), DATA_TYPE nvarchar(128)",
         |_| Ok(()),
     )
     .in_schema(NAMES),
@@ -149,7 +127,7 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     }
     let catalog = context.database.catalog();
     for (object_id, view) in super::bound_views(context.runtime, context.database) {
-        let Some(object) = catalog.object(object_id) else {
+        let Some(object) = catalog.object(object_id).filter(|object| object.type_code() == "V ") else {
             continue;
         };
         let schema =
@@ -264,33 +242,6 @@ fn views(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn routines(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let database = database_name(context);
-    for object in context.database.catalog().objects() {
-        let ObjectDef::Module(module) = &object else {
-            continue;
-        };
-        let kind = match module.kind {
-            ModuleKind::Procedure => "PROCEDURE",
-            ModuleKind::ScalarFunction | ModuleKind::InlineFunction | ModuleKind::TableFunction => "FUNCTION",
-            ModuleKind::View | ModuleKind::Trigger => continue,
-        };
-        context.row(&[
-            ("SPECIFIC_CATALOG", database.as_str().into()),
-            ("SPECIFIC_SCHEMA", module.schema.to_string().into()),
-            ("SPECIFIC_NAME", module.name.to_string().into()),
-            ("ROUTINE_CATALOG", database.as_str().into()),
-            ("ROUTINE_SCHEMA", module.schema.to_string().into()),
-            ("ROUTINE_NAME", module.name.to_string().into()),
-            ("ROUTINE_TYPE", kind.into()),
-            ("ROUTINE_DEFINITION", short_text(&module.definition).into()),
-            ("CREATED", types::Value::DateTime(module.create_date).into()),
-            ("LAST_ALTERED", types::Value::DateTime(module.modify_date).into()),
-        ]);
-    }
-    Ok(())
-}
-
 /// Cells that name a constraint and its table.
 fn constraint_cells(database: &str, table: &TableDef, name: &str) -> Vec<(&'static str, Cell)> {
     vec![
@@ -331,7 +282,7 @@ fn table_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn key_columns(context: Context<'_, '_, '_>, ordinal: bool) -> Result<(), SqlError> {
+fn key_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
     for table in user(context) {
         let mut rows: Vec<(String, String, usize)> = Vec::new();
@@ -354,9 +305,7 @@ fn key_columns(context: Context<'_, '_, '_>, ordinal: bool) -> Result<(), SqlErr
         for (name, column, position) in rows {
             let mut cells = constraint_cells(&database, &table, &name);
             cells.push(("COLUMN_NAME", column.into()));
-            if ordinal {
-                cells.push(("ORDINAL_POSITION", (position as i32).into()));
-            }
+            cells.push(("ORDINAL_POSITION", (position as i32).into()));
             context.row(&cells);
         }
     }

@@ -3,16 +3,23 @@
 //! To add a view: one `SystemView` in the table of its family's file. Columns that a row does not set are NULL, or 0 for `bit`.
 
 pub(crate) mod columns;
+mod compatibility;
 mod databases;
+mod dependencies;
 pub(crate) mod dm_exec;
 mod dm_os;
 mod empty;
 mod information_schema;
+mod information_schema_sql;
 mod objects;
+mod permissions;
 
 use std::sync::{Arc, LazyLock};
 
+pub(crate) use databases::file_names;
+pub(crate) use dependencies::{bound_columns, bound_views};
 use engine::Database;
+pub(crate) use objects::module_parameters;
 use rustc_hash::FxHashMap;
 use types::{SqlError, SqlType, Value};
 
@@ -31,6 +38,8 @@ pub struct SystemView {
     pub parameters: usize,
     /// Makes the rows.
     pub(crate) rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
+    /// Or the query that does, over other views; its columns are brought to the types of `column_list`.
+    pub(crate) query: Option<&'static str>,
 }
 
 /// A column of a view.
@@ -62,7 +71,18 @@ impl SystemView {
         column_list: &'static str,
         rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
     ) -> SystemView {
-        SystemView { schema: "sys", name, column_list, parameters: 0, rows }
+        SystemView { schema: "sys", name, column_list, parameters: 0, rows, query: None }
+    }
+
+    /// A view of the schema `sys` that is a query over others.
+    pub(crate) const fn in_sql(
+        name: &'static str,
+        column_list: &'static str,
+        query: &'static str,
+    ) -> SystemView {
+        let rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError> =
+            |_| unreachable!("the binder puts a view's query in its place");
+        SystemView { schema: "sys", name, column_list, parameters: 0, rows, query: Some(query) }
     }
 
     /// In another schema.
@@ -261,21 +281,26 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
     dm_exec::VIEWS,
     information_schema::VIEWS,
     empty::VIEWS,
+    compatibility::VIEWS,
+    dependencies::VIEWS,
+    permissions::VIEWS,
+    information_schema_sql::VIEWS,
 ];
 
 /// The same under the name the views themselves use.
 pub(crate) use SYSTEM_VIEWS as VIEW_TABLES;
 
-/// A system view by schema and name, in any letter case. Without a schema only the old `dbo` names are found, as in SQL Server.
+/// A system view by schema and name, in any letter case. The compatibility views (`sysobjects` and its kin) are found without a schema
+/// and in `dbo`, too; of the others, without a schema, only those of `dbo`.
 pub(crate) fn find(schema: Option<&str>, name: &str) -> Option<&'static SystemView> {
     let name = name.to_ascii_lowercase();
-    match schema {
-        Some(schema) => {
-            let schema = schema.to_ascii_lowercase();
-            VIEWS.get(&format!("{schema}.{name}")).copied()
-        }
-        None => VIEWS.get(&format!("dbo.{name}")).copied(),
-    }
+    let schema = schema.unwrap_or("dbo").to_ascii_lowercase();
+    let found = VIEWS.get(&format!("{schema}.{name}"));
+    let found = found.or_else(|| {
+        let is_old = schema == "dbo" && name.starts_with("sys");
+        if is_old { VIEWS.get(&format!("sys.{name}")) } else { None }
+    });
+    found.copied()
 }
 
 /// `name type, name type(8,2), ...`; `not null` may follow a type. sysname and bit are not nullable.
@@ -391,33 +416,12 @@ pub(crate) fn database_property(database: &Arc<Database>, property: &str) -> Val
     databases::property(database, property)
 }
 
-/// The user's views of a database with their columns, bound anew; one that no longer binds is left out.
-pub(crate) fn bound_views(runtime: &Runtime<'_>, database: &Arc<Database>) -> Vec<(i32, Vec<ViewColumn>)> {
-    let mut bound = Vec::new();
-    let context = crate::context::BindContext {
-        instance: runtime.instance,
-        database,
-        default_schema: "dbo",
-        variables: &[],
-        options: runtime.options,
-        names: runtime.names,
-    };
-    for object in database.catalog().objects() {
-        if let engine::ObjectDef::Module(module) = &object
-            && module.kind == engine::ModuleKind::View
-        {
-            let mut binder = crate::bind::Binder::new(&context);
-            if let Ok((query, names)) = binder.view_query(&module.definition) {
-                let columns = query.columns.iter().enumerate().map(|(index, column)| {
-                    let info = &binder.columns[column.id.0 as usize];
-                    let name = names.get(index).map_or(column.name.clone(), |name| name.value.clone());
-                    ViewColumn { name, sql_type: info.sql_type, nullable: info.nullable }
-                });
-                bound.push((module.object_id, columns.collect()));
-            }
-        }
+/// A system view by that number.
+pub(crate) fn by_object_id(id: i32) -> Option<&'static SystemView> {
+    if id >= 0 {
+        return None;
     }
-    bound
+    VIEW_TABLES.iter().copied().flatten().find(|view| object_id_of(view) == id)
 }
 
 /// A stable negative number for a system view.

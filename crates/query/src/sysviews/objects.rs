@@ -11,6 +11,16 @@ const OBJECT_COLUMNS: &str = "name sysname, object_id int not null, principal_id
      type char(2), type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
      is_schema_published bit";
 
+pub(super) const MODULE_LIST: &str = "object_id int not null, definition nvarchar, uses_ansi_nulls bit, uses_quoted_identifier bit, is_schema_bound bit, \
+     uses_database_collation bit, is_recompiled bit, null_on_null_input bit, execute_as_principal_id int, uses_native_compilation bit, \
+     inline_type bit, is_inlineable bit";
+
+pub(super) const PARAMETER_LIST: &str = "object_id int not null, name nvarchar(128), parameter_id int not null, system_type_id tinyint not null, user_type_id int not null, \
+     max_length smallint not null, precision tinyint not null, scale tinyint not null, is_output bit, is_cursor_ref bit, \
+     has_default_value bit, is_xml_document bit, default_value sql_variant, xml_collection_id int not null, is_readonly bit, \
+     is_nullable bit, encryption_type int, encryption_type_desc nvarchar(64), encryption_algorithm_name nvarchar(128), \
+     column_encryption_key_id int, column_encryption_key_database_name nvarchar(128)";
+
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::new("objects", OBJECT_COLUMNS, |context| objects(context, true, false)),
     SystemView::new("all_objects", OBJECT_COLUMNS, |context| objects(context, true, true)),
@@ -51,27 +61,14 @@ pub(super) static VIEWS: &[SystemView] = &[
          skips_repl_constraints bit",
         |context| modules_of(context, &[ModuleKind::Procedure]),
     ),
-    SystemView::new(
-        "sql_modules",
-        "object_id int not null, definition nvarchar, uses_ansi_nulls bit, uses_quoted_identifier bit, is_schema_bound bit, \
-         uses_database_collation bit, is_recompiled bit, null_on_null_input bit, execute_as_principal_id int, uses_native_compilation bit, \
-         inline_type bit, is_inlineable bit",
-        sql_modules,
-    ),
-    SystemView::new(
-        "all_sql_modules",
-        "object_id int not null, definition nvarchar, uses_ansi_nulls bit, uses_quoted_identifier bit, is_schema_bound bit, \
-         uses_database_collation bit, is_recompiled bit, null_on_null_input bit, execute_as_principal_id int, uses_native_compilation bit, \
-         inline_type bit, is_inlineable bit",
-        sql_modules,
-    ),
+    SystemView::new("sql_modules", MODULE_LIST, sql_modules),
+    SystemView::new("all_sql_modules", MODULE_LIST, sql_modules),
     SystemView::new(
         "syscomments",
         "id int not null, number smallint, colid smallint not null, status smallint, ctext varbinary(8000), texttype smallint, \
          language smallint, encrypted bit, compressed bit, text nvarchar(4000)",
         comments,
-    )
-    .in_schema("dbo"),
+    ),
     SystemView::new("schemas", "name sysname, schema_id int not null, principal_id int", schemas),
     SystemView::new(
         "types",
@@ -80,24 +77,7 @@ pub(super) static VIEWS: &[SystemView] = &[
          is_user_defined bit, is_assembly_type bit, default_object_id int not null, rule_object_id int not null, is_table_type bit",
         types,
     ),
-    SystemView::new(
-        "parameters",
-        "object_id int not null, name nvarchar(128), parameter_id int not null, system_type_id tinyint not null, user_type_id int not null, \
-         max_length smallint not null, precision tinyint not null, scale tinyint not null, is_output bit, is_cursor_ref bit, \
-         has_default_value bit, is_xml_document bit, default_value sql_variant, xml_collection_id int not null, is_readonly bit, \
-         is_nullable bit, encryption_type int, encryption_type_desc nvarchar(64), encryption_algorithm_name nvarchar(128), \
-         column_encryption_key_id int, column_encryption_key_database_name nvarchar(128)",
-        parameters,
-    ),
-    SystemView::new(
-        "sysobjects",
-        "name sysname, id int not null, xtype char(2), uid smallint, info smallint, status int, base_schema_ver int, replinfo int, \
-         parent_obj int not null, crdate datetime not null, ftcatid smallint, schema_ver int, stats_schema_ver int, type char(2), \
-         userstat smallint, sysstat smallint, indexdel smallint, refdate datetime not null, version int, deltrig int, instrig int, \
-         updtrig int, seltrig int, category int, cache smallint",
-        sys_objects,
-    )
-    .in_schema("dbo"),
+    SystemView::new("parameters", PARAMETER_LIST, parameters),
     SystemView::new(
         "sysobjects",
         "name sysname, id int not null, xtype char(2), uid smallint, info smallint, status int, base_schema_ver int, replinfo int, \
@@ -306,18 +286,21 @@ fn parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         let ObjectDef::Module(module) = &object else {
             continue;
         };
-        for (index, (name, sql_type, output)) in module_parameters(&module.definition).into_iter().enumerate()
-        {
+        let result = module_result(module);
+        let first = if result.is_some() { 0 } else { 1 };
+        let parameters = module_parameters(module);
+        for (index, parameter) in result.into_iter().chain(parameters).enumerate() {
+            let sql_type = parameter.sql_type;
             context.row(&[
                 ("object_id", module.object_id.into()),
-                ("name", name.into()),
-                ("parameter_id", (index as i32 + 1).into()),
+                ("name", parameter.name.into()),
+                ("parameter_id", (index as i32 + first).into()),
                 ("system_type_id", i32::from(sql_type.system_type_id()).into()),
-                ("user_type_id", sql_type.user_type_id().into()),
+                ("user_type_id", parameter.user_type_id.into()),
                 ("max_length", i32::from(sql_type.max_length()).into()),
                 ("precision", i32::from(sql_type.precision()).into()),
                 ("scale", i32::from(sql_type.scale()).into()),
-                ("is_output", output.into()),
+                ("is_output", parameter.output.into()),
                 ("xml_collection_id", 0.into()),
                 ("is_nullable", true.into()),
             ]);
@@ -326,28 +309,66 @@ fn parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Parameters of a module from its text: name, type, OUTPUT.
-fn module_parameters(text: &str) -> Vec<(String, SqlType, bool)> {
+/// A parameter of a procedure or function.
+pub(crate) struct ModuleParameter {
+    pub(crate) name: String,
+    pub(crate) sql_type: SqlType,
+    pub(crate) user_type_id: i32,
+    pub(crate) output: bool,
+}
+
+fn module_statement(module: &engine::ModuleDef) -> Option<tsql::ast::StatementKind> {
+    let batch = tsql::parse_batch(&module.definition, &tsql::ParseOptions::default()).ok()?;
+    batch.statements.into_iter().map(|statement| statement.kind).next()
+}
+
+fn typed(name: String, written: &tsql::ast::DataType, output: bool) -> Option<ModuleParameter> {
+    let sql_type = crate::bind::data_type::declared(written).ok()?;
+    Some(ModuleParameter { name, sql_type, user_type_id: sql_type.user_type_id(), output })
+}
+
+/// Parameters of a module from its text.
+pub(crate) fn module_parameters(module: &engine::ModuleDef) -> Vec<ModuleParameter> {
     use tsql::ast::StatementKind;
-    let Ok(batch) = tsql::parse_batch(text, &tsql::ParseOptions::default()) else {
-        return Vec::new();
+    let parameters = match module_statement(module) {
+        Some(StatementKind::CreateProcedure(procedure)) => procedure.parameters,
+        Some(StatementKind::CreateFunction(function)) => function.parameters,
+        _ => Vec::new(),
     };
-    let parameters = batch.statements.into_iter().find_map(|statement| match statement.kind {
-        StatementKind::CreateProcedure(procedure) => Some(procedure.parameters),
-        StatementKind::CreateFunction(function) => Some(function.parameters),
+    let known =
+        |parameter: tsql::ast::Parameter| typed(parameter.name, &parameter.data_type, parameter.output);
+    parameters.into_iter().filter_map(known).collect()
+}
+
+/// What a scalar function gives back: parameter 0, without a name.
+fn module_result(module: &engine::ModuleDef) -> Option<ModuleParameter> {
+    if module.kind != ModuleKind::ScalarFunction {
+        return None;
+    }
+    let Some(tsql::ast::StatementKind::CreateFunction(function)) = module_statement(module) else {
+        return None;
+    };
+    match &function.returns {
+        tsql::ast::FunctionReturns::Scalar(data_type) => typed(String::new(), data_type, true),
         _ => None,
-    });
-    let known = |parameter: tsql::ast::Parameter| {
-        let sql_type = crate::bind::data_type::declared(&parameter.data_type).ok()?;
-        Some((parameter.name, sql_type, parameter.output))
-    };
-    parameters.unwrap_or_default().into_iter().filter_map(known).collect()
+    }
 }
 
 fn sys_objects(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for object in context.database.catalog().objects() {
         let code = object.type_code();
         let date = Value::DateTime(object.create_date());
+        // The low four bits of sysstat say what it is; scripts look at them.
+        let kind = |code: &str| match code.trim() {
+            "S" => 1,
+            "V" => 2,
+            "U" => 3,
+            "P" => 4,
+            "TR" => 8,
+            "D" => 6,
+            "C" => 7,
+            _ => 0,
+        };
         let mut emit = |id: i32, name: String, code: &str, parent: i32| {
             context.row(&[
                 ("name", name.into()),
@@ -358,7 +379,10 @@ fn sys_objects(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("parent_obj", parent.into()),
                 ("crdate", date.clone().into()),
                 ("refdate", date.clone().into()),
+                ("info", 0.into()),
                 ("status", 0.into()),
+                ("category", 0.into()),
+                ("sysstat", kind(code).into()),
             ]);
         };
         emit(object.object_id(), object.name().to_string(), code, 0);

@@ -1,0 +1,226 @@
+//! What the texts of views, inline functions and CHECK constraints refer to: they are bound anew and watched.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use engine::{Database, ModuleDef, ModuleKind, ObjectDef, TableDef};
+use types::SqlError;
+
+use super::{SystemView, ViewColumn, ViewContext};
+use crate::bind::{Binder, Observed, Scope, ScopeColumn, ScopeTable};
+use crate::context::BindContext;
+use crate::expr::runtime::Runtime;
+
+type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
+
+pub(super) static VIEWS: &[SystemView] = &[
+    SystemView::new(
+        "sql_expression_dependencies",
+        "referencing_id int not null, referencing_minor_id int not null, referencing_class tinyint, referencing_class_desc nvarchar(60), \
+         is_schema_bound_reference bit, referenced_class tinyint, referenced_class_desc nvarchar(60), referenced_server_name nvarchar(128), \
+         referenced_database_name nvarchar(128), referenced_schema_name nvarchar(128), referenced_entity_name nvarchar(128), \
+         referenced_id int, referenced_minor_id int not null, is_caller_dependent bit, is_ambiguous bit",
+        expression_dependencies,
+    ),
+    SystemView::new(
+        "sql_dependencies",
+        "class tinyint not null, class_desc nvarchar(60), object_id int not null, column_id int not null, referenced_major_id int not null, \
+         referenced_minor_id int not null, is_selected bit, is_updated bit, is_select_all bit",
+        column_dependencies,
+    ),
+];
+
+/// A view or inline function that could be bound.
+struct BoundModule {
+    object_id: i32,
+    columns: Vec<ViewColumn>,
+    observed: Observed,
+}
+
+fn context_of<'a>(runtime: &'a Runtime<'_>, database: &'a Arc<Database>) -> BindContext<'a> {
+    BindContext {
+        instance: runtime.instance,
+        database,
+        default_schema: "dbo",
+        variables: &[],
+        options: runtime.options,
+        names: runtime.names,
+    }
+}
+
+/// One view or inline function, bound anew; none when it is something else or no longer binds.
+fn bound_module(context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule> {
+    let mut binder = Binder::new(context);
+    binder.observed = Some(RefCell::default());
+    let query = match module.kind {
+        ModuleKind::View => binder.view_query(&module.definition),
+        ModuleKind::InlineFunction => {
+            binder.inline_function_query(&module.definition).map(|query| (query, Vec::new()))
+        }
+        _ => return None,
+    };
+    let (query, names) = query.ok()?;
+    let columns = query.columns.iter().enumerate().map(|(index, column)| {
+        let info = &binder.columns[column.id.0 as usize];
+        let name = names.get(index).map_or(column.name.clone(), |name| name.value.clone());
+        ViewColumn { name, sql_type: info.sql_type, nullable: info.nullable }
+    });
+    let columns = columns.collect();
+    let observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();
+    Some(BoundModule { object_id: module.object_id, columns, observed })
+}
+
+/// The columns of a view or inline function, bound anew; none for other modules.
+pub(crate) fn bound_columns(
+    runtime: &Runtime<'_>,
+    database: &Arc<Database>,
+    module: &ModuleDef,
+) -> Vec<ViewColumn> {
+    bound_module(&context_of(runtime, database), module).map(|bound| bound.columns).unwrap_or_default()
+}
+
+/// Modules of one kind, bound anew; one that no longer binds is left out.
+fn bound_modules(runtime: &Runtime<'_>, database: &Arc<Database>, kind: ModuleKind) -> Vec<BoundModule> {
+    let context = context_of(runtime, database);
+    let objects = database.catalog().objects().into_iter();
+    let bound = objects.filter_map(|object| match object {
+        ObjectDef::Module(module) if module.kind == kind => bound_module(&context, &module),
+        _ => None,
+    });
+    bound.collect()
+}
+
+/// The user's views and inline functions with their columns, bound anew; one that no longer binds is left out.
+pub(crate) fn bound_views(runtime: &Runtime<'_>, database: &Arc<Database>) -> Vec<(i32, Vec<ViewColumn>)> {
+    [ModuleKind::View, ModuleKind::InlineFunction]
+        .into_iter()
+        .flat_map(|kind| bound_modules(runtime, database, kind))
+        .map(|module| (module.object_id, module.columns))
+        .collect()
+}
+
+/// Names of the columns that a CHECK's text names, in the order of the table.
+fn check_columns(
+    runtime: &Runtime<'_>,
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    text: &str,
+) -> Vec<i32> {
+    let context = context_of(runtime, database);
+    let mut binder = Binder::new(&context);
+    binder.observed = Some(RefCell::default());
+    let visible = table.columns.iter().map(|column| {
+        let id = binder.new_column(column.sql_type, column.nullable, column.collation);
+        ScopeColumn { name: column.name.to_string(), id, identity: false, base: true }
+    });
+    let columns = visible.collect();
+    let scope = ScopeTable { alias: table.name.to_string(), schema: None, database: None, columns };
+    binder.scopes.push(Scope { tables: vec![scope], ..Scope::default() });
+    binder.observe(database, &ObjectDef::Table(table.clone()));
+    if let Ok(condition) = tsql::parse_expression(text, &tsql::ParseOptions::default()) {
+        // A text that no longer binds tells what it named before it failed.
+        drop(binder.condition(&condition));
+    }
+    let observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();
+    let named = observed.columns();
+    let is_named = |name: &str| named.iter().any(|(_, column)| column == name);
+    table.columns.iter().filter(|column| is_named(&column.name)).map(|column| column.column_id).collect()
+}
+
+/// The number of an object's column by name: its place, for what is not a table.
+fn column_id(object: &ObjectDef, views: &[(i32, Vec<ViewColumn>)], name: &str) -> Option<i32> {
+    match object {
+        ObjectDef::Table(table) => table.column_ordinal(name).map(|at| table.columns[at].column_id),
+        ObjectDef::Module(module) => {
+            let columns = views.iter().find(|(id, _)| *id == module.object_id)?;
+            let same = |column: &ViewColumn| crate::bind::names::same_name(&column.name, name);
+            columns.1.iter().position(same).map(|at| at as i32 + 1)
+        }
+    }
+}
+
+fn checks(context: &ViewContext<'_, '_>) -> Vec<(i32, Arc<TableDef>, Vec<i32>)> {
+    let mut found = Vec::new();
+    for table in super::columns::user_tables(context) {
+        for check in &table.checks {
+            let columns = check_columns(context.runtime, context.database, &table, &check.text);
+            found.push((check.object_id, table.clone(), columns));
+        }
+    }
+    found
+}
+
+fn expression_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for kind in [ModuleKind::View, ModuleKind::InlineFunction] {
+        for module in bound_modules(context.runtime, context.database, kind) {
+            for (database, object) in &module.observed.objects {
+                let own = database.id() == context.database.id();
+                let schema = database.catalog().schema(object.schema_id());
+                context.row(&[
+                    ("referencing_id", module.object_id.into()),
+                    ("referencing_class", 1.into()),
+                    ("referencing_class_desc", "OBJECT_OR_COLUMN".into()),
+                    ("referenced_class", 1.into()),
+                    ("referenced_class_desc", "OBJECT_OR_COLUMN".into()),
+                    ("referenced_database_name", (!own).then(|| database.name().to_string()).into()),
+                    ("referenced_schema_name", schema.map(|schema| schema.name.to_string()).into()),
+                    ("referenced_entity_name", object.name().to_string().into()),
+                    ("referenced_id", own.then(|| object.object_id()).into()),
+                ]);
+            }
+        }
+    }
+    for (id, table, columns) in checks(context) {
+        for column in columns {
+            context.row(&[
+                ("referencing_id", id.into()),
+                ("referencing_class", 1.into()),
+                ("referencing_class_desc", "OBJECT_OR_COLUMN".into()),
+                ("is_schema_bound_reference", true.into()),
+                ("referenced_class", 1.into()),
+                ("referenced_class_desc", "OBJECT_OR_COLUMN".into()),
+                ("referenced_schema_name", table.schema.to_string().into()),
+                ("referenced_entity_name", table.name.to_string().into()),
+                ("referenced_id", table.object_id.into()),
+                ("referenced_minor_id", column.into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+fn column_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let views = bound_views(context.runtime, context.database);
+    let mut rows: Vec<(i32, i32, i32, u8)> = Vec::new();
+    for kind in [ModuleKind::View, ModuleKind::InlineFunction] {
+        for module in bound_modules(context.runtime, context.database, kind) {
+            for (at, name) in module.observed.columns() {
+                let (database, object) = &module.observed.objects[at];
+                if database.id() == context.database.id()
+                    && let Some(column) = column_id(object, &views, &name)
+                {
+                    rows.push((module.object_id, object.object_id(), column, 0));
+                }
+            }
+        }
+    }
+    for (id, table, columns) in checks(context) {
+        rows.extend(columns.into_iter().map(|column| (id, table.object_id, column, 1)));
+    }
+    for (object_id, major, minor, class) in rows {
+        let description = if class == 1 {
+            "OBJECT_OR_COLUMN_REFERENCE_SCHEMA_BOUND"
+        } else {
+            "OBJECT_OR_COLUMN_REFERENCE_NON_SCHEMA_BOUND"
+        };
+        context.row(&[
+            ("class", i32::from(class).into()),
+            ("class_desc", description.into()),
+            ("object_id", object_id.into()),
+            ("referenced_major_id", major.into()),
+            ("referenced_minor_id", minor.into()),
+            ("is_selected", true.into()),
+        ]);
+    }
+    Ok(())
+}
