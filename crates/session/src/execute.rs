@@ -165,7 +165,10 @@ impl Session {
                 return native(self, arguments, sink);
             }
             if let Some(text) = procs::in_sql(&own) {
-                let database = self.database.clone();
+                let database = match name.database.as_ref().filter(|database| !database.value.is_empty()) {
+                    Some(database) => self.instance.database(&database.value)?,
+                    None => self.database.clone(),
+                };
                 return self.call_module(&own, text, database, 0, arguments, sink);
             }
         }

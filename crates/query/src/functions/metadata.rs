@@ -434,12 +434,13 @@ fn ident_current(call: &Call<'_, '_>) -> Result<Value> {
 
 fn collation_property(call: &Call<'_, '_>) -> Result<Value> {
     let name = call.text(0).unwrap_or_default();
-    if types::Collation::by_name(&name).is_none() {
+    let Some(collation) = types::Collation::by_name(&name) else {
         return Ok(Value::Null);
-    }
+    };
     Ok(match call.text(1).unwrap_or_default().to_ascii_lowercase().as_str() {
         "codepage" => variant(Value::Int(1252)),
         "lcid" => variant(Value::Int(1033)),
+        "tdscollation" => variant(Value::binary(&collation.tds_bytes())),
         "comparisonstyle" => variant(Value::Int(196_609)),
         "version" => variant(Value::TinyInt(0)),
         _ => Value::Null,

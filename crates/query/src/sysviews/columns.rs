@@ -376,7 +376,7 @@ fn foreign_keys(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 constraint_cells(&table, key.object_id, &key.name, "F ", "FOREIGN_KEY_CONSTRAINT");
             cells.extend([
                 ("referenced_object_id", Cell::from(key.referenced_object_id)),
-                ("key_index_id", 1.into()),
+                ("key_index_id", referenced_index(context, key).into()),
                 ("delete_referential_action", i32::from(key.delete_action).into()),
                 ("delete_referential_action_desc", action_name(key.delete_action).into()),
                 ("update_referential_action", i32::from(key.update_action).into()),
@@ -387,6 +387,19 @@ fn foreign_keys(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         }
     }
     Ok(())
+}
+
+/// The unique index that a foreign key refers to.
+fn referenced_index(context: &ViewContext<'_, '_>, key: &engine::ForeignKeyDef) -> Option<i32> {
+    let Some(ObjectDef::Table(table)) = context.database.catalog().object(key.referenced_object_id) else {
+        return None;
+    };
+    let is_of_key = |ordinal: usize| key.referenced_column_ids.contains(&table.columns[ordinal].column_id);
+    let wanted = key.referenced_column_ids.len();
+    let found = table.indexes.iter().find(|index| {
+        index.unique && index.key.len() == wanted && index.key.iter().all(|column| is_of_key(column.ordinal))
+    });
+    found.map(|index| index.index_id)
 }
 
 fn foreign_key_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {

@@ -12,6 +12,7 @@ mod empty;
 mod information_schema;
 mod information_schema_sql;
 mod objects;
+mod odbc;
 mod permissions;
 
 use std::sync::{Arc, LazyLock};
@@ -284,6 +285,7 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
     compatibility::VIEWS,
     dependencies::VIEWS,
     permissions::VIEWS,
+    odbc::VIEWS,
     information_schema_sql::VIEWS,
 ];
 

@@ -341,7 +341,7 @@ pub(crate) fn module_parameters(module: &engine::ModuleDef) -> Vec<ModuleParamet
 }
 
 /// What a scalar function gives back: parameter 0, without a name.
-fn module_result(module: &engine::ModuleDef) -> Option<ModuleParameter> {
+pub(super) fn module_result(module: &engine::ModuleDef) -> Option<ModuleParameter> {
     if module.kind != ModuleKind::ScalarFunction {
         return None;
     }

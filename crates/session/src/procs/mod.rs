@@ -34,19 +34,27 @@ pub(crate) fn native(name: &str) -> Option<Native> {
 
 /// The source of the procedure of that lower-case name, if it is one of those in T-SQL.
 pub(crate) fn in_sql(name: &str) -> Option<&'static str> {
-    let found = IN_SQL
-        .iter()
-        .find(|(known, _)| *known == name || name.strip_suffix("_100").is_some_and(|n| n == *known));
-    found.map(|(_, text)| *text)
+    let of_name = |wanted: &str| IN_SQL.iter().find(|(known, _)| *known == wanted).map(|(_, text)| *text);
+    let without_version = || name.strip_suffix("_100").or_else(|| name.strip_suffix("_90"));
+    of_name(name).or_else(|| without_version().and_then(of_name))
 }
 
 const IN_SQL: &[(&str, &str)] = &[
     ("sp_datatype_info", include_str!("sql/sp_datatype_info.sql")),
     ("sp_tables", include_str!("sql/sp_tables.sql")),
     ("sp_columns", include_str!("sql/sp_columns.sql")),
+    ("sp_columns_90", include_str!("sql/sp_columns_90.sql")),
+    ("sp_columns_100", include_str!("sql/sp_columns_100.sql")),
     ("sp_pkeys", include_str!("sql/sp_pkeys.sql")),
+    ("sp_fkeys", include_str!("sql/sp_fkeys.sql")),
     ("sp_statistics", include_str!("sql/sp_statistics.sql")),
+    ("sp_special_columns", include_str!("sql/sp_special_columns.sql")),
+    ("sp_sproc_columns", include_str!("sql/sp_sproc_columns.sql")),
+    ("sp_sproc_columns_100", include_str!("sql/sp_sproc_columns_100.sql")),
     ("sp_stored_procedures", include_str!("sql/sp_stored_procedures.sql")),
+    ("sp_table_privileges", include_str!("sql/sp_table_privileges.sql")),
+    ("sp_column_privileges", include_str!("sql/sp_column_privileges.sql")),
+    ("sp_tablecollations", include_str!("sql/sp_tablecollations.sql")),
     ("sp_databases", include_str!("sql/sp_databases.sql")),
     ("sp_helpdb", include_str!("sql/sp_helpdb.sql")),
     ("sp_who", include_str!("sql/sp_who.sql")),

@@ -215,6 +215,13 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(15247, 16, "The user lacks permission to perform this action."),
     entry(15248, 11, "Either @objname is ambiguous or the claimed @objtype (%s) is wrong."),
     entry(
+        15250,
+        16,
+        "The database name component of the object qualifier must be the name of the current database.",
+    ),
+    entry(15251, 16, "Invalid '%s' specified. It must be %s."),
+    entry(15252, 16, "The primary or foreign key table name must be given."),
+    entry(
         15281,
         16,
         "The server refused access to %s '%s' of component '%s': it is turned off in the security configuration. An administrator can turn it on with sp_configure.",
