@@ -41,6 +41,8 @@ pub struct SetOptions {
     pub implicit_transactions: bool,
     /// SET ANSI_NULL_DFLT_ON: a column without NULL or NOT NULL is nullable.
     pub ansi_null_default_on: bool,
+    /// SET ANSI_NULL_DFLT_OFF: it is not. Never ON together with the other; both OFF leave it to the database.
+    pub ansi_null_default_off: bool,
     /// SET CURSOR_CLOSE_ON_COMMIT.
     pub cursor_close_on_commit: bool,
     /// SET NOEXEC / PARSEONLY / FMTONLY: describe only.
@@ -80,6 +82,7 @@ impl Default for SetOptions {
             xact_abort: false,
             implicit_transactions: false,
             ansi_null_default_on: true,
+            ansi_null_default_off: false,
             cursor_close_on_commit: false,
             format_only: false,
             row_count: 0,
@@ -109,6 +112,7 @@ impl SetOptions {
             (self.quoted_identifier, 256),
             (self.nocount, 512),
             (self.ansi_null_default_on, 1024),
+            (self.ansi_null_default_off, 2048),
             (self.concat_null_yields_null, 4096),
             (self.numeric_roundabort, 8192),
             (self.xact_abort, 16384),

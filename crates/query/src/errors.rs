@@ -106,8 +106,36 @@ pub fn unsupported(what: &str) -> SqlError {
     SqlError::custom(40514, 16, 1, format!("'{what}' is not supported in this version of Hardpan."))
 }
 
+/// 155: a word that no list of options of this place has.
+pub(crate) fn unknown_option(name: &str, place: &str) -> SqlError {
+    let place = place.trim_end_matches(" option");
+    error(155, &[&name, &place])
+}
+
+/// 10715: a name in OPTION (USE HINT (..)) that is none.
+pub(crate) fn unknown_use_hint(name: &str) -> SqlError {
+    error(10715, &[&name])
+}
+
+/// 1921: there is no such filegroup.
+pub(crate) fn invalid_filegroup(name: &str) -> SqlError {
+    error(1921, &[&"filegroup", &name])
+}
+
+/// 1731: SPARSE with a type or a property that does not allow it.
+pub(crate) fn sparse_column(column: &str, table: &str) -> SqlError {
+    error(1731, &[&column, &table])
+}
+
 /// 4145: a condition was expected.
 pub(crate) fn not_a_condition(expr: &tsql::ast::Expr) -> SqlError {
+    match &expr.kind {
+        tsql::ast::ExprKind::FullText(_) => return unsupported("full-text search"),
+        tsql::ast::ExprKind::Function(call) if call.name.name.is("UPDATE") => {
+            return unsupported("UPDATE() of a trigger");
+        }
+        _ => {}
+    }
     let near = match &expr.kind {
         tsql::ast::ExprKind::Column(column) => column.name.value.clone(),
         tsql::ast::ExprKind::Variable(name) => name.clone(),

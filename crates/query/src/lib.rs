@@ -5,6 +5,7 @@
 //! into catalog calls. What a statement needs of its session is in [`context`].
 
 pub mod bind;
+pub mod clauses;
 pub mod context;
 pub mod ddl;
 pub mod errors;

@@ -112,11 +112,15 @@ fn compile_inside(
             (StatementKind::Delete(binder.delete(delete)?), &delete.options)
         }
         ast::StatementKind::Truncate(truncate) => {
+            if !truncate.partitions.is_empty() {
+                return Err(crate::errors::unsupported("TRUNCATE TABLE ... WITH (PARTITIONS)"));
+            }
             (StatementKind::Truncate(binder.base_table(&truncate.table)?), &[])
         }
         ast::StatementKind::Merge(_) => return Err(crate::errors::unsupported("MERGE")),
         _ => return Err(crate::errors::unsupported("this statement")),
     };
+    crate::clauses::check_query_hints(options)?;
     let max_recursion = recursion_limit(options);
     let is_query = matches!(kind, StatementKind::Select(_) | StatementKind::Assign(_));
     let mut tables = std::mem::take(&mut binder.tables);

@@ -98,9 +98,7 @@ impl Session {
         _sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         self.refuse_in_transaction("CREATE DATABASE")?;
-        if create.snapshot_of.is_some() || create.attach.is_some() || create.copy_of.is_some() {
-            return Err(not_supported("CREATE DATABASE AS SNAPSHOT, AS COPY OF and FOR ATTACH"));
-        }
+        query::clauses::check_create_database(create)?;
         let data_files = create
             .filegroups
             .iter()
@@ -155,11 +153,7 @@ impl Session {
                 }
                 self.instance.alter_database(&name, &changes)
             }
-            AlterDatabaseAction::Collate(collation)
-                if types::Collation::by_name(&collation.value).is_some() =>
-            {
-                Ok(())
-            }
+            AlterDatabaseAction::Collate(collation) => query::clauses::database_collation(collation),
             AlterDatabaseAction::ModifyName(new_name) => {
                 self.instance.database(&name)?;
                 let _alone = alone_in(&mut self.transactions, &name, || SqlError::new(5030, &[]))?;
@@ -182,33 +176,53 @@ impl Session {
     }
 
     pub(crate) fn kill(&mut self, kill: &ast::Kill) -> SqlResult<()> {
-        let ast::Kill::Session { id, .. } = kill else {
+        let ast::Kill::Session { id, option } = kill else {
             return Err(not_supported("KILL QUERY NOTIFICATION and KILL STATS JOB"));
         };
+        if let Some(option) = option.as_ref().filter(|option| !option.is("STATUSONLY")) {
+            return Err(not_supported(&format!("KILL ... WITH {}", option.value.to_uppercase())));
+        }
         let value = crate::values::constant(id, &types::SqlType::Int)?;
         let session_id = to_int(&value)?.and_then(|n| i16::try_from(n).ok()).unwrap_or(0);
         if session_id == self.facts.session_id {
             return Err(SqlError::new(6104, &[]));
         }
+        if option.is_some() {
+            // A killed session rolls back before its number is free; how far it is, it does not tell.
+            return Err(SqlError::new(6120, &[&session_id]));
+        }
         if self.facts.registry.kill(session_id) { Ok(()) } else { Err(SqlError::new(6106, &[&session_id])) }
     }
 
-    /// DBCC commands that scripts send around benchmarks are accepted; those that would have to show something are refused by name.
-    pub(crate) fn dbcc(&mut self, dbcc: &ast::Dbcc, _sink: &mut dyn ResultSink) -> SqlResult<()> {
-        let harmless = [
-            "TRACEON",
-            "TRACEOFF",
-            "FREEPROCCACHE",
-            "DROPCLEANBUFFERS",
-            "FREESYSTEMCACHE",
-            "FREESESSIONCACHE",
-            "UPDATEUSAGE",
-        ];
-        if harmless.iter().any(|name| dbcc.name.is(name)) {
-            return Ok(());
+    /// DBCC commands of the table of clauses; others are refused by name. All end with message 2528, unless WITH NO_INFOMSGS.
+    pub(crate) fn dbcc(&mut self, dbcc: &ast::Dbcc, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let name = dbcc.name.value.to_uppercase();
+        match name.as_str() {
+            "TRACEON" | "TRACEOFF" => trace_flags(&dbcc.args)?,
+            "FREEPROCCACHE" | "FREESYSTEMCACHE" => self.programs.clear(),
+            _ if query::clauses::check_option("DBCC", &name, None).is_ok() => {}
+            _ => return Err(not_supported(&format!("DBCC {name}"))),
         }
-        Err(not_supported(&format!("DBCC {}", dbcc.name.value.to_uppercase())))
+        if !dbcc.options.iter().any(|option| option.name.is("NO_INFOMSGS")) {
+            sink.message(&SqlError::new(2528, &[]));
+        }
+        Ok(())
     }
+}
+
+/// The numbers in the arguments of TRACEON and TRACEOFF; -1 means all sessions, which all have the same.
+fn trace_flags(arguments: &[ast::DbccArgument]) -> SqlResult<()> {
+    for argument in arguments {
+        let ast::DbccArgument::Value(flag) = argument else {
+            return Err(SqlError::new(2526, &[&"TRACEON"]));
+        };
+        let flag = to_int(&crate::values::constant(flag, &types::SqlType::Int)?)?.unwrap_or(0);
+        let refused = query::clauses::check_option("trace flag", &flag.to_string(), None).is_err();
+        if flag != -1 && refused {
+            return Err(not_supported(&format!("trace flag {flag}")));
+        }
+    }
+    Ok(())
 }
 
 /// Keeps everybody else out of a database; `in_use` when somebody is in it. Nothing when there is no such database: the instance says
@@ -270,12 +284,15 @@ fn bytes_of(size: &ast::FileSize) -> u64 {
     (size.amount.max(0.0) * unit as f64) as u64
 }
 
+/// Where the table of clauses has the options of ALTER DATABASE ... SET.
+const SET_PLACE: &str = "ALTER DATABASE SET";
+
 /// What one option of ALTER DATABASE ... SET changes.
 fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
     Ok(match option {
         DatabaseOption::DelayedDurability(delayed) => {
-            if delayed.max_delay_ms.is_some() || delayed.max_loss_bytes.is_some() {
-                return Err(not_supported("MAX_DELAY and MAX_LOSS of DELAYED_DURABILITY"));
+            if delayed.max_delay_ms.is_some() || delayed.max_loss_bytes.is_some() || !delayed.options.is_empty() {
+                return Err(not_supported("MAX_DELAY, MAX_LOSS and FLUSH of DELAYED_DURABILITY"));
             }
             let mode = match delayed.mode {
                 DelayedDurabilityMode::Disabled => DelayedDurability::Disabled,
@@ -298,15 +315,11 @@ fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
             "ONLINE" => Vec::new(),
             other => return Err(not_supported(&format!("ALTER DATABASE ... SET {other}"))),
         },
-        DatabaseOption::Switch(name, on) => match (name.value.to_uppercase().as_str(), on) {
-            ("READ_COMMITTED_SNAPSHOT" | "ALLOW_SNAPSHOT_ISOLATION", true) => {
-                return Err(not_supported(&format!(
-                    "ALTER DATABASE ... SET {} ON",
-                    name.value.to_uppercase()
-                )));
-            }
-            (name, on) => vec![OptionChange::Switch(name.to_string(), *on)],
-        },
+        DatabaseOption::Switch(name, on) => {
+            let name = name.value.to_uppercase();
+            query::clauses::check_option(SET_PLACE, &name, Some(if *on { "ON" } else { "OFF" }))?;
+            vec![OptionChange::Switch(name, *on)]
+        }
         DatabaseOption::Value(named) if named.name.is("COMPATIBILITY_LEVEL") => {
             let level = match &named.value {
                 Some(ast::OptionValue::Value(expression, _)) => {
@@ -320,8 +333,14 @@ fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
                 level.ok_or_else(|| SqlError::new(15048, &[&"100, 110, 120, 130, 140, 150, 160"]))?,
             )]
         }
-        // Accepted without effect: they change nothing that can be seen here.
-        DatabaseOption::Word(..) | DatabaseOption::Value(_) => Vec::new(),
+        DatabaseOption::Word(name, word) => {
+            query::clauses::check_option(SET_PLACE, &name.value, Some(&word.value.to_uppercase()))?;
+            Vec::new()
+        }
+        DatabaseOption::Value(named) => {
+            query::clauses::check_options(SET_PLACE, std::slice::from_ref(named))?;
+            Vec::new()
+        }
         DatabaseOption::Other(name, _) => {
             return Err(not_supported(&format!("ALTER DATABASE ... SET {}", name.value.to_uppercase())));
         }

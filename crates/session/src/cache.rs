@@ -74,6 +74,11 @@ impl Default for ProgramCache {
 }
 
 impl ProgramCache {
+    /// DBCC FREEPROCCACHE.
+    pub(crate) fn clear(&self) {
+        *self.kept.lock() = Kept::default();
+    }
+
     pub(crate) fn get(&self, key: &ProgramKey) -> Option<Arc<Program>> {
         let program = self.kept.lock().programs.get(key).cloned();
         program.inspect(|program| program.note_used())

@@ -119,13 +119,13 @@ impl Compiler {
             StatementKind::WaitFor(wait) => match wait.as_ref() {
                 ast::WaitFor::Delay(delay) => InstructionKind::WaitForDelay(self.scalar(delay)),
                 ast::WaitFor::Time(time) => InstructionKind::WaitForTime(self.scalar(time)),
-                ast::WaitFor::Statement(_) => InstructionKind::Refuse("WAITFOR (RECEIVE)".into()),
+                ast::WaitFor::Statement(_) => refused("WAITFOR (RECEIVE)"),
             },
             StatementKind::Execute(execute) => InstructionKind::Execute(Box::new(self.execute(execute)?)),
-            StatementKind::BeginTransaction(begin) if begin.distributed => {
-                InstructionKind::Refuse("BEGIN DISTRIBUTED TRANSACTION".into())
-            }
-            StatementKind::BeginTransaction(begin) => InstructionKind::BeginTransaction(begin.name.clone()),
+            StatementKind::BeginTransaction(begin) => match query::clauses::check_begin(begin) {
+                Ok(()) => InstructionKind::BeginTransaction(begin.name.clone()),
+                Err(refusal) => InstructionKind::Refuse(refusal),
+            },
             StatementKind::Commit(commit) => InstructionKind::Commit { delayed: commit.delayed_durability },
             StatementKind::Rollback(rollback) => InstructionKind::Rollback(rollback.name.clone()),
             StatementKind::SaveTransaction(name) => InstructionKind::Save(name.clone()),
@@ -147,7 +147,7 @@ impl Compiler {
     }
 
     fn refuse(&mut self, name: &str) {
-        self.emit(InstructionKind::Refuse(name.to_string()));
+        self.emit(refused(name));
     }
 
     fn cell(&mut self, source: CellSource) -> Cell {
@@ -343,6 +343,9 @@ impl Compiler {
     }
 
     fn execute(&mut self, execute: &ast::Execute) -> SqlResult<ExecuteCells> {
+        if let Err(refusal) = query::clauses::check_execute(execute) {
+            self.emit(InstructionKind::Refuse(refusal));
+        }
         let return_slot = execute.return_variable.as_ref().map(|name| self.known_slot(name)).transpose()?;
         let target = match &execute.target {
             ast::ExecuteTarget::Procedure(name, _) => ExecuteTarget::Procedure(name.clone()),
@@ -382,6 +385,10 @@ fn compound(variable: &str, op: ast::AssignOp, value: &ast::Expr) -> ast::Expr {
     ast::Expr { span: value.span, kind: ExprKind::Arithmetic(Box::new(chain)) }
 }
 
+fn refused(name: &str) -> InstructionKind {
+    InstructionKind::Refuse(crate::run::not_supported(name))
+}
+
 /// Definitions, databases and administration.
 fn administration(statement: &ast::Statement, kind: &StatementKind) -> InstructionKind {
     match kind {
@@ -391,15 +398,15 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         StatementKind::Checkpoint(_) => InstructionKind::Checkpoint,
         StatementKind::Kill(kill) => InstructionKind::Kill(kill.clone()),
         StatementKind::Dbcc(dbcc) => InstructionKind::Dbcc(dbcc.clone()),
-        StatementKind::Reconfigure { .. }
-        | StatementKind::UpdateStatistics(_)
-        | StatementKind::CreateStatistics(_)
-        | StatementKind::DropStatistics(_) => InstructionKind::Accept,
+        StatementKind::Reconfigure { .. } => InstructionKind::Accept,
         StatementKind::CreateTable(_)
         | StatementKind::AlterTable(_)
         | StatementKind::CreateIndex(_)
         | StatementKind::AlterIndex(_)
         | StatementKind::DropIndex(_)
+        | StatementKind::CreateStatistics(_)
+        | StatementKind::UpdateStatistics(_)
+        | StatementKind::DropStatistics(_)
         | StatementKind::Drop(_)
         | StatementKind::CreateView(_)
         | StatementKind::CreateProcedure(_)
@@ -407,11 +414,11 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         StatementKind::CreateFunction(function) => match function.returns {
             ast::FunctionReturns::InlineTable => InstructionKind::Definition(Box::new(statement.clone())),
             ast::FunctionReturns::Scalar(_) => {
-                InstructionKind::Refuse("A user-defined scalar function".into())
+                refused("A user-defined scalar function")
             }
-            _ => InstructionKind::Refuse("A multi-statement table-valued function".into()),
+            _ => refused("A multi-statement table-valued function"),
         },
-        other => InstructionKind::Refuse(kind_name(other)),
+        other => refused(&kind_name(other)),
     }
 }
 

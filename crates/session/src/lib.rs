@@ -12,6 +12,7 @@ mod compile;
 pub mod errors;
 mod execute;
 mod facts;
+mod forward;
 mod names;
 mod objects;
 mod pending;

@@ -89,8 +89,8 @@ pub(crate) enum InstructionKind {
     Kill(Box<ast::Kill>),
     Dbcc(Box<ast::Dbcc>),
     /// Valid T-SQL that Hardpan does not execute (yet): refused by name.
-    Refuse(String),
-    /// Accepted without effect (DBCC TRACEON, RECONFIGURE, statistics): says nothing.
+    Refuse(types::SqlError),
+    /// RECONFIGURE: what sp_configure sets holds at once.
     Accept,
 }
 

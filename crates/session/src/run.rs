@@ -13,10 +13,11 @@
 use std::sync::Arc;
 
 use os::task;
-use query::{BindContext, ExecContext, Flow, RowSink, ScalarProgram};
+use query::{BindContext, ExecContext, ScalarProgram};
 use types::{SqlError, SqlResult, Value};
 
 use crate::errors::{self, Reach};
+use crate::forward::{Forwarder, Gathered};
 use crate::pending::CommitPlace;
 use crate::program::{Cell, CellSource, Compiled, Instruction, InstructionKind, Program};
 use crate::session::Session;
@@ -226,7 +227,7 @@ impl Session {
             InstructionKind::Throw(parts) => return self.throw(frame, instruction, parts.as_ref()),
             InstructionKind::WaitForDelay(cell) => return self.wait_for(frame, instruction, *cell, false),
             InstructionKind::WaitForTime(cell) => return self.wait_for(frame, instruction, *cell, true),
-            InstructionKind::Set(set) => self.set_option(frame, instruction, set)?,
+            InstructionKind::Set(set) => self.set_option(frame, instruction, set, sink)?,
             InstructionKind::Use(name) => self.use_database(name, sink)?,
             InstructionKind::CreateDatabase(create) => self.create_database(create, sink)?,
             InstructionKind::AlterDatabase(alter) => self.alter_database(alter, sink)?,
@@ -234,7 +235,7 @@ impl Session {
             InstructionKind::Checkpoint => self.checkpoint()?,
             InstructionKind::Kill(kill) => self.kill(kill)?,
             InstructionKind::Dbcc(dbcc) => self.dbcc(dbcc, sink)?,
-            InstructionKind::Refuse(name) => return Err(not_supported(name).into()),
+            InstructionKind::Refuse(refusal) => return Err(refusal.clone().into()),
             InstructionKind::Accept => {}
             InstructionKind::Jump(_)
             | InstructionKind::JumpUnless(..)
@@ -286,7 +287,7 @@ impl Session {
         self.begin_implicit(sink)?;
         self.transactions.statement_begin();
         let nocount = self.options.nocount;
-        let mut rows = Forwarder { sink, stopped: false };
+        let mut rows = Forwarder::new(sink, self.options.text_size);
         let mut context = ExecContext {
             instance: &self.instance,
             database: &self.database,
@@ -297,7 +298,7 @@ impl Session {
             names: &self.names,
         };
         let result = statement.execute(&mut context, &mut rows);
-        let stopped = rows.stopped;
+        let stopped = rows.stopped();
         match result {
             Ok(outcome) => {
                 let place =
@@ -337,7 +338,7 @@ impl Session {
         if self.inside_insert_execute {
             return Err(SqlError::new(8164, &[]).into());
         }
-        let mut gathered = Gathered { sink, columns: Vec::new(), rows: Vec::new() };
+        let mut gathered = Gathered::new(sink);
         self.inside_insert_execute = true;
         let outcome = self.execute_statement(frame, instruction, at, execute, &mut gathered);
         self.inside_insert_execute = false;
@@ -352,7 +353,7 @@ impl Session {
                 query::compile_insert_rows(insert, &types, &context)?
             };
             self.transactions.statement_begin();
-            let mut forward = Forwarder { sink, stopped: false };
+            let mut forward = Forwarder::new(sink, self.options.text_size);
             let mut context = self.context(frame);
             let result = statement.execute(&rows, &mut context, &mut forward);
             self.end_statement(result.is_ok())?;
@@ -651,67 +652,6 @@ impl Compiled {
             Compiled::Statement(statement) => statement.is_shareable(),
             Compiled::Scalar(program) => program.is_shareable(),
         }
-    }
-}
-
-/// Keeps the rows of INSERT ... EXEC; messages go to the client.
-struct Gathered<'a> {
-    sink: &'a mut dyn ResultSink,
-    columns: Vec<query::ColumnDescription>,
-    rows: Vec<Vec<Value>>,
-}
-
-impl ResultSink for Gathered<'_> {
-    fn columns(&mut self, columns: &[query::ColumnDescription]) -> Flow {
-        if self.columns.is_empty() {
-            self.columns = columns.to_vec();
-        }
-        Flow::Continue
-    }
-    fn row(&mut self, row: &[Value]) -> Flow {
-        self.rows.push(row.to_vec());
-        Flow::Continue
-    }
-    fn message(&mut self, message: &SqlError) {
-        self.sink.message(message);
-    }
-    fn done(&mut self, _done: Done) {}
-    fn return_status(&mut self, _status: i32) {}
-    fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &types::SqlType, _value: &Value) {}
-    fn environment(&mut self, change: crate::sink::EnvironmentChange) {
-        self.sink.environment(change);
-    }
-    fn commit_pends(&mut self) {
-        self.sink.commit_pends();
-    }
-    fn commit_settled(&mut self, hardened: bool) {
-        self.sink.commit_settled(hardened);
-    }
-}
-
-/// Hands a query's rows on to the client.
-struct Forwarder<'a> {
-    sink: &'a mut dyn ResultSink,
-    stopped: bool,
-}
-
-impl RowSink for Forwarder<'_> {
-    fn columns(&mut self, columns: &[query::ColumnDescription]) -> Flow {
-        self.note(|sink| sink.columns(columns))
-    }
-    fn row(&mut self, row: &[Value]) -> Flow {
-        self.note(|sink| sink.row(row))
-    }
-    fn message(&mut self, message: &SqlError) {
-        self.sink.message(message);
-    }
-}
-
-impl Forwarder<'_> {
-    fn note(&mut self, send: impl FnOnce(&mut dyn ResultSink) -> Flow) -> Flow {
-        let flow = send(self.sink);
-        self.stopped |= flow == Flow::Stop;
-        flow
     }
 }
 

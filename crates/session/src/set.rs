@@ -1,12 +1,13 @@
-//! SET of session options: those that change something here, and those that clients send and that change nothing.
+//! SET of session options. What is taken without an effect of its own stands in the table of clauses.
 
 use engine::IsolationLevel;
-use tsql::ast::{self, SetStatement, SwitchOption, ValueOption};
+use tsql::ast::{self, SetStatement, StatisticsKind, SwitchOption, ValueOption};
 use types::{SqlError, SqlResult, Value};
 
 use crate::program::{Instruction, SetCells};
 use crate::run::{Frame, Interruption};
 use crate::session::Session;
+use crate::sink::ResultSink;
 use crate::values::{to_int, to_text};
 
 impl Session {
@@ -15,6 +16,7 @@ impl Session {
         frame: &mut Frame,
         instruction: &Instruction,
         set: &SetCells,
+        sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
         let value = match set.value {
             Some(cell) => Some(self.value(frame, instruction, cell)?),
@@ -22,18 +24,31 @@ impl Session {
         };
         match &set.statement {
             SetStatement::Switches { options, on } => {
-                options.iter().for_each(|option| self.switch(*option, *on))
+                for option in options {
+                    self.switch(*option, *on)?;
+                    if *option == SwitchOption::AnsiPadding && !*on {
+                        tell("SET ANSI_PADDING OFF has no effect: columns keep their trailing blanks.", instruction, sink);
+                    }
+                }
             }
             SetStatement::TransactionIsolation(level) => self.set_isolation(*level)?,
             SetStatement::IdentityInsert { table, on } => self.set_identity_insert(table, *on)?,
             SetStatement::Value { option, .. } => self.set_value(*option, &value.unwrap_or(Value::Null))?,
-            SetStatement::Statistics { .. } | SetStatement::Offsets { .. } | SetStatement::ErrorLevel(_) => {}
+            SetStatement::Statistics { kinds, on: true } => {
+                for kind in kinds {
+                    let text = format!("SET STATISTICS {} has no effect: nothing is measured.", statistics_word(*kind));
+                    tell(&text, instruction, sink);
+                }
+            }
+            SetStatement::Statistics { on: false, .. } => {}
+            SetStatement::Offsets { on, .. } => only("OFFSETS", on_off(*on))?,
+            SetStatement::ErrorLevel(_) => only("ERRLVL", "")?,
         }
         self.publish(|_| {});
         Ok(())
     }
 
-    fn switch(&mut self, option: SwitchOption, on: bool) {
+    fn switch(&mut self, option: SwitchOption, on: bool) -> SqlResult<()> {
         let options = &mut self.options;
         match option {
             SwitchOption::AnsiDefaults => {
@@ -46,13 +61,17 @@ impl Session {
                     SwitchOption::ImplicitTransactions,
                     SwitchOption::QuotedIdentifier,
                 ] {
-                    self.switch(each, on);
+                    self.switch(each, on)?;
                 }
             }
             SwitchOption::AnsiNullDfltOff => {
-                options.ansi_null_default_on = !on && options.ansi_null_default_on
+                options.ansi_null_default_off = on;
+                options.ansi_null_default_on &= !on;
             }
-            SwitchOption::AnsiNullDfltOn => options.ansi_null_default_on = on,
+            SwitchOption::AnsiNullDfltOn => {
+                options.ansi_null_default_on = on;
+                options.ansi_null_default_off &= !on;
+            }
             SwitchOption::AnsiNulls => options.ansi_nulls = on,
             SwitchOption::AnsiPadding => options.ansi_padding = on,
             SwitchOption::AnsiWarnings => options.ansi_warnings = on,
@@ -63,21 +82,24 @@ impl Session {
             SwitchOption::FmtOnly => options.format_only = on,
             SwitchOption::ImplicitTransactions => options.implicit_transactions = on,
             SwitchOption::NoCount => options.nocount = on,
-            SwitchOption::NumericRoundAbort => options.numeric_roundabort = on,
+            SwitchOption::NumericRoundAbort => {
+                only("NUMERIC_ROUNDABORT", on_off(on))?;
+                options.numeric_roundabort = on;
+            }
             SwitchOption::QuotedIdentifier => options.quoted_identifier = on,
             SwitchOption::XactAbort => options.xact_abort = on,
-            // Sent by drivers and tools; without effect on results here.
-            SwitchOption::DisableDefCnstChk
-            | SwitchOption::ForcePlan
-            | SwitchOption::NoBrowseTable
-            | SwitchOption::NoExec
+            SwitchOption::DisableDefCnstChk => only("DISABLE_DEF_CNST_CHK", on_off(on))?,
+            SwitchOption::ForcePlan => only("FORCEPLAN", on_off(on))?,
+            SwitchOption::NoBrowseTable => only("NO_BROWSETABLE", on_off(on))?,
+            SwitchOption::RemoteProcTransactions => only("REMOTE_PROC_TRANSACTIONS", on_off(on))?,
+            SwitchOption::ResultSetCaching => only("RESULT_SET_CACHING", on_off(on))?,
+            SwitchOption::NoExec
             | SwitchOption::ParseOnly
-            | SwitchOption::RemoteProcTransactions
-            | SwitchOption::ResultSetCaching
             | SwitchOption::ShowplanAll
             | SwitchOption::ShowplanText
             | SwitchOption::ShowplanXml => {}
         }
+        Ok(())
     }
 
     fn set_isolation(&mut self, level: ast::IsolationLevel) -> SqlResult<()> {
@@ -138,7 +160,7 @@ impl Session {
             }
             ValueOption::DateFirst => match to_int(value)? {
                 Some(day @ 1..=7) => options.date_first = day as u8,
-                other => return Err(SqlError::new(2744, &[&other.unwrap_or(0)])),
+                other => return Err(SqlError::new(2742, &[&other.unwrap_or(0)])),
             },
             ValueOption::DateFormat => {
                 let wanted = to_text(value).unwrap_or_default().to_lowercase();
@@ -150,7 +172,7 @@ impl Session {
             ValueOption::Language => {
                 let wanted = to_text(value).unwrap_or_default();
                 if !matches!(wanted.to_lowercase().as_str(), "us_english" | "english") {
-                    return Err(SqlError::new(2732, &[&wanted]));
+                    return Err(SqlError::new(2740, &[&wanted]));
                 }
                 options.language = "us_english".into();
             }
@@ -160,12 +182,21 @@ impl Session {
                     "low" => -5,
                     "normal" => 0,
                     "high" => 5,
-                    number => number.parse::<i8>().ok().filter(|n| (-10..=10).contains(n)).unwrap_or(0),
+                    number => number
+                        .parse::<i8>()
+                        .ok()
+                        .filter(|number| (-10..=10).contains(number))
+                        .ok_or_else(|| SqlError::new(2755, &[]))?,
                 };
                 self.tell_lock_options();
             }
             ValueOption::ContextInfo => self.facts.context_info = value.clone(),
-            ValueOption::QueryGovernorCostLimit | ValueOption::FipsFlagger => {}
+            ValueOption::QueryGovernorCostLimit => {
+                only("QUERY_GOVERNOR_COST_LIMIT", &to_text(value).unwrap_or_default())?
+            }
+            ValueOption::FipsFlagger => {
+                only("FIPS_FLAGGER", &to_text(value).unwrap_or_default().to_uppercase())?
+            }
         }
         Ok(())
     }
@@ -174,5 +205,28 @@ impl Session {
     pub(crate) fn tell_lock_options(&mut self) {
         self.transactions.set_lock_timeout_ms(self.options.lock_timeout_ms);
         self.transactions.set_deadlock_priority(self.options.deadlock_priority);
+    }
+}
+
+/// The table of clauses says which values are taken.
+fn only(option: &str, value: &str) -> SqlResult<()> {
+    query::clauses::check_option("SET", option, Some(value))
+}
+
+/// A message that is no error.
+fn tell(text: &str, instruction: &Instruction, sink: &mut dyn ResultSink) {
+    sink.message(&SqlError::custom(0, 0, 1, text.to_string()).at_line(instruction.line));
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "ON" } else { "OFF" }
+}
+
+fn statistics_word(kind: StatisticsKind) -> &'static str {
+    match kind {
+        StatisticsKind::Io => "IO",
+        StatisticsKind::Time => "TIME",
+        StatisticsKind::Profile => "PROFILE",
+        StatisticsKind::Xml => "XML",
     }
 }

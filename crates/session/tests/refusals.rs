@@ -9,7 +9,7 @@ use common::{World, numbers, rows, run};
 const REFUSED: [(&str, i32); 7] = [
     ("DECLARE c CURSOR FOR SELECT 1", 40517),
     ("OPEN c", 40517),
-    ("BEGIN DISTRIBUTED TRANSACTION", 40517),
+    ("BEGIN DISTRIBUTED TRANSACTION", 40514),
     ("CREATE SYNONYM s FOR t", 40517),
     ("BACKUP DATABASE master TO DISK = 'x'", 40517),
     ("CREATE LOGIN l WITH PASSWORD = 'x'", 40517),
@@ -61,4 +61,62 @@ fn a_caught_refusal_leaves_a_transaction_that_can_only_be_rolled_back() {
     let mut session = world.session();
     let text = "BEGIN TRAN BEGIN TRY OPEN c END TRY BEGIN CATCH SELECT ERROR_NUMBER(), XACT_STATE() ROLLBACK END CATCH";
     assert_eq!(rows(&mut session, text), ["40517|-1"]);
+}
+
+#[test]
+fn databases_have_the_collation_of_the_server_or_are_refused() {
+    let world = World::new("refused-collation");
+    let mut session = world.session();
+    assert_eq!(numbers(&run(&mut session, "CREATE DATABASE a COLLATE No_Such_Collation")), [448]);
+    assert_eq!(numbers(&run(&mut session, "CREATE DATABASE a COLLATE Latin1_General_BIN2")), [40514]);
+    assert_eq!(numbers(&run(&mut session, "ALTER DATABASE master COLLATE Latin1_General_BIN2")), [40514]);
+    assert!(run(&mut session, "CREATE DATABASE a COLLATE SQL_Latin1_General_CP1_CI_AS").messages.is_empty());
+}
+
+#[test]
+fn textsize_cuts_large_values_on_their_way_to_the_client() {
+    let world = World::new("textsize");
+    let mut session = world.session();
+    let select = "SELECT CAST('abcdef' AS varchar(max)), CAST('abcdef' AS nvarchar(max)), CONVERT(image, 0x414243444546), \
+                  CAST('abcdef' AS text), CAST('abcdef' AS varchar(10)), LEN(CAST('abcdef' AS varchar(max))), @@TEXTSIZE";
+    run(&mut session, "SET TEXTSIZE 4");
+    assert_eq!(rows(&mut session, select), ["abcd|ab|\u{4241}\u{4443}|abcd|abcdef|6|4"]);
+    run(&mut session, "SET TEXTSIZE 0");
+    assert_eq!(rows(&mut session, "SELECT @@TEXTSIZE"), ["4096"]);
+    run(&mut session, "SET TEXTSIZE -1");
+    assert_eq!(rows(&mut session, select), ["abcdef|abcdef|\u{4241}\u{4443}\u{4645}|abcdef|abcdef|6|2147483647"]);
+}
+
+/// The session's ANSI_NULL_DFLT_ON and _OFF, both off the database's ANSI_NULL_DEFAULT, say whether a column that says nothing is nullable.
+#[test]
+fn columns_are_nullable_as_the_settings_say() {
+    let world = World::new("null-default");
+    let mut session = world.session();
+    let cases = [
+        ("SET ANSI_NULL_DFLT_ON ON", "1"),
+        ("SET ANSI_NULL_DFLT_OFF ON", "0"),
+        ("SET ANSI_NULL_DFLT_ON ON SET ANSI_NULL_DFLT_ON OFF", "0"),
+        ("SET ANSI_NULL_DFLT_ON OFF ALTER DATABASE n SET ANSI_NULL_DEFAULT ON", "1"),
+        ("SET ANSI_NULL_DFLT_OFF ON SET ANSI_NULL_DFLT_ON ON", "1"),
+        ("SET ANSI_DEFAULTS ON", "1"),
+    ];
+    run(&mut session, "CREATE DATABASE n");
+    run(&mut session, "USE n");
+    for (settings, nullable) in cases {
+        let seen = run(&mut session, settings);
+        assert!(seen.messages.is_empty(), "{settings}: {:?}", seen.messages);
+        run(&mut session, "CREATE TABLE t (i int, j int NULL, k int NOT NULL)");
+        let found = rows(&mut session, "SELECT is_nullable FROM sys.columns WHERE object_id = OBJECT_ID('t') ORDER BY column_id");
+        assert_eq!(found, [nullable, "1", "0"], "{settings}");
+        run(&mut session, "DROP TABLE t SET IMPLICIT_TRANSACTIONS OFF IF @@TRANCOUNT > 0 COMMIT");
+    }
+}
+
+#[test]
+fn kill_with_statusonly_kills_nobody() {
+    let world = World::new("statusonly");
+    let (mut session, mut other) = (world.session(), world.session());
+    let seen = run(&mut session, &format!("KILL {} WITH STATUSONLY", other.id()));
+    assert_eq!(numbers(&seen), [6120]);
+    assert_eq!(rows(&mut other, "SELECT 1"), ["1"]);
 }

@@ -3,7 +3,14 @@
 use tsql::ast::{DataType, TypeArgument};
 use types::{Length, SqlError, SqlType};
 
-/// The type of a column, variable or parameter. Errors 2715 (unknown), 131, 1001, 2717, 2750, 2751.
+/// Types that take nothing in parentheses.
+const WITHOUT_LENGTH: [&str; 22] = [
+    "bit", "tinyint", "smallint", "int", "integer", "bigint", "money", "smallmoney", "real", "double precision",
+    "date", "datetime", "smalldatetime", "uniqueidentifier", "sysname", "text", "ntext", "image", "sql_variant",
+    "xml", "rowversion", "timestamp",
+];
+
+/// The type of a column, variable or parameter. Errors 2715 (unknown), 131, 1001, 2716, 2717, 2750, 2751.
 pub fn declared(data_type: &DataType) -> Result<SqlType, SqlError> {
     resolve(data_type, 1)
 }
@@ -15,6 +22,12 @@ pub(crate) fn cast_target(data_type: &DataType) -> Result<SqlType, SqlError> {
 
 fn resolve(data_type: &DataType, default_length: u16) -> Result<SqlType, SqlError> {
     let name = data_type.name.name.value.to_ascii_lowercase();
+    if data_type.xml_schema.is_some() {
+        return Err(crate::errors::unsupported("xml with a schema collection"));
+    }
+    if !data_type.args.is_empty() && WITHOUT_LENGTH.contains(&name.as_str()) {
+        return Err(SqlError::new(2716, &[&1, &name]));
+    }
     let length = |limit: u64| -> Result<Length, SqlError> {
         match data_type.args.first() {
             None => Ok(Length::N(default_length)),

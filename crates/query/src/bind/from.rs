@@ -41,6 +41,7 @@ impl Binder<'_> {
         let wanted = !is_join && self.is_next_target();
         match source {
             TableSource::Table(table) => {
+                crate::clauses::check_table_reference(table)?;
                 self.named_source(&table.name, table.alias.as_ref(), &table.hints, wanted)
             }
             TableSource::Variable { name, alias, .. } => {
@@ -288,6 +289,7 @@ impl Binder<'_> {
 
     /// Brings the tables of WITH into sight. The caller restores `common_tables`.
     pub(crate) fn add_common_tables(&mut self, with: &ast::With) -> Result<(), SqlError> {
+        crate::clauses::check_common_tables(with)?;
         for table in &with.tables {
             let visible = self.common_tables.len();
             let definition = CommonTableDefinition::Query(Arc::new(table.clone()));
@@ -334,6 +336,7 @@ impl Binder<'_> {
     }
 
     fn join(&mut self, node: &ast::Join) -> Result<Rel, SqlError> {
+        crate::clauses::check_join_hint(node.hint)?;
         let left = self.source(&node.left)?;
         let outer_tables = self.scope().tables.len();
         if matches!(node.kind, ast::JoinKind::CrossApply | ast::JoinKind::OuterApply) {
@@ -392,6 +395,7 @@ impl Binder<'_> {
         let ast::ExprKind::Function(call) = &function.call.kind else {
             return Err(crate::errors::unsupported("a method that gives rows"));
         };
+        crate::clauses::check_row_function(function, call)?;
         let mut arguments = Vec::new();
         for argument in &call.args {
             arguments.push(match &argument.kind {

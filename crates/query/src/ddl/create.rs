@@ -137,8 +137,8 @@ pub(super) fn column(
         .constraints
         .iter()
         .any(|constraint| matches!(&constraint.kind, ColumnConstraintKind::Key(key) if key.primary));
-    let default_null =
-        sql_type != SqlType::SysName && sql_type != SqlType::RowVersion && identity.is_none() && !primary;
+    let default_null = null_by_default(context)
+        && sql_type != SqlType::SysName && sql_type != SqlType::RowVersion && identity.is_none() && !primary;
     let nullable = column.nullable.unwrap_or(default_null);
     if nullable && identity.is_some() {
         return Err(crate::errors::identity_nullable(&column.name.value, ""));
@@ -162,6 +162,15 @@ pub(super) fn column(
         computed: None,
         is_rowguidcol: column.is_rowguidcol,
     })
+}
+
+/// Is a column nullable that says nothing of it? The session's word goes before the database's.
+fn null_by_default(context: &ExecContext<'_>) -> bool {
+    let options = context.options;
+    if options.ansi_null_default_on || options.ansi_null_default_off {
+        return options.ansi_null_default_on;
+    }
+    context.database.options().switches.get("ANSI_NULL_DEFAULT").copied().unwrap_or(false)
 }
 
 /// Text of a default as the catalog shows it: in parentheses.

@@ -5,6 +5,7 @@ mod create;
 mod drop;
 mod into;
 mod module;
+mod statistics;
 
 use std::sync::Arc;
 
@@ -31,14 +32,15 @@ fn execute_inside(
     text: &str,
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
+    crate::clauses::check_definition(statement)?;
     match &statement.kind {
         StatementKind::CreateTable(table) => create::table(table, text, context),
         StatementKind::AlterTable(alter) => alter::table(alter, text, context),
         StatementKind::CreateIndex(index) => create::index(index, context),
-        StatementKind::AlterIndex(_)
-        | StatementKind::CreateStatistics(_)
+        StatementKind::AlterIndex(_) => Ok(()),
+        StatementKind::CreateStatistics(_)
         | StatementKind::UpdateStatistics(_)
-        | StatementKind::DropStatistics(_) => Ok(()),
+        | StatementKind::DropStatistics(_) => statistics::statement(&statement.kind, context),
         StatementKind::DropIndex(drop) => drop::indexes(drop, context),
         StatementKind::Drop(drop) => drop::objects(drop, context),
         StatementKind::CreateView(_)
@@ -56,6 +58,8 @@ pub fn create_table_variable(
     real_name: &str,
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
+    crate::clauses::check_options("table option", &declare.options)?;
+    crate::clauses::check_table_elements(&declare.elements, &declare.name)?;
     create::table_variable(declare, real_name, context)
 }
 

@@ -374,6 +374,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(6104, 16, "KILL cannot be used to end your own process."),
     entry(6106, 16, "Process ID %d is not active."),
     entry(6107, 14, "Only user processes can be ended by KILL."),
+    entry(6120, 16, "No status to report: process ID %d is not rolling back."),
     entry(6401, 16, "%s cannot be rolled back: there is no transaction or savepoint of that name."),
     entry(
         7105,

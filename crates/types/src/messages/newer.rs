@@ -28,6 +28,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(10713, 15, "A MERGE statement must end with a semicolon (;)."),
     entry(10714, 15, "An action of type '%s' may stand only once in a '%s' clause of a MERGE statement."),
+    entry(10715, 15, "'%s' is not a valid hint."),
     entry(10716, 15, "A nested INSERT, UPDATE, DELETE or MERGE must have an OUTPUT clause."),
     entry(
         10717,

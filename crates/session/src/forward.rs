@@ -1,0 +1,108 @@
+//! What stands between a statement and the client: rows gathered for INSERT ... EXEC, rows handed on.
+
+use query::{Flow, RowSink};
+use types::{SqlError, SqlType, Value};
+
+use crate::sink::{Done, EnvironmentChange, ResultSink};
+
+/// Keeps the rows of INSERT ... EXEC; messages go to the client.
+pub(crate) struct Gathered<'a> {
+    sink: &'a mut dyn ResultSink,
+    pub(crate) columns: Vec<query::ColumnDescription>,
+    pub(crate) rows: Vec<Vec<Value>>,
+}
+
+impl<'a> Gathered<'a> {
+    pub(crate) fn new(sink: &'a mut dyn ResultSink) -> Gathered<'a> {
+        Gathered { sink, columns: Vec::new(), rows: Vec::new() }
+    }
+}
+
+impl ResultSink for Gathered<'_> {
+    fn columns(&mut self, columns: &[query::ColumnDescription]) -> Flow {
+        if self.columns.is_empty() {
+            self.columns = columns.to_vec();
+        }
+        Flow::Continue
+    }
+    fn row(&mut self, row: &[Value]) -> Flow {
+        self.rows.push(row.to_vec());
+        Flow::Continue
+    }
+    fn message(&mut self, message: &SqlError) {
+        self.sink.message(message);
+    }
+    fn done(&mut self, _done: Done) {}
+    fn return_status(&mut self, _status: i32) {}
+    fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &SqlType, _value: &Value) {}
+    fn environment(&mut self, change: EnvironmentChange) {
+        self.sink.environment(change);
+    }
+    fn commit_pends(&mut self) {
+        self.sink.commit_pends();
+    }
+    fn commit_settled(&mut self, hardened: bool) {
+        self.sink.commit_settled(hardened);
+    }
+}
+
+/// Hands a query's rows on to the client, large values no longer than SET TEXTSIZE says.
+pub(crate) struct Forwarder<'a> {
+    sink: &'a mut dyn ResultSink,
+    stopped: bool,
+    text_size: i32,
+    /// Ordinals of the columns whose values may be cut.
+    large: Vec<usize>,
+}
+
+impl<'a> Forwarder<'a> {
+    pub(crate) fn new(sink: &'a mut dyn ResultSink, text_size: i32) -> Forwarder<'a> {
+        Forwarder { sink, stopped: false, text_size, large: Vec::new() }
+    }
+
+    /// The client takes no more.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    fn note(&mut self, flow: Flow) -> Flow {
+        self.stopped |= flow == Flow::Stop;
+        flow
+    }
+
+    /// A row with its large values cut to TEXTSIZE bytes.
+    fn cut(&self, row: &[Value]) -> Vec<Value> {
+        let bytes = usize::try_from(self.text_size).unwrap_or(usize::MAX);
+        let mut row = row.to_vec();
+        for ordinal in &self.large {
+            match &mut row[*ordinal] {
+                Value::Char(text) if text.len() > bytes => *text = text[..bytes].to_vec().into(),
+                Value::Binary(data) if data.len() > bytes => *data = data[..bytes].to_vec().into(),
+                Value::NChar(units) if units.len() > bytes / 2 => *units = units[..bytes / 2].to_vec().into(),
+                _ => {}
+            }
+        }
+        row
+    }
+}
+
+impl RowSink for Forwarder<'_> {
+    fn columns(&mut self, columns: &[query::ColumnDescription]) -> Flow {
+        if self.text_size != i32::MAX {
+            let is_large = |ordinal: &usize| columns[*ordinal].sql_type.is_large_object();
+            self.large = (0..columns.len()).filter(is_large).collect();
+        }
+        let flow = self.sink.columns(columns);
+        self.note(flow)
+    }
+    fn row(&mut self, row: &[Value]) -> Flow {
+        let flow = match self.large.is_empty() {
+            true => self.sink.row(row),
+            false => self.sink.row(&self.cut(row)),
+        };
+        self.note(flow)
+    }
+    fn message(&mut self, message: &SqlError) {
+        self.sink.message(message);
+    }
+}
