@@ -213,6 +213,13 @@ impl ResultSink for TdsSink<'_> {
         self.encoder.return_value(ordinal, name, sql_type, value);
     }
 
+    fn flush(&mut self) {
+        if self.state.before_commit.is_none() {
+            self.encoder.take_all(&mut self.state.packets);
+            self.send();
+        }
+    }
+
     fn commit_pends(&mut self) {
         assert!(self.state.before_commit.is_none(), "one commit at a time");
         self.state.before_commit = Some(BeforeCommit {

@@ -138,7 +138,7 @@ impl Session {
     pub(crate) fn alter_database(
         &mut self,
         alter: &ast::AlterDatabase,
-        _sink: &mut dyn ResultSink,
+        sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         self.refuse_in_transaction("ALTER DATABASE")?;
         let name = alter.name.as_ref().map_or_else(|| self.database.name().to_string(), |n| n.value.clone());
@@ -147,6 +147,11 @@ impl Session {
         }
         match &alter.action {
             AlterDatabaseAction::Set { options, .. } => {
+                let alone = |option: &DatabaseOption| matches!(option, DatabaseOption::State(word) if word.is("SINGLE_USER") || word.is("RESTRICTED_USER"));
+                if options.iter().any(alone) {
+                    let text = "The option is kept and shown; other sessions are neither kept out of the database nor ended.";
+                    sink.message(&SqlError::custom(0, 0, 1, text.to_string()).at_line(1));
+                }
                 let mut changes = Vec::new();
                 for option in options {
                     changes.extend(option_changes(option)?);
@@ -291,7 +296,10 @@ const SET_PLACE: &str = "ALTER DATABASE SET";
 fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
     Ok(match option {
         DatabaseOption::DelayedDurability(delayed) => {
-            if delayed.max_delay_ms.is_some() || delayed.max_loss_bytes.is_some() || !delayed.options.is_empty() {
+            if delayed.max_delay_ms.is_some()
+                || delayed.max_loss_bytes.is_some()
+                || !delayed.options.is_empty()
+            {
                 return Err(not_supported("MAX_DELAY, MAX_LOSS and FLUSH of DELAYED_DURABILITY"));
             }
             let mode = match delayed.mode {

@@ -331,6 +331,7 @@ impl Compiler {
             arguments: raise.args.iter().map(|e| self.scalar(e)).collect(),
             set_error: raise.options.iter().any(|o| o.is("SETERROR")),
             log: raise.options.iter().any(|o| o.is("LOG")),
+            no_wait: raise.options.iter().any(|o| o.is("NOWAIT")),
         }))
     }
 
@@ -413,9 +414,7 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         | StatementKind::CreateSchema(_) => InstructionKind::Definition(Box::new(statement.clone())),
         StatementKind::CreateFunction(function) => match function.returns {
             ast::FunctionReturns::InlineTable => InstructionKind::Definition(Box::new(statement.clone())),
-            ast::FunctionReturns::Scalar(_) => {
-                refused("A user-defined scalar function")
-            }
+            ast::FunctionReturns::Scalar(_) => refused("A user-defined scalar function"),
             _ => refused("A multi-statement table-valued function"),
         },
         other => refused(&kind_name(other)),

@@ -38,6 +38,9 @@ impl ResultSink for Gathered<'_> {
     fn environment(&mut self, change: EnvironmentChange) {
         self.sink.environment(change);
     }
+    fn flush(&mut self) {
+        self.sink.flush();
+    }
     fn commit_pends(&mut self) {
         self.sink.commit_pends();
     }

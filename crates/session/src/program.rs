@@ -102,6 +102,7 @@ pub(crate) struct RaisErrorCells {
     pub(crate) arguments: Vec<Cell>,
     pub(crate) set_error: bool,
     pub(crate) log: bool,
+    pub(crate) no_wait: bool,
 }
 
 /// SET of options.

@@ -64,8 +64,14 @@ impl Session {
         let state = u8::try_from(state.clamp(0, 255)).unwrap_or(1);
         let severity = u8::try_from(severity).unwrap_or(16);
         let error = SqlError::custom(number, severity, state, text).at_line(instruction.line);
+        if raise.log {
+            os::report::info("raiserror", &format!("{error}"));
+        }
         if severity <= 10 {
             sink.message(&error);
+            if raise.no_wait {
+                sink.flush();
+            }
             self.facts.last_error = if raise.set_error { number } else { 0 };
             return Ok(());
         }

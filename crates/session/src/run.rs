@@ -466,6 +466,9 @@ impl Session {
             notice.procedure = error.procedure.clone();
             sink.message(&notice);
         }
+        if failure.origin == Origin::RaisError {
+            sink.flush();
+        }
         if reach > Reach::Nothing {
             sink.done(Done {
                 kind: done_kind,

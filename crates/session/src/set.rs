@@ -27,7 +27,11 @@ impl Session {
                 for option in options {
                     self.switch(*option, *on)?;
                     if *option == SwitchOption::AnsiPadding && !*on {
-                        tell("SET ANSI_PADDING OFF has no effect: columns keep their trailing blanks.", instruction, sink);
+                        tell(
+                            "SET ANSI_PADDING OFF has no effect: columns keep their trailing blanks.",
+                            instruction,
+                            sink,
+                        );
                     }
                 }
             }
@@ -36,7 +40,10 @@ impl Session {
             SetStatement::Value { option, .. } => self.set_value(*option, &value.unwrap_or(Value::Null))?,
             SetStatement::Statistics { kinds, on: true } => {
                 for kind in kinds {
-                    let text = format!("SET STATISTICS {} has no effect: nothing is measured.", statistics_word(*kind));
+                    let text = format!(
+                        "SET STATISTICS {} has no effect: nothing is measured.",
+                        statistics_word(*kind)
+                    );
                     tell(&text, instruction, sink);
                 }
             }

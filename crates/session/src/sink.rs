@@ -61,6 +61,8 @@ pub trait ResultSink {
     fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value);
     /// The session changed.
     fn environment(&mut self, change: EnvironmentChange);
+    /// What has been told so far should reach the client now (RAISERROR WITH NOWAIT).
+    fn flush(&mut self) {}
     /// A commit is on its way (only after [`Session::defer_commits`](crate::Session::defer_commits)): what follows says that it has
     /// happened, and may have to be taken back; do not send it before `commit_settled`.
     fn commit_pends(&mut self) {}

@@ -21,7 +21,10 @@ fn words_of(source: &str) -> BTreeSet<String> {
     for line in code.lines().map(|line| line.split("//").next().unwrap()) {
         for text in line.split('"').skip(1).step_by(2) {
             let is_word = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_' || c == ' ';
-            if text.len() > 1 && text.starts_with(|c: char| c.is_ascii_uppercase()) && text.chars().all(is_word) {
+            if text.len() > 1
+                && text.starts_with(|c: char| c.is_ascii_uppercase())
+                && text.chars().all(is_word)
+            {
                 words.insert(text.trim().to_string());
             }
         }
@@ -46,8 +49,12 @@ fn every_word_of_the_parser_has_its_row() {
         let place = format!("parser/{}", path.file_stem().unwrap().to_string_lossy());
         let words = words_of(&std::fs::read_to_string(&path).unwrap());
         let known = in_table(&table, &place);
-        missing.extend(words.difference(&known).map(|word| format!("{place} | {word}: in the parser, not in the table")));
-        missing.extend(known.difference(&words).map(|word| format!("{place} | {word}: in the table, not in the parser")));
+        missing.extend(
+            words.difference(&known).map(|word| format!("{place} | {word}: in the parser, not in the table")),
+        );
+        missing.extend(
+            known.difference(&words).map(|word| format!("{place} | {word}: in the table, not in the parser")),
+        );
         files.insert(place);
     }
     assert!(files.len() > 20, "the parser's folder was read");
@@ -67,14 +74,18 @@ fn a_word_stands_once_in_its_place() {
         }
         let must_be_shown = matches!(row.takes, Takes::Refused | Takes::Only(_));
         let shown = row.examples.iter().any(|example| !example.ends_with("=> ok"));
-        assert!(shown || !must_be_shown || row.place == "SET", "a refusal needs a statement that shows it: {row:?}");
+        assert!(
+            shown || !must_be_shown || row.place == "SET",
+            "a refusal needs a statement that shows it: {row:?}"
+        );
     }
     let twice: Vec<_> = seen.iter().filter(|(_, count)| **count > 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
 }
 
 /// Numbers that say "not here", "not any more" or "not like this" of what a row refuses.
-const REFUSALS: [i32; 14] = [40514, 40517, 102, 155, 195, 321, 448, 1088, 1731, 1921, 2706, 3701, 3952, 10715];
+const REFUSALS: [i32; 14] =
+    [40514, 40517, 102, 155, 195, 321, 448, 1088, 1731, 1921, 2706, 3701, 3952, 10715];
 
 #[test]
 fn the_statements_of_each_row_are_refused_or_run() {
@@ -110,7 +121,10 @@ fn the_statements_of_each_row_are_refused_or_run() {
             if own {
                 run(&mut session, &format!("DROP DATABASE IF EXISTS x{database}, {database}"));
             }
-            run(&mut session, "DROP TABLE IF EXISTS t, x DROP VIEW IF EXISTS v DROP PROCEDURE IF EXISTS p DROP FUNCTION IF EXISTS f");
+            run(
+                &mut session,
+                "DROP TABLE IF EXISTS t, x DROP VIEW IF EXISTS v DROP PROCEDURE IF EXISTS p DROP FUNCTION IF EXISTS f",
+            );
             session.close();
         }
     }

@@ -84,7 +84,10 @@ fn textsize_cuts_large_values_on_their_way_to_the_client() {
     run(&mut session, "SET TEXTSIZE 0");
     assert_eq!(rows(&mut session, "SELECT @@TEXTSIZE"), ["4096"]);
     run(&mut session, "SET TEXTSIZE -1");
-    assert_eq!(rows(&mut session, select), ["abcdef|abcdef|\u{4241}\u{4443}\u{4645}|abcdef|abcdef|6|2147483647"]);
+    assert_eq!(
+        rows(&mut session, select),
+        ["abcdef|abcdef|\u{4241}\u{4443}\u{4645}|abcdef|abcdef|6|2147483647"]
+    );
 }
 
 /// The session's ANSI_NULL_DFLT_ON and _OFF, both off the database's ANSI_NULL_DEFAULT, say whether a column that says nothing is nullable.
@@ -106,7 +109,10 @@ fn columns_are_nullable_as_the_settings_say() {
         let seen = run(&mut session, settings);
         assert!(seen.messages.is_empty(), "{settings}: {:?}", seen.messages);
         run(&mut session, "CREATE TABLE t (i int, j int NULL, k int NOT NULL)");
-        let found = rows(&mut session, "SELECT is_nullable FROM sys.columns WHERE object_id = OBJECT_ID('t') ORDER BY column_id");
+        let found = rows(
+            &mut session,
+            "SELECT is_nullable FROM sys.columns WHERE object_id = OBJECT_ID('t') ORDER BY column_id",
+        );
         assert_eq!(found, [nullable, "1", "0"], "{settings}");
         run(&mut session, "DROP TABLE t SET IMPLICIT_TRANSACTIONS OFF IF @@TRANCOUNT > 0 COMMIT");
     }

@@ -380,6 +380,15 @@ impl MessageWriter {
         self.payload.drain(..at);
     }
 
+    /// Moves everything into `out` although the message goes on: somebody waits for it. Something must follow before [`finish`](Self::finish).
+    pub fn take_all(&mut self, out: &mut Vec<u8>) {
+        self.take_full(0, out);
+        if !self.payload.is_empty() {
+            self.put_packet(0, self.payload.len(), 0, out);
+            self.payload.clear();
+        }
+    }
+
     /// Moves everything into `out`, the last packet marked as the end of the message, and is ready for the next one.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.take_full(0, out);
@@ -542,5 +551,19 @@ mod tests {
         let mut reader = MessageReader::new(ReadLimits::default());
         reader.feed(&bytes).unwrap();
         assert!(reader.next().is_err());
+    }
+
+    #[test]
+    fn what_is_taken_in_midst_of_a_message_reads_as_one_message() {
+        let mut writer = MessageWriter::new(PacketKind::TabularResult, 512, 57);
+        let mut out = Vec::new();
+        writer.payload.extend_from_slice(&[1; 600]);
+        writer.take_all(&mut out);
+        assert_eq!(out.len(), 600 + 2 * PACKET_HEADER_BYTES, "nothing stays behind");
+        writer.payload.extend_from_slice(&[2; 3]);
+        writer.finish(&mut out);
+        let last = out.len() - 3 - PACKET_HEADER_BYTES;
+        assert_eq!(out[last + 1] & status::END_OF_MESSAGE, status::END_OF_MESSAGE);
+        assert_eq!(out[1] & status::END_OF_MESSAGE, 0);
     }
 }

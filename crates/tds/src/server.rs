@@ -177,6 +177,11 @@ impl Encoder {
         self.writer.take_full(threshold, out);
     }
 
+    /// Moves everything pending into `out`, the last packet short if need be; the message goes on.
+    pub fn take_all(&mut self, out: &mut Vec<u8>) {
+        self.writer.take_all(out);
+    }
+
     /// Ends the message: everything pending goes into `out`, the last packet marked.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.writer.finish(out);

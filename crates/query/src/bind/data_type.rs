@@ -5,9 +5,28 @@ use types::{Length, SqlError, SqlType};
 
 /// Types that take nothing in parentheses.
 const WITHOUT_LENGTH: [&str; 22] = [
-    "bit", "tinyint", "smallint", "int", "integer", "bigint", "money", "smallmoney", "real", "double precision",
-    "date", "datetime", "smalldatetime", "uniqueidentifier", "sysname", "text", "ntext", "image", "sql_variant",
-    "xml", "rowversion", "timestamp",
+    "bit",
+    "tinyint",
+    "smallint",
+    "int",
+    "integer",
+    "bigint",
+    "money",
+    "smallmoney",
+    "real",
+    "double precision",
+    "date",
+    "datetime",
+    "smalldatetime",
+    "uniqueidentifier",
+    "sysname",
+    "text",
+    "ntext",
+    "image",
+    "sql_variant",
+    "xml",
+    "rowversion",
+    "timestamp",
 ];
 
 /// The type of a column, variable or parameter. Errors 2715 (unknown), 131, 1001, 2716, 2717, 2750, 2751.

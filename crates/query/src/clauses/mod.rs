@@ -10,10 +10,11 @@ mod statements;
 use tsql::ast::{ExprKind, Literal, NamedOption, OptionValue, QueryHint, UnaryOp};
 use types::SqlError;
 
-pub(crate) use statements::{
-    check_common_tables, check_definition, check_join_hint, check_row_function, check_table_elements, check_table_reference,
-};
 pub use statements::{check_begin, check_create_database, check_execute, database_collation};
+pub(crate) use statements::{
+    check_common_tables, check_definition, check_join_hint, check_row_function, check_table_elements,
+    check_table_reference,
+};
 
 /// The table, as the test reads it.
 pub const TABLE: &str = include_str!("table.txt");

@@ -216,7 +216,14 @@ fn alter_table(action: &AlterTableAction) -> Result<(), SqlError> {
 fn alter_column(change: &ast::AlterColumn) -> Result<(), SqlError> {
     check_options("index option", &change.options)?;
     match &change.change {
-        ast::AlterColumnChange::Type { data_type: _, collation, nullable: _, is_sparse, encrypted, masked } => {
+        ast::AlterColumnChange::Type {
+            data_type: _,
+            collation,
+            nullable: _,
+            is_sparse,
+            encrypted,
+            masked,
+        } => {
             if let Some(name) = collation.as_ref().filter(|name| !name.is("database_default")) {
                 let known = types::Collation::by_name(&name.value)
                     .ok_or_else(|| crate::errors::invalid_collation(&name.value))?;
@@ -241,15 +248,8 @@ fn create_view(view: &ast::CreateView) -> Result<(), SqlError> {
 }
 
 fn create_procedure(procedure: &ast::CreateProcedure) -> Result<(), SqlError> {
-    let ast::CreateProcedure {
-        action: _,
-        name: _,
-        number,
-        parameters,
-        options,
-        for_replication,
-        body: _,
-    } = procedure;
+    let ast::CreateProcedure { action: _, name: _, number, parameters, options, for_replication, body: _ } =
+        procedure;
     refuse_if(number.is_some_and(|number| number != 1), "a numbered procedure")?;
     refuse_if(*for_replication, "FOR REPLICATION")?;
     parameters.iter().try_for_each(parameter)?;
@@ -380,7 +380,9 @@ pub fn check_create_database(create: &ast::CreateDatabase) -> Result<(), SqlErro
     refuse_if(copy_of.is_some(), "CREATE DATABASE ... AS COPY OF")?;
     let contained = containment.as_ref().is_some_and(|containment| !containment.is("NONE"));
     refuse_if(contained, "CONTAINMENT = PARTIAL")?;
-    for ast::FilegroupSpec { name, primary: _, is_default: _, contains_memory_optimized, files: _ } in filegroups {
+    for ast::FilegroupSpec { name, primary: _, is_default: _, contains_memory_optimized, files: _ } in
+        filegroups
+    {
         refuse_if(name.is_some(), "FILEGROUP")?;
         refuse_if(contains_memory_optimized.is_some(), "CONTAINS FILESTREAM and MEMORY_OPTIMIZED_DATA")?;
     }

@@ -138,7 +138,10 @@ pub(super) fn column(
         .iter()
         .any(|constraint| matches!(&constraint.kind, ColumnConstraintKind::Key(key) if key.primary));
     let default_null = null_by_default(context)
-        && sql_type != SqlType::SysName && sql_type != SqlType::RowVersion && identity.is_none() && !primary;
+        && sql_type != SqlType::SysName
+        && sql_type != SqlType::RowVersion
+        && identity.is_none()
+        && !primary;
     let nullable = column.nullable.unwrap_or(default_null);
     if nullable && identity.is_some() {
         return Err(crate::errors::identity_nullable(&column.name.value, ""));

@@ -39,7 +39,10 @@ fn dropped(name: &ObjectName, context: &ExecContext<'_>) -> Result<(), SqlError>
     });
     let found = table.map(|table| find_table(&table, context)).transpose()?.flatten();
     let of_index = found.is_some_and(|(_, table)| {
-        table.indexes.iter().any(|index| index.name.as_ref().is_some_and(|own| same_name(own, &name.name.value)))
+        table
+            .indexes
+            .iter()
+            .any(|index| index.name.as_ref().is_some_and(|own| same_name(own, &name.name.value)))
     });
     if of_index {
         return Err(SqlError::new(3739, &[&"DROP", &written(name)]));

@@ -118,7 +118,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "A PRIMARY KEY constraint on column '%s' of table '%s' needs the computed column to be persisted and not null.",
     ),
     entry(1712, 16, "Online index operations are not available in this edition."),
-    entry(1731, 16, "The sparse column '%s' of table '%s' cannot be made: its type or one of its options does not allow it."),
+    entry(
+        1731,
+        16,
+        "The sparse column '%s' of table '%s' cannot be made: its type or one of its options does not allow it.",
+    ),
     entry(1750, 10, "The constraint or index could not be created. See the errors before this one."),
     entry(1752, 16, "Column '%s' of table '%s' cannot have a default constraint."),
     entry(
