@@ -39,14 +39,20 @@ pub(crate) fn cast_target(data_type: &DataType) -> Result<SqlType, SqlError> {
     resolve(data_type, 30)
 }
 
-fn resolve(data_type: &DataType, default_length: u16) -> Result<SqlType, SqlError> {
-    let name = data_type.name.name.value.to_ascii_lowercase();
+/// What may not stand in a type's parentheses.
+fn check_arguments(data_type: &DataType, name: &str) -> Result<(), SqlError> {
     if data_type.xml_schema.is_some() {
         return Err(crate::errors::unsupported("xml with a schema collection"));
     }
-    if !data_type.args.is_empty() && WITHOUT_LENGTH.contains(&name.as_str()) {
+    if !data_type.args.is_empty() && WITHOUT_LENGTH.contains(&name) {
         return Err(SqlError::new(2716, &[&1, &name]));
     }
+    Ok(())
+}
+
+fn resolve(data_type: &DataType, default_length: u16) -> Result<SqlType, SqlError> {
+    let name = data_type.name.name.value.to_ascii_lowercase();
+    check_arguments(data_type, &name)?;
     let length = |limit: u64| -> Result<Length, SqlError> {
         match data_type.args.first() {
             None => Ok(Length::N(default_length)),
