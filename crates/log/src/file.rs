@@ -132,6 +132,13 @@ impl FileHeader {
 
 const NEWER_VERSION: DecodeError = DecodeError("log file of a newer format version");
 
+/// The header as written last.
+struct Noted {
+    header: FileHeader,
+    /// A write has failed since: the newer copy on disk is this one or the one that was to follow it.
+    is_doubtful: bool,
+}
+
 /// An open log file and its header.
 pub(crate) struct LogFile {
     /// For blocks.
@@ -140,7 +147,7 @@ pub(crate) struct LogFile {
     /// and a failed sync of a growth must not swallow what a block's write has to be told.
     control: Arc<dyn File>,
     path: PathBuf,
-    header: Latch<FileHeader>,
+    header: Latch<Noted>,
     /// The unit that blocks are padded to.
     pub(crate) sector_bytes: usize,
 }
@@ -229,7 +236,7 @@ impl LogFile {
             file,
             control,
             path: path.to_owned(),
-            header: Latch::new(LatchRank::LogFile, header),
+            header: Latch::new(LatchRank::LogFile, Noted { header, is_doubtful: false }),
             sector_bytes,
         }
     }
@@ -261,7 +268,7 @@ impl LogFile {
     }
 
     pub(crate) fn header(&self) -> FileHeader {
-        *self.header.lock()
+        self.header.lock().header
     }
 
     /// I/O of all handles together.
@@ -330,26 +337,42 @@ impl LogFile {
 
     /// Changes the header, durably: the copy that is not the newest is overwritten.
     pub(crate) fn update_header(&self, change: impl FnOnce(&mut FileHeader)) -> Result<(), LogError> {
-        let mut header = self.header.lock();
-        let mut next = *header;
+        let mut noted = self.header.lock();
+        let header = noted.header;
+        let mut next = header;
         change(&mut next);
         next.generation += 1;
         assert_eq!(next.log_id, header.log_id);
         assert!(next.checkpoint >= header.checkpoint && next.min <= next.checkpoint);
         assert!(next.size_bytes >= header.size_bytes && next.epoch >= header.epoch);
+        assert!(next.vlf_count >= header.vlf_count && next.first_vlf == header.first_vlf);
         assert!(next.checkpoint <= next.hardened || next.volatile, "a checkpoint is durable");
         let mut copy = AlignedBuf::new(COPY_BYTES);
         copy.copy_from_slice(&next.encode());
         let offset = (next.generation % 2) * COPY_BYTES as u64;
         // A write that fails may have reached the device or not: the next one goes to the same copy.
+        noted.is_doubtful = true;
         self.control.write_at(&copy, offset, next.write_mode())?;
-        *header = next;
+        *noted = Noted { header: next, is_doubtful: false };
+        Ok(())
+    }
+
+    /// Makes the header on disk the one in memory, after a write of it that failed.
+    fn settle_header(&self) -> Result<(), LogError> {
+        if !self.header.lock().is_doubtful {
+            return Ok(());
+        }
+        self.update_header(|_| {})?;
+        assert!(!self.header.lock().is_doubtful, "a header that has been written is certain");
         Ok(())
     }
 
     /// Adds VLFs at the end, zeroed and durable; the header's size is the commit point. The file keeps its formatted
-    /// size when this fails.
+    /// size when this fails. One grows at a time.
     pub(crate) fn grow(&self, layout: &[(u64, u64)], create_lsn: Lsn) -> Result<Vec<VlfHeader>, LogError> {
+        // The header of an earlier growth may have reached the disk although its write failed: what it counts there must not be
+        // zeroed or cut off before it counts it no more.
+        self.settle_header()?;
         let header = self.header();
         let end = layout.last().map_or(header.size_bytes, |vlf| vlf.0 + vlf.1);
         assert!(end > header.size_bytes && layout.first().is_some_and(|vlf| vlf.0 == header.size_bytes));

@@ -11,7 +11,7 @@ use super::links;
 use super::queue::ThreadQueue;
 use super::{
     AlignedBuf, DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoQueue, Meter, OpenOptions,
-    WriteMode,
+    WriteMode, read_whole, write_whole,
 };
 use crate::clock::monotonic_ns;
 use crate::error::{IoError, IoErrorKind};
@@ -32,39 +32,14 @@ struct LinuxFile {
     read_wait: WaitType,
     write_wait: WaitType,
     meter: Meter,
+    /// For tests: a call of the system that moves more bytes says that it has moved this many.
+    #[cfg(test)]
+    claims_at_most: std::sync::atomic::AtomicUsize,
 }
 
 impl Disk for LinuxDisk {
     fn open(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn File>, IoError> {
-        let fail = |error: std::io::Error| IoError::from_std(&error, format!("open {}", path.display()));
-        let (file, direct) = if options.direct {
-            match open_with(path, options, libc::O_DIRECT) {
-                Ok(file) => (file, true),
-                // tmpfs and some network file systems refuse O_DIRECT; a refused O_DIRECT has made the file already.
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                    let again = OpenOptions {
-                        create_new: false,
-                        create: options.create || options.create_new,
-                        ..*options
-                    };
-                    (open_with(path, &again, 0).map_err(fail)?, false)
-                }
-                Err(error) => return Err(fail(error)),
-            }
-        } else {
-            (open_with(path, options, 0).map_err(fail)?, false)
-        };
-        let sector_bytes = if direct { direct_alignment(&file) } else { 512 };
-        Ok(Arc::new(LinuxFile {
-            file,
-            path: path.to_owned(),
-            direct,
-            dsync_works: AtomicBool::new(true),
-            device: DeviceTraits { sector_bytes, atomic_write_bytes: sector_bytes },
-            read_wait: options.read_wait,
-            write_wait: options.write_wait,
-            meter: Meter::default(),
-        }))
+        Ok(Arc::new(LinuxFile::open(path, options)?))
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -192,6 +167,40 @@ fn direct_alignment(file: &fs::File) -> u32 {
 }
 
 impl LinuxFile {
+    fn open(path: &Path, options: &OpenOptions) -> Result<LinuxFile, IoError> {
+        let fail = |error: std::io::Error| IoError::from_std(&error, format!("open {}", path.display()));
+        let (file, direct) = if options.direct {
+            match open_with(path, options, libc::O_DIRECT) {
+                Ok(file) => (file, true),
+                // tmpfs and some network file systems refuse O_DIRECT; a refused O_DIRECT has made the file already.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                    let again = OpenOptions {
+                        create_new: false,
+                        create: options.create || options.create_new,
+                        ..*options
+                    };
+                    (open_with(path, &again, 0).map_err(fail)?, false)
+                }
+                Err(error) => return Err(fail(error)),
+            }
+        } else {
+            (open_with(path, options, 0).map_err(fail)?, false)
+        };
+        let sector_bytes = if direct { direct_alignment(&file) } else { 512 };
+        Ok(LinuxFile {
+            file,
+            path: path.to_owned(),
+            direct,
+            dsync_works: AtomicBool::new(true),
+            device: DeviceTraits { sector_bytes, atomic_write_bytes: sector_bytes },
+            read_wait: options.read_wait,
+            write_wait: options.write_wait,
+            meter: Meter::default(),
+            #[cfg(test)]
+            claims_at_most: std::sync::atomic::AtomicUsize::new(usize::MAX),
+        })
+    }
+
     fn what(&self, verb: &str, bytes: usize, offset: u64) -> String {
         format!("{verb} {bytes} bytes at {offset} of {}", self.path.display())
     }
@@ -201,58 +210,63 @@ impl LinuxFile {
         self.direct && (!(pointer as usize).is_multiple_of(unit) && len > 0)
     }
 
+    /// What every transfer begins and ends at a multiple of.
+    fn unit(&self) -> usize {
+        if self.direct { self.device.sector_bytes as usize } else { 1 }
+    }
+
     fn read_loop(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError> {
-        let mut done = 0;
-        while done < buffer.len() {
-            match self.file.read_at(&mut buffer[done..], offset + done as u64) {
-                Ok(0) => break,
-                Ok(count) => {
-                    done += count;
-                    // A short direct read that ends off the sector grid is the end of the file.
-                    if self.direct && !count.is_multiple_of(512) {
-                        break;
-                    }
+        let wanted = buffer.len();
+        let what = || self.what("read", wanted, offset);
+        let read_once = |part: &mut [u8], from: usize| {
+            loop {
+                match self.file.read_at(part, offset + from as u64) {
+                    Ok(count) => return Ok(self.claimed(count)),
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(IoError::from_std(&error, what())),
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(IoError::from_std(&error, self.what("read", buffer.len(), offset))),
             }
-        }
-        Ok(done)
+        };
+        read_whole(buffer, self.unit(), read_once, || Ok(self.len()?.saturating_sub(offset)), what)
     }
 
     fn write_loop(&self, bytes: &[u8], offset: u64, mode: WriteMode) -> Result<(), IoError> {
-        let mut done = 0;
+        let what = || self.what("write", bytes.len(), offset);
         let mut dsync = mode == WriteMode::Durable && self.dsync_works.load(Relaxed);
         let mut wrote_without_dsync = false;
-        while done < bytes.len() {
-            let flags = if dsync { libc::RWF_DSYNC } else { 0 };
-            match pwritev2(self.file.as_raw_fd(), &bytes[done..], offset + done as u64, flags) {
-                Ok(0) => {
-                    return Err(IoError::new(
-                        IoErrorKind::Io,
-                        self.what("write nothing of", bytes.len(), offset),
-                    ));
-                }
-                Ok(count) => {
-                    done += count;
-                    wrote_without_dsync |= !dsync;
-                }
-                Err(error) => match error.raw_os_error() {
-                    Some(libc::EINTR) => {}
-                    Some(libc::EOPNOTSUPP | libc::ENOSYS) if dsync => {
-                        self.dsync_works.store(false, Relaxed);
-                        dsync = false;
+        let write_once = |part: &[u8], from: usize| {
+            loop {
+                let flags = if dsync { libc::RWF_DSYNC } else { 0 };
+                match pwritev2(self.file.as_raw_fd(), part, offset + from as u64, flags) {
+                    Ok(count) => {
+                        wrote_without_dsync |= !dsync;
+                        return Ok(self.claimed(count));
                     }
-                    // EINVAL is either a refused flag or a misaligned request: without the flag it shows which.
-                    Some(libc::EINVAL) if dsync => dsync = false,
-                    _ => return Err(IoError::from_std(&error, self.what("write", bytes.len(), offset))),
-                },
+                    Err(error) => match error.raw_os_error() {
+                        Some(libc::EINTR) => {}
+                        Some(libc::EOPNOTSUPP | libc::ENOSYS) if dsync => {
+                            self.dsync_works.store(false, Relaxed);
+                            dsync = false;
+                        }
+                        // EINVAL is either a refused flag or a misaligned request: without the flag it shows which.
+                        Some(libc::EINVAL) if dsync => dsync = false,
+                        _ => return Err(IoError::from_std(&error, what())),
+                    },
+                }
             }
-        }
+        };
+        write_whole(bytes, self.unit(), write_once, what)?;
         if mode == WriteMode::Durable && wrote_without_dsync {
             self.sync_data()?;
         }
         Ok(())
+    }
+
+    /// Bytes that a call of the system says it has moved.
+    fn claimed(&self, count: usize) -> usize {
+        #[cfg(test)]
+        let count = count.min(self.claims_at_most.load(Relaxed));
+        count
     }
 
     fn sync_data(&self) -> Result<(), IoError> {
@@ -346,4 +360,53 @@ fn pwritev2(fd: RawFd, bytes: &[u8], offset: u64, flags: i32) -> std::io::Result
     // SAFETY: one iovec over live bytes, which the kernel only reads.
     let count = unsafe { libc::pwritev2(fd, &part, 1, offset as libc::off_t, flags) };
     if count < 0 { Err(std::io::Error::last_os_error()) } else { Ok(count as usize) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A system that says it has moved fewer bytes than asked for, at any place: both directions, direct and cached, durable or not.
+    #[test]
+    fn short_calls_of_the_system_are_continued() {
+        let directory = std::env::temp_dir().join(format!("hardpan-os-short-{}", std::process::id()));
+        fs::create_dir_all(&directory).expect("a place for files");
+        for (number, direct) in [false, true].into_iter().enumerate() {
+            let path = directory.join(format!("f{number}"));
+            let file =
+                LinuxFile::open(&path, &OpenOptions { direct, ..OpenOptions::create() }).expect("a new file");
+            let unit = file.unit();
+            for most in [unit + 1, 2 * unit + 7, 5_000] {
+                file.claims_at_most.store(most.max(unit), Relaxed);
+                for mode in [WriteMode::Cached, WriteMode::Durable] {
+                    let bytes: Vec<u8> = (0..12 * 1024).map(|at| (at % 253 + most % 3) as u8).collect();
+                    file.write_at(&bytes, 8192, mode).expect("a short write is continued");
+                    let mut back = AlignedBuf::new(bytes.len());
+                    file.read_exact_at(&mut back, 8192).expect("a short read is continued");
+                    assert!(back[..] == bytes[..], "direct {direct}, {most} bytes a call, {mode:?}");
+                    let mut beyond = AlignedBuf::new(bytes.len() + 8192);
+                    let got = file.read_at(&mut beyond, 8192).expect("the end of the file is no error");
+                    assert_eq!(got, bytes.len(), "the file ends where it ends");
+                }
+            }
+            file.claims_at_most.store(600_000, Relaxed);
+            file.allocate_zeroed(0, 3 << 20).expect("short writes of zeros, too");
+            assert_eq!(file.len().expect("a length"), 3 << 20);
+        }
+        fs::remove_dir_all(directory).expect("its files go");
+    }
+
+    /// The last bytes of a file whose length is no multiple of a sector, read by direct I/O.
+    #[test]
+    fn an_odd_end_of_a_direct_file_is_read() {
+        let path = std::env::temp_dir().join(format!("hardpan-os-odd-{}", std::process::id()));
+        fs::write(&path, vec![5; 10_001]).expect("a file");
+        let file =
+            LinuxFile::open(&path, &OpenOptions { direct: true, ..OpenOptions::default() }).expect("opens");
+        let mut buffer = AlignedBuf::new(16_384);
+        assert_eq!(file.read_at(&mut buffer, 0).expect("what is there"), 10_001);
+        file.claims_at_most.store(file.unit() + 3, Relaxed);
+        assert_eq!(file.read_at(&mut buffer, 0).expect("what is there"), 10_001);
+        fs::remove_file(path).expect("it was there");
+    }
 }

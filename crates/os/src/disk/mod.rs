@@ -5,6 +5,7 @@ mod links;
 mod linux;
 mod queue;
 mod stats;
+mod transfer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 pub use aligned::AlignedBuf;
 pub use stats::FileStats;
 pub(crate) use stats::Meter;
+pub(crate) use transfer::{read_whole, write_whole};
 
 use crate::error::{IoError, IoErrorKind};
 use crate::wait::WaitType;
@@ -95,9 +97,9 @@ pub struct DeviceTraits {
 /// Any write or sync error leaves the affected range undefined; a caller that needs durability must not retry a failed
 /// sync and trust the result (the kernel may have dropped the data).
 pub trait File: Send + Sync {
-    /// Reads at `offset`; fewer bytes than asked for only at the end of the file.
+    /// Reads at `offset`; fewer bytes than asked for only at the end of the file (a short read of the system is continued).
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError>;
-    /// Writes all of `bytes` at `offset`, extending the file as needed.
+    /// Writes all of `bytes` at `offset`, extending the file as needed (a short write of the system is continued).
     fn write_at(&self, bytes: &[u8], offset: u64, mode: WriteMode) -> Result<(), IoError>;
     /// Makes all completed writes and the length durable.
     fn sync(&self) -> Result<(), IoError>;

@@ -12,6 +12,9 @@
 //!   dirty, and a later sync then returns success without making it durable.
 //! * At `power_off` the image freezes first; then the tasks unwind, so nothing that destructors do reaches the disk.
 //!
+//! * Reads and writes may move fewer bytes than asked for (`Profile::short_transfers_percent`, `Effect::Short`); the loop of the real half
+//!   continues them. A queued request is continued by the queue's worker: the disk sees it whole.
+//!
 //! Each operation takes virtual time by the profile and is a switch point; requests of a queue complete in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +29,7 @@ use super::trace::WriteTrace;
 use super::{Profile, World, baton, unwind_if_over};
 use crate::disk::{
     DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoQueue, Meter, OpenOptions, WriteMode,
+    read_whole, write_whole,
 };
 use crate::error::{IoError, IoErrorKind};
 use crate::rng::Rng;
@@ -186,6 +190,8 @@ impl DiskState {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Succeed,
+    /// It moves so many bytes.
+    Short(usize),
     Fail,
     NoSpace,
     /// It does its work halfway, then the power goes.
@@ -237,6 +243,7 @@ pub(super) fn admit(
         Some(Effect::Fail) => (Fate::Fail, 0),
         Some(Effect::NoSpace) => (Fate::NoSpace, 0),
         Some(Effect::Delay(ns)) => (Fate::Succeed, ns),
+        Some(Effect::Short(bytes)) => (Fate::Short(bytes), 0),
         Some(Effect::PowerOff) => (Fate::PowerOff, 0),
     })
 }
@@ -244,7 +251,7 @@ pub(super) fn admit(
 /// Turns a fate into a result; a power-off does not return.
 pub(super) fn finish(world: &World, fate: Fate, what: impl FnOnce() -> String) -> Result<(), IoError> {
     match fate {
-        Fate::Succeed => Ok(()),
+        Fate::Succeed | Fate::Short(_) => Ok(()),
         Fate::Fail => Err(device_error(what())),
         Fate::NoSpace => Err(full_error(what())),
         Fate::PowerOff => {
@@ -411,6 +418,56 @@ impl SimFile {
         Ok(())
     }
 
+    /// What every transfer begins and ends at a multiple of.
+    fn unit(&self) -> usize {
+        if self.direct { SECTOR_BYTES } else { 1 }
+    }
+
+    /// The bytes that this call moves.
+    fn moved(&self, started: &Started, wanted: usize) -> usize {
+        match started.fate {
+            Fate::Short(bytes) => bytes.min(wanted),
+            _ => wanted,
+        }
+    }
+
+    /// By the profile, some transfers are cut short.
+    fn draw_short(&self, fate: Fate, wanted: usize) -> Fate {
+        let percent = self.world.inner.profile.short_transfers_percent;
+        if fate != Fate::Succeed || percent == 0 {
+            return fate;
+        }
+        let mut disk = self.world.disk();
+        if disk.rng.chance(percent, 100) {
+            Fate::Short(disk.rng.below(wanted as u64 + 1) as usize)
+        } else {
+            fate
+        }
+    }
+
+    /// One call of the system.
+    fn read_once(&self, part: &mut [u8], offset: u64) -> Result<usize, IoError> {
+        let mut started = self.start_read(part.len(), offset)?;
+        started.fate = self.draw_short(started.fate, part.len());
+        pass_time(started.takes_ns);
+        let count = self.moved(&started, part.len());
+        self.take_bytes(&started, &mut part[..count], offset)
+    }
+
+    /// One call of the system.
+    fn write_once(&self, part: &[u8], offset: u64, mode: WriteMode) -> Result<usize, IoError> {
+        let wanted = part.len();
+        let cut = match self.draw_short(Fate::Succeed, wanted) {
+            Fate::Short(bytes) => bytes,
+            _ => wanted,
+        };
+        let started = self.start_part(part, cut, offset, mode)?;
+        pass_time(started.takes_ns);
+        let count = self.moved(&started, cut);
+        self.end_write(&started, count, offset, mode)?;
+        Ok(count)
+    }
+
     pub(super) fn start_read(&self, len: usize, offset: u64) -> Result<Started, IoError> {
         self.check_alignment(len, offset)?;
         let (fate, extra_ns) = admit(&self.world, Operation::Read, &self.path, offset)?;
@@ -435,9 +492,26 @@ impl SimFile {
         Err(IoError::new(IoErrorKind::UnexpectedEof, self.what("read", buffer.len(), offset)))
     }
 
-    /// The bytes are on their way: readers see them, a power loss may take them.
+    /// The bytes of a queued request are on their way: readers see them, a power loss may take them.
     pub(super) fn start_write(&self, bytes: &[u8], offset: u64, mode: WriteMode) -> Result<Started, IoError> {
-        self.check_alignment(bytes.len(), offset)?;
+        let mut started = self.start_part(bytes, bytes.len(), offset, mode)?;
+        if let Fate::Short(count) = started.fate {
+            let rest = count.min(bytes.len());
+            self.world.disk().inode(self.inode).write(
+                &bytes[rest..],
+                offset + rest as u64,
+                started.ticket,
+                mode,
+            );
+            started.fate = Fate::Succeed;
+        }
+        Ok(started)
+    }
+
+    /// One call of the system: of `asked`, the bytes before `cut` are on their way.
+    fn start_part(&self, asked: &[u8], cut: usize, offset: u64, mode: WriteMode) -> Result<Started, IoError> {
+        self.check_alignment(asked.len(), offset)?;
+        let bytes = &asked[..cut];
         if self.read_only {
             return Err(IoError::from_code(libc::EBADF, self.what("write", bytes.len(), offset)));
         }
@@ -459,9 +533,15 @@ impl SimFile {
         };
         let takes_ns = disk.drawn_ns(range, bytes.len()) + extra_ns;
         let ticket = disk.ticket();
+        let bytes = match fate {
+            Fate::Short(count) => &bytes[..count.min(bytes.len())],
+            _ => bytes,
+        };
         disk.trace.note_issued(&self.path, offset, bytes);
         match fate {
-            Fate::Succeed | Fate::PowerOff => disk.inode(self.inode).write(bytes, offset, ticket, mode),
+            Fate::Succeed | Fate::Short(_) | Fate::PowerOff => {
+                disk.inode(self.inode).write(bytes, offset, ticket, mode);
+            }
             Fate::NoSpace => {}
             // Any part of a failed write may have arrived.
             Fate::Fail => {
@@ -496,16 +576,18 @@ impl SimFile {
 impl File for SimFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError> {
         let _waiting = Waiting::begin(self.read_wait);
-        let started = self.start_read(buffer.len(), offset)?;
-        pass_time(started.takes_ns);
-        self.take_bytes(&started, buffer, offset)
+        let wanted = buffer.len();
+        let what = || self.what("read", wanted, offset);
+        let bytes_there = || Ok(self.len()?.saturating_sub(offset));
+        let read_once = |part: &mut [u8], from: usize| self.read_once(part, offset + from as u64);
+        read_whole(buffer, self.unit(), read_once, bytes_there, what)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64, mode: WriteMode) -> Result<(), IoError> {
         let _waiting = Waiting::begin(self.write_wait);
-        let started = self.start_write(bytes, offset, mode)?;
-        pass_time(started.takes_ns);
-        self.end_write(&started, bytes.len(), offset, mode)
+        let what = || self.what("write", bytes.len(), offset);
+        let write_once = |part: &[u8], from: usize| self.write_once(part, offset + from as u64, mode);
+        write_whole(bytes, self.unit(), write_once, what)
     }
 
     fn sync(&self) -> Result<(), IoError> {

@@ -42,6 +42,8 @@ pub enum Effect {
     NoSpace,
     /// It takes this much longer.
     Delay(u64),
+    /// A read or write moves at most so many bytes in this call; what is left is asked for again.
+    Short(usize),
     /// The power goes off in the middle of it.
     PowerOff,
 }

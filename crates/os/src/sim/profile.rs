@@ -21,6 +21,8 @@ pub struct Profile {
     pub lossy_names: bool,
     /// Files opened `direct` are direct (and refuse unaligned requests).
     pub direct: bool,
+    /// Of a hundred reads and writes, so many are cut short at a random byte.
+    pub short_transfers_percent: u64,
     /// A run with more switches than this fails (it does not get anywhere).
     pub switches_max: u64,
 }
@@ -37,6 +39,7 @@ impl Profile {
             torn_sectors: false,
             lossy_names: true,
             direct: true,
+            short_transfers_percent: 0,
             switches_max: 2_000_000,
         }
     }
