@@ -1,7 +1,6 @@
 //! Growth of the log file under failing and short I/O and power cuts: the header never counts VLFs that are not there.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-#[allow(dead_code, reason = "the other tests need more of it")]
 mod common;
 
 use std::path::Path;
