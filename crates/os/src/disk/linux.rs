@@ -32,9 +32,34 @@ struct LinuxFile {
     read_wait: WaitType,
     write_wait: WaitType,
     meter: Meter,
-    /// For tests: a call of the system that moves more bytes says that it has moved this many.
-    #[cfg(test)]
-    claims_at_most: std::sync::atomic::AtomicUsize,
+    claims: Claims,
+}
+
+/// How many bytes a call of the system says it has moved: as many as it has.
+#[cfg(not(test))]
+#[derive(Default)]
+struct Claims;
+
+#[cfg(not(test))]
+impl Claims {
+    fn cut(&self, count: usize) -> usize {
+        count
+    }
+}
+
+/// For tests: at most so many (0: as many as it has).
+#[cfg(test)]
+#[derive(Default)]
+struct Claims(std::sync::atomic::AtomicUsize);
+
+#[cfg(test)]
+impl Claims {
+    fn cut(&self, count: usize) -> usize {
+        match self.0.load(Relaxed) {
+            0 => count,
+            most => count.min(most),
+        }
+    }
 }
 
 impl Disk for LinuxDisk {
@@ -196,8 +221,7 @@ impl LinuxFile {
             read_wait: options.read_wait,
             write_wait: options.write_wait,
             meter: Meter::default(),
-            #[cfg(test)]
-            claims_at_most: std::sync::atomic::AtomicUsize::new(usize::MAX),
+            claims: Claims::default(),
         })
     }
 
@@ -221,7 +245,7 @@ impl LinuxFile {
         let read_once = |part: &mut [u8], from: usize| {
             loop {
                 match self.file.read_at(part, offset + from as u64) {
-                    Ok(count) => return Ok(self.claimed(count)),
+                    Ok(count) => return Ok(self.claims.cut(count)),
                     Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                     Err(error) => return Err(IoError::from_std(&error, what())),
                 }
@@ -240,7 +264,7 @@ impl LinuxFile {
                 match pwritev2(self.file.as_raw_fd(), part, offset + from as u64, flags) {
                     Ok(count) => {
                         wrote_without_dsync |= !dsync;
-                        return Ok(self.claimed(count));
+                        return Ok(self.claims.cut(count));
                     }
                     Err(error) => match error.raw_os_error() {
                         Some(libc::EINTR) => {}
@@ -260,13 +284,6 @@ impl LinuxFile {
             self.sync_data()?;
         }
         Ok(())
-    }
-
-    /// Bytes that a call of the system says it has moved.
-    fn claimed(&self, count: usize) -> usize {
-        #[cfg(test)]
-        let count = count.min(self.claims_at_most.load(Relaxed));
-        count
     }
 
     fn sync_data(&self) -> Result<(), IoError> {
@@ -377,7 +394,7 @@ mod tests {
                 LinuxFile::open(&path, &OpenOptions { direct, ..OpenOptions::create() }).expect("a new file");
             let unit = file.unit();
             for most in [unit + 1, 2 * unit + 7, 5_000] {
-                file.claims_at_most.store(most.max(unit), Relaxed);
+                file.claims.0.store(most.max(unit), Relaxed);
                 for mode in [WriteMode::Cached, WriteMode::Durable] {
                     let bytes: Vec<u8> = (0..12 * 1024).map(|at| (at % 253 + most % 3) as u8).collect();
                     file.write_at(&bytes, 8192, mode).expect("a short write is continued");
@@ -389,7 +406,7 @@ mod tests {
                     assert_eq!(got, bytes.len(), "the file ends where it ends");
                 }
             }
-            file.claims_at_most.store(600_000, Relaxed);
+            file.claims.0.store(600_000, Relaxed);
             file.allocate_zeroed(0, 3 << 20).expect("short writes of zeros, too");
             assert_eq!(file.len().expect("a length"), 3 << 20);
         }
@@ -405,7 +422,7 @@ mod tests {
             LinuxFile::open(&path, &OpenOptions { direct: true, ..OpenOptions::default() }).expect("opens");
         let mut buffer = AlignedBuf::new(16_384);
         assert_eq!(file.read_at(&mut buffer, 0).expect("what is there"), 10_001);
-        file.claims_at_most.store(file.unit() + 3, Relaxed);
+        file.claims.0.store(file.unit() + 3, Relaxed);
         assert_eq!(file.read_at(&mut buffer, 0).expect("what is there"), 10_001);
         fs::remove_file(path).expect("it was there");
     }
