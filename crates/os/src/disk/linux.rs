@@ -38,7 +38,7 @@ struct LinuxFile {
 /// How many bytes a call of the system says it has moved: as many as it has.
 #[cfg(not(test))]
 #[derive(Default)]
-struct Claims;
+struct Claims();
 
 #[cfg(not(test))]
 impl Claims {
