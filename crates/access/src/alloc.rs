@@ -10,7 +10,7 @@ use log::page_records::{MapBits, MapChange, UnitCreate};
 use log::{LogContext, LogOp, Lsn, TxnId};
 use os::{Latch, LatchRank};
 use pages::{BOOT_PAGE, HEADER_BYTES, LatchMode, PageBytes, PageError, PageGuard, PageId, PageType, header};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use txn::Transaction;
 
 use crate::error::{AccessError, AccessResult};
@@ -126,6 +126,25 @@ impl Allocator {
     fn note_pending(&self, txn: TxnId, pages: impl IntoIterator<Item = PageId>) {
         self.pending.lock().entry(txn.0).or_default().pages.extend(pages);
     }
+
+    /// A rollback to a savepoint has kept these pages. From now on their marks may be somebody else's, also before `txn` ends.
+    fn forget_pending(&self, txn: TxnId, map: &PageBytes, map_id: PageId, bits: &MapBits) {
+        let base = map_id.page - MAP_INDEX;
+        let is_kept = |page: &PageId| {
+            let index = page.page.wrapping_sub(base);
+            let holds = |&(first, count): &(u16, u16)| {
+                (u32::from(first)..u32::from(first) + u32::from(count)).contains(&index)
+            };
+            page.file == map_id.file && bits.runs.iter().any(holds)
+        };
+        // After a crash nothing stands here: the sweep of the next start frees what is marked then.
+        if let Some(pending) = self.pending.lock().get_mut(&txn.0) {
+            let kept_units: FxHashSet<u32> =
+                pending.pages.iter().filter(|page| is_kept(page)).map(|page| owner(map, *page)).collect();
+            pending.pages.retain(|page| !is_kept(page));
+            pending.units.retain(|unit| !kept_units.contains(unit));
+        }
+    }
 }
 
 impl AccessMethods {
@@ -240,19 +259,13 @@ impl AccessMethods {
         let pending = self.allocator.pending.lock().remove(&txn.0);
         let Some(Pending { mut pages, units }) = pending.filter(|_| committed) else { return Ok(()) };
         pages.sort_unstable();
-        pages.dedup();
-        let mut kept_some = false;
         for same_map in pages.chunk_by(|one, other| map_of(*one) == map_of(*other)) {
             let map = self.fix(map_of(same_map[0]), LatchMode::Exclusive)?;
-            // A rollback to a savepoint may have kept some of them.
-            let freed: Vec<PageId> =
-                same_map.iter().copied().filter(|page| owner(map.page(), *page) & PENDING != 0).collect();
-            kept_some |= freed.len() < same_map.len();
-            self.change_map(map, None, MapChange::Free, &freed)?;
+            let is_pending = |page: &PageId| owner(map.page(), *page) & PENDING != 0;
+            assert!(same_map.iter().all(is_pending), "a page stays marked by whoever has freed it");
+            self.change_map(map, None, MapChange::Free, same_map)?;
         }
-        if !kept_some {
-            units.into_iter().for_each(|unit| self.forget_unit(unit));
-        }
+        units.into_iter().for_each(|unit| self.forget_unit(unit));
         Ok(())
     }
 
@@ -335,7 +348,9 @@ impl AccessMethods {
         let keep = MapBits { change: MapChange::Keep, ..bits.clone() };
         let lsn = self
             .append_compensation(txn, LogOp::SetBits, LogContext::Iam, undo_next, |out| keep.encode(out))?;
-        apply_bits(&mut map, &keep, lsn)
+        apply_bits(&mut map, &keep, lsn)?;
+        self.allocator.forget_pending(txn.id(), map.page(), map.id(), bits);
+        Ok(())
     }
 
     /// Frees a page of `unit` for good, as the undo of its allocation.

@@ -24,11 +24,13 @@ use crate::patch::{self, Change};
 
 impl ResourceManager for AccessMethods {
     fn redo(&self, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()> {
+        reached("redo", header);
         self.redo_record(lsn, header, payload).map_err(|error| in_record(lsn, header, error))
     }
 
     fn undo(&self, txn: &Transaction, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()> {
         assert!(!header.is_compensation(), "a compensation is never undone");
+        reached("undo", header);
         self.undo_record(txn, header, payload).map_err(|error| in_record(lsn, header, error))
     }
 
@@ -41,6 +43,14 @@ impl ResourceManager for AccessMethods {
             );
         }
     }
+}
+
+/// The simulation counts which kinds of records its crashes bring here.
+fn reached(pass: &str, header: &RecordHeader) {
+    os::sim::reach(|| {
+        let again = if header.is_compensation() { " (compensation)" } else { "" };
+        format!("{pass} {} {}{again}", header.op.name(), header.context.name())
+    });
 }
 
 /// Errors of recovery must name the record.

@@ -1,5 +1,6 @@
 //! Runs seeds of the simulation, each twice if asked, and prints one line to reproduce a failure (`cargo xtask sim`).
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,7 +19,7 @@ struct Arguments {
     /// The first seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// Only this scenario (log, sql); all by default.
+    /// Only this scenario (log, store, sql, schema); all by default.
     #[arg(long)]
     scenario: Option<String>,
     /// Plant a known bug (acknowledge-before-harden, hardened-jumps-over-hole, page-before-log): it must be found.
@@ -27,6 +28,9 @@ struct Arguments {
     /// Run each seed twice and compare the traces.
     #[arg(long)]
     twice: bool,
+    /// Print how often each place of the code was reached that says so.
+    #[arg(long)]
+    reached: bool,
     /// Stop after this many minutes.
     #[arg(long)]
     minutes: Option<f64>,
@@ -42,6 +46,8 @@ struct Tally {
     crashes: u64,
     acknowledged: u64,
     deferred: u64,
+    /// Places of the code by name, with how often they were reached.
+    reached: BTreeMap<String, u64>,
     failed: Vec<Outcome>,
 }
 
@@ -110,6 +116,9 @@ fn run_scenario(os: &Os, scenario: Scenario, arguments: &Arguments) -> Result<()
     }
     let tally = std::mem::take(&mut *race.tally.lock());
     tally.print(scenario, (os.clock().monotonic_ns() - start_ns) as f64 / 1e9);
+    if arguments.reached {
+        tally.reached.iter().for_each(|(place, count)| println!("  {count:>9} {place}"));
+    }
     tally.verdict(scenario, arguments.plant.as_deref())
 }
 
@@ -144,6 +153,9 @@ impl Tally {
         self.crashes += outcome.crashes;
         self.acknowledged += outcome.acknowledged;
         self.deferred += outcome.deferred;
+        for (place, count) in &outcome.reached {
+            *self.reached.entry(place.clone()).or_default() += count;
+        }
         if !outcome.violations.is_empty() {
             self.failed.push(outcome);
         }

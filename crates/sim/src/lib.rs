@@ -15,12 +15,15 @@ mod ledger;
 mod log_scenario;
 pub mod nemesis;
 mod receipts;
+mod schema;
 mod sql_ledger;
 mod sql_scenario;
 mod store;
 mod store_scenario;
 mod teller;
 mod visitor;
+
+use std::collections::BTreeMap;
 
 use os::sim::{Bug, End, Report};
 
@@ -33,11 +36,13 @@ pub enum Scenario {
     Store,
     /// The same bank through sessions.
     Sql,
+    /// Definitions, large values, long transactions, readers and databases through sessions.
+    Schema,
 }
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Scenario; 3] = [Scenario::Log, Scenario::Store, Scenario::Sql];
+    pub const ALL: [Scenario; 4] = [Scenario::Log, Scenario::Store, Scenario::Sql, Scenario::Schema];
 
     /// The name on the command line and of its corpus file.
     pub fn name(self) -> &'static str {
@@ -45,6 +50,7 @@ impl Scenario {
             Scenario::Log => "log",
             Scenario::Store => "store",
             Scenario::Sql => "sql",
+            Scenario::Schema => "schema",
         }
     }
 
@@ -57,7 +63,7 @@ impl Scenario {
     pub fn can_see(self, bug: Bug) -> bool {
         match self {
             Scenario::Log => bug != Bug::PageBeforeLog,
-            Scenario::Store | Scenario::Sql => true,
+            Scenario::Store | Scenario::Sql | Scenario::Schema => true,
         }
     }
 
@@ -67,6 +73,7 @@ impl Scenario {
             Scenario::Log => include_str!("../corpus/log.seeds"),
             Scenario::Store => include_str!("../corpus/store.seeds"),
             Scenario::Sql => include_str!("../corpus/sql.seeds"),
+            Scenario::Schema => include_str!("../corpus/schema.seeds"),
         };
         let seed = |line: &str| line.split('#').next().and_then(|part| part.trim().parse().ok());
         text.lines().filter_map(seed).collect()
@@ -90,6 +97,8 @@ pub struct Outcome {
     pub acknowledged: u64,
     /// Commits that were put aside until the log's bell rang.
     pub deferred: u64,
+    /// Places of the code that were reached, by name, with how often.
+    pub reached: BTreeMap<String, u64>,
     /// The server's last report lines, when something is wrong.
     pub log: Vec<String>,
 }
@@ -104,6 +113,7 @@ impl Outcome {
             crashes: 0,
             acknowledged: 0,
             deferred: 0,
+            reached: BTreeMap::new(),
             log: Vec::new(),
         }
     }
@@ -125,6 +135,7 @@ pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
         Scenario::Log => log_scenario::run(seed, bug),
         Scenario::Store => store_scenario::run(seed, bug),
         Scenario::Sql => sql_scenario::run(seed, bug),
+        Scenario::Schema => schema::run(seed, bug),
     }
 }
 

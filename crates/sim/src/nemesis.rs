@@ -52,6 +52,8 @@ pub enum Trouble {
     FullAfter(u64),
     /// A write or sync stalls for a second.
     Stall(u64),
+    /// A read fails, once.
+    FailedRead(u64),
 }
 
 impl Trouble {
@@ -63,6 +65,14 @@ impl Trouble {
             2 => Trouble::FullAfter(rng.below(1 << 20)),
             3 => Trouble::Stall(rng.below(ios)),
             _ => Trouble::None,
+        }
+    }
+
+    /// Reads may fail, too; apart from `draw`, so that the seeds of the other scenarios keep their meaning.
+    pub fn draw_any(rng: &mut Rng, ios: u64) -> Trouble {
+        match rng.below(12) {
+            0 => Trouble::FailedRead(rng.below(ios / 4 + 1)),
+            _ => Trouble::draw(rng, ios),
         }
     }
 
@@ -79,6 +89,7 @@ impl Trouble {
             Trouble::FailedWrite(k) => world.inject(Fault::fail_once(Operation::Write, k)),
             Trouble::FailedSync(k) => world.inject(Fault::fail_once(Operation::Sync, k)),
             Trouble::FullAfter(bytes) => world.set_capacity_bytes(Some(world.used_bytes() + bytes)),
+            Trouble::FailedRead(k) => world.inject(Fault::fail_once(Operation::Read, k)),
             Trouble::Stall(k) => {
                 let effect = Effect::Delay(1_000_000_000);
                 world.inject(Fault { effect, ..Fault::fail_once(Operation::Any, k) });

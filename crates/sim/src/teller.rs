@@ -12,9 +12,9 @@ use crate::sql_ledger::{ACCOUNTS, SqlLedger, Stage, Transfer};
 use crate::visitor::Visits;
 
 /// Errors after which the statement's transaction is rolled back and may be tried again: deadlock victim, lock time-out.
-const RETRYABLE: [i32; 2] = [1205, 1222];
+pub(crate) const RETRYABLE: [i32; 2] = [1205, 1222];
 /// Errors of a full disk or log: the transaction must be taken back, which needs no room, and the server goes on.
-const NO_ROOM: [i32; 3] = [1101, 1105, 9002];
+pub(crate) const NO_ROOM: [i32; 3] = [1101, 1105, 9002];
 
 /// What one life of the server is to do.
 #[derive(Clone, Copy, Debug)]

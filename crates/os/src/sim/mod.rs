@@ -21,6 +21,7 @@ mod trace;
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -72,6 +73,8 @@ struct Inner {
     log: Mutex<Vec<String>>,
     /// 0 or a `Bug` plus 1.
     planted: AtomicU8,
+    /// How often each place was reached that says so.
+    reached: Mutex<BTreeMap<String, u64>>,
 }
 
 /// Bugs that the code above contains on demand, and only in a world that asks for one.
@@ -90,6 +93,18 @@ pub enum Bug {
 #[inline]
 pub fn is_planted(bug: Bug) -> bool {
     any_world() && baton().is_some_and(|seat| seat.world.inner.planted.load(Relaxed) == bug as u8 + 1)
+}
+
+/// Says that the code of a world came by here: what a workload never reaches, its oracles never judge. Costs nothing outside a world.
+#[inline]
+pub fn reach(what: impl FnOnce() -> String) {
+    if !any_world() {
+        return;
+    }
+    if let Some(seat) = baton() {
+        let mut reached = seat.world.inner.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        *reached.entry(what()).or_default() += 1;
+    }
 }
 
 /// How a run ended.
@@ -165,6 +180,7 @@ impl World {
                 runs,
                 log,
                 planted: AtomicU8::new(0),
+                reached: Mutex::default(),
             }),
         }
     }
@@ -300,6 +316,11 @@ impl World {
     /// Virtual time.
     pub fn now_ns(&self) -> u64 {
         self.inner.sched.now_ns()
+    }
+
+    /// The places that [`reach`] was called from, over all runs.
+    pub fn reached(&self) -> BTreeMap<String, u64> {
+        self.inner.reached.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The seed.

@@ -1,0 +1,216 @@
+//! A client of scenario `schema`: transactions of definitions and rows on tables of its own, with savepoints, pauses and rollbacks, each with
+//! its number in a common table and now and then a new version of a common mark.
+
+use std::sync::Arc;
+
+use os::{Latch, Os, Rng, WaitType};
+use session::SessionShared;
+
+use super::ledger::SchemaLedger;
+use super::model::{Drawer, Tables};
+use super::{DATABASE, MARKS, Plan};
+use crate::client::{Answer, Client};
+use crate::nemesis::Trouble;
+use crate::teller::{NO_ROOM, RETRYABLE};
+
+/// One client's work.
+pub(crate) struct Author {
+    os: Os,
+    sessions: SessionShared,
+    ledger: Arc<Latch<SchemaLedger>>,
+    plan: Plan,
+    client: usize,
+    rng: Rng,
+    drawer: Drawer,
+    next_number: i64,
+    tables: Arc<Tables>,
+}
+
+/// What a transaction has done so far.
+struct Work {
+    tables: Tables,
+    versions: Vec<i64>,
+    kinds: Vec<&'static str>,
+}
+
+/// How a transaction went.
+enum Went {
+    /// To its end.
+    Well,
+    /// It was rolled back; the next one may be tried.
+    Back,
+    /// The server cannot go on, as planned.
+    Down,
+}
+
+impl Author {
+    pub(crate) fn new(
+        os: &Os,
+        sessions: &SessionShared,
+        ledger: &Arc<Latch<SchemaLedger>>,
+        plan: Plan,
+        client: usize,
+    ) -> Author {
+        let (_, tables) = ledger.lock().base(client);
+        Author {
+            os: os.clone(),
+            sessions: sessions.clone(),
+            ledger: Arc::clone(ledger),
+            plan,
+            client,
+            rng: os.rng(&format!("author {client}")),
+            drawer: Drawer::new(client, plan.generation),
+            next_number: (plan.generation << 40) | ((client as i64) << 32),
+            tables,
+        }
+    }
+
+    pub(crate) fn run(mut self) {
+        let mut client = match Client::connect(&self.sessions, DATABASE) {
+            Ok(client) => client,
+            Err(_) if self.plan.trouble.makes_errors() => return,
+            Err(error) => panic!("logging in: {error:?}"),
+        };
+        for _ in 0..self.plan.transactions {
+            let went = match self.rng.below(12) {
+                0 => self.housekeeping(&mut client),
+                1 => self.flush_log(&mut client),
+                _ => self.transaction(&mut client),
+            };
+            if matches!(went, Went::Down) {
+                break;
+            }
+            self.pause(1, 4, 5_000_000);
+        }
+        client.close();
+    }
+
+    fn pause(&mut self, numerator: u64, denominator: u64, most_ns: u64) {
+        if self.rng.chance(numerator, denominator) {
+            let pause_ns = self.rng.below(most_ns);
+            let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
+        }
+    }
+
+    fn housekeeping(&mut self, client: &mut Client) -> Went {
+        let answer = client.execute("CHECKPOINT");
+        if answer.errors.is_empty() { Went::Well } else { self.tolerate("CHECKPOINT", &answer) }
+    }
+
+    fn flush_log(&mut self, client: &mut Client) -> Went {
+        let called_at = self.ledger.lock().tick();
+        let answer = client.execute("EXEC sys.sp_flush_log");
+        if !answer.errors.is_empty() {
+            return self.tolerate("sp_flush_log", &answer);
+        }
+        self.ledger.lock().flushed(called_at);
+        Went::Well
+    }
+
+    fn transaction(&mut self, client: &mut Client) -> Went {
+        self.next_number += 1;
+        let number = self.next_number;
+        self.ledger.lock().begin(self.client, number);
+        let mut work = Work { tables: Tables::clone(&self.tables), versions: Vec::new(), kinds: Vec::new() };
+        let first = format!(
+            "SET XACT_ABORT OFF; BEGIN TRAN; UPDATE progress SET number = {number} WHERE client = {}",
+            self.client
+        );
+        let answer = self.changes(client, &first, &mut work);
+        if !answer.errors.is_empty() {
+            return self.give_up(client, &answer);
+        }
+        if self.rng.chance(1, 6) {
+            self.ledger.lock().rolled_back(self.client);
+            let answer = client.execute("ROLLBACK TRAN");
+            return if answer.errors.is_empty() { Went::Back } else { self.tolerate("ROLLBACK", &answer) };
+        }
+        let is_full = self.rng.chance(1, 2);
+        let commit = if is_full { "COMMIT TRAN" } else { "COMMIT TRAN WITH (DELAYED_DURABILITY = ON)" };
+        let after = Arc::new(work.tables);
+        self.ledger.lock().committing(self.client, Arc::clone(&after), &work.versions);
+        let answer = client.execute(commit);
+        if !answer.errors.is_empty() {
+            return self.tolerate("COMMIT", &answer);
+        }
+        let mut ledger = self.ledger.lock();
+        ledger.acknowledge(self.client, is_full);
+        work.kinds.iter().for_each(|kind| *ledger.changes.entry(kind).or_default() += 1);
+        drop(ledger);
+        self.tables = after;
+        Went::Well
+    }
+
+    /// The statements of a transaction; the answer to the last one.
+    fn changes(&mut self, client: &mut Client, first: &str, work: &mut Work) -> Answer {
+        let mut answer = client.execute(first);
+        let mut saved: Option<(Tables, Vec<i64>)> = None;
+        let is_long = self.rng.chance(1, 5);
+        for _ in 0..1 + self.rng.below(if is_long { 12 } else { 5 }) {
+            if !answer.errors.is_empty() {
+                return answer;
+            }
+            answer = match self.rng.below(10) {
+                0 if saved.is_none() => {
+                    saved = Some((work.tables.clone(), work.versions.clone()));
+                    client.execute("SAVE TRAN here")
+                }
+                1..=3 if saved.is_some() => {
+                    // The savepoint stays: it may be gone back to again.
+                    if let Some((tables, versions)) = &saved {
+                        (work.tables, work.versions) = (tables.clone(), versions.clone());
+                    }
+                    client.execute("ROLLBACK TRAN here")
+                }
+                4 => self.mark(client, work),
+                _ => {
+                    let change = self.drawer.draw(&mut self.rng, &work.tables);
+                    let answer = client.execute(&change.sql);
+                    if answer.errors.is_empty() {
+                        change.apply(&mut work.tables);
+                        work.kinds.push(change.kind);
+                    } else {
+                        os::report::info("author", &change.sql.chars().take(200).collect::<String>());
+                    }
+                    answer
+                }
+            };
+            if is_long {
+                self.pause(1, 2, 30_000_000);
+            }
+        }
+        answer
+    }
+
+    /// A new version of one of the marks, which nobody may see before its commit is asked for.
+    fn mark(&mut self, client: &mut Client, work: &mut Work) -> Answer {
+        let version = self.next_number << 4 | work.versions.len() as i64;
+        let id = self.rng.below(MARKS as u64);
+        work.versions.push(version);
+        client.execute(&format!("UPDATE marks SET version = {version} WHERE id = {id}"))
+    }
+
+    /// A transaction that met an error: rolled back if the server can still say so.
+    fn give_up(&mut self, client: &mut Client, answer: &Answer) -> Went {
+        let error = answer.error_number().unwrap_or(0);
+        os::report::info("author", &format!("transaction {}: {}", self.next_number, answer.error_text()));
+        self.ledger.lock().rolled_back(self.client);
+        let is_full = matches!(self.plan.trouble, Trouble::FullAfter(_));
+        if !(RETRYABLE.contains(&error) || (NO_ROOM.contains(&error) && is_full)) {
+            return self.tolerate("a change", answer);
+        }
+        let rolled_back = client.execute("IF @@TRANCOUNT > 0 ROLLBACK TRAN");
+        assert!(
+            rolled_back.errors.is_empty() || !is_full,
+            "rollback needs no room, yet: {}",
+            rolled_back.error_text()
+        );
+        if rolled_back.errors.is_empty() { Went::Back } else { self.tolerate("a rollback", &rolled_back) }
+    }
+
+    /// Panics on errors that a healthy device does not explain.
+    fn tolerate(&self, what: &str, answer: &Answer) -> Went {
+        assert!(self.plan.trouble.makes_errors(), "{what} on a healthy disk: {}", answer.error_text());
+        Went::Down
+    }
+}

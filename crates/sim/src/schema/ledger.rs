@@ -1,0 +1,330 @@
+//! The ledger of scenario `schema`: after each transaction of each client, how its tables must look; which versions of the common marks were
+//! ever asked to be committed; which databases were made and dropped.
+//!
+//! A recovered server shows, for each client, the number of its last transaction. That transaction must be one that may be there, every one
+//! that must be there comes no later, and the tables are exactly those behind it: schema, rows and indexes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::model::{Tables, difference};
+use crate::sql_ledger::Stage;
+
+/// One transaction of a client.
+#[derive(Clone, Debug)]
+struct Entry {
+    number: i64,
+    started: u64,
+    stage: Stage,
+    /// The tables behind it.
+    after: Arc<Tables>,
+}
+
+/// One client's transactions in their order.
+#[derive(Clone, Debug, Default)]
+struct Chain {
+    /// What the last recovery showed.
+    base: (i64, Arc<Tables>),
+    entries: Vec<Entry>,
+}
+
+/// Everything that the clients did and were told.
+#[derive(Default)]
+pub(crate) struct SchemaLedger {
+    chains: Vec<Chain>,
+    stamp: u64,
+    flushed_before: u64,
+    /// How far the transaction that wrote each version of a mark got.
+    marks: BTreeMap<i64, Stage>,
+    databases: BTreeMap<String, DatabaseStage>,
+    /// Rows acknowledged in each database, and asked for.
+    rows: BTreeMap<String, (i64, i64)>,
+    /// What clients saw that nobody may see.
+    pub(crate) sightings: Vec<String>,
+    /// Changes by kind that were committed.
+    pub(crate) changes: BTreeMap<&'static str, u64>,
+}
+
+/// How far making and dropping a database got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DatabaseStage {
+    /// CREATE was asked for: may be there.
+    Creating,
+    /// It was acknowledged: must be there.
+    There,
+    /// DROP was asked for: may be there.
+    Dropping,
+    /// It was acknowledged: must not be there.
+    Gone,
+}
+
+/// What one client's part of a recovered server is like.
+pub(crate) struct Shown {
+    pub(crate) number: i64,
+    pub(crate) tables: Tables,
+}
+
+impl SchemaLedger {
+    pub(crate) fn new(clients: usize) -> SchemaLedger {
+        SchemaLedger { chains: vec![Chain::default(); clients], ..SchemaLedger::default() }
+    }
+
+    /// The next stamp.
+    pub(crate) fn tick(&mut self) -> u64 {
+        self.stamp += 1;
+        self.stamp
+    }
+
+    /// The tables and the number that a client's next life begins with.
+    pub(crate) fn base(&self, client: usize) -> (i64, Arc<Tables>) {
+        self.chains[client].base.clone()
+    }
+
+    /// A client's transaction begins.
+    pub(crate) fn begin(&mut self, client: usize, number: i64) {
+        let started = self.tick();
+        let entries = &mut self.chains[client].entries;
+        assert!(entries.last().is_none_or(|last| last.number < number), "numbers rise");
+        entries.push(Entry { number, started, stage: Stage::Open, after: Arc::default() });
+    }
+
+    /// It asks for its commit, behind which the tables are these and the marks have these versions.
+    pub(crate) fn committing(&mut self, client: usize, after: Arc<Tables>, versions: &[i64]) {
+        let entry = self.chains[client].entries.last_mut().expect("it has begun");
+        entry.stage = Stage::Committing;
+        entry.after = after;
+        self.marks.extend(versions.iter().map(|version| (*version, Stage::Committing)));
+    }
+
+    /// It is rolled back, or was never asked to be committed.
+    pub(crate) fn rolled_back(&mut self, client: usize) {
+        self.chains[client].entries.last_mut().expect("it has begun").stage = Stage::RolledBack;
+    }
+
+    /// Its commit is acknowledged.
+    pub(crate) fn acknowledge(&mut self, client: usize, is_full: bool) {
+        let stamp = self.tick();
+        let stage = if is_full { Stage::Full(stamp) } else { Stage::Delayed(stamp) };
+        self.chains[client].entries.last_mut().expect("it has begun").stage = stage;
+    }
+
+    /// sys.sp_flush_log, called at this stamp, has returned.
+    pub(crate) fn flushed(&mut self, called_at: u64) {
+        self.flushed_before = self.flushed_before.max(called_at);
+    }
+
+    /// An orderly stop: nothing acknowledged may be lost.
+    pub(crate) fn drained(&mut self) {
+        self.flushed_before = self.tick();
+    }
+
+    /// Acknowledged commits so far.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        let is_acknowledged = |entry: &&Entry| matches!(entry.stage, Stage::Full(_) | Stage::Delayed(_));
+        self.chains.iter().map(|chain| chain.entries.iter().filter(is_acknowledged).count() as u64).sum()
+    }
+
+    /// Whether somebody may see this version of a mark now.
+    pub(crate) fn may_be_seen(&self, version: i64) -> bool {
+        version == 0 || self.marks.contains_key(&version)
+    }
+
+    /// A database got so far.
+    pub(crate) fn database(&mut self, name: &str, stage: DatabaseStage) {
+        self.databases.insert(name.to_owned(), stage);
+    }
+
+    /// A row of that database was asked for, or acknowledged.
+    pub(crate) fn row(&mut self, name: &str, is_acknowledged: bool) {
+        let rows = self.rows.entry(name.to_owned()).or_default();
+        *(if is_acknowledged { &mut rows.0 } else { &mut rows.1 }) += 1;
+    }
+
+    /// Judges the databases that a recovered server lists, with their rows (`None`: they could not be read), and takes them over.
+    pub(crate) fn judge_databases(&mut self, shown: &BTreeMap<String, Option<i64>>) -> Vec<String> {
+        let mut violations = Vec::new();
+        for (name, stage) in &self.databases {
+            match (stage, shown.get(name)) {
+                (DatabaseStage::There, None) => violations.push(format!("LOST: database {name}")),
+                (DatabaseStage::Gone, Some(_)) => {
+                    violations.push(format!("PHANTOM: database {name} was dropped"))
+                }
+                (DatabaseStage::There, Some(None)) => violations.push(format!("UNREADABLE: database {name}")),
+                (DatabaseStage::There, Some(Some(count))) => {
+                    let (acknowledged, asked) = self.rows.get(name).copied().unwrap_or_default();
+                    if !(acknowledged..=asked).contains(count) {
+                        violations.push(format!(
+                            "LOST: {count} rows in database {name}, acknowledged {acknowledged}, asked for {asked}"
+                        ));
+                    }
+                }
+                _ => {}
+            }
+        }
+        for name in shown.keys().filter(|name| !self.databases.contains_key(*name)) {
+            violations.push(format!("PHANTOM: database {name} was never made"));
+        }
+        for (name, stage) in &mut self.databases {
+            *stage = if shown.contains_key(name) { DatabaseStage::There } else { DatabaseStage::Gone };
+        }
+        for (name, rows) in &mut self.rows {
+            let count = shown.get(name).copied().flatten().unwrap_or(0);
+            *rows = (count, count);
+        }
+        violations
+    }
+
+    /// The databases that are there as far as the ledger knows.
+    pub(crate) fn databases_there(&self) -> Vec<String> {
+        let is_there = |(_, stage): &(&String, &DatabaseStage)| **stage == DatabaseStage::There;
+        self.databases.iter().filter(is_there).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Judges what a recovered server shows of each client and of the marks, and takes it over as the durable past.
+    pub(crate) fn judge(&mut self, shown: &[Shown], marks: &BTreeMap<i64, i64>) -> Vec<String> {
+        let mut violations = Vec::new();
+        let mut last_start = 0;
+        for (chain, shown) in self.chains.iter().zip(shown) {
+            let last = chain.entries.iter().find(|entry| entry.number == shown.number);
+            last_start = last_start.max(last.map_or(0, |entry| entry.started));
+        }
+        for (client, (chain, shown)) in self.chains.iter().zip(shown).enumerate() {
+            judge_chain(client, chain, shown, (self.flushed_before, last_start), &mut violations);
+        }
+        for (id, version) in marks {
+            if !self.may_be_seen(*version) {
+                violations.push(format!("PHANTOM: mark {id} has version {version}"));
+            }
+        }
+        let stamp = self.tick();
+        self.flushed_before = stamp;
+        for (chain, shown) in self.chains.iter_mut().zip(shown) {
+            *chain = Chain { base: (shown.number, Arc::new(shown.tables.clone())), entries: Vec::new() };
+        }
+        self.marks = marks.values().map(|version| (*version, Stage::Full(stamp))).collect();
+        violations
+    }
+}
+
+fn judge_chain(
+    client: usize,
+    chain: &Chain,
+    shown: &Shown,
+    (flushed_before, last_start): (u64, u64),
+    violations: &mut Vec<String>,
+) {
+    let number = shown.number;
+    let expected = if number == chain.base.0 {
+        Some(&chain.base.1)
+    } else {
+        let entry = chain.entries.iter().find(|entry| entry.number == number);
+        match entry.map(|entry| entry.stage) {
+            None => violations.push(format!("PHANTOM: client {client} never began transaction {number}")),
+            Some(Stage::Open | Stage::RolledBack) => {
+                violations.push(format!("PHANTOM: transaction {number} of client {client} was not committed"))
+            }
+            Some(_) => {}
+        }
+        entry.map(|entry| &entry.after)
+    };
+    for entry in chain.entries.iter().filter(|entry| entry.number > number) {
+        match entry.stage {
+            Stage::Full(_) => {
+                violations.push(format!("LOST: transaction {} of client {client}", entry.number))
+            }
+            Stage::Delayed(at) if at < flushed_before => violations.push(format!(
+                "LOSTD: transaction {} of client {client} was acknowledged before a flush",
+                entry.number
+            )),
+            Stage::Delayed(at) if at < last_start => violations.push(format!(
+                "HOLE: transaction {} of client {client} is lost, a later one is there",
+                entry.number
+            )),
+            _ => {}
+        }
+    }
+    if let Some(what) = expected.and_then(|expected| difference(expected, &shown.tables)) {
+        violations.push(format!("TORN: client {client} behind transaction {number}: {what}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::model::{Kind, Table};
+
+    fn tables(count: usize) -> Tables {
+        let table =
+            Table { kind: Kind::Heap, added: Vec::new(), indexes: BTreeMap::new(), rows: BTreeMap::new() };
+        (0..count).map(|at| (format!("t{at}"), table.clone())).collect()
+    }
+
+    /// Transactions 1 (full, one table), 2 (delayed, two), 3 (delayed, three), 4 (rolled back), 5 (asked for, five).
+    fn five() -> SchemaLedger {
+        let mut ledger = SchemaLedger::new(1);
+        for number in 1..=5 {
+            ledger.begin(0, number);
+            if number == 4 {
+                ledger.rolled_back(0);
+                continue;
+            }
+            ledger.committing(0, Arc::new(tables(number as usize)), &[number * 8]);
+            if number < 4 {
+                ledger.acknowledge(0, number == 1);
+            }
+        }
+        ledger
+    }
+
+    fn judged(ledger: &mut SchemaLedger, number: i64, count: usize) -> Vec<String> {
+        let shown = [Shown { number, tables: tables(count) }];
+        let violations = ledger.judge(&shown, &BTreeMap::new());
+        violations.iter().map(|text| text.split(':').next().unwrap_or("").to_owned()).collect()
+    }
+
+    #[test]
+    fn the_oracle_judges() {
+        for number in [1, 2, 3, 5] {
+            assert!(judged(&mut five(), number, number as usize).is_empty(), "{number}");
+        }
+        assert_eq!(judged(&mut five(), 0, 0), ["LOST"]);
+        assert_eq!(judged(&mut five(), 4, 0), ["PHANTOM"]);
+        assert_eq!(judged(&mut five(), 9, 0), ["PHANTOM"]);
+        assert_eq!(judged(&mut five(), 2, 1), ["TORN"]);
+        let mut drained = five();
+        drained.drained();
+        assert_eq!(judged(&mut drained, 1, 1), ["LOSTD", "LOSTD"]);
+        let mut again = five();
+        assert!(judged(&mut again, 2, 2).is_empty());
+        assert_eq!(judged(&mut again, 2, 1), ["TORN"], "what recovery has shown stays");
+    }
+
+    #[test]
+    fn versions_that_nobody_committed_are_no_sight() {
+        let mut ledger = five();
+        assert!(ledger.may_be_seen(0) && ledger.may_be_seen(40) && !ledger.may_be_seen(32));
+        let shown = [Shown { number: 5, tables: tables(5) }];
+        let marks = BTreeMap::from([(1, 32)]);
+        assert!(ledger.judge(&shown, &marks)[0].starts_with("PHANTOM: mark 1"));
+    }
+
+    #[test]
+    fn databases_are_there_or_gone() {
+        let mut ledger = SchemaLedger::new(0);
+        for (name, stage) in [
+            ("a", DatabaseStage::There),
+            ("b", DatabaseStage::Gone),
+            ("c", DatabaseStage::Creating),
+            ("d", DatabaseStage::Dropping),
+        ] {
+            ledger.database(name, stage);
+        }
+        ledger.row("a", false);
+        ledger.row("a", true);
+        let there = |names: &[(&str, i64)]| {
+            names.iter().map(|(name, rows)| ((*name).to_owned(), Some(*rows))).collect::<BTreeMap<_, _>>()
+        };
+        assert!(ledger.judge_databases(&there(&[("a", 1), ("c", 0)])).is_empty());
+        assert_eq!(ledger.judge_databases(&there(&[("a", 0), ("b", 0)])).len(), 3, "rows of a, b, and c");
+    }
+}

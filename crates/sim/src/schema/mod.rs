@@ -1,0 +1,230 @@
+//! Scenario `schema`: definitions and rows in transactions. Authors create, alter, truncate and drop tables and indexes, insert, change and
+//! delete rows small and large, with savepoints, rollbacks and long pauses, on a small log that wraps and grows; readers at four isolation
+//! levels watch common marks; a founder makes and drops databases; checkpoints run, memory is scarce, the device fails; crash, restart, judge.
+//!
+//! Oracles (F1-F7, F9, F10, F21 of the reliability plan): each author's tables are exactly those behind one of its transactions, none that
+//! must be there is missing, losses are a suffix over all authors; each index agrees with its table; databases are whole or absent; nobody
+//! sees what was not committed, and a repeated read repeats where its level says so.
+
+mod author;
+mod ledger;
+mod model;
+mod reader;
+mod show;
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use engine::{Instance, InstanceOptions};
+use os::sim::{Bug, DiskImage, End, Profile, World};
+use os::{Latch, LatchRank, Os, Rng};
+
+use crate::Outcome;
+use crate::client::{Client, shared};
+use crate::nemesis::{Nemesis, Trouble};
+use author::Author;
+use ledger::SchemaLedger;
+use reader::{Founder, Reader};
+
+const DATA: &str = "/data";
+/// The authors' database.
+pub(crate) const DATABASE: &str = "works";
+const DATA_FILE: &str = "/data/works.mdf";
+/// Rows of the common table that readers watch.
+pub(crate) const MARKS: i64 = 12;
+const AUTHORS_MAX: usize = 4;
+const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+
+/// What one life of the server is to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) generation: i64,
+    authors: usize,
+    readers: usize,
+    has_founder: bool,
+    pub(crate) transactions: u64,
+    pub(crate) trouble: Trouble,
+    memory_bytes: u64,
+}
+
+/// Runs the scenario for one seed.
+pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
+    let world = World::with_disk(seed, Profile::drawn(seed), prepared());
+    world.plant(bug);
+    let mut rng = Rng::named(seed, "schema scenario");
+    let ledger = Arc::new(Latch::new(LatchRank::Leaf, SchemaLedger::new(AUTHORS_MAX)));
+    let mut outcome = Outcome::new(seed);
+    let generations = 1 + rng.below(3) as i64;
+    for generation in 1..=generations {
+        let nemesis = Nemesis::draw(&mut rng, 1_500, 20_000);
+        nemesis.arm(&world);
+        let trouble = Trouble::draw_any(&mut rng, 900);
+        trouble.arm(&world);
+        let plan = Plan {
+            generation,
+            authors: 1 + rng.below(AUTHORS_MAX as u64) as usize,
+            readers: rng.below(3) as usize,
+            has_founder: rng.chance(1, 3),
+            transactions: 6 + rng.below(14),
+            trouble,
+            memory_bytes: if rng.chance(1, 2) { 1 << 20 } else { 4 << 20 },
+        };
+        outcome.log.push(format!("{plan:?} {nemesis:?}"));
+        live(&world, &ledger, plan, &mut outcome);
+        Trouble::heal(&world);
+        outcome.acknowledged += ledger.lock().acknowledged();
+        let is_damaged = rng.chance(1, 12) && flip_a_bit(&world, &mut rng);
+        recover(&world, &ledger, is_damaged, &mut rng, &mut outcome);
+        outcome.violations.append(&mut ledger.lock().sightings);
+        if is_damaged || !outcome.violations.is_empty() {
+            break;
+        }
+    }
+    outcome.reached = world.reached();
+    for (kind, count) in &ledger.lock().changes {
+        outcome.reached.insert(format!("committed {kind}"), *count);
+    }
+    outcome
+}
+
+/// A data directory with the authors' database, made once in the process, in a world of its own.
+fn prepared() -> DiskImage {
+    static PREPARED: OnceLock<DiskImage> = OnceLock::new();
+    PREPARED.get_or_init(prepare).clone()
+}
+
+fn prepare() -> DiskImage {
+    let world = World::new(0, Profile::nvme());
+    let report = world.run(move |os| {
+        let instance = open(os, 1 << 20).expect("a first start on a healthy disk");
+        let mut client = Client::connect(&shared(&instance), "master").expect("master");
+        client.must(&format!(
+            "CREATE DATABASE {DATABASE} ON (NAME = works, FILENAME = '{DATA_FILE}', SIZE = 2 MB, FILEGROWTH = 256 KB) \
+             LOG ON (NAME = works_log, FILENAME = '/data/works_log.ldf', SIZE = 512 KB, FILEGROWTH = 512 KB)"
+        ));
+        client.must(&format!("ALTER DATABASE {DATABASE} SET DELAYED_DURABILITY = ALLOWED"));
+        client.must(&format!("ALTER DATABASE {DATABASE} SET RECOVERY SIMPLE"));
+        client.must(&format!("USE {DATABASE}"));
+        client.must("CREATE TABLE progress (client int NOT NULL PRIMARY KEY, number bigint NOT NULL)");
+        client.must(
+            "CREATE TABLE marks (id int NOT NULL PRIMARY KEY, version bigint NOT NULL, filler char(900) NOT NULL DEFAULT 'm')",
+        );
+        client.must("CREATE INDEX by_version ON marks (version)");
+        for client_number in 0..AUTHORS_MAX {
+            client.must(&format!("INSERT INTO progress (client, number) VALUES ({client_number}, 0)"));
+        }
+        for id in 0..MARKS {
+            client.must(&format!("INSERT INTO marks (id, version) VALUES ({id}, 0)"));
+        }
+        client.close();
+        instance.shutdown();
+    });
+    report.assert_ok();
+    world.disk_image()
+}
+
+/// Little memory, so that dirty pages must be written out in the middle of things.
+fn open(os: &Os, memory_bytes: u64) -> Result<Arc<Instance>, String> {
+    let mut options = InstanceOptions::new(DATA);
+    options.buffer_pool_bytes = memory_bytes;
+    Instance::open(os, &options).map_err(|error| error.to_string())
+}
+
+/// One life of the server: clients work until the nemesis strikes or all is done.
+fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &mut Outcome) {
+    let ledger = Arc::clone(ledger);
+    let report = world.run(move |os| {
+        let instance = match open(os, plan.memory_bytes) {
+            Ok(instance) => instance,
+            Err(_) if plan.trouble.makes_errors() => return,
+            Err(error) => panic!("opening what recovery has just opened: {error}"),
+        };
+        let sessions = shared(&instance);
+        let mut clients = Vec::new();
+        for client in 0..plan.authors {
+            let author = Author::new(os, &sessions, &ledger, plan, client);
+            clients.push(os.spawn(&format!("author {client}"), move || author.run()));
+        }
+        for number in 0..plan.readers {
+            let mut rng = os.rng(&format!("reader {number}"));
+            let level = LEVELS[rng.below(LEVELS.len() as u64) as usize];
+            let (os_of_reader, sessions, ledger) = (os.clone(), sessions.clone(), Arc::clone(&ledger));
+            let reader = Reader { os: os_of_reader, sessions, ledger, plan, rng, level };
+            clients.push(os.spawn(&format!("reader {number}"), move || reader.run()));
+        }
+        if plan.has_founder {
+            let rng = os.rng("founder");
+            let (os_of_founder, sessions, ledger) = (os.clone(), sessions.clone(), Arc::clone(&ledger));
+            let founder = Founder { os: os_of_founder, sessions, ledger, plan, rng };
+            clients.push(os.spawn("founder", move || founder.run()));
+        }
+        for client in clients {
+            let _ = client.join();
+        }
+        instance.shutdown();
+        if !plan.trouble.makes_errors() {
+            // An orderly stop drains.
+            ledger.lock().drained();
+        }
+    });
+    outcome.note(&report);
+}
+
+/// One bit of the authors' data file turns over while nobody looks. False: it lies where nothing was ever written.
+fn flip_a_bit(world: &World, rng: &mut Rng) -> bool {
+    let Some(bytes) = world.file_bytes(Path::new(DATA_FILE)) else { return false };
+    let at = rng.below(bytes.len() as u64);
+    let page = at as usize / 8192 * 8192;
+    let is_used = bytes[page..(page + 8192).min(bytes.len())].iter().any(|byte| *byte != 0);
+    world.corrupt(Path::new(DATA_FILE), at, &[bytes[at as usize] ^ (1 << rng.below(8))]);
+    is_used
+}
+
+/// Restarts, possibly with crashes and failures of the device in the middle of recovery, and judges what is there.
+fn recover(
+    world: &World,
+    ledger: &Arc<Latch<SchemaLedger>>,
+    is_damaged: bool,
+    rng: &mut Rng,
+    outcome: &mut Outcome,
+) {
+    for attempt in 0..5 {
+        let nemesis = match rng.below(3) {
+            0 if attempt < 4 => Nemesis::PowerOffAtIo(1 + rng.below(200)),
+            _ => Nemesis::None,
+        };
+        let trouble =
+            if attempt < 4 && rng.chance(1, 4) { Trouble::draw_any(rng, 120) } else { Trouble::None };
+        nemesis.arm(world);
+        trouble.arm(world);
+        outcome.log.push(format!("recovery {attempt} {nemesis:?} {trouble:?}"));
+        let found = Arc::new(Latch::new(LatchRank::Leaf, None));
+        let answer = Arc::clone(&found);
+        let report = world.run(move |os| {
+            let shown = show::show(os, AUTHORS_MAX);
+            *answer.lock() = Some(shown);
+        });
+        Trouble::heal(world);
+        outcome.note(&report);
+        let shown = found.lock().take();
+        match shown {
+            None if report.end == End::PowerOff => continue,
+            None => return,
+            // Whatever the device did to a recovery, the next one is sound.
+            Some(Err(_)) if trouble.makes_errors() => continue,
+            // A database that could not be recovered says nothing yet.
+            Some(Ok(shown)) if trouble.makes_errors() && shown.databases.values().any(Option::is_none) => {
+                continue;
+            }
+            // Damage is named and never served: nothing more can be said of this seed.
+            Some(Err(text)) if is_damaged => outcome.log.push(text),
+            Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
+            Some(Ok(shown)) => {
+                let mut ledger = ledger.lock();
+                outcome.violations.extend(ledger.judge(&shown.authors, &shown.marks));
+                outcome.violations.extend(ledger.judge_databases(&shown.databases));
+            }
+        }
+        return;
+    }
+}

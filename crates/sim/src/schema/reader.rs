@@ -1,0 +1,174 @@
+//! Clients of scenario `schema` that only read the common marks, at one isolation level each, and judge what they see: nothing that nobody
+//! asked to commit, and within a transaction what their level promises; and the one that makes and drops databases.
+
+use std::sync::Arc;
+
+use os::{Latch, Os, Rng, WaitType};
+use session::SessionShared;
+
+use super::ledger::{DatabaseStage, SchemaLedger};
+use super::{DATABASE, MARKS, Plan};
+use crate::client::Client;
+use crate::nemesis::Trouble;
+use crate::teller::{NO_ROOM, RETRYABLE};
+
+/// What is read twice in one transaction: by key, a part, all, through the index.
+const READS: [&str; 4] = [
+    "SELECT id, version FROM marks WHERE id = {id} ORDER BY id",
+    "SELECT id, version FROM marks WHERE id <= {id} ORDER BY id",
+    "SELECT id, version FROM marks ORDER BY id",
+    "SELECT id, version FROM marks WITH (INDEX(by_version)) WHERE version >= 0 ORDER BY id",
+];
+
+/// A reader at one level.
+pub(crate) struct Reader {
+    pub(crate) os: Os,
+    pub(crate) sessions: SessionShared,
+    pub(crate) ledger: Arc<Latch<SchemaLedger>>,
+    pub(crate) plan: Plan,
+    pub(crate) rng: Rng,
+    pub(crate) level: &'static str,
+}
+
+impl Reader {
+    pub(crate) fn run(mut self) {
+        let Ok(mut client) = Client::connect(&self.sessions, DATABASE) else {
+            assert!(self.plan.trouble.makes_errors(), "logging in on a healthy disk");
+            return;
+        };
+        for _ in 0..2 * self.plan.transactions {
+            let id = self.rng.below(MARKS as u64).to_string();
+            let text = READS[self.rng.below(READS.len() as u64) as usize].replace("{id}", &id);
+            if !self.read_twice(&mut client, &text) {
+                break;
+            }
+        }
+        client.close();
+    }
+
+    /// False: the server cannot go on, as planned.
+    fn read_twice(&mut self, client: &mut Client, text: &str) -> bool {
+        client.execute(&format!("SET TRANSACTION ISOLATION LEVEL {}; BEGIN TRAN", self.level));
+        let mut before: Option<Vec<Vec<i64>>> = None;
+        for _ in 0..2 {
+            let answer = client.execute(text);
+            if let Some(error) = answer.error_number() {
+                let _ = client.execute("IF @@TRANCOUNT > 0 ROLLBACK TRAN");
+                assert!(
+                    RETRYABLE.contains(&error) || self.plan.trouble.makes_errors(),
+                    "{text} on a healthy disk: {}",
+                    answer.error_text()
+                );
+                return RETRYABLE.contains(&error);
+            }
+            let Ok(rows) = answer.numbers() else { panic!("marks are numbers") };
+            self.judge(text, &rows, before.as_ref());
+            before = Some(rows);
+            let pause_ns = self.rng.below(3_000_000);
+            let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
+        }
+        client.execute("COMMIT TRAN").errors.is_empty()
+    }
+
+    fn judge(&self, text: &str, rows: &[Vec<i64>], before: Option<&Vec<Vec<i64>>>) {
+        let mut ledger = self.ledger.lock();
+        let dirty = rows.iter().find(|row| !ledger.may_be_seen(row[1])).cloned();
+        if let Some(row) = dirty.filter(|_| self.level != "READ UNCOMMITTED") {
+            ledger.sightings.push(format!("DIRTY: {} saw {row:?}: {text}", self.level));
+        }
+        let broken = |before: &&Vec<Vec<i64>>| match self.level {
+            // Rows may come between, also one that the first read has missed while it moved along the index; what was seen stays.
+            "REPEATABLE READ" => !before.iter().all(|row| rows.contains(row)),
+            "SERIALIZABLE" => before.as_slice() != rows,
+            _ => false,
+        };
+        if let Some(before) = before.filter(broken) {
+            ledger
+                .sightings
+                .push(format!("UNREPEATABLE: {} saw {before:?}, then {rows:?}: {text}", self.level));
+        }
+    }
+}
+
+/// Makes databases, adds rows to them, drops them.
+pub(crate) struct Founder {
+    pub(crate) os: Os,
+    pub(crate) sessions: SessionShared,
+    pub(crate) ledger: Arc<Latch<SchemaLedger>>,
+    pub(crate) plan: Plan,
+    pub(crate) rng: Rng,
+}
+
+impl Founder {
+    pub(crate) fn run(mut self) {
+        let Ok(mut client) = Client::connect(&self.sessions, "master") else {
+            assert!(self.plan.trouble.makes_errors(), "logging in on a healthy disk");
+            return;
+        };
+        let mut there = self.ledger.lock().databases_there();
+        for turn in 0..4 {
+            let going = match there.pop() {
+                Some(name) if self.rng.chance(1, 2) => self.drop_database(&mut client, &name),
+                Some(name) => {
+                    there.push(name.clone());
+                    self.add_row(&mut client, &name)
+                }
+                None => {
+                    let name = format!("extra_{}_{turn}", self.plan.generation);
+                    there.push(name.clone());
+                    self.found(&mut client, &name)
+                }
+            };
+            if !going {
+                break;
+            }
+            let pause_ns = self.rng.below(5_000_000);
+            let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
+        }
+        client.close();
+    }
+
+    fn found(&mut self, client: &mut Client, name: &str) -> bool {
+        self.ledger.lock().database(name, DatabaseStage::Creating);
+        let created = self.ask(client, &format!("CREATE DATABASE {name}"));
+        if created {
+            self.ledger.lock().database(name, DatabaseStage::There);
+        }
+        created && self.ask(client, &format!("CREATE TABLE {name}.dbo.t (k int NOT NULL PRIMARY KEY)"))
+    }
+
+    fn add_row(&mut self, client: &mut Client, name: &str) -> bool {
+        self.ledger.lock().row(name, false);
+        let added = self
+            .ask(client, &format!("INSERT INTO {name}.dbo.t SELECT ISNULL(MAX(k), 0) + 1 FROM {name}.dbo.t"));
+        if added {
+            self.ledger.lock().row(name, true);
+        }
+        added
+    }
+
+    fn drop_database(&mut self, client: &mut Client, name: &str) -> bool {
+        self.ledger.lock().database(name, DatabaseStage::Dropping);
+        let dropped = self.ask(client, &format!("DROP DATABASE {name}"));
+        if dropped {
+            self.ledger.lock().database(name, DatabaseStage::Gone);
+        }
+        dropped
+    }
+
+    /// False: the server, or this database, cannot go on, as planned.
+    fn ask(&self, client: &mut Client, text: &str) -> bool {
+        let answer = client.execute(text);
+        let Some(error) = answer.error_number() else { return true };
+        os::report::info("founder", &answer.error_text());
+        let is_full = matches!(self.plan.trouble, Trouble::FullAfter(_)) && NO_ROOM.contains(&error);
+        // A crash may have taken the table of a database that is there: its CREATE was not acknowledged.
+        let is_without_table = error == 208;
+        assert!(
+            is_full || is_without_table || self.plan.trouble.makes_errors(),
+            "{text} on a healthy disk: {}",
+            answer.error_text()
+        );
+        false
+    }
+}

@@ -1,0 +1,216 @@
+//! What a recovered server shows of scenario `schema`: every table of every author read three ways (shape, rows, each index), the marks, the
+//! databases.
+
+use std::collections::BTreeMap;
+
+use os::Os;
+use types::Value;
+
+use super::ledger::Shown;
+use super::model::{Kind, Row, Table, Tables, Text};
+use super::{DATABASE, open};
+use crate::client::{Client, shared};
+
+/// Everything that the oracles want.
+pub(super) struct Everything {
+    pub(super) authors: Vec<Shown>,
+    /// Version by mark.
+    pub(super) marks: BTreeMap<i64, i64>,
+    /// The founder's databases with their rows, if those can be read.
+    pub(super) databases: BTreeMap<String, Option<i64>>,
+}
+
+/// Opens the instance and reads it all; also stops it in an orderly way.
+pub(super) fn show(os: &Os, authors: usize) -> Result<Everything, String> {
+    let instance = open(os, 1 << 20)?;
+    let mut client = Client::connect(&shared(&instance), DATABASE).map_err(|error| format!("{error:?}"))?;
+    let everything = read_all(&mut client, authors);
+    client.close();
+    instance.shutdown();
+    everything
+}
+
+fn read_all(client: &mut Client, authors: usize) -> Result<Everything, String> {
+    let mut shown = Vec::new();
+    for author in 0..authors {
+        let number = one_number(client, &format!("SELECT number FROM progress WHERE client = {author}"))?;
+        shown.push(Shown { number, tables: tables_of(client, author)? });
+    }
+    let mut marks = BTreeMap::new();
+    for row in rows(client, "SELECT id, version FROM marks")? {
+        marks.insert(number(&row[0])?, number(&row[1])?);
+    }
+    let through_index = rows(
+        client,
+        "SELECT id, version FROM marks WITH (INDEX(by_version)) WHERE version >= 0 ORDER BY id",
+    )?;
+    let through_index: Vec<(i64, i64)> = through_index
+        .iter()
+        .map(|row| Ok((number(&row[0])?, number(&row[1])?)))
+        .collect::<Result<_, String>>()?;
+    if !through_index.iter().copied().eq(marks.iter().map(|(id, version)| (*id, *version))) {
+        return Err(format!("INDEX: by_version says {through_index:?}, marks {marks:?}"));
+    }
+    let mut databases = BTreeMap::new();
+    for row in rows(client, "SELECT name FROM sys.databases WHERE name LIKE 'extra%'")? {
+        let name = text(&row[0])?;
+        let answer = client.execute(&format!("SELECT COUNT(*) FROM {name}.dbo.t"));
+        let count = match answer.error_number() {
+            None => Some(number(&answer.rows[0][0])?),
+            // The CREATE TABLE behind CREATE DATABASE was not acknowledged.
+            Some(208) => Some(0),
+            Some(_) => None,
+        };
+        databases.insert(name, count);
+    }
+    Ok(Everything { authors: shown, marks, databases })
+}
+
+fn tables_of(client: &mut Client, author: usize) -> Result<Tables, String> {
+    let names =
+        rows(client, &format!("SELECT name FROM sys.tables WHERE name LIKE 'c{author}[_]%' ORDER BY name"))?;
+    let mut tables = Tables::new();
+    for name in names {
+        let name = text(&name[0])?;
+        let table = read_table(client, &name)?;
+        if tables.insert(name.clone(), table).is_some() {
+            return Err(format!("TWICE: table {name}"));
+        }
+    }
+    Ok(tables)
+}
+
+fn read_table(client: &mut Client, name: &str) -> Result<Table, String> {
+    let mut added = Vec::new();
+    let columns = format!(
+        "SELECT name, CAST(is_nullable AS int) FROM sys.columns WHERE object_id = OBJECT_ID('{name}') ORDER BY column_id"
+    );
+    for row in rows(client, &columns)? {
+        added.push((text(&row[0])?, number(&row[1])? != 0));
+    }
+    let own: Vec<&str> = added.iter().take(3).map(|(name, _)| name.as_str()).collect();
+    if own != ["k", "s", "l"] {
+        return Err(format!("SHAPE: {name} has columns {added:?}"));
+    }
+    added.drain(..3);
+    let (kind, indexes) = read_indexes(client, name)?;
+    let mut table = Table { kind, added, indexes, rows: BTreeMap::new() };
+    read_rows(client, name, &mut table)?;
+    for (index, column) in &table.indexes {
+        check_index(client, name, &table, index, column)?;
+    }
+    Ok(table)
+}
+
+fn read_indexes(client: &mut Client, name: &str) -> Result<(Kind, BTreeMap<String, String>), String> {
+    let mut indexes = BTreeMap::new();
+    let (mut is_clustered, mut has_key) = (false, false);
+    let text_of_query = format!(
+        "SELECT i.name, CAST(i.type AS int), CAST(i.is_primary_key AS int), c.name FROM sys.indexes AS i \
+         JOIN sys.index_columns AS ic ON ic.object_id = i.object_id AND ic.index_id = i.index_id \
+         JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id \
+         WHERE i.object_id = OBJECT_ID('{name}')"
+    );
+    for row in rows(client, &text_of_query)? {
+        is_clustered |= number(&row[1])? == 1;
+        if number(&row[2])? != 0 {
+            has_key = true;
+        } else {
+            indexes.insert(text(&row[0])?, text(&row[3])?);
+        }
+    }
+    let kind = match (has_key, is_clustered) {
+        (false, false) => Kind::Heap,
+        (true, false) => Kind::KeyedHeap,
+        (true, true) => Kind::Clustered,
+        (false, true) => return Err(format!("SHAPE: {name} is clustered without a key")),
+    };
+    Ok((kind, indexes))
+}
+
+fn read_rows(client: &mut Client, name: &str, table: &mut Table) -> Result<(), String> {
+    let columns: String = table.added.iter().map(|(column, _)| format!(", {column}")).collect();
+    let query = format!(
+        "SELECT k, ASCII(s), LEN(s), CASE WHEN s = REPLICATE(LEFT(s, 1), LEN(s)) THEN 1 ELSE 0 END, \
+         ASCII(LEFT(l, 1)), CAST(DATALENGTH(l) AS int), \
+         CASE WHEN l = REPLICATE(CAST(LEFT(l, 1) AS varchar(max)), DATALENGTH(l)) THEN 1 ELSE 0 END{columns} FROM {name}"
+    );
+    for row in rows(client, &query)? {
+        let key = number(&row[0])?;
+        let text_at = |at: usize| -> Result<Option<Text>, String> {
+            let Some(letter) = maybe(&row[at])? else { return Ok(None) };
+            if number(&row[at + 2])? == 0 {
+                return Err(format!("TORN: a text of row {key} of {name} is not of one letter"));
+            }
+            Ok(Some(Text { letter: letter as u8, length: number(&row[at + 1])? as u32 }))
+        };
+        let (short, long) = (text_at(1)?, text_at(4)?);
+        let added = row[7..].iter().map(maybe).collect::<Result<_, String>>()?;
+        if table.rows.insert(key, Row { short, long, added }).is_some() {
+            return Err(format!("TWICE: row {key} of {name}"));
+        }
+    }
+    Ok(())
+}
+
+/// The index leads to every row and to nothing else.
+fn check_index(
+    client: &mut Client,
+    name: &str,
+    table: &Table,
+    index: &str,
+    column: &str,
+) -> Result<(), String> {
+    let value = if column == "s" { "LEN(s)" } else { column };
+    let mut found = Vec::new();
+    for row in rows(client, &format!("SELECT k, {value} FROM {name} WITH (INDEX({index})) ORDER BY k"))? {
+        found.push((number(&row[0])?, maybe(&row[1])?));
+    }
+    let at = table.added.iter().position(|(added, _)| added == column);
+    let value_of = |key: i64, row: &Row| match (column, at) {
+        ("k", _) => Some(key),
+        ("s", _) => row.short.map(|text| i64::from(text.length)),
+        (_, Some(at)) => row.added[at],
+        _ => None,
+    };
+    let expected: Vec<(i64, Option<i64>)> =
+        table.rows.iter().map(|(key, row)| (*key, value_of(*key, row))).collect();
+    if found == expected {
+        return Ok(());
+    }
+    let differs = found.iter().zip(&expected).find(|(found, expected)| found != expected);
+    Err(format!(
+        "INDEX: {index} of {name} ({column}) leads to {} rows of {}; first difference {differs:?}",
+        found.len(),
+        expected.len()
+    ))
+}
+
+fn rows(client: &mut Client, text: &str) -> Result<Vec<Vec<Value>>, String> {
+    let answer = client.execute(text);
+    if answer.errors.is_empty() { Ok(answer.rows) } else { Err(format!("{text}: {}", answer.error_text())) }
+}
+
+fn one_number(client: &mut Client, text: &str) -> Result<i64, String> {
+    let rows = rows(client, text)?;
+    let row = rows.first().ok_or_else(|| format!("{text}: no row"))?;
+    number(&row[0])
+}
+
+fn maybe(value: &Value) -> Result<Option<i64>, String> {
+    if value.is_null() { Ok(None) } else { number(value).map(Some) }
+}
+
+fn number(value: &Value) -> Result<i64, String> {
+    match value {
+        Value::BigInt(number) => Ok(*number),
+        Value::Int(number) => Ok(i64::from(*number)),
+        Value::SmallInt(number) => Ok(i64::from(*number)),
+        Value::TinyInt(number) => Ok(i64::from(*number)),
+        other => Err(format!("{other:?} is no whole number")),
+    }
+}
+
+fn text(value: &Value) -> Result<String, String> {
+    value.as_text().ok_or_else(|| format!("{value:?} is no text"))
+}
