@@ -105,6 +105,7 @@ fn as_new(table: &TableDef) -> NewTable {
     constraints.extend(table.checks.iter().map(|c| NewConstraint::Check {
         name: (!c.is_system_named).then(|| c.name.to_string()),
         text: c.text.to_string(),
+        is_not_trusted: c.state.is_not_trusted,
     }));
     NewTable {
         schema: table.schema.to_string(),

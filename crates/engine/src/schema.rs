@@ -178,6 +178,17 @@ pub struct CheckDef {
     pub text: Arc<str>,
     /// The system chose the name.
     pub is_system_named: bool,
+    /// Is it checked, and do the rows satisfy it?
+    pub state: ConstraintState,
+}
+
+/// Whether a CHECK or FOREIGN KEY constraint is in force (`is_disabled`, `is_not_trusted`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConstraintState {
+    /// NOCHECK CONSTRAINT: new rows are not checked.
+    pub is_disabled: bool,
+    /// Some rows have not been checked: added WITH NOCHECK, or disabled once.
+    pub is_not_trusted: bool,
 }
 
 /// A FOREIGN KEY constraint.
@@ -199,6 +210,8 @@ pub struct ForeignKeyDef {
     pub delete_action: u8,
     /// As `delete_action`.
     pub update_action: u8,
+    /// Is it checked, and do the rows satisfy it?
+    pub state: ConstraintState,
 }
 
 /// What an index is.
@@ -350,6 +363,23 @@ impl TableDef {
     /// Is it a temporary table or table variable of tempdb?
     pub fn is_temporary(&self) -> bool {
         self.name.starts_with('#')
+    }
+
+    /// The unique index by which a foreign key finds its rows here: the one whose key columns are those referred to.
+    pub fn referenced_index(&self, key: &ForeignKeyDef) -> Option<&IndexDef> {
+        self.key_over(&key.referenced_column_ids)
+    }
+
+    /// The unique index over exactly these columns (by number, in any order); a primary key comes first.
+    pub fn key_over(&self, column_ids: &[i32]) -> Option<&IndexDef> {
+        let covers = |index: &&IndexDef| {
+            index.unique
+                && index.key.len() == column_ids.len()
+                && index.key.iter().all(|k| column_ids.contains(&self.columns[k.ordinal].column_id))
+        };
+        let mut found: Vec<&IndexDef> = self.indexes.iter().filter(covers).collect();
+        found.sort_by_key(|index| !index.primary_key);
+        found.first().copied()
     }
 
     /// `schema.name` for messages.

@@ -614,11 +614,6 @@ pub(crate) fn foreign_key_table(key: &str, table: &str) -> SqlError {
     error(1767, &[&key, &table])
 }
 
-/// 1773: a foreign key to a table without a primary key.
-pub(crate) fn foreign_key_without_key(table: &str, key: &str) -> SqlError {
-    error(1773, &[&key, &table])
-}
-
 /// 1088: an index on a table that does not exist.
 pub(crate) fn index_without_table(table: &str) -> SqlError {
     error(1088, &[&table])

@@ -41,6 +41,7 @@ impl Session {
             result = Err(SqlError::new(2801, &[]));
         }
         result?;
+        query::ddl::notices(statement).iter().for_each(|notice| sink.message(notice));
         self.facts.row_count = 0;
         if !self.options.nocount {
             sink.done(Done {

@@ -78,3 +78,6 @@ script!("scripts/" identity_insert);
 script!("scripts/" output_clause);
 script!("scripts/" changes_from);
 script!("scripts/" select_into);
+script!("scripts/" foreign_keys);
+script!("scripts/" constraint_state);
+script!("scripts/" cascades);

@@ -10,7 +10,7 @@ use super::shape::{append_index, heap_definition, remove_constraint, remove_inde
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::schema::{ObjectDef, TableDef};
+use crate::schema::{IndexDef, ObjectDef, TableDef};
 
 /// The most columns a table may have.
 const COLUMNS_MAX: usize = 1024;
@@ -47,12 +47,19 @@ impl Database {
         for column in &new.columns {
             self.append_column(&mut table, column)?;
         }
-        for constraint in &new.constraints {
+        // Foreign keys come last: they may refer to a key of the table itself.
+        let (foreign, own): (Vec<_>, Vec<_>) =
+            new.constraints.iter().partition(|constraint| matches!(constraint, NewConstraint::Foreign(_)));
+        for constraint in own {
             self.append_constraint(&mut table, constraint)?;
         }
         for index in &new.indexes {
             append_index(&mut table, index, None)?;
         }
+        for constraint in foreign {
+            self.append_constraint(&mut table, constraint)?;
+        }
+        self.touch_referenced(txn, &[], &table.foreign_keys)?;
         self.make_units(txn, &mut table, |_| true)?;
         self.write_definition(txn, None, Some(ObjectDef::Table(Arc::new(table.clone()))))?;
         Ok(Arc::new(table))
@@ -67,6 +74,7 @@ impl Database {
         self.check_not_referenced(&table)?;
         self.drop_units(txn, &table.indexes)?;
         self.forget_identity(txn, table.object_id)?;
+        self.touch_referenced(txn, &table.foreign_keys, &[])?;
         self.write_definition(txn, Some(ObjectDef::Table(table)), None)
     }
 
@@ -118,6 +126,9 @@ impl Database {
                 return Err(SqlError::new(3723, &[&shown, &kind]));
             }
             let index_id = index.index_id;
+            if self.foreign_key_on(new, index).is_some() {
+                return Err(SqlError::new(3723, &[&shown, &"FOREIGN KEY"]));
+            }
             remove_index(new, index_id);
             Ok(())
         })
@@ -227,36 +238,34 @@ impl Database {
         table: &Arc<TableDef>,
         constraint: &NewConstraint,
     ) -> SqlResult<()> {
-        self.change_definition(txn, table, |new| self.append_constraint(new, constraint))
+        let old = self.lock_for_change(txn, table.object_id)?;
+        self.change_definition(txn, table, |new| {
+            self.append_constraint(new, constraint)?;
+            self.touch_referenced(txn, &old.foreign_keys, &new.foreign_keys)
+        })
     }
 
     /// ALTER TABLE DROP CONSTRAINT.
     ///
     /// # Errors
-    /// 3728 when there is none; those of storage.
+    /// 3728 when there is none, 3725 when a foreign key needs it; those of storage.
     pub fn drop_constraint(
         self: &Arc<Self>,
         txn: &DbTransaction,
         table: &Arc<TableDef>,
         name: &str,
     ) -> SqlResult<()> {
-        self.change_definition(txn, table, |new| remove_constraint(new, name))
-    }
-
-    fn referencing_table(&self, table: &TableDef) -> Option<Arc<TableDef>> {
-        self.catalog().objects().into_iter().find_map(|object| match object {
-            ObjectDef::Table(other) if other.object_id != table.object_id => {
-                let refers = other.foreign_keys.iter().any(|f| f.referenced_object_id == table.object_id);
-                refers.then_some(other)
+        let old = self.lock_for_change(txn, table.object_id)?;
+        self.change_definition(txn, table, |new| {
+            let is_named =
+                |i: &&IndexDef| i.constraint_id != 0 && i.name.as_ref().is_some_and(|n| same(n, name));
+            if let Some(index) = new.indexes.iter().find(is_named)
+                && let Some((other, key)) = self.foreign_key_on(new, index)
+            {
+                return Err(SqlError::new(3725, &[&name, &other, &key]));
             }
-            _ => None,
+            remove_constraint(new, name)?;
+            self.touch_referenced(txn, &old.foreign_keys, &new.foreign_keys)
         })
-    }
-
-    fn check_not_referenced(&self, table: &TableDef) -> SqlResult<()> {
-        match self.referencing_table(table) {
-            Some(_) => Err(SqlError::new(3726, &[&table.name])),
-            None => Ok(()),
-        }
     }
 }

@@ -4,7 +4,7 @@ use types::{DateTime, Value};
 
 use super::rows::{column_row, index_column_rows, index_row, int, text, text_class};
 use super::system_tables;
-use crate::schema::{ModuleDef, ObjectDef, TableDef};
+use crate::schema::{ConstraintState, ModuleDef, ObjectDef, TableDef};
 
 /// A row with the system table it belongs to.
 pub(crate) type SystemRow = (usize, Vec<Value>);
@@ -52,7 +52,7 @@ fn module_rows(module: &ModuleDef) -> Vec<SystemRow> {
     let object = ObjectDef::Module(std::sync::Arc::new(module.clone()));
     vec![
         object_row(&object, module.parent_object_id, status, 0, module.create_date, module.modify_date),
-        text_row(module.object_id, text_class::MODULE, 0, None, 0, false, &module.definition),
+        text_row(module.object_id, text_class::MODULE, 0, None, 0, 0, &module.definition),
     ]
 }
 
@@ -70,12 +70,12 @@ fn table_rows(table: &TableDef) -> Vec<SystemRow> {
                 column.column_id,
                 Some(&default.name),
                 default.object_id,
-                default.is_system_named,
+                i32::from(default.is_system_named),
                 &default.text,
             ));
         }
         if let Some(computed) = &column.computed {
-            rows.push(text_row(id, text_class::COMPUTED, column.column_id, None, 0, false, &computed.text));
+            rows.push(text_row(id, text_class::COMPUTED, column.column_id, None, 0, 0, &computed.text));
         }
     }
     for (at, check) in table.checks.iter().enumerate() {
@@ -85,7 +85,7 @@ fn table_rows(table: &TableDef) -> Vec<SystemRow> {
             at as i32,
             Some(&check.name),
             check.object_id,
-            check.is_system_named,
+            constraint_status(check.is_system_named, check.state),
             &check.text,
         ));
     }
@@ -98,7 +98,7 @@ fn table_rows(table: &TableDef) -> Vec<SystemRow> {
         );
     }
     for key in &table.foreign_keys {
-        let status = i32::from(key.is_system_named)
+        let status = constraint_status(key.is_system_named, key.state)
             | i32::from(key.delete_action) << 8
             | i32::from(key.update_action) << 10;
         for (at, (column, referenced)) in key.column_ids.iter().zip(&key.referenced_column_ids).enumerate() {
@@ -118,13 +118,22 @@ fn table_rows(table: &TableDef) -> Vec<SystemRow> {
     rows
 }
 
+/// Status bits of a CHECK or FOREIGN KEY constraint.
+fn constraint_status(is_system_named: bool, state: ConstraintState) -> i32 {
+    use super::rows::constraint_status as bit;
+    let flag = |on: bool, bit: i32| if on { bit } else { 0 };
+    flag(is_system_named, bit::SYSTEM_NAMED)
+        | flag(state.is_disabled, bit::DISABLED)
+        | flag(state.is_not_trusted, bit::NOT_TRUSTED)
+}
+
 fn text_row(
     id: i32,
     class: u8,
     subid: i32,
     name: Option<&str>,
     object_id: i32,
-    is_system_named: bool,
+    status: i32,
     value: &str,
 ) -> SystemRow {
     let row = vec![
@@ -133,7 +142,7 @@ fn text_row(
         int(subid),
         name.map_or(Value::Null, text),
         int(object_id),
-        int(i32::from(is_system_named)),
+        int(status),
         text(value),
     ];
     (system_tables::TEXTS, row)

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use types::Value;
 
-use super::rows::{Fields, column_status, index_column_status, index_status, kind_of, text_class, type_of};
+use super::rows::{
+    Fields, column_status, constraint_status, index_column_status, index_status, kind_of, text_class, type_of,
+};
 use super::{Catalog, system_tables};
 use crate::error::StorageError;
 use crate::schema::{
-    CheckDef, ColumnDef, ComputedDef, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn, IndexDef,
-    ModuleDef, ModuleKind, ObjectDef, ObjectId, SchemaDef, TableDef,
+    CheckDef, ColumnDef, ComputedDef, ConstraintState, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn,
+    IndexDef, ModuleDef, ModuleKind, ObjectDef, ObjectId, SchemaDef, TableDef,
 };
 
 /// The rows of every system table, in order of [`system_tables::ALL`].
@@ -208,7 +210,8 @@ impl<'a> Groups<'a> {
                 object_id: t.int(4)?,
                 name: t.text(3)?,
                 text: t.text(6)?,
-                is_system_named: t.int(5)? != 0,
+                is_system_named: t.int(5)? & constraint_status::SYSTEM_NAMED != 0,
+                state: state_of(t.int(5)?),
             })
         })
         .collect()
@@ -225,7 +228,8 @@ impl<'a> Groups<'a> {
                     column_ids: Vec::new(),
                     referenced_object_id: row.int(4)?,
                     referenced_column_ids: Vec::new(),
-                    is_system_named: status & 1 != 0,
+                    is_system_named: status & constraint_status::SYSTEM_NAMED != 0,
+                    state: state_of(status),
                     delete_action: (status >> 8) as u8 & 3,
                     update_action: (status >> 10) as u8 & 3,
                 });
@@ -235,5 +239,12 @@ impl<'a> Groups<'a> {
             key.referenced_column_ids.push(row.int(6)?);
         }
         Some(keys)
+    }
+}
+
+fn state_of(status: i32) -> ConstraintState {
+    ConstraintState {
+        is_disabled: status & constraint_status::DISABLED != 0,
+        is_not_trusted: status & constraint_status::NOT_TRUSTED != 0,
     }
 }

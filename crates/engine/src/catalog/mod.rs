@@ -6,6 +6,7 @@
 
 mod ddl;
 mod definition_rows;
+mod foreign_keys;
 mod load;
 mod modules;
 mod new;

@@ -45,6 +45,8 @@ pub enum NewConstraint {
         name: Option<String>,
         /// Source of the predicate.
         text: String,
+        /// WITH NOCHECK: rows that are there already are not looked at.
+        is_not_trusted: bool,
     },
     /// FOREIGN KEY.
     Foreign(NewForeignKey),
@@ -66,14 +68,16 @@ pub struct NewForeignKey {
     pub name: Option<String>,
     /// Columns here.
     pub columns: Vec<String>,
-    /// Table referred to.
-    pub referenced_object_id: ObjectId,
-    /// Columns there.
+    /// Table referred to; `None` for the table itself.
+    pub referenced_object_id: Option<ObjectId>,
+    /// Columns there; none for its primary key.
     pub referenced_columns: Vec<String>,
     /// 0 NO ACTION, 1 CASCADE, 2 SET NULL, 3 SET DEFAULT.
     pub delete_action: u8,
     /// As `delete_action`.
     pub update_action: u8,
+    /// WITH NOCHECK: rows that are there already are not looked at.
+    pub is_not_trusted: bool,
 }
 
 /// An index to be made.

@@ -30,6 +30,13 @@ pub(crate) mod index_status {
     pub(crate) const SYSTEM_NAMED: i32 = 8;
 }
 
+/// Bits of the status of CHECK and FOREIGN KEY constraints (sysobjvalues, sysfkcols).
+pub(crate) mod constraint_status {
+    pub(crate) const SYSTEM_NAMED: i32 = 1;
+    pub(crate) const DISABLED: i32 = 2;
+    pub(crate) const NOT_TRUSTED: i32 = 4;
+}
+
 /// Bits of sysiscols.status.
 pub(crate) mod index_column_status {
     pub(crate) const DESCENDING: i32 = 1;

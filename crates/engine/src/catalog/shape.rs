@@ -1,15 +1,12 @@
 //! The shape of a table as DDL changes it: columns, keys, constraints and indexes of a definition, checked, before anything is on disk.
 
-use std::sync::Arc;
-
 use types::{Collation, SqlError};
 
-use super::new::{NewColumn, NewConstraint, NewForeignKey, NewIndex};
+use super::new::{NewColumn, NewConstraint, NewIndex};
 use crate::database::Database;
 use crate::error::SqlResult;
 use crate::schema::{
-    CheckDef, ColumnDef, DefaultDef, ForeignKeyDef, IndexColumn, IndexDef, IndexKind, ObjectDef, ObjectId,
-    TableDef,
+    CheckDef, ColumnDef, ConstraintState, DefaultDef, IndexColumn, IndexDef, IndexKind, ObjectId, TableDef,
 };
 
 /// The most columns an index key may have.
@@ -76,13 +73,14 @@ impl Database {
                 let name = named(if *primary { "PK" } else { "UQ" });
                 append_key(table, &name, given.is_none(), object_id, *primary, *clustered, columns)
             }
-            NewConstraint::Check { text, .. } => {
+            NewConstraint::Check { text, is_not_trusted, .. } => {
                 let name = named("CK").into();
                 table.checks.push(CheckDef {
                     object_id,
                     name,
                     text: text.as_str().into(),
                     is_system_named: given.is_none(),
+                    state: ConstraintState { is_disabled: false, is_not_trusted: *is_not_trusted },
                 });
                 Ok(())
             }
@@ -100,41 +98,6 @@ impl Database {
                 self.append_foreign_key(table, foreign, &named("FK"), object_id)
             }
         }
-    }
-
-    fn append_foreign_key(
-        &self,
-        table: &mut TableDef,
-        foreign: &NewForeignKey,
-        name: &str,
-        object_id: ObjectId,
-    ) -> SqlResult<()> {
-        let of_self = foreign.referenced_object_id == table.object_id;
-        let referenced = match self.catalog().object(foreign.referenced_object_id) {
-            Some(ObjectDef::Table(referenced)) => referenced,
-            _ if of_self => Arc::new(table.clone()),
-            _ => return Err(SqlError::new(1767, &[&name])),
-        };
-        let ids = |table: &TableDef, names: &[String]| -> SqlResult<Vec<i32>> {
-            let id = |column: &String| {
-                let at = table
-                    .column_ordinal(column)
-                    .ok_or_else(|| SqlError::new(1769, &[&name, column, &table.name]))?;
-                Ok(table.columns[at].column_id)
-            };
-            names.iter().map(id).collect()
-        };
-        table.foreign_keys.push(ForeignKeyDef {
-            object_id,
-            name: name.into(),
-            column_ids: ids(table, &foreign.columns)?,
-            referenced_object_id: referenced.object_id,
-            referenced_column_ids: ids(&referenced, &foreign.referenced_columns)?,
-            is_system_named: foreign.name.is_none(),
-            delete_action: foreign.delete_action,
-            update_action: foreign.update_action,
-        });
-        Ok(())
     }
 }
 

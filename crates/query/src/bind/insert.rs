@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tsql::ast;
 use types::SqlError;
 
+use super::constraints::Change;
 use super::{Binder, BoundQuery, Clause, Scope};
 use crate::exec::insert::{IdentityRule, InsertInput, InsertPlan, is_identity_insert_on};
 use crate::exec::store::Store;
@@ -37,7 +38,7 @@ impl Binder<'_> {
             }
         };
         let identity = identity_rule(&source, &ordinals, explicit, &insert.source);
-        let constraints = self.constraints(&source, true)?;
+        let constraints = self.constraints(&source, Change::Insert)?;
         let outputs = self.outputs(&insert.output, &source, None, (true, false))?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
         Ok(InsertPlan { source, input, constraints, outputs, hints, identity })
@@ -69,7 +70,7 @@ impl Binder<'_> {
             stores.push(self.store(&source, *ordinal, value, &layout)?);
         }
         let stores = self.all_stores(&source, stores)?;
-        let constraints = self.constraints(&source, true)?;
+        let constraints = self.constraints(&source, Change::Insert)?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
         let input = InsertInput::Values(Vec::new());
         Ok((InsertPlan { source, input, constraints, outputs: Vec::new(), hints, identity: None }, stores))

@@ -2,6 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod coerce;
+pub(crate) mod constraints;
 pub mod data_type;
 pub(crate) mod from;
 pub(crate) mod group;

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use engine::ObjectDef;
 use tsql::ast::{self, SelectItem};
 use types::SqlError;
 
+use super::constraints::Change;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 use crate::context::ColumnDescription;
-use crate::exec::constraints::{Check, Constraints, Reference};
 use crate::exec::output::{OutputInto, OutputPlan};
 use crate::expr::compile::Layout;
 use crate::expr::{ColumnId, Expr};
@@ -136,7 +135,7 @@ impl Binder<'_> {
             stores.push(self.store(&source, *ordinal, value, &layout)?);
         }
         let stores = self.all_stores(&source, stores)?;
-        let constraints = self.constraints(&source, true)?;
+        let constraints = self.constraints(&source, Change::Insert)?;
         Ok(OutputInto { source, stores, constraints })
     }
 
@@ -145,12 +144,12 @@ impl Binder<'_> {
         let name = &source.def.name;
         let key = match source.def.foreign_keys.first() {
             Some(own) => Some(own.name.to_string()),
-            None => self.referenced_by(source)?.into_iter().next().map(|other| other.name),
+            None => self.referenced_by(source)?.into_iter().next().map(|found| found.0.name),
         };
         if let Some(key) = key {
             return Err(SqlError::new(332, &[name, &key]));
         }
-        match source.def.checks.first() {
+        match source.def.checks.iter().find(|check| !check.state.is_disabled) {
             Some(check) => Err(SqlError::new(333, &[name, &check.name])),
             None => Ok(()),
         }
@@ -170,131 +169,4 @@ impl Binder<'_> {
         }
         ScopeTable { alias: alias.to_string(), schema: None, database: None, columns }
     }
-
-    /// Compiles what rows of a table must satisfy. `new_rows`: rows are added or changed, not only deleted.
-    pub(crate) fn constraints(
-        &mut self,
-        source: &Arc<TableSource>,
-        new_rows: bool,
-    ) -> Result<Constraints, SqlError> {
-        let mut constraints = Constraints::default();
-        let def = source.def.clone();
-        let has_stored = !def.checks.is_empty() || def.columns.iter().any(|column| column.computed.is_some());
-        if new_rows && has_stored {
-            let table = self.table_columns(source, &def.name);
-            let layout = Layout::new(&table.columns.iter().map(|column| column.id).collect::<Vec<_>>());
-            for (ordinal, column) in def.columns.iter().enumerate() {
-                let Some(computed) = &column.computed else {
-                    continue;
-                };
-                let expr = self.stored_expression(&computed.text, Some(table.clone()), |binder, expr| {
-                    binder.value(expr)
-                })?;
-                let expr = super::coerce::implicit(expr, &column.sql_type)?;
-                constraints.computed.push((ordinal, Planner::new(&self.columns).node(&expr, &layout)?));
-            }
-            for check in &def.checks {
-                let expr = self.stored_expression(&check.text, Some(table.clone()), |binder, expr| {
-                    binder.condition(expr)
-                })?;
-                let used = expr.columns();
-                let column = match used.len() {
-                    1 => table
-                        .columns
-                        .iter()
-                        .find(|column| used.contains(&column.id))
-                        .map(|column| column.name.clone()),
-                    _ => None,
-                };
-                let predicate = Planner::new(&self.columns).predicate(&expr, &layout)?;
-                constraints.checks.push(Check { name: check.name.to_string(), predicate, column });
-            }
-        }
-        if new_rows {
-            for key in &def.foreign_keys {
-                constraints.references.extend(self.reference(source, key)?);
-            }
-        }
-        constraints.referenced_by = self.referenced_by(source)?;
-        Ok(constraints)
-    }
-
-    /// A foreign key of this table.
-    fn reference(
-        &mut self,
-        source: &Arc<TableSource>,
-        key: &engine::ForeignKeyDef,
-    ) -> Result<Option<Reference>, SqlError> {
-        let Some(object) = source.database.catalog().object(key.referenced_object_id) else {
-            return Ok(None);
-        };
-        let ObjectDef::Table(table) = &object else {
-            return Ok(None);
-        };
-        let other = Arc::new(TableSource::new(source.database.clone(), table.clone()));
-        let (Some(columns), Some(other_columns)) =
-            (ordinals(source, &key.column_ids), ordinals(&other, &key.referenced_column_ids))
-        else {
-            return Ok(None);
-        };
-        Ok(Some(make_reference(key, columns, other, other_columns)))
-    }
-
-    /// Foreign keys of other tables that refer to this one.
-    fn referenced_by(&mut self, source: &Arc<TableSource>) -> Result<Vec<Reference>, SqlError> {
-        let mut found = Vec::new();
-        if source.def.is_temporary() || !source.def.indexes.iter().any(|index| index.unique) {
-            return Ok(found);
-        }
-        for object in source.database.catalog().objects() {
-            let ObjectDef::Table(table) = &object else {
-                continue;
-            };
-            for key in
-                table.foreign_keys.iter().filter(|key| key.referenced_object_id == source.def.object_id)
-            {
-                let other = Arc::new(TableSource::new(source.database.clone(), table.clone()));
-                if let (Some(columns), Some(other_columns)) =
-                    (ordinals(source, &key.referenced_column_ids), ordinals(&other, &key.column_ids))
-                {
-                    found.push(make_reference(key, columns, other, other_columns));
-                }
-            }
-        }
-        Ok(found)
-    }
-}
-
-fn ordinals(source: &TableSource, column_ids: &[i32]) -> Option<Vec<usize>> {
-    column_ids.iter().map(|id| source.def.columns.iter().position(|column| column.column_id == *id)).collect()
-}
-
-/// Puts the key's columns into the order of an index of the other table when one starts with them.
-fn make_reference(
-    key: &engine::ForeignKeyDef,
-    columns: Vec<usize>,
-    other: Arc<TableSource>,
-    other_columns: Vec<usize>,
-) -> Reference {
-    let index = other.def.indexes.iter().find(|index| {
-        index.key.len() >= other_columns.len()
-            && index.key[..other_columns.len()].iter().all(|column| other_columns.contains(&column.ordinal))
-    });
-    let (mut columns, mut other_columns) = (columns, other_columns);
-    let other_index = index.map(|index| {
-        let pairs: Vec<(usize, usize)> = index.key[..other_columns.len()]
-            .iter()
-            .map(|column| {
-                let position = other_columns
-                    .iter()
-                    .position(|ordinal| *ordinal == column.ordinal)
-                    .expect("chosen to contain it");
-                (columns[position], other_columns[position])
-            })
-            .collect();
-        columns = pairs.iter().map(|pair| pair.0).collect();
-        other_columns = pairs.iter().map(|pair| pair.1).collect();
-        index.index_id
-    });
-    Reference { name: key.name.to_string(), columns, other, other_columns, other_index }
 }

@@ -4,6 +4,7 @@ use tsql::ast::{self, SetClause};
 use types::SqlError;
 
 use super::coerce;
+use super::constraints::{Change, follows_others};
 use super::scalar::assignment_operator;
 use super::target::FoundTarget;
 use super::{Binder, Clause, Scope};
@@ -35,11 +36,8 @@ impl Binder<'_> {
             compiled.push(self.compile_step(step, &target, &layout, &mut changed)?);
         }
         changed.sort_unstable();
-        let constraints = self.constraints(&target.source, true)?;
-        changed.extend(constraints.computed.iter().map(|computed| computed.0));
-        // A row version changes by itself.
-        let columns = target.source.def.columns.iter().enumerate();
-        changed.extend(columns.filter(|(_, c)| c.sql_type == types::SqlType::RowVersion).map(|(at, _)| at));
+        let constraints = self.constraints(&target.source, Change::Update(&changed))?;
+        changed.extend(follows_others(&target.source));
         let from = Some((planned.layout.as_slice(), target.columns.as_slice()));
         let outputs = self.outputs(&update.output, &target.source, from, (true, true))?;
         let (locator, old) = positions(&target, &layout);
@@ -67,7 +65,7 @@ impl Binder<'_> {
             self.changed_rows(&delete.target, &delete.from, delete.filter.as_ref(), delete.top.as_ref())?;
         let planned = self.plan_changed(&rel)?;
         let layout = planned.layout();
-        let constraints = self.constraints(&target.source, false)?;
+        let constraints = self.constraints(&target.source, Change::Delete)?;
         let from = Some((planned.layout.as_slice(), target.columns.as_slice()));
         let outputs = self.outputs(&delete.output, &target.source, from, (false, true))?;
         let (locator, old) = positions(&target, &layout);

@@ -31,14 +31,19 @@ pub(super) fn table(
     };
     match &alter.action {
         AlterTableAction::Add { check, elements } => {
-            add(&database, table, elements, *check != Some(false), text, context)
+            let to = Altered { database: &database, name: &alter.name, check: *check != Some(false) };
+            add(&to, table, elements, text, context)
         }
         AlterTableAction::AlterColumn(change) => alter_column(&database, &table, change, context),
         AlterTableAction::Drop(items) => drop_items(&database, table, items, context),
         AlterTableAction::Set(_) | AlterTableAction::Rebuild { .. } => Ok(()),
-        AlterTableAction::CheckConstraint { .. } => {
-            Err(crate::errors::unsupported("CHECK and NOCHECK CONSTRAINT"))
-        }
+        AlterTableAction::CheckConstraint { with_check, enable, names } => super::constraint_state::set(
+            &database,
+            &table,
+            (*with_check == Some(true), *enable),
+            names,
+            context,
+        ),
         AlterTableAction::Trigger { .. } => Err(crate::errors::unsupported("triggers")),
         AlterTableAction::ChangeTracking { .. } => Err(crate::errors::unsupported("change tracking")),
         AlterTableAction::Switch { .. } => Err(crate::errors::unsupported("SWITCH")),
@@ -49,26 +54,32 @@ pub(super) fn table(
 }
 
 /// The table as the catalog has it now.
-fn reload(database: &Arc<Database>, table: &TableDef) -> Result<Arc<TableDef>, SqlError> {
+pub(super) fn reload(database: &Arc<Database>, table: &TableDef) -> Result<Arc<TableDef>, SqlError> {
     match database.catalog().object(table.object_id) {
         Some(engine::ObjectDef::Table(table)) => Ok(table),
         _ => Err(crate::errors::alter_missing_table(&table.name)),
     }
 }
 
+/// The table that ADD changes, and whether the rows must satisfy what is added.
+struct Altered<'a> {
+    database: &'a Arc<Database>,
+    name: &'a ast::ObjectName,
+    check: bool,
+}
+
 fn add(
-    database: &Arc<Database>,
+    to: &Altered<'_>,
     mut table: Arc<TableDef>,
     elements: &[TableElement],
-    check: bool,
     text: &str,
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
-    let name = table.name.to_string();
+    let (database, name) = (to.database, to.name);
     for element in elements {
         let mut new = NewTable {
             schema: String::new(),
-            name: name.clone(),
+            name: table.name.to_string(),
             columns: Vec::new(),
             constraints: Vec::new(),
             indexes: Vec::new(),
@@ -76,26 +87,39 @@ fn add(
         match element {
             TableElement::Column(column) => {
                 let made = create::column(column, text, context, &existing_columns(&table))?;
-                create::column_constraints(column, &name, text, context, &mut new)?;
+                create::column_constraints(column, name, text, context, &mut new)?;
                 let fill = fill_value(column, &made, context)?;
                 with_transaction(context, database, |transaction| {
                     database.add_column(transaction, &table, &made, &fill)
                 })?;
             }
+            TableElement::Constraint(ast::TableConstraint {
+                kind: ast::TableConstraintKind::ForeignKey { .. },
+                ..
+            }) if create::is_skipped(name, "FOREIGN")? => {}
             TableElement::Constraint(constraint) => {
-                new.constraints.push(create::table_constraint(constraint, text, context, &name)?)
+                new.constraints.push(create::table_constraint(constraint, text, context, name)?)
             }
             TableElement::Index(index) => new.indexes.push(create::inline_index(index, None)?),
             TableElement::Period(..) => return Err(crate::errors::unsupported("PERIOD FOR SYSTEM_TIME")),
         }
         table = reload(database, &table)?;
-        for constraint in &new.constraints {
+        for constraint in &mut new.constraints {
+            match constraint {
+                NewConstraint::Check { is_not_trusted, .. } => *is_not_trusted = !to.check,
+                NewConstraint::Foreign(foreign) => foreign.is_not_trusted = !to.check,
+                _ => {}
+            }
             with_transaction(context, database, |transaction| {
                 database.add_constraint(transaction, &table, constraint)
             })?;
+            let before: Vec<engine::ObjectId> = table.constraints().iter().map(|found| found.0).collect();
             table = reload(database, &table)?;
-            if check && matches!(constraint, NewConstraint::Check { .. } | NewConstraint::Foreign(_)) {
-                check_rows(database, &table, context)?;
+            if to.check && matches!(constraint, NewConstraint::Check { .. } | NewConstraint::Foreign(_)) {
+                let mut added = table.constraints();
+                added.retain(|found| !before.contains(&found.0));
+                let added: Vec<engine::ObjectId> = added.iter().map(|found| found.0).collect();
+                check_rows(database, &table, &added, context)?;
             }
         }
         for index in &new.indexes {
@@ -149,20 +173,28 @@ fn fill_value(
     node.eval(&Runtime::new(context), &[])
 }
 
-/// Error 547 when a row breaks a constraint just added.
-fn check_rows(
+/// Error 547 when a row breaks one of the constraints with these numbers.
+pub(super) fn check_rows(
     database: &Arc<Database>,
     table: &Arc<TableDef>,
+    numbers: &[engine::ObjectId],
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
     let source = Arc::new(TableSource::new(database.clone(), table.clone()));
     let constraints: Constraints = {
         let bind = bind_context(context, &[]);
         let mut binder = Binder::new(&bind);
-        binder.constraints(&source, true)?
+        binder.constraints_named(&source, numbers)?
     };
     let runtime = Runtime::new(context);
-    scan_all(&source, &runtime, &mut |row| constraints.check(&runtime, &source, row, "ALTER TABLE"))
+    let verb = "ALTER TABLE";
+    let mut missing = Vec::new();
+    scan_all(&source, &runtime, &mut |row| {
+        constraints.check_row(&runtime, &source, row, verb)?;
+        constraints.check_references(&runtime, row, verb, &mut missing)?;
+        // All rows stand already: what is missing now stays missing.
+        missing.first().map_or(Ok(()), |found| Err(found.0.conflict(verb, false)))
+    })
 }
 
 fn alter_column(

@@ -18,7 +18,7 @@ pub(super) fn table(
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
     let database = database_of(&create.name, context)?;
-    let mut new = definition(&create.elements, text, context, &create.name.name.value)?;
+    let mut new = definition(&create.elements, text, context, &create.name)?;
     new.schema = schema_of(&create.name);
     new.name = create.name.name.value.clone();
     let temporary = new.name.starts_with('#');
@@ -42,7 +42,7 @@ pub(super) fn table_variable(
 ) -> Result<(), SqlError> {
     let database =
         context.instance.database("tempdb").map_err(|_| crate::errors::no_such_database("tempdb"))?;
-    let mut new = definition(&declare.elements, "", context, &declare.name)?;
+    let mut new = definition(&declare.elements, "", context, &ast::ObjectName::simple(declare.name.clone()))?;
     new.schema = "dbo".to_string();
     new.name = real_name.to_string();
     with_transaction(context, &database, |transaction| database.create_table(transaction, &new).map(|_| ()))
@@ -53,7 +53,7 @@ fn definition(
     elements: &[TableElement],
     text: &str,
     context: &ExecContext<'_>,
-    table: &str,
+    table: &ast::ObjectName,
 ) -> Result<NewTable, SqlError> {
     let mut new = NewTable {
         schema: String::new(),
@@ -69,6 +69,10 @@ fn definition(
                 new.columns.push(made);
                 column_constraints(column, table, text, context, &mut new)?;
             }
+            TableElement::Constraint(ast::TableConstraint {
+                kind: TableConstraintKind::ForeignKey { .. },
+                ..
+            }) if is_skipped(table, "FOREIGN")? => {}
             TableElement::Constraint(constraint) => {
                 new.constraints.push(table_constraint(constraint, text, context, table)?)
             }
@@ -298,7 +302,7 @@ fn check_expressions(
 /// Constraints and the index written behind a column.
 pub(super) fn column_constraints(
     column: &ast::ColumnDefinition,
-    table: &str,
+    table: &ast::ObjectName,
     text: &str,
     context: &ExecContext<'_>,
     new: &mut NewTable,
@@ -308,7 +312,11 @@ pub(super) fn column_constraints(
         match &constraint.kind {
             ColumnConstraintKind::Default { .. } => {}
             ColumnConstraintKind::Check { condition, .. } => {
-                new.constraints.push(NewConstraint::Check { name, text: check_text(condition, text) });
+                new.constraints.push(NewConstraint::Check {
+                    name,
+                    text: check_text(condition, text),
+                    is_not_trusted: false,
+                });
             }
             ColumnConstraintKind::Key(key) => {
                 let columns = if key.columns.is_empty() {
@@ -323,6 +331,7 @@ pub(super) fn column_constraints(
                     columns,
                 });
             }
+            ColumnConstraintKind::References(_) if is_skipped(table, "REFERENCES")? => {}
             ColumnConstraintKind::References(references) => {
                 let columns = vec![column.name.value.clone()];
                 new.constraints
@@ -341,7 +350,7 @@ pub(super) fn table_constraint(
     constraint: &ast::TableConstraint,
     text: &str,
     context: &ExecContext<'_>,
-    table: &str,
+    table: &ast::ObjectName,
 ) -> Result<NewConstraint, SqlError> {
     let name = constraint.name.as_ref().map(|name| name.value.clone());
     Ok(match &constraint.kind {
@@ -356,7 +365,7 @@ pub(super) fn table_constraint(
             NewConstraint::Foreign(foreign_key(name, columns, references, context, table)?)
         }
         TableConstraintKind::Check { condition, .. } => {
-            NewConstraint::Check { name, text: check_text(condition, text) }
+            NewConstraint::Check { name, text: check_text(condition, text), is_not_trusted: false }
         }
         TableConstraintKind::Default { value, column, .. } => {
             NewConstraint::Default { name, column: column.value.clone(), text: default_text(value, text) }
@@ -386,36 +395,86 @@ fn foreign_key(
     columns: Vec<String>,
     references: &ast::References,
     context: &ExecContext<'_>,
-    table: &str,
+    table: &ast::ObjectName,
 ) -> Result<NewForeignKey, SqlError> {
-    let action = |action: Option<ast::ReferentialAction>| match action {
-        None | Some(ast::ReferentialAction::NoAction) => Ok(0),
-        Some(_) => Err(crate::errors::unsupported("ON DELETE and ON UPDATE other than NO ACTION")),
-    };
-    let (delete_action, update_action) = (action(references.on_delete)?, action(references.on_update)?);
-    let Some((_, other)) = find_table(&references.table, context)? else {
-        return Err(crate::errors::foreign_key_table(
-            name.as_deref().unwrap_or(table),
-            &written(&references.table),
-        ));
-    };
-    let referenced_columns = if references.columns.is_empty() {
-        let key = other.indexes.iter().find(|index| index.primary_key);
-        let key = key.ok_or_else(|| {
-            crate::errors::foreign_key_without_key(&written(&references.table), name.as_deref().unwrap_or(""))
-        })?;
-        key.key.iter().map(|column| other.columns[column.ordinal].name.to_string()).collect()
+    let key = name.clone().unwrap_or_default();
+    let invalid = || crate::errors::foreign_key_table(&key, &written(&references.table));
+    if references.table.name.value.starts_with('#') {
+        return Err(invalid());
+    }
+    let own_database = database_of(table, context)?;
+    let referenced_object_id = if is_itself(table, references, context)? {
+        None
     } else {
-        references.columns.iter().map(|column| column.value.clone()).collect()
+        let (database, other) = find_table(&references.table, context)?.ok_or_else(invalid)?;
+        if !std::sync::Arc::ptr_eq(&database, &own_database) {
+            return Err(SqlError::new(1763, &[&key]));
+        }
+        Some(other.object_id)
     };
     Ok(NewForeignKey {
         name,
         columns,
-        referenced_object_id: other.object_id,
-        referenced_columns,
-        delete_action,
-        update_action,
+        referenced_object_id,
+        referenced_columns: references.columns.iter().map(|column| column.value.clone()).collect(),
+        delete_action: action_number(references.on_delete),
+        update_action: action_number(references.on_update),
+        is_not_trusted: false,
     })
+}
+
+/// Does the foreign key refer to the table that is being made?
+fn is_itself(
+    table: &ast::ObjectName,
+    references: &ast::References,
+    context: &ExecContext<'_>,
+) -> Result<bool, SqlError> {
+    use crate::bind::names::same_name;
+    let other = &references.table;
+    Ok(same_name(&table.name.value, &other.name.value)
+        && same_name(&schema_of(table), &schema_of(other))
+        && std::sync::Arc::ptr_eq(&database_of(table, context)?, &database_of(other, context)?))
+}
+
+/// Foreign keys of temporary tables are passed over (`notices` says so); table variables cannot have any.
+pub(super) fn is_skipped(table: &ast::ObjectName, keyword: &str) -> Result<bool, SqlError> {
+    match table.name.value.as_bytes().first() {
+        Some(b'@') => Err(crate::errors::syntax_near_keyword(keyword)),
+        first => Ok(first == Some(&b'#')),
+    }
+}
+
+/// What a CREATE TABLE that has succeeded has to say: 1766 for each foreign key that was passed over.
+pub(super) fn notices(create: &ast::CreateTable) -> Vec<SqlError> {
+    if !create.name.name.value.starts_with('#') {
+        return Vec::new();
+    }
+    let name = |name: &Option<ast::Ident>| name.as_ref().map_or("", |name| name.value.as_str()).to_string();
+    let mut names = Vec::new();
+    for element in &create.elements {
+        match element {
+            TableElement::Column(column) => {
+                let keys = column.constraints.iter();
+                let keys = keys.filter(|key| matches!(key.kind, ColumnConstraintKind::References(_)));
+                names.extend(keys.map(|key| name(&key.name)));
+            }
+            TableElement::Constraint(key) if matches!(key.kind, TableConstraintKind::ForeignKey { .. }) => {
+                names.push(name(&key.name));
+            }
+            _ => {}
+        }
+    }
+    names.iter().map(|name| SqlError::new(1766, &[name])).collect()
+}
+
+/// As the catalog keeps it.
+fn action_number(action: Option<ast::ReferentialAction>) -> u8 {
+    match action {
+        None | Some(ast::ReferentialAction::NoAction) => 0,
+        Some(ast::ReferentialAction::Cascade) => 1,
+        Some(ast::ReferentialAction::SetNull) => 2,
+        Some(ast::ReferentialAction::SetDefault) => 3,
+    }
 }
 
 /// INDEX inside a table definition.

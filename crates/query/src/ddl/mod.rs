@@ -1,6 +1,7 @@
 //! DDL: syntax trees become the engine's definitions; the engine checks, logs and publishes them.
 
 mod alter;
+mod constraint_state;
 mod create;
 mod drop;
 mod into;
@@ -49,6 +50,14 @@ fn execute_inside(
         | StatementKind::CreateTrigger(_) => module::create(statement, text, context),
         StatementKind::CreateSchema(schema) => create::schema(schema, text, context),
         _ => Err(crate::errors::unsupported("this statement")),
+    }
+}
+
+/// What a statement of `execute` that has succeeded has to say.
+pub fn notices(statement: &ast::Statement) -> Vec<SqlError> {
+    match &statement.kind {
+        StatementKind::CreateTable(table) => create::notices(table),
+        _ => Vec::new(),
     }
 }
 

@@ -61,9 +61,7 @@ pub(crate) fn run(
             outputs.add(runtime, input, &[], old)?;
         }
     }
-    for (_, old, _) in &victims {
-        delete.constraints.check_unreferenced(runtime, old, "DELETE")?;
-    }
+    super::cascade::after_delete(&delete.constraints, &mut victims.iter().map(|victim| &victim.1), runtime)?;
     let sent_rows = outputs.finish(runtime, sink)?;
     Ok(StatementOutcome { row_count: Some(victims.len() as u64), sent_rows, ..StatementOutcome::default() })
 }

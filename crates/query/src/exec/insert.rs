@@ -46,6 +46,9 @@ pub(crate) enum InsertInput {
     Query { plan: Plan, stores: Vec<Store>, read_first: bool },
 }
 
+/// Keys of self-referencing rows that other rows of the statement may still bring.
+type Later<'p> = Vec<(&'p super::references::Reference, Row)>;
+
 /// Runs an INSERT.
 pub(crate) fn run(
     insert: &InsertPlan,
@@ -55,17 +58,18 @@ pub(crate) fn run(
     check_identity_insert(insert, runtime)?;
     lock_table(insert, runtime)?;
     let mut outputs = OutputRows::new(&insert.outputs);
+    let mut later = Later::new();
     let mut count = 0;
     match &insert.input {
         InsertInput::Values(rows) => {
             for stores in rows {
-                insert_one(insert, runtime, stores, &[], &mut outputs)?;
+                insert_one(insert, runtime, stores, &[], &mut outputs, &mut later)?;
                 count += 1;
             }
         }
         InsertInput::Query { plan, stores, read_first: true } => {
             for row in read_all(plan, runtime)? {
-                insert_one(insert, runtime, stores, &row, &mut outputs)?;
+                insert_one(insert, runtime, stores, &row, &mut outputs, &mut later)?;
                 count += 1;
             }
         }
@@ -74,11 +78,12 @@ pub(crate) fn run(
             let mut row = Row::new();
             while source.next(runtime, &mut row)? {
                 runtime.check_cancelled()?;
-                insert_one(insert, runtime, stores, &row, &mut outputs)?;
+                insert_one(insert, runtime, stores, &row, &mut outputs, &mut later)?;
                 count += 1;
             }
         }
     }
+    super::constraints::check_later(&later, runtime, "INSERT")?;
     finish(insert, runtime, outputs, sink, count)
 }
 
@@ -92,10 +97,12 @@ pub(crate) fn run_rows(
 ) -> Result<StatementOutcome, SqlError> {
     lock_table(insert, runtime)?;
     let mut outputs = OutputRows::new(&insert.outputs);
+    let mut later = Later::new();
     let count = rows.len() as u64;
     for row in rows {
-        insert_one(insert, runtime, stores, row, &mut outputs)?;
+        insert_one(insert, runtime, stores, row, &mut outputs, &mut later)?;
     }
+    super::constraints::check_later(&later, runtime, "INSERT")?;
     finish(insert, runtime, outputs, sink, count)
 }
 
@@ -152,20 +159,22 @@ fn finish(
     Ok(StatementOutcome { row_count: Some(count), identity, sent_rows })
 }
 
-fn insert_one(
-    insert: &InsertPlan,
+fn insert_one<'p>(
+    insert: &'p InsertPlan,
     runtime: &Runtime<'_>,
     stores: &[Store],
     input: &[Value],
     outputs: &mut OutputRows<'_>,
+    later: &mut Later<'p>,
 ) -> Result<(), SqlError> {
-    if !outputs.is_wanted() {
-        let row = insert_row(runtime, &insert.source, stores, &insert.constraints, input)?;
-        runtime.give_back(row);
-        return Ok(());
-    }
     let row = insert_row(runtime, &insert.source, stores, &insert.constraints, input)?;
-    outputs.add(runtime, &[], &row, &[])?;
+    // The row stands before its references are looked at: whoever takes the key away meanwhile meets it.
+    if !insert.constraints.references.is_empty() {
+        insert.constraints.check_references(runtime, &row, "INSERT", later)?;
+    }
+    if outputs.is_wanted() {
+        outputs.add(runtime, &[], &row, &[])?;
+    }
     runtime.give_back(row);
     Ok(())
 }
@@ -185,7 +194,7 @@ pub(crate) fn insert_row(
     }
     constraints.compute(runtime, &mut row)?;
     check_not_null(source, &row, "INSERT")?;
-    constraints.check(runtime, source, &row, "INSERT")?;
+    constraints.check_row(runtime, source, &row, "INSERT")?;
     let mut transactions = runtime.transactions.borrow_mut();
     let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
     source.table.insert(transaction, &row)?;

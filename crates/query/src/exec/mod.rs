@@ -1,6 +1,7 @@
 //! The executor: Volcano iterators over a physical plan, one row buffer handed down and filled.
 
 pub(crate) mod aggregate;
+pub(crate) mod cascade;
 pub(crate) mod constraints;
 pub(crate) mod delete;
 pub(crate) mod hash_join;
@@ -8,6 +9,7 @@ pub(crate) mod insert;
 pub(crate) mod keys;
 pub(crate) mod nested_loop;
 pub(crate) mod output;
+pub(crate) mod references;
 pub(crate) mod scan;
 pub(crate) mod set_op;
 pub(crate) mod simple;

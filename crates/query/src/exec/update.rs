@@ -42,12 +42,13 @@ pub(crate) enum SetStep {
     Variable { slot: usize, node: Node },
 }
 
-struct Change {
-    locator: RowLocator,
-    old: Row,
-    new: Row,
+/// A row to change.
+pub(super) struct Change {
+    pub(super) locator: RowLocator,
+    pub(super) old: Row,
+    pub(super) new: Row,
     /// Kept only for OUTPUT.
-    input: Row,
+    pub(super) input: Row,
 }
 
 /// Runs an UPDATE.
@@ -62,35 +63,37 @@ pub(crate) fn run(
     for change in &changes {
         check_not_null(&update.source, &change.new, "UPDATE")?;
         update.constraints.check_row(runtime, &update.source, &change.new, "UPDATE")?;
-    }
-    apply(update, runtime, &changes)?;
-    // References, both ways, are looked at when all rows have their new values.
-    for change in &changes {
-        update.constraints.check_references(runtime, &update.source, &change.new, "UPDATE")?;
         if outputs.is_wanted() {
             outputs.add(runtime, &change.input, &change.new, &change.old)?;
         }
     }
-    let rows = changes.iter().map(|change| (&change.old, &change.new));
-    update.constraints.check_unreferenced_changes(runtime, &update.source, rows, "UPDATE")?;
+    apply(&update.source, &update.changed, runtime, &changes)?;
+    // References, both ways, are looked at when all rows have their new values.
+    let mut pairs = changes.iter().map(|change| (&change.old, &change.new));
+    super::cascade::after_update(&update.constraints, &mut pairs, runtime)?;
     let sent_rows = outputs.finish(runtime, sink)?;
     Ok(StatementOutcome { row_count: Some(count), sent_rows, ..StatementOutcome::default() })
 }
 
 /// Changes the rows. Where several get new unique keys, all the old keys go before the first new one comes: the keys are judged by what they
 /// are in the end.
-fn apply(update: &UpdatePlan, runtime: &Runtime<'_>, changes: &[Change]) -> Result<(), SqlError> {
-    let table = &update.source.table;
+pub(super) fn apply(
+    source: &TableSource,
+    changed: &[usize],
+    runtime: &Runtime<'_>,
+    changes: &[Change],
+) -> Result<(), SqlError> {
+    let table = &source.table;
     let one_by_one = |work: &mut dyn FnMut(&DbTransaction, RowChange<'_>) -> Result<(), SqlError>| {
         for Change { locator, old, new, .. } in changes {
             runtime.check_cancelled()?;
             let mut transactions = runtime.transactions.borrow_mut();
-            let transaction = transactions.in_database(&update.source.database, runtime.options.isolation)?;
-            work(transaction, RowChange { locator, old, new, changed: &update.changed })?;
+            let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+            work(transaction, RowChange { locator, old, new, changed })?;
         }
         Ok(())
     };
-    if changes.len() < 2 || !table.has_unique_key_among(&update.changed) {
+    if changes.len() < 2 || !table.has_unique_key_among(changed) {
         return one_by_one(&mut |transaction, change| table.update(transaction, change).map(|_| ()));
     }
     let mut taken = VecDeque::with_capacity(changes.len());
@@ -134,16 +137,21 @@ fn find(update: &UpdatePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<
                 }
             }
         }
-        for (ordinal, column) in update.source.def.columns.iter().enumerate() {
-            if column.sql_type == types::SqlType::RowVersion {
-                new[ordinal] = super::insert::next_row_version(runtime);
-            }
-        }
+        renew_row_version(&update.source, &mut new, runtime);
         update.constraints.compute(runtime, &mut new)?;
         let input = if keep_input { row.clone() } else { Row::new() };
         changes.push(Change { locator, old, new, input });
     }
     Ok(changes)
+}
+
+/// A changed row gets a new version.
+pub(crate) fn renew_row_version(source: &TableSource, row: &mut Row, runtime: &Runtime<'_>) {
+    for (ordinal, column) in source.def.columns.iter().enumerate() {
+        if column.sql_type == types::SqlType::RowVersion {
+            row[ordinal] = super::insert::next_row_version(runtime);
+        }
+    }
 }
 
 /// The values of a row at some positions.

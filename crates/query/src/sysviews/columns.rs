@@ -335,6 +335,8 @@ fn check_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("parent_column_id", Cell::from(0)),
                 ("definition", check.text.to_string().into()),
                 ("is_system_named", check.is_system_named.into()),
+                ("is_disabled", check.state.is_disabled.into()),
+                ("is_not_trusted", check.state.is_not_trusted.into()),
             ]);
             context.row(&cells);
         }
@@ -369,6 +371,14 @@ fn action_name(action: u8) -> &'static str {
     }
 }
 
+/// Number of the index there by which the key finds its rows.
+fn referenced_index(context: Context<'_, '_, '_>, key: &engine::ForeignKeyDef) -> i32 {
+    match context.database.catalog().object(key.referenced_object_id) {
+        Some(ObjectDef::Table(table)) => table.referenced_index(key).map_or(0, |index| index.index_id),
+        _ => 0,
+    }
+}
+
 fn foreign_keys(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
         for key in &table.foreign_keys {
@@ -382,6 +392,8 @@ fn foreign_keys(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("update_referential_action", i32::from(key.update_action).into()),
                 ("update_referential_action_desc", action_name(key.update_action).into()),
                 ("is_system_named", key.is_system_named.into()),
+                ("is_disabled", key.state.is_disabled.into()),
+                ("is_not_trusted", key.state.is_not_trusted.into()),
             ]);
             context.row(&cells);
         }

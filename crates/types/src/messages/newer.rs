@@ -82,6 +82,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(10754, 16, "The function '%s' may not have ORDER BY in its OVER clause."),
     entry(10756, 15, "A window frame with ROWS or RANGE must have an ORDER BY clause."),
     entry(10757, 16, "The function '%s' may not have a window frame."),
+    entry(
+        11415,
+        16,
+        "Object '%s' cannot be disabled or enabled. This is possible for foreign key and check constraints only.",
+    ),
     entry(11501, 16, "The batch could not be analyzed: of its errors, the first was: %s."),
     entry(
         11502,

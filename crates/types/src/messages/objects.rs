@@ -143,11 +143,26 @@ pub(super) const MESSAGES: &[Message] = &[
         "Computed column '%s' of table '%s' may not be used in the definition of another computed column.",
     ),
     entry(1760, 16, "Constraints of type %s cannot be made on columns of type %s."),
+    entry(
+        1761,
+        16,
+        "The foreign key \"%s\" cannot be made with the referential action %s: one or more referencing columns take no NULL.",
+    ),
+    entry(
+        1762,
+        16,
+        "The foreign key \"%s\" cannot be made with the referential action %s: one or more referencing columns take no NULL and have no default.",
+    ),
     entry(1763, 16, "Foreign keys may not refer to another database. Foreign key '%s'."),
     entry(
         1764,
         16,
         "Computed column '%s' of table '%s' is not valid for use in '%s' because it is not persisted.",
+    ),
+    entry(
+        1766,
+        0,
+        "The FOREIGN KEY constraint '%s' is passed over: foreign keys are not enforced on local or global temporary tables.",
     ),
     entry(1767, 16, "Foreign key '%s' refers to the table '%s', which is not valid."),
     entry(1768, 16, "Foreign key '%s' refers to the object '%s', which is no user table."),

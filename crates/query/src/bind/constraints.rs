@@ -1,0 +1,249 @@
+//! What rows of a table must satisfy, bound for the statement that changes them: checks, computed columns, foreign keys of both directions
+//! and what cascades from them.
+
+use std::sync::Arc;
+
+use engine::{ColumnDef, ForeignKeyDef, ObjectDef};
+use types::SqlError;
+
+use super::{Binder, ScopeTable};
+use crate::exec::cascade::{Action, Child, Dependent, NewKey};
+use crate::exec::constraints::{Check, Constraints};
+use crate::exec::references::{KeyPlace, Reference};
+use crate::expr::compile::Layout;
+use crate::plan::Planner;
+use crate::plan::table::TableSource;
+
+/// What a statement does with the rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change<'a> {
+    Insert,
+    /// It sets these columns.
+    Update(&'a [usize]),
+    Delete,
+}
+
+impl Change<'_> {
+    /// Does it give any of the columns a new value? Computed columns and row versions follow the others.
+    fn touches(self, source: &TableSource, ordinals: &[usize]) -> bool {
+        let follows =
+            |column: &ColumnDef| column.computed.is_some() || column.sql_type == types::SqlType::RowVersion;
+        match self {
+            Change::Insert => true,
+            Change::Update(changed) => ordinals
+                .iter()
+                .any(|ordinal| changed.contains(ordinal) || follows(&source.def.columns[*ordinal])),
+            Change::Delete => false,
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// Compiles what rows of a table must satisfy. Disabled constraints are left out, and those of columns that do not change.
+    pub(crate) fn constraints(
+        &mut self,
+        source: &Arc<TableSource>,
+        change: Change<'_>,
+    ) -> Result<Constraints, SqlError> {
+        let mut constraints = Constraints::default();
+        if !matches!(change, Change::Delete) {
+            self.row_constraints(source, change, &mut constraints)?;
+            for key in source.def.foreign_keys.iter().filter(|key| !key.state.is_disabled) {
+                if let Some(reference) = self.reference(source, key)?
+                    && change.touches(source, &reference.here.columns)
+                {
+                    constraints.references.push(reference);
+                }
+            }
+        }
+        if !matches!(change, Change::Insert) {
+            constraints.dependents = self.dependents(source, change)?;
+        }
+        Ok(constraints)
+    }
+
+    /// Only the constraints with these numbers, for rows that exist.
+    pub(crate) fn constraints_named(
+        &mut self,
+        source: &Arc<TableSource>,
+        numbers: &[engine::ObjectId],
+    ) -> Result<Constraints, SqlError> {
+        let mut constraints = Constraints::default();
+        self.row_constraints(source, Change::Insert, &mut constraints)?;
+        let checks = source.def.checks.iter().filter(|check| !check.state.is_disabled);
+        let wanted: Vec<bool> = checks.map(|check| numbers.contains(&check.object_id)).collect();
+        let mut wanted = wanted.into_iter();
+        constraints.checks.retain(|_| wanted.next() == Some(true));
+        for key in source.def.foreign_keys.iter().filter(|key| numbers.contains(&key.object_id)) {
+            constraints.references.extend(self.reference(source, key)?);
+        }
+        Ok(constraints)
+    }
+
+    /// Computed columns and checks.
+    fn row_constraints(
+        &mut self,
+        source: &Arc<TableSource>,
+        change: Change<'_>,
+        constraints: &mut Constraints,
+    ) -> Result<(), SqlError> {
+        let def = source.def.clone();
+        if def.checks.is_empty() && def.columns.iter().all(|column| column.computed.is_none()) {
+            return Ok(());
+        }
+        let table = self.table_columns(source, &def.name);
+        let layout = Layout::new(&table.columns.iter().map(|column| column.id).collect::<Vec<_>>());
+        for (ordinal, column) in def.columns.iter().enumerate() {
+            let Some(computed) = &column.computed else {
+                continue;
+            };
+            let expr = self
+                .stored_expression(&computed.text, Some(table.clone()), |binder, expr| binder.value(expr))?;
+            let expr = super::coerce::implicit(expr, &column.sql_type)?;
+            constraints.computed.push((ordinal, Planner::new(&self.columns).node(&expr, &layout)?));
+        }
+        for check in def.checks.iter().filter(|check| !check.state.is_disabled) {
+            constraints.checks.extend(self.check(source, check, &table, &layout, change)?);
+        }
+        Ok(())
+    }
+
+    fn check(
+        &mut self,
+        source: &TableSource,
+        check: &engine::CheckDef,
+        table: &ScopeTable,
+        layout: &Layout,
+        change: Change<'_>,
+    ) -> Result<Option<Check>, SqlError> {
+        let expr =
+            self.stored_expression(&check.text, Some(table.clone()), |binder, expr| binder.condition(expr))?;
+        let used = expr.columns();
+        let ordinals: Vec<usize> =
+            (0..table.columns.len()).filter(|ordinal| used.contains(&table.columns[*ordinal].id)).collect();
+        // A check that reads no column holds for each row or for none.
+        if !ordinals.is_empty() && !change.touches(source, &ordinals) {
+            return Ok(None);
+        }
+        let column = match ordinals.as_slice() {
+            [one] => Some(table.columns[*one].name.clone()),
+            _ => None,
+        };
+        let predicate = Planner::new(&self.columns).predicate(&expr, layout)?;
+        Ok(Some(Check { name: check.name.to_string(), predicate, column }))
+    }
+
+    /// A foreign key of this table.
+    fn reference(
+        &mut self,
+        source: &Arc<TableSource>,
+        key: &ForeignKeyDef,
+    ) -> Result<Option<Reference>, SqlError> {
+        let Some(ObjectDef::Table(table)) = source.database.catalog().object(key.referenced_object_id) else {
+            return Ok(None);
+        };
+        let other = Arc::new(TableSource::new(source.database.clone(), table));
+        Ok(make_reference(key, source, &other))
+    }
+
+    /// Foreign keys of this and other tables that refer to this one, seen from here.
+    pub(crate) fn referenced_by(
+        &mut self,
+        source: &Arc<TableSource>,
+    ) -> Result<Vec<(Reference, Arc<TableSource>, ForeignKeyDef)>, SqlError> {
+        let mut found = Vec::new();
+        if source.def.is_temporary() || !source.def.indexes.iter().any(|index| index.unique) {
+            return Ok(found);
+        }
+        for object in source.database.catalog().objects() {
+            let ObjectDef::Table(table) = &object else {
+                continue;
+            };
+            for key in
+                table.foreign_keys.iter().filter(|key| key.referenced_object_id == source.def.object_id)
+            {
+                let child = Arc::new(TableSource::new(source.database.clone(), table.clone()));
+                if let Some(reference) = make_reference(key, &child, source) {
+                    found.push((reference, child, key.clone()));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn dependents(
+        &mut self,
+        source: &Arc<TableSource>,
+        change: Change<'_>,
+    ) -> Result<Vec<Dependent>, SqlError> {
+        let mut dependents = Vec::new();
+        for (reference, child, key) in self.referenced_by(source)? {
+            let is_update = matches!(change, Change::Update(_));
+            if key.state.is_disabled || is_update && !change.touches(source, &reference.there.columns) {
+                continue;
+            }
+            let action = if is_update { key.update_action } else { key.delete_action };
+            let action = match action {
+                0 => Action::Nothing,
+                1 if !is_update => {
+                    Action::Delete(Child { constraints: self.constraints(&child, Change::Delete)? })
+                }
+                action => {
+                    let columns = reference.here.columns.clone();
+                    let mut values = Vec::with_capacity(columns.len());
+                    for ordinal in &columns {
+                        values.push(match action {
+                            1 => NewKey::Same,
+                            2 => NewKey::Null,
+                            _ => NewKey::Default(self.default_store(&child, *ordinal)?),
+                        });
+                    }
+                    let constraints = self.constraints(&child, Change::Update(&columns))?;
+                    let mut changed = columns;
+                    changed.extend(follows_others(&child));
+                    Action::Assign { values, changed, child: Child { constraints } }
+                }
+            };
+            dependents.push(Dependent { reference, action });
+        }
+        Ok(dependents)
+    }
+}
+
+/// Columns that change with any other one: computed ones and row versions.
+pub(crate) fn follows_others(source: &TableSource) -> impl Iterator<Item = usize> + '_ {
+    let follows =
+        |column: &ColumnDef| column.computed.is_some() || column.sql_type == types::SqlType::RowVersion;
+    (0..source.def.columns.len()).filter(move |ordinal| follows(&source.def.columns[*ordinal]))
+}
+
+fn make_reference(
+    key: &ForeignKeyDef,
+    child: &Arc<TableSource>,
+    parent: &Arc<TableSource>,
+) -> Option<Reference> {
+    Some(Reference {
+        name: key.name.to_string(),
+        here: key_place(child, &key.column_ids)?,
+        there: key_place(parent, &key.referenced_column_ids)?,
+        is_self: child.def.object_id == parent.def.object_id,
+    })
+}
+
+/// The columns of one end of a foreign key, and the index that starts with them if there is one.
+fn key_place(source: &Arc<TableSource>, column_ids: &[i32]) -> Option<KeyPlace> {
+    let columns: Vec<usize> = column_ids
+        .iter()
+        .map(|id| source.def.columns.iter().position(|column| column.column_id == *id))
+        .collect::<Option<_>>()?;
+    let width = columns.len();
+    let order_in = |index: &engine::IndexDef| -> Option<Vec<usize>> {
+        let first = index.key.get(..width)?;
+        first.iter().map(|part| columns.iter().position(|ordinal| *ordinal == part.ordinal)).collect()
+    };
+    // The clustered index first, then unique ones: the fewest reads.
+    let mut indexes: Vec<&engine::IndexDef> = source.def.indexes.iter().collect();
+    indexes.sort_by_key(|index| (index.kind != engine::IndexKind::Clustered, !index.unique));
+    let index = indexes.into_iter().find_map(|index| Some((index.index_id, order_in(index)?)));
+    Some(KeyPlace { source: source.clone(), columns, index })
+}

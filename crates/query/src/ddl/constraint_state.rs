@@ -1,0 +1,54 @@
+//! ALTER TABLE ... [WITH CHECK | NOCHECK] { CHECK | NOCHECK } CONSTRAINT.
+
+use std::sync::Arc;
+
+use engine::{ConstraintState, Database, ObjectId, TableDef};
+use tsql::ast::Names;
+use types::SqlError;
+
+use super::{alter, with_transaction};
+use crate::bind::names::same_name;
+use crate::context::ExecContext;
+
+/// Takes CHECK and FOREIGN KEY constraints into force or out of it. One that was out of force is trusted again only when all rows have
+/// been checked (WITH CHECK). Errors 4917, 11415, 547.
+pub(super) fn set(
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    (with_check, enable): (bool, bool),
+    names: &Names,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let checks = table.checks.iter().map(|check| (&check.name, check.object_id, check.state));
+    let keys = table.foreign_keys.iter().map(|key| (&key.name, key.object_id, key.state));
+    let all: Vec<_> = checks.chain(keys).collect();
+    let mut chosen: Vec<(ObjectId, ConstraintState)> = Vec::new();
+    match names {
+        Names::All => chosen.extend(all.iter().map(|found| (found.1, found.2))),
+        Names::List(list) => {
+            for name in list {
+                match all.iter().find(|found| same_name(found.0, &name.value)) {
+                    Some(found) => chosen.push((found.1, found.2)),
+                    None if table.constraints().iter().any(|other| same_name(&other.1, &name.value)) => {
+                        return Err(SqlError::new(11415, &[&name.value]));
+                    }
+                    None => return Err(SqlError::new(4917, &[&name.value])),
+                }
+            }
+        }
+    }
+    let looks_at_rows = enable && with_check;
+    for (_, state) in &mut chosen {
+        let is_not_trusted = if looks_at_rows { false } else { state.is_not_trusted || !enable };
+        *state = ConstraintState { is_disabled: !enable, is_not_trusted };
+    }
+    with_transaction(context, database, |transaction| {
+        database.set_constraint_states(transaction, table, &chosen)
+    })?;
+    if looks_at_rows && !chosen.is_empty() {
+        let numbers: Vec<ObjectId> = chosen.iter().map(|found| found.0).collect();
+        let table = alter::reload(database, table)?;
+        alter::check_rows(database, &table, &numbers, context)?;
+    }
+    Ok(())
+}
