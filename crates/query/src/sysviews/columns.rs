@@ -401,19 +401,6 @@ fn foreign_keys(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The unique index that a foreign key refers to.
-fn referenced_index(context: &ViewContext<'_, '_>, key: &engine::ForeignKeyDef) -> Option<i32> {
-    let Some(ObjectDef::Table(table)) = context.database.catalog().object(key.referenced_object_id) else {
-        return None;
-    };
-    let is_of_key = |ordinal: usize| key.referenced_column_ids.contains(&table.columns[ordinal].column_id);
-    let wanted = key.referenced_column_ids.len();
-    let found = table.indexes.iter().find(|index| {
-        index.unique && index.key.len() == wanted && index.key.iter().all(|column| is_of_key(column.ordinal))
-    });
-    found.map(|index| index.index_id)
-}
-
 fn foreign_key_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
         for key in &table.foreign_keys {
