@@ -84,6 +84,14 @@ impl KeyRange {
         KeyRange { lower: Bound::Included(key.to_vec()), upper: Bound::Included(key.to_vec()) }
     }
 
+    /// The key, when the range is exactly one.
+    pub(crate) fn only_key(&self) -> Option<&[u8]> {
+        match (&self.lower, &self.upper) {
+            (Bound::Included(lower), Bound::Included(upper)) if lower == upper => Some(lower),
+            _ => None,
+        }
+    }
+
     /// Every key that begins with these bytes.
     pub fn prefix(prefix: &[u8]) -> KeyRange {
         KeyRange { lower: Bound::Included(prefix.to_vec()), upper: KeyRange::after_prefix(prefix) }

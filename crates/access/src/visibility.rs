@@ -4,7 +4,7 @@ use pages::{PageBytes, header, slots};
 use txn::{LockMode, LockWait, Resource, Transaction};
 
 use crate::error::AccessResult;
-use crate::options::{Locking, ScanOptions, Waited};
+use crate::options::{Locking, ScanOptions, Waited, row_alone};
 
 /// Whoever reads: how it locks rows, decided once for a scan or look-up.
 #[derive(Clone, Copy)]
@@ -38,6 +38,15 @@ pub(crate) struct PageView<'p, 't> {
 impl<'t> Reader<'t> {
     pub(crate) fn new(txn: &'t Transaction, locking: Locking, options: &ScanOptions) -> Reader<'t> {
         Reader { txn, locking, skip_locked: options.skip_locked }
+    }
+
+    /// The same reader, for a key that is there: it needs no gap locked.
+    pub(crate) fn of_row_alone(self) -> Reader<'t> {
+        let locking = match self.locking {
+            Locking::Range { mode } => Locking::Hold { mode: row_alone(mode), until_next: false },
+            other => other,
+        };
+        Reader { locking, ..self }
     }
 
     /// Waits for a row without a latch. The caller looks again with the lock in hand, and then gives this one back.

@@ -307,3 +307,54 @@ fn a_row_is_waited_for_once() {
         });
     }
 }
+
+/// At SERIALIZABLE one key that is there needs its own lock only; one that is not there needs its gap.
+#[test]
+fn a_serializable_look_at_one_key_locks_that_key() {
+    for (row_lock, mode) in
+        [(RowLock::Shared, LockMode::S), (RowLock::Update, LockMode::U), (RowLock::Exclusive, LockMode::X)]
+    {
+        for backward in [false, true] {
+            with_rows(9, move |db| {
+                let reader = begin(&db);
+                let level = ScanOptions { row_lock, backward, ..at(IsolationLevel::Serializable) };
+                let found = keys(&db, &reader, KeyRange::exactly(&key(20)), level).expect("no wait");
+                let mut value = Vec::new();
+                assert!(db.tree.get(&reader, &key(30), &level, &mut value).expect("no wait"));
+                assert_eq!((found, value), (vec![20], b"old".to_vec()));
+                let held = |k: u32| reader.held_mode(&db.tree.key_resource(&key(k)));
+                assert_eq!([held(10), held(20), held(30), held(40)], [None, Some(mode), Some(mode), None]);
+                let writer = begin(&db);
+                writer.space().set_lock_timeout_ms(0);
+                for free in [15, 25, 35, 45] {
+                    db.tree.insert(&writer, &key(free), b"new").expect("no gap is locked");
+                }
+                assert!(db.tree.delete(&writer, &key(20)).is_err(), "the key stays while it is read");
+                writer.rollback().expect("a healthy disk");
+                assert_eq!(keys(&db, &reader, KeyRange::exactly(&key(33)), level).expect("no wait"), []);
+                let writer = begin(&db);
+                writer.space().set_lock_timeout_ms(0);
+                assert!(db.tree.insert(&writer, &key(33), b"new").is_err(), "what is not there stays away");
+                writer.rollback().expect("a healthy disk");
+            });
+        }
+    }
+}
+
+/// The same where a ghost has the key: it bounds the gap.
+#[test]
+fn a_serializable_look_at_a_ghost_keeps_the_key_away() {
+    with_rows(10, |db| {
+        let txn = begin(&db);
+        db.tree.delete(&txn, &key(30)).expect("there");
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        let reader = begin(&db);
+        let level = at(IsolationLevel::Serializable);
+        assert_eq!(keys(&db, &reader, KeyRange::exactly(&key(30)), level).expect("no wait"), []);
+        db.access.clean_ghosts(&db.manager, 100).expect("a healthy disk");
+        let writer = begin(&db);
+        writer.space().set_lock_timeout_ms(0);
+        assert!(db.tree.insert(&writer, &key(30), b"new").is_err());
+        writer.rollback().expect("a healthy disk");
+    });
+}

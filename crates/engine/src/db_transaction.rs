@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use txn::{
-    CommitMode, CommitOutcome, CommitProgress, IsolationLevel, LockMode, LockWait, PendingCommit, Resource,
-    Savepoint, Transaction, TxnResult,
+    CommitMode, CommitOutcome, CommitProgress, IsolationLevel, LockMark, LockMode, LockWait, PendingCommit,
+    Resource, Savepoint, Transaction, TxnResult,
 };
 
 use crate::catalog::CatalogUndo;
@@ -35,6 +35,14 @@ pub struct DbTransaction {
 pub struct DbSavepoint {
     savepoint: Savepoint,
     catalog_undo_len: usize,
+    locks: LockMark,
+}
+
+impl DbSavepoint {
+    /// Before everything.
+    pub(crate) fn start() -> DbSavepoint {
+        DbSavepoint { savepoint: Savepoint::start(), catalog_undo_len: 0, locks: LockMark::START }
+    }
 }
 
 impl DbTransaction {
@@ -159,7 +167,13 @@ impl DbTransaction {
         DbSavepoint {
             savepoint: self.transaction.savepoint(),
             catalog_undo_len: self.catalog_undo.borrow().len(),
+            locks: self.transaction.lock_mark(),
         }
+    }
+
+    /// Gives back what was locked since the savepoint, to which everything has been rolled back.
+    pub(crate) fn unlock_since(&self, savepoint: DbSavepoint) {
+        self.transaction.unlock_since(savepoint.locks);
     }
 
     /// Takes back everything after the savepoint; locks stay.
@@ -176,14 +190,6 @@ impl DbTransaction {
     fn failed_rollback(&self, error: &txn::TxnError) -> types::SqlError {
         self.database.suspect(&format!("a rollback failed: {error}"));
         self.sql_error(error)
-    }
-
-    /// Takes back everything; the transaction goes on.
-    ///
-    /// # Errors
-    /// As `rollback_to`.
-    pub(crate) fn rollback_all(&self) -> SqlResult<()> {
-        self.rollback_to(DbSavepoint { savepoint: txn::Savepoint::start(), catalog_undo_len: 0 })
     }
 
     /// Takes back everything and ends.

@@ -169,6 +169,12 @@ impl Table {
         }
     }
 
+    /// Do the entries of a nonclustered index hold these columns?
+    pub fn is_covered_by(&self, index_id: i32, columns: &[usize]) -> bool {
+        let found = self.inner.secondary.iter().find(|secondary| secondary.index_id == index_id);
+        found.is_some_and(|secondary| columns.iter().all(|column| secondary.stored.contains(column)))
+    }
+
     /// Every row, in the order of an index (its number; 0 or 1 is the heap or clustered index).
     ///
     /// # Errors
@@ -688,6 +694,19 @@ fn stored_columns(definition: &TableDef, index: &IndexDef) -> Vec<usize> {
 
 /// A range of values as a range of key bytes. Where the last bounded column is DESC, greater values come first.
 fn byte_range(format: &KeyFormat, index: &IndexDef, range: &KeyRange) -> access::KeyRange {
+    if let (true, None, Bound::Included(lower), Bound::Included(upper)) =
+        (index.unique, &range.text_prefix, &range.lower, &range.upper)
+        && lower.len() == index.key.len()
+        && upper.len() == lower.len()
+    {
+        // Every column of a unique key: one entry at most, if both bounds say the same.
+        let (mut key, mut end) = (Vec::with_capacity(32), Vec::with_capacity(32));
+        format.encode(lower, &mut key);
+        format.encode(upper, &mut end);
+        if key == end {
+            return access::KeyRange::exactly(&key);
+        }
+    }
     let columns = |bound: &Bound<Vec<Value>>| match bound {
         Bound::Included(values) | Bound::Excluded(values) => values.len(),
         Bound::Unbounded => 0,

@@ -198,7 +198,8 @@ impl TransactionSet {
         Ok(())
     }
 
-    /// ROLLBACK TRANSACTION to the newest savepoint of that name (names are case-sensitive here); false when there is none.
+    /// ROLLBACK TRANSACTION to the newest savepoint of that name (names are case-sensitive here); false when there is none. What was locked
+    /// since is given back (see [`txn::HeldLocks::unlock_since`]); the rollback of a statement alone keeps its locks.
     ///
     /// # Errors
     /// 9001 when the log fails.
@@ -209,10 +210,9 @@ impl TransactionSet {
         let points = &self.savepoints[at].points;
         for member in &self.open {
             let number = member.transaction.database().number();
-            match points.iter().find(|(n, _)| *n == number) {
-                Some((_, point)) => member.transaction.rollback_to(*point)?,
-                None => member.transaction.rollback_all()?,
-            }
+            let point = points.iter().find(|(n, _)| *n == number).map_or(DbSavepoint::start(), |(_, p)| *p);
+            member.transaction.rollback_to(point)?;
+            member.transaction.unlock_since(point);
         }
         Ok(true)
     }

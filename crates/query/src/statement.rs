@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::Database;
+use rustc_hash::FxHashSet;
 use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
@@ -167,7 +168,8 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
         })
         .collect();
     let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();
-    let planned = Planner::new(&binder.columns).plan(&query.rel, Vec::new())?;
+    let mut planner = Planner::new(&binder.columns).wanting(&query.rel, order.iter().copied());
+    let planned = planner.plan(&query.rel, Vec::new())?;
     let plan = crate::plan::in_order(planned, &order);
     Ok(StatementKind::Select(SelectPlan { plan, columns }))
 }
@@ -176,7 +178,9 @@ fn assignment(binder: &mut Binder<'_>, parts: SelectParts) -> Result<StatementKi
     if parts.items.iter().any(|item| item.variable.is_none()) {
         return Err(crate::errors::assignment_mixed());
     }
-    let mut planner = Planner::new(&binder.columns);
+    let mut read = FxHashSet::default();
+    parts.items.iter().for_each(|item| item.expr.collect_read(&mut read));
+    let mut planner = Planner::new(&binder.columns).wanting(&parts.rel, read);
     let planned = planner.plan(&parts.rel, Vec::new())?;
     let layout = planned.layout();
     let mut items = Vec::new();
@@ -312,7 +316,7 @@ pub fn compile_scalar(
         Some(target) => coerce::for_variable(bound, target)?,
         None => bound,
     };
-    let node = Planner::new(&binder.columns).node(&bound, &Layout::default())?;
+    let node = Planner::new(&binder.columns).wanting_value(&bound).node(&bound, &Layout::default())?;
     Ok(ScalarProgram {
         form: ScalarForm::Value(node),
         sql_type: bound.sql_type,
@@ -326,7 +330,7 @@ pub fn compile_predicate(expr: &ast::Expr, context: &BindContext<'_>) -> Result<
     let mut binder = Binder::new(context);
     let bound = scoped(&mut binder, |binder| binder.condition(expr))
         .map_err(|error| error.at_line(expr.span.line))?;
-    let node = Planner::new(&binder.columns).predicate(&bound, &Layout::default())?;
+    let node = Planner::new(&binder.columns).wanting_value(&bound).predicate(&bound, &Layout::default())?;
     Ok(ScalarProgram {
         form: ScalarForm::Predicate(node),
         sql_type: SqlType::Bit,

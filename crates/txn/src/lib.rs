@@ -21,7 +21,7 @@ pub use durability::{CommitMode, DelayedDurability, XactFacts};
 pub use error::{TxnError, TxnResult};
 pub use gate::CommitGate;
 pub use lock::{
-    HASH_END, HeldLocks, LockError, LockManager, LockMode, LockOwner, LockRow, LockSpace, LockWait,
+    HASH_END, HeldLocks, LockError, LockManager, LockMark, LockMode, LockOwner, LockRow, LockSpace, LockWait,
     RequestStatus, Resource,
 };
 pub use rm::ResourceManager;

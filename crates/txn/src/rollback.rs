@@ -29,7 +29,8 @@ impl Transaction {
         Savepoint { lsn: self.entry.last() }
     }
 
-    /// Undoes everything after the savepoint; the transaction goes on. Locks stay.
+    /// Undoes everything after the savepoint; the transaction goes on. Locks stay: whoever gives those taken since back does so afterwards
+    /// ([`Transaction::unlock_since`]), when nothing of the changes is left anywhere.
     pub fn rollback_to(&self, savepoint: Savepoint) -> TxnResult<()> {
         if self.entry.last() == savepoint.lsn {
             return Ok(());

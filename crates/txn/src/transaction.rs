@@ -18,7 +18,9 @@ use log::records::{BeginXact, LogTime};
 use log::{LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
 use os::{Latch, LatchRank};
 
-use crate::lock::{HeldLocks, LockError, LockMode, LockOwner, LockSpace, LockWait, Resource, ResourceKey};
+use crate::lock::{
+    HeldLocks, LockError, LockMark, LockMode, LockOwner, LockSpace, LockWait, Resource, ResourceKey,
+};
 use crate::table::{TxnManager, XactEntry};
 use crate::{TxnError, TxnResult};
 
@@ -246,6 +248,17 @@ impl Transaction {
     /// The mode in which it holds the resource itself.
     pub fn held_mode(&self, resource: &Resource) -> Option<LockMode> {
         self.locks.lock().mode(resource)
+    }
+
+    /// The present point in the order of its locks.
+    pub fn lock_mark(&self) -> LockMark {
+        self.locks.lock().mark()
+    }
+
+    /// Gives back what it has locked since, after a rollback to a savepoint of that time; see [`HeldLocks::unlock_since`].
+    pub fn unlock_since(&self, mark: LockMark) {
+        self.assert_state(XactState::Active);
+        self.locks.lock().unlock_since(mark);
     }
 
     /// Number of resources it has locked.

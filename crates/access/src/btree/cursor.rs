@@ -11,7 +11,7 @@ use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
 use txn::{LockMode, Resource, Transaction};
 
 use super::BTree;
-use super::page::{search, split_row, stub_in_tree};
+use super::page::{KEY_LENGTH_BYTES, search, split_row, stub_in_tree};
 use crate::error::AccessResult;
 use crate::key::KeyRange;
 use crate::options::{Locking, RowLock, ScanOptions};
@@ -32,6 +32,8 @@ pub struct BTreeCursor {
     place: Option<Place>,
     /// Nothing is left beyond the rows in hand.
     finished: bool,
+    /// The one key of the range has been looked for at SERIALIZABLE and is not there: the gap is what must be locked.
+    is_absent: bool,
     kept: Option<Resource>,
 }
 
@@ -69,6 +71,7 @@ impl BTreeCursor {
             last_key: None,
             place: None,
             finished: false,
+            is_absent: false,
             kept: None,
         }
     }
@@ -81,6 +84,7 @@ impl BTreeCursor {
         self.last_key = None;
         self.place = None;
         self.finished = false;
+        self.is_absent = false;
     }
 
     /// Moves to the next row; false at the end. The row before, if it was locked only for reading, is unlocked; one that was
@@ -126,10 +130,6 @@ impl BTreeCursor {
             Some(locking) => locking,
             None => {
                 let locking = self.options.locking(txn, &self.tree.object_resource());
-                if let Locking::Range { .. } = locking {
-                    // Before the first page is looked at: from now on inserts ask for the next key.
-                    self.tree.state.has_ranges.store(true, Relaxed);
-                }
                 self.locking = Some(locking);
                 locking
             }
@@ -140,8 +140,21 @@ impl BTreeCursor {
         let reader = Reader::new(txn, locking, &self.options);
         let mut waited = None;
         while !self.finished {
-            let stop =
-                if self.options.backward { self.fill_backward(reader)? } else { self.fill_forward(reader)? };
+            let seeks_key = self.range.only_key().is_some() && !self.is_absent;
+            let (reader, stop) = match locking {
+                Locking::Range { .. } if seeks_key => {
+                    let reader = reader.of_row_alone();
+                    (reader, self.fill_with_only_key(reader)?)
+                }
+                Locking::Range { .. } => {
+                    // Before the first page is looked at: from now on inserts ask for the next key.
+                    if !self.tree.state.has_ranges.load(Relaxed) {
+                        self.tree.state.has_ranges.store(true, Relaxed);
+                    }
+                    (reader, self.fill_with_range(reader)?)
+                }
+                _ => (reader, self.fill_with_range(reader)?),
+            };
             drop(waited.take());
             match stop {
                 Stop::End => self.finished = true,
@@ -227,6 +240,36 @@ impl BTreeCursor {
             Err(slot) => slot,
         };
         Ok((guard, slot))
+    }
+
+    fn fill_with_range(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
+        if self.options.backward { self.fill_backward(reader) } else { self.fill_forward(reader) }
+    }
+
+    /// SERIALIZABLE, one key: while it is there its own lock keeps everybody from removing it, and nobody can insert it again. Only where
+    /// it is not (`Next`), the gap must be locked.
+    fn fill_with_only_key(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
+        let key = self.range.only_key().expect("the caller has asked");
+        let guard = self.tree.descend(key, LatchMode::Shared, false)?;
+        let lock = || self.tree.key_resource(key);
+        let found = match search(guard.page(), key) {
+            Ok(slot) => (slot, PageView::new(guard.page(), reader).see(slot, lock)),
+            Err(slot) => (slot, Seen::Gone),
+        };
+        match found {
+            (_, Seen::Bytes(row)) => {
+                self.bytes.extend_from_slice(&row[KEY_LENGTH_BYTES..]);
+                self.rows.push((0, key.len(), self.bytes.len()));
+                self.finished = true;
+                Ok(Stop::Full)
+            }
+            (_, Seen::Wait) => Ok(Stop::Locked(lock())),
+            (slot, Seen::Moved) => Err(stub_in_tree(&guard, slot)),
+            (_, Seen::Gone) => {
+                self.is_absent = true;
+                Ok(Stop::Next)
+            }
+        }
     }
 
     fn fill_forward(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {

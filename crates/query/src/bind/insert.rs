@@ -170,7 +170,9 @@ impl Binder<'_> {
         }
         let stores = self.all_stores(source, stores)?;
         let read_first = reads_table(&query.rel, source);
-        let planned = Planner::new(&self.columns).plan(&query.rel, Vec::new())?;
+        let planned = Planner::new(&self.columns)
+            .wanting(&query.rel, order.iter().copied())
+            .plan(&query.rel, Vec::new())?;
         Ok(InsertInput::Query { plan: in_order(planned, &order), stores, read_first })
     }
 

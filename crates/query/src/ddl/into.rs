@@ -54,7 +54,9 @@ pub(crate) fn select_into(
         columns.iter_mut().for_each(|column| column.identity = None);
     }
     let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();
-    let planned = Planner::new(&binder.columns).plan(&query.rel, Vec::new())?;
+    let planned = Planner::new(&binder.columns)
+        .wanting(&query.rel, order.iter().copied())
+        .plan(&query.rel, Vec::new())?;
     let temporary = name.name.value.starts_with('#');
     let database = match (&name.database, temporary) {
         (_, true) => binder.named_database("tempdb")?,
@@ -80,17 +82,24 @@ fn storable(sql_type: SqlType) -> SqlType {
     }
 }
 
-/// Makes the table and fills it.
+/// Makes the table and fills it. When that fails the statement is rolled back, and the table's session name goes with it.
 pub(crate) fn run_select_into(
     into: &SelectIntoPlan,
     runtime: &Runtime<'_>,
     _sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
-    let name = if into.name.starts_with('#') {
-        runtime.names.add_temp_table(&into.name)?
-    } else {
-        into.name.clone()
-    };
+    if !into.name.starts_with('#') {
+        return make_and_fill(into, into.name.clone(), runtime);
+    }
+    let name = runtime.names.add_temp_table(&into.name)?;
+    make_and_fill(into, name, runtime).inspect_err(|_| runtime.names.remove_temp_table(&into.name))
+}
+
+fn make_and_fill(
+    into: &SelectIntoPlan,
+    name: String,
+    runtime: &Runtime<'_>,
+) -> Result<StatementOutcome, SqlError> {
     let new = NewTable {
         schema: into.schema.clone(),
         name,
@@ -103,16 +112,7 @@ pub(crate) fn run_select_into(
     let def = {
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.in_database(&into.database, runtime.options.isolation)?;
-        into.database.create_table(transaction, &new)
-    };
-    let def = match def {
-        Ok(def) => def,
-        Err(error) => {
-            if into.name.starts_with('#') {
-                runtime.names.remove_temp_table(&into.name);
-            }
-            return Err(error);
-        }
+        into.database.create_table(transaction, &new)?
     };
     let target = TableSource::new(into.database.clone(), def);
     let mut row = Row::new();

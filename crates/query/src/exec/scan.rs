@@ -74,7 +74,8 @@ impl Scan<'_> {
             }
             AccessPath::Seek { index_id, .. } => match self.ranges.next() {
                 Some(range) => {
-                    Some(source.table.seek(transaction, *index_id, &range, &self.options, None)?)
+                    let covered = self.plan.covered.as_deref();
+                    Some(source.table.seek(transaction, *index_id, &range, &self.options, covered)?)
                 }
                 None => None,
             },

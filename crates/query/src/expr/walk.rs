@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::{ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::functions::Determinism;
+use crate::plan::logical::Rel;
 
 impl Expr {
     /// Direct sub-expressions; of a subquery only the left operand.
@@ -89,6 +90,24 @@ impl Expr {
         for child in self.children() {
             child.collect_columns(into);
         }
+    }
+
+    /// Adds every column whose value matters to the expression, those that its subqueries make among them.
+    pub(crate) fn collect_read(&self, into: &mut FxHashSet<ColumnId>) {
+        match &self.kind {
+            ExprKind::Column(id) => drop(into.insert(*id)),
+            ExprKind::Subquery(subquery) => match (&subquery.kind, &*subquery.rel) {
+                // Whether there is a row does not depend on what it shows.
+                (SubqueryKind::Exists, Rel::Project { input, .. }) => input.collect_read(into),
+                (SubqueryKind::Exists, rel) => rel.collect_read(into),
+                (_, rel) => {
+                    rel.collect_read(into);
+                    into.extend(rel.output());
+                }
+            },
+            _ => {}
+        }
+        self.children().into_iter().for_each(|child| child.collect_read(into));
     }
 
     /// Columns that the expression reads.

@@ -30,6 +30,8 @@ pub(crate) struct ScanPlan {
     pub(crate) filter: Option<BoolNode>,
     /// A locator number follows the columns.
     pub(crate) locator: bool,
+    /// The ordinals that are wanted, where the index that is sought has them all: the row itself is not looked at, nor locked.
+    pub(crate) covered: Option<Vec<usize>>,
 }
 
 /// How.
@@ -106,6 +108,10 @@ impl Planner<'_> {
         let own: FxHashSet<ColumnId> = scan.columns.iter().copied().chain(scan.locator).collect();
         let mut layout: Vec<ColumnId> = scan.columns.clone();
         layout.extend(scan.locator);
+        let wanted = self.wanted_of(scan);
+        let covers = |index: &IndexDef| {
+            wanted.as_ref().is_some_and(|wanted| source.table.is_covered_by(index.index_id, wanted))
+        };
         let sargables: Vec<Sargable<'_>> =
             predicates.iter().flat_map(|predicate| sargable(predicate, scan, &own)).collect();
         let best = source
@@ -118,11 +124,13 @@ impl Planner<'_> {
                     index.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(wanted))
                 })
             })
-            .filter_map(|index| candidate(index, &sargables, total))
+            .filter_map(|index| candidate(index, &sargables, total, covers(index)))
             .min_by(|a, b| a.cost.total_cmp(&b.cost));
         let selectivity = 0.3f64.powi(predicates.len().min(4) as i32);
+        let mut covered = None;
         let (path, rows, seeks_by_outer) = match best {
             Some(best) if best.cost < total || scan.hints.index.is_some() => {
+                covered = wanted.clone().filter(|_| covers(best.index));
                 let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
                 (AccessPath::Seek { index_id: best.index.index_id, ranges }, best.rows, by_outer)
             }
@@ -132,9 +140,24 @@ impl Planner<'_> {
             Some(predicate) => Some(self.predicate(&predicate, &Layout::new(&layout))?),
             None => None,
         };
-        let plan =
-            ScanPlan { source, hints: scan.hints.clone(), path, filter, locator: scan.locator.is_some() };
+        let plan = ScanPlan {
+            source,
+            hints: scan.hints.clone(),
+            path,
+            filter,
+            locator: scan.locator.is_some(),
+            covered,
+        };
         Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, seeks_by_outer })
+    }
+
+    /// The ordinals of a table whose values matter; `None`: all do, or the row itself is to be locked.
+    fn wanted_of(&self, scan: &TableScan) -> Option<Vec<usize>> {
+        if scan.locator.is_some() || scan.hints.update_lock || scan.hints.exclusive_lock {
+            return None;
+        }
+        let wanted = self.wanted.as_ref()?;
+        Some((0..scan.columns.len()).filter(|at| wanted.contains(&scan.columns[*at])).collect())
     }
 
     /// Plans the reading of a system view.
@@ -303,7 +326,12 @@ fn comparable(column: &SqlType, value: &SqlType, equality: bool, plain: bool) ->
 }
 
 /// How well an index serves the predicates; `None` when not at all.
-fn candidate<'e>(index: &'e IndexDef, sargables: &[Sargable<'_>], total: f64) -> Option<Candidate<'e>> {
+fn candidate<'e>(
+    index: &'e IndexDef,
+    sargables: &[Sargable<'_>],
+    total: f64,
+    covers: bool,
+) -> Option<Candidate<'e>> {
     let find = |ordinal: usize, accept: &dyn Fn(&Sargable<'_>) -> bool| {
         sargables.iter().position(|found| found.ordinal == ordinal && !found.is_like && accept(found))
     };
@@ -344,7 +372,7 @@ fn candidate<'e>(index: &'e IndexDef, sargables: &[Sargable<'_>], total: f64) ->
     if like.is_some() {
         rows = (rows * 0.1).max(1.0);
     }
-    let per_row = if index.kind == IndexKind::Clustered { 1.0 } else { LOOKUP_COST };
+    let per_row = if covers || index.kind == IndexKind::Clustered { 1.0 } else { LOOKUP_COST };
     // Among equals prefer unique and longer matches.
     let cost = lists * 1.5 + rows * per_row - matched as f64 * 0.01;
     Some(Candidate { index, equal, list, lower, upper, like, cost, rows })

@@ -318,6 +318,19 @@ impl Rel {
         }
     }
 
+    /// Adds every column whose value matters somewhere in the tree, subqueries included: what a table under it need not give otherwise.
+    /// What becomes of the output is the caller's to say.
+    pub(crate) fn collect_read(&self, into: &mut FxHashSet<ColumnId>) {
+        self.expressions().into_iter().for_each(|expr| expr.collect_read(into));
+        for input in self.inputs() {
+            input.collect_read(into);
+            // These look at whole rows.
+            if matches!(self, Rel::Distinct { .. } | Rel::SetOp { .. } | Rel::Recursive { .. }) {
+                into.extend(input.output());
+            }
+        }
+    }
+
     /// Adds the columns that the tree reads but does not itself make: its correlation.
     pub(crate) fn collect_free(&self, into: &mut FxHashSet<ColumnId>) {
         let mut used = FxHashSet::default();

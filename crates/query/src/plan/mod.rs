@@ -41,6 +41,8 @@ pub(crate) struct Planned {
 pub(crate) struct Planner<'a> {
     pub(crate) columns: &'a [ColumnInfo],
     next_subquery: u32,
+    /// The columns whose values matter; `None`: all.
+    wanted: Option<FxHashSet<ColumnId>>,
 }
 
 impl Planned {
@@ -61,7 +63,24 @@ impl Planned {
 impl<'a> Planner<'a> {
     /// A planner over the statement's columns.
     pub(crate) fn new(columns: &'a [ColumnInfo]) -> Planner<'a> {
-        Planner { columns, next_subquery: 0 }
+        Planner { columns, next_subquery: 0, wanted: None }
+    }
+
+    /// Of the tree that is planned next only these columns are read outside of it: an index that has what is wanted of a table answers
+    /// for it.
+    pub(crate) fn wanting(mut self, rel: &Rel, outside: impl IntoIterator<Item = ColumnId>) -> Planner<'a> {
+        let mut wanted: FxHashSet<ColumnId> = outside.into_iter().collect();
+        rel.collect_read(&mut wanted);
+        self.wanted = Some(wanted);
+        self
+    }
+
+    /// The same for an expression.
+    pub(crate) fn wanting_value(mut self, expr: &Expr) -> Planner<'a> {
+        let mut wanted = FxHashSet::default();
+        expr.collect_read(&mut wanted);
+        self.wanted = Some(wanted);
+        self
     }
 
     /// Number of a subquery whose result is kept.

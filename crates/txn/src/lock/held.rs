@@ -19,6 +19,17 @@ struct Held {
     mode: LockMode,
     /// How often it was asked for and not given back.
     count: u32,
+    /// When it was first granted, in the owner's own counting.
+    serial: u64,
+}
+
+/// A point in the order in which an owner got its locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LockMark(u64);
+
+impl LockMark {
+    /// Before the first lock.
+    pub const START: LockMark = LockMark(0);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +49,8 @@ pub struct HeldLocks {
     per_object: SmallVec<[ObjectLocks; 1]>,
     /// Objects held in a mode that covers row locks; usually none.
     covering_objects: u32,
+    /// The serial of the next lock.
+    next_serial: u64,
 }
 
 impl HeldLocks {
@@ -50,6 +63,28 @@ impl HeldLocks {
             held: HeldSet::default(),
             per_object: SmallVec::new(),
             covering_objects: 0,
+            next_serial: 0,
+        }
+    }
+
+    /// The present point in the order of its locks.
+    pub fn mark(&self) -> LockMark {
+        LockMark(self.next_serial)
+    }
+
+    /// Gives back what was first locked after the mark. A lock that was held before stays, in the mode that it has come to since; so does
+    /// the object's lock that row locks were escalated to, and what keeps a database from being
+    /// dropped, which is not the transaction's own doing.
+    pub fn unlock_since(&mut self, mark: LockMark) {
+        assert!(mark.0 <= self.next_serial, "a mark of this owner");
+        let is_kept = |key: &ResourceKey| matches!(key.resource, Resource::Database { .. });
+        let newer = self.held.iter().filter(|(key, held)| held.serial >= mark.0 && !is_kept(key));
+        let mut newer: Vec<(u64, ResourceKey)> = newer.map(|(key, held)| (held.serial, *key)).collect();
+        // The newest first: rows before the intents above them.
+        newer.sort_unstable_by_key(|(serial, _)| std::cmp::Reverse(*serial));
+        for (_, key) in newer {
+            self.forget(&key);
+            self.manager.release_hashed(&self.space, self.owner, &key);
         }
     }
 
@@ -152,8 +187,10 @@ impl HeldLocks {
 
     /// The lock manager has granted.
     pub(crate) fn note_granted(&mut self, key: ResourceKey, granted: LockMode) {
-        let entry = self.held.entry(key, Held { mode: granted, count: 0 });
+        let serial = self.next_serial;
+        let entry = self.held.entry(key, Held { mode: granted, count: 0, serial });
         let is_new = entry.count == 0;
+        self.next_serial += u64::from(is_new);
         let was_covering = !is_new && is_covering(entry.mode);
         assert!(is_new || granted.covers(entry.mode), "a lock only becomes stronger");
         entry.mode = granted;

@@ -19,7 +19,7 @@ use os::{Counter, Latch, LatchRank, Os, WaitOutcome};
 use rustc_hash::FxHashMap;
 
 use head::{Head, Outcome, Waiter};
-pub use held::{ESCALATION_RETRY_LOCKS, ESCALATION_THRESHOLD_LOCKS, HeldLocks};
+pub use held::{ESCALATION_RETRY_LOCKS, ESCALATION_THRESHOLD_LOCKS, HeldLocks, LockMark};
 use held_set::HeldSet;
 pub use modes::LockMode;
 pub use resource::{HASH_END, LockError, LockOwner, LockWait, Resource};

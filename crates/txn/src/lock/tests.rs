@@ -353,3 +353,40 @@ fn who_queues_for_one_resource_is_never_a_victim() {
         report.assert_ok();
     }
 }
+
+#[test]
+fn locks_since_a_mark_are_given_back_those_before_stay_as_strong_as_they_are() {
+    let bench = Bench::new();
+    let mut owner = bench.owner();
+    let database = Resource::Database { database: 5 };
+    owner.lock(TABLE, LockMode::IS, LockWait::Forever).unwrap();
+    owner.lock(ROW, LockMode::U, LockWait::Forever).unwrap();
+    let mark = owner.mark();
+    owner.lock(database, LockMode::S, LockWait::Forever).unwrap();
+    owner.lock(TABLE, LockMode::IX, LockWait::Forever).unwrap();
+    owner.lock(ROW, LockMode::X, LockWait::Forever).unwrap();
+    owner.lock(OTHER_ROW, LockMode::S, LockWait::Forever).unwrap();
+    (0..20).for_each(|number| owner.lock(row(number), LockMode::X, LockWait::Forever).unwrap());
+    owner.unlock_since(mark);
+    assert_eq!(owner.mode(&TABLE), Some(LockMode::IX), "a conversion stays");
+    assert_eq!((owner.mode(&ROW), owner.mode(&OTHER_ROW)), (Some(LockMode::X), None));
+    assert_eq!((owner.mode(&database), owner.len()), (Some(LockMode::S), 3));
+    // A row given back between and locked again is a lock of its new time.
+    owner.unlock(&ROW, LockMode::X);
+    let mark = owner.mark();
+    owner.lock(OTHER_ROW, LockMode::X, LockWait::Forever).unwrap();
+    owner.unlock(&OTHER_ROW, LockMode::X);
+    owner.lock(OTHER_ROW, LockMode::X, LockWait::Forever).unwrap();
+    owner.unlock_since(mark);
+    assert_eq!(owner.mode(&OTHER_ROW), None);
+    // What rows were escalated to covers rows of before the mark, too.
+    let mark = owner.mark();
+    for number in 0..ESCALATION_THRESHOLD_LOCKS {
+        owner.lock(row(number), LockMode::X, LockWait::Forever).unwrap();
+    }
+    assert_eq!((owner.mode(&TABLE), owner.mode(&ROW)), (Some(LockMode::X), None));
+    owner.unlock_since(mark);
+    assert_eq!(owner.mode(&TABLE), Some(LockMode::X), "an escalation stays");
+    owner.unlock_all();
+    bench.assert_empty();
+}
