@@ -202,6 +202,8 @@ pub struct ColumnDescription {
     pub updatable: bool,
     /// Is an expression.
     pub computed: bool,
+    /// Database, schema and name of the base table of a text, ntext or image column: the wire wants them.
+    pub table: Option<Arc<[String]>>,
 }
 
 /// Where a statement's rows go.

@@ -27,5 +27,5 @@ pub use errors::is_cancelled;
 pub use procedure::{FoundProcedure, find_procedure};
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
-    compile_scalar,
+    compile_scalar, is_select_into,
 };

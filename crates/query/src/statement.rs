@@ -131,6 +131,11 @@ fn compile_inside(
     Ok(CompiledStatement { kind, dependencies: Dependencies::of(&mut binder), tables, max_recursion })
 }
 
+/// Does it make a table of its rows?
+pub fn is_select_into(select: &ast::SelectStatement) -> bool {
+    crate::bind::set_op::first_block(&select.query.body).into.is_some()
+}
+
 fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Result<StatementKind, SqlError> {
     if let Some(with) = &select.with {
         binder.add_common_tables(with)?;
@@ -164,6 +169,11 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
                 identity: column.identity,
                 updatable: column.base && !column.identity,
                 computed: !column.base,
+                table: binder
+                    .long_columns
+                    .iter()
+                    .find(|(id, _)| *id == column.id)
+                    .map(|(_, table)| table.clone()),
             }
         })
         .collect();

@@ -249,6 +249,7 @@ impl Connection {
         let mut sink = TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer);
         let keep = head.has(status::RESET_CONNECTION_KEEP_TRANSACTION);
         if head.has(status::RESET_CONNECTION) || keep {
+            sink.before_reset();
             self.session.reset(keep, &mut sink);
         }
         let end = dispatch(self.session.as_mut(), request, &mut sink);

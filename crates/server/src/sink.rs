@@ -22,9 +22,13 @@ pub trait PacketSink {
 pub struct AnswerState {
     /// Descriptor of the session's open transaction as its client knows it, 0 for none.
     pub transaction_descriptor: u64,
+    /// The descriptor of the transaction that the request's own reset has rolled back: the request still names it.
+    descriptor_before_reset: u64,
     held: Option<DoneToken>,
     error_since_done: bool,
     failure: Option<IoError>,
+    /// The answer could not be given as it should be: its end is told, then the connection ends.
+    is_broken: bool,
     packets: Vec<u8>,
     /// How the answer stood when a commit was left pending; nothing is sent until it is settled.
     before_commit: Option<BeforeCommit>,
@@ -81,6 +85,9 @@ impl<'a> TdsSink<'a> {
         self.state.error_since_done = false;
         self.encoder.finish(&mut self.state.packets);
         self.send();
+        if std::mem::take(&mut self.state.is_broken) {
+            return Err(IoError::new(os::IoErrorKind::Invalid, "a row that cannot be sent"));
+        }
         self.state.failure.take().map_or(Ok(()), Err)
     }
 
@@ -91,19 +98,38 @@ impl<'a> TdsSink<'a> {
         }
     }
 
-    /// Ends the answer to one call of a message with several.
+    /// Ends the answer to one call of a message with several, of which another one follows.
     pub fn next_call(&mut self) {
         self.hold_final(true);
+        if let Some(held) = &mut self.state.held {
+            held.status |= done::RPC_IN_BATCH;
+        }
+    }
+
+    /// A NULL in a column that was described as never NULL: a bug of ours, which must not become a wrong value on the other side.
+    #[cold]
+    fn unsendable_row(&mut self) -> Flow {
+        os::report::error("Server", "a query gave NULL in a column that was described as never NULL");
+        let text = "A system assertion check has failed: a column described as NOT NULL holds NULL.";
+        self.message(&SqlError::custom(3624, 20, 1, text.into()).at_line(1));
+        self.state.is_broken = true;
+        Flow::Stop
     }
 
     /// The error for a request that names another transaction than the open one (ALL_HEADERS); 0 names none.
-    pub fn check_descriptor(&self, descriptor: u64) -> Option<SqlError> {
-        if descriptor == 0 || descriptor == self.state.transaction_descriptor {
+    pub fn check_descriptor(&mut self, descriptor: u64) -> Option<SqlError> {
+        let rolled_back = std::mem::take(&mut self.state.descriptor_before_reset);
+        if [0, self.state.transaction_descriptor, rolled_back].contains(&descriptor) {
             return None;
         }
         let text =
             "New request is not allowed to start because it should come with valid transaction descriptor.";
         Some(SqlError::custom(3989, 16, 1, text.into()).at_line(1))
+    }
+
+    /// A reset comes next: what transaction the client is in as far as it knows.
+    pub fn before_reset(&mut self) {
+        self.state.descriptor_before_reset = self.state.transaction_descriptor;
     }
 
     /// Makes sure that the DONE held is one that may end an answer.
@@ -142,7 +168,7 @@ impl<'a> TdsSink<'a> {
             self.encoder.take_packets(SEND_THRESHOLD_BYTES, &mut self.state.packets);
             self.send();
         }
-        if self.state.failure.is_some() { Flow::Stop } else { Flow::Continue }
+        if self.state.failure.is_some() || self.state.is_broken { Flow::Stop } else { Flow::Continue }
     }
 
     /// Sends the packets that are ready; after a failure they are dropped, nobody is there to read them.
@@ -166,6 +192,7 @@ impl ResultSink for TdsSink<'_> {
                 nullable: column.nullable,
                 identity: column.identity,
                 computed: column.computed,
+                table: column.table.as_deref().map_or_else(Vec::new, <[String]>::to_vec),
             })
             .collect();
         self.encoder.columns(&columns);
@@ -174,7 +201,9 @@ impl ResultSink for TdsSink<'_> {
 
     #[inline]
     fn row(&mut self, row: &[Value]) -> Flow {
-        self.encoder.row(row);
+        if !self.encoder.row(row) {
+            return self.unsendable_row();
+        }
         if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES || self.state.failure.is_some() {
             return self.flow();
         }

@@ -155,6 +155,9 @@ fn calls_return_status_values_and_done_proc() {
     let kinds = [DoneKind::InProcedure, DoneKind::Procedure, DoneKind::InProcedure, DoneKind::Procedure];
     assert_eq!(ends.iter().map(|end| end.kind).collect::<Vec<_>>(), kinds);
     assert_eq!(ends.iter().map(|end| end.status & done::MORE).collect::<Vec<_>>(), [1, 1, 1, 0]);
+    // By this bit a client counts the calls when NOCOUNT leaves them nothing else to say.
+    let in_batch = done::RPC_IN_BATCH;
+    assert_eq!(ends.iter().map(|end| end.status & in_batch).collect::<Vec<_>>(), [0, in_batch, 0, 0]);
     let value =
         Token::ReturnValue { ordinal: 2, name: "@a".into(), sql_type: SqlType::Int, value: Value::Int(7) };
     assert_eq!(tokens.iter().filter(|token| **token == value).count(), 2);
@@ -182,6 +185,72 @@ fn transactions_are_told_and_their_descriptor_is_checked() {
     let tokens = client.tokens();
     assert_eq!(tokens[0], Token::EnvChange(EnvChange::CommitTransaction(1)));
     assert_eq!(tokens[1], Token::EnvChange(EnvChange::BeginTransaction(2)));
+    server.stop();
+}
+
+/// A pool's reset comes with a request that still names the transaction which the reset rolls back.
+#[test]
+fn a_reset_rolls_back_and_its_request_runs() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let begin = BeginTransaction { isolation: IsolationLevel::ReadCommitted, name: String::new() };
+    let bytes = client.writer.transaction(&TransactionRequest::Begin(begin));
+    client.send(&bytes);
+    client.tokens();
+    client.writer.transaction_descriptor = 1;
+    let bytes = client.writer.batch("select 1", status::RESET_CONNECTION_KEEP_TRANSACTION);
+    client.send(&bytes);
+    let tokens = client.tokens();
+    assert_ne!(final_status(&tokens) & done::IN_TRANSACTION, 0, "{tokens:?}");
+    let bytes = client.writer.batch("select 1", status::RESET_CONNECTION);
+    client.send(&bytes);
+    let tokens = client.tokens();
+    assert_eq!(tokens[0], Token::EnvChange(EnvChange::RollbackTransaction(1)));
+    assert!(error_numbers(&tokens).is_empty(), "{tokens:?}");
+    assert_eq!(final_status(&tokens) & done::IN_TRANSACTION, 0);
+    assert_eq!(error_numbers(&client.batch("select 1")), [3989], "the next request must know");
+    server.stop();
+}
+
+#[test]
+fn a_malformed_transaction_request_gets_an_error_then_the_close() {
+    let (os, server) = start(|_| {});
+    // An unknown kind, an isolation level of 77, a name that is cut off, no kind at all; the last over several packets.
+    let bodies: [&[u8]; 4] = [&[99, 0], &[5, 0, 77, 0], &[9, 0, 200, 1, 2, 3], &[]];
+    for body in bodies {
+        for packets in [1, 3] {
+            let mut client = connected(&os, &server);
+            let whole = client.writer.transaction(&TransactionRequest::Save { name: "x".into() });
+            let headers = &whole[8..8 + 22];
+            let payload = [headers, body].concat();
+            let mut bytes = Vec::new();
+            let parts: Vec<&[u8]> = payload.chunks(payload.len().div_ceil(packets)).collect();
+            for (at, part) in parts.iter().enumerate() {
+                let last = u8::from(at + 1 == parts.len());
+                bytes.extend([0x0E, last, 0, 8 + part.len() as u8, 0, 0, at as u8 + 1, 0]);
+                bytes.extend(*part);
+            }
+            client.send(&bytes);
+            let tokens = client.tokens();
+            assert_eq!(
+                (error_numbers(&tokens), final_status(&tokens)),
+                (vec![4002], done::ERROR),
+                "{body:?}"
+            );
+            assert_eq!(client.receive(), None, "then the connection ends");
+        }
+    }
+    server.stop();
+}
+
+#[test]
+fn a_null_that_was_excluded_is_an_error_not_a_value() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let tokens = client.batch("broken");
+    assert_eq!((error_numbers(&tokens), final_status(&tokens)), (vec![3624], done::ERROR), "{tokens:?}");
+    assert_eq!(tokens.iter().filter(|token| matches!(token, Token::Row(_))).count(), 1);
+    assert_eq!(client.receive(), None);
     server.stop();
 }
 

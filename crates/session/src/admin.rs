@@ -12,7 +12,7 @@ use types::{SqlError, SqlResult};
 use crate::program::Instruction;
 use crate::run::{Frame, Interruption, STALE_PLANS_MAX, not_supported};
 use crate::session::Session;
-use crate::sink::{Done, ResultSink};
+use crate::sink::ResultSink;
 use crate::values::to_int;
 
 impl Session {
@@ -43,14 +43,6 @@ impl Session {
         result?;
         query::ddl::notices(statement).iter().for_each(|notice| sink.message(notice));
         self.facts.row_count = 0;
-        if !self.options.nocount {
-            sink.done(Done {
-                kind: frame.done_kind,
-                row_count: None,
-                error: false,
-                command: crate::compile::command::OTHER,
-            });
-        }
         Ok(())
     }
 

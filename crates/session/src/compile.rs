@@ -7,20 +7,11 @@ use rustc_hash::FxHashMap;
 use tsql::ast::{self, ExprKind, StatementKind};
 use types::{SqlError, SqlResult};
 
+use crate::done_command as command;
 use crate::program::{
     ArgumentCells, Cell, CellSource, ExecuteCells, ExecuteTarget, Instruction, InstructionKind, Program,
     RaisErrorCells, SetCells, TryRegion,
 };
-
-/// Statement codes on the wire (CurCmd of DONE).
-pub(crate) mod command {
-    pub(crate) const SELECT: u16 = 193;
-    pub(crate) const INSERT: u16 = 195;
-    pub(crate) const DELETE: u16 = 196;
-    pub(crate) const UPDATE: u16 = 197;
-    pub(crate) const MERGE: u16 = 279;
-    pub(crate) const OTHER: u16 = 253;
-}
 
 /// Compiles the statements of a batch or body. `parameters` take the first slots.
 ///
@@ -103,6 +94,9 @@ impl Compiler {
     /// Statements without inner statements, other than those about variables.
     fn leaf(&mut self, statement: &ast::Statement) -> SqlResult<()> {
         let kind = match &statement.kind {
+            StatementKind::Select(select) if query::is_select_into(select) => {
+                self.query(statement, command::SELECT_INTO)
+            }
             StatementKind::Select(_) => self.query(statement, command::SELECT),
             StatementKind::Insert(insert) => return self.insert(statement, insert),
             StatementKind::Update(_) => self.query(statement, command::UPDATE),

@@ -380,6 +380,7 @@ impl Session {
     /// A call as a client sends it: results, return status, OUTPUT parameters, the end of the procedure.
     pub fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
         self.request(sink, |session, sink| {
+            let callers: Vec<SqlType> = call.parameters.iter().map(|parameter| parameter.sql_type).collect();
             let arguments: Vec<Argument> = call.parameters.into_iter().map(Argument::from_rpc).collect();
             let outcome = match call.target {
                 RpcTarget::Number(number) => session.call_number(number, arguments, sink),
@@ -387,22 +388,24 @@ impl Session {
                     .map_err(Interruption::from)
                     .and_then(|name| session.call(&name, arguments, sink)),
             };
-            session.answer_rpc(outcome, sink)
+            session.answer_rpc(outcome, &callers, sink)
         })
     }
 
     fn answer_rpc(
         &mut self,
         outcome: Result<CallResult, Interruption>,
+        callers: &[SqlType],
         sink: &mut dyn ResultSink,
     ) -> Result<(), Stop> {
-        let command = crate::compile::command::OTHER;
+        let command = crate::done_command::EXECUTE;
         let (error, stop) = match outcome {
             Ok(result) => {
                 self.note_call_ends();
                 sink.return_status(result.status);
-                for (index, name, sql_type, value) in &result.outputs {
-                    sink.return_value(u16::try_from(*index).unwrap_or(u16::MAX), name, sql_type, value);
+                for (index, name, sql_type, value) in result.outputs {
+                    let (sql_type, value) = as_callers(callers.get(index), sql_type, value);
+                    sink.return_value(u16::try_from(index).unwrap_or(u16::MAX), &name, &sql_type, &value);
                 }
                 (false, None)
             }
@@ -431,6 +434,21 @@ impl Argument {
         let crate::rpc::RpcParameter { name, sql_type, value, output, default } = parameter;
         let name = Some(name).filter(|n| !n.is_empty());
         Argument { name, sql_type, value: (!default).then_some(value), output }
+    }
+}
+
+/// An OUTPUT parameter goes back in the type that its caller gave it, scale and all: that is the variable it is assigned to. Texts and
+/// binary strings keep their own, which may be longer: nothing is to be cut.
+fn as_callers(caller: Option<&SqlType>, sql_type: SqlType, value: Value) -> (SqlType, Value) {
+    use types::sql_type::TypeFamily;
+    let is_text = |sql_type: &SqlType| sql_type.is_character() || sql_type.family() == TypeFamily::Binary;
+    let Some(caller) = caller.filter(|c| **c != sql_type && !is_text(c) && **c != SqlType::SqlVariant) else {
+        return (sql_type, value);
+    };
+    let context = types::ConvertContext::default();
+    match types::convert(&value, &sql_type, caller, types::DEFAULT_STYLE, &context) {
+        Ok(converted) => (*caller, converted),
+        Err(_) => (sql_type, value),
     }
 }
 

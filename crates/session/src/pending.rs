@@ -23,6 +23,8 @@ pub(crate) struct CommitPlace {
     pub(crate) procedure: Option<Arc<str>>,
     pub(crate) done_kind: DoneKind,
     pub(crate) changes_data: bool,
+    /// CurCmd of its DONE.
+    pub(crate) command: u16,
     /// The statement belongs to a batch or procedure, which an error may end; a transaction manager request does not.
     pub(crate) in_program: bool,
 }
@@ -34,6 +36,7 @@ impl CommitPlace {
             procedure: frame.procedure.clone(),
             done_kind: frame.done_kind,
             changes_data: instruction.kind.changes_data(),
+            command: crate::done_command::of(&instruction.kind),
             in_program: true,
         }
     }
@@ -133,17 +136,16 @@ impl Session {
         let mut error = error.at_line(place.line);
         error.procedure = place.procedure.as_deref().map(str::to_string);
         self.facts.last_error = error.number;
-        let done =
-            |kind| Done { kind, row_count: None, error: true, command: crate::compile::command::OTHER };
+        let done = |kind, command| Done { kind, row_count: None, error: true, command };
         if !place.in_program {
             sink.message(&error);
-            sink.done(done(DoneKind::Statement));
+            sink.done(done(DoneKind::Statement, place.command));
             return Ok(());
         }
         let failure = Failure { error, origin: Origin::Runtime };
-        let reported = self.report_failure(place.done_kind, place.changes_data, &failure, sink);
+        let reported = self.report_failure(&place, &failure, sink);
         if in_call {
-            sink.done(done(DoneKind::Procedure));
+            sink.done(done(DoneKind::Procedure, crate::done_command::EXECUTE));
         }
         reported.map(|_| ())
     }

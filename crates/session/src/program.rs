@@ -239,9 +239,9 @@ impl InstructionKind {
     /// What `sys.dm_exec_requests` shows while it runs; `None`: nothing of its own.
     #[inline]
     pub(crate) fn command(&self) -> Option<Command> {
-        use crate::compile::command;
+        use crate::done_command as command;
         Some(match self {
-            InstructionKind::Query { command: command::SELECT, .. } => Command::Select,
+            InstructionKind::Query { command: command::SELECT | command::SELECT_INTO, .. } => Command::Select,
             InstructionKind::Query { command: command::INSERT, .. }
             | InstructionKind::InsertExecute { .. } => Command::Insert,
             InstructionKind::Query { command: command::UPDATE, .. } => Command::Update,
@@ -303,7 +303,7 @@ impl InstructionKind {
     /// Does it change rows? Then a failure is followed by message 3621.
     pub(crate) fn changes_data(&self) -> bool {
         match self {
-            InstructionKind::Query { command, .. } => *command != crate::compile::command::SELECT,
+            InstructionKind::Query { command, .. } => *command != crate::done_command::SELECT,
             InstructionKind::InsertExecute { .. } => true,
             _ => false,
         }

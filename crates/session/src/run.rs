@@ -220,18 +220,36 @@ impl Session {
             InstructionKind::InsertExecute { insert, execute } => {
                 return self.insert_execute(frame, instruction, at, insert, execute, sink);
             }
-            InstructionKind::Definition(statement) => self.definition(frame, statement, sink)?,
+            InstructionKind::Definition(statement) => {
+                self.definition(frame, statement, sink)?;
+                self.tell_end(frame, instruction, sink);
+            }
             InstructionKind::DeclareTable(table) => self.declare_table(frame, instruction, table)?,
             InstructionKind::Print(cell) => self.print(frame, instruction, *cell, sink)?,
             InstructionKind::RaisError(raise) => return self.raise_error(frame, instruction, raise, sink),
             InstructionKind::Throw(parts) => return self.throw(frame, instruction, parts.as_ref()),
             InstructionKind::WaitForDelay(cell) => return self.wait_for(frame, instruction, *cell, false),
             InstructionKind::WaitForTime(cell) => return self.wait_for(frame, instruction, *cell, true),
-            InstructionKind::Set(set) => self.set_option(frame, instruction, set, sink)?,
-            InstructionKind::Use(name) => self.use_database(name, sink)?,
-            InstructionKind::CreateDatabase(create) => self.create_database(create, sink)?,
-            InstructionKind::AlterDatabase(alter) => self.alter_database(alter, sink)?,
-            InstructionKind::DropDatabase(drop) => self.drop_databases(drop, sink)?,
+            InstructionKind::Set(set) => {
+                let language = self.options.language.clone();
+                self.set_option(frame, instruction, set, sink)?;
+                if crate::set::is_language(&set.statement) {
+                    self.tell_language(&language, instruction.line, sink);
+                }
+            }
+            InstructionKind::Use(name) => self.use_database(name, instruction.line, sink)?,
+            InstructionKind::CreateDatabase(create) => {
+                self.create_database(create, sink)?;
+                self.tell_end(frame, instruction, sink);
+            }
+            InstructionKind::AlterDatabase(alter) => {
+                self.alter_database(alter, sink)?;
+                self.tell_end(frame, instruction, sink);
+            }
+            InstructionKind::DropDatabase(drop) => {
+                self.drop_databases(drop, sink)?;
+                self.tell_end(frame, instruction, sink);
+            }
             InstructionKind::Checkpoint => self.checkpoint()?,
             InstructionKind::Kill(kill) => self.kill(kill)?,
             InstructionKind::Dbcc(dbcc) => self.dbcc(dbcc, sink)?,
@@ -245,6 +263,14 @@ impl Session {
             | InstructionKind::SetVariable { .. } => unreachable!("handled by step"),
         }
         Ok(())
+    }
+
+    /// The end of a definition: a DONE without a count.
+    fn tell_end(&self, frame: &Frame, instruction: &Instruction, sink: &mut dyn ResultSink) {
+        if !self.options.nocount {
+            let command = crate::done_command::of(&instruction.kind);
+            sink.done(Done { kind: frame.done_kind, row_count: None, error: false, command });
+        }
     }
 
     /// A query or data change. A plan that another session's DDL has overtaken is made anew and run again.
@@ -280,7 +306,7 @@ impl Session {
         let Compiled::Statement(statement) = compiled.as_ref() else {
             unreachable!("the cell of a query holds a statement")
         };
-        let writes = command != crate::compile::command::SELECT;
+        let writes = command != crate::done_command::SELECT;
         if writes && self.facts.doomed {
             return Err(SqlError::new(3930, &[]).into());
         }
@@ -302,7 +328,8 @@ impl Session {
         match result {
             Ok(outcome) => {
                 let place =
-                    (writes && self.may_defer(frame, at)).then(|| CommitPlace::of(frame, instruction));
+                    (writes && command != crate::done_command::SELECT_INTO && self.may_defer(frame, at))
+                        .then(|| CommitPlace::of(frame, instruction));
                 self.keep_statement(place, sink)?;
                 if let Some(identity) = outcome.identity {
                     self.facts.set_identity(identity);
@@ -369,7 +396,7 @@ impl Session {
                 kind: frame.done_kind,
                 row_count: outcome.row_count,
                 error: false,
-                command: crate::compile::command::INSERT,
+                command: crate::done_command::INSERT,
             });
         }
         Ok(())
@@ -431,14 +458,13 @@ impl Session {
         if self.guards > 0 && failure.error.severity > 10 && failure.error.severity < 20 {
             return Err(Stop::Raised(Box::new(failure)));
         }
-        self.report_failure(frame.done_kind, instruction.kind.changes_data(), &failure, sink)
+        self.report_failure(&CommitPlace::of(frame, instruction), &failure, sink)
     }
 
     /// Reports an error nobody catches and does what its reach says.
     pub(crate) fn report_failure(
         &mut self,
-        done_kind: DoneKind,
-        changes_data: bool,
+        place: &CommitPlace,
         failure: &Failure,
         sink: &mut dyn ResultSink,
     ) -> Result<Next, Stop> {
@@ -458,7 +484,7 @@ impl Session {
             _ => errors::reach(error, self.options.xact_abort, raised),
         };
         if reach == Reach::Statement
-            && changes_data
+            && place.changes_data
             && errors::announces_termination(error)
             && failure.origin == Origin::Runtime
         {
@@ -470,12 +496,7 @@ impl Session {
             sink.flush();
         }
         if reach > Reach::Nothing {
-            sink.done(Done {
-                kind: done_kind,
-                row_count: None,
-                error: true,
-                command: crate::compile::command::OTHER,
-            });
+            sink.done(Done { kind: place.done_kind, row_count: None, error: true, command: place.command });
         }
         match reach {
             Reach::Nothing | Reach::Statement => Ok(Next::Step),

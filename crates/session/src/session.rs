@@ -284,7 +284,7 @@ impl Session {
             kind: DoneKind::Statement,
             row_count: None,
             error: true,
-            command: compile::command::OTHER,
+            command: crate::done_command::OTHER,
         });
         Err(Stop::Batch)
     }
@@ -297,13 +297,25 @@ impl Session {
     }
 
     /// `USE`.
-    pub(crate) fn use_database(&mut self, name: &str, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+    pub(crate) fn use_database(
+        &mut self,
+        name: &str,
+        line: u32,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
         let database = self.transactions.enter_database(name).map_err(refused_entry)?;
         let left = self.move_to(database);
         let (old, new) = (left.name().to_string(), self.database.name().to_string());
         sink.environment(EnvironmentChange::Database(new.clone(), old));
-        sink.message(&SqlError::new(5701, &[&new]));
+        sink.message(&SqlError::new(5701, &[&new]).at_line(line));
         Ok(())
+    }
+
+    /// SET LANGUAGE has been done.
+    pub(crate) fn tell_language(&self, old: &str, line: u32, sink: &mut dyn ResultSink) {
+        let new = self.options.language.to_string();
+        sink.environment(EnvironmentChange::Language(new.clone(), old.to_string()));
+        sink.message(&SqlError::new(5703, &[&new]).at_line(line));
     }
 
     /// Back to the state after login: what pooled connections ask for. Cheap when there is nothing to undo.

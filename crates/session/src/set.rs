@@ -237,3 +237,8 @@ fn statistics_word(kind: StatisticsKind) -> &'static str {
         StatisticsKind::Xml => "XML",
     }
 }
+
+/// Is it SET LANGUAGE, of which clients are told?
+pub(crate) fn is_language(statement: &SetStatement) -> bool {
+    matches!(statement, SetStatement::Value { option: ValueOption::Language, .. })
+}

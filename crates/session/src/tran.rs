@@ -159,7 +159,12 @@ impl Session {
                 kind: DoneKind::Statement,
                 row_count: None,
                 error: outcome.is_err(),
-                command: crate::compile::command::OTHER,
+                command: match request {
+                    TransactionRequest::Begin { .. } => crate::done_command::BEGIN,
+                    TransactionRequest::Commit { .. } => crate::done_command::COMMIT,
+                    TransactionRequest::Rollback { .. } => crate::done_command::ROLLBACK,
+                    TransactionRequest::Save { .. } => crate::done_command::OTHER,
+                },
             });
             Ok(())
         })
@@ -178,6 +183,7 @@ impl Session {
                     procedure: None,
                     done_kind: DoneKind::Statement,
                     changes_data: false,
+                    command: crate::done_command::COMMIT,
                     in_program: false,
                 });
                 self.commit_statement(None, place, sink)?;

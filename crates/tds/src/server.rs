@@ -10,7 +10,7 @@ use crate::request::{Headers, TransactionRequest, decode_batch, decode_transacti
 use crate::rpc::{RpcCall, decode_rpc};
 use crate::token::{self, DoneKind, DoneToken, EnvChange, done, kind};
 use crate::type_info::TypeInfo;
-use crate::wire::put_b_varchar;
+use crate::wire::{put_b_varchar, put_us_varchar};
 
 /// What a client asks for, decoded from one message.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,12 +91,15 @@ pub struct Column {
     pub identity: bool,
     /// An expression or computed column.
     pub computed: bool,
+    /// Parts of its base table's name, for text, ntext and image; may be empty.
+    pub table: Vec<String>,
 }
 
 impl Column {
     /// A nullable column.
     pub fn new(name: &str, sql_type: SqlType) -> Self {
-        Column { name: name.to_string(), sql_type, nullable: true, identity: false, computed: false }
+        let name = name.to_string();
+        Column { name, sql_type, nullable: true, identity: false, computed: false, table: Vec::new() }
     }
 
     /// Flags as SQL Server sends them: updatability unknown but for identity and computed columns.
@@ -220,27 +223,34 @@ impl Encoder {
         out.extend_from_slice(&(columns.len() as u16).to_le_bytes());
         for column in columns {
             let info = TypeInfo::for_type(&column.sql_type, self.version);
+            let info = if column.nullable { info } else { info.never_null() };
             put_user_type(out, self.version, &column.sql_type);
             out.extend_from_slice(&column.flags().to_le_bytes());
             info.put(out);
             if info.is_long() {
-                // The table's name; its number of parts came with 7.2.
-                out.extend_from_slice(if self.version.is_7_2_or_later() { &[0u8] } else { &[0u8, 0] });
+                put_table_name(out, self.version, &column.table);
             }
             put_b_varchar(out, &column.name);
             self.columns.push(info);
         }
     }
 
-    /// ROW, with as many values as the last [`columns`](Self::columns) had.
+    /// ROW, with as many values as the last [`columns`](Self::columns) had. False, with nothing written, when a column holds a NULL that
+    /// its description has excluded: there is no way to send that.
     #[inline]
-    pub fn row(&mut self, values: &[Value]) {
+    #[must_use]
+    pub fn row(&mut self, values: &[Value]) -> bool {
         debug_assert_eq!(values.len(), self.columns.len());
         let out = &mut self.writer.payload;
+        let start = out.len();
         out.push(kind::ROW);
         for (info, value) in self.columns.iter().zip(values) {
-            info.put_row_value(out, value);
+            if !info.put_row_value(out, value) {
+                out.truncate(start);
+                return false;
+            }
         }
+        true
     }
 
     /// One of the DONE tokens.
@@ -272,6 +282,19 @@ impl Encoder {
         out.extend_from_slice(&[0, 0]);
         info.put(out);
         info.put_value(out, value);
+    }
+}
+
+/// The base table's name in its parts (one part below 7.2, which knows no more). A client may insist on at least one part, so a column
+/// without a table has an empty one.
+fn put_table_name(out: &mut Vec<u8>, version: TdsVersion, parts: &[String]) {
+    let unnamed = [String::new()];
+    let parts = if parts.is_empty() { &unnamed } else { parts };
+    if version.is_7_2_or_later() {
+        out.push(parts.len() as u8);
+        parts.iter().for_each(|part| put_us_varchar(out, part));
+    } else {
+        put_us_varchar(out, &parts.join("."));
     }
 }
 

@@ -49,6 +49,8 @@ pub mod done {
     pub const COUNT: u16 = 0x0010;
     /// Acknowledges an attention.
     pub const ATTENTION: u16 = 0x0020;
+    /// The end of a call behind which another one of the same message follows.
+    pub const RPC_IN_BATCH: u16 = 0x0080;
     /// An error so severe that results may be missing.
     pub const SERVER_ERROR: u16 = 0x0100;
 }

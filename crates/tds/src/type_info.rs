@@ -82,6 +82,46 @@ impl TypeInfo {
         TypeInfo { id, length, precision: 0, scale: 0, collation: DEFAULT_COLLATION }
     }
 
+    /// The form of a column that is never NULL: types that have a number of their own for it are sent without lengths (`INT4` in place of
+    /// `INTN` of 4 bytes), as SQL Server sends them; some clients read `SELECT 1` only so.
+    pub fn never_null(self) -> TypeInfo {
+        let id = match (self.id, self.length) {
+            (id::INTN, 1) => id::INT1,
+            (id::INTN, 2) => id::INT2,
+            (id::INTN, 4) => id::INT4,
+            (id::INTN, _) => id::INT8,
+            (id::BITN, _) => id::BIT,
+            (id::FLTN, 4) => id::FLT4,
+            (id::FLTN, _) => id::FLT8,
+            (id::MONEYN, 4) => id::MONEY4,
+            (id::MONEYN, _) => id::MONEY,
+            (id::DATETIMN, 4) => id::DATETIM4,
+            (id::DATETIMN, _) => id::DATETIME,
+            (other, _) => other,
+        };
+        TypeInfo { id, ..self }
+    }
+
+    /// Is the type sent without a length or a NULL?
+    #[inline]
+    pub(crate) fn is_fixed(&self) -> bool {
+        matches!(self.id, id::INT1 | id::BIT | id::INT2 | id::INT4 | id::INT8 | id::FLT4 | id::FLT8)
+            || matches!(self.id, id::MONEY | id::MONEY4 | id::DATETIME | id::DATETIM4)
+    }
+
+    /// The type with lengths that a fixed one is a form of.
+    pub(crate) fn with_length(self) -> TypeInfo {
+        let id = match self.id {
+            id::INT1 | id::INT2 | id::INT4 | id::INT8 => id::INTN,
+            id::BIT => id::BITN,
+            id::FLT4 | id::FLT8 => id::FLTN,
+            id::MONEY | id::MONEY4 => id::MONEYN,
+            id::DATETIME | id::DATETIM4 => id::DATETIMN,
+            other => other,
+        };
+        TypeInfo { id, ..self }
+    }
+
     fn scaled(id: u8, scale: u8) -> Self {
         TypeInfo { scale, ..TypeInfo::new(id, 0) }
     }
@@ -242,7 +282,8 @@ impl TypeInfo {
         let allowed: &[u32] = match self.id {
             id::INTN => &[1, 2, 4, 8],
             id::BITN => &[1],
-            id::GUID => &[16],
+            // Clients send a NULL without a length, too.
+            id::GUID => &[0, 16],
             _ => &[4, 8],
         };
         if !allowed.contains(&self.length) {

@@ -17,14 +17,16 @@ const PLP_NULL: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 const TEXT_POINTER: [u8; 25] = *b"\x10hardpan text ptr\0\0\0\0\0\0\0\0";
 
 impl TypeInfo {
-    /// Writes a column's value in a row.
+    /// Writes a column's value in a row. False, with nothing written, for a NULL in a column whose description says that it has none.
     #[inline]
-    pub fn put_row_value(&self, out: &mut Vec<u8>, value: &Value) {
+    pub fn put_row_value(&self, out: &mut Vec<u8>, value: &Value) -> bool {
         match (self.id, value) {
+            (id::INT4, Value::Int(int)) => out.extend_from_slice(&int.to_le_bytes()),
             (id::INTN, Value::Int(int)) if self.length == 4 => {
                 let [a, b, c, d] = int.to_le_bytes();
                 out.extend_from_slice(&[4, a, b, c, d]);
             }
+            _ if self.is_fixed() => return self.put_fixed(out, value),
             _ if !self.is_long() => self.put_value(out, value),
             (_, Value::Null) => out.push(0),
             _ => {
@@ -32,6 +34,16 @@ impl TypeInfo {
                 self.put_value(out, value);
             }
         }
+        true
+    }
+
+    /// The value as the type with lengths has it, but for its length.
+    fn put_fixed(&self, out: &mut Vec<u8>, value: &Value) -> bool {
+        let at = out.len();
+        self.with_length().put_value(out, value);
+        let length = out[at];
+        out.remove(at);
+        u32::from(length) == self.length
     }
 
     /// Writes a value as a parameter or return value. A value of another type than the declared one is converted,
@@ -365,20 +377,7 @@ fn put_variant(out: &mut Vec<u8>, sql_type: &SqlType, value: &Value) {
     let info = TypeInfo::for_type(sql_type, crate::login7::TdsVersion::V7_4);
     let mut data = Vec::new();
     info.put_value(&mut data, value);
-    let base = match (info.id, info.length) {
-        (id::INTN, 1) => id::INT1,
-        (id::INTN, 2) => id::INT2,
-        (id::INTN, 4) => id::INT4,
-        (id::INTN, _) => id::INT8,
-        (id::BITN, _) => id::BIT,
-        (id::FLTN, 4) => id::FLT4,
-        (id::FLTN, _) => id::FLT8,
-        (id::MONEYN, 4) => id::MONEY4,
-        (id::MONEYN, _) => id::MONEY,
-        (id::DATETIMN, 4) => id::DATETIM4,
-        (id::DATETIMN, _) => id::DATETIME,
-        (other, _) => other,
-    };
+    let base = info.never_null().id;
     out.push(base);
     let (properties, length_bytes) = match base {
         id::BIGVARCHAR | id::BIGCHAR | id::NVARCHAR | id::NCHAR => {

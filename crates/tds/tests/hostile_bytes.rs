@@ -82,7 +82,7 @@ fn damaged_answers_never_panic() {
     let columns: Vec<Column> = types.iter().map(|one| Column::new("c", *one)).collect();
     let mut encoder = Encoder::new(TdsVersion::V7_4, 32_000, 51, "S");
     encoder.columns(&columns);
-    encoder.row(
+    let sent = encoder.row(
         &types
             .iter()
             .map(|one| {
@@ -94,6 +94,7 @@ fn damaged_answers_never_panic() {
             })
             .collect::<Vec<_>>(),
     );
+    assert!(sent);
     encoder.done_attention();
     let mut bytes = Vec::new();
     encoder.finish(&mut bytes);

@@ -48,7 +48,7 @@ fn rows_of_every_type_arrive_in_every_version() {
         let rows: Vec<Vec<Value>> =
             (0..40).map(|_| types.iter().map(|one| value_of(&mut random, one)).collect()).collect();
         encoder.columns(&columns);
-        rows.iter().for_each(|row| encoder.row(row));
+        rows.iter().for_each(|row| assert!(encoder.row(row)));
         let mut seen = tokens(&mut encoder).into_iter();
         let Some(Token::Columns(described)) = seen.next() else { panic!("no columns") };
         for (described, column) in described.iter().zip(&columns) {
@@ -62,6 +62,97 @@ fn rows_of_every_type_arrive_in_every_version() {
         }
         assert_eq!(seen.next(), None);
     }
+}
+
+/// Never NULL: types with a number of their own for that are sent without lengths, the others as ever.
+#[test]
+fn columns_that_are_never_null_arrive_in_their_fixed_forms() {
+    use hardpan_tds::type_info::id;
+    for version in [TdsVersion::V7_1, TdsVersion::V7_4] {
+        let types: Vec<SqlType> = all_types().into_iter().filter(|one| is_native(one, version)).collect();
+        let column = |one: &SqlType| Column { nullable: false, ..Column::new("c", *one) };
+        let columns: Vec<Column> = types.iter().map(column).collect();
+        let mut random = Random(version.0.into());
+        let mut encoder = Encoder::new(version, 4096, 51, "HARDPAN");
+        let mut present = |sql_type: &SqlType| loop {
+            let value = value_of(&mut random, sql_type);
+            if !value.is_null() {
+                return value;
+            }
+        };
+        let rows: Vec<Vec<Value>> = (0..20).map(|_| types.iter().map(&mut present).collect()).collect();
+        encoder.columns(&columns);
+        rows.iter().for_each(|row| assert!(encoder.row(row)));
+        // A NULL among them cannot be sent, and leaves nothing behind.
+        for (at, sql_type) in types.iter().enumerate() {
+            let mut row = rows[0].clone();
+            row[at] = Value::Null;
+            let pending = encoder.pending_bytes();
+            let is_fixed = matches!(
+                sql_type,
+                SqlType::Bit | SqlType::TinyInt | SqlType::SmallInt | SqlType::Int | SqlType::BigInt
+            ) || matches!(
+                sql_type,
+                SqlType::Real | SqlType::Float | SqlType::Money | SqlType::SmallMoney
+            ) || matches!(sql_type, SqlType::DateTime | SqlType::SmallDateTime);
+            assert_eq!(encoder.row(&row), !is_fixed, "{sql_type:?}");
+            encoder.take_back(pending);
+        }
+        let mut seen = tokens(&mut encoder).into_iter();
+        let Some(Token::Columns(described)) = seen.next() else { panic!("no columns") };
+        for (described, sql_type) in described.iter().zip(&types) {
+            assert!(!described.nullable);
+            if *sql_type == SqlType::Int {
+                assert_eq!(described.info.id, id::INT4);
+            }
+            assert_ne!(described.info.id, id::INTN);
+        }
+        for row in rows {
+            assert_eq!(seen.next(), Some(Token::Row(row)));
+        }
+        assert_eq!(seen.next(), None);
+    }
+}
+
+/// A client (mssql-jdbc) takes a long type's table name with no part at all for a broken stream.
+#[test]
+fn long_columns_name_their_table_in_at_least_one_part() {
+    let name_at = |column: Column, version: TdsVersion| {
+        let mut encoder = Encoder::new(version, 4096, 51, "HARDPAN");
+        encoder.columns(&[column]);
+        let mut bytes = Vec::new();
+        encoder.finish(&mut bytes);
+        // Header, token, count, user type, flags, type, length, collation.
+        let user_type = if version.is_7_2_or_later() { 4 } else { 2 };
+        bytes[8 + 1 + 2 + user_type + 2 + 1 + 4 + 5..].to_vec()
+    };
+    let table = ["db".to_string(), "dbo".into(), "t".into()].to_vec();
+    let plain = Column::new("c", SqlType::NText);
+    let named = Column { table, ..plain.clone() };
+    assert_eq!(name_at(plain.clone(), TdsVersion::V7_4)[..3], [1, 0, 0]);
+    assert_eq!(name_at(plain, TdsVersion::V7_1)[..2], [0, 0]);
+    let parts = [3, 2, 0, b'd', 0, b'b', 0, 3, 0, b'd', 0, b'b', 0, b'o', 0, 1, 0, b't', 0];
+    assert_eq!(name_at(named.clone(), TdsVersion::V7_4)[..parts.len()], parts);
+    assert_eq!(name_at(named, TdsVersion::V7_1)[..2], [8, 0], "one part below 7.2");
+}
+
+/// FreeTDS and others send no length for a NULL uniqueidentifier.
+#[test]
+fn a_null_uniqueidentifier_may_have_no_length() {
+    let parameter = Parameter {
+        name: "@g".into(),
+        output: false,
+        default: false,
+        sql_type: SqlType::UniqueIdentifier,
+        value: Value::Null,
+    };
+    let call = RpcCall { procedure: Procedure::Name("p".into()), flags: 0, parameters: vec![parameter] };
+    let mut bytes = RequestWriter::new(TdsVersion::V7_4, 4096).rpc(std::slice::from_ref(&call));
+    let end = bytes.len();
+    assert_eq!(bytes[end - 3..], [0x24, 16, 0]);
+    bytes[end - 2] = 0;
+    let Request::Rpc { calls, .. } = request(&bytes, TdsVersion::V7_4) else { panic!("not an RPC") };
+    assert_eq!(calls, [call]);
 }
 
 #[test]

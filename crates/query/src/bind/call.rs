@@ -144,13 +144,13 @@ impl Binder<'_> {
         if values.iter().all(Expr::is_null_literal) {
             return Err(crate::errors::all_arguments_null());
         }
-        let nullable = values.iter().all(|value| value.nullable);
         let collation = values
             .iter()
             .find(|value| value.sql_type.is_character())
             .map(|value| value.collation)
             .unwrap_or_default();
         let (values, to) = coerce::unify(values)?;
+        let nullable = values.iter().all(|value| value.nullable);
         Ok(Expr { collation, ..Expr::new(ExprKind::Coalesce(values), to, nullable) })
     }
 

@@ -26,7 +26,9 @@ pub(crate) fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Resul
     if !expr.is_null_literal() {
         matrix::check(&expr.sql_type, to, explicit)?;
     }
-    let nullable = expr.nullable || conversion.kind == ConversionKind::Try;
+    // A conversion that overflows is NULL under SET ARITHABORT OFF and ANSI_WARNINGS OFF.
+    let nullable =
+        expr.nullable || conversion.kind == ConversionKind::Try || may_overflow(&expr.sql_type, to);
     if let ExprKind::Constant(value) = &expr.kind {
         let folded = fold_conversion(value, &expr.sql_type, to, conversion);
         if let Ok(value) = folded {
@@ -41,6 +43,18 @@ pub(crate) fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Resul
         collation,
         explicit_collation,
     })
+}
+
+/// May a value of `from` lie outside the range of `to`? Then the conversion counts as one that can give NULL.
+fn may_overflow(from: &SqlType, to: &SqlType) -> bool {
+    let integer = |sql_type: &SqlType| {
+        let integers = [SqlType::Bit, SqlType::TinyInt, SqlType::SmallInt, SqlType::Int, SqlType::BigInt];
+        integers.iter().position(|one| one == sql_type)
+    };
+    match (integer(from), integer(to)) {
+        (Some(from), Some(to)) => from > to,
+        _ => !to.is_character() && from.family() != to.family(),
+    }
 }
 
 fn fold_conversion(
@@ -133,7 +147,8 @@ pub(crate) fn unary(op: UnaryOp, operand: Expr) -> Result<Expr, SqlError> {
     {
         return Ok(Expr::constant(value, result));
     }
-    let nullable = operand.nullable;
+    // The least integer has no negative: NULL under SET ARITHABORT OFF and ANSI_WARNINGS OFF.
+    let nullable = operand.nullable || op == UnaryOp::Negate;
     Ok(Expr::new(ExprKind::Unary(op, Box::new(operand)), result, nullable))
 }
 

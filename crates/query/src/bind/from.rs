@@ -164,6 +164,14 @@ impl Binder<'_> {
         for column in &source.def.columns {
             let id = self.new_column(column.sql_type, column.nullable, column.collation);
             columns.push(id);
+            if matches!(column.sql_type, SqlType::Text | SqlType::NText | SqlType::Image) {
+                let parts = [
+                    source.database.name().to_string(),
+                    source.def.schema.to_string(),
+                    source.def.name.to_string(),
+                ];
+                self.long_columns.push((id, Arc::new(parts)));
+            }
             visible.push(ScopeColumn {
                 name: column.name.to_string(),
                 id,
@@ -341,6 +349,9 @@ impl Binder<'_> {
         let outer_tables = self.scope().tables.len();
         if matches!(node.kind, ast::JoinKind::CrossApply | ast::JoinKind::OuterApply) {
             let right = self.apply_right(&node.right)?;
+            if node.kind == ast::JoinKind::OuterApply {
+                self.mark_nullable(JoinKind::Left, false, outer_tables);
+            }
             return Ok(Rel::Apply {
                 outer: node.kind == ast::JoinKind::OuterApply,
                 left: Box::new(left),

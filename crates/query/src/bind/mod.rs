@@ -49,6 +49,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) arguments: Vec<(String, Expr)>,
     /// What UPDATE or DELETE with FROM changes.
     pub(crate) target: Option<target::TargetRequest>,
+    /// Columns of type text, ntext and image with the names of their base tables.
+    pub(crate) long_columns: Vec<(ColumnId, Arc<[String]>)>,
     /// The next SELECT block may have INTO: it is the first of a SELECT statement.
     pub(crate) expects_into: bool,
     /// What the text itself names, when somebody asked for that (dependencies of a view, columns of a CHECK).
@@ -177,6 +179,7 @@ impl<'a> Binder<'a> {
             tables: Vec::new(),
             arguments: Vec::new(),
             target: None,
+            long_columns: Vec::new(),
             expects_into: false,
             observed: None,
             depth: 0,

@@ -89,6 +89,7 @@ impl Binder<'_> {
                 identity: *identity,
                 updatable: false,
                 computed: expr.as_column().is_none(),
+                table: None,
             })
             .collect();
         let mut planner = Planner::new(&self.columns);

@@ -112,12 +112,12 @@ impl Binder<'_> {
             let to =
                 types::arith::unify(&[(!x_null).then_some(x.sql_type), (!y_null).then_some(y.sql_type)])?
                     .unwrap_or(SqlType::Int);
-            let nullable = x.nullable || y.nullable;
             let collation = x.collation_over(&y);
             let retyped = |expr: Expr, untyped: bool| {
                 if untyped { Ok(Expr::constant(types::Value::Null, to)) } else { coerce::implicit(expr, &to) }
             };
             let (x, y) = (retyped(x, x_null)?, retyped(y, y_null)?);
+            let nullable = x.nullable || y.nullable;
             left_items.push((self.column_for(&x), x));
             right_items.push((self.column_for(&y), y));
             let id = self.new_column(to, nullable, collation);

@@ -93,6 +93,7 @@ fn column(name: &str, sql_type: SqlType) -> ColumnDescription {
         identity: false,
         updatable: false,
         computed: true,
+        table: None,
     }
 }
 
@@ -178,6 +179,13 @@ impl StubSession {
                     sink.row(&[Value::Int(n)]);
                     self.done(sink, kind, Some(1));
                 }
+            }
+            ("broken", _) => {
+                sink.columns(&[ColumnDescription { nullable: false, ..column("n", SqlType::Int) }]);
+                sink.row(&[Value::Int(1)]);
+                let flow = sink.row(&[Value::Null]);
+                assert_eq!(flow, Flow::Stop);
+                return RequestEnd::Attention;
             }
             ("begin", _) => {
                 self.begin(sink);
@@ -290,7 +298,10 @@ impl ClientSession for StubSession {
         RequestEnd::Finished
     }
 
-    fn reset(&mut self, _keep_transaction: bool, sink: &mut dyn ResultSink) {
+    fn reset(&mut self, keep_transaction: bool, sink: &mut dyn ResultSink) {
+        if self.transaction > 0 && !keep_transaction {
+            sink.environment(EnvironmentChange::RollbackTransaction(self.transaction));
+        }
         sink.environment(EnvironmentChange::ResetConnection);
     }
 

@@ -54,6 +54,12 @@ pub struct Seen {
     pub sets: Vec<(Vec<String>, Vec<Vec<String>>)>,
     /// Types of the columns of each of `sets`.
     pub types: Vec<Vec<SqlType>>,
+    /// Which columns of each of `sets` may be NULL.
+    pub nullable: Vec<Vec<bool>>,
+    /// CurCmd of each end.
+    pub commands: Vec<u16>,
+    /// Types of `outputs`.
+    pub output_types: Vec<SqlType>,
     pub messages: Vec<(i32, u32, String)>,
     pub counts: Vec<Option<u64>>,
     pub status: Option<i32>,
@@ -74,23 +80,35 @@ fn show(value: &Value) -> String {
 impl ResultSink for Seen {
     fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
         self.types.push(columns.iter().map(|c| c.sql_type).collect());
+        self.nullable.push(columns.iter().map(|c| c.nullable).collect());
         self.sets.push((columns.iter().map(|c| c.name.clone()).collect(), Vec::new()));
         Flow::Continue
     }
     fn row(&mut self, row: &[Value]) -> Flow {
-        self.sets.last_mut().unwrap().1.push(row.iter().map(show).collect());
+        let (names, rows) = self.sets.last_mut().unwrap();
+        for (at, value) in row.iter().enumerate() {
+            let excluded = value.is_null() && !self.nullable.last().unwrap()[at];
+            assert!(
+                !excluded,
+                "NULL in {}, which was described as NOT NULL: the wire cannot carry it",
+                names[at]
+            );
+        }
+        rows.push(row.iter().map(show).collect());
         Flow::Continue
     }
     fn message(&mut self, message: &SqlError) {
         self.messages.push((message.number, message.line, message.message.clone()));
     }
     fn done(&mut self, done: Done) {
+        self.commands.push(done.command);
         self.counts.push(done.row_count);
     }
     fn return_status(&mut self, status: i32) {
         self.status = Some(status);
     }
-    fn return_value(&mut self, _ordinal: u16, name: &str, _sql_type: &SqlType, value: &Value) {
+    fn return_value(&mut self, _ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
+        self.output_types.push(*sql_type);
         self.outputs.push((name.to_string(), show(value)));
     }
     fn environment(&mut self, change: EnvironmentChange) {

@@ -1,0 +1,75 @@
+//! CurCmd: the number by which a DONE token says what kind of statement has ended. Clients read counts of rows, and tell data from
+//! definitions, by it.
+
+use tsql::ast::{DropKind, StatementKind};
+
+use crate::program::InstructionKind;
+
+pub(crate) const SELECT: u16 = 0xC1;
+pub(crate) const SELECT_INTO: u16 = 0xC2;
+pub(crate) const INSERT: u16 = 0xC3;
+pub(crate) const DELETE: u16 = 0xC4;
+pub(crate) const UPDATE: u16 = 0xC5;
+pub(crate) const ROLLBACK: u16 = 0xD2;
+pub(crate) const BEGIN: u16 = 0xD4;
+pub(crate) const COMMIT: u16 = 0xD5;
+pub(crate) const EXECUTE: u16 = 0xE0;
+pub(crate) const OTHER: u16 = 0xFD;
+pub(crate) const MERGE: u16 = 0x117;
+const CREATE_DATABASE: u16 = 0xCB;
+const DROP_DATABASE: u16 = 0xCC;
+const ALTER_DATABASE: u16 = 0xD7;
+const DBCC: u16 = 0xE6;
+
+/// Of an instruction of a program.
+pub(crate) fn of(instruction: &InstructionKind) -> u16 {
+    match instruction {
+        InstructionKind::Query { command, .. } => *command,
+        InstructionKind::InsertExecute { .. } => INSERT,
+        InstructionKind::Definition(statement) => of_definition(&statement.kind),
+        InstructionKind::BeginTransaction(_) => BEGIN,
+        InstructionKind::Commit { .. } => COMMIT,
+        InstructionKind::Rollback(_) => ROLLBACK,
+        InstructionKind::Execute(_) => EXECUTE,
+        InstructionKind::CreateDatabase(_) => CREATE_DATABASE,
+        InstructionKind::AlterDatabase(_) => ALTER_DATABASE,
+        InstructionKind::DropDatabase(_) => DROP_DATABASE,
+        InstructionKind::Dbcc(_) => DBCC,
+        _ => OTHER,
+    }
+}
+
+/// Of CREATE, ALTER and DROP of what lives in a database.
+pub(crate) fn of_definition(statement: &StatementKind) -> u16 {
+    match statement {
+        StatementKind::CreateTable(_) => 0xC6,
+        StatementKind::AlterTable(_) => 0xD8,
+        StatementKind::CreateIndex(_) => 0xC8,
+        StatementKind::DropIndex(_) => 0xC9,
+        StatementKind::AlterIndex(_) => 0x151,
+        StatementKind::CreateView(_) => 0xCF,
+        StatementKind::CreateProcedure(_) => 0xDE,
+        StatementKind::CreateFunction(_) => 0xB2,
+        StatementKind::CreateTrigger(_) => 0xDD,
+        StatementKind::CreateSchema(_) => 0x14A,
+        StatementKind::AlterSchema(_) => 0x14B,
+        StatementKind::CreateType(_) => 0x111,
+        StatementKind::CreateSynonym(_) => 0x148,
+        StatementKind::Drop(drop) => of_drop(drop.kind),
+        _ => OTHER,
+    }
+}
+
+fn of_drop(kind: DropKind) -> u16 {
+    match kind {
+        DropKind::Table => 0xC7,
+        DropKind::View => 0xD0,
+        DropKind::Procedure => 0xDF,
+        DropKind::Function => 0xB3,
+        DropKind::Trigger => 0xE1,
+        DropKind::Schema => 0xB0,
+        DropKind::Type => 0x110,
+        DropKind::Synonym => 0x149,
+        _ => OTHER,
+    }
+}
