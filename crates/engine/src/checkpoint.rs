@@ -201,6 +201,7 @@ impl Checkpointer {
 }
 
 fn checkpoint_due_databases(instance: &Arc<Instance>) {
+    instance.decisions().sweep(instance);
     for database in instance.databases() {
         if database.check_usable().is_err() || !is_due(&database) {
             continue;

@@ -4,6 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::task::Waker;
 
+use log::Lsn;
+use log::records::PrepXact;
 use txn::{
     CommitMode, CommitOutcome, CommitProgress, IsolationLevel, LockMark, LockMode, LockWait, PendingCommit,
     Resource, Savepoint, Transaction, TxnResult,
@@ -232,6 +234,32 @@ impl DbTransaction {
             Ok(CommitProgress::Done(outcome)) => transaction.committed(Ok(outcome)).map(|()| None),
             Err(error) => transaction.committed(Err(error)).map(|()| None),
         }
+    }
+
+    /// The first half of a commit over several databases: all that it has changed is hard, and it may still go either way.
+    ///
+    /// # Errors
+    /// As `commit`; it is then for the caller to roll back.
+    pub(crate) fn prepare(&self, prepared: &PrepXact) -> SqlResult<()> {
+        self.database.check_commit()?;
+        self.transaction.prepare(prepared).map_err(|error| self.sql_error(&error))
+    }
+
+    /// The second half, after the decision: gives the end record, which nobody waits for.
+    ///
+    /// # Errors
+    /// 9001: the database is suspect, and recovery will commit the transaction.
+    pub(crate) fn commit_decided(self) -> SqlResult<Lsn> {
+        let outcome = self.transaction.commit_prepared();
+        let lsn = outcome.as_ref().map_or(Lsn::NULL, |outcome| outcome.lsn);
+        self.committed(outcome).map(|()| lsn)
+    }
+
+    /// Nobody can say what was decided: the database is suspect until it is recovered.
+    pub(crate) fn leave_in_doubt(self, why: &str) {
+        self.database.suspect(why);
+        self.undo_catalog(0);
+        self.transaction.leave_in_doubt(why);
     }
 
     /// Rolls back what a suspect database must not commit.

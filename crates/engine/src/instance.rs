@@ -19,6 +19,7 @@ use crate::catalog::system_tables;
 use crate::checkpoint::Checkpointer;
 use crate::database::{Database, date_time_of};
 use crate::db_transaction::DbTransaction;
+use crate::decision::{self, Decisions, Known};
 use crate::error::{SqlResult, StorageError, refusal};
 use crate::files::{FilePlaces, make_data_directory};
 use crate::ghost_cleanup::GhostCleanup;
@@ -80,6 +81,7 @@ pub struct Instance {
     changing: Latch<()>,
     background: Latch<Option<Background>>,
     is_shut_down: AtomicBool,
+    decisions: Decisions,
     started: DateTime,
     /// Given back by shutdown, so that another server may open the directory.
     lock: Latch<Option<FileLock>>,
@@ -187,6 +189,7 @@ impl Instance {
             changing: Latch::new(LatchRank::Server, ()),
             background: Latch::new(LatchRank::Instance, None),
             is_shut_down: AtomicBool::new(false),
+            decisions: Decisions::new(),
             started: date_time_of(os.clock().utc_100ns()),
             foundation,
             lock: Latch::new(LatchRank::Leaf, Some(lock)),
@@ -216,6 +219,11 @@ impl Instance {
     /// Locks of all databases.
     pub fn locks(&self) -> &Arc<LockManager> {
         &self.foundation.locks
+    }
+
+    /// Commits over several databases.
+    pub(crate) fn decisions(&self) -> &Decisions {
+        &self.decisions
     }
 
     /// Pages of all databases.
@@ -539,7 +547,7 @@ impl Instance {
     /// Every later start: master tells which databases there are; each is opened on its own thread.
     fn open_databases(self: &Arc<Self>) -> Result<(), StorageError> {
         let (plan, entry) = self.system_plan(MASTER, "master", "master.mdf", "mastlog.ldf");
-        let master = self.foundation.open(&plan)?;
+        let master = self.foundation.open(&plan, &Known::default())?;
         let rows = read_system_tables(&master)?;
         self.insert(Slot::online(entry, master));
         let mut waiting = Vec::new();
@@ -556,7 +564,7 @@ impl Instance {
             }
         }
         self.open_in_parallel(waiting);
-        Ok(())
+        decision::forget_resolved(self)
     }
 
     fn open_in_parallel(self: &Arc<Self>, entries: Vec<Entry>) {
@@ -597,7 +605,8 @@ impl Instance {
             },
             volatile: false,
         };
-        match self.foundation.open(&plan) {
+        let opened = Known::of(&self.master()).and_then(|known| self.foundation.open(&plan, &known));
+        match opened {
             Ok(database) => self.insert(Slot::online(entry, database)),
             Err(error) => self.insert_refused(entry, &error),
         }

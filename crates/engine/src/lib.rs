@@ -9,6 +9,7 @@ mod counters;
 mod cursor;
 mod database;
 mod db_transaction;
+mod decision;
 mod error;
 mod files;
 mod ghost_cleanup;

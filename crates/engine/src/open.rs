@@ -13,6 +13,7 @@ use types::DateTime;
 use crate::catalog::{self, system_tables};
 use crate::database::{Database, DatabaseParts};
 use crate::db_transaction::DbTransaction;
+use crate::decision::Known;
 use crate::error::StorageError;
 use crate::files::make_directory;
 use crate::options::DatabaseOptions;
@@ -77,14 +78,14 @@ impl Foundation {
         Ok(database)
     }
 
-    /// Opens the files, recovers, reads the catalog.
-    pub(crate) fn open(&self, plan: &Plan) -> Result<Arc<Database>, StorageError> {
+    /// Opens the files, recovers, reads the catalog. `known`: the decisions about its transactions in doubt.
+    pub(crate) fn open(&self, plan: &Plan, known: &Known) -> Result<Arc<Database>, StorageError> {
         let (log, tail) = Log::open(&self.os, &plan.log)?;
         let log = Arc::new(log);
         let files: Vec<PathBuf> = plan.data_files.iter().map(|f| f.path.clone()).collect();
         let space = FileSpace::open(&self.pool, &OpenSpace { files })?;
         space.attach_log(log.clone());
-        let analysis = recover::analyze(&log, &tail, &plan.name)?;
+        let analysis = recover::analyze(&log, &tail, &plan.name, known)?;
         let (access, txns) = self.above(plan, &log, &space, analysis.max_txn.0 + 1);
         recover::redo_and_undo(
             &recover::Parts {
@@ -98,7 +99,10 @@ impl Foundation {
             },
             &analysis,
         )?;
-        let roots = roots_of(&space.boot(), &plan.name)?;
+        let mut roots = roots_of(&space.boot(), &plan.name)?;
+        if roots.len() < system_tables::ALL.len() {
+            add_system_tables(&space, &access, &txns, &mut roots)?;
+        }
         let database = self.assemble(plan, log, space, access, txns, &roots)?;
         crate::checkpoint::run(&database, crate::checkpoint::Reason::Recovery)?;
         Ok(database)
@@ -160,6 +164,22 @@ impl Foundation {
     }
 }
 
+/// A database of an earlier version gets the system tables that have come since.
+fn add_system_tables(
+    space: &FileSpace,
+    access: &AccessMethods,
+    txns: &Arc<TxnManager>,
+    roots: &mut Vec<PageId>,
+) -> Result<(), StorageError> {
+    let transaction = txns.begin(TxnOptions::default());
+    for table in roots.len()..system_tables::ALL.len() {
+        let unit = UnitId(system_tables::unit_of(table));
+        roots.push(access.create_btree(&transaction, unit, BTreeKind::Clustered)?);
+    }
+    transaction.commit(CommitMode::Full)?;
+    Ok(space.write_boot(&BootPage { payload: payload_of(roots), ..space.boot() })?)
+}
+
 /// Every row of every system table.
 pub(crate) fn read_system_tables(
     database: &Arc<Database>,
@@ -212,7 +232,10 @@ fn roots_of(boot: &BootPage, name: &str) -> Result<Vec<PageId>, StorageError> {
     if *version != CATALOG_VERSION {
         return Err(refuse("its catalog was made by another version of Hardpan"));
     }
-    if usize::from(*count) != system_tables::ALL.len() || rest.len() != usize::from(*count) * 6 {
+    if usize::from(*count) > system_tables::ALL.len() {
+        return Err(refuse("its catalog was made by a newer version of Hardpan"));
+    }
+    if usize::from(*count) <= system_tables::DATABASES || rest.len() != usize::from(*count) * 6 {
         return Err(refuse("the boot page's list of system tables is damaged"));
     }
     let root = |bytes: &[u8]| PageId {

@@ -13,6 +13,7 @@ use pages::FileSpace;
 use txn::TxnManager;
 use txn::recovery::{self, Analysis};
 
+use crate::decision::Known;
 use crate::error::StorageError;
 
 /// What recovery works on.
@@ -26,9 +27,25 @@ pub(crate) struct Parts<'a> {
     pub(crate) txns: &'a Arc<TxnManager>,
 }
 
-/// The first pass: who was active at the end of the log, and where redo starts.
-pub(crate) fn analyze(log: &Arc<Log>, tail: &Tail, name: &str) -> Result<Analysis, StorageError> {
-    let analysis = recovery::analyze(log, tail.checkpoint)?;
+/// The first pass: who was active at the end of the log, where redo starts, and what `known` says of transactions in doubt.
+pub(crate) fn analyze(
+    log: &Arc<Log>,
+    tail: &Tail,
+    name: &str,
+    known: &Known,
+) -> Result<Analysis, StorageError> {
+    let mut analysis = recovery::analyze(log, tail.checkpoint)?;
+    let in_doubt = analysis.in_doubt.len();
+    analysis.resolve(|prepared| known.is_committed(prepared, name))?;
+    if in_doubt > 0 {
+        let committed = analysis.in_doubt.len();
+        report(
+            name,
+            &format!(
+                "{in_doubt} transactions were in doubt: {committed} are committed, the others rolled back"
+            ),
+        );
+    }
     if !tail.clean {
         let (records, losers) = (analysis.record_count, analysis.losers.len());
         let from = analysis.redo_start;
@@ -45,6 +62,7 @@ pub(crate) fn redo_and_undo(parts: &Parts, analysis: &Analysis) -> Result<(), St
     let began_ns = parts.os.clock().monotonic_ns();
     let redo = recovery::redo(parts.log, &**parts.access, analysis.redo_start)?;
     let redone_ns = parts.os.clock().monotonic_ns();
+    recovery::commit_decided(parts.txns, &analysis.in_doubt)?;
     let undo = recovery::undo(parts.txns, &analysis.losers)?;
     assert!(parts.txns.active().is_empty(), "nobody is active after undo");
     parts.access.sweep_pending_frees()?;

@@ -9,8 +9,9 @@
 //! settled.
 //!
 //! A database joins when it is first touched. A commit that has changed more than one lasting database is always fully durable
-//! (official matrix, claim 62's exceptions).
+//! (official matrix, claim 62's exceptions) and happens in all of them or in none (`across.rs`).
 
+mod across;
 mod database_locks;
 
 pub use database_locks::ExclusiveDatabase;
@@ -260,15 +261,15 @@ impl TransactionSet {
 
     fn commit_members(&mut self, asked: Option<bool>, waker: Option<&Waker>) -> SqlResult<()> {
         self.assert_settled();
-        let changed =
-            |m: &&Member| m.transaction.inner().has_changed_data() && !m.transaction.database().is_volatile();
-        let is_cross_database = self.open.iter().filter(changed).count() > 1;
+        if self.is_across() {
+            return self.commit_across();
+        }
         while !self.open.is_empty() {
             let transaction = self.open.remove(0).transaction;
             let database = transaction.database().clone();
             let facts = XactFacts {
                 is_volatile: database.is_volatile(),
-                is_cross_database,
+                is_cross_database: false,
                 is_always_durable: false,
             };
             let mode = durability::resolve(database.delayed_durability(), asked, &facts);

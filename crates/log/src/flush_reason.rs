@@ -5,6 +5,8 @@
 pub enum FlushReason {
     /// A fully durable transaction commits (txn, commit.rs). Claim 11.
     Commit,
+    /// A transaction over several databases is prepared in one of them (txn, prepare.rs).
+    Prepare,
     /// A block reached 60 KB (cache.rs). Claim 15.
     BlockFull,
     /// A dirty page is about to be written (pages, write_out.rs). Claim 16.
@@ -21,8 +23,9 @@ pub enum FlushReason {
 
 impl FlushReason {
     /// Every reason.
-    pub const ALL: [FlushReason; 7] = [
+    pub const ALL: [FlushReason; 8] = [
         Self::Commit,
+        Self::Prepare,
         Self::BlockFull,
         Self::WriteAhead,
         Self::FlushLogProc,

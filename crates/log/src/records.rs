@@ -47,6 +47,7 @@ fn describe_payload(op: LogOp, context: LogContext, payload: &[u8]) -> Option<Re
         LogOp::BeginXact => line::<BeginXact>(payload),
         LogOp::CommitXact => line::<CommitXact>(payload),
         LogOp::AbortXact => line::<AbortXact>(payload),
+        LogOp::PrepXact => line::<PrepXact>(payload),
         LogOp::MarkSavepoint => line::<MarkSavepoint>(payload),
         LogOp::BeginCkpt => line::<BeginCkpt>(payload),
         LogOp::XactCkpt => line::<XactCkpt>(payload),
@@ -188,6 +189,36 @@ impl Payload for AbortXact {
 
     fn describe(&self) -> String {
         self.end_time.to_string()
+    }
+}
+
+/// LOP_PREP_XACT: the transaction has written in several databases, and in this one all that it will. Whether it commits is decided in one
+/// place for all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrepXact {
+    /// Identity of the database in which the decision is looked up.
+    pub home: [u8; 16],
+    /// The decision's number there. No decision of that number: the transaction is rolled back.
+    pub decision: u64,
+}
+
+impl Payload for PrepXact {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.decision);
+        put_bytes(out, &self.home);
+    }
+
+    fn decode(payload: &[u8]) -> Result<PrepXact, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let decision = reader.varint()?;
+        let home = reader.bytes()?.try_into().map_err(|_| DecodeError("home is not 16 bytes"))?;
+        reader.finish()?;
+        Ok(PrepXact { home, decision })
+    }
+
+    fn describe(&self) -> String {
+        let home: String = self.home.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("decision {:016x} in database {home}", self.decision)
     }
 }
 

@@ -4,6 +4,7 @@
 //! Delayed:  append → want → leave the table → release locks. The log writer drains in the background; a crash before that undoes it.
 //! Later:    append → (the flush queue) ... bell ... → harden → gates → leave the table → release locks. Full, but nobody blocks
 //!           between the two halves, [`Transaction::commit_later`] and [`Transaction::finish_commit`]. Meanwhile it is Committing.
+//! Prepared: (prepare.rs: append → harden) ... decided elsewhere ... append → want → leave the table → release locks. The decision is hard.
 //! Volatile: append → leave the table → release locks. tempdb and system transactions.
 //!
 //! A commit that wrote nothing logs nothing and flushes nothing (claim 12).
@@ -89,6 +90,16 @@ impl Transaction {
         Ok(self.acknowledge(lsn, CommitMode::Full))
     }
 
+    /// Ends a prepared transaction whose commit has been decided, durably, at its decision's home. Its own record need not be waited for: a
+    /// crash before it is hard finds the decision again.
+    pub fn commit_prepared(&self) -> TxnResult<CommitOutcome> {
+        let _mask = os::task::mask_interrupts();
+        self.change_state(XactState::Prepared, XactState::Committing);
+        let lsn = self.append_commit(CommitMode::Full)?;
+        self.manager.log().want(lsn);
+        Ok(self.acknowledge(lsn, CommitMode::Delayed))
+    }
+
     /// Logs the commit; nothing for a transaction that wrote nothing, which has ended then.
     fn log_commit(&self, mode: CommitMode) -> TxnResult<Option<Lsn>> {
         self.change_state(XactState::Active, XactState::Committing);
@@ -96,12 +107,17 @@ impl Transaction {
             self.finish(XactState::Committing);
             return Ok(None);
         }
+        self.append_commit(mode).map(Some)
+    }
+
+    fn append_commit(&self, mode: CommitMode) -> TxnResult<Lsn> {
+        self.assert_state(XactState::Committing);
         let commit = CommitXact { end_time: self.log_time() };
         let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::CommitXact), &commit);
         if mode == CommitMode::Delayed {
             record.header.flags = record.header.flags.with(RecordFlags::DELAYED);
         }
-        self.append_end(&mut record).map(Some).map_err(|error| self.fail(error))
+        self.append_end(&mut record).map_err(|error| self.fail(error))
     }
 
     /// Waits until the commit record is hard and the gates are passed.
@@ -110,7 +126,7 @@ impl Transaction {
         self.pass_gates(lsn)
     }
 
-    fn pass_gates(&self, lsn: Lsn) -> TxnResult<()> {
+    pub(crate) fn pass_gates(&self, lsn: Lsn) -> TxnResult<()> {
         self.manager
             .gates()
             .iter()

@@ -10,6 +10,7 @@ pub mod durability;
 mod error;
 mod gate;
 pub mod lock;
+mod prepare;
 pub mod recovery;
 mod rm;
 mod rollback;

@@ -48,8 +48,9 @@ impl Transaction {
     /// database needs recovery. The locks then stay until [`Transaction::abandon`], so that nobody sees what was not undone.
     pub fn rollback(&self) -> TxnResult<()> {
         let _mask = os::task::mask_interrupts();
-        if self.state() != XactState::RollingBack {
-            self.change_state(XactState::Active, XactState::RollingBack);
+        let from = self.state();
+        if from != XactState::RollingBack {
+            self.change_state(from, XactState::RollingBack);
         }
         self.finish_rollback()
     }
@@ -92,8 +93,10 @@ impl Transaction {
             let before = next;
             next = if header.is_compensation() { header.undo_next } else { header.prev };
             assert!(next < before, "the chain of a transaction leads back");
-            let is_machinery =
-                matches!(header.op, LogOp::BeginXact | LogOp::MarkSavepoint | LogOp::AbortXact);
+            let is_machinery = matches!(
+                header.op,
+                LogOp::BeginXact | LogOp::PrepXact | LogOp::MarkSavepoint | LogOp::AbortXact
+            );
             if !header.is_compensation() && !is_machinery {
                 resource_manager.undo(self, record.lsn, header, &record.payload)?;
             }

@@ -237,10 +237,10 @@ impl TxnManager {
         Transaction::new(Arc::clone(self), XactEntry::new(self.next_id(), true), space, None)
     }
 
-    /// A loser, back in the table and about to be undone.
-    pub(crate) fn resume(self: &Arc<Self>, loser: &Loser) -> Transaction {
+    /// A transaction that a crash cut off, back in the table: a loser about to be undone, or one that is prepared.
+    pub(crate) fn resume(self: &Arc<Self>, loser: &Loser, state: XactState) -> Transaction {
         let entry = XactEntry::of_loser(loser.id, loser.is_system, loser.begin, loser.last);
-        let transaction = Transaction::resumed(Arc::clone(self), entry, self.locks.new_space(0));
+        let transaction = Transaction::resumed(Arc::clone(self), entry, self.locks.new_space(0), state);
         transaction.entry.end_append();
         self.insert(&transaction.entry, loser.begin);
         if !loser.is_system {

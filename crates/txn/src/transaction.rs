@@ -4,6 +4,7 @@
 //!             ┌────────── commit ─────────► Committing ──harden──► Hardened ──finish──► Ended
 //! Active ─────┤
 //!             └─ rollback ─► RollingBack ──undo all, finish──► Ended
+//! Active ──prepare──► Prepared ──commit_prepared──► Committing, ──rollback──► RollingBack, ──leave_in_doubt──► Ended
 //! Active ── rollback_to(savepoint) ──► RollingBack ──► Active       (stays RollingBack when that fails: only rollback is left)
 //! ```
 //! Committing may outlast the call: `commit_later` leaves it so until `finish_commit`, perhaps on another thread. Locks stay meanwhile.
@@ -69,6 +70,8 @@ pub enum XactState {
     RollingBack = 3,
     /// Over; locks are gone.
     Ended = 4,
+    /// Its changes are hard; whether they stay is decided elsewhere (see prepare.rs).
+    Prepared = 5,
 }
 
 impl XactState {
@@ -79,6 +82,7 @@ impl XactState {
             XactState::Hardened,
             XactState::RollingBack,
             XactState::Ended,
+            XactState::Prepared,
         ][usize::from(number)]
     }
 }
@@ -112,10 +116,17 @@ impl Transaction {
         }
     }
 
-    /// A transaction that a crash cut off, about to be undone.
-    pub(crate) fn resumed(manager: Arc<TxnManager>, entry: XactEntry, space: Arc<LockSpace>) -> Transaction {
+    /// A transaction that a crash cut off: about to be undone, or prepared.
+    pub(crate) fn resumed(
+        manager: Arc<TxnManager>,
+        entry: XactEntry,
+        space: Arc<LockSpace>,
+        state: XactState,
+    ) -> Transaction {
+        assert!(matches!(state, XactState::RollingBack | XactState::Prepared), "resumed as {state:?}");
+        assert!(!entry.last().is_null(), "a transaction that wrote nothing is not resumed");
         let transaction = Transaction::new(manager, entry, space, None);
-        transaction.change_state(XactState::Active, XactState::RollingBack);
+        transaction.change_state(XactState::Active, state);
         transaction
     }
 
@@ -281,7 +292,8 @@ impl Transaction {
         self.assert_state(from);
         let allowed = matches!(
             (from, to),
-            (XactState::Active, XactState::Committing | XactState::RollingBack)
+            (XactState::Active, XactState::Committing | XactState::RollingBack | XactState::Prepared)
+                | (XactState::Prepared, XactState::Committing | XactState::RollingBack | XactState::Ended)
                 | (XactState::Committing, XactState::Hardened | XactState::Ended)
                 | (XactState::Hardened, XactState::Ended)
                 | (XactState::RollingBack, XactState::Active | XactState::Ended)
@@ -320,7 +332,7 @@ impl Transaction {
         appended.map(|_| ())
     }
 
-    fn fill_header(&self, record: &mut RecordBuf) {
+    pub(crate) fn fill_header(&self, record: &mut RecordBuf) {
         record.header.txn = self.entry.id;
         record.header.prev = self.entry.last();
         if self.entry.is_system {
@@ -330,7 +342,7 @@ impl Transaction {
 
     /// The one place where a transaction's record enters the log. `reserve`: bytes to set aside for its undo; `None`: the record itself
     /// is paid from what was set aside.
-    fn append_chained(&self, record: &mut RecordBuf, reserve: Option<u64>) -> TxnResult<Lsn> {
+    pub(crate) fn append_chained(&self, record: &mut RecordBuf, reserve: Option<u64>) -> TxnResult<Lsn> {
         let log = self.manager.log();
         self.entry.begin_append(log.hardened());
         let result = match reserve {

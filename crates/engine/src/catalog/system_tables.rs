@@ -40,9 +40,11 @@ pub const IDENTITIES: usize = 6;
 pub const FOREIGN_KEYS: usize = 7;
 /// Databases of the instance (used in master only).
 pub const DATABASES: usize = 8;
+/// Commits over several databases that were decided for (used in master only); see `decision.rs`.
+pub const DECISIONS: usize = 9;
 
 /// All system tables, in order of their units.
-pub static ALL: [SystemTable; 9] = [
+pub static ALL: [SystemTable; 10] = [
     SystemTable {
         name: "sysclsobjs",
         key_columns: 1,
@@ -149,6 +151,11 @@ pub static ALL: [SystemTable; 9] = [
             ("options", TEXT, false),
             ("files", TEXT, false),
         ],
+    },
+    SystemTable {
+        name: "sysdecisions",
+        key_columns: 1,
+        columns: &[("id", SqlType::BigInt, false), ("participants", TEXT, false)],
     },
 ];
 

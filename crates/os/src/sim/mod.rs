@@ -87,6 +87,8 @@ pub enum Bug {
     HardenedJumpsOverHole,
     /// A dirty page is written although its log is not hardened.
     PageBeforeLog,
+    /// A commit over several databases is decided although it is not hardened that each of them is prepared.
+    DecideBeforePrepared,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.

@@ -6,6 +6,7 @@ use log::records::{BeginCkpt, EndCkpt, Payload, XactCkpt};
 use log::{Log, LogOp, Lsn, OwnedRecord, RecordFlags, RecordHeader, TxnId};
 use rustc_hash::FxHashMap;
 
+use super::InDoubt;
 use crate::{TxnError, TxnResult};
 
 /// A transaction that a crash cut off.
@@ -28,6 +29,8 @@ pub struct Analysis {
     pub redo_start: Lsn,
     /// The losers, by number.
     pub losers: Vec<Loser>,
+    /// Those that are prepared and have no end: losers too, unless their decision says otherwise.
+    pub in_doubt: Vec<InDoubt>,
     /// The highest transaction number seen.
     pub max_txn: TxnId,
     /// Records read.
@@ -48,9 +51,11 @@ pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
     let mut losers: Vec<Loser> = pass.active.into_values().collect();
     losers.sort_by_key(|loser| loser.id.0);
     assert!(losers.iter().all(|loser| loser.begin <= loser.last && loser.id <= pass.max_txn));
+    let in_doubt = super::in_doubt::take_prepared(log, &mut losers)?;
     Ok(Analysis {
         redo_start: pass.redo_start,
         losers,
+        in_doubt,
         max_txn: pass.max_txn,
         record_count: pass.record_count,
     })
@@ -128,7 +133,7 @@ impl Pass {
     }
 }
 
-fn decode<P: Payload>(record: &OwnedRecord) -> TxnResult<P> {
+pub(super) fn decode<P: Payload>(record: &OwnedRecord) -> TxnResult<P> {
     P::decode(&record.payload).map_err(|error| damaged(record, error.0))
 }
 

@@ -4,15 +4,20 @@
 //! 2. [`redo()`]: every change again, winners' and losers', that a page does not have yet. Repeats history.
 //! 3. [`undo()`]: the losers are rolled back, structure modifications first, with compensation records.
 //!
+//! Between the first two, whoever knows the decisions of commits over several databases says which transactions in doubt are losers
+//! ([`Analysis::resolve`]); the others are committed after redo ([`commit_decided`]).
+//!
 //! Each pass may be cut off by another crash at any point: redo is guarded by page LSNs, undo by compensation records, and nothing is
 //! forgotten until the checkpoint that follows recovery. Replicas and `RESTORE ... NORECOVERY` stop after redo.
 
 mod analyze;
 mod image;
+mod in_doubt;
 mod redo;
 mod undo;
 
 pub use analyze::{Analysis, Loser, analyze};
 pub use image::{CheckpointImage, write_checkpoint};
+pub use in_doubt::{InDoubt, commit_decided};
 pub use redo::{RedoStats, redo};
 pub use undo::{UndoStats, undo};

@@ -33,6 +33,7 @@ fn is_machinery(op: LogOp) -> bool {
     matches!(
         op,
         LogOp::BeginXact
+            | LogOp::PrepXact
             | LogOp::CommitXact
             | LogOp::AbortXact
             | LogOp::MarkSavepoint

@@ -7,6 +7,7 @@ use log::{LogReuseWait, Lsn};
 use super::Loser;
 use crate::TxnResult;
 use crate::table::TxnManager;
+use crate::transaction::XactState;
 
 /// What undo did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub fn undo(manager: &Arc<TxnManager>, losers: &[Loser]) -> TxnResult<UndoStats>
     order.sort_by_key(|loser| (!loser.is_system, std::cmp::Reverse(loser.last)));
     for loser in order {
         assert!(!loser.last.is_null(), "a loser has written");
-        manager.resume(&loser).finish_rollback()?;
+        manager.resume(&loser, XactState::RollingBack).finish_rollback()?;
         if loser.is_system {
             stats.system_count += 1;
         } else {

@@ -1,0 +1,82 @@
+//! The commit of a transaction that has changed several lasting databases: all of them or none, whatever happens (see `decision.rs`).
+
+use std::sync::Arc;
+
+use log::records::PrepXact;
+use txn::{CommitMode, LockWait, XactState};
+
+use super::{Member, TransactionSet};
+use crate::database::Database;
+use crate::decision;
+use crate::error::SqlResult;
+use crate::instance::MASTER;
+
+impl Member {
+    /// Has it changed a database that outlives the server?
+    fn has_changed_lasting(&self) -> bool {
+        self.transaction.inner().has_changed_data() && !self.transaction.database().is_volatile()
+    }
+}
+
+impl TransactionSet {
+    /// Has more than one lasting database been changed?
+    pub(super) fn is_across(&self) -> bool {
+        self.open.len() > 1 && self.open.iter().filter(|member| member.has_changed_lasting()).count() > 1
+    }
+
+    /// Prepares, decides, ends. An error before the decision leaves everything to be rolled back by the caller.
+    pub(super) fn commit_across(&mut self) -> SqlResult<()> {
+        let _mask = os::task::mask_interrupts();
+        let instance = Arc::clone(&self.instance);
+        let master = instance.master();
+        let prepared =
+            PrepXact { home: master.space().database_guid(), decision: decision::new_number(instance.os()) };
+        let mut participants = Vec::new();
+        for member in &self.open {
+            let number = member.transaction.database().number();
+            if number != MASTER && member.has_changed_lasting() {
+                member.transaction.prepare(&prepared)?;
+                participants.push(number);
+            }
+        }
+        self.decide(&master, prepared.decision, &participants)?;
+        // It is committed, and the user is told so: a database that fails from here on finds the decision when it is recovered.
+        let mut ends = Vec::with_capacity(participants.len());
+        for member in std::mem::take(&mut self.open) {
+            let database = Arc::downgrade(member.transaction.database());
+            if member.transaction.inner().state() == XactState::Prepared {
+                ends.extend(member.transaction.commit_decided().ok().map(|lsn| (database, lsn)));
+            } else {
+                // tempdb, and those that were only read. An error has made its database suspect and stands in the error log.
+                let _ = member.transaction.commit(CommitMode::Volatile);
+            }
+        }
+        if ends.len() == participants.len() {
+            instance.decisions().note(prepared.decision, ends);
+        }
+        self.ended();
+        instance.decisions().sweep(&instance);
+        Ok(())
+    }
+
+    /// Makes the decision durable, in the transaction that the session may have in master already. When that fails underway nobody can
+    /// say what it is before master is recovered: what is prepared stays in doubt.
+    fn decide(&mut self, master: &Arc<Database>, number: u64, participants: &[u16]) -> SqlResult<()> {
+        master.check_commit()?;
+        let joined = self.open.iter().position(|m| m.transaction.database().number() == MASTER);
+        let at = joined.map_or_else(|| self.join(master), Ok)?;
+        let transaction = &self.open[at].transaction;
+        transaction.set_lock_wait(LockWait::Forever);
+        decision::insert(transaction, number, participants)?;
+        let decided = self.open.remove(at).transaction.commit(CommitMode::Full);
+        if decided.is_err() {
+            let why = "master failed while it decided a commit over several databases";
+            let open = std::mem::take(&mut self.open);
+            let (in_doubt, rest): (Vec<Member>, Vec<Member>) =
+                open.into_iter().partition(|m| m.transaction.inner().state() == XactState::Prepared);
+            in_doubt.into_iter().for_each(|member| member.transaction.leave_in_doubt(why));
+            self.open = rest;
+        }
+        decided
+    }
+}

@@ -1,0 +1,41 @@
+//! The first phase of a commit over several databases: everything of the transaction is hard in this one, and it may still go either way.
+//!
+//! Prepared: append LOP_PREP_XACT → harden. It names where the decision is looked up. From then on the transaction changes nothing and keeps
+//! its locks; it ends by [`Transaction::commit_prepared`], by `rollback`, or, when nobody can say what was decided, by
+//! [`Transaction::leave_in_doubt`]. After a crash it is in doubt: recovery asks for the decision, and none means that it is rolled back
+//! (presumed abort), so a decision against it needs no record.
+
+use log::records::PrepXact;
+use log::{FlushReason, LogOp, RecordBuf, RecordHeader};
+use os::sim::{Bug, is_planted};
+
+use crate::TxnResult;
+use crate::transaction::{Transaction, XactState};
+
+impl Transaction {
+    /// Prepares the transaction, which has changed data. After an error it is rolled back as ever.
+    pub fn prepare(&self, prepared: &PrepXact) -> TxnResult<()> {
+        assert!(self.has_changed_data() && !self.is_system(), "only changes of users are prepared");
+        let _mask = os::task::mask_interrupts();
+        self.assert_state(XactState::Active);
+        let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::PrepXact), prepared);
+        self.fill_header(&mut record);
+        let lsn = self.append_chained(&mut record, Some(0))?;
+        self.change_state(XactState::Active, XactState::Prepared);
+        if is_planted(Bug::DecideBeforePrepared) {
+            return Ok(());
+        }
+        self.manager.log().harden(lsn, FlushReason::Prepare)?;
+        assert!(self.manager.log().hardened() >= lsn, "a prepared transaction is hard");
+        Ok(())
+    }
+
+    /// The decision was made, but nobody can say which until its home has been recovered: the database fails, so that nobody sees the
+    /// changes either way, then the locks go. The entry stays in the table, so that nothing of it is truncated.
+    pub fn leave_in_doubt(&self, why: &str) {
+        self.assert_state(XactState::Prepared);
+        self.manager.fail(why);
+        self.change_state(XactState::Prepared, XactState::Ended);
+        self.unlock_all();
+    }
+}

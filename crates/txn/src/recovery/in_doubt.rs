@@ -1,0 +1,74 @@
+//! Transactions in doubt: prepared as part of a commit over several databases, and cut off before their end was in the log.
+
+use std::sync::Arc;
+
+use log::records::PrepXact;
+use log::{Log, LogOp};
+
+use super::analyze::decode;
+use super::{Analysis, Loser};
+use crate::TxnResult;
+use crate::table::TxnManager;
+use crate::transaction::XactState;
+
+/// A transaction in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InDoubt {
+    /// What the log knows of it.
+    pub transaction: Loser,
+    /// Where its decision is looked up.
+    pub prepared: PrepXact,
+}
+
+/// Takes those out of `losers` whose newest record says that they are prepared. One whose rollback had begun is a loser: it was decided.
+pub(super) fn take_prepared(log: &Arc<Log>, losers: &mut Vec<Loser>) -> TxnResult<Vec<InDoubt>> {
+    let mut in_doubt = Vec::new();
+    let mut reader = log.reader();
+    let mut rest = Vec::with_capacity(losers.len());
+    for loser in losers.drain(..) {
+        let newest = reader.read(loser.last)?;
+        assert_eq!(newest.header.txn, loser.id, "the newest record of a transaction is its own");
+        if newest.header.op != LogOp::PrepXact {
+            rest.push(loser);
+            continue;
+        }
+        assert!(!loser.is_system, "only transactions of users are prepared");
+        in_doubt.push(InDoubt { transaction: loser, prepared: decode(&newest)? });
+    }
+    *losers = rest;
+    Ok(in_doubt)
+}
+
+impl Analysis {
+    /// Asks for each transaction in doubt whether its commit was decided. Those that were not become losers, the others stay.
+    ///
+    /// # Errors
+    /// The first that `is_committed` gives: then nothing may be redone or undone.
+    pub fn resolve<E>(
+        &mut self,
+        mut is_committed: impl FnMut(&PrepXact) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let count = self.losers.len() + self.in_doubt.len();
+        let mut committed = Vec::new();
+        for in_doubt in &self.in_doubt {
+            match is_committed(&in_doubt.prepared)? {
+                true => committed.push(*in_doubt),
+                false => self.losers.push(in_doubt.transaction),
+            }
+        }
+        self.losers.sort_by_key(|loser| loser.id.0);
+        self.in_doubt = committed;
+        assert_eq!(count, self.losers.len() + self.in_doubt.len(), "each is decided once");
+        Ok(())
+    }
+}
+
+/// After redo: ends those in doubt that are committed. Their records are hardened with the checkpoint that follows recovery.
+pub fn commit_decided(manager: &Arc<TxnManager>, committed: &[InDoubt]) -> TxnResult<()> {
+    for in_doubt in committed {
+        let transaction = manager.resume(&in_doubt.transaction, XactState::Prepared);
+        transaction.commit_prepared()?;
+        assert_eq!(transaction.state(), XactState::Ended, "a decided transaction ends");
+    }
+    Ok(())
+}
