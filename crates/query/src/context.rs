@@ -45,8 +45,14 @@ pub struct SetOptions {
     pub ansi_null_default_off: bool,
     /// SET CURSOR_CLOSE_ON_COMMIT.
     pub cursor_close_on_commit: bool,
-    /// SET NOEXEC / PARSEONLY / FMTONLY: describe only.
+    /// SET FMTONLY: only the columns of result sets are told.
     pub format_only: bool,
+    /// SET NOEXEC: statements are compiled, not run.
+    pub no_exec: bool,
+    /// SET PARSEONLY: batches are parsed, nothing more.
+    pub parse_only: bool,
+    /// SET SHOWPLAN_TEXT, _ALL, _XML: plans are shown instead of run.
+    pub showplan: Option<ShowplanForm>,
     /// SET ROWCOUNT, 0 = no limit.
     pub row_count: u64,
     /// SET TEXTSIZE, bytes.
@@ -85,6 +91,9 @@ impl Default for SetOptions {
             ansi_null_default_off: false,
             cursor_close_on_commit: false,
             format_only: false,
+            no_exec: false,
+            parse_only: false,
+            showplan: None,
             row_count: 0,
             text_size: i32::MAX,
             date_first: 7,
@@ -98,7 +107,24 @@ impl Default for SetOptions {
     }
 }
 
+/// What SET SHOWPLAN shows a plan as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShowplanForm {
+    /// SHOWPLAN_TEXT
+    Text,
+    /// SHOWPLAN_ALL
+    All,
+    /// SHOWPLAN_XML
+    Xml,
+}
+
 impl SetOptions {
+    /// Are statements run, not only parsed, compiled or described?
+    #[inline]
+    pub fn runs(&self) -> bool {
+        !(self.format_only || self.no_exec || self.parse_only || self.showplan.is_some())
+    }
+
     /// The bits of `@@OPTIONS` (documented list of user options).
     pub fn bits(&self) -> i32 {
         let flags = [

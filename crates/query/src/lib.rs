@@ -15,13 +15,14 @@ pub(crate) mod functions;
 pub(crate) mod plan;
 mod procedure;
 pub mod scripts;
+pub mod showplan;
 mod statement;
 pub mod sysviews;
 
 pub use bind::data_type::declared as resolve_type;
 pub use context::{
     BindContext, ColumnDescription, ExecContext, Flow, NoNames, RowSink, SessionFacts, SessionNames,
-    SessionRow, SetOptions, StatementOutcome, VariableDef,
+    SessionRow, SetOptions, ShowplanForm, StatementOutcome, VariableDef,
 };
 pub use errors::is_cancelled;
 pub use procedure::{FoundProcedure, find_procedure};

@@ -68,14 +68,14 @@ pub(crate) enum StatementKind {
 
 /// A query whose rows go to the client.
 pub(crate) struct SelectPlan {
-    plan: Plan,
+    pub(crate) plan: Plan,
     columns: Vec<ColumnDescription>,
 }
 
 /// `SELECT @v = ...`.
 pub(crate) struct AssignPlan {
-    plan: Plan,
-    items: Vec<(usize, Node)>,
+    pub(crate) plan: Plan,
+    pub(crate) items: Vec<(usize, Node)>,
 }
 
 /// An expression ready to run: SET, IF, WHILE, PRINT, arguments.

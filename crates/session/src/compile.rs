@@ -35,6 +35,7 @@ pub(crate) fn compile(
         variables: compiler.variables,
         try_regions: compiler.try_regions,
         parameters: Vec::new(),
+        parse_only: compiler.parse_only.filter(|_| !in_procedure),
         cells: Program::empty_cells(compiler.sources.len()),
         sources: compiler.sources,
         used: Default::default(),
@@ -53,12 +54,17 @@ struct Compiler {
     /// Jump instructions of GOTO with the label, name and line.
     gotos: Vec<(usize, String, u32)>,
     line: u32,
+    span: ast::Span,
     in_procedure: bool,
+    /// IF, WHILE and CATCH around the statement.
+    conditions: u32,
+    parse_only: Option<bool>,
 }
 
 impl Compiler {
     fn statement(&mut self, statement: &ast::Statement) -> SqlResult<()> {
         self.line = statement.span.line;
+        self.span = statement.span;
         match &statement.kind {
             StatementKind::Block(body) => self.statements(body),
             StatementKind::AtomicBlock(_) => {
@@ -134,6 +140,8 @@ impl Compiler {
     fn emit(&mut self, kind: InstructionKind) -> usize {
         self.instructions.push(Instruction {
             line: self.line,
+            start: self.span.start,
+            end: self.span.end,
             variables_visible: self.variables.len(),
             kind,
         });
@@ -174,11 +182,15 @@ impl Compiler {
 
     fn branching(&mut self, branching: &ast::If) -> SqlResult<()> {
         let mut ends = Vec::new();
+        let mut start = self.span.start;
+        self.conditions += 1;
         for (position, (condition, body)) in branching.branches.iter().enumerate() {
             self.line = condition.span.line;
+            self.span = ast::Span { start, ..condition.span };
             let predicate = self.cell(CellSource::Predicate(Box::new(condition.clone())));
             let test = self.emit(InstructionKind::JumpUnless(predicate, usize::MAX));
             self.statement(body)?;
+            start = self.span.end;
             let is_last = position + 1 == branching.branches.len() && branching.otherwise.is_none();
             if !is_last {
                 ends.push(self.emit(InstructionKind::Jump(usize::MAX)));
@@ -189,6 +201,7 @@ impl Compiler {
         if let Some(otherwise) = &branching.otherwise {
             self.statement(otherwise)?;
         }
+        self.conditions -= 1;
         let end = self.instructions.len();
         ends.into_iter().for_each(|at| self.patch(at, end));
         Ok(())
@@ -196,10 +209,13 @@ impl Compiler {
 
     fn repetition(&mut self, repetition: &ast::While) -> SqlResult<()> {
         let start = self.instructions.len();
+        self.span.end = repetition.condition.span.end;
         let predicate = self.cell(CellSource::Predicate(Box::new(repetition.condition.clone())));
         let test = self.emit(InstructionKind::JumpUnless(predicate, usize::MAX));
         self.loops.push((start, vec![test]));
+        self.conditions += 1;
         self.statement(&repetition.body)?;
+        self.conditions -= 1;
         self.emit(InstructionKind::Jump(start));
         let end = self.instructions.len();
         let (_, jumps) = self.loops.pop().expect("pushed above");
@@ -255,7 +271,9 @@ impl Compiler {
         let end = self.instructions.len();
         let over = self.emit(InstructionKind::Jump(usize::MAX));
         let catch = self.instructions.len();
+        self.conditions += 1;
         self.statements(&guarded.catch)?;
+        self.conditions -= 1;
         self.emit(InstructionKind::LeaveCatch);
         let catch_end = self.instructions.len();
         self.patch(over, catch_end);
@@ -332,9 +350,16 @@ impl Compiler {
     fn set_option(&mut self, set: &ast::SetStatement) -> InstructionKind {
         let value = match set {
             ast::SetStatement::Value { value, .. } => Some(self.scalar(value)),
+            ast::SetStatement::Switches { options, on } => {
+                if options.contains(&ast::SwitchOption::ParseOnly) {
+                    self.parse_only = Some(*on);
+                }
+                None
+            }
             _ => None,
         };
-        InstructionKind::Set(Box::new(SetCells { statement: set.clone(), value }))
+        let nested = self.conditions > 0;
+        InstructionKind::Set(Box::new(SetCells { statement: set.clone(), nested, value }))
     }
 
     fn execute(&mut self, execute: &ast::Execute) -> SqlResult<ExecuteCells> {

@@ -94,7 +94,7 @@ impl Session {
         }
     }
 
-    fn arguments(
+    pub(crate) fn arguments(
         &mut self,
         frame: &mut Frame,
         instruction: &Instruction,
@@ -142,6 +142,7 @@ impl Session {
             return Err(SqlError::new(2812, &[&number]).into());
         };
         match procs::native(name) {
+            Some(_) if !self.may_call_native(name) => Ok(CallResult::default()),
             Some(native) => native(self, arguments, sink),
             None => self.call(&ast::ObjectName::simple(name), arguments, sink),
         }
@@ -162,6 +163,9 @@ impl Session {
             || name.schema.as_ref().is_some_and(|s| s.is("sys"));
         if may_be_system {
             if let Some(native) = procs::native(&own) {
+                if !self.may_call_native(&own) {
+                    return Ok(CallResult::default());
+                }
                 return native(self, arguments, sink);
             }
             if let Some(text) = procs::in_sql(&own) {

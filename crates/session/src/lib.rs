@@ -27,6 +27,7 @@ mod run;
 mod session;
 mod set;
 mod sink;
+mod survey;
 mod tran;
 mod values;
 

@@ -23,6 +23,8 @@ pub(crate) struct Program {
     pub(crate) try_regions: Vec<TryRegion>,
     /// Declared parameters of a module, with defaults; they are the first variables.
     pub(crate) parameters: Vec<ast::Parameter>,
+    /// The last SET PARSEONLY of the text, if there is one: it holds for the whole text.
+    pub(crate) parse_only: Option<bool>,
     pub(crate) cells: Vec<Latch<Option<Arc<Compiled>>>>,
     /// What stands in each cell, unbound.
     pub(crate) sources: Vec<CellSource>,
@@ -34,6 +36,9 @@ pub(crate) struct Program {
 pub(crate) struct Instruction {
     /// Line of the statement in the batch, from 1.
     pub(crate) line: u32,
+    /// Its statement in the text: first byte, one past the last.
+    pub(crate) start: u32,
+    pub(crate) end: u32,
     /// How many variables have been declared up to here; later ones are not in scope.
     pub(crate) variables_visible: usize,
     pub(crate) kind: InstructionKind,
@@ -108,6 +113,8 @@ pub(crate) struct RaisErrorCells {
 /// SET of options.
 pub(crate) struct SetCells {
     pub(crate) statement: ast::SetStatement,
+    /// It stands where it may not be reached: in IF, WHILE or CATCH.
+    pub(crate) nested: bool,
     /// The value's cell when the option takes one.
     pub(crate) value: Option<Cell>,
 }

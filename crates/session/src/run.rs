@@ -99,6 +99,8 @@ impl From<Stop> for Interruption {
 pub(crate) enum Next {
     Step,
     Jump(usize),
+    /// What follows is looked at, not run.
+    Survey,
     Return(i32),
 }
 
@@ -125,7 +127,10 @@ impl Session {
     /// Runs a frame to its end. Gives the value of RETURN, 0 without one.
     pub(crate) fn run(&mut self, frame: &mut Frame, sink: &mut dyn ResultSink) -> Result<i32, Stop> {
         let program = frame.program.clone();
-        let mut at = 0;
+        if program.parse_only == Some(true) {
+            return Ok(0);
+        }
+        let mut at = if self.options.runs() { 0 } else { self.survey(frame, 0, sink)? };
         while let Some(instruction) = program.instructions.get(at) {
             if self.is_commit_pending() && !instruction.kind.is_only_a_way() {
                 self.settle_before_more(sink)?;
@@ -143,6 +148,7 @@ impl Session {
                     self.facts.caught.truncate(frame.caught_base + program.catch_depth(target));
                     at = target;
                 }
+                Next::Survey => at = self.survey(frame, at + 1, sink)?,
                 Next::Return(value) => return Ok(value),
             }
         }
@@ -175,6 +181,16 @@ impl Session {
             InstructionKind::LeaveCatch => {
                 self.facts.caught.pop();
                 return Ok(Next::Step);
+            }
+            InstructionKind::Set(set) => {
+                self.note_command(instruction);
+                let language = self.options.language.clone();
+                self.set_option(frame, instruction, set, sink)?;
+                if crate::set::is_language(&set.statement) {
+                    self.tell_language(&language, instruction.line, sink);
+                }
+                self.facts.last_error = 0;
+                return Ok(if self.options.runs() { Next::Step } else { Next::Survey });
             }
             InstructionKind::Return(None) => return Ok(Next::Return(0)),
             InstructionKind::Return(Some(cell)) => {
@@ -230,13 +246,6 @@ impl Session {
             InstructionKind::Throw(parts) => return self.throw(frame, instruction, parts.as_ref()),
             InstructionKind::WaitForDelay(cell) => return self.wait_for(frame, instruction, *cell, false),
             InstructionKind::WaitForTime(cell) => return self.wait_for(frame, instruction, *cell, true),
-            InstructionKind::Set(set) => {
-                let language = self.options.language.clone();
-                self.set_option(frame, instruction, set, sink)?;
-                if crate::set::is_language(&set.statement) {
-                    self.tell_language(&language, instruction.line, sink);
-                }
-            }
             InstructionKind::Use(name) => self.use_database(name, instruction.line, sink)?,
             InstructionKind::CreateDatabase(create) => {
                 self.create_database(create, sink)?;
@@ -260,6 +269,7 @@ impl Session {
             | InstructionKind::LeaveCatch
             | InstructionKind::Return(_)
             | InstructionKind::Query { .. }
+            | InstructionKind::Set(_)
             | InstructionKind::SetVariable { .. } => unreachable!("handled by step"),
         }
         Ok(())

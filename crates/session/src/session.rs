@@ -17,6 +17,7 @@ use crate::program::Program;
 use crate::registry::{Command, Published, SessionRegistry, SessionSlot};
 use crate::run::{Frame, Interruption, Stop};
 use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
+use crate::survey::Survey;
 
 /// How a request ended, for whoever owns the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub struct Session {
     pub(crate) commit_waker: Option<std::task::Waker>,
     /// The commit that the last statement has left on its way.
     pub(crate) unsettled: Option<UnsettledCommit>,
+    /// What is being told of statements that do not run.
+    pub(crate) surveyed: Survey,
 }
 
 impl Session {
@@ -102,6 +105,7 @@ impl Session {
             inside_insert_execute: false,
             commit_waker: None,
             unsettled: None,
+            surveyed: Survey::default(),
         })
     }
 
@@ -123,10 +127,18 @@ impl Session {
     /// Runs one batch of T-SQL. Nothing of it runs when it has a syntax error.
     pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink) -> RequestEnd {
         self.request(sink, |session, sink| {
-            let program = match session.program_for(text, &[], false) {
+            let program = match session.checks_only(text) {
+                Ok(true) => return Ok(()),
+                Ok(false) => session.program_for(text, &[], false),
+                Err(errors) => Err(errors),
+            };
+            let program = match program {
                 Ok(program) => program,
                 Err(errors) => return session.refuse_batch(&errors, sink),
             };
+            if program.parse_only == Some(true) {
+                session.options.parse_only = true;
+            }
             let mut frame = Frame::new(program, Vec::new(), 0, DoneKind::Statement);
             session.run(&mut frame, sink).map(|_| ())
         })
@@ -246,15 +258,30 @@ impl Session {
             return Ok(program);
         }
         let era = self.programs.era();
+        let program = Arc::new(self.compiled_text(text, parameters, in_procedure)?);
+        if program.parse_only != Some(true) {
+            self.bind_ahead(&program)?;
+        }
+        self.programs.put(key, program.clone(), era);
+        Ok(program)
+    }
+
+    /// A text parsed and compiled, no names looked up.
+    pub(crate) fn parsed_program(&self, text: &str) -> Result<Program, Vec<SqlError>> {
+        self.compiled_text(text, &[], false)
+    }
+
+    fn compiled_text(
+        &self,
+        text: &str,
+        parameters: &[query::VariableDef],
+        in_procedure: bool,
+    ) -> Result<Program, Vec<SqlError>> {
         let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
         let batch = tsql::parse_batch(text, &options)
             .map_err(|errors| errors.into_iter().map(crate::syntax_error).collect::<Vec<SqlError>>())?;
-        let program = compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure)
-            .map_err(|e| vec![e])?;
-        let program = Arc::new(program);
-        self.bind_ahead(&program)?;
-        self.programs.put(key, program.clone(), era);
-        Ok(program)
+        compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure)
+            .map_err(|e| vec![e])
     }
 
     /// Binds every cell whose objects exist. Missing objects wait for execution (deferred name resolution); other errors are the

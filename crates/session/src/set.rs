@@ -55,7 +55,7 @@ impl Session {
         Ok(())
     }
 
-    fn switch(&mut self, option: SwitchOption, on: bool) -> SqlResult<()> {
+    pub(crate) fn switch(&mut self, option: SwitchOption, on: bool) -> SqlResult<()> {
         let options = &mut self.options;
         match option {
             SwitchOption::AnsiDefaults => {
@@ -100,11 +100,17 @@ impl Session {
             SwitchOption::NoBrowseTable => only("NO_BROWSETABLE", on_off(on))?,
             SwitchOption::RemoteProcTransactions => only("REMOTE_PROC_TRANSACTIONS", on_off(on))?,
             SwitchOption::ResultSetCaching => only("RESULT_SET_CACHING", on_off(on))?,
-            SwitchOption::NoExec
-            | SwitchOption::ParseOnly
-            | SwitchOption::ShowplanAll
-            | SwitchOption::ShowplanText
-            | SwitchOption::ShowplanXml => {}
+            SwitchOption::NoExec => options.no_exec = on,
+            SwitchOption::ShowplanAll | SwitchOption::ShowplanText | SwitchOption::ShowplanXml => {
+                let form = crate::survey::showplan_form(option);
+                if on {
+                    options.showplan = form;
+                } else if options.showplan == form {
+                    options.showplan = None;
+                }
+            }
+            // Holds for the text as it is parsed (`Program::parse_only`), not from here on.
+            SwitchOption::ParseOnly => {}
         }
         Ok(())
     }

@@ -40,6 +40,7 @@ impl SyntaxError {
             178 => "RETURN with a value may stand only in a stored procedure or function.".to_string(),
             343 => format!("Unknown kind of object '{near}' in a CREATE, ALTER or DROP statement."),
             1007 => format!("The number '{near}' has more digits than decimal may have (38)."),
+            1067 => "A SET SHOWPLAN statement must be the only statement of its batch.".to_string(),
             4145 => format!("A condition is expected, but the expression near '{near}' is not of boolean type."),
             10713 => "A MERGE statement must end with a semicolon (;).".to_string(),
             _ => format!("Syntax error {} near '{near}'.", self.number),

@@ -17,11 +17,11 @@ use crate::plan::{Planner, in_order};
 
 /// A compiled SELECT INTO.
 pub(crate) struct SelectIntoPlan {
-    plan: Plan,
-    database: Arc<Database>,
-    schema: String,
-    name: String,
-    columns: Vec<NewColumn>,
+    pub(crate) plan: Plan,
+    pub(crate) database: Arc<Database>,
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    pub(crate) columns: Vec<NewColumn>,
 }
 
 /// Plans a SELECT INTO. Errors 1038, 2705.

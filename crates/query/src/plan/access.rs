@@ -32,6 +32,8 @@ pub(crate) struct ScanPlan {
     pub(crate) locator: bool,
     /// The ordinals that are wanted, where the index that is sought has them all: the row itself is not looked at, nor locked.
     pub(crate) covered: Option<Vec<usize>>,
+    /// Estimated rows, for showplan.
+    pub(crate) rows: f64,
 }
 
 /// How.
@@ -147,6 +149,7 @@ impl Planner<'_> {
             filter,
             locator: scan.locator.is_some(),
             covered,
+            rows,
         };
         Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, seeks_by_outer })
     }

@@ -51,8 +51,18 @@ impl Parser<'_> {
             self.advance();
         }
         self.check_labels();
+        self.check_showplan(&statements);
         self.errors.sort_by_key(|error| error.offset);
         statements
+    }
+
+    /// SET SHOWPLAN must be the only statement of its batch (1067).
+    fn check_showplan(&mut self, statements: &[Statement]) {
+        let Some(token) = self.showplan else { return };
+        if !matches!(statements, [Statement { kind: StatementKind::Set(_), .. }]) && self.errors.is_empty() {
+            let error = self.error_at(1067, token, self.near(token));
+            self.report(*error);
+        }
     }
 
     /// Runs `inner` in the scope of a module and checks its labels.

@@ -65,6 +65,8 @@ pub(crate) struct Parser<'t> {
     relex_budget: u32,
     /// What surrounds the statement: batch, procedure, loop, labels.
     scope: Scope,
+    /// The first SET SHOWPLAN met.
+    showplan: Option<Token>,
 }
 
 /// Parses a whole batch.
@@ -96,6 +98,7 @@ impl<'t> Parser<'t> {
             deepest: 0,
             errors: Vec::new(),
             scope: Scope::default(),
+            showplan: None,
         }
     }
 

@@ -125,7 +125,11 @@ impl Parser<'_> {
                 Ok(SetStatement::Value { option, value: self.set_value()? })
             }
             _ => {
+                let start = self.token();
                 let options = self.comma_list(|p| p.choice(&SWITCHES))?;
+                if options.iter().any(|option| is_showplan(*option)) {
+                    self.showplan.get_or_insert(start);
+                }
                 let on = self.on_off()?;
                 if options.contains(&SwitchOption::QuotedIdentifier) {
                     self.set_quoted_identifier(on);
@@ -183,4 +187,9 @@ impl Parser<'_> {
         self.expect_word("SERIALIZABLE")?;
         Ok(IsolationLevel::Serializable)
     }
+}
+
+/// Options that must stand alone in their batch.
+fn is_showplan(option: SwitchOption) -> bool {
+    matches!(option, SwitchOption::ShowplanAll | SwitchOption::ShowplanText | SwitchOption::ShowplanXml)
 }

@@ -1,0 +1,208 @@
+//! What a plan looks like to users: SQL Server's operators with their arguments and estimates, for SET SHOWPLAN_TEXT, _ALL and _XML.
+//!
+//! A compiled statement is described from its plan when somebody asks; nothing of this is kept with plans that run.
+
+mod change;
+mod operators;
+mod scalar;
+mod xml;
+
+use rustc_hash::FxHashMap;
+
+pub use scalar::{PlanColumn, Scalar};
+pub use xml::batch_document;
+
+use crate::context::VariableDef;
+use crate::plan::physical::SubPlan;
+use crate::statement::{CompiledStatement, StatementKind};
+
+/// One statement of a batch.
+#[derive(Clone, Debug)]
+pub struct StatementPlan {
+    /// As written.
+    pub text: String,
+    /// `SELECT`, `INSERT`, `COND`, `ASSIGN`, ...
+    pub statement_type: &'static str,
+    /// Its operators; none for statements without a plan.
+    pub root: Option<Operator>,
+}
+
+/// An operator with its inputs.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    /// `Clustered Index Seek`
+    pub physical: &'static str,
+    /// `Inner Join`
+    pub logical: &'static str,
+    /// What StmtText shows in the parentheses behind the operators.
+    pub argument: String,
+    /// Values that it makes.
+    pub defined: Vec<(PlanColumn, Scalar)>,
+    /// Columns of its rows.
+    pub output: Vec<PlanColumn>,
+    /// Estimated rows.
+    pub rows: f64,
+    /// Estimated cost of input and output.
+    pub io: f64,
+    /// Estimated cost of computing.
+    pub cpu: f64,
+    /// How often it is run.
+    pub executions: f64,
+    /// Inputs.
+    pub children: Vec<Operator>,
+    pub(self) objects: Vec<PlanObject>,
+    pub(self) predicate: Option<Scalar>,
+    pub(self) shape: Shape,
+}
+
+/// A table or index that is read or changed.
+#[derive(Clone, Debug)]
+pub(self) struct PlanObject {
+    pub(self) names: Vec<String>,
+    pub(self) index: Option<String>,
+    pub(self) kind: Option<&'static str>,
+}
+
+/// A seek into an index: equal columns first, then bounds on the next one.
+#[derive(Clone, Debug, Default)]
+pub(self) struct Seek {
+    pub(self) prefix: Vec<(PlanColumn, Scalar)>,
+    /// Element, comparison, column and value.
+    pub(self) bounds: Vec<(&'static str, &'static str, (PlanColumn, Scalar))>,
+}
+
+/// What XML shows of an operator in its own element.
+#[derive(Clone, Debug)]
+pub(self) enum Shape {
+    TableScan,
+    IndexScan { seeks: Vec<Seek>, lookup: bool },
+    Filter,
+    Compute(&'static str),
+    Constant { rows: Vec<Vec<Scalar>> },
+    Loops { outer: Vec<PlanColumn> },
+    Hash { build: Vec<PlanColumn>, probe: Vec<PlanColumn> },
+    StreamAggregate,
+    Sort { keys: Vec<(PlanColumn, bool)>, limit: Option<i32> },
+    Top { offset: Option<Scalar>, count: Option<Scalar>, percent: bool, ties: Vec<PlanColumn> },
+    Segment { keys: Vec<PlanColumn>, segment: PlanColumn },
+    Concatenation,
+    Spool { stack: bool },
+    Function,
+    Update,
+}
+
+/// Describes one statement.
+pub(self) struct Describer<'p> {
+    variables: &'p [VariableDef],
+    last_expression: u32,
+    /// Columns of outer rows that inner operators may read.
+    outer: FxHashMap<usize, PlanColumn>,
+    /// Those that have been read.
+    outer_used: Vec<PlanColumn>,
+    /// Subqueries met in expressions, with the join that stands for each and the name of its result.
+    subqueries: Vec<(&'p SubPlan, &'static str, PlanColumn)>,
+}
+
+impl Describer<'_> {
+    fn new_expression(&mut self) -> PlanColumn {
+        self.last_expression += 1;
+        PlanColumn::expression(format!("Expr{}", self.last_expression))
+    }
+}
+
+impl PlanObject {
+    /// `[db].[schema].[table].[index]`
+    fn text(&self) -> String {
+        let parts: Vec<String> =
+            self.names.iter().chain(&self.index).map(|part| scalar::quoted(part)).collect();
+        parts.join(".")
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        let names: &[&str] = match self.names.len() {
+            3 => &["Database", "Schema", "Table"],
+            2 => &["Schema", "Table"],
+            _ => &["Table"],
+        };
+        let mut parts: Vec<(&'static str, String)> =
+            names.iter().copied().zip(self.names.iter().map(|name| scalar::quoted(name))).collect();
+        parts.extend(self.index.iter().map(|index| ("Index", scalar::quoted(index))));
+        parts.extend(self.kind.map(|kind| ("IndexKind", kind.to_string())));
+        parts
+    }
+}
+
+impl Operator {
+    /// Cost of it and everything below.
+    pub fn subtree_cost(&self) -> f64 {
+        let own = (self.io + self.cpu) * self.executions.max(1.0);
+        own + self.children.iter().map(Operator::subtree_cost).sum::<f64>()
+    }
+
+    /// Estimated bytes of a row.
+    pub fn row_bytes(&self) -> u32 {
+        9 + 8 * u32::try_from(self.output.len()).unwrap_or(u32::MAX / 16)
+    }
+
+    /// `Nested Loops(Inner Join, OUTER REFERENCES:(..))` as StmtText shows it.
+    pub fn text(&self) -> String {
+        let is_join = self.logical.ends_with("Join");
+        let names_both = is_join || (self.physical != self.logical && self.shows_logical());
+        match (names_both, self.argument.is_empty()) {
+            (true, true) => format!("{}({})", self.physical, self.logical),
+            (true, false) => format!("{}({}, {})", self.physical, self.logical, self.argument),
+            (false, true) => self.physical.to_string(),
+            (false, false) => format!("{}({})", self.physical, self.argument),
+        }
+    }
+
+    /// Physical operators that carry out several logical ones name theirs.
+    fn shows_logical(&self) -> bool {
+        matches!(self.physical, "Hash Match" | "Table Spool" | "Index Spool")
+            || matches!(self.logical, "TopN Sort")
+    }
+
+    /// `OBJECT:(..)` with further arguments; for DefinedValues and Argument.
+    pub fn defined_text(&self) -> String {
+        let each: Vec<String> = self
+            .defined
+            .iter()
+            .map(|(column, value)| format!("{}={}", column.text(), value.text()))
+            .collect();
+        each.join(", ")
+    }
+}
+
+impl CompiledStatement {
+    /// Its operators, if it has a plan.
+    pub fn describe(&self, variables: &[VariableDef]) -> Option<Operator> {
+        let mut describer = Describer {
+            variables,
+            last_expression: 1000,
+            outer: FxHashMap::default(),
+            outer_used: Vec::new(),
+            subqueries: Vec::new(),
+        };
+        match &self.kind {
+            StatementKind::Select(select) => Some(describer.plan(&select.plan).0),
+            StatementKind::Assign(assign) => Some(describer.assignment(&assign.plan, &assign.items)),
+            StatementKind::Insert(insert) => Some(describer.insert(insert)),
+            StatementKind::Update(update) => Some(describer.update(update)),
+            StatementKind::Delete(delete) => Some(describer.delete(delete)),
+            StatementKind::SelectInto(into) => Some(describer.select_into(into)),
+            StatementKind::Truncate(_) => None,
+        }
+    }
+
+    /// What showplan calls the kind of statement.
+    pub fn statement_type(&self) -> &'static str {
+        match &self.kind {
+            StatementKind::Select(_) | StatementKind::Assign(_) => "SELECT",
+            StatementKind::Insert(_) => "INSERT",
+            StatementKind::Update(_) => "UPDATE",
+            StatementKind::Delete(_) => "DELETE",
+            StatementKind::SelectInto(_) => "SELECT INTO",
+            StatementKind::Truncate(_) => "TRUNCATE TABLE",
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! Programs that are looked at, not run: SET NOEXEC, PARSEONLY, FMTONLY and SHOWPLAN_TEXT, _ALL, _XML.
+//!
+//! A survey goes through the instructions once, in order, whatever IF and WHILE say, because nothing is known of their conditions. Only
+//! SET of these options and USE take effect. FMTONLY and SHOWPLAN go on into procedures.
+
+use os::task;
+use query::showplan::{Operator, PlanColumn, StatementPlan, batch_document};
+use query::{ColumnDescription, Flow, ShowplanForm};
+use tsql::ast::{SetStatement, SwitchOption};
+use types::{SqlError, SqlResult, SqlType, Value};
+
+use crate::compile::command;
+use crate::program::{Compiled, ExecuteTarget, Instruction, InstructionKind, SetCells};
+use crate::run::{Frame, Interruption, Stop};
+use crate::session::Session;
+use crate::sink::{Done, DoneKind, ResultSink};
+
+/// Build number in the documents: that of the product version.
+const BUILD: &str = "16.0.4135.4";
+
+/// What a survey has found so far.
+#[derive(Default)]
+pub(crate) struct Survey {
+    /// Statements of the batch and of what it calls.
+    statements: Vec<StatementPlan>,
+    /// Procedures that have been gone into: a plan is shown once, and recursion ends.
+    entered: Vec<String>,
+    /// Frames that are being surveyed.
+    depth: u32,
+}
+
+impl Session {
+    /// Goes through the instructions from `at` on; gives the position where running may go on.
+    pub(crate) fn survey(
+        &mut self,
+        frame: &mut Frame,
+        at: usize,
+        sink: &mut dyn ResultSink,
+    ) -> Result<usize, Stop> {
+        self.surveyed.depth += 1;
+        let result = self.survey_from(frame, at, sink);
+        self.surveyed.depth -= 1;
+        if self.surveyed.depth == 0 {
+            let statements = std::mem::take(&mut self.surveyed).statements;
+            if result.is_ok() && !statements.is_empty() {
+                self.show_batch(&statements, frame.done_kind, sink);
+            }
+        }
+        result
+    }
+
+    fn survey_from(
+        &mut self,
+        frame: &mut Frame,
+        mut at: usize,
+        sink: &mut dyn ResultSink,
+    ) -> Result<usize, Stop> {
+        let program = frame.program.clone();
+        while let Some(instruction) = program.instructions.get(at) {
+            if self.options.runs() {
+                return Ok(at);
+            }
+            if task::interrupt_pending() {
+                return Err(Stop::Attention);
+            }
+            if let Err(interruption) = self.look_at(frame, instruction, sink) {
+                return Err(self.survey_failed(frame, instruction, interruption, sink));
+            }
+            at += 1;
+        }
+        Ok(at)
+    }
+
+    /// An error ends the batch; there is nothing to undo.
+    fn survey_failed(
+        &mut self,
+        frame: &Frame,
+        instruction: &Instruction,
+        interruption: Interruption,
+        sink: &mut dyn ResultSink,
+    ) -> Stop {
+        let mut error = match interruption {
+            Interruption::Stopped(stop) => return stop,
+            Interruption::Failed(failure) => failure.error,
+        };
+        if error.line == 0 {
+            error.line = instruction.line;
+        }
+        if error.procedure.is_none() {
+            error.procedure = frame.procedure.as_deref().map(str::to_string);
+        }
+        self.facts.last_error = error.number;
+        sink.message(&error);
+        sink.done(Done { kind: frame.done_kind, row_count: None, error: true, command: command::OTHER });
+        Stop::Batch
+    }
+
+    fn look_at(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
+        let shows = self.options.showplan.is_some() && !self.options.no_exec;
+        match &instruction.kind {
+            InstructionKind::Set(set) if self.set_survey_option(set)? => return Ok(()),
+            InstructionKind::Use(name) => self.use_database(name, instruction.line, sink)?,
+            InstructionKind::DeclareTable(table) if !self.options.no_exec && !self.options.parse_only => {
+                self.declare_table(frame, instruction, table)?;
+            }
+            InstructionKind::Execute(execute) => {
+                if shows {
+                    self.show(frame, instruction, sink)?;
+                }
+                if shows || self.options.format_only {
+                    self.go_into(frame, instruction, &execute.target, sink)?;
+                }
+                return Ok(());
+            }
+            InstructionKind::Query { cell, command } if self.options.format_only && !shows => {
+                let compiled = self.bound(frame, instruction, *cell)?;
+                let Compiled::Statement(statement) = compiled.as_ref() else {
+                    unreachable!("the cell of a query holds a statement")
+                };
+                if let Some(columns) = statement.result_columns() {
+                    if sink.columns(columns) == Flow::Stop {
+                        return Err(Stop::Attention.into());
+                    }
+                    let row_count = if self.options.nocount { None } else { Some(0) };
+                    sink.done(Done { kind: frame.done_kind, row_count, error: false, command: *command });
+                }
+            }
+            _ => {}
+        }
+        if shows { self.show(frame, instruction, sink) } else { Ok(()) }
+    }
+
+    /// SET of an option that decides whether statements run takes effect at once; the others wait for a batch that runs. One inside IF
+    /// or WHILE cannot end NOEXEC or SHOWPLAN, since its condition was not looked at; with FMTONLY every branch is taken.
+    fn set_survey_option(&mut self, set: &SetCells) -> SqlResult<bool> {
+        let SetStatement::Switches { options, on } = &set.statement else { return Ok(false) };
+        let mut taken = false;
+        for option in options {
+            let applies = match option {
+                SwitchOption::FmtOnly => true,
+                SwitchOption::NoExec
+                | SwitchOption::ShowplanAll
+                | SwitchOption::ShowplanText
+                | SwitchOption::ShowplanXml => !set.nested,
+                _ => false,
+            };
+            if applies {
+                self.switch(*option, *on)?;
+                taken = true;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// A procedure's statements belong to those of the batch.
+    fn go_into(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        target: &ExecuteTarget,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
+        let (ExecuteTarget::Procedure(name), InstructionKind::Execute(execute)) = (target, &instruction.kind)
+        else {
+            return Ok(());
+        };
+        let key = format!("{name:?}").to_lowercase();
+        if self.surveyed.entered.contains(&key) {
+            return Ok(());
+        }
+        let arguments = self.arguments(frame, instruction, execute)?;
+        self.surveyed.entered.push(key);
+        let result = self.call(name, arguments, sink).map(drop);
+        // What FMTONLY tells is wanted of each call.
+        if self.options.format_only {
+            self.surveyed.entered.pop();
+        }
+        result
+    }
+
+    /// Describes one statement: at once as text, else with its batch.
+    fn show(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
+        let Some(plan) = self.described(frame, instruction)? else { return Ok(()) };
+        if self.options.showplan != Some(ShowplanForm::Text) {
+            self.surveyed.statements.push(plan);
+            return Ok(());
+        }
+        self.show_text(std::iter::once(plan.text.clone()), frame.done_kind, sink);
+        if let Some(root) = &plan.root {
+            let mut lines = Vec::new();
+            plan_lines(root, "  ", false, &mut lines);
+            self.show_text(lines.into_iter(), frame.done_kind, sink);
+        }
+        Ok(())
+    }
+
+    fn described(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+    ) -> Result<Option<StatementPlan>, Interruption> {
+        let Some(statement_type) = statement_type(&instruction.kind) else { return Ok(None) };
+        let span = instruction.start as usize..instruction.end as usize;
+        let text = frame.program.text.get(span).unwrap_or_default().trim().to_string();
+        let mut plan = StatementPlan { text, statement_type, root: None };
+        if let InstructionKind::Query { cell, .. } = &instruction.kind {
+            let compiled = self.bound(frame, instruction, *cell)?;
+            if let Compiled::Statement(statement) = compiled.as_ref() {
+                plan.statement_type = statement.statement_type();
+                plan.root = statement.describe(&frame.program.variables[..instruction.variables_visible]);
+            }
+        }
+        Ok(Some(plan))
+    }
+
+    /// SHOWPLAN_ALL and SHOWPLAN_XML: one result for the batch.
+    fn show_batch(&self, statements: &[StatementPlan], kind: DoneKind, sink: &mut dyn ResultSink) {
+        if self.options.showplan == Some(ShowplanForm::Xml) {
+            let name = "Microsoft SQL Server 2005 XML Showplan";
+            let document = Value::nvarchar(&batch_document(BUILD, statements));
+            self.show_rows(&[column(name, SqlType::NVARCHAR_MAX)], vec![vec![document]], kind, sink);
+            return;
+        }
+        let mut rows = Vec::new();
+        for (index, statement) in statements.iter().enumerate() {
+            all_rows(statement, i32::try_from(index + 1).unwrap_or(i32::MAX), &mut rows);
+        }
+        let columns: Vec<ColumnDescription> =
+            ALL_COLUMNS.iter().map(|(name, sql_type)| column(name, *sql_type)).collect();
+        self.show_rows(&columns, rows, kind, sink);
+    }
+
+    fn show_text(&self, lines: impl Iterator<Item = String>, kind: DoneKind, sink: &mut dyn ResultSink) {
+        let rows = lines.map(|line| vec![Value::nvarchar(&line)]).collect();
+        self.show_rows(&[column("StmtText", SqlType::NVARCHAR_MAX)], rows, kind, sink);
+    }
+
+    fn show_rows(
+        &self,
+        columns: &[ColumnDescription],
+        rows: Vec<Vec<Value>>,
+        kind: DoneKind,
+        sink: &mut dyn ResultSink,
+    ) {
+        if sink.columns(columns) == Flow::Stop {
+            return;
+        }
+        let row_count = if self.options.nocount { None } else { Some(rows.len() as u64) };
+        for row in &rows {
+            if sink.row(row) == Flow::Stop {
+                return;
+            }
+        }
+        sink.done(Done { kind, row_count, error: false, command: command::SELECT });
+    }
+
+    /// SET PARSEONLY is in force while a text is parsed: is the text checked and not run? The last SET in it decides.
+    pub(crate) fn checks_only(&mut self, text: &str) -> Result<bool, Vec<SqlError>> {
+        if !self.options.parse_only {
+            return Ok(false);
+        }
+        let program = self.parsed_program(text)?;
+        self.options.parse_only = program.parse_only.unwrap_or(true);
+        if !self.options.parse_only {
+            return Ok(false);
+        }
+        // Variables are part of the text, other names are not looked up.
+        for (cell, visible, line) in program.cells_before_use() {
+            match self.bind_cell(&program, visible, cell) {
+                Err(error) if error.number == 137 => return Err(vec![error.at_line(line)]),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// Is a procedure of the system in Rust called although nothing runs? Those that only keep texts or run them are.
+    pub(crate) fn may_call_native(&self, name: &str) -> bool {
+        self.options.runs()
+            || matches!(
+                name,
+                "sp_executesql"
+                    | "sp_prepare"
+                    | "sp_execute"
+                    | "sp_prepexec"
+                    | "sp_prepexecrpc"
+                    | "sp_unprepare"
+                    | "sp_reset_connection"
+            )
+    }
+}
+
+/// SET SHOWPLAN.
+pub(crate) fn showplan_form(option: SwitchOption) -> Option<ShowplanForm> {
+    match option {
+        SwitchOption::ShowplanAll => Some(ShowplanForm::All),
+        SwitchOption::ShowplanText => Some(ShowplanForm::Text),
+        SwitchOption::ShowplanXml => Some(ShowplanForm::Xml),
+        _ => None,
+    }
+}
+
+/// What showplan calls a statement; none for what is no statement of its own.
+fn statement_type(kind: &InstructionKind) -> Option<&'static str> {
+    Some(match kind {
+        InstructionKind::Jump(_)
+        | InstructionKind::LeaveCatch
+        | InstructionKind::DeclareTable(_)
+        | InstructionKind::Use(_) => return None,
+        InstructionKind::JumpUnless(..) => "COND",
+        InstructionKind::Return(None) => "RETURN NONE",
+        InstructionKind::Return(Some(_)) => "RETURN VALUE",
+        InstructionKind::Query { .. } => "SELECT",
+        InstructionKind::SetVariable { .. } => "ASSIGN",
+        InstructionKind::Print(_) => "PRINT",
+        InstructionKind::RaisError(_) => "RAISERROR",
+        InstructionKind::Throw(_) => "THROW",
+        InstructionKind::WaitForDelay(_) => "WAITFOR DELAY",
+        InstructionKind::WaitForTime(_) => "WAITFOR TIME",
+        InstructionKind::BeginTransaction(_) => "BEGIN TRANSACTION",
+        InstructionKind::Commit { .. } => "COMMIT TRANSACTION",
+        InstructionKind::Rollback(_) => "ROLLBACK TRANSACTION",
+        InstructionKind::Save(_) => "SAVE TRANSACTION",
+        InstructionKind::Set(_) => "SET ON/OFF",
+        InstructionKind::Execute(execute) => match execute.target {
+            ExecuteTarget::Text(_) => "EXECUTE STRING",
+            _ => "EXECUTE PROC",
+        },
+        InstructionKind::InsertExecute { .. } => "INSERT EXEC",
+        InstructionKind::Definition(statement) => definition_type(&statement.kind),
+        InstructionKind::CreateDatabase(_) => "CREATE DATABASE",
+        InstructionKind::AlterDatabase(_) => "ALTER DATABASE",
+        InstructionKind::DropDatabase(_) => "DROP DATABASE",
+        InstructionKind::Checkpoint => "CHECKPOINT",
+        InstructionKind::Kill(_) => "KILL",
+        InstructionKind::Dbcc(_) => "DBCC",
+        _ => "OTHER",
+    })
+}
+
+fn definition_type(kind: &tsql::ast::StatementKind) -> &'static str {
+    use tsql::ast::StatementKind as Kind;
+    match kind {
+        Kind::CreateTable(_) => "CREATE TABLE",
+        Kind::AlterTable(_) => "ALTER TABLE",
+        Kind::CreateIndex(_) => "CREATE INDEX",
+        Kind::AlterIndex(_) => "ALTER INDEX",
+        Kind::DropIndex(_) => "DROP INDEX",
+        Kind::CreateView(_) => "CREATE VIEW",
+        Kind::CreateProcedure(_) => "CREATE PROCEDURE",
+        Kind::CreateFunction(_) => "CREATE FUNCTION",
+        Kind::CreateSchema(_) => "CREATE SCHEMA",
+        _ => "DROP OBJECT",
+    }
+}
+
+/// The lines of a tree; a line runs down from an operator to the next input of the same parent.
+fn plan_lines(operator: &Operator, lead: &str, has_next: bool, lines: &mut Vec<String>) {
+    lines.push(format!("{lead}|--{}", operator.text()));
+    let inner = format!("{lead}{}", if has_next { "|    " } else { "     " });
+    let last = operator.children.len().saturating_sub(1);
+    for (index, child) in operator.children.iter().enumerate() {
+        plan_lines(child, &inner, index < last, lines);
+    }
+}
+
+/// Columns of SHOWPLAN_ALL as documented.
+const ALL_COLUMNS: [(&str, SqlType); 18] = [
+    ("StmtText", SqlType::NVARCHAR_MAX),
+    ("StmtId", SqlType::Int),
+    ("NodeId", SqlType::Int),
+    ("Parent", SqlType::Int),
+    ("PhysicalOp", SqlType::SysName),
+    ("LogicalOp", SqlType::SysName),
+    ("Argument", SqlType::NVARCHAR_MAX),
+    ("DefinedValues", SqlType::NVARCHAR_MAX),
+    ("EstimateRows", SqlType::Real),
+    ("EstimateIO", SqlType::Real),
+    ("EstimateCPU", SqlType::Real),
+    ("AvgRowSize", SqlType::Int),
+    ("TotalSubtreeCost", SqlType::Real),
+    ("OutputList", SqlType::NVARCHAR_MAX),
+    ("Warnings", SqlType::NVARCHAR_MAX),
+    ("Type", SqlType::SysName),
+    ("Parallel", SqlType::Bit),
+    ("EstimateExecutions", SqlType::Real),
+];
+
+fn column(name: &str, sql_type: SqlType) -> ColumnDescription {
+    ColumnDescription {
+        name: name.to_string(),
+        sql_type,
+        nullable: true,
+        identity: false,
+        updatable: false,
+        computed: true,
+    }
+}
+
+fn real(value: f64) -> Value {
+    Value::Real(value.min(f64::from(f32::MAX)) as f32)
+}
+
+fn text_or_null(text: &str) -> Value {
+    if text.is_empty() { Value::Null } else { Value::nvarchar(text) }
+}
+
+/// The rows of one statement: its text, then its operators.
+fn all_rows(statement: &StatementPlan, id: i32, rows: &mut Vec<Vec<Value>>) {
+    let first_node = i32::try_from(rows.len() + 1).unwrap_or(i32::MAX);
+    let root = statement.root.as_ref();
+    let of_root = |value: fn(&Operator) -> f64| root.map_or(Value::Null, |root| real(value(root)));
+    rows.push(vec![
+        Value::nvarchar(&statement.text),
+        Value::Int(id),
+        Value::Int(first_node),
+        Value::Int(0),
+        Value::Null,
+        Value::Null,
+        Value::nvarchar(&id.to_string()),
+        Value::Null,
+        of_root(|root| root.rows),
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        of_root(Operator::subtree_cost),
+        Value::Null,
+        Value::Null,
+        Value::nvarchar(statement.statement_type),
+        Value::Bit(false),
+        Value::Null,
+    ]);
+    let Some(root) = root else { return };
+    let mut lines = Vec::new();
+    plan_lines(root, "  ", false, &mut lines);
+    let mut lines = lines.into_iter();
+    operator_rows(root, id, first_node, &mut lines, rows);
+}
+
+fn operator_rows(
+    operator: &Operator,
+    id: i32,
+    parent: i32,
+    lines: &mut std::vec::IntoIter<String>,
+    rows: &mut Vec<Vec<Value>>,
+) {
+    let node = i32::try_from(rows.len() + 1).unwrap_or(i32::MAX);
+    let output: Vec<String> = operator.output.iter().map(PlanColumn::text).collect();
+    rows.push(vec![
+        Value::nvarchar(&lines.next().unwrap_or_default()),
+        Value::Int(id),
+        Value::Int(node),
+        Value::Int(parent),
+        Value::nvarchar(operator.physical),
+        Value::nvarchar(operator.logical),
+        text_or_null(&operator.argument),
+        text_or_null(&operator.defined_text()),
+        real(operator.rows),
+        real(operator.io),
+        real(operator.cpu),
+        Value::Int(i32::try_from(operator.row_bytes()).unwrap_or(i32::MAX)),
+        real(operator.subtree_cost()),
+        text_or_null(&output.join(", ")),
+        Value::Null,
+        Value::nvarchar("PLAN_ROW"),
+        Value::Bit(false),
+        real(operator.executions),
+    ]);
+    operator.children.iter().for_each(|child| operator_rows(child, id, node, lines, rows));
+}
