@@ -9,7 +9,7 @@ use query::{ColumnDescription, Flow, ShowplanForm};
 use tsql::ast::{SetStatement, SwitchOption};
 use types::{SqlError, SqlResult, SqlType, Value};
 
-use crate::compile::command;
+use crate::done_command as command;
 use crate::program::{Compiled, ExecuteTarget, Instruction, InstructionKind, SetCells};
 use crate::run::{Frame, Interruption, Stop};
 use crate::session::Session;
@@ -404,6 +404,7 @@ fn column(name: &str, sql_type: SqlType) -> ColumnDescription {
         identity: false,
         updatable: false,
         computed: true,
+        table: None,
     }
 }
 

@@ -50,30 +50,30 @@ pub struct Operator {
     pub executions: f64,
     /// Inputs.
     pub children: Vec<Operator>,
-    pub(self) objects: Vec<PlanObject>,
-    pub(self) predicate: Option<Scalar>,
-    pub(self) shape: Shape,
+    objects: Vec<PlanObject>,
+    predicate: Option<Scalar>,
+    shape: Shape,
 }
 
 /// A table or index that is read or changed.
 #[derive(Clone, Debug)]
-pub(self) struct PlanObject {
-    pub(self) names: Vec<String>,
-    pub(self) index: Option<String>,
-    pub(self) kind: Option<&'static str>,
+struct PlanObject {
+    names: Vec<String>,
+    index: Option<String>,
+    kind: Option<&'static str>,
 }
 
 /// A seek into an index: equal columns first, then bounds on the next one.
 #[derive(Clone, Debug, Default)]
-pub(self) struct Seek {
-    pub(self) prefix: Vec<(PlanColumn, Scalar)>,
+struct Seek {
+    prefix: Vec<(PlanColumn, Scalar)>,
     /// Element, comparison, column and value.
-    pub(self) bounds: Vec<(&'static str, &'static str, (PlanColumn, Scalar))>,
+    bounds: Vec<(&'static str, &'static str, (PlanColumn, Scalar))>,
 }
 
 /// What XML shows of an operator in its own element.
 #[derive(Clone, Debug)]
-pub(self) enum Shape {
+enum Shape {
     TableScan,
     IndexScan { seeks: Vec<Seek>, lookup: bool },
     Filter,
@@ -92,7 +92,7 @@ pub(self) enum Shape {
 }
 
 /// Describes one statement.
-pub(self) struct Describer<'p> {
+struct Describer<'p> {
     variables: &'p [VariableDef],
     last_expression: u32,
     /// Columns of outer rows that inner operators may read.

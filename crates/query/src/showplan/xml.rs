@@ -174,7 +174,6 @@ impl Operator {
         }
     }
 
-    #[allow(clippy::too_many_lines, reason = "one arm an element of the schema")]
     fn write_shape(&self, out: &mut Writer, next: &mut i32) {
         let flag = |on: bool| if on { "1" } else { "0" };
         match &self.shape {
@@ -230,6 +229,14 @@ impl Operator {
                 predicate(out, "ProbeResidual", self.predicate.as_ref());
                 self.children(out, next);
             }),
+            _ => self.write_ordering(out, next),
+        }
+    }
+
+    /// Aggregates, what needs an order, and the rest.
+    fn write_ordering(&self, out: &mut Writer, next: &mut i32) {
+        let flag = |on: bool| if on { "1" } else { "0" };
+        match &self.shape {
             Shape::StreamAggregate => out.element("StreamAggregate", &[], |out| {
                 self.defined(out);
                 self.children(out, next);
@@ -278,6 +285,7 @@ impl Operator {
                 }
                 self.children(out, next);
             }),
+            _ => unreachable!("every other shape has been written"),
         }
     }
 }
