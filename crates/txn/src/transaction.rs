@@ -208,16 +208,15 @@ impl Transaction {
     pub fn lock(&self, resource: Resource, mode: LockMode, wait: LockWait) -> Result<(), LockError> {
         assert!(self.state() != XactState::Ended, "an ended transaction locks nothing");
         let key = ResourceKey::new(resource);
-        if self.locks.lock().note_again(&key, mode) {
-            return Ok(());
+        if !self.locks.lock().note_again(&key, mode) {
+            let owner = LockOwner::Transaction(self.entry.id.0);
+            let granted = self.manager.lock_manager().acquire_hashed(&self.space, owner, key, mode, wait)?;
+            self.locks.lock().note_granted(key, granted);
         }
-        let owner = LockOwner::Transaction(self.entry.id.0);
-        let granted = self.manager.lock_manager().acquire_hashed(&self.space, owner, key, mode, wait)?;
-        let mut locks = self.locks.lock();
-        locks.note_granted(key, granted);
-        // After the grant: whoever held the lock before says that the database has failed before he gives it up.
+        // After the grant: whoever held the lock before says that the database has failed before he gives it up. Also for what it holds
+        // already: who is refused by `try_lock` and comes here to wait must not be told to try again.
         if self.must_not_see(&resource) {
-            locks.unlock(&resource, mode);
+            self.locks.lock().unlock(&resource, mode);
             return Err(LockError::DatabaseFailed);
         }
         Ok(())

@@ -56,7 +56,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let mut outcome = Outcome::new(seed);
     let generations = 1 + rng.below(3) as i64;
     for generation in 1..=generations {
-        let nemesis = Nemesis::draw(&mut rng, 1_500, 20_000);
+        let nemesis = Nemesis::draw(&mut rng, 500, 4_000);
         nemesis.arm(&world);
         let trouble = Trouble::draw_any(&mut rng, 900);
         trouble.arm(&world);
