@@ -12,8 +12,10 @@ use txn::{
 };
 
 use crate::catalog::CatalogUndo;
+use crate::catalog::names::Change;
 use crate::database::Database;
 use crate::error::{SqlResult, sql_error};
+use crate::lookup::Shared;
 use crate::schema::ObjectId;
 
 /// Errors from this severity on stand in the error log, too.
@@ -159,6 +161,19 @@ impl DbTransaction {
         self.catalog_undo.borrow_mut().push(undo);
     }
 
+    /// A change of the catalog by this transaction, which holds Sch-M on `resource`.
+    pub(crate) fn change_under(&self, resource: Resource) -> Change {
+        Change { owner: self.transaction.space().id(), resource }
+    }
+
+    /// Waits until nobody changes what `resource` stands for, and keeps it so until the answer is dropped.
+    pub(crate) fn share(&self, resource: Resource) -> SqlResult<Shared> {
+        let space = self.transaction.space();
+        let manager = self.database.transactions().lock_manager();
+        Shared::wait(manager, space, resource, self.lock_wait.get())
+            .map_err(|error| self.sql_error(&error.into()))
+    }
+
     /// Has it changed the catalog?
     pub fn has_changed_catalog(&self) -> bool {
         !self.catalog_undo.borrow().is_empty()
@@ -183,8 +198,9 @@ impl DbTransaction {
     /// # Errors
     /// 9001 when the log fails; the database is then suspect.
     pub fn rollback_to(&self, savepoint: DbSavepoint) -> SqlResult<()> {
-        let result = self.transaction.rollback_to(savepoint.savepoint);
+        // The cache goes back first, as in `rollback`.
         self.undo_catalog(savepoint.catalog_undo_len);
+        let result = self.transaction.rollback_to(savepoint.savepoint);
         result.map_err(|error| self.failed_rollback(&error))
     }
 
@@ -275,18 +291,26 @@ impl DbTransaction {
     }
 
     fn committed(self, outcome: TxnResult<CommitOutcome>) -> SqlResult<()> {
-        outcome.map(|_| ()).map_err(|error| {
-            // The transactions have failed already, before the locks went; the error log is told here.
-            self.database.suspect(&error.to_string());
-            self.undo_catalog(0);
-            self.sql_error(&error)
-        })
+        let error = match outcome {
+            Ok(_) => {
+                let changes = self.catalog_undo.take();
+                if !changes.is_empty() {
+                    self.database.catalog().settle(self.transaction.space().id(), changes.into_iter());
+                }
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        // The transactions have failed already, before the locks went; the error log is told here.
+        self.database.suspect(&error.to_string());
+        self.undo_catalog(0);
+        Err(self.sql_error(&error))
     }
 
     fn undo_catalog(&self, keep: usize) {
         let mut undo = self.catalog_undo.borrow_mut();
         for change in undo.drain(keep..).rev() {
-            self.database.catalog().undo(change);
+            self.database.catalog().undo(self.transaction.space().id(), change);
         }
     }
 }

@@ -15,6 +15,7 @@ mod files;
 mod ghost_cleanup;
 mod identity;
 mod instance;
+mod lookup;
 mod model;
 mod open;
 mod options;
@@ -25,7 +26,9 @@ mod shutdown;
 mod table;
 mod transaction_set;
 
-pub use catalog::{Catalog, CatalogUndo, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
+pub use catalog::{
+    Catalog, CatalogImage, CatalogUndo, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable,
+};
 pub use cursor::Cursor;
 pub use database::Database;
 pub use db_transaction::{DbSavepoint, DbTransaction};
@@ -37,6 +40,7 @@ pub use instance::{
     MODEL, NewDatabaseFile, TEMPDB,
 };
 pub use log::{DelayedFlushPolicy, Growth};
+pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
 pub use schema::*;

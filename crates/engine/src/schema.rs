@@ -58,6 +58,15 @@ impl ObjectDef {
         }
     }
 
+    /// Is it the very same definition, not just an equal one?
+    pub fn is_same(&self, other: &ObjectDef) -> bool {
+        match (self, other) {
+            (ObjectDef::Table(one), ObjectDef::Table(other)) => Arc::ptr_eq(one, other),
+            (ObjectDef::Module(one), ObjectDef::Module(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
     /// Two-letter type of `sys.objects`: "U ", "S ", "V ", "P ", "FN", "IF", "TF", "TR".
     pub fn type_code(&self) -> &'static str {
         match self {

@@ -407,6 +407,21 @@ impl TransactionSet {
         }
     }
 
+    /// The space of its locks.
+    pub(crate) fn space(&self) -> &Arc<LockSpace> {
+        &self.space
+    }
+
+    /// The session's number.
+    pub(crate) fn session_id(&self) -> i16 {
+        self.session_id
+    }
+
+    /// Has the open transaction changed definitions, which nobody else sees yet?
+    pub fn has_changed_catalog(&self) -> bool {
+        self.open.iter().any(|member| member.transaction.has_changed_catalog())
+    }
+
     /// The instance.
     pub fn instance(&self) -> &Arc<Instance> {
         &self.instance

@@ -42,6 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         instance.create_database(&CreateDatabaseOptions { name: "db".into(), ..Default::default() })?;
     let mut transactions = TransactionSet::new(&instance, 1);
     transactions.enter_database("db")?;
+    let reader = TransactionSet::new(&instance, 2);
     let options = SetOptions::default();
     let variables = [VariableDef { name: "@i".into(), sql_type: SqlType::Int }];
     let mut values = [Value::Int(0)];
@@ -55,6 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         variables: &variables,
         options: &options,
         names: &NoNames,
+        lookup: engine::Lookup::new(&reader),
     };
     let mut context = ExecContext {
         instance: &instance,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, Instance, TransactionSet};
+use engine::{Database, Instance, Lookup, TransactionSet};
 use types::{SqlError, SqlType, Value};
 
 /// One declared variable or parameter; its slot is its position in the list.
@@ -184,6 +184,8 @@ pub struct BindContext<'a> {
     pub options: &'a SetOptions,
     /// Temporary tables of the session.
     pub names: &'a dyn SessionNames,
+    /// Names of the catalogs, as far as they are settled.
+    pub lookup: Lookup<'a>,
 }
 
 /// Everything a running statement touches.

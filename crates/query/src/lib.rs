@@ -13,7 +13,6 @@ pub(crate) mod exec;
 pub(crate) mod expr;
 pub(crate) mod functions;
 pub(crate) mod plan;
-mod procedure;
 pub mod scripts;
 pub mod showplan;
 mod statement;
@@ -25,7 +24,6 @@ pub use context::{
     SessionRow, SetOptions, ShowplanForm, StatementOutcome, VariableDef,
 };
 pub use errors::is_cancelled;
-pub use procedure::{FoundProcedure, find_procedure};
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
     compile_scalar, is_select_into,

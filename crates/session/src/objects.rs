@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, Instance, IsolationLevel, ModuleKind, ObjectDef, TransactionSet};
+use engine::{Database, Instance, IsolationLevel, Lookup, ModuleKind, ObjectDef, TransactionSet};
 use tsql::ast::ObjectName;
 use types::SqlResult;
 
@@ -19,10 +19,11 @@ pub(crate) struct FoundProcedure {
 
 /// A user's procedure by its one- to three-part name; `sp_` procedures of master are found from every database.
 pub(crate) fn find_procedure(
-    instance: &Arc<Instance>,
+    transactions: &TransactionSet,
     current: &Arc<Database>,
     name: &ObjectName,
 ) -> SqlResult<Option<FoundProcedure>> {
+    let instance = transactions.instance();
     let database = match &name.database {
         Some(database) if !database.value.is_empty() => instance.database(&database.value)?,
         _ => current.clone(),
@@ -34,7 +35,7 @@ pub(crate) fn find_procedure(
         candidates.push(instance.master());
     }
     for database in candidates {
-        if let Some(ObjectDef::Module(module)) = database.catalog().find(schema, own) {
+        if let Some(ObjectDef::Module(module)) = Lookup::new(transactions).object(&database, schema, own)? {
             if module.kind == ModuleKind::Procedure {
                 return Ok(Some(FoundProcedure {
                     name: module.name.clone(),

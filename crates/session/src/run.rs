@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use engine::Lookup;
 use os::task;
 use query::{BindContext, ExecContext, ScalarProgram};
 use types::{SqlError, SqlResult, Value};
@@ -553,11 +554,9 @@ impl Session {
         let compiled = match shared {
             Some(compiled) => compiled,
             None => {
-                let fresh =
-                    Arc::new(self.bind_cell(&frame.program, instruction.variables_visible, cell).map_err(
-                        |error| Interruption::Failed(Failure { error, origin: Origin::Compilation }),
-                    )?);
-                if fresh.is_shareable() {
+                let fresh = self.bind_fresh(&frame.program, instruction.variables_visible, cell)?;
+                // What this transaction has defined nobody else may see before it commits.
+                if fresh.is_shareable() && !self.transactions.has_changed_catalog() {
                     frame.program.keep(cell, &fresh);
                 }
                 fresh
@@ -567,13 +566,40 @@ impl Session {
         Ok(compiled)
     }
 
+    /// Binds a cell; again when a definition has changed while it waited for a name.
+    fn bind_fresh(
+        &self,
+        program: &Program,
+        variables_visible: usize,
+        cell: Cell,
+    ) -> Result<Arc<Compiled>, Interruption> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.bind_cell(program, variables_visible, cell, Lookup::new(&self.transactions)) {
+                Ok(compiled) if compiled.is_valid() || tries == STALE_PLANS_MAX => {
+                    return Ok(Arc::new(compiled));
+                }
+                Ok(_) => {}
+                Err(_) if task::current().is_interrupted() => return Err(Stop::Attention.into()),
+                // The statement itself is sound: it had to wait for a name.
+                Err(error) if matches!(error.number, 1205 | 1222) => return Err(error.into()),
+                Err(error) => {
+                    let failure = Failure { error, origin: Origin::Compilation };
+                    return Err(Interruption::Failed(failure));
+                }
+            }
+        }
+    }
+
     pub(crate) fn bind_cell(
         &self,
         program: &Program,
         variables_visible: usize,
         cell: Cell,
+        lookup: Lookup<'_>,
     ) -> SqlResult<Compiled> {
-        let context = self.bind_context(program, variables_visible);
+        let context = BindContext { lookup, ..self.bind_context(program, variables_visible) };
         Ok(match &program.sources[cell] {
             CellSource::Statement(statement) => Compiled::Statement(query::compile(statement, &context)?),
             CellSource::Scalar(expression) => {
@@ -601,6 +627,7 @@ impl Session {
             variables: &program.variables[..variables_visible],
             options: &self.options,
             names: &self.names,
+            lookup: Lookup::new(&self.transactions),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, Instance, IsolationLevel, TransactionSet};
+use engine::{Database, Instance, IsolationLevel, Lookup, TransactionSet};
 use os::task;
 use query::{SessionRow, SetOptions};
 use types::{SqlError, SqlResult, Value};
@@ -287,9 +287,14 @@ impl Session {
     /// Binds every cell whose objects exist. Missing objects wait for execution (deferred name resolution); other errors are the
     /// batch's. Behind a USE names mean something else: those cells wait, too.
     fn bind_ahead(&self, program: &Program) -> Result<(), Vec<SqlError>> {
+        // For a name that another is changing the statement itself waits, under the options that are then in force.
+        let lookup = Lookup::without_waiting(&self.transactions);
+        let is_shared = !self.transactions.has_changed_catalog();
         for (cell, visible, line) in program.cells_before_use() {
-            match self.bind_cell(program, visible, cell) {
-                Ok(compiled) if compiled.is_shareable() => program.keep(cell, &Arc::new(compiled)),
+            match self.bind_cell(program, visible, cell, lookup) {
+                Ok(compiled) if is_shared && compiled.is_shareable() => {
+                    program.keep(cell, &Arc::new(compiled))
+                }
                 Ok(_) => {}
                 Err(error) if is_deferred(&error) => {}
                 Err(error) => return Err(vec![error.at_line(line)]),
@@ -417,9 +422,9 @@ fn ticks_of(os: &os::Os) -> u64 {
     os.clock().utc_100ns().max(0).cast_unsigned()
 }
 
-/// Errors that only mean "not there yet".
+/// Errors that only mean "not there yet", or "not settled yet".
 fn is_deferred(error: &SqlError) -> bool {
-    matches!(error.number, 208 | 2812 | 911 | 945 | 1087 | 4902 | 942)
+    matches!(error.number, 208 | 1222 | 2812 | 911 | 945 | 1087 | 4902 | 942)
 }
 
 fn options_at_login(login: &LoginInfo) -> SetOptions {

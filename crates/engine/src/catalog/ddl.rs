@@ -21,18 +21,18 @@ impl Database {
     /// # Errors
     /// 2714, 2705, 2760, 1779, 1902, 1911, 8110, 8111, 1702 and those of storage.
     pub fn create_table(self: &Arc<Self>, txn: &DbTransaction, new: &NewTable) -> SqlResult<Arc<TableDef>> {
-        let schema_id =
-            self.catalog().schema_id(&new.schema).ok_or_else(|| SqlError::new(2760, &[&new.schema]))?;
-        self.check_name_free(txn, schema_id, &new.name)?;
+        let schema = self.schema_for(txn, &new.schema)?;
+        let object_id = self.catalog().new_object_id();
+        txn.lock_object(object_id, LockMode::SchM)?;
+        self.reserve_name(txn, schema.schema_id, &new.name, txn.object_resource(object_id))?;
         if new.columns.len() > COLUMNS_MAX {
             return Err(SqlError::new(1702, &[&new.name, &COLUMNS_MAX]));
         }
-        let schema = self.catalog().schema(schema_id).map_or_else(|| "dbo".into(), |s| s.name.clone());
         let now = self.now();
         let mut table = TableDef {
-            object_id: self.catalog().new_object_id(),
-            schema_id,
-            schema,
+            object_id,
+            schema_id: schema.schema_id,
+            schema: schema.name.clone(),
             name: new.name.as_str().into(),
             is_system: false,
             columns: Vec::new(),
@@ -43,26 +43,26 @@ impl Database {
             modify_date: now,
             next_column_id: 1,
         };
-        txn.lock_object(table.object_id, LockMode::SchM)?;
         for column in &new.columns {
-            self.append_column(&mut table, column)?;
+            self.append_column(txn, &mut table, column)?;
         }
         // Foreign keys come last: they may refer to a key of the table itself.
         let (foreign, own): (Vec<_>, Vec<_>) =
             new.constraints.iter().partition(|constraint| matches!(constraint, NewConstraint::Foreign(_)));
         for constraint in own {
-            self.append_constraint(&mut table, constraint)?;
+            self.append_constraint(txn, &mut table, constraint)?;
         }
         for index in &new.indexes {
             append_index(&mut table, index, None)?;
         }
         for constraint in foreign {
-            self.append_constraint(&mut table, constraint)?;
+            self.append_constraint(txn, &mut table, constraint)?;
         }
         self.touch_referenced(txn, &[], &table.foreign_keys)?;
         self.make_units(txn, &mut table, |_| true)?;
-        self.write_definition(txn, None, Some(ObjectDef::Table(Arc::new(table.clone()))))?;
-        Ok(Arc::new(table))
+        let table = Arc::new(table);
+        self.write_definition(txn, None, Some(ObjectDef::Table(table.clone())))?;
+        Ok(table)
     }
 
     /// DROP TABLE of a table found before.
@@ -70,7 +70,7 @@ impl Database {
     /// # Errors
     /// 3726 when another table refers to it; those of storage.
     pub fn drop_table(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>) -> SqlResult<()> {
-        let table = self.lock_for_change(txn, table.object_id)?;
+        let table = self.lock_for_change(txn, table)?;
         self.check_not_referenced(&table)?;
         self.drop_units(txn, &table.indexes)?;
         self.forget_identity(txn, table.object_id)?;
@@ -83,7 +83,7 @@ impl Database {
     /// # Errors
     /// 4712 when another table refers to it; those of storage.
     pub fn truncate_table(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>) -> SqlResult<()> {
-        let old = self.lock_for_change(txn, table.object_id)?;
+        let old = self.lock_for_change(txn, table)?;
         if self.referencing_table(&old).is_some() {
             return Err(SqlError::new(4712, &[&old.name]));
         }
@@ -145,9 +145,9 @@ impl Database {
         column: &NewColumn,
         fill: &Value,
     ) -> SqlResult<()> {
-        let old = self.lock_for_change(txn, table.object_id)?;
+        let old = self.lock_for_change(txn, table)?;
         let mut new = old.as_ref().clone();
-        self.append_column(&mut new, column)?;
+        self.append_column(txn, &mut new, column)?;
         let needs_value =
             !column.nullable && column.identity.is_none() && column.computed.is_none() && fill.is_null();
         if needs_value && self.has_rows(txn, &old)? {
@@ -178,7 +178,7 @@ impl Database {
         table: &Arc<TableDef>,
         name: &str,
     ) -> SqlResult<()> {
-        let old = self.lock_for_change(txn, table.object_id)?;
+        let old = self.lock_for_change(txn, table)?;
         let at = old
             .column_ordinal(name)
             .ok_or_else(|| SqlError::new(4924, &[&"DROP COLUMN", &name, &old.name]))?;
@@ -210,7 +210,7 @@ impl Database {
         nullable: bool,
         convert: &dyn Fn(&Value) -> SqlResult<Value>,
     ) -> SqlResult<()> {
-        let old = self.lock_for_change(txn, table.object_id)?;
+        let old = self.lock_for_change(txn, table)?;
         let at = old
             .column_ordinal(name)
             .ok_or_else(|| SqlError::new(4924, &[&"ALTER COLUMN", &name, &old.name]))?;
@@ -238,9 +238,9 @@ impl Database {
         table: &Arc<TableDef>,
         constraint: &NewConstraint,
     ) -> SqlResult<()> {
-        let old = self.lock_for_change(txn, table.object_id)?;
+        let old = self.lock_for_change(txn, table)?;
         self.change_definition(txn, table, |new| {
-            self.append_constraint(new, constraint)?;
+            self.append_constraint(txn, new, constraint)?;
             self.touch_referenced(txn, &old.foreign_keys, &new.foreign_keys)
         })
     }
@@ -255,7 +255,7 @@ impl Database {
         table: &Arc<TableDef>,
         name: &str,
     ) -> SqlResult<()> {
-        let old = self.lock_for_change(txn, table.object_id)?;
+        let old = self.lock_for_change(txn, table)?;
         self.change_definition(txn, table, |new| {
             let is_named =
                 |i: &&IndexDef| i.constraint_id != 0 && i.name.as_ref().is_some_and(|n| same(n, name));

@@ -98,7 +98,7 @@ impl Database {
         table: &Arc<TableDef>,
         states: &[(ObjectId, ConstraintState)],
     ) -> SqlResult<()> {
-        let old = self.lock_for_change(txn, table.object_id)?;
+        let old = self.lock_for_change(txn, table)?;
         self.change_definition(txn, table, |new| {
             for (id, state) in states {
                 let checks = new.checks.iter_mut().filter(|check| check.object_id == *id);
@@ -111,7 +111,7 @@ impl Database {
     }
 
     /// Makes statements that were bound to a table before one of its foreign keys came, went or changed be bound again: they hold the
-    /// definition of each table that the differing keys refer to.
+    /// definition of each table that the differing keys refer to. Until the transaction ends nobody else uses those.
     pub(super) fn touch_referenced(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -126,10 +126,9 @@ impl Database {
         touched.sort_unstable();
         touched.dedup();
         for id in touched {
-            if !matches!(self.catalog().object(id), Some(ObjectDef::Table(_))) {
-                continue;
-            }
-            let table = self.lock_for_change(txn, id)?;
+            // A table that refers to itself is not there yet while it is being made.
+            let Some(ObjectDef::Table(found)) = self.catalog().object(id) else { continue };
+            let table = self.lock_for_change(txn, &found)?;
             let again = ObjectDef::Table(Arc::new(table.as_ref().clone()));
             self.write_definition(txn, Some(ObjectDef::Table(table)), Some(again))?;
         }

@@ -28,14 +28,14 @@ pub(crate) fn load(
     rows: &SystemRows,
 ) -> Result<(), StorageError> {
     for table in system {
-        catalog.put(ObjectDef::Table(table.clone()));
+        catalog.load_object(ObjectDef::Table(table.clone())).map_err(|error| contradicts(&error))?;
     }
     for row in &rows[system_tables::SCHEMAS] {
         let fields = Fields(row);
         let (Some(id), Some(name)) = (fields.int(0), fields.text(1)) else {
             return Err(damaged("sysclsobjs", 0));
         };
-        catalog.put_schema(id, Some(Arc::new(SchemaDef { schema_id: id, name })));
+        catalog.put_schema(None, id, Some(Arc::new(SchemaDef { schema_id: id, name })));
     }
     let groups = Groups::new(rows);
     for row in &rows[system_tables::OBJECTS] {
@@ -43,9 +43,13 @@ pub(crate) fn load(
             .object(row, catalog)
             .ok_or_else(|| damaged("sysschobjs", Fields(row).int(0).unwrap_or(0)))?;
         note_numbers(catalog, &object);
-        catalog.put(object);
+        catalog.load_object(object).map_err(|error| contradicts(&error))?;
     }
     Ok(())
+}
+
+fn contradicts(error: &types::SqlError) -> StorageError {
+    StorageError::Catalog(format!("the catalog contradicts itself: {}", error.message))
 }
 
 fn damaged(table: &str, id: ObjectId) -> StorageError {

@@ -1,31 +1,35 @@
 //! The catalog of one database: a cache of definitions over the system tables that hold them.
 //!
 //! A DDL statement changes the rows of the system tables (logged, undone and recovered like any row) and the cache in the same breath,
-//! under a Sch-M lock on the object. Others who find the new definition wait for that lock before they use it. When the transaction rolls
-//! back, the cache goes back with it ([`CatalogUndo`]). At open the cache is filled from the tables.
+//! under a Sch-M lock on the object. Nobody else sees that before the transaction has ended: who looks for a name that is not settled
+//! waits ([`names`]), who has found an object before looks again under its lock. When the transaction rolls back, the cache goes back
+//! with it ([`CatalogUndo`]). At open the cache is filled from the tables.
 
 mod ddl;
 mod definition_rows;
 mod foreign_keys;
 mod load;
 mod modules;
+pub(crate) mod names;
 mod new;
 mod restructure;
 mod rows;
 mod shape;
 pub mod system_tables;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use os::{LatchRank, RwLatch};
-use rustc_hash::FxHashMap;
+use txn::Resource;
 use types::Collation;
 
 pub(crate) use load::load;
+pub use names::CatalogImage;
+use names::{Change, Look, NameKey, Reserve, State};
 pub use new::{NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
 
+use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, SCHEMA_DBO, SCHEMA_INFORMATION, SCHEMA_SYS, SchemaDef};
 
 /// User objects are numbered from here; numbers below belong to the system.
@@ -44,24 +48,33 @@ pub struct Catalog {
     /// Grows with each change; a plan that was made at another version looks again.
     version: AtomicU64,
     next_object_id: AtomicI32,
+    next_schema_id: AtomicI32,
     next_unit: AtomicU32,
-}
-
-#[derive(Default)]
-struct State {
-    schemas: BTreeMap<i32, Arc<SchemaDef>>,
-    objects: FxHashMap<ObjectId, ObjectDef>,
-    /// Names of objects and constraints, folded, by schema.
-    names: FxHashMap<(i32, String), ObjectId>,
 }
 
 /// How to put one entry of the cache back.
 #[derive(Debug)]
 pub enum CatalogUndo {
-    /// An object as it was; `None` when it did not exist.
-    Object(ObjectId, Option<ObjectDef>),
+    /// An object as it was; `None` when it did not exist. With the names that are not settled because of the change.
+    Object {
+        /// Its number.
+        id: ObjectId,
+        /// As it was.
+        previous: Option<ObjectDef>,
+        /// Names.
+        names: Vec<(i32, String)>,
+    },
     /// A schema as it was.
-    Schema(i32, Option<Arc<SchemaDef>>),
+    Schema {
+        /// Its number.
+        id: i32,
+        /// As it was.
+        previous: Option<Arc<SchemaDef>>,
+        /// Names.
+        names: Vec<(i32, String)>,
+    },
+    /// Names that were reserved.
+    Names(Vec<(i32, String)>),
 }
 
 impl Catalog {
@@ -80,6 +93,7 @@ impl Catalog {
             state: RwLatch::new(LatchRank::Catalog, state),
             version: AtomicU64::new(1),
             next_object_id: AtomicI32::new(FIRST_USER_OBJECT_ID),
+            next_schema_id: AtomicI32::new(SCHEMA_SYS + 1),
             next_unit: AtomicU32::new(FIRST_USER_UNIT),
         }
     }
@@ -89,11 +103,10 @@ impl Catalog {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Who has a name in a schema: an object, or the table whose constraint it names.
+    /// Who has a name in a schema: an object, or the table whose constraint it names. Settled or not.
     pub fn resolve(&self, schema: &str, name: &str) -> Option<ObjectId> {
         let state = self.state.read();
-        let schema_id = state.schema_id(schema)?;
-        state.names.get(&(schema_id, fold(name))).copied()
+        state.names.get(&names::key_of(state.schema_id(schema)?, name)).copied()
     }
 
     /// An object by number.
@@ -101,10 +114,57 @@ impl Catalog {
         self.state.read().objects.get(&id).cloned()
     }
 
-    /// An object by schema and its own name; a constraint's name finds nothing, although nobody else may take it.
+    /// An object by schema and its own name, settled or not: for whoever is alone with the database. A constraint's name finds nothing,
+    /// although nobody else may take it.
     pub fn find(&self, schema: &str, name: &str) -> Option<ObjectDef> {
         let id = self.resolve(schema, name)?;
         self.object(id).filter(|object| Collation::DEFAULT.same_name(object.name(), name))
+    }
+
+    /// Who has a name in a schema, as `resolve` says. `held`: what the reader has waited for and now keeps from being changed.
+    pub(crate) fn look(
+        &self,
+        owner: u64,
+        held: Option<Resource>,
+        schema: &str,
+        name: &str,
+    ) -> Look<Option<ObjectDef>> {
+        self.state.read().look(owner, held, schema, name)
+    }
+
+    /// A schema's number, in the same way.
+    pub(crate) fn look_schema(&self, owner: u64, held: Option<Resource>, name: &str) -> Look<Option<i32>> {
+        self.state.read().look_schema(owner, held, name)
+    }
+
+    /// Is another transaction changing the object?
+    pub(crate) fn is_changed_by_another(&self, owner: u64, id: ObjectId) -> bool {
+        self.state.read().is_changed_by_another(owner, id)
+    }
+
+    /// Is another transaction making or dropping the schema?
+    pub(crate) fn is_schema_changed_by_another(&self, owner: u64, id: i32) -> bool {
+        self.state.read().is_schema_changed_by_another(owner, id)
+    }
+
+    /// Has the owner's own transaction changed the object?
+    pub(crate) fn is_changed_by(&self, owner: u64, id: ObjectId) -> bool {
+        self.state.read().is_changed_by(owner, id)
+    }
+
+    /// What others are changing.
+    pub(crate) fn unsettled_resources(&self, owner: u64) -> Vec<Resource> {
+        self.state.read().unsettled_resources(owner)
+    }
+
+    /// All objects as a reader sees them, by number.
+    pub(crate) fn objects_seen(&self, owner: u64, image: CatalogImage) -> Vec<ObjectDef> {
+        self.state.read().objects_seen(owner, image)
+    }
+
+    /// All schemas as a reader sees them, by number.
+    pub(crate) fn schemas_seen(&self, owner: u64, image: CatalogImage) -> Vec<Arc<SchemaDef>> {
+        self.state.read().schemas_seen(owner, image)
     }
 
     /// All objects, by number.
@@ -129,37 +189,63 @@ impl Catalog {
         self.state.read().schemas.get(&id).cloned()
     }
 
+    /// Takes a name for what will be published under it.
+    fn reserve(&self, change: Change, held: Option<Resource>, key: NameKey) -> Reserve {
+        self.state.write().reserve(change, held, key)
+    }
+
     /// Publishes an object, new or changed.
-    pub(crate) fn put(&self, object: ObjectDef) -> CatalogUndo {
-        let id = object.object_id();
-        let previous = self.state.write().replace(id, Some(object));
-        self.version.fetch_add(1, Ordering::Release);
-        CatalogUndo::Object(id, previous)
+    ///
+    /// # Errors
+    /// 2714 when another has one of its names.
+    pub(crate) fn put(&self, change: Change, object: ObjectDef) -> SqlResult<CatalogUndo> {
+        self.replace(Some(change), object.object_id(), Some(object))
+    }
+
+    /// An object that was read from disk.
+    pub(crate) fn load_object(&self, object: ObjectDef) -> SqlResult<()> {
+        self.replace(None, object.object_id(), Some(object)).map(|_| ())
     }
 
     /// Forgets an object.
-    pub(crate) fn remove(&self, id: ObjectId) -> CatalogUndo {
-        let previous = self.state.write().replace(id, None);
+    pub(crate) fn remove(&self, change: Change, id: ObjectId) -> SqlResult<CatalogUndo> {
+        self.replace(Some(change), id, None)
+    }
+
+    fn replace(
+        &self,
+        change: Option<Change>,
+        id: ObjectId,
+        object: Option<ObjectDef>,
+    ) -> SqlResult<CatalogUndo> {
+        let undo = self.state.write().replace(change, id, object)?;
         self.version.fetch_add(1, Ordering::Release);
-        CatalogUndo::Object(id, previous)
+        Ok(undo)
     }
 
     /// Publishes or forgets a schema.
-    pub(crate) fn put_schema(&self, id: i32, schema: Option<Arc<SchemaDef>>) -> CatalogUndo {
-        let previous = self.state.write().replace_schema(id, schema);
+    pub(crate) fn put_schema(
+        &self,
+        change: Option<Change>,
+        id: i32,
+        schema: Option<Arc<SchemaDef>>,
+    ) -> CatalogUndo {
+        self.next_schema_id.fetch_max(id.saturating_add(1), Ordering::Relaxed);
+        let undo = self.state.write().replace_schema(change, id, schema);
         self.version.fetch_add(1, Ordering::Release);
-        CatalogUndo::Schema(id, previous)
+        undo
     }
 
-    /// Puts an entry back.
-    pub(crate) fn undo(&self, undo: CatalogUndo) {
-        let mut state = self.state.write();
-        match undo {
-            CatalogUndo::Object(id, previous) => drop(state.replace(id, previous)),
-            CatalogUndo::Schema(id, previous) => drop(state.replace_schema(id, previous)),
-        }
-        drop(state);
+    /// Puts an entry back, newest first.
+    pub(crate) fn undo(&self, owner: u64, undo: CatalogUndo) {
+        self.state.write().undo(owner, undo);
         self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// What a committed transaction has changed is settled.
+    pub(crate) fn settle(&self, owner: u64, changes: impl Iterator<Item = CatalogUndo>) {
+        let mut state = self.state.write();
+        changes.for_each(|undo| state.settle(owner, undo));
     }
 
     /// Plans that were made before look again (the database has another name).
@@ -182,6 +268,11 @@ impl Catalog {
         self.next_object_id.fetch_add(OBJECT_ID_STEP, Ordering::Relaxed)
     }
 
+    /// A number for a new schema.
+    pub(crate) fn new_schema_id(&self) -> i32 {
+        self.next_schema_id.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// A number for a new allocation unit.
     pub(crate) fn new_unit(&self) -> u32 {
         self.next_unit.fetch_add(1, Ordering::Relaxed)
@@ -192,47 +283,4 @@ impl Catalog {
         self.next_object_id.fetch_max(object_id.saturating_add(OBJECT_ID_STEP), Ordering::Relaxed);
         self.next_unit.fetch_max(unit.saturating_add(1), Ordering::Relaxed);
     }
-}
-
-impl State {
-    fn schema_id(&self, name: &str) -> Option<i32> {
-        self.schemas.values().find(|s| Collation::DEFAULT.same_name(&s.name, name)).map(|s| s.schema_id)
-    }
-
-    fn replace(&mut self, id: ObjectId, object: Option<ObjectDef>) -> Option<ObjectDef> {
-        let previous = self.objects.remove(&id);
-        if let Some(old) = &previous {
-            for key in names_of(old) {
-                self.names.remove(&key);
-            }
-        }
-        if let Some(new) = object {
-            for key in names_of(&new) {
-                self.names.insert(key, id);
-            }
-            self.objects.insert(id, new);
-        }
-        previous
-    }
-
-    fn replace_schema(&mut self, id: i32, schema: Option<Arc<SchemaDef>>) -> Option<Arc<SchemaDef>> {
-        match schema {
-            Some(schema) => self.schemas.insert(id, schema),
-            None => self.schemas.remove(&id),
-        }
-    }
-}
-
-/// The names that an object takes in its schema: its own and its constraints'.
-fn names_of(object: &ObjectDef) -> Vec<(i32, String)> {
-    let schema_id = object.schema_id();
-    let mut names = vec![(schema_id, fold(object.name()))];
-    if let ObjectDef::Table(table) = object {
-        names.extend(table.constraints().into_iter().map(|(_, name, _)| (schema_id, fold(&name))));
-    }
-    names
-}
-
-fn fold(name: &str) -> String {
-    Collation::DEFAULT.fold_name(name)
 }

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use txn::LockMode;
+use txn::{LockMode, Resource};
 use types::{SqlError, Value};
 
+use super::names::{key_of_schema, schema_resource};
+use super::shape::same;
 use super::system_tables;
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::schema::{ModuleDef, ModuleKind, ObjectDef, ObjectId, SchemaDef};
+use crate::lookup::settled;
+use crate::schema::{ModuleDef, ModuleKind, ObjectDef, ObjectId, SCHEMA_SYS, SchemaDef};
 
 impl Database {
     /// CREATE SCHEMA.
@@ -17,15 +20,15 @@ impl Database {
     /// # Errors
     /// 2714 when there is one of that name.
     pub fn create_schema(self: &Arc<Self>, txn: &DbTransaction, name: &str) -> SqlResult<()> {
-        if self.catalog().schema_id(name).is_some() {
-            return Err(SqlError::new(2714, &[&name]));
-        }
-        let taken = self.catalog().schemas().iter().map(|s| s.schema_id).max().unwrap_or(0);
-        let schema_id = taken.max(4) + 1;
+        let schema_id = self.catalog().new_schema_id();
+        let resource = schema_resource(self.number(), schema_id);
+        lock_schema(txn, resource)?;
+        self.reserve(txn, key_of_schema(name), name, resource)?;
         self.system_table(system_tables::SCHEMAS)
             .insert(txn, &[Value::Int(schema_id), Value::nvarchar(name)])?;
         let schema = Arc::new(SchemaDef { schema_id, name: name.into() });
-        txn.note_catalog_change(self.catalog().put_schema(schema_id, Some(schema)));
+        let change = txn.change_under(resource);
+        txn.note_catalog_change(self.catalog().put_schema(Some(change), schema_id, Some(schema)));
         Ok(())
     }
 
@@ -34,13 +37,22 @@ impl Database {
     /// # Errors
     /// 15151 when there is none, 3729 when it is not empty.
     pub fn drop_schema(self: &Arc<Self>, txn: &DbTransaction, name: &str) -> SqlResult<()> {
-        let id = self.catalog().schema_id(name).filter(|id| *id > 4);
-        let id = id.ok_or_else(|| SqlError::new(15151, &[&"drop", &"schema", &name]))?;
+        let missing = || SqlError::new(15151, &[&"drop", &"schema", &name]);
+        let owner = txn.inner().space().id();
+        let found =
+            settled(|held| self.catalog().look_schema(owner, held, name), |resource| txn.share(resource))?;
+        let id = found.filter(|id| *id > SCHEMA_SYS).ok_or_else(missing)?;
+        let resource = schema_resource(self.number(), id);
+        // Whoever makes, drops or renames something in it holds Sch-S.
+        lock_schema(txn, resource)?;
+        if self.catalog().schema(id).is_none_or(|schema| !same(&schema.name, name)) {
+            return Err(crate::error::stale_plan());
+        }
         if let Some(inside) = self.catalog().objects().iter().find(|o| o.schema_id() == id) {
             return Err(SqlError::new(3729, &[&"DROP SCHEMA", &name, inside.name()]));
         }
         self.system_table(system_tables::SCHEMAS).delete_key(txn, &[Value::Int(id)])?;
-        txn.note_catalog_change(self.catalog().put_schema(id, None));
+        txn.note_catalog_change(self.catalog().put_schema(Some(txn.change_under(resource)), id, None));
         Ok(())
     }
 
@@ -60,20 +72,24 @@ impl Database {
         ansi_nulls: bool,
         replace: Option<&Arc<ModuleDef>>,
     ) -> SqlResult<ObjectId> {
-        let schema_id = self.catalog().schema_id(schema).ok_or_else(|| SqlError::new(2760, &[&schema]))?;
+        let home = self.schema_for(txn, schema)?;
         let object_id = match replace {
-            Some(old) => old.object_id,
+            Some(old) => {
+                self.lock_definition(txn, &ObjectDef::Module(old.clone()))?;
+                old.object_id
+            }
             None => {
-                self.check_name_free(txn, schema_id, name)?;
-                self.catalog().new_object_id()
+                let object_id = self.catalog().new_object_id();
+                txn.lock_object(object_id, LockMode::SchM)?;
+                self.reserve_name(txn, home.schema_id, name, txn.object_resource(object_id))?;
+                object_id
             }
         };
-        txn.lock_object(object_id, LockMode::SchM)?;
         let now = self.now();
         let module = ModuleDef {
             object_id,
-            schema_id,
-            schema: schema.into(),
+            schema_id: home.schema_id,
+            schema: home.name.clone(),
             name: name.into(),
             kind,
             definition: definition.into(),
@@ -96,7 +112,12 @@ impl Database {
     /// # Errors
     /// Those of storage.
     pub fn drop_module(self: &Arc<Self>, txn: &DbTransaction, module: &Arc<ModuleDef>) -> SqlResult<()> {
-        txn.lock_object(module.object_id, LockMode::SchM)?;
+        self.lock_definition(txn, &ObjectDef::Module(module.clone()))?;
         self.write_definition(txn, Some(ObjectDef::Module(module.clone())), None)
     }
+}
+
+fn lock_schema(txn: &DbTransaction, resource: Resource) -> SqlResult<()> {
+    let locked = txn.inner().lock(resource, LockMode::SchM, txn.lock_wait());
+    locked.map_err(|error| txn.sql_error(&error.into()))
 }

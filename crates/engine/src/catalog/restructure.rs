@@ -3,41 +3,107 @@
 use std::sync::Arc;
 
 use access::BTreeKind;
-use txn::LockMode;
+use txn::{LockMode, Resource};
 use types::{SqlError, Value};
 
 use super::definition_rows::{difference, rows_of};
+use super::names::{NameKey, Reserve, key_of, schema_resource};
 use super::shape::same_storage;
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::schema::{IndexDef, IndexKind, ObjectDef, ObjectId, TableDef};
+use crate::lookup::{Shared, settled};
+use crate::schema::{IndexDef, IndexKind, ObjectDef, SCHEMA_SYS, SchemaDef, TableDef};
 use crate::table::{ScanOptions, Table};
 
 impl Database {
-    /// Locks a table for a change of its definition and gives the definition that holds under the lock.
+    /// Locks an object for a change of its definition, whatever its kind.
+    ///
+    /// # Errors
+    /// 1205, 1222; the marker of a stale plan when another has changed it since it was found.
+    pub fn lock_definition(&self, txn: &DbTransaction, found: &ObjectDef) -> SqlResult<()> {
+        let id = found.object_id();
+        self.share_schema(txn, found.schema_id())?;
+        txn.lock_object(id, LockMode::SchM)?;
+        let present = self.catalog().object(id);
+        let is_own = present.is_some() && self.catalog().is_changed_by(txn.inner().space().id(), id);
+        match present {
+            Some(present) if is_own || present.is_same(found) => Ok(()),
+            _ => Err(crate::error::stale_plan()),
+        }
+    }
+
+    /// The same for a table; gives the definition that holds under the lock.
     pub(super) fn lock_for_change(
         &self,
         txn: &DbTransaction,
-        object_id: ObjectId,
+        found: &Arc<TableDef>,
     ) -> SqlResult<Arc<TableDef>> {
-        txn.lock_object(object_id, LockMode::SchM)?;
-        match self.catalog().object(object_id) {
+        self.lock_definition(txn, &ObjectDef::Table(found.clone()))?;
+        match self.catalog().object(found.object_id) {
             Some(ObjectDef::Table(table)) => Ok(table),
             _ => Err(crate::error::stale_plan()),
         }
     }
 
-    /// Nobody has the name; waits for a transaction that is just making or dropping such an object.
-    pub(super) fn check_name_free(&self, txn: &DbTransaction, schema_id: i32, name: &str) -> SqlResult<()> {
-        let Some(schema) = self.catalog().schema(schema_id) else { return Ok(()) };
-        if let Some(existing) = self.catalog().resolve(&schema.name, name) {
-            txn.lock_object(existing, LockMode::SchS)?;
-            if self.catalog().resolve(&schema.name, name).is_some() {
-                return Err(SqlError::new(2714, &[&name]));
+    /// Keeps a schema from being dropped until the transaction ends. The system's own cannot be.
+    pub(super) fn share_schema(&self, txn: &DbTransaction, schema_id: i32) -> SqlResult<()> {
+        if schema_id <= SCHEMA_SYS {
+            return Ok(());
+        }
+        let resource = schema_resource(self.number(), schema_id);
+        let locked = txn.inner().lock(resource, LockMode::SchS, txn.lock_wait());
+        locked.map_err(|error| txn.sql_error(&error.into()))?;
+        self.catalog().schema(schema_id).map(drop).ok_or_else(crate::error::stale_plan)
+    }
+
+    /// The schema that a new object goes into; it stays until the transaction ends.
+    pub(super) fn schema_for(&self, txn: &DbTransaction, name: &str) -> SqlResult<Arc<SchemaDef>> {
+        let owner = txn.inner().space().id();
+        let found =
+            settled(|held| self.catalog().look_schema(owner, held, name), |resource| txn.share(resource))?;
+        let id = found.ok_or_else(|| SqlError::new(2760, &[&name]))?;
+        self.share_schema(txn, id)?;
+        self.catalog().schema(id).ok_or_else(crate::error::stale_plan)
+    }
+
+    /// Takes a name in a schema for something that will be published under it. Waits for whoever is just making or dropping something of
+    /// that name. `resource`: what the transaction holds Sch-M on.
+    ///
+    /// # Errors
+    /// 2714 when something has the name.
+    pub(super) fn reserve_name(
+        &self,
+        txn: &DbTransaction,
+        schema_id: i32,
+        name: &str,
+        resource: Resource,
+    ) -> SqlResult<()> {
+        self.reserve(txn, key_of(schema_id, name), name, resource)
+    }
+
+    pub(super) fn reserve(
+        &self,
+        txn: &DbTransaction,
+        key: NameKey,
+        name: &str,
+        resource: Resource,
+    ) -> SqlResult<()> {
+        let mut held = None;
+        loop {
+            let under = held.as_ref().map(|held: &(Resource, Shared)| held.0);
+            match self.catalog().reserve(txn.change_under(resource), under, key.clone()) {
+                Reserve::Reserved(undo) => {
+                    txn.note_catalog_change(undo);
+                    return Ok(());
+                }
+                Reserve::Taken => return Err(SqlError::new(2714, &[&name])),
+                Reserve::Unsettled(resource) => {
+                    drop(held.take());
+                    held = Some((resource, txn.share(resource)?));
+                }
             }
         }
-        Ok(())
     }
 
     /// Writes what differs between two definitions to the system tables and publishes the new one.
@@ -58,9 +124,10 @@ impl Database {
         for (table, row) in &added {
             self.system_table(*table).insert(txn, row)?;
         }
+        let change = |object: &ObjectDef| txn.change_under(txn.object_resource(object.object_id()));
         let undo = match (new, old) {
-            (Some(new), _) => self.catalog().put(new),
-            (None, Some(old)) => self.catalog().remove(old.object_id()),
+            (Some(new), _) => self.catalog().put(change(&new), new)?,
+            (None, Some(old)) => self.catalog().remove(change(&old), old.object_id())?,
             (None, None) => return Ok(()),
         };
         txn.note_catalog_change(undo);
@@ -74,7 +141,7 @@ impl Database {
         table: &Arc<TableDef>,
         change: impl FnOnce(&mut TableDef) -> SqlResult<()>,
     ) -> SqlResult<()> {
-        let old = self.lock_for_change(txn, table.object_id)?;
+        let old = self.lock_for_change(txn, table)?;
         let mut new = old.as_ref().clone();
         change(&mut new)?;
         self.restructure(txn, &old, new, &|row| Ok(row.to_vec()))

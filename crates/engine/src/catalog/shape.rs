@@ -4,6 +4,7 @@ use types::{Collation, SqlError};
 
 use super::new::{NewColumn, NewConstraint, NewIndex};
 use crate::database::Database;
+use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::schema::{
     CheckDef, ColumnDef, ConstraintState, DefaultDef, IndexColumn, IndexDef, IndexKind, ObjectId, TableDef,
@@ -13,7 +14,12 @@ use crate::schema::{
 const KEY_COLUMNS_MAX: usize = 32;
 
 impl Database {
-    pub(super) fn append_column(&self, table: &mut TableDef, column: &NewColumn) -> SqlResult<()> {
+    pub(super) fn append_column(
+        &self,
+        txn: &DbTransaction,
+        table: &mut TableDef,
+        column: &NewColumn,
+    ) -> SqlResult<()> {
         if table.column_ordinal(&column.name).is_some() {
             return Err(SqlError::new(2705, &[&table.name, &column.name]));
         }
@@ -25,7 +31,8 @@ impl Database {
         let default = column
             .default
             .as_ref()
-            .map(|(name, text)| self.new_default(table, &column.name, name.as_deref(), text));
+            .map(|(name, text)| self.new_default(txn, table, &column.name, name.as_deref(), text))
+            .transpose()?;
         table.columns.push(ColumnDef {
             column_id,
             name: column.name.as_str().into(),
@@ -40,15 +47,44 @@ impl Database {
         Ok(())
     }
 
-    fn new_default(&self, table: &TableDef, column: &str, name: Option<&str>, text: &str) -> DefaultDef {
+    fn new_default(
+        &self,
+        txn: &DbTransaction,
+        table: &TableDef,
+        column: &str,
+        name: Option<&str>,
+        text: &str,
+    ) -> SqlResult<DefaultDef> {
         let object_id = self.catalog().new_object_id();
+        self.take_constraint_name(txn, table, name)?;
         let name_text =
             name.map_or_else(|| system_name("DF", &table.name, Some(column), object_id), str::to_string);
-        DefaultDef { object_id, name: name_text.into(), text: text.into(), is_system_named: name.is_none() }
+        Ok(DefaultDef {
+            object_id,
+            name: name_text.into(),
+            text: text.into(),
+            is_system_named: name.is_none(),
+        })
+    }
+
+    /// Takes the name that the user gives a constraint. Error 2714. Names that the system makes have a number that nobody else has.
+    fn take_constraint_name(
+        &self,
+        txn: &DbTransaction,
+        table: &TableDef,
+        name: Option<&str>,
+    ) -> SqlResult<()> {
+        let Some(name) = name else { return Ok(()) };
+        let is_taken = same(&table.name, name) || table.constraints().iter().any(|(_, n, _)| same(n, name));
+        if is_taken {
+            return Err(SqlError::new(2714, &[&name]));
+        }
+        self.reserve_name(txn, table.schema_id, name, txn.object_resource(table.object_id))
     }
 
     pub(super) fn append_constraint(
         &self,
+        txn: &DbTransaction,
         table: &mut TableDef,
         constraint: &NewConstraint,
     ) -> SqlResult<()> {
@@ -58,12 +94,9 @@ impl Database {
             | NewConstraint::Default { name, .. } => name,
             NewConstraint::Foreign(foreign) => &foreign.name,
         };
-        if let Some(name) = given {
-            let taken = self.catalog().resolve(&table.schema, name).is_some()
-                || table.constraints().iter().any(|(_, n, _)| same(n, name));
-            if taken {
-                return Err(SqlError::new(2714, &[name]));
-            }
+        // A default takes its name itself.
+        if !matches!(constraint, NewConstraint::Default { .. }) {
+            self.take_constraint_name(txn, table, given.as_deref())?;
         }
         let object_id = self.catalog().new_object_id();
         let named =
@@ -91,7 +124,8 @@ impl Database {
                 if table.columns[at].default.is_some() {
                     return Err(SqlError::new(1781, &[]));
                 }
-                table.columns[at].default = Some(self.new_default(table, column, name.as_deref(), text));
+                let default = self.new_default(txn, table, column, name.as_deref(), text)?;
+                table.columns[at].default = Some(default);
                 Ok(())
             }
             NewConstraint::Foreign(foreign) => {

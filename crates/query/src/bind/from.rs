@@ -109,7 +109,13 @@ impl Binder<'_> {
                 if view.parameters > 0 {
                     return Err(crate::errors::function_needs_arguments(&written(name)));
                 }
-                self.add_system(view, database, Vec::new(), &exposed)
+                self.add_system(
+                    view,
+                    database,
+                    Vec::new(),
+                    &exposed,
+                    hints.isolation == Some(engine::IsolationLevel::ReadUncommitted),
+                )
             }
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Table(table) => {
@@ -190,6 +196,7 @@ impl Binder<'_> {
         database: Arc<engine::Database>,
         arguments: Vec<Expr>,
         alias: &str,
+        dirty: bool,
     ) -> Result<Rel, SqlError> {
         if let Some(text) = view.query {
             let query = self.isolated(database, |binder| binder.system_view_query(view, text))?;
@@ -210,7 +217,7 @@ impl Binder<'_> {
             database: None,
             columns: visible,
         });
-        Ok(Rel::System(Box::new(SystemScan { view, database, arguments, columns })))
+        Ok(Rel::System(Box::new(SystemScan { view, database, arguments, columns, dirty })))
     }
 
     /// A system view that is a query: its rows in the types that the view's column list says.
@@ -419,15 +426,16 @@ impl Binder<'_> {
             .as_ref()
             .map_or(call.name.name.value.as_str(), |alias| alias.value.as_str())
             .to_string();
-        let resolved = self.resolve_table(&call.name).map_err(|error| {
-            if error.number == 208 { error } else { crate::errors::invalid_object(&written(&call.name)) }
+        let resolved = self.resolve_table(&call.name).map_err(|error| match error.number {
+            911 => crate::errors::invalid_object(&written(&call.name)),
+            _ => error,
         })?;
         match resolved {
             Resolved::System(view, database) => {
                 if arguments.len() > view.parameters {
                     return Err(crate::errors::too_many_arguments(&written(&call.name)));
                 }
-                let rel = self.add_system(view, database, arguments, &alias)?;
+                let rel = self.add_system(view, database, arguments, &alias, false)?;
                 self.rename_columns(&function.columns)?;
                 Ok(rel)
             }

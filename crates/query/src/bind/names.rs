@@ -106,7 +106,7 @@ impl Binder<'_> {
                 .ok_or_else(|| crate::errors::invalid_object(&written(name)))?;
             let tempdb = self.named_database("tempdb")?;
             return self
-                .catalog_object(&tempdb, "dbo", &real)
+                .catalog_object(&tempdb, "dbo", &real)?
                 .ok_or_else(|| crate::errors::invalid_object(&written(name)));
         }
         let database = match &name.database {
@@ -119,7 +119,7 @@ impl Binder<'_> {
             None => vec![self.context.default_schema, "dbo"],
         };
         for schema in &schemas {
-            if let Some(found) = self.catalog_object(&database, schema, table) {
+            if let Some(found) = self.catalog_object(&database, schema, table)? {
                 return Ok(found);
             }
         }
@@ -138,11 +138,17 @@ impl Binder<'_> {
         Ok(database)
     }
 
-    fn catalog_object(&mut self, database: &Arc<Database>, schema: &str, name: &str) -> Option<Resolved> {
+    /// Waits while another is changing what has the name.
+    fn catalog_object(
+        &mut self,
+        database: &Arc<Database>,
+        schema: &str,
+        name: &str,
+    ) -> Result<Option<Resolved>, SqlError> {
+        // The version first: what changes meanwhile makes the statement be bound again.
         self.depend_on(database);
-        let catalog = database.catalog();
-        let object = catalog.find(schema, name)?;
-        Some(Resolved::Object(database.clone(), object))
+        let object = self.context.lookup.object(database, schema, name)?;
+        Ok(object.map(|object| Resolved::Object(database.clone(), object)))
     }
 }
 

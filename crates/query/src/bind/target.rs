@@ -95,7 +95,7 @@ impl Binder<'_> {
         let object = self.target_table(target)?;
         let mut same = Vec::new();
         for (position, source) in sources.iter().enumerate() {
-            if self.reads_object(source, &object) {
+            if self.reads_object(source, &object)? {
                 same.push((position, exposed_alias(source).is_none()));
             }
         }
@@ -117,7 +117,7 @@ impl Binder<'_> {
     }
 
     /// Does a source of FROM read the table under its own name?
-    fn reads_object(&mut self, source: &ast::TableSource, object: &TableSource) -> bool {
+    fn reads_object(&mut self, source: &ast::TableSource, object: &TableSource) -> Result<bool, SqlError> {
         let found = match source {
             ast::TableSource::Table(table) if !self.is_common_table(&table.name) => {
                 self.base_table(&table.name)
@@ -125,11 +125,16 @@ impl Binder<'_> {
             ast::TableSource::Variable { name, span, .. } => {
                 self.target_table(&ast::DmlTargetKind::Variable(name.clone(), *span))
             }
-            _ => return false,
+            _ => return Ok(false),
         };
-        found.is_ok_and(|found| {
-            found.def.object_id == object.def.object_id && Arc::ptr_eq(&found.database, &object.database)
-        })
+        match found {
+            Ok(found) => {
+                Ok(found.def.object_id == object.def.object_id
+                    && Arc::ptr_eq(&found.database, &object.database))
+            }
+            Err(error) if matches!(error.number, 1205 | 1222 | 3617) => Err(error),
+            Err(_) => Ok(false),
+        }
     }
 
     /// May the rows of a source of FROM be changed through it?

@@ -8,7 +8,7 @@ use tsql::ast::{
 };
 use types::{SqlError, Value};
 
-use super::{bind_context, create, find_table, with_transaction};
+use super::{bind_context, create, find_table_for_change, with_transaction};
 use crate::bind::data_type::declared;
 use crate::bind::names::{same_name, written};
 use crate::bind::{Binder, Clause, Scope};
@@ -26,7 +26,7 @@ pub(super) fn table(
     text: &str,
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
-    let Some((database, table)) = find_table(&alter.name, context)? else {
+    let Some((database, table)) = find_table_for_change(&alter.name, context)? else {
         return Err(crate::errors::alter_missing_table(&written(&alter.name)));
     };
     match &alter.action {

@@ -4,7 +4,7 @@ use engine::{ComputedDef, IdentityDef, NewColumn, NewConstraint, NewForeignKey, 
 use tsql::ast::{self, ColumnConstraintKind, IndexKind, TableConstraintKind, TableElement};
 use types::{Collation, SqlError, SqlType};
 
-use super::{bind_context, database_of, find_table, schema_of, with_transaction};
+use super::{bind_context, database_of, find_table, find_table_for_change, schema_of, with_transaction};
 use crate::bind::data_type::declared;
 use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
@@ -506,7 +506,7 @@ pub(super) fn index(create: &ast::CreateIndex, context: &mut ExecContext<'_>) ->
     if create.filter.is_some() {
         return Err(crate::errors::unsupported("filtered indexes"));
     }
-    let Some((database, table)) = find_table(&create.table, context)? else {
+    let Some((database, table)) = find_table_for_change(&create.table, context)? else {
         return Err(crate::errors::index_without_table(&written(&create.table)));
     };
     let new = NewIndex {

@@ -1,10 +1,10 @@
 //! DROP of tables, views, procedures, functions, triggers, schemas and indexes.
 
-use engine::{ModuleKind, ObjectDef};
+use engine::{Lookup, ModuleKind, ObjectDef};
 use tsql::ast::{self, DropKind, ObjectName};
 use types::SqlError;
 
-use super::{database_of, find_table, schema_of, with_transaction};
+use super::{database_of, find_object, find_table, find_table_for_change, with_transaction};
 use crate::bind::names::written;
 use crate::context::ExecContext;
 
@@ -63,9 +63,7 @@ fn module(
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
     let database = database_of(name, context)?;
-    let catalog = database.catalog();
-    let found = catalog.find(&schema_of(name), &name.name.value);
-    match found {
+    match find_object(&database, name, context)? {
         Some(ObjectDef::Module(module)) if kinds.contains(&module.kind) => {
             with_transaction(context, &database, |transaction| database.drop_module(transaction, &module))
         }
@@ -77,7 +75,8 @@ fn module(
 
 fn schema(name: &ObjectName, if_exists: bool, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
     let database = context.database.clone();
-    if if_exists && database.catalog().schema_id(&name.name.value).is_none() {
+    let found = Lookup::new(context.transactions).schema_id(&database, &name.name.value)?;
+    if if_exists && found.is_none() {
         return Ok(());
     }
     with_transaction(context, &database, |transaction| database.drop_schema(transaction, &name.name.value))
@@ -87,7 +86,7 @@ fn schema(name: &ObjectName, if_exists: bool, context: &mut ExecContext<'_>) -> 
 pub(super) fn indexes(drop: &ast::DropIndex, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
     for item in &drop.indexes {
         let shown = format!("{}.{}", written(&item.table), item.name.value);
-        let Some((database, table)) = find_table(&item.table, context)? else {
+        let Some((database, table)) = find_table_for_change(&item.table, context)? else {
             if drop.if_exists {
                 continue;
             }

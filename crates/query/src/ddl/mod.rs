@@ -10,7 +10,7 @@ mod statistics;
 
 use std::sync::Arc;
 
-use engine::{Database, DbTransaction};
+use engine::{Database, DbTransaction, Lookup, ObjectDef};
 use tsql::ast::{self, ObjectName, StatementKind};
 use types::SqlError;
 
@@ -98,6 +98,7 @@ pub(crate) fn bind_context<'b>(
         variables,
         options: context.options,
         names: context.names,
+        lookup: Lookup::new(context.transactions),
     }
 }
 
@@ -136,12 +137,31 @@ pub(crate) fn find_table(
         },
         false => name.name.value.clone(),
     };
-    let catalog = database.catalog();
-    let found = catalog.find(&schema_of(name), &real);
+    let found = Lookup::new(context.transactions).object(&database, &schema_of(name), &real)?;
     Ok(match found {
         Some(engine::ObjectDef::Table(table)) => Some((database.clone(), table)),
         _ => None,
     })
+}
+
+/// The table that a name means, locked for a change of its definition. What the statement decides by it holds until the transaction ends.
+pub(crate) fn find_table_for_change(
+    name: &ObjectName,
+    context: &mut ExecContext<'_>,
+) -> Result<Option<(Arc<Database>, Arc<engine::TableDef>)>, SqlError> {
+    let Some((database, table)) = find_table(name, context)? else { return Ok(None) };
+    let object = ObjectDef::Table(table.clone());
+    with_transaction(context, &database, |transaction| database.lock_definition(transaction, &object))?;
+    Ok(Some((database, table)))
+}
+
+/// What a name means that is to be made, changed or dropped.
+pub(crate) fn find_object(
+    database: &Database,
+    name: &ObjectName,
+    context: &ExecContext<'_>,
+) -> Result<Option<ObjectDef>, SqlError> {
+    Lookup::new(context.transactions).object(database, &schema_of(name), &name.name.value)
 }
 
 /// Runs `f` with the transaction in a database.

@@ -4,7 +4,7 @@ use engine::{ModuleKind, ObjectDef};
 use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
 use types::SqlError;
 
-use super::{database_of, schema_of, with_transaction};
+use super::{database_of, find_object, schema_of, with_transaction};
 use crate::bind::names::written;
 use crate::context::ExecContext;
 
@@ -34,8 +34,7 @@ pub(super) fn create(
         check_view(view, context)?;
     }
     let database = database_of(name, context)?;
-    let catalog = database.catalog();
-    let existing = catalog.find(&schema_of(name), &name.name.value);
+    let existing = find_object(&database, name, context)?;
     let replace = match (action, existing) {
         (ModuleAction::Alter, None) => return Err(crate::errors::invalid_object(&written(name))),
         (ModuleAction::Create, None) | (ModuleAction::CreateOrAlter, None) => None,

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use engine::{Cursor, KeyRange, LockWait, RowLock, ScanOptions};
+use engine::{CatalogImage, Cursor, IsolationLevel, KeyRange, LockWait, RowLock, ScanOptions};
 use types::{Collation, SqlError, Value};
 
 use super::simple::{Buffered, Empty};
@@ -48,8 +48,55 @@ pub(crate) fn open_system(plan: &SystemPlan, runtime: &Runtime<'_>) -> Result<Bu
         .iter()
         .map(|node| node.eval(runtime, &[]))
         .collect::<Result<Vec<Value>, SqlError>>()?;
-    let rows = plan.view.read(runtime, &plan.database, &arguments)?;
+    let dirty = plan.dirty || runtime.options.isolation == IsolationLevel::ReadUncommitted;
+    let rows = if dirty {
+        read_system(plan, &arguments, CatalogImage::Present, runtime)?
+    } else {
+        read_settled(plan, &arguments, runtime)?
+    };
     Ok(Buffered { rows: rows.into_iter() })
+}
+
+/// The rows of a catalog as it is settled. When the answer hangs on what others are changing, it waits until they have ended: no change
+/// of something else is in the way.
+fn read_settled(plan: &SystemPlan, arguments: &[Value], runtime: &Runtime<'_>) -> Result<Vec<Row>, SqlError> {
+    let database = &plan.database;
+    let has_unsettled = || runtime.look_up(|lookup| lookup.has_unsettled(database));
+    runtime.saw_catalog.set(false);
+    let had_unsettled = has_unsettled();
+    let settled = read_system(plan, arguments, CatalogImage::Settled, runtime)?;
+    if !runtime.saw_catalog.get() || !(had_unsettled || has_unsettled()) {
+        return Ok(settled);
+    }
+    // The filter itself may have waited (OBJECT_ID of a name).
+    let settled = read_system(plan, arguments, CatalogImage::Settled, runtime)?;
+    if settled == read_system(plan, arguments, CatalogImage::Present, runtime)? {
+        return Ok(settled);
+    }
+    runtime.look_up(|lookup| lookup.wait_for_changes(database))?;
+    read_system(plan, arguments, CatalogImage::Settled, runtime)
+}
+
+fn read_system(
+    plan: &SystemPlan,
+    arguments: &[Value],
+    image: CatalogImage,
+    runtime: &Runtime<'_>,
+) -> Result<Vec<Row>, SqlError> {
+    let before = runtime.catalog_image.replace(image);
+    let rows = plan.view.read(runtime, &plan.database, arguments);
+    runtime.catalog_image.set(before);
+    let mut rows = rows?;
+    if let Some(filter) = &plan.filter {
+        let mut kept = Vec::new();
+        for row in rows {
+            if filter.test(runtime, &row)? == Some(true) {
+                kept.push(row);
+            }
+        }
+        rows = kept;
+    }
+    Ok(rows)
 }
 
 struct Scan<'p> {

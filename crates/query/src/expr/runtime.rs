@@ -4,7 +4,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
-use engine::{Database, Instance, TransactionSet};
+use engine::{CatalogImage, Database, Instance, Lookup, ObjectDef, SchemaDef, TransactionSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ConvertContext, SqlError, Value};
 
@@ -38,6 +38,9 @@ pub(crate) struct Runtime<'a> {
     overflowed: Cell<bool>,
     divided_by_zero: Cell<bool>,
     max_recursion: Cell<u32>,
+    /// How the system views show what others are changing in a catalog; and whether they have looked into one.
+    pub(crate) catalog_image: Cell<CatalogImage>,
+    pub(crate) saw_catalog: Cell<bool>,
     last_identity: Cell<Option<Value>>,
     /// What only statements with plans need.
     extra: OnceCell<Box<Extra>>,
@@ -80,9 +83,32 @@ impl<'a> Runtime<'a> {
             overflowed: Cell::new(false),
             divided_by_zero: Cell::new(false),
             max_recursion: Cell::new(100),
+            catalog_image: Cell::new(CatalogImage::Settled),
+            saw_catalog: Cell::new(false),
             last_identity: Cell::new(None),
             extra: OnceCell::new(),
         }
+    }
+
+    /// What names mean: waits for what others are changing.
+    pub(crate) fn look_up<T>(&self, look: impl FnOnce(Lookup<'_>) -> T) -> T {
+        look(Lookup::new(&self.transactions.borrow()))
+    }
+
+    /// What system views show of a catalog: waits for nothing.
+    pub(crate) fn look_over<T>(&self, look: impl FnOnce(Lookup<'_>) -> T) -> T {
+        self.saw_catalog.set(true);
+        look(Lookup::of_image(&self.transactions.borrow(), self.catalog_image.get()))
+    }
+
+    /// All objects that system views show of a database.
+    pub(crate) fn objects_of(&self, database: &Database) -> Vec<ObjectDef> {
+        self.look_over(|lookup| lookup.objects(database, self.catalog_image.get()))
+    }
+
+    /// All its schemas.
+    pub(crate) fn schemas_of(&self, database: &Database) -> Vec<Arc<SchemaDef>> {
+        self.look_over(|lookup| lookup.schemas(database, self.catalog_image.get()))
     }
 
     fn extra(&self) -> &Extra {

@@ -128,10 +128,10 @@ fn resolve(call: &Call<'_, '_>, text: &str) -> Option<(Arc<Database>, String, St
     Some((database, schema, name))
 }
 
-pub(super) fn find_object(call: &Call<'_, '_>, text: &str) -> Option<ObjectDef> {
-    let (database, schema, name) = resolve(call, text)?;
-    let catalog = database.catalog();
-    catalog.find(&schema, &name)
+/// The object of a name in text. Waits while another is changing what has the name.
+pub(super) fn find_object(call: &Call<'_, '_>, text: &str) -> Result<Option<ObjectDef>> {
+    let Some((database, schema, name)) = resolve(call, text) else { return Ok(None) };
+    call.runtime.look_up(|lookup| lookup.object(&database, &schema, &name))
 }
 
 pub(super) fn table_of(object: ObjectDef) -> Option<Arc<TableDef>> {
@@ -146,7 +146,7 @@ fn object_id(call: &Call<'_, '_>) -> Result<Value> {
         return Ok(Value::Null);
     };
     let wanted = call.text(1).map(|code| code.trim().to_ascii_uppercase());
-    if let Some(object) = find_object(call, &text) {
+    if let Some(object) = find_object(call, &text)? {
         let code = object.type_code().trim();
         let matches = wanted.as_ref().is_none_or(|wanted| wanted == code);
         return Ok(if matches { Value::Int(object.object_id()) } else { Value::Null });
@@ -155,15 +155,13 @@ fn object_id(call: &Call<'_, '_>) -> Result<Value> {
         return Ok(Value::Null);
     };
     // Constraints are objects, too.
-    for object in database.catalog().objects() {
-        if let ObjectDef::Table(table) = &object
-            && same_name(&table.schema, &schema)
-            && let Some(constraint) =
-                table.constraints().iter().find(|constraint| same_name(&constraint.1, &name))
-        {
-            let matches = wanted.as_ref().is_none_or(|wanted| wanted == constraint.2.trim());
-            return Ok(if matches { Value::Int(constraint.0) } else { Value::Null });
-        }
+    let holder = call.runtime.look_up(|lookup| lookup.holder(&database, &schema, &name))?;
+    if let Some(table) = holder.and_then(table_of)
+        && let Some(constraint) =
+            table.constraints().iter().find(|constraint| same_name(&constraint.1, &name))
+    {
+        let matches = wanted.as_ref().is_none_or(|wanted| wanted == constraint.2.trim());
+        return Ok(if matches { Value::Int(constraint.0) } else { Value::Null });
     }
     Ok(match sysviews::find(Some(&schema), &name) {
         Some(view) if wanted.as_deref().is_none_or(|wanted| wanted == "V") => {
@@ -234,18 +232,18 @@ impl Found {
 }
 
 /// An object, constraint or system view by its number.
-pub(super) fn found_by_id(database: &Database, id: i32) -> Option<Found> {
-    if let Some(object) = database.catalog().object(id) {
-        return Some(Found::Object(object));
+pub(super) fn found_by_id(call: &Call<'_, '_>, database: &Database, id: i32) -> Result<Option<Found>> {
+    if let Some(object) = call.runtime.look_up(|lookup| lookup.object_numbered(database, id))? {
+        return Ok(Some(Found::Object(object)));
     }
     if let Some(view) = sysviews::by_object_id(id) {
-        return Some(Found::System(view));
+        return Ok(Some(Found::System(view)));
     }
-    database.catalog().objects().into_iter().find_map(|object| {
+    Ok(call.runtime.objects_of(database).into_iter().find_map(|object| {
         let table = table_of(object)?;
         let (_, name, code) = table.constraints().into_iter().find(|constraint| constraint.0 == id)?;
         Some(Found::Constraint(table, name, code))
-    })
+    }))
 }
 
 /// Columns of a table, view, inline function or system view, in order: number, name, type.
@@ -274,21 +272,23 @@ fn object_name(call: &Call<'_, '_>) -> Result<Value> {
     let (Some(id), Some(database)) = (call.int(0), database_at(call, 1)) else {
         return Ok(Value::Null);
     };
-    Ok(found_by_id(&database, id as i32).map_or(Value::Null, |found| Value::nvarchar(&found.name())))
+    Ok(found_by_id(call, &database, id as i32)?.map_or(Value::Null, |found| Value::nvarchar(&found.name())))
 }
 
 fn object_schema_name(call: &Call<'_, '_>) -> Result<Value> {
     let (Some(id), Some(database)) = (call.int(0), database_at(call, 1)) else {
         return Ok(Value::Null);
     };
-    let schema =
-        found_by_id(&database, id as i32).and_then(|found| database.catalog().schema(found.schema_id()));
+    let schema = match found_by_id(call, &database, id as i32)? {
+        Some(found) => call.runtime.look_up(|lookup| lookup.schema_numbered(&database, found.schema_id()))?,
+        None => None,
+    };
     Ok(schema.map_or(Value::Null, |schema| Value::nvarchar(&schema.name)))
 }
 
 fn object_definition(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0).unwrap_or(0) as i32;
-    let text = match found_by_id(call.runtime.database, id) {
+    let text = match found_by_id(call, call.runtime.database, id)? {
         Some(Found::Object(ObjectDef::Module(module))) => Some(module.definition.clone()),
         Some(Found::Constraint(table, ..)) => {
             let check =
@@ -326,7 +326,8 @@ fn db_name(call: &Call<'_, '_>) -> Result<Value> {
 
 fn schema_id(call: &Call<'_, '_>) -> Result<Value> {
     let name = call.text(0).unwrap_or_else(|| "dbo".to_string());
-    Ok(call.runtime.database.catalog().schema_id(&name).map_or(Value::Null, Value::Int))
+    let found = call.runtime.look_up(|lookup| lookup.schema_id(call.runtime.database, &name))?;
+    Ok(found.map_or(Value::Null, Value::Int))
 }
 
 fn schema_name(call: &Call<'_, '_>) -> Result<Value> {
@@ -334,21 +335,20 @@ fn schema_name(call: &Call<'_, '_>) -> Result<Value> {
         None => Value::nvarchar("dbo"),
         Some(id) => call
             .runtime
-            .database
-            .catalog()
-            .schema(id as i32)
+            .look_up(|lookup| lookup.schema_numbered(call.runtime.database, id as i32))?
             .map_or(Value::Null, |schema| Value::nvarchar(&schema.name)),
     })
 }
 
-pub(super) fn table_by_id(call: &Call<'_, '_>, id: i64) -> Option<Arc<TableDef>> {
-    table_of(call.runtime.database.catalog().object(id as i32)?)
+pub(super) fn table_by_id(call: &Call<'_, '_>, id: i64) -> Result<Option<Arc<TableDef>>> {
+    let found = call.runtime.look_up(|lookup| lookup.object_numbered(call.runtime.database, id as i32))?;
+    Ok(found.and_then(table_of))
 }
 
 fn col_name(call: &Call<'_, '_>) -> Result<Value> {
     let database = &call.runtime.database;
     let id = call.int(1).unwrap_or(0) as i32;
-    let found = found_by_id(database, call.int(0).unwrap_or(0) as i32);
+    let found = found_by_id(call, database, call.int(0).unwrap_or(0) as i32)?;
     let column =
         found.and_then(|found| columns_of(call, database, &found).into_iter().find(|column| column.0 == id));
     Ok(column.map_or(Value::Null, |column| Value::nvarchar(&column.1)))
@@ -360,8 +360,7 @@ fn col_length(call: &Call<'_, '_>) -> Result<Value> {
     let Some((database, schema, object)) = resolve(call, &text) else {
         return Ok(Value::Null);
     };
-    let catalog = database.catalog();
-    let found = match catalog.find(&schema, &object) {
+    let found = match call.runtime.look_up(|lookup| lookup.object(&database, &schema, &object))? {
         Some(object) => Some(Found::Object(object)),
         None => sysviews::find(Some(&schema), &object).map(Found::System),
     };
@@ -385,7 +384,7 @@ fn type_name(call: &Call<'_, '_>) -> Result<Value> {
 }
 
 fn index_col(call: &Call<'_, '_>) -> Result<Value> {
-    let table = find_object(call, &call.text(0).unwrap_or_default()).and_then(table_of);
+    let table = find_object(call, &call.text(0).unwrap_or_default())?.and_then(table_of);
     let (index_id, position) = (call.int(1).unwrap_or(0) as i32, call.int(2).unwrap_or(0));
     Ok(table
         .and_then(|table| {
@@ -414,7 +413,7 @@ fn identity(
     call: &Call<'_, '_>,
     part: impl Fn(&TableDef, &engine::IdentityDef) -> Option<i64>,
 ) -> Result<Value> {
-    let table = find_object(call, &call.text(0).unwrap_or_default()).and_then(table_of);
+    let table = find_object(call, &call.text(0).unwrap_or_default())?.and_then(table_of);
     let number = table.and_then(|table| {
         let ordinal = table.identity_ordinal()?;
         part(&table, table.columns[ordinal].identity.as_ref()?)

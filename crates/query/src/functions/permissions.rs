@@ -222,9 +222,10 @@ fn has_permission(call: &Call<'_, '_>) -> Result<Value> {
             call.runtime.instance.database(&name).is_ok()
         }
         ("SCHEMA", Some(name)) => {
-            database.catalog().schema_id(&name_parts(name).pop().unwrap_or_default()).is_some()
+            let name = name_parts(name).pop().unwrap_or_default();
+            call.runtime.look_up(|lookup| lookup.schema_id(database, &name))?.is_some()
         }
-        ("OBJECT", Some(name)) => object_exists(call, name),
+        ("OBJECT", Some(name)) => object_exists(call, name)?,
         ("TYPE", Some(name)) => sysviews::type_by_name(&name_parts(name).pop().unwrap_or_default()).is_some(),
         ("LOGIN", Some(name)) => {
             name.eq_ignore_ascii_case("sa") || name.eq_ignore_ascii_case(call.runtime.facts.login_name())
@@ -240,7 +241,7 @@ fn has_permission(call: &Call<'_, '_>) -> Result<Value> {
     let column_exists = match (call.text(3), call.text(4)) {
         (Some(column), Some(kind)) if kind.eq_ignore_ascii_case("column") => {
             let name = name_parts(&column).pop().unwrap_or_default();
-            match find_object(call, &securable.unwrap_or_default()) {
+            match find_object(call, &securable.unwrap_or_default())? {
                 Some(engine::ObjectDef::Table(table)) => table.column_ordinal(&name).is_some(),
                 Some(engine::ObjectDef::Module(module)) => {
                     sysviews::bound_columns(call.runtime, database, &module)
@@ -259,12 +260,12 @@ fn has_permission(call: &Call<'_, '_>) -> Result<Value> {
     Ok(Value::Int(i32::from(call.runtime.facts.is_sysadmin())))
 }
 
-fn object_exists(call: &Call<'_, '_>, name: &str) -> bool {
-    if find_object(call, name).is_some() {
-        return true;
+fn object_exists(call: &Call<'_, '_>, name: &str) -> Result<bool> {
+    if find_object(call, name)?.is_some() {
+        return Ok(true);
     }
     let mut parts = name_parts(name);
     let own = parts.pop().unwrap_or_default();
     let schema = parts.pop().filter(|part| !part.is_empty());
-    sysviews::find(schema.as_deref(), &own).is_some()
+    Ok(sysviews::find(schema.as_deref(), &own).is_some())
 }

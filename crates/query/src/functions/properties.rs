@@ -82,7 +82,7 @@ fn type_property(call: &Call<'_, '_>) -> Result<Value> {
 fn object_property(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0).unwrap_or(0) as i32;
     let property = call.text(1).unwrap_or_default().trim().to_ascii_lowercase();
-    let Some(found) = found_by_id(call.runtime.database, id) else {
+    let Some(found) = found_by_id(call, call.runtime.database, id)? else {
         return Ok(Value::Null);
     };
     if let Some(value) = kind_property(&found, &property) {
@@ -181,7 +181,7 @@ fn table_property(call: &Call<'_, '_>, table: &std::sync::Arc<TableDef>, propert
         "tablehasindex" => truth(table.indexes.len() > 1 || !table.is_heap()),
         "tablehasforeignkey" => truth(!table.foreign_keys.is_empty()),
         "tablehasforeignref" => {
-            truth(call.runtime.database.catalog().objects().iter().any(|object| match object {
+            truth(call.runtime.objects_of(call.runtime.database).iter().any(|object| match object {
                 ObjectDef::Table(other) => {
                     other.foreign_keys.iter().any(|key| key.referenced_object_id == table.object_id)
                 }
@@ -214,9 +214,9 @@ fn object_property_ex(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0).unwrap_or(0) as i32;
     let database = call.runtime.database;
     match call.text(1).unwrap_or_default().trim().to_ascii_lowercase().as_str() {
-        "basetype" => Ok(found_by_id(database, id)
+        "basetype" => Ok(found_by_id(call, database, id)?
             .map_or(Value::Null, |found| variant(Value::varchar(&format!("{:<2}", found.code()))))),
-        "cardinality" => Ok(table_by_id(call, i64::from(id)).map_or(Value::Null, |table| {
+        "cardinality" => Ok(table_by_id(call, i64::from(id))?.map_or(Value::Null, |table| {
             variant(Value::BigInt(database.table(&table).row_count_estimate() as i64))
         })),
         _ => object_property(call).map(variant),
@@ -227,7 +227,7 @@ fn column_property(call: &Call<'_, '_>) -> Result<Value> {
     let property = call.text(2).unwrap_or_default().trim().to_ascii_lowercase();
     let name = call.text(1).unwrap_or_default();
     let id = call.int(0).unwrap_or(0) as i32;
-    let found = found_by_id(call.runtime.database, id);
+    let found = found_by_id(call, call.runtime.database, id)?;
     let table = match &found {
         Some(Found::Object(ObjectDef::Table(table))) => table,
         Some(Found::Object(ObjectDef::Module(module))) => {
@@ -314,7 +314,7 @@ fn module_property(
 }
 
 fn index_property(call: &Call<'_, '_>) -> Result<Value> {
-    let Some(table) = table_by_id(call, call.int(0).unwrap_or(0)) else {
+    let Some(table) = table_by_id(call, call.int(0).unwrap_or(0))? else {
         return Ok(Value::Null);
     };
     let name = call.text(1).unwrap_or_default();
@@ -346,7 +346,7 @@ fn index_property(call: &Call<'_, '_>) -> Result<Value> {
 fn index_key_property(call: &Call<'_, '_>) -> Result<Value> {
     let index_id = call.int(1).unwrap_or(0) as i32;
     let position = usize::try_from(call.int(2).unwrap_or(0) - 1).unwrap_or(usize::MAX);
-    let Some(table) = table_by_id(call, call.int(0).unwrap_or(0)) else {
+    let Some(table) = table_by_id(call, call.int(0).unwrap_or(0))? else {
         return Ok(Value::Null);
     };
     let Some(key) = table.index(index_id).and_then(|index| index.key.get(position)) else {

@@ -69,6 +69,9 @@ pub(crate) struct SystemPlan {
     pub(crate) view: &'static crate::sysviews::SystemView,
     pub(crate) database: Arc<engine::Database>,
     pub(crate) arguments: Vec<Node>,
+    pub(crate) filter: Option<BoolNode>,
+    /// Read as READ UNCOMMITTED does.
+    pub(crate) dirty: bool,
 }
 
 impl std::fmt::Debug for SystemPlan {
@@ -164,9 +167,18 @@ impl Planner<'_> {
     }
 
     /// Plans the reading of a system view.
-    pub(super) fn plan_system(&mut self, scan: &SystemScan) -> Result<Planned, SqlError> {
+    pub(super) fn plan_system(
+        &mut self,
+        scan: &SystemScan,
+        predicates: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
         let arguments = self.nodes(scan.arguments.iter(), &Layout::default())?;
-        let plan = SystemPlan { view: scan.view, database: scan.database.clone(), arguments };
+        let filter = match Expr::all(predicates) {
+            Some(predicate) => Some(self.predicate(&predicate, &Layout::new(&scan.columns))?),
+            None => None,
+        };
+        let (database, dirty) = (scan.database.clone(), scan.dirty);
+        let plan = SystemPlan { view: scan.view, database, arguments, filter, dirty };
         Ok(Planned {
             plan: Plan::System(Box::new(plan)),
             layout: scan.columns.clone(),

@@ -114,6 +114,8 @@ pub(crate) struct SystemScan {
     pub(crate) database: Arc<engine::Database>,
     pub(crate) arguments: Vec<Expr>,
     pub(crate) columns: Vec<ColumnId>,
+    /// Read as READ UNCOMMITTED does.
+    pub(crate) dirty: bool,
 }
 
 impl std::fmt::Debug for SystemScan {

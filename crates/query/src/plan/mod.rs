@@ -140,6 +140,7 @@ impl<'a> Planner<'a> {
             Rel::SetOp { kind, left, right, columns } => {
                 self.plan_set_op(*kind, left, right, columns, pushed)
             }
+            Rel::System(scan) => self.plan_system(scan, pushed),
             other => {
                 let planned = self.plan_barrier(other)?;
                 self.filter(planned, pushed)
@@ -157,7 +158,6 @@ impl<'a> Planner<'a> {
                     rows.iter().map(|row| self.nodes(row.iter(), &layout)).collect::<Result<Vec<_>, _>>()?;
                 Ok(Planned::leaf(Plan::Values(compiled), columns.clone(), rows.len() as f64))
             }
-            Rel::System(scan) => self.plan_system(scan),
             Rel::Top { input, top } => self.plan_top(input, top),
             Rel::Offset { input, offset, fetch } => {
                 let planned = self.plan(input, Vec::new())?;

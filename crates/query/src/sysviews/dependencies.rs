@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use engine::{Database, ModuleDef, ModuleKind, ObjectDef, TableDef};
+use engine::{Database, Lookup, ModuleDef, ModuleKind, ObjectDef, TableDef};
 use types::SqlError;
 
 use super::{SystemView, ViewColumn, ViewContext};
@@ -37,7 +37,11 @@ struct BoundModule {
     observed: Observed,
 }
 
-fn context_of<'a>(runtime: &'a Runtime<'_>, database: &'a Arc<Database>) -> BindContext<'a> {
+fn context_of<'a>(
+    runtime: &'a Runtime<'_>,
+    database: &'a Arc<Database>,
+    lookup: Lookup<'a>,
+) -> BindContext<'a> {
     BindContext {
         instance: runtime.instance,
         database,
@@ -45,6 +49,7 @@ fn context_of<'a>(runtime: &'a Runtime<'_>, database: &'a Arc<Database>) -> Bind
         variables: &[],
         options: runtime.options,
         names: runtime.names,
+        lookup,
     }
 }
 
@@ -76,15 +81,17 @@ pub(crate) fn bound_columns(
     database: &Arc<Database>,
     module: &ModuleDef,
 ) -> Vec<ViewColumn> {
-    bound_module(&context_of(runtime, database), module).map(|bound| bound.columns).unwrap_or_default()
+    let bound = runtime.look_over(|lookup| bound_module(&context_of(runtime, database, lookup), module));
+    bound.map(|bound| bound.columns).unwrap_or_default()
 }
 
 /// Modules of one kind, bound anew; one that no longer binds is left out.
 fn bound_modules(runtime: &Runtime<'_>, database: &Arc<Database>, kind: ModuleKind) -> Vec<BoundModule> {
-    let context = context_of(runtime, database);
-    let objects = database.catalog().objects().into_iter();
+    let objects = runtime.objects_of(database).into_iter();
     let bound = objects.filter_map(|object| match object {
-        ObjectDef::Module(module) if module.kind == kind => bound_module(&context, &module),
+        ObjectDef::Module(module) if module.kind == kind => {
+            runtime.look_over(|lookup| bound_module(&context_of(runtime, database, lookup), &module))
+        }
         _ => None,
     });
     bound.collect()
@@ -106,22 +113,24 @@ fn check_columns(
     table: &Arc<TableDef>,
     text: &str,
 ) -> Vec<i32> {
-    let context = context_of(runtime, database);
-    let mut binder = Binder::new(&context);
-    binder.observed = Some(RefCell::default());
-    let visible = table.columns.iter().map(|column| {
-        let id = binder.new_column(column.sql_type, column.nullable, column.collation);
-        ScopeColumn { name: column.name.to_string(), id, identity: false, base: true }
+    let observed = runtime.look_over(|lookup| {
+        let context = context_of(runtime, database, lookup);
+        let mut binder = Binder::new(&context);
+        binder.observed = Some(RefCell::default());
+        let visible = table.columns.iter().map(|column| {
+            let id = binder.new_column(column.sql_type, column.nullable, column.collation);
+            ScopeColumn { name: column.name.to_string(), id, identity: false, base: true }
+        });
+        let columns = visible.collect();
+        let scope = ScopeTable { alias: table.name.to_string(), schema: None, database: None, columns };
+        binder.scopes.push(Scope { tables: vec![scope], ..Scope::default() });
+        binder.observe(database, &ObjectDef::Table(table.clone()));
+        if let Ok(condition) = tsql::parse_expression(text, &tsql::ParseOptions::default()) {
+            // A text that no longer binds tells what it named before it failed.
+            drop(binder.condition(&condition));
+        }
+        binder.observed.take().map(RefCell::into_inner).unwrap_or_default()
     });
-    let columns = visible.collect();
-    let scope = ScopeTable { alias: table.name.to_string(), schema: None, database: None, columns };
-    binder.scopes.push(Scope { tables: vec![scope], ..Scope::default() });
-    binder.observe(database, &ObjectDef::Table(table.clone()));
-    if let Ok(condition) = tsql::parse_expression(text, &tsql::ParseOptions::default()) {
-        // A text that no longer binds tells what it named before it failed.
-        drop(binder.condition(&condition));
-    }
-    let observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();
     let named = observed.columns();
     let is_named = |name: &str| named.iter().any(|(_, column)| column == name);
     table.columns.iter().filter(|column| is_named(&column.name)).map(|column| column.column_id).collect()
@@ -155,7 +164,9 @@ fn expression_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError>
         for module in bound_modules(context.runtime, context.database, kind) {
             for (database, object) in &module.observed.objects {
                 let own = database.id() == context.database.id();
-                let schema = database.catalog().schema(object.schema_id());
+                let schema_id = object.schema_id();
+                let mut schemas = context.runtime.schemas_of(database).into_iter();
+                let schema = schemas.find(|schema| schema.schema_id == schema_id);
                 context.row(&[
                     ("referencing_id", module.object_id.into()),
                     ("referencing_class", 1.into()),

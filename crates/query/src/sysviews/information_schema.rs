@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, IndexDef, ModuleKind, ObjectDef, TableDef};
+use engine::{IndexDef, ModuleKind, ObjectDef, TableDef};
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType};
 
@@ -97,7 +97,7 @@ fn user(context: &ViewContext<'_, '_>) -> Vec<Arc<TableDef>> {
 
 fn tables(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
-    for object in context.database.catalog().objects() {
+    for object in context.runtime.objects_of(context.database) {
         let (schema, kind) = match &object {
             ObjectDef::Table(table) if !table.is_system => (table.schema.clone(), "BASE TABLE"),
             ObjectDef::Module(module) if module.kind == ModuleKind::View => (module.schema.clone(), "VIEW"),
@@ -125,13 +125,15 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             context.row(&cells);
         }
     }
-    let catalog = context.database.catalog();
+    let objects = context.runtime.objects_of(context.database);
+    let schemas = context.runtime.schemas_of(context.database);
     for (object_id, view) in super::bound_views(context.runtime, context.database) {
-        let Some(object) = catalog.object(object_id).filter(|object| object.type_code() == "V ") else {
+        let is_it = |object: &&ObjectDef| object.object_id() == object_id && object.type_code() == "V ";
+        let Some(object) = objects.iter().find(is_it) else {
             continue;
         };
-        let schema =
-            catalog.schema(object.schema_id()).map_or_else(String::new, |schema| schema.name.to_string());
+        let schema = schemas.iter().find(|schema| schema.schema_id == object.schema_id());
+        let schema = schema.map_or_else(String::new, |schema| schema.name.to_string());
         for (index, column) in view.iter().enumerate() {
             let place = (database.as_str(), schema.as_str(), &**object.name(), index + 1);
             context.row(&column_cells(
@@ -204,7 +206,7 @@ fn column_cells(
 
 fn schemata(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
-    for schema in context.database.catalog().schemas() {
+    for schema in context.runtime.schemas_of(context.database) {
         context.row(&[
             ("CATALOG_NAME", database.as_str().into()),
             ("SCHEMA_NAME", schema.name.to_string().into()),
@@ -225,7 +227,7 @@ fn short_text(text: &str) -> Option<String> {
 
 fn views(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
-    for object in context.database.catalog().objects() {
+    for object in context.runtime.objects_of(context.database) {
         if let ObjectDef::Module(module) = &object
             && module.kind == ModuleKind::View
         {
@@ -334,8 +336,10 @@ fn rule(action: u8) -> &'static str {
 }
 
 /// The key constraint that a foreign key refers to.
-fn referenced_key(database: &Database, key: &engine::ForeignKeyDef) -> Option<(String, String)> {
-    let ObjectDef::Table(table) = database.catalog().object(key.referenced_object_id)? else {
+fn referenced_key(context: &ViewContext<'_, '_>, key: &engine::ForeignKeyDef) -> Option<(String, String)> {
+    let mut objects = context.runtime.objects_of(context.database).into_iter();
+    let ObjectDef::Table(table) = objects.find(|object| object.object_id() == key.referenced_object_id)?
+    else {
         return None;
     };
     let index = table.indexes.iter().find(|index| {
@@ -353,7 +357,7 @@ fn referential(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
     for table in user(context) {
         for key in &table.foreign_keys {
-            let target = referenced_key(context.database, key);
+            let target = referenced_key(context, key);
             context.row(&[
                 ("CONSTRAINT_CATALOG", database.as_str().into()),
                 ("CONSTRAINT_SCHEMA", table.schema.to_string().into()),

@@ -126,7 +126,7 @@ fn object_cells(object: &ObjectDef) -> Vec<(&'static str, Cell)> {
 
 fn objects(context: Context<'_, '_, '_>, user: bool, system: bool) -> Result<(), SqlError> {
     if user {
-        for object in context.database.catalog().objects() {
+        for object in context.runtime.objects_of(context.database) {
             context.row(&object_cells(&object));
             if let ObjectDef::Table(table) = &object {
                 for (id, name, code) in table.constraints() {
@@ -178,7 +178,7 @@ fn all_views(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn user_tables(context: &ViewContext<'_, '_>) -> Vec<std::sync::Arc<TableDef>> {
-    let tables = context.database.catalog().objects().into_iter().filter_map(|object| match object {
+    let tables = context.runtime.objects_of(context.database).into_iter().filter_map(|object| match object {
         ObjectDef::Table(table) if !table.is_system => Some(table),
         _ => None,
     });
@@ -208,7 +208,7 @@ fn tables(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn modules_of(context: Context<'_, '_, '_>, kinds: &[ModuleKind]) -> Result<(), SqlError> {
-    for object in context.database.catalog().objects() {
+    for object in context.runtime.objects_of(context.database) {
         if let ObjectDef::Module(module) = &object
             && kinds.contains(&module.kind)
         {
@@ -219,7 +219,7 @@ fn modules_of(context: Context<'_, '_, '_>, kinds: &[ModuleKind]) -> Result<(), 
 }
 
 fn sql_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for object in context.database.catalog().objects() {
+    for object in context.runtime.objects_of(context.database) {
         if let ObjectDef::Module(module) = &object {
             context.row(&[
                 ("object_id", module.object_id.into()),
@@ -233,7 +233,7 @@ fn sql_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn comments(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for object in context.database.catalog().objects() {
+    for object in context.runtime.objects_of(context.database) {
         if let ObjectDef::Module(module) = &object {
             let text: Vec<char> = module.definition.chars().collect();
             for (index, part) in text.chunks(4000).enumerate() {
@@ -250,7 +250,7 @@ fn comments(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn schemas(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for schema in context.database.catalog().schemas() {
+    for schema in context.runtime.schemas_of(context.database) {
         let owner = if schema.schema_id <= 4 { schema.schema_id } else { 1 };
         context.row(&[
             ("name", schema.name.to_string().into()),
@@ -282,7 +282,7 @@ fn types(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for object in context.database.catalog().objects() {
+    for object in context.runtime.objects_of(context.database) {
         let ObjectDef::Module(module) = &object else {
             continue;
         };
@@ -355,7 +355,7 @@ pub(super) fn module_result(module: &engine::ModuleDef) -> Option<ModuleParamete
 }
 
 fn sys_objects(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for object in context.database.catalog().objects() {
+    for object in context.runtime.objects_of(context.database) {
         let code = object.type_code();
         let date = Value::DateTime(object.create_date());
         // The low four bits of sysstat say what it is; scripts look at them.

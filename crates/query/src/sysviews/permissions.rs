@@ -54,7 +54,8 @@ fn my_permissions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let mut parts = name_parts(&entity);
     let name = parts.pop().unwrap_or_default();
     let schema = parts.pop().filter(|part| !part.is_empty()).unwrap_or_else(|| "dbo".to_string());
-    let Some(object) = context.database.catalog().find(&schema, &name) else {
+    let found = context.runtime.look_up(|lookup| lookup.object(context.database, &schema, &name))?;
+    let Some(object) = found else {
         return Ok(());
     };
     let columns: Vec<String> = match &object {

@@ -205,6 +205,7 @@ impl World {
             variables: &self.variables,
             options: &self.options,
             names: &self.names,
+            lookup: engine::Lookup::new(&self.transactions),
         }
     }
 

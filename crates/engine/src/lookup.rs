@@ -1,0 +1,211 @@
+//! [`Lookup`]: what names mean to a session now. A name that another transaction is changing is waited for, and the answer is what that
+//! transaction has made of it or left. Nothing is locked for a name that is settled.
+
+use std::sync::Arc;
+
+use os::WaitType;
+use txn::{HeldLocks, LockError, LockManager, LockMode, LockOwner, LockSpace, LockWait, Resource};
+use types::Collation;
+
+use crate::catalog::CatalogImage;
+use crate::catalog::names::{Look, schema_resource};
+use crate::database::Database;
+use crate::error::SqlResult;
+use crate::schema::{ObjectDef, ObjectId, SchemaDef};
+use crate::transaction_set::TransactionSet;
+
+/// Between the end of a transaction's locks and the moment when the catalog knows of it.
+const SETTLING_NS: u64 = 20_000;
+
+/// Looks names up for a session.
+#[derive(Clone, Copy)]
+pub struct Lookup<'a> {
+    transactions: &'a TransactionSet,
+    wait: LockWait,
+    /// What is not settled is not waited for, but seen so.
+    image: Option<CatalogImage>,
+}
+
+/// Sch-S on something, until dropped.
+pub(crate) struct Shared {
+    locks: HeldLocks,
+}
+
+impl Shared {
+    pub(crate) fn wait(
+        manager: &Arc<LockManager>,
+        space: &Arc<LockSpace>,
+        resource: Resource,
+        wait: LockWait,
+    ) -> Result<Shared, LockError> {
+        let mut locks = HeldLocks::new(manager.clone(), space.clone(), LockOwner::Workspace);
+        locks.lock(resource, LockMode::SchS, wait)?;
+        Ok(Shared { locks })
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.locks.unlock_all();
+    }
+}
+
+/// Looks until the answer is settled; waits between.
+pub(crate) fn settled<T>(
+    look: impl Fn(Option<Resource>) -> Look<T>,
+    wait: impl Fn(Resource) -> SqlResult<Shared>,
+) -> SqlResult<T> {
+    let mut held: Option<(Resource, Shared)> = None;
+    loop {
+        match look(held.as_ref().map(|held| held.0)) {
+            Look::Settled(found) => return Ok(found),
+            Look::Unsettled(resource) => {
+                // Nobody waits for one thing while he keeps another that he has no use for.
+                drop(held.take());
+                held = Some((resource, wait(resource)?));
+            }
+        }
+    }
+}
+
+impl<'a> Lookup<'a> {
+    /// For a session with these transactions; waits as its LOCK_TIMEOUT says.
+    pub fn new(transactions: &'a TransactionSet) -> Lookup<'a> {
+        Lookup { transactions, wait: LockWait::Session, image: None }
+    }
+
+    /// The same, without waiting: 1222 for what is not settled.
+    pub fn without_waiting(transactions: &'a TransactionSet) -> Lookup<'a> {
+        Lookup { transactions, wait: LockWait::NoWait, image: None }
+    }
+
+    /// As the system views show a catalog: nothing is waited for, what others are changing is seen as `image` says.
+    pub fn of_image(transactions: &'a TransactionSet, image: CatalogImage) -> Lookup<'a> {
+        Lookup { transactions, wait: LockWait::NoWait, image: Some(image) }
+    }
+
+    fn owner(&self) -> u64 {
+        self.transactions.space().id()
+    }
+
+    fn share(&self, database: &Database, resource: Resource) -> SqlResult<Shared> {
+        let manager = self.transactions.instance().locks();
+        Shared::wait(manager, self.transactions.space(), resource, self.wait).map_err(|error| {
+            crate::error::sql_error(&error.into(), database.name(), self.transactions.session_id())
+        })
+    }
+
+    /// The object of that name; a constraint's name is none.
+    ///
+    /// # Errors
+    /// 1205, 1222, an interrupt.
+    pub fn object(&self, database: &Database, schema: &str, name: &str) -> SqlResult<Option<ObjectDef>> {
+        let holder = self.holder(database, schema, name)?;
+        Ok(holder.filter(|object| same(object.name(), name)))
+    }
+
+    /// Who has a name: an object, or the table whose constraint it names.
+    ///
+    /// # Errors
+    /// As `object`.
+    pub fn holder(&self, database: &Database, schema: &str, name: &str) -> SqlResult<Option<ObjectDef>> {
+        let catalog = database.catalog();
+        let Some(image) = self.image else {
+            return settled(
+                |held| catalog.look(self.owner(), held, schema, name),
+                |resource| self.share(database, resource),
+            );
+        };
+        if let Look::Settled(found) = catalog.look(self.owner(), None, schema, name) {
+            return Ok(found);
+        }
+        let schema = self.schemas(database, image).into_iter().find(|known| same(&known.name, schema));
+        let Some(schema) = schema else { return Ok(None) };
+        let has_name = |object: &ObjectDef| {
+            let constraints = match object {
+                ObjectDef::Table(table) => table.constraints(),
+                ObjectDef::Module(_) => Vec::new(),
+            };
+            same(object.name(), name) || constraints.iter().any(|constraint| same(&constraint.1, name))
+        };
+        let mut objects = self.objects(database, image).into_iter();
+        Ok(objects.find(|object| object.schema_id() == schema.schema_id && has_name(object)))
+    }
+
+    /// The number of the schema of that name.
+    ///
+    /// # Errors
+    /// As `object`.
+    pub fn schema_id(&self, database: &Database, name: &str) -> SqlResult<Option<i32>> {
+        settled(
+            |held| database.catalog().look_schema(self.owner(), held, name),
+            |resource| self.share(database, resource),
+        )
+    }
+
+    /// The object of that number.
+    ///
+    /// # Errors
+    /// As `object`.
+    pub fn object_numbered(&self, database: &Database, id: ObjectId) -> SqlResult<Option<ObjectDef>> {
+        let catalog = database.catalog();
+        let _shared = match catalog.is_changed_by_another(self.owner(), id) {
+            true => Some(self.share(
+                database,
+                Resource::Object { database: database.number(), object: id.cast_unsigned() },
+            )?),
+            false => None,
+        };
+        Ok(catalog.object(id))
+    }
+
+    /// Is another transaction changing something of the database?
+    pub fn has_unsettled(&self, database: &Database) -> bool {
+        !database.catalog().unsettled_resources(self.owner()).is_empty()
+    }
+
+    /// Waits for the transactions that are changing something of the database now.
+    ///
+    /// # Errors
+    /// As `object`.
+    pub fn wait_for_changes(&self, database: &Database) -> SqlResult<()> {
+        for resource in database.catalog().unsettled_resources(self.owner()) {
+            let _shared = self.share(database, resource)?;
+            // Whoever held it has committed and is about to say so.
+            while database.catalog().unsettled_resources(self.owner()).contains(&resource) {
+                database
+                    .os
+                    .sleep(SETTLING_NS, WaitType::SLEEP_TASK)
+                    .map_err(|_| crate::error::interrupted())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The schema of that number.
+    ///
+    /// # Errors
+    /// As `object`.
+    pub fn schema_numbered(&self, database: &Database, id: i32) -> SqlResult<Option<Arc<SchemaDef>>> {
+        let catalog = database.catalog();
+        let _shared = match catalog.is_schema_changed_by_another(self.owner(), id) {
+            true => Some(self.share(database, schema_resource(database.number(), id))?),
+            false => None,
+        };
+        Ok(catalog.schema(id))
+    }
+
+    /// All objects of a database, by number; of those that others are changing, as `image` says.
+    pub fn objects(&self, database: &Database, image: CatalogImage) -> Vec<ObjectDef> {
+        database.catalog().objects_seen(self.owner(), image)
+    }
+
+    /// All its schemas, in the same way.
+    pub fn schemas(&self, database: &Database, image: CatalogImage) -> Vec<Arc<SchemaDef>> {
+        database.catalog().schemas_seen(self.owner(), image)
+    }
+}
+
+fn same(one: &str, other: &str) -> bool {
+    Collation::DEFAULT.same_name(one, other)
+}
