@@ -3,6 +3,7 @@
 //! A survey goes through the instructions once, in order, whatever IF and WHILE say, because nothing is known of their conditions. Only
 //! SET of these options and USE take effect. FMTONLY and SHOWPLAN go on into procedures.
 
+use engine::Lookup;
 use os::task;
 use query::showplan::{Operator, PlanColumn, StatementPlan, batch_document};
 use query::{ColumnDescription, Flow, ShowplanForm};
@@ -276,7 +277,8 @@ impl Session {
         }
         // Variables are part of the text, other names are not looked up.
         for (cell, visible, line) in program.cells_before_use() {
-            match self.bind_cell(&program, visible, cell) {
+            let lookup = Lookup::without_waiting(&self.transactions);
+            match self.bind_cell(&program, visible, cell, lookup) {
                 Err(error) if error.number == 137 => return Err(vec![error.at_line(line)]),
                 _ => {}
             }

@@ -189,7 +189,7 @@ fn shown_type(name: &str, sql_type: &SqlType, is_identity: bool) -> String {
 }
 
 fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for object in context.database.catalog().objects() {
+    for object in context.runtime.objects_of(context.database) {
         match &object {
             ObjectDef::Table(table) => {
                 for column in &table.columns {
