@@ -27,4 +27,4 @@ pub use lob::LOB_PIECE_BYTES;
 pub use methods::{AccessMethods, AccessOptions, Logging, Rid, UnitId};
 pub use options::{RowLock, ScanOptions};
 pub use row::{ColumnValue, LobPointer, ROW_BYTES_MAX, RowColumn, RowFormat};
-pub use verify::{UnitKind, UnitToVerify, VerifyReport};
+pub use verify::{Damage, Problem, UnitKind, UnitToVerify, VerifyReport};

@@ -142,7 +142,7 @@ impl AccessMethods {
 }
 
 /// Stamp and bytes of a piece; `None` when the page holds none.
-fn piece(page: &PageBytes) -> Option<(u64, &[u8])> {
+pub(crate) fn piece(page: &PageBytes) -> Option<(u64, &[u8])> {
     if header::page_type(page) != PageType::Lob {
         return None;
     }

@@ -1,4 +1,6 @@
-//! Structure check (in the manner of DBCC CHECKDB): pages, chains, trees, maps agree with each other.
+//! Structure check, what DBCC CHECKDB and its kin stand on: pages, chains, trees, large values and maps agree with each other.
+//!
+//! Whether an index agrees with its table is for those to say who know columns (`engine/src/table/check.rs`).
 
 use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -7,6 +9,7 @@ use crate::alloc::{PENDING, entries, owner};
 use crate::btree::page::{child_at, key_at};
 use crate::error::AccessResult;
 use crate::methods::{AccessMethods, Rid, UnitId};
+use crate::row::LobPointer;
 
 /// What a unit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,49 @@ pub struct UnitToVerify {
     pub page: PageId,
 }
 
+/// What kind of thing is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// A page cannot be read, or is not what it must be, or its rows are not in order.
+    Page,
+    /// Neighbours or parents do not name each other.
+    Chain,
+    /// A key stands where it does not belong.
+    KeyOrder,
+    /// A page that is used, which the map gives to somebody else.
+    Owner,
+    /// A page that the map gives to the unit, which does not reach it.
+    Unreached,
+    /// A page of a unit that does not exist.
+    UnknownUnit,
+    /// A forwarding address without its row, or the other way round.
+    Forwarding,
+    /// A piece of a large value that no row points to.
+    UnusedLob,
+    /// A large value that is not whole.
+    BrokenLob,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where.
+    pub page: PageId,
+    /// Of what kind.
+    pub damage: Damage,
+    /// In words.
+    pub what: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "page {}: {}", self.page, self.what)
+    }
+}
+
+/// Problems that one check tells, at most.
+const PROBLEMS_MAX: usize = 100;
+
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyReport {
@@ -36,7 +82,20 @@ pub struct VerifyReport {
     /// Rows that are no ghosts.
     pub rows: u64,
     /// Everything that is wrong; empty when all is well.
-    pub problems: Vec<String>,
+    pub problems: Vec<Problem>,
+}
+
+impl VerifyReport {
+    /// What is wrong, a line each.
+    pub fn text(&self) -> String {
+        self.problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+    }
+
+    fn note(&mut self, page: PageId, damage: Damage, what: impl std::fmt::Display) {
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(Problem { page, damage, what: what.to_string() });
+        }
+    }
 }
 
 impl AccessMethods {
@@ -52,6 +111,92 @@ impl AccessMethods {
         }
         check.maps(units, complete)?;
         Ok(check.report)
+    }
+
+    /// Checks the large values of a unit: each that rows point to is whole and pointed to once, and no page of a large value is left over.
+    /// Nobody may change the unit meanwhile.
+    pub fn verify_lobs(&self, unit: UnitId, pointers: &[LobPointer]) -> AccessResult<VerifyReport> {
+        let mut report = VerifyReport::default();
+        let mut seen: FxHashSet<PageId> = FxHashSet::default();
+        for pointer in pointers {
+            self.verify_lob(unit, pointer, &mut seen, &mut report);
+        }
+        let mut pages = Vec::new();
+        self.for_each_map(|map| {
+            let own = entries(map.id()).into_iter().filter(|page| owner(map.page(), *page) == unit.0);
+            pages.extend(own.filter(|page| !seen.contains(page)));
+            Ok(())
+        })?;
+        for page in pages {
+            // A page that cannot be read is told by the check of the structure.
+            let is_lob = self.fix(page, LatchMode::Shared).is_ok_and(|guard| {
+                header::page_type(guard.page()) == PageType::Lob && header::unit(guard.page()) == unit.0
+            });
+            if is_lob {
+                report.note(page, Damage::UnusedLob, "holds a large value that no row points to");
+            }
+        }
+        Ok(report)
+    }
+
+    fn verify_lob(
+        &self,
+        unit: UnitId,
+        pointer: &LobPointer,
+        seen: &mut FxHashSet<PageId>,
+        report: &mut VerifyReport,
+    ) {
+        let (mut page, mut bytes) = (pointer.page, 0);
+        while !page.is_null() {
+            if !seen.insert(page) {
+                report.note(page, Damage::BrokenLob, "is part of two large values");
+                return;
+            }
+            report.pages += 1;
+            let guard = match self.fix(page, LatchMode::Shared) {
+                Ok(guard) => guard,
+                Err(error) => return report.note(page, Damage::BrokenLob, error),
+            };
+            match crate::lob::piece(guard.page()) {
+                Some((stamp, data)) if stamp == pointer.stamp && header::unit(guard.page()) == unit.0 => {
+                    bytes += data.len();
+                }
+                _ => {
+                    return report.note(
+                        page,
+                        Damage::BrokenLob,
+                        "is not the piece of a large value that it should be",
+                    );
+                }
+            }
+            page = header::next(guard.page());
+        }
+        if bytes != pointer.bytes as usize {
+            let what = format!("begins a large value of {bytes} bytes, its row says {}", pointer.bytes);
+            report.note(pointer.page, Damage::BrokenLob, what);
+        }
+    }
+
+    /// Pages that belong to none of the units. Not those whose creator has not ended.
+    pub fn pages_of_nobody(
+        &self,
+        manager: &txn::TxnManager,
+        known: impl Fn(UnitId) -> bool,
+    ) -> AccessResult<Vec<(PageId, UnitId)>> {
+        let mut found = Vec::new();
+        self.for_each_map(|map| {
+            let owned = entries(map.id()).into_iter().map(|page| (page, owner(map.page(), page)));
+            let strange =
+                owned.filter(|(_, owner)| *owner != 0 && owner & PENDING == 0 && !known(UnitId(*owner)));
+            found.extend(strange.map(|(page, owner)| (page, UnitId(owner))));
+            Ok(())
+        })?;
+        // What a transaction that has not ended has made is in nobody's list yet.
+        found.retain(|(page, _)| match self.fix(*page, LatchMode::Shared) {
+            Ok(guard) => guard.lsn() < manager.oldest_active_lsn(),
+            Err(_) => true,
+        });
+        Ok(found)
     }
 }
 
@@ -70,10 +215,8 @@ struct Leaf {
 }
 
 impl Check<'_> {
-    fn problem(&mut self, page: PageId, what: impl std::fmt::Display) {
-        if self.report.problems.len() < 100 {
-            self.report.problems.push(format!("page {page}: {what}"));
-        }
+    fn problem(&mut self, page: PageId, damage: Damage, what: impl std::fmt::Display) {
+        self.report.note(page, damage, what);
     }
 
     /// Latches a page that must be sound and of this unit and type; `None` after noting what is wrong.
@@ -81,25 +224,25 @@ impl Check<'_> {
         let guard = match self.access.fix(page, LatchMode::Shared) {
             Ok(guard) => guard,
             Err(error) => {
-                self.problem(page, error);
+                self.problem(page, Damage::Page, error);
                 return Ok(None);
             }
         };
         self.report.pages += 1;
         if self.seen.insert(page, unit.0).is_some() {
-            self.problem(page, "is reached twice");
+            self.problem(page, Damage::Chain, "is reached twice");
             return Ok(None);
         }
         if header::page_type(guard.page()) != page_type || header::unit(guard.page()) != unit.0 {
             let found = (header::page_type(guard.page()), header::unit(guard.page()));
-            self.problem(page, format!("expected {page_type:?} of {unit:?}, found {found:?}"));
+            self.problem(page, Damage::Page, format!("expected {page_type:?} of {unit:?}, found {found:?}"));
             return Ok(None);
         }
         if header::id(guard.page()) != page {
-            self.problem(page, format!("says that it is {}", header::id(guard.page())));
+            self.problem(page, Damage::Page, format!("says that it is {}", header::id(guard.page())));
         }
         if let Err(what) = slots::verify(guard.page()) {
-            self.problem(page, what);
+            self.problem(page, Damage::Page, what);
             return Ok(None);
         }
         Ok(Some(guard))
@@ -115,14 +258,22 @@ impl Check<'_> {
             if page == unit.page {
                 told_last = header::prev(guard.page());
             } else if header::prev(guard.page()) != previous {
-                self.problem(page, format!("follows {previous} but says {}", header::prev(guard.page())));
+                self.problem(
+                    page,
+                    Damage::Chain,
+                    format!("follows {previous} but says {}", header::prev(guard.page())),
+                );
             }
             for (slot, row, flags) in slots::occupied(guard.page()) {
                 let ghost = flags & slots::GHOST != 0;
                 match flags & (slots::FORWARD | slots::FORWARDED) {
                     slots::FORWARD if !ghost => match Rid::from_bytes(row) {
                         Some(target) => drop(stubs.insert(target)),
-                        None => self.problem(page, format!("slot {slot} is no forwarding address")),
+                        None => self.problem(
+                            page,
+                            Damage::Forwarding,
+                            format!("slot {slot} is no forwarding address"),
+                        ),
                     },
                     slots::FORWARDED if !ghost => drop(forwarded.insert(Rid { page, slot })),
                     _ => {}
@@ -132,11 +283,24 @@ impl Check<'_> {
             (previous, last, page) = (page, page, header::next(guard.page()));
         }
         if told_last != last && !(told_last.is_null() && last == unit.page) {
-            self.problem(unit.page, format!("names {told_last} as the last page, which is {last}"));
+            self.problem(
+                unit.page,
+                Damage::Chain,
+                format!("names {told_last} as the last page, which is {last}"),
+            );
         }
-        if stubs != forwarded {
-            let what = format!("{} forwarding addresses, {} forwarded rows", stubs.len(), forwarded.len());
-            self.problem(unit.page, what);
+        let differs = |these: &FxHashSet<Rid>, those: &FxHashSet<Rid>| {
+            let mut rids: Vec<Rid> = these.difference(those).copied().collect();
+            rids.sort_unstable();
+            rids
+        };
+        for rid in differs(&stubs, &forwarded) {
+            let what = format!("slot {} holds no row, but is forwarded to", rid.slot);
+            self.problem(rid.page, Damage::Forwarding, what);
+        }
+        for rid in differs(&forwarded, &stubs) {
+            let what = format!("slot {} holds a forwarded row that nothing points to", rid.slot);
+            self.problem(rid.page, Damage::Forwarding, what);
         }
         Ok(())
     }
@@ -149,7 +313,11 @@ impl Check<'_> {
             let after = leaves.get(index + 1).map_or(PageId::NULL, |leaf| leaf.page);
             if (leaf.prev, leaf.next) != (before, after) {
                 let told = (leaf.prev, leaf.next);
-                self.problem(leaf.page, format!("neighbours are {before} and {after}, told {told:?}"));
+                self.problem(
+                    leaf.page,
+                    Damage::Chain,
+                    format!("neighbours are {before} and {after}, told {told:?}"),
+                );
             }
         }
         Ok(())
@@ -171,11 +339,11 @@ impl Check<'_> {
         let count = header::slot_count(&bytes);
         let here = header::level(&bytes);
         if level.is_some_and(|level| level != here) {
-            self.problem(page, format!("is on level {here}, not {level:?}"));
+            self.problem(page, Damage::Chain, format!("is on level {here}, not {level:?}"));
             return Ok(());
         }
         if header::free_slots(&bytes) > 0 {
-            self.problem(page, "a tree page has free slots");
+            self.problem(page, Damage::Page, "a tree page has free slots");
         }
         // The first key of an interior page says nothing.
         let first = u16::from(here > 0);
@@ -184,7 +352,7 @@ impl Check<'_> {
             let ascends = slot == first || key_at(&bytes, slot - 1) < key;
             let inside = low.is_none_or(|low| key >= low) && high.is_none_or(|high| key < high);
             if !ascends || !inside {
-                self.problem(page, format!("key of slot {slot} is out of order"));
+                self.problem(page, Damage::KeyOrder, format!("key of slot {slot} is out of order"));
             }
         }
         if here == 0 {
@@ -194,13 +362,13 @@ impl Check<'_> {
             return Ok(());
         }
         if count == 0 {
-            self.problem(page, "an interior page has no children");
+            self.problem(page, Damage::Chain, "an interior page has no children");
         }
         for slot in 0..count {
             let child = match child_at(&bytes, slot) {
                 Ok(child) => child,
                 Err(error) => {
-                    self.problem(page, error);
+                    self.problem(page, Damage::Chain, error);
                     continue;
                 }
             };
@@ -229,28 +397,37 @@ impl Check<'_> {
         for (page, unit) in reached {
             match mapped.get(&page) {
                 Some(owner) if owner & !PENDING == unit => {}
-                other => self.problem(page, format!("is used by unit {unit}, the map says {other:?}")),
+                other => self.problem(
+                    page,
+                    Damage::Owner,
+                    format!("is used by unit {unit}, the map says {other:?}"),
+                ),
             }
         }
         for (page, unit) in owners {
             let is_known = units.iter().any(|known| known.unit.0 == unit & !PENDING);
             if !is_known && complete {
-                self.problem(page, format!("belongs to unit {unit}, which does not exist"));
+                self.problem(
+                    page,
+                    Damage::UnknownUnit,
+                    format!("belongs to unit {unit}, which does not exist"),
+                );
             }
-            if is_known
-                && !self.seen.contains_key(&page)
-                && unit & PENDING == 0
-                && !self.is_lob(page, unit)?
-            {
-                self.problem(page, format!("belongs to unit {unit} but is not reached from it"));
+            if is_known && !self.seen.contains_key(&page) && unit & PENDING == 0 && !self.is_lob(page, unit) {
+                self.problem(
+                    page,
+                    Damage::Unreached,
+                    format!("belongs to unit {unit} but is not reached from it"),
+                );
             }
         }
         Ok(())
     }
 
-    fn is_lob(&mut self, page: PageId, unit: u32) -> AccessResult<bool> {
-        let guard = self.access.fix(page, LatchMode::Shared)?;
+    /// Large values are checked by their rows; one that cannot be read is told here.
+    fn is_lob(&mut self, page: PageId, unit: u32) -> bool {
+        let Ok(guard) = self.access.fix(page, LatchMode::Shared) else { return false };
         self.report.pages += 1;
-        Ok(header::page_type(guard.page()) == PageType::Lob && header::unit(guard.page()) == unit)
+        header::page_type(guard.page()) == PageType::Lob && header::unit(guard.page()) == unit
     }
 }

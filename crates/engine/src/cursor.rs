@@ -119,7 +119,7 @@ impl Cursor {
 }
 
 /// Locator and stored columns of an index entry's value.
-fn split_entry<'a>(value: &'a [u8], base: &Base) -> Option<(RowLocator, &'a [u8])> {
+pub(crate) fn split_entry<'a>(value: &'a [u8], base: &Base) -> Option<(RowLocator, &'a [u8])> {
     let length = usize::from(u16::from_le_bytes(*value.first_chunk::<2>()?));
     let locator = value.get(2..2 + length)?;
     let stored = &value[2 + length..];

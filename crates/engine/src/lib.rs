@@ -4,6 +4,7 @@
 //! work in them), [`Catalog`] with its definitions, [`Table`] and [`Cursor`] (rows by value). Knows no syntax tree, no session, no network.
 
 mod catalog;
+mod check;
 mod checkpoint;
 mod counters;
 mod cursor;
@@ -44,6 +45,8 @@ pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
 pub use schema::*;
-pub use table::{KeyRange, RowChange, RowLocator, RowLock, ScanOptions, Table, TakenOut};
+pub use table::{
+    CheckOptions, KeyRange, RowChange, RowLocator, RowLock, ScanOptions, Table, TableCheck, TakenOut,
+};
 pub use transaction_set::{ExclusiveDatabase, TransactionSet};
 pub use txn::{IsolationLevel, LockMode, LockOwner, LockRow, LockWait, Resource};

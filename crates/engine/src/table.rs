@@ -5,6 +5,7 @@
 //! a nonclustered index is: key = the key columns (and the locator when the index is not unique); value = the length of the locator (2
 //! bytes), the locator, and the columns that the index can answer for by itself as a small row.
 
+mod check;
 mod update;
 
 use std::ops::Bound;
@@ -17,7 +18,7 @@ use access::{
 use txn::{IsolationLevel, LockMode, LockWait};
 use types::{SqlError, Value};
 
-use crate::cursor::{Cursor, Source};
+use crate::cursor::{Cursor, Source, split_entry};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
@@ -25,6 +26,7 @@ use crate::identity::{self, Identities};
 use crate::schema::{IndexDef, IndexKind, ObjectDef, TableDef};
 
 pub use access::{RowLock, ScanOptions};
+pub use check::{CheckOptions, TableCheck};
 pub use update::{RowChange, TakenOut};
 
 /// Bytes of the uniquifier at the end of a key of a clustered index that is not unique.
@@ -607,7 +609,32 @@ impl Table {
         locator: &RowLocator,
     ) -> SqlResult<()> {
         let key = self.entry_key(at, row, locator);
-        self.inner.secondary[at].tree.delete(txn.inner(), &key).map_err(|error| self.fail(txn, error))
+        self.delete_entry_at(txn, at, &key)
+    }
+
+    fn delete_entry_at(&self, txn: &DbTransaction, at: usize, key: &[u8]) -> SqlResult<()> {
+        self.free_entry_large_values(txn, at, key)?;
+        self.inner.secondary[at].tree.delete(txn.inner(), key).map_err(|error| self.fail(txn, error))
+    }
+
+    /// Frees what an entry keeps out of row: entries have copies of their own.
+    fn free_entry_large_values(&self, txn: &DbTransaction, at: usize, key: &[u8]) -> SqlResult<()> {
+        let secondary = &self.inner.secondary[at];
+        if !secondary.format.may_have_lobs() {
+            return Ok(());
+        }
+        let mut entry = Vec::new();
+        let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
+        let freed =
+            secondary.tree.get(txn.inner(), key, &options, &mut entry).and_then(|_| {
+                match split_entry(&entry, &self.inner.base) {
+                    Some((_, stored)) => {
+                        self.inner.database.access.free_row_lobs(txn.inner(), &secondary.format, stored)
+                    }
+                    None => Ok(()),
+                }
+            });
+        freed.map_err(|error| self.fail(txn, error))
     }
 
     fn entry_key(&self, at: usize, row: &[Value], locator: &RowLocator) -> Vec<u8> {

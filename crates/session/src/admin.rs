@@ -198,6 +198,7 @@ impl Session {
         match name.as_str() {
             "TRACEON" | "TRACEOFF" => trace_flags(&dbcc.args)?,
             "FREEPROCCACHE" | "FREESYSTEMCACHE" => self.programs.clear(),
+            "CHECKDB" | "CHECKALLOC" | "CHECKTABLE" => self.dbcc_check(dbcc, &name, sink)?,
             _ if query::clauses::check_option("DBCC", &name, None).is_ok() => {}
             _ => return Err(not_supported(&format!("DBCC {name}"))),
         }

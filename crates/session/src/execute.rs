@@ -466,7 +466,7 @@ pub(crate) fn parameters_of(parameters: &[ast::Parameter]) -> SqlResult<Vec<Vari
 }
 
 /// A possibly qualified procedure name in text.
-fn parse_name(text: &str) -> SqlResult<ast::ObjectName> {
+pub(crate) fn parse_name(text: &str) -> SqlResult<ast::ObjectName> {
     let script = format!("EXEC {text}");
     let batch = tsql::parse_batch(&script, &tsql::ParseOptions::default());
     let name = batch.ok().and_then(|mut b| match b.statements.pop().map(|s| s.kind) {

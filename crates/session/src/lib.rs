@@ -9,6 +9,7 @@
 mod admin;
 mod cache;
 mod compile;
+mod dbcc_check;
 mod done_command;
 pub mod errors;
 mod execute;

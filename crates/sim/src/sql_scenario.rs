@@ -224,6 +224,10 @@ fn show(os: &Os, is_crowded: bool) -> Result<Shown, String> {
             Err(format!("{text}: {}", answer.error_text()))
         }
     };
+    // Structure, an owner for every page, every index as its table.
+    for database in ["bank", "master", "tempdb"] {
+        read(&format!("DBCC CHECKDB ({database}) WITH NO_INFOMSGS"))?;
+    }
     let mut bank = Found::default();
     for row in read("SELECT id, balance FROM accounts")? {
         bank.balances.insert(row[0], row[1]);

@@ -241,7 +241,7 @@ impl Store {
         let units = units.map(|(unit, kind, page)| UnitToVerify { unit: UnitId(unit), kind, page });
         let report = self.access.verify(&units, true).map_err(|error| format!("verify: {error}"))?;
         if !report.problems.is_empty() {
-            return Err(format!("STRUCTURE: {}", report.problems.join("; ")));
+            return Err(format!("STRUCTURE: {}", report.text()));
         }
         self.read_tables().map_err(|error| format!("read: {error}"))
     }

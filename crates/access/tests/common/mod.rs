@@ -174,6 +174,6 @@ impl Db {
             UnitToVerify { unit: TREE, kind: UnitKind::BTree, page: self.roots.1 },
         ];
         let report = self.access.verify(&units, true).map_err(|error| error.to_string())?;
-        if report.problems.is_empty() { Ok(report.rows) } else { Err(report.problems.join("\n")) }
+        if report.problems.is_empty() { Ok(report.rows) } else { Err(report.text()) }
     }
 }

@@ -133,11 +133,12 @@ impl Table {
         let old_key = self.entry_key(at, old, locator);
         let new_key = self.entry_key(at, new, locator);
         if old_key == new_key {
+            self.free_entry_large_values(txn, at, &old_key)?;
             let (_, value) = self.entry(txn, at, new, locator)?;
             tree.update(txn.inner(), &new_key, &value).map_err(|error| self.fail(txn, error))?;
             return Ok(true);
         }
-        tree.delete(txn.inner(), &old_key).map_err(|error| self.fail(txn, error))?;
+        self.delete_entry_at(txn, at, &old_key)?;
         if index.unique {
             return Ok(false);
         }

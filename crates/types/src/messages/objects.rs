@@ -310,9 +310,17 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(2520, 16, "The database '%s' cannot be found. It may not exist, or another session drops it."),
     entry(2526, 16, "The DBCC statement is incorrect. Look at its documentation."),
     entry(2528, 10, "DBCC is done. If it printed error messages, tell the system administrator."),
+    entry(2533, 16, "Table error: object ID %d, index ID %d: page %s was not seen: %s."),
+    entry(
+        2534,
+        16,
+        "Table error: object ID %d, index ID %d: page %s is used, but it is not allocated to them: %s.",
+    ),
+    entry(2536, 10, "DBCC results for '%s'."),
     entry(2557, 14, "User '%s' lacks permission to run DBCC %s for object '%s'."),
     entry(2560, 16, "Parameter %d of this DBCC statement is incorrect."),
     entry(2571, 14, "User '%s' lacks permission to run DBCC %s."),
+    entry(2593, 10, "There are %d rows in %d pages for object \"%s\"."),
     entry(
         2601,
         14,

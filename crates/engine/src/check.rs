@@ -1,0 +1,76 @@
+//! The check of a whole database (DBCC CHECKDB, CHECKALLOC): every table, and that every page has one owner.
+
+use std::sync::Arc;
+
+use access::UnitId;
+use rustc_hash::FxHashSet;
+use types::SqlError;
+
+use crate::database::Database;
+use crate::db_transaction::DbTransaction;
+use crate::error::{STALE_PLAN, SqlResult};
+use crate::schema::{ObjectDef, ObjectId, TableDef};
+use crate::table::{CheckOptions, TableCheck};
+
+impl Database {
+    /// Its tables, those of the system first, by number.
+    pub fn tables(&self) -> Vec<Arc<TableDef>> {
+        let mut tables: Vec<Arc<TableDef>> = self.system_definitions().to_vec();
+        let known: FxHashSet<ObjectId> = tables.iter().map(|table| table.object_id).collect();
+        tables.extend(self.catalog().objects().into_iter().filter_map(|object| match object {
+            ObjectDef::Table(table) if !known.contains(&table.object_id) => Some(table),
+            _ => None,
+        }));
+        tables.sort_by_key(|table| (!table.is_system, table.object_id));
+        tables
+    }
+
+    /// Checks one table as it is when its lock is granted; `None` when it has been dropped meanwhile. Its lock is given back.
+    ///
+    /// # Errors
+    /// 1205, 1222, an interrupt. Not damage.
+    pub fn check_table(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        options: CheckOptions,
+    ) -> SqlResult<Option<TableCheck>> {
+        let mut definition = Arc::clone(table);
+        loop {
+            let found = self.table(&definition).check(txn, options);
+            txn.release_statement_locks();
+            match found {
+                Err(error) if error.number == STALE_PLAN => {}
+                found => return found.map(Some),
+            }
+            match self.catalog().object(definition.object_id) {
+                Some(ObjectDef::Table(now)) => definition = now,
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Pages that the maps give to tables and indexes which do not exist.
+    ///
+    /// # Errors
+    /// 823, 824 when a map cannot be read.
+    pub fn check_allocation(&self) -> SqlResult<Vec<SqlError>> {
+        // What is in the maps at the first look and in no definition afterwards was dropped between, unless it is there at the second look
+        // too.
+        let first = self.pages_of_nobody(|_| false)?;
+        let known: FxHashSet<u32> =
+            self.tables().iter().flat_map(|table| table.indexes.iter().map(|index| index.unit)).collect();
+        let lost: FxHashSet<_> = first.into_iter().filter(|(_, unit)| !known.contains(&unit.0)).collect();
+        if lost.is_empty() {
+            return Ok(Vec::new());
+        }
+        let second = self.pages_of_nobody(|unit| known.contains(&unit.0))?;
+        let both = second.into_iter().filter(|page| lost.contains(page));
+        Ok(both.map(|(page, unit)| SqlError::new(8905, &[&page, &self.number(), &unit.0])).collect())
+    }
+
+    fn pages_of_nobody(&self, known: impl Fn(UnitId) -> bool) -> SqlResult<Vec<(pages::PageId, UnitId)>> {
+        let found = self.access.pages_of_nobody(&self.txns, known);
+        found.map_err(|error| crate::error::sql_error(&error.into(), self.name(), 0))
+    }
+}
