@@ -104,14 +104,23 @@ fn forget(master: &Arc<Database>, numbers: &[u64]) -> SqlResult<()> {
     }
 }
 
-/// After a start: forgets the decisions that nobody can ask for any more, because every database they are for is recovered or gone.
-pub(crate) fn forget_resolved(instance: &Instance) -> Result<(), StorageError> {
+/// A decision with the databases that it is for.
+pub(crate) type Decision = (u64, Vec<u16>);
+
+/// Every decision that an earlier run has left. To be called before anybody can make one.
+pub(crate) fn left_over(master: &Arc<Database>) -> Result<Vec<Decision>, StorageError> {
+    rows(master)
+}
+
+/// When every database has been opened: forgets those of `left` that nobody can ask for any more, because every database they are for is
+/// recovered or gone. Others may have been made meanwhile; those are not its business.
+pub(crate) fn forget_resolved(instance: &Instance, left: Vec<Decision>) -> Result<(), StorageError> {
     let master = instance.master();
     let infos = instance.database_infos();
     let may_ask = |number: &u16| {
         infos.iter().any(|info| i32::from(info.id) == i32::from(*number) && info.database.is_none())
     };
-    let resolved: Vec<u64> = rows(&master)?
+    let resolved: Vec<u64> = left
         .into_iter()
         .filter(|(_, participants)| !participants.iter().any(may_ask))
         .map(|(number, _)| number)

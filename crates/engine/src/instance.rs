@@ -1,13 +1,14 @@
 //! [`Instance`]: a data directory with its databases: master, model, tempdb and those of users.
 
 mod alter;
+mod start_stop;
 
 pub use alter::FileChange;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use log::{Growth, LogOptions};
 use os::{FileLock, Latch, LatchRank, OpenOptions, Os};
@@ -15,7 +16,6 @@ use pages::{BufferPool, LazyWriter, NewFile, PoolOptions};
 use txn::{CommitMode, LockManager, TxnOptions};
 use types::{Collation, DateTime, SqlError};
 
-use crate::catalog::system_tables;
 use crate::checkpoint::Checkpointer;
 use crate::database::{Database, date_time_of};
 use crate::db_transaction::DbTransaction;
@@ -23,7 +23,7 @@ use crate::decision::{self, Decisions, Known};
 use crate::error::{SqlResult, StorageError, refusal};
 use crate::files::{FilePlaces, make_data_directory};
 use crate::ghost_cleanup::GhostCleanup;
-use crate::open::{Foundation, Plan, read_system_tables};
+use crate::open::{Foundation, Plan};
 use crate::options::{DatabaseOptions, DatabaseState};
 use crate::registry::{self, Entry, Phase};
 
@@ -54,6 +54,8 @@ pub struct InstanceOptions {
     pub drives: Vec<(char, PathBuf)>,
     /// Folders beside the data directory and the drives in which database files may lie.
     pub allowed_paths: Vec<PathBuf>,
+    /// Whether `open` returns as soon as master and tempdb are open; the others answer 922 until they are, too.
+    pub answers_while_opening: bool,
     /// Whether background threads (checkpoints, ghost cleanup, lazy writer) run.
     pub background: bool,
 }
@@ -66,6 +68,7 @@ impl InstanceOptions {
             buffer_pool_bytes: 256 << 20,
             drives: Vec::new(),
             allowed_paths: Vec::new(),
+            answers_while_opening: false,
             background: true,
         }
     }
@@ -82,6 +85,8 @@ pub struct Instance {
     background: Latch<Option<Background>>,
     is_shut_down: AtomicBool,
     decisions: Decisions,
+    /// The threads that open databases, until somebody has waited for them.
+    openers: Latch<Vec<os::JoinHandle>>,
     started: DateTime,
     /// Given back by shutdown, so that another server may open the directory.
     lock: Latch<Option<FileLock>>,
@@ -190,16 +195,22 @@ impl Instance {
             background: Latch::new(LatchRank::Instance, None),
             is_shut_down: AtomicBool::new(false),
             decisions: Decisions::new(),
+            openers: Latch::new(LatchRank::Leaf, Vec::new()),
             started: date_time_of(os.clock().utc_100ns()),
             foundation,
             lock: Latch::new(LatchRank::Leaf, Some(lock)),
         });
-        if is_new {
+        let waiting = if is_new {
             instance.make_system_databases()?;
+            Vec::new()
         } else {
-            instance.open_databases()?;
-        }
+            instance.open_system_databases()?
+        };
         instance.make_tempdb()?;
+        instance.open_others(waiting)?;
+        if !options.answers_while_opening {
+            instance.wait_until_open();
+        }
         if options.background {
             let background = Background {
                 checkpointer: Checkpointer::start(&instance),
@@ -244,7 +255,7 @@ impl Instance {
     /// An open database by name.
     ///
     /// # Errors
-    /// 911 when there is none, 926 suspect, 942 offline, 945 when its files could not be opened, 948 when they are of a newer format.
+    /// 911 when there is none, 922 while it is being recovered, 926 suspect, 942 offline, 945 when its files could not be opened, 948 when they are of a newer format.
     pub fn database(&self, name: &str) -> SqlResult<Arc<Database>> {
         let slot = self.slot_named(name).ok_or_else(|| SqlError::new(911, &[&name]))?;
         match (slot.database, slot.state) {
@@ -347,6 +358,9 @@ impl Instance {
         if slot.entry.number < FIRST_USER_DATABASE {
             return Err(SqlError::new(3708, &[&"drop", &"database", &name, &"database"]));
         }
+        if slot.state == DatabaseState::Recovering {
+            return Err(SqlError::new(922, &[&slot.entry.name]));
+        }
         slot.entry.phase = Phase::Dropping;
         self.save_entry(&slot.entry)?;
         self.databases.lock().remove(&slot.entry.number);
@@ -371,29 +385,6 @@ impl Instance {
     /// 5105, 5133.
     pub fn resolve_path(&self, written: &str) -> SqlResult<PathBuf> {
         self.places.resolve(self.os().disk(), written)
-    }
-
-    /// Clean stop: background threads end, every database drains its log, writes its pages and closes. No delayed commit is lost.
-    pub fn shutdown(&self) {
-        if self.is_shut_down.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let background = self.background.lock().take();
-        if let Some(background) = background {
-            background.checkpointer.stop();
-            background.ghost_cleanup.stop();
-            background.lazy_writer.stop();
-        }
-        let databases = std::mem::take(&mut *self.databases.lock());
-        // master last: it is what the others are found by.
-        for slot in databases.values().rev() {
-            if let Some(database) = &slot.database {
-                if let Err(error) = crate::shutdown::close_database(database) {
-                    os::report::error("engine", &format!("closing {}: {error}", database.name()));
-                }
-            }
-        }
-        drop(self.lock.lock().take());
     }
 
     fn free_number(&self) -> u16 {
@@ -544,90 +535,6 @@ impl Instance {
         (plan, entry)
     }
 
-    /// Every later start: master tells which databases there are; each is opened on its own thread.
-    fn open_databases(self: &Arc<Self>) -> Result<(), StorageError> {
-        let (plan, entry) = self.system_plan(MASTER, "master", "master.mdf", "mastlog.ldf");
-        let master = self.foundation.open(&plan, &Known::default())?;
-        let rows = read_system_tables(&master)?;
-        self.insert(Slot::online(entry, master));
-        let mut waiting = Vec::new();
-        for entry in registry::load(&rows[system_tables::DATABASES], &self.data_dir)? {
-            match entry.phase {
-                _ if entry.number == MASTER => {}
-                Phase::Creating | Phase::Dropping => {
-                    self.remove_files(&entry);
-                    self.forget_entry(entry.number)
-                        .map_err(|error| StorageError::Catalog(error.to_string()))?;
-                }
-                Phase::Offline => self.insert(Slot::offline(entry)),
-                Phase::Present => waiting.push(entry),
-            }
-        }
-        self.open_in_parallel(waiting);
-        decision::forget_resolved(self)
-    }
-
-    fn open_in_parallel(self: &Arc<Self>, entries: Vec<Entry>) {
-        let queue = Arc::new(Latch::new(LatchRank::Leaf, entries));
-        let workers = queue.lock().len().min(OPENERS_MAX);
-        let handles: Vec<_> = (0..workers)
-            .map(|_| {
-                let (instance, queue) = (self.clone(), queue.clone());
-                self.os().spawn("DATABASE STARTUP", move || {
-                    loop {
-                        let Some(entry) = queue.lock().pop() else { break };
-                        instance.open_one(entry);
-                    }
-                })
-            })
-            .collect();
-        for handle in handles {
-            if handle.join().is_err() {
-                os::report::error("engine", "a database's start ended in a panic");
-            }
-        }
-    }
-
-    fn open_one(self: &Arc<Self>, mut entry: Entry) {
-        if let Err(error) = self.follow_links(&mut entry) {
-            return self.insert_refused(entry, &error.into());
-        }
-        let plan = Plan {
-            number: entry.number,
-            name: entry.name.clone(),
-            created: entry.created,
-            options: entry.options.clone(),
-            data_files: entry.data_files.iter().map(|p| NewFile::new(p, &entry.name)).collect(),
-            log: LogOptions {
-                growth: entry.log_growth,
-                bytes_max: entry.log_bytes_max,
-                ..LogOptions::new(&entry.log_file, &entry.name)
-            },
-            volatile: false,
-        };
-        let opened = Known::of(&self.master()).and_then(|known| self.foundation.open(&plan, &known));
-        match opened {
-            Ok(database) => self.insert(Slot::online(entry, database)),
-            Err(error) => self.insert_refused(entry, &error),
-        }
-    }
-
-    /// Puts the files' real places into an entry; refuses files outside the folders where they may lie.
-    fn follow_links(&self, entry: &mut Entry) -> Result<(), os::IoError> {
-        let disk = self.os().disk();
-        for file in entry.data_files.iter_mut().chain([&mut entry.log_file]) {
-            *file = self.places.admit(disk, file)?;
-        }
-        Ok(())
-    }
-
-    fn insert_refused(&self, entry: Entry, error: &StorageError) {
-        let slot = Slot::refused(entry, error);
-        let (name, state) = (&slot.entry.name, slot.state.description());
-        os::report::error("engine", &format!("database {name} is {state}: {error}"));
-        self.insert(slot);
-    }
-
     /// tempdb is made anew at each start, as a copy of model (claim 78).
     fn make_tempdb(self: &Arc<Self>) -> Result<(), StorageError> {
         let (plan, entry) = self.system_plan(TEMPDB, "tempdb", "tempdb.mdf", "templog.ldf");
@@ -654,8 +561,6 @@ impl Instance {
 
 /// Size of the logs of master, model and tempdb.
 const SYSTEM_LOG_BYTES: u64 = 1 << 20;
-/// How many databases are opened at the same time.
-const OPENERS_MAX: usize = 4;
 
 impl Slot {
     /// An open database.
@@ -666,6 +571,12 @@ impl Slot {
     /// One that has been taken offline: known, not opened.
     fn offline(entry: Entry) -> Slot {
         Slot { entry, database: None, state: DatabaseState::Offline, reason: None, refusal: None }
+    }
+
+    /// One that is about to be opened, or is.
+    fn recovering(entry: Entry) -> Slot {
+        let refusal = Some(SqlError::new(922, &[&entry.name]));
+        Slot { entry, database: None, state: DatabaseState::Recovering, reason: None, refusal }
     }
 
     /// One that could not be opened, for `error`.

@@ -5,16 +5,21 @@
 //! crash: nothing of the log is given up before that checkpoint.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use access::AccessMethods;
-use log::{Log, Tail};
+use log::{Log, Lsn, RecordHeader, Tail};
 use os::Os;
 use pages::FileSpace;
-use txn::TxnManager;
 use txn::recovery::{self, Analysis};
+use txn::{ResourceManager, Transaction, TxnManager, TxnResult};
 
 use crate::decision::Known;
 use crate::error::StorageError;
+
+/// Records between two looks at the clock, and time between two lines about the progress.
+const LOOK_RECORDS: u64 = 4_096;
+const TELL_NS: u64 = 2_000_000_000;
 
 /// What recovery works on.
 pub(crate) struct Parts<'a> {
@@ -60,7 +65,13 @@ pub(crate) fn analyze(
 /// The second and third pass.
 pub(crate) fn redo_and_undo(parts: &Parts, analysis: &Analysis) -> Result<(), StorageError> {
     let began_ns = parts.os.clock().monotonic_ns();
-    let redo = recovery::redo(parts.log, &**parts.access, analysis.redo_start)?;
+    let progress = Progress {
+        parts,
+        records_total: analysis.record_count,
+        seen: AtomicU64::new(0),
+        told_ns: AtomicU64::new(began_ns),
+    };
+    let redo = recovery::redo(parts.log, &progress, analysis.redo_start)?;
     let redone_ns = parts.os.clock().monotonic_ns();
     recovery::commit_decided(parts.txns, &analysis.in_doubt)?;
     let undo = recovery::undo(parts.txns, &analysis.losers)?;
@@ -81,6 +92,40 @@ pub(crate) fn redo_and_undo(parts: &Parts, analysis: &Analysis) -> Result<(), St
         report(parts.name, &message);
     }
     Ok(())
+}
+
+/// Passes records on to be redone, and tells how far that has come.
+struct Progress<'a> {
+    parts: &'a Parts<'a>,
+    records_total: u64,
+    seen: AtomicU64,
+    told_ns: AtomicU64,
+}
+
+impl ResourceManager for Progress<'_> {
+    fn redo(&self, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()> {
+        self.parts.access.redo(lsn, header, payload)?;
+        let seen = self.seen.fetch_add(1, Relaxed) + 1;
+        if seen.is_multiple_of(LOOK_RECORDS) {
+            let now_ns = self.parts.os.clock().monotonic_ns();
+            if now_ns.saturating_sub(self.told_ns.load(Relaxed)) >= TELL_NS {
+                self.told_ns.store(now_ns, Relaxed);
+                let percent = (seen * 100 / self.records_total.max(1)).min(99);
+                report(self.parts.name, &format!("recovery is {percent} % complete: {seen} records redone"));
+            }
+        }
+        Ok(())
+    }
+
+    fn undo(
+        &self,
+        transaction: &Transaction,
+        lsn: Lsn,
+        header: &RecordHeader,
+        payload: &[u8],
+    ) -> TxnResult<()> {
+        self.parts.access.undo(transaction, lsn, header, payload)
+    }
 }
 
 fn report(name: &str, message: &str) {

@@ -137,6 +137,7 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     options.buffer_pool_bytes = arguments.memory.max(16) << 20;
     options.drives = arguments.drive.iter().map(|(letter, folder)| (*letter, absolute(folder))).collect();
     options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
+    options.answers_while_opening = true;
     let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
     let mut config = Config::new(arguments.data.clone());
     config.listen = arguments.listen.clone();

@@ -161,7 +161,16 @@ impl Shared {
         let layout = self.options.vlf_rule.layout(present, bytes);
         let create_lsn = self.positions.end();
         assert!(!layout.is_empty());
-        let headers = self.log_file.grow(&layout, create_lsn)?;
+        let grown = self.log_file.grow(&layout, create_lsn);
+        if let Err(LogError::Io(error)) = &grown
+            && !self.growth_failed.swap(true, Relaxed)
+        {
+            // A matter of the machine, whatever statements meet it: its log says so, once until it succeeds.
+            let file = self.options.path.display();
+            os::report::error("log", &format!("log file {file} cannot grow by {bytes} bytes: {error}"));
+        }
+        let headers = grown?;
+        self.growth_failed.store(false, Relaxed);
         assert_eq!(headers.len(), layout.len());
         let block_bytes = layout.iter().map(|vlf| vlf.1 - crate::limits::VLF_HEADER_BYTES).sum();
         let mut cache = self.cache.lock();

@@ -88,6 +88,8 @@ pub(crate) struct Shared {
     pub(crate) positions: Positions,
     /// Bytes in the open block; a hint for the delayed flush policy.
     pub(crate) open_bytes: AtomicU32,
+    /// The last growth failed, and that has been told.
+    pub(crate) growth_failed: AtomicBool,
     pub(crate) policy: AtomicU64,
     /// FILEGROWTH and MAXSIZE, as set last.
     pub(crate) growth: Latch<(Growth, u64)>,
@@ -133,6 +135,7 @@ impl Shared {
             queue: Latch::new(LatchRank::FlushQueue, queue),
             bell: Signal::new(),
             open_bytes: AtomicU32::new(0),
+            growth_failed: AtomicBool::new(false),
             policy: AtomicU64::new(options.delayed_flush.to_raw()),
             growth: Latch::new(LatchRank::Leaf, (options.growth, options.bytes_max)),
             pins,

@@ -237,3 +237,31 @@ fn counters_have_types_by_name() {
         rows.iter().map(|row| (row.counter_name.as_str(), row.cntr_value, row.cntr_type)).collect();
     assert_eq!(brief, [("Log Cache Hit Ratio Base", 0, 1_073_939_712), ("Log Flushes/sec", 42, 272_696_576)]);
 }
+
+/// A port scan, a health check, a flood: whoever is gone before he is accepted costs nothing and is no failure of the listener.
+#[test]
+fn connections_reset_before_they_are_accepted_are_passed_over() {
+    let os = Os::real();
+    let listener = os.net().listen("127.0.0.1:0").unwrap();
+    let address = listener.local_address();
+    for _ in 0..300 {
+        let stream = std::net::TcpStream::connect(&address).unwrap();
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        let size = size_of::<libc::linger>() as libc::socklen_t;
+        let (socket, pointer) = (std::os::fd::AsRawFd::as_raw_fd(&stream), (&raw const linger).cast());
+        // SAFETY: a valid descriptor and a linger of the size told. Closing then sends a reset.
+        let set = unsafe { libc::setsockopt(socket, libc::SOL_SOCKET, libc::SO_LINGER, pointer, size) };
+        assert_eq!(set, 0);
+    }
+    let client = os.net().connect(&address, 5_000_000_000).unwrap();
+    client.write_all(b"x").unwrap();
+    let mut byte = [0];
+    loop {
+        let accepted = listener.accept(Some(5_000_000_000)).unwrap().expect("the last one waits");
+        // One that was reset may still have had a peer when it was looked at.
+        if accepted.read(&mut byte).is_ok_and(|count| count == 1) {
+            break;
+        }
+    }
+    assert_eq!(byte, *b"x");
+}

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, Release},
+    AtomicBool, AtomicU32,
+    Ordering::{AcqRel, Acquire, Release},
 };
 
 use os::{AlignedBuf, File, FileStats, IoErrorKind, Latch, LatchRank, OpenOptions, Os, WaitType, WriteMode};
@@ -49,6 +49,8 @@ pub(crate) struct DataFile {
     pages: AtomicU32,
     /// The header as on disk; who holds it may grow the file.
     header: Latch<FileHeader>,
+    /// The last growth failed, and that has been told.
+    growth_failed: AtomicBool,
 }
 
 impl DataFile {
@@ -85,7 +87,14 @@ impl DataFile {
         file.write_at(&page, 0, if volatile { WriteMode::Cached } else { WriteMode::Durable })?;
         let path = path.to_owned();
         let header = Latch::new(LatchRank::DataFiles, header);
-        Ok(DataFile { file_id, file, path, pages: AtomicU32::new(pages), header })
+        Ok(DataFile {
+            file_id,
+            file,
+            path,
+            pages: AtomicU32::new(pages),
+            header,
+            growth_failed: AtomicBool::new(false),
+        })
     }
 
     /// Opens a file without looking inside: torn pages may have to be repaired first.
@@ -110,6 +119,7 @@ impl DataFile {
             path,
             pages,
             header: Latch::new(LatchRank::DataFiles, header),
+            growth_failed: AtomicBool::new(false),
         })
     }
 
@@ -222,11 +232,22 @@ impl DataFile {
         if let Err(error) = grown {
             // Best effort: a file that stays longer is harmless, its size is only believed at the next open.
             let _ = self.file.set_len(bytes(before));
+            self.report_failed_growth(after - before, &error);
             return Err(full_or_io(error, &self.path));
         }
         assert_eq!(self.pages(), before, "one grows a file at a time");
+        self.growth_failed.store(false, Release);
         self.pages.store(after, Release);
         Ok(())
+    }
+
+    /// A growth that the disk refuses is a matter of the machine, whatever statements meet it: its log says so, once until it succeeds.
+    fn report_failed_growth(&self, pages: u32, error: &os::IoError) {
+        if !self.growth_failed.swap(true, AcqRel) {
+            let bytes = u64::from(pages) * PAGE_BYTES as u64;
+            let file = self.path.display();
+            os::report::error("pages", &format!("data file {file} cannot grow by {bytes} bytes: {error}"));
+        }
     }
 
     /// Remembers a changed header; the caller writes it out.

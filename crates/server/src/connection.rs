@@ -90,6 +90,12 @@ fn log_in(
     channel.set_limits(ReadLimits::session(shared.config.message_bytes_max));
     entry.set_encrypted(channel.is_encrypted());
     logged_in.session.defer_commits(entry.waker());
+    let killed = Arc::downgrade(entry);
+    logged_in.session.hang_up_with(Arc::new(move || {
+        if let Some(entry) = killed.upgrade() {
+            entry.kill();
+        }
+    }));
     shared.logins_total.increment();
     shared.user_connections.increment();
     Ok(Some(logged_in))

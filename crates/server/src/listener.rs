@@ -18,8 +18,10 @@ const REFUSALS_AT_ONCE: usize = 16;
 const DRAIN_GRACE_NS: u64 = 5_000_000_000;
 /// How long the workers may take to end, in ns.
 const WORKERS_END_NS: u64 = 1_000_000_000;
-/// Pause after a failure to accept (no descriptors left), in ns.
-const ACCEPT_PAUSE_NS: u64 = 100_000_000;
+/// Pause after a failure to accept (no descriptors or memory left), in ns: another connection's end may mend it.
+const ACCEPT_PAUSE_NS: u64 = 10_000_000;
+/// How often such a failure is worth a line in the log, in ns.
+const ACCEPT_REPORT_NS: u64 = 10_000_000_000;
 
 /// A running server.
 pub struct Server {
@@ -101,6 +103,7 @@ impl Server {
 /// The listener's thread.
 fn accept_all(shared: &Arc<Shared>, listener: &dyn Listener) {
     let mut number = 0;
+    let mut reported_ns = None;
     loop {
         match listener.accept(None) {
             Ok(Some(stream)) => {
@@ -109,7 +112,11 @@ fn accept_all(shared: &Arc<Shared>, listener: &dyn Listener) {
             }
             Ok(None) => return,
             Err(error) => {
-                os::report::warn("Network", &error.to_string());
+                let now_ns = shared.os.clock().monotonic_ns();
+                if reported_ns.is_none_or(|last| now_ns.saturating_sub(last) > ACCEPT_REPORT_NS) {
+                    os::report::warn("Network", &error.to_string());
+                    reported_ns = Some(now_ns);
+                }
                 if shared.os.sleep(ACCEPT_PAUSE_NS, WaitType::SLEEP_TASK).is_err() {
                     return;
                 }

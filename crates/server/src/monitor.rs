@@ -395,6 +395,20 @@ impl ConnectionEntry {
         }
     }
 
+    /// KILL: an idle connection ends at once, a request is interrupted and answered with an error; where it waits for a client that does
+    /// not read, there is nobody to be told.
+    pub fn kill(&self) {
+        let state = self.state.lock();
+        if state.running_since_ns.is_none() {
+            self.stream.shutdown();
+            return;
+        }
+        self.task.interrupt(InterruptReason::Kill);
+        if self.task.current_wait().is_some_and(|(wait, _)| wait == WaitType::ASYNC_NETWORK_IO) {
+            self.stream.shutdown();
+        }
+    }
+
     fn end_if_possible(&self, interrupt: bool, hang_up: bool) {
         let state = self.state.lock();
         if state.running_since_ns.is_none() {

@@ -35,6 +35,8 @@ pub trait ClientSession: Send {
     /// `waker` is called when `settle_commit` would not wait any more (now and then also when it would). A session that
     /// waits for its commits need not know any of it.
     fn defer_commits(&mut self, _waker: Waker) {}
+    /// What KILL is to call, on any thread, to end the session's connection.
+    fn hang_up_with(&self, _hang_up: std::sync::Arc<dyn Fn() + Send + Sync>) {}
     /// The last request has left its commit to `settle_commit`; its answer must not be sent before.
     fn is_commit_pending(&self) -> bool {
         false
@@ -78,6 +80,10 @@ impl ClientSession for Session {
 
     fn defer_commits(&mut self, waker: Waker) {
         Session::defer_commits(self, waker);
+    }
+
+    fn hang_up_with(&self, hang_up: std::sync::Arc<dyn Fn() + Send + Sync>) {
+        Session::hang_up_with(self, hang_up);
     }
 
     fn is_commit_pending(&self) -> bool {

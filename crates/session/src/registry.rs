@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering::Relaxed};
 
 use os::{Latch, LatchRank, task};
 use query::SessionRow;
@@ -24,6 +24,8 @@ pub struct SessionSlot {
     command: AtomicU8,
     /// `@@TRANCOUNT` when that statement began.
     transaction_count: AtomicI32,
+    /// It has been killed: no further request of it runs.
+    killed: AtomicBool,
 }
 
 /// What the session's own thread tells the others.
@@ -32,7 +34,12 @@ pub(crate) struct Published {
     pub(crate) row: SessionRow,
     /// Who runs the request, if one runs.
     pub(crate) runner: Option<task::TaskRef>,
+    /// Ends the session's connection, on any thread; none when it has no connection.
+    pub(crate) hang_up: Option<HangUp>,
 }
+
+/// What KILL calls besides interrupting the request that runs.
+pub type HangUp = Arc<dyn Fn() + Send + Sync>;
 
 /// `command` of `sys.dm_exec_requests`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,9 +124,10 @@ impl SessionRegistry {
         let session_id = free.expect("connections are limited far below the numbers there are");
         row.session_id = session_id;
         let slot = Arc::new(SessionSlot {
-            published: Latch::new(LatchRank::Session, Published { row, runner: None }),
+            published: Latch::new(LatchRank::Session, Published { row, runner: None, hang_up: None }),
             command: AtomicU8::new(Command::None as u8),
             transaction_count: AtomicI32::new(0),
+            killed: AtomicBool::new(false),
         });
         slots.insert(session_id, slot.clone());
         (session_id, slot)
@@ -137,10 +145,14 @@ impl SessionRegistry {
         slots.iter().map(|slot| slot.snapshot()).collect()
     }
 
-    /// Interrupts the running request of a session for good; false when there is no such session.
+    /// Ends a session for good, whether a request of it runs or not: its connection ends, its transaction is rolled back. False when there
+    /// is no such session.
     pub fn kill(&self, session_id: i16) -> bool {
         let slot = self.slots.lock().get(&session_id).cloned();
-        slot.is_some_and(|slot| slot.interrupt())
+        slot.is_some_and(|slot| {
+            slot.kill();
+            true
+        })
     }
 
     /// How many sessions are open.
@@ -176,11 +188,22 @@ impl SessionSlot {
         row
     }
 
-    fn interrupt(&self) -> bool {
-        let runner = self.published.lock().runner.clone();
+    /// Has it been killed?
+    #[inline]
+    pub(crate) fn is_killed(&self) -> bool {
+        self.killed.load(Relaxed)
+    }
+
+    fn kill(&self) {
+        self.killed.store(true, Relaxed);
+        let published = self.published.lock();
+        let (runner, hang_up) = (published.runner.clone(), published.hang_up.clone());
+        drop(published);
         if let Some(task) = &runner {
             task.interrupt(task::InterruptReason::Kill);
         }
-        runner.is_some()
+        if let Some(hang_up) = hang_up {
+            hang_up();
+        }
     }
 }

@@ -155,6 +155,10 @@ impl Session {
         if self.is_commit_pending() && self.settle_commit(sink) == RequestEnd::Close {
             return RequestEnd::Close;
         }
+        if self.slot.is_killed() {
+            sink.message(&SqlError::custom(596, 21, 1, KILLED.into()).at_line(1));
+            return RequestEnd::Close;
+        }
         let (runner, began_ticks) = (task::current(), self.now_ticks());
         self.slot.update(|published| {
             published.runner = Some(runner);
@@ -174,6 +178,11 @@ impl Session {
         let end = self.conclude(outcome, sink);
         self.request_ended();
         end
+    }
+
+    /// What KILL calls to end the session's connection, on the killer's thread.
+    pub fn hang_up_with(&self, hang_up: crate::registry::HangUp) {
+        self.slot.update(|published| published.hang_up = Some(hang_up));
     }
 
     /// No request runs any more.
@@ -422,9 +431,12 @@ fn ticks_of(os: &os::Os) -> u64 {
     os.clock().utc_100ns().max(0).cast_unsigned()
 }
 
+/// 596, to whoever asks a killed session for something.
+pub(crate) const KILLED: &str = "Cannot continue the execution because the session is in the kill state.";
+
 /// Errors that only mean "not there yet", or "not settled yet".
 fn is_deferred(error: &SqlError) -> bool {
-    matches!(error.number, 208 | 1222 | 2812 | 911 | 945 | 1087 | 4902 | 942)
+    matches!(error.number, 208 | 1222 | 2812 | 911 | 922 | 945 | 1087 | 4902 | 942)
 }
 
 fn options_at_login(login: &LoginInfo) -> SetOptions {

@@ -65,14 +65,16 @@ impl Listener for TcpListening {
                 return Ok(None);
             }
             match self.listener.accept() {
-                Ok((stream, _)) => {
-                    stream.set_nonblocking(false).map_err(fail)?;
-                    return Ok(Some(Arc::new(TcpConnection::new(stream).map_err(fail)?)));
-                }
+                Ok((stream, _)) => match TcpConnection::accepted(stream) {
+                    Ok(connection) => return Ok(Some(Arc::new(connection))),
+                    // Reset while it waited: its socket has no peer any more. Nobody is there to be told.
+                    Err(_) => continue,
+                },
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => {}
-                    // The peer gave up before we took it: not a failure of the listener.
-                    Some(libc::ECONNABORTED | libc::EINTR | libc::EPROTO) => continue,
+                    // The peer gave up before we took it, or its network failed (accept(2) passes such errors on): not a failure of the
+                    // listener.
+                    Some(code) if is_of_the_peer(code) => continue,
                     Some(libc::EINVAL) if self.closed.load(Ordering::Acquire) => return Ok(None),
                     _ => return Err(fail(error)),
                 },
@@ -92,6 +94,22 @@ impl Listener for TcpListening {
         // Shutting a listening socket down ends polls on it. SAFETY: a valid descriptor.
         unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RDWR) };
     }
+}
+
+/// Errors of accept(2) that say something of one connection, which is gone from the queue with them.
+fn is_of_the_peer(code: i32) -> bool {
+    let gone = [libc::ECONNABORTED, libc::ECONNRESET, libc::EINTR, libc::EPERM, libc::ETIMEDOUT];
+    let network = [
+        libc::EPROTO,
+        libc::ENOPROTOOPT,
+        libc::ENETDOWN,
+        libc::EHOSTDOWN,
+        libc::ENONET,
+        libc::EHOSTUNREACH,
+        libc::EOPNOTSUPP,
+        libc::ENETUNREACH,
+    ];
+    gone.contains(&code) || network.contains(&code)
 }
 
 /// Waits for readability; false when the deadline passed.
@@ -123,6 +141,12 @@ fn set_keepalive(stream: &TcpStream) {
 }
 
 impl TcpConnection {
+    /// A connection from the listener's queue.
+    fn accepted(stream: TcpStream) -> std::io::Result<TcpConnection> {
+        stream.set_nonblocking(false)?;
+        TcpConnection::new(stream)
+    }
+
     fn new(stream: TcpStream) -> std::io::Result<TcpConnection> {
         stream.set_nodelay(true)?;
         set_keepalive(&stream);

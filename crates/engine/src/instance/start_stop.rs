@@ -1,0 +1,181 @@
+//! Start and stop of an instance: its databases are opened and closed on several threads, those of users while the server answers already.
+//!
+//! ```text
+//!  open_system_databases (master, model) ─► make_tempdb ─► open_others: RECOVERING ─open_one─► ONLINE, SUSPECT or RECOVERY_PENDING
+//!  shutdown: wait_until_open (no further one is begun) ─► close_others ─► tempdb, model, master
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use log::LogOptions;
+use os::{JoinHandle, Latch, LatchRank};
+use pages::NewFile;
+
+use super::{FIRST_USER_DATABASE, Instance, MASTER, MODEL, Slot};
+use crate::catalog::system_tables;
+use crate::decision::{self, Known};
+use crate::error::StorageError;
+use crate::open::{Plan, read_system_tables};
+use crate::registry::{self, Entry, Phase};
+
+/// How many databases are opened or closed at the same time: each waits for the disk most of its time.
+const AT_ONCE_MAX: usize = 16;
+
+impl Instance {
+    /// Every later start: master tells which databases there are. Master and model are open afterwards; the others are listed as recovering
+    /// and given back.
+    pub(super) fn open_system_databases(self: &Arc<Self>) -> Result<Vec<Entry>, StorageError> {
+        let (plan, entry) = self.system_plan(MASTER, "master", "master.mdf", "mastlog.ldf");
+        let master = self.foundation.open(&plan, &Known::default())?;
+        let rows = read_system_tables(&master)?;
+        self.insert(Slot::online(entry, master));
+        let mut waiting = Vec::new();
+        for entry in registry::load(&rows[system_tables::DATABASES], &self.data_dir)? {
+            match entry.phase {
+                _ if entry.number == MASTER => {}
+                Phase::Creating | Phase::Dropping => {
+                    self.remove_files(&entry);
+                    self.forget_entry(entry.number)
+                        .map_err(|error| StorageError::Catalog(error.to_string()))?;
+                }
+                Phase::Offline => self.insert(Slot::offline(entry)),
+                Phase::Present if entry.number == MODEL => self.open_one(entry),
+                Phase::Present => {
+                    self.insert(Slot::recovering(entry.clone()));
+                    waiting.push(entry);
+                }
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// Begins to open databases, each on one of several threads. Whoever opens the last one forgets the decisions that none of them needs
+    /// any more.
+    pub(super) fn open_others(self: &Arc<Self>, waiting: Vec<Entry>) -> Result<(), StorageError> {
+        let left = decision::left_over(&self.master())?;
+        if waiting.is_empty() {
+            return decision::forget_resolved(self, left);
+        }
+        let (to_open, left) = (AtomicUsize::new(waiting.len()), Latch::new(LatchRank::Leaf, left));
+        let instance = self.clone();
+        let openers = in_parallel(self.os(), "DATABASE STARTUP", waiting, move |entry| {
+            // A stop has begun: it is left as it is, and so are the decisions.
+            if instance.is_shut_down.load(Ordering::Acquire) {
+                return;
+            }
+            instance.open_one(entry);
+            if to_open.fetch_sub(1, Ordering::AcqRel) == 1 {
+                let left = std::mem::take(&mut *left.lock());
+                if let Err(error) = decision::forget_resolved(&instance, left) {
+                    os::report::warn("engine", &format!("old decisions were not forgotten: {error}"));
+                }
+            }
+        });
+        *self.openers.lock() = openers;
+        Ok(())
+    }
+
+    /// Waits until every database has been opened, or has been found not to open.
+    pub fn wait_until_open(&self) {
+        let openers = std::mem::take(&mut *self.openers.lock());
+        join_all(openers, "a database's start");
+    }
+
+    fn open_one(self: &Arc<Self>, mut entry: Entry) {
+        if let Err(error) = self.follow_links(&mut entry) {
+            return self.insert_refused(entry, &error.into());
+        }
+        let plan = Plan {
+            number: entry.number,
+            name: entry.name.clone(),
+            created: entry.created,
+            options: entry.options.clone(),
+            data_files: entry.data_files.iter().map(|p| NewFile::new(p, &entry.name)).collect(),
+            log: LogOptions {
+                growth: entry.log_growth,
+                bytes_max: entry.log_bytes_max,
+                ..LogOptions::new(&entry.log_file, &entry.name)
+            },
+            volatile: false,
+        };
+        let opened = Known::of(&self.master()).and_then(|known| self.foundation.open(&plan, &known));
+        match opened {
+            Ok(database) => self.insert(Slot::online(entry, database)),
+            Err(error) => self.insert_refused(entry, &error),
+        }
+    }
+
+    /// Puts the files' real places into an entry; refuses files outside the folders where they may lie.
+    fn follow_links(&self, entry: &mut Entry) -> Result<(), os::IoError> {
+        let disk = self.os().disk();
+        for file in entry.data_files.iter_mut().chain([&mut entry.log_file]) {
+            *file = self.places.admit(disk, file)?;
+        }
+        Ok(())
+    }
+
+    fn insert_refused(&self, entry: Entry, error: &StorageError) {
+        let slot = Slot::refused(entry, error);
+        let (name, state) = (&slot.entry.name, slot.state.description());
+        os::report::error("engine", &format!("database {name} is {state}: {error}"));
+        self.insert(slot);
+    }
+
+    /// Clean stop: background threads end, every database drains its log, writes its pages and closes. No delayed commit is lost. One whose
+    /// recovery is under way is waited for; one whose recovery has not begun is left as it is.
+    pub fn shutdown(&self) {
+        if self.is_shut_down.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let background = self.background.lock().take();
+        if let Some(background) = background {
+            background.checkpointer.stop();
+            background.ghost_cleanup.stop();
+            background.lazy_writer.stop();
+        }
+        self.wait_until_open();
+        let databases = std::mem::take(&mut *self.databases.lock());
+        let open = databases.into_values().filter_map(|slot| slot.database);
+        let (users, system): (Vec<_>, Vec<_>) = open.partition(|one| one.number() >= FIRST_USER_DATABASE);
+        join_all(in_parallel(self.os(), "DATABASE SHUTDOWN", users, close), "a database's stop");
+        // master last: it is what the others are found by.
+        system.into_iter().rev().for_each(close);
+        drop(self.lock.lock().take());
+    }
+}
+
+fn close(database: Arc<crate::Database>) {
+    if let Err(error) = crate::shutdown::close_database(&database) {
+        os::report::error("engine", &format!("closing {}: {error}", database.name()));
+    }
+}
+
+/// Does `work` with each of `list`, on as many threads as are of use.
+fn in_parallel<T: Send + 'static>(
+    os: &os::Os,
+    name: &str,
+    list: Vec<T>,
+    work: impl Fn(T) + Send + Sync + 'static,
+) -> Vec<JoinHandle> {
+    let threads = list.len().min(AT_ONCE_MAX);
+    let (queue, work) = (Arc::new(Latch::new(LatchRank::Leaf, list)), Arc::new(work));
+    let begin = |_| {
+        let (queue, work) = (queue.clone(), work.clone());
+        os.spawn(name, move || {
+            loop {
+                let Some(next) = queue.lock().pop() else { break };
+                work(next);
+            }
+        })
+    };
+    (0..threads).map(begin).collect()
+}
+
+fn join_all(threads: Vec<JoinHandle>, what: &str) {
+    for thread in threads {
+        if thread.join().is_err() {
+            os::report::error("engine", &format!("{what} ended in a panic"));
+        }
+    }
+}

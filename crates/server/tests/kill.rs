@@ -1,0 +1,150 @@
+//! KILL and attention against real sessions: an idle connection ends and its transaction is undone; a stream of rows stops, whether its
+//! client reads or not.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
+
+mod common;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use common::client::{Client, PASSWORD, error_numbers, final_status};
+use engine::{Instance, InstanceOptions};
+use hardpan_server::{Config, Server};
+use os::{Os, WaitType};
+use session::SessionShared;
+use tds::client::{Token, TokenReader};
+use tds::login7::TdsVersion;
+use tds::token::done;
+use types::Value;
+
+/// More rows than all buffers between two processes hold.
+const STREAM: &str =
+    "SELECT a.object_id, b.name, c.name FROM sys.all_columns a, sys.all_columns b, sys.all_columns c";
+
+struct World {
+    os: Os,
+    folder: PathBuf,
+    instance: Arc<Instance>,
+    server: Option<Server>,
+}
+
+impl World {
+    fn new(name: &str) -> World {
+        let os = Os::real();
+        let folder = std::env::temp_dir().join(format!("hardpan-kill-{name}-{}", os::process::id()));
+        let instance = Instance::open(&os, &InstanceOptions::new(folder.join("data"))).unwrap();
+        let mut config = Config::new(folder.clone());
+        config.listen = "127.0.0.1:0".into();
+        let sessions = SessionShared::new(instance.clone(), "test", 0);
+        let server = Server::start(&os, config, Some(PASSWORD), Box::new(sessions)).unwrap();
+        World { os, folder, instance, server: Some(server) }
+    }
+
+    fn client(&self) -> Client {
+        let mut client = Client::connect(&self.os, self.server.as_ref().unwrap(), TdsVersion::V7_4);
+        let tokens = client.log_in(|_| {});
+        assert!(tokens.iter().any(|token| matches!(token, Token::LoginAck { .. })), "{tokens:?}");
+        client
+    }
+
+    fn pause(&self, milliseconds: u64) {
+        self.os.sleep(milliseconds * 1_000_000, WaitType::SLEEP_TASK).unwrap();
+    }
+
+    /// Until the session is gone; a new one could get its number.
+    fn wait_for_end_of(&self, id: i64, watcher: &mut Client) {
+        let query = format!("SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE session_id = {id}");
+        for _ in 0..500 {
+            if number(&watcher.batch(&query)) == 0 {
+                return;
+            }
+            self.pause(10);
+        }
+        panic!("session {id} is still there");
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
+        self.instance.shutdown();
+        drop(std::fs::remove_dir_all(&self.folder));
+    }
+}
+
+fn number(tokens: &[Token]) -> i64 {
+    let row = tokens.iter().find_map(|token| if let Token::Row(row) = token { Some(row) } else { None });
+    row.and_then(|row| row.first().and_then(Value::as_i64)).unwrap_or_else(|| panic!("{tokens:?}"))
+}
+
+#[test]
+fn kill_ends_an_idle_session_and_its_transaction() {
+    let world = World::new("idle");
+    let (mut killer, mut victim) = (world.client(), world.client());
+    killer.batch("CREATE TABLE t(i INT)");
+    let id = number(&victim.batch("SELECT @@SPID"));
+    let tokens = victim.batch("BEGIN TRAN; INSERT t VALUES (1)");
+    assert!(error_numbers(&tokens).is_empty(), "{tokens:?}");
+    assert!(error_numbers(&killer.batch(&format!("KILL {id}"))).is_empty());
+    assert_eq!(victim.receive(), None, "the connection ends at once");
+    world.wait_for_end_of(id, &mut killer);
+    // No lock is left, and no row.
+    assert_eq!(number(&killer.batch("SET LOCK_TIMEOUT 5000; SELECT COUNT(*) FROM t")), 0);
+    assert_eq!(error_numbers(&killer.batch(&format!("KILL {id}"))), [6106]);
+    assert_eq!(
+        error_numbers(&killer.batch("DECLARE @k VARCHAR(20) = 'KILL ' + STR(@@SPID); EXEC(@k)")),
+        [6104]
+    );
+}
+
+#[test]
+fn kill_stops_a_stream_of_rows() {
+    let world = World::new("stream");
+    let mut killer = world.client();
+    for reads in [true, false] {
+        let mut victim = world.client();
+        let id = number(&victim.batch("SELECT @@SPID"));
+        let bytes = victim.writer.batch(STREAM, 0);
+        victim.send(&bytes);
+        world.pause(200);
+        assert!(error_numbers(&killer.batch(&format!("KILL {id}"))).is_empty());
+        if reads {
+            // What was under way arrives, then the end; 596 if it could still be told.
+            while victim.receive().is_some() {}
+        }
+        world.wait_for_end_of(id, &mut killer);
+    }
+    let mut victim = world.client();
+    let id = number(&victim.batch("SELECT @@SPID"));
+    let bytes = victim.writer.batch("WAITFOR DELAY '00:01:00'", 0);
+    victim.send(&bytes);
+    world.pause(200);
+    killer.batch(&format!("KILL {id}"));
+    assert_eq!(error_numbers(&victim.tokens()), [596]);
+    assert_eq!(victim.receive(), None);
+    world.wait_for_end_of(id, &mut killer);
+}
+
+/// How fast, in milliseconds, is printed; that it happens while the stream could go on for hours is the test.
+#[test]
+fn an_attention_stops_a_stream_of_rows() {
+    let world = World::new("attention");
+    let mut client = world.client();
+    let bytes = client.writer.batch(STREAM, 0);
+    client.send(&bytes);
+    world.pause(300);
+    let began_ns = world.os.clock().monotonic_ns();
+    let attention = client.writer.attention();
+    client.send(&attention);
+    // All that was under way, and the acknowledgement.
+    let rows = client.receive().expect("the cancelled answer");
+    let acknowledgement = client.receive().expect("its acknowledgement");
+    let took_ns = world.os.clock().monotonic_ns() - began_ns;
+    println!("{} bytes read, answered after {} ms", rows.len(), took_ns / 1_000_000);
+    let tokens = |payload: &[u8]| TokenReader::new(payload, TdsVersion::V7_4).collect().unwrap();
+    assert_ne!(final_status(&tokens(&rows)) & done::ERROR, 0);
+    assert_eq!(final_status(&tokens(&acknowledgement)), done::ATTENTION);
+    assert_eq!(number(&client.batch("SELECT 7")), 7);
+}
