@@ -55,6 +55,19 @@ def start(binary, data):
     raise SystemExit("the server did not start")
 
 
+def use_crash(cursor):
+    """The server answers while databases are recovered: 922 until this one is."""
+    for _ in range(600):
+        try:
+            cursor.execute("USE crash")
+            return
+        except pytds.Error as error:
+            if "being recovered" not in str(error):
+                raise
+            time.sleep(0.1)
+    raise RuntimeError("database crash is not recovered after a minute")
+
+
 def connect(port):
     return pytds.connect(server="127.0.0.1", port=port, database="master", user="sa", password=PASSWORD, autocommit=True, login_timeout=10,
                          timeout=20)
@@ -65,7 +78,7 @@ def work(port, client, first, ledger, seed):
     number = first
     try:
         with connect(port) as connection, connection.cursor() as cursor:
-            cursor.execute("USE crash")
+            use_crash(cursor)
             while True:
                 number += 1
                 delayed = choose.random() < 0.5

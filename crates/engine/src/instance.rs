@@ -19,7 +19,7 @@ use types::{Collation, DateTime, SqlError};
 use crate::checkpoint::Checkpointer;
 use crate::database::{Database, date_time_of};
 use crate::db_transaction::DbTransaction;
-use crate::decision::{self, Decisions, Known};
+use crate::decision::Decisions;
 use crate::error::{SqlResult, StorageError, refusal};
 use crate::files::{FilePlaces, make_data_directory};
 use crate::ghost_cleanup::GhostCleanup;
