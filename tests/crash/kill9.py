@@ -148,6 +148,7 @@ def main():
         before = time.monotonic()
         server, port = start(arguments.binary, data)
         with connect(port) as connection, connection.cursor() as cursor:
+            use_crash(cursor)
             cursor.execute("SELECT TOP 1 c FROM crash.dbo.t")
             cursor.fetchall()
             answered_s = time.monotonic() - before

@@ -240,6 +240,7 @@ fn counters_have_types_by_name() {
 
 /// A port scan, a health check, a flood: whoever is gone before he is accepted costs nothing and is no failure of the listener.
 #[test]
+#[allow(clippy::disallowed_types, reason = "a socket that is closed with a reset")]
 fn connections_reset_before_they_are_accepted_are_passed_over() {
     let os = Os::real();
     let listener = os.net().listen("127.0.0.1:0").unwrap();
