@@ -153,7 +153,10 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
     if let Some(into) = into {
         binder.expects_into = true;
         let query = binder.query(&select.query)?;
-        return crate::ddl::select_into(binder, &into.table, query)
+        // A join or a set operation gives no identity columns.
+        let from = &crate::bind::set_op::first_block(&select.query.body).from;
+        let inherits = matches!(from.as_slice(), [one] if !matches!(one, ast::TableSource::Join(_)));
+        return crate::ddl::select_into(binder, &into.table, query, inherits)
             .map(|plan| StatementKind::SelectInto(Box::new(plan)));
     }
     let query = binder.query(&select.query)?;

@@ -81,3 +81,5 @@ script!("scripts/" select_into);
 script!("scripts/" foreign_keys);
 script!("scripts/" constraint_state);
 script!("scripts/" cascades);
+script!("scripts/" typed_null);
+script!("scripts/" computed_columns);

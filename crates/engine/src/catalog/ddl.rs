@@ -134,7 +134,7 @@ impl Database {
         })
     }
 
-    /// ALTER TABLE ADD column; `fill` gives the value for the rows that exist.
+    /// ALTER TABLE ADD column; `fill` gives each row that exists its value, from those it has; without it they get NULL.
     ///
     /// # Errors
     /// 2705, 4901 when rows exist and the column needs a value; those of storage.
@@ -143,13 +143,12 @@ impl Database {
         txn: &DbTransaction,
         table: &Arc<TableDef>,
         column: &NewColumn,
-        fill: &Value,
+        fill: Option<&dyn Fn(&[Value]) -> SqlResult<Value>>,
     ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table)?;
         let mut new = old.as_ref().clone();
         self.append_column(txn, &mut new, column)?;
-        let needs_value =
-            !column.nullable && column.identity.is_none() && column.computed.is_none() && fill.is_null();
+        let needs_value = !column.nullable && column.identity.is_none() && fill.is_none();
         if needs_value && self.has_rows(txn, &old)? {
             return Err(SqlError::new(4901, &[&column.name, &old.name]));
         }
@@ -161,7 +160,7 @@ impl Database {
                     next.set(Some(value + identity.increment));
                     crate::identity::value_of(value, &column.sql_type)?
                 }
-                _ => fill.clone(),
+                _ => fill.map_or(Ok(Value::Null), |fill| fill(row))?,
             });
             Ok(longer)
         };

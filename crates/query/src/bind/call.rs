@@ -122,9 +122,7 @@ impl Binder<'_> {
     /// ISNULL: the type of the first argument.
     fn is_null_function(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
         let [first, second] = self.exactly::<2>("isnull", call)?;
-        // CAST(NULL AS type) may be folded to a constant by now, but keeps its type; the bare literal is int.
-        let is_bare_null = first.is_null_literal() && first.sql_type == SqlType::Int;
-        let to = if is_bare_null { second.sql_type } else { first.sql_type };
+        let to = if first.is_null_literal() { second.sql_type } else { first.sql_type };
         let first = coerce::implicit(first, &to)?;
         let second = coerce::convert(
             second,
@@ -173,6 +171,9 @@ impl Binder<'_> {
         };
         let condition = self.condition(condition)?;
         let values = vec![self.value(yes)?, self.value(no)?];
+        if values.iter().all(Expr::is_null_literal) {
+            return Err(crate::errors::all_branches_null());
+        }
         self.make_case(vec![condition], values)
     }
 

@@ -19,17 +19,21 @@ pub(crate) fn for_variable(expr: Expr, to: &SqlType) -> Result<Expr, SqlError> {
 
 /// Converts `expr`; nothing happens when it already is of the type.
 pub(crate) fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Result<Expr, SqlError> {
-    if expr.sql_type == *to && conversion.style == types::DEFAULT_STYLE {
+    let explicit = matches!(conversion.kind, ConversionKind::Explicit | ConversionKind::Try);
+    // A NULL that is cast stays a cast, also to int: it has a type, which the literal NULL has not.
+    let gives_type = explicit && expr.is_null_literal();
+    if expr.sql_type == *to && conversion.style == types::DEFAULT_STYLE && !gives_type {
         return Ok(expr);
     }
-    let explicit = matches!(conversion.kind, ConversionKind::Explicit | ConversionKind::Try);
     if !expr.is_null_literal() {
         matrix::check(&expr.sql_type, to, explicit)?;
     }
     // A conversion that overflows is NULL under SET ARITHABORT OFF and ANSI_WARNINGS OFF.
     let nullable =
         expr.nullable || conversion.kind == ConversionKind::Try || may_overflow(&expr.sql_type, to);
-    if let ExprKind::Constant(value) = &expr.kind {
+    if let ExprKind::Constant(value) = &expr.kind
+        && !gives_type
+    {
         let folded = fold_conversion(value, &expr.sql_type, to, conversion);
         if let Ok(value) = folded {
             return Ok(Expr { kind: ExprKind::Constant(value), sql_type: *to, ..expr });
@@ -96,6 +100,7 @@ pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlE
     if let (ExprKind::Constant(a), ExprKind::Constant(b)) = (&left.kind, &right.kind)
         && !depends_on_session
         && let Ok(value) = arith::evaluate(op, a, b, &plan.result)
+        && !value.is_null()
     {
         return Ok(Expr {
             kind: ExprKind::Constant(value),
@@ -144,6 +149,7 @@ pub(crate) fn unary(op: UnaryOp, operand: Expr) -> Result<Expr, SqlError> {
     let operand = implicit(operand, &result)?;
     if let ExprKind::Constant(value) = &operand.kind
         && let Ok(value) = arith::evaluate_unary(op, value, &result)
+        && !value.is_null()
     {
         return Ok(Expr::constant(value, result));
     }
@@ -156,6 +162,10 @@ pub(crate) fn unary(op: UnaryOp, operand: Expr) -> Result<Expr, SqlError> {
 pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
     let collation = left.collation_over(&right);
     let (left, right) = same_type(left, right)?;
+    // Nothing compares with NULL: the other side is not looked at, whatever error it has in it.
+    if left.is_constant_null() || right.is_constant_null() {
+        return Ok(Expr::predicate(ExprKind::Constant(Value::Null)));
+    }
     if let (ExprKind::Constant(a), ExprKind::Constant(b)) = (&left.kind, &right.kind) {
         let truth = types::compare(a, b, collation).map(|ordering| op.accepts(ordering));
         return Ok(Expr::predicate(ExprKind::Constant(truth.map_or(Value::Null, Value::Bit))));

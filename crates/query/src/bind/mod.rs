@@ -53,6 +53,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) long_columns: Vec<(ColumnId, Arc<[String]>)>,
     /// The next SELECT block may have INTO: it is the first of a SELECT statement.
     pub(crate) expects_into: bool,
+    /// The item of a SELECT INTO that is IDENTITY(...), by position.
+    pub(crate) identity_item: Option<(usize, engine::IdentityDef)>,
     /// What the text itself names, when somebody asked for that (dependencies of a view, columns of a CHECK).
     pub(crate) observed: Option<RefCell<Observed>>,
     depth: u32,
@@ -87,6 +89,8 @@ pub(crate) struct Scope {
     pub(crate) clause: Clause,
     /// Columns of the first so many tables need a qualifier: `inserted` and `deleted` of OUTPUT.
     pub(crate) qualified_only: usize,
+    /// The block is the whole query of a SELECT INTO: its items may be IDENTITY(...).
+    pub(crate) takes_identity: bool,
     /// WINDOW clause.
     pub(crate) named_windows: Vec<(tsql::ast::Ident, tsql::ast::Window)>,
 }
@@ -181,6 +185,7 @@ impl<'a> Binder<'a> {
             target: None,
             long_columns: Vec::new(),
             expects_into: false,
+            identity_item: None,
             observed: None,
             depth: 0,
             view_depth: 0,

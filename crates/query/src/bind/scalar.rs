@@ -194,6 +194,9 @@ impl Binder<'_> {
         if bound.len() == 1 {
             return coerce::compare(CompareOp::Equal, left, bound.pop().expect("one item"));
         }
+        if left.is_constant_null() {
+            return Ok(Expr::predicate(ExprKind::Constant(types::Value::Null)));
+        }
         let collation = bound.iter().fold(left.collation, |collation, item| {
             if item.explicit_collation { item.collation } else { collation }
         });

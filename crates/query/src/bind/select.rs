@@ -90,7 +90,8 @@ impl Binder<'_> {
         }
         // What an UPDATE or DELETE changes is no table of a query inside it.
         let target = self.target.take();
-        self.scopes.push(Scope { named_windows: select.windows.clone(), ..Scope::default() });
+        let takes_identity = select.into.is_some() && matches!(query.body, ast::QueryBody::Select(_));
+        self.scopes.push(Scope { named_windows: select.windows.clone(), takes_identity, ..Scope::default() });
         let result = self.select_inside(select, query);
         self.scopes.pop();
         self.target = target;
@@ -217,7 +218,15 @@ impl Binder<'_> {
             match item {
                 SelectItem::Star(_) => self.star(None, &mut items)?,
                 SelectItem::QualifiedStar(name) => self.star(Some(name), &mut items)?,
-                SelectItem::Expr { expr, alias } => items.push(self.item(expr, alias.as_ref())?),
+                SelectItem::Expr { expr, alias } => {
+                    let item = match &expr.kind {
+                        ast::ExprKind::Identity(call) if self.scope().takes_identity => {
+                            self.identity_item(call, alias.as_ref(), items.len())?
+                        }
+                        _ => self.item(expr, alias.as_ref())?,
+                    };
+                    items.push(item);
+                }
                 SelectItem::Assign { variable, op, expr } => {
                     let slot = self.variable_slot(variable)?;
                     let value = self.value(expr)?;
@@ -230,6 +239,23 @@ impl Binder<'_> {
             }
         }
         Ok(items)
+    }
+
+    /// IDENTITY(type, seed, increment): the value comes when the row is stored. Errors 2749, 2752, 2753, 8108.
+    fn identity_item(
+        &mut self,
+        call: &ast::IdentityCall,
+        alias: Option<&ast::Ident>,
+        position: usize,
+    ) -> Result<Item, SqlError> {
+        let name = alias.map_or_else(String::new, |alias| alias.value.clone());
+        let sql_type = super::data_type::declared(&call.data_type)?;
+        let def = crate::ddl::identity_definition((&call.seed, &call.increment), &name, &sql_type)?;
+        if self.identity_item.replace((position, def)).is_some() {
+            return Err(SqlError::new(8108, &[&"", &name]));
+        }
+        let zero = coerce::implicit(Expr::constant(types::Value::Int(0), SqlType::Int), &sql_type)?;
+        Ok(Item { expr: zero, ..item_shell(name, true, false, None) })
     }
 
     fn item(&mut self, expr: &ast::Expr, alias: Option<&ast::Ident>) -> Result<Item, SqlError> {

@@ -16,6 +16,7 @@ use crate::context::ExecContext;
 use crate::exec::constraints::Constraints;
 use crate::exec::scan_all;
 use crate::expr::compile::Layout;
+use crate::expr::program::Node;
 use crate::expr::runtime::Runtime;
 use crate::plan::Planner;
 use crate::plan::table::TableSource;
@@ -88,10 +89,7 @@ fn add(
             TableElement::Column(column) => {
                 let made = create::column(column, text, context, &existing_columns(&table))?;
                 create::column_constraints(column, name, text, context, &mut new)?;
-                let fill = fill_value(column, &made, context)?;
-                with_transaction(context, database, |transaction| {
-                    database.add_column(transaction, &table, &made, &fill)
-                })?;
+                add_column(database, &table, column, &made, context)?;
             }
             TableElement::Constraint(ast::TableConstraint {
                 kind: ast::TableConstraintKind::ForeignKey { .. },
@@ -143,34 +141,65 @@ fn existing_columns(table: &TableDef) -> Vec<engine::NewColumn> {
             collation: column.collation,
             identity: None,
             default: None,
-            computed: None,
+            computed: column.computed.clone(),
             is_rowguidcol: false,
         })
         .collect()
 }
 
-/// What existing rows get in a new column: the default when NOT NULL or WITH VALUES, else NULL.
-fn fill_value(
+/// Adds a column. Rows that exist get what a computed column says, a new row version, or the default when the column takes no NULL or
+/// WITH VALUES was said; else NULL.
+fn add_column(
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
     column: &ast::ColumnDefinition,
     made: &engine::NewColumn,
     context: &mut ExecContext<'_>,
-) -> Result<Value, SqlError> {
+) -> Result<(), SqlError> {
     let default = column.constraints.iter().find_map(|constraint| match &constraint.kind {
         ColumnConstraintKind::Default { value, with_values } if *with_values || !made.nullable => Some(value),
         _ => None,
     });
-    let Some(default) = default else {
-        return Ok(Value::Null);
+    let node = match (&column.computed, default) {
+        (Some(computed), _) => Some(fill_node(&computed.expr, Some(table), made, context)?),
+        (None, Some(default)) => Some(fill_node(default, None, made, context)?),
+        (None, None) => None,
     };
-    let node = {
-        let bind = bind_context(context, &[]);
-        let mut binder = Binder::new(&bind);
-        binder.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
-        let value = binder.value(default)?;
-        let value = crate::bind::coerce::implicit(value, &made.sql_type)?;
-        Planner::new(&binder.columns).node(&value, &Layout::default())?
+    let runtime = Runtime::new(context);
+    let from_node = |row: &[Value]| match &node {
+        Some(node) => node.eval(&runtime, row),
+        None => Ok(Value::Null),
     };
-    node.eval(&Runtime::new(context), &[])
+    let version = |_: &[Value]| Ok(crate::exec::insert::next_row_version(&runtime));
+    let fill: Option<&dyn Fn(&[Value]) -> Result<Value, SqlError>> = if node.is_some() {
+        Some(&from_node)
+    } else if made.sql_type == types::SqlType::RowVersion {
+        Some(&version)
+    } else {
+        None
+    };
+    let mut transactions = runtime.transactions.borrow_mut();
+    let transaction = transactions.in_database(database, runtime.options.isolation)?;
+    database.add_column(transaction, table, made, fill)
+}
+
+/// The expression that fills a column, over the table's rows when it is a computed one.
+fn fill_node(
+    expr: &ast::Expr,
+    table: Option<&Arc<TableDef>>,
+    made: &engine::NewColumn,
+    context: &ExecContext<'_>,
+) -> Result<Node, SqlError> {
+    let bind = bind_context(context, &[]);
+    let mut binder = Binder::new(&bind);
+    let columns = table.map(|table| create::scope_of(&mut binder, &existing_columns(table)));
+    let layout = columns.iter().flat_map(|table| table.columns.iter().map(|column| column.id));
+    let layout = Layout::new(&layout.collect::<Vec<_>>());
+    let tables = columns.into_iter().collect();
+    binder.scopes.push(Scope { tables, clause: Clause::Rows, ..Scope::default() });
+    let value = binder.value(expr)?;
+    let value = crate::bind::coerce::implicit(value, &made.sql_type)?;
+    Planner::new(&binder.columns).node(&value, &layout)
 }
 
 /// Error 547 when a row breaks one of the constraints with these numbers.

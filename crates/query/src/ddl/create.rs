@@ -62,10 +62,19 @@ fn definition(
         constraints: Vec::new(),
         indexes: Vec::new(),
     };
+    // A computed column may name columns that come later.
+    let mut stored = Vec::new();
+    for element in elements {
+        match element {
+            TableElement::Column(column) if column.computed.is_some() => stored.push(named_only(column)),
+            TableElement::Column(column) => stored.push(self::column(column, text, context, &[])?),
+            _ => {}
+        }
+    }
     for element in elements {
         match element {
             TableElement::Column(column) => {
-                let made = self::column(column, text, context, &new.columns)?;
+                let made = self::column(column, text, context, &stored)?;
                 new.columns.push(made);
                 column_constraints(column, table, text, context, &mut new)?;
             }
@@ -101,15 +110,29 @@ fn definition(
     Ok(new)
 }
 
-/// One column.
+/// A computed column of which nothing is known but the name.
+fn named_only(column: &ast::ColumnDefinition) -> NewColumn {
+    NewColumn {
+        name: column.name.value.clone(),
+        sql_type: SqlType::Int,
+        nullable: true,
+        collation: Collation::default(),
+        identity: None,
+        default: None,
+        computed: Some(ComputedDef { text: "".into(), persisted: false }),
+        is_rowguidcol: false,
+    }
+}
+
+/// One column. `others`: those that a computed one may name.
 pub(super) fn column(
     column: &ast::ColumnDefinition,
     text: &str,
     context: &ExecContext<'_>,
-    earlier: &[NewColumn],
+    others: &[NewColumn],
 ) -> Result<NewColumn, SqlError> {
     if let Some(computed) = &column.computed {
-        let sql_type = computed_type(computed, context, earlier)?;
+        let sql_type = computed_type(computed, context, others)?;
         let text = source_text(&computed.expr, text);
         return Ok(NewColumn {
             name: column.name.value.clone(),
@@ -134,7 +157,10 @@ pub(super) fn column(
         None => Collation::default(),
     };
     let identity = match &column.identity {
-        Some(identity) => Some(identity_of(identity, column, &sql_type)?),
+        Some(identity) => {
+            let numbers = (&identity.seed, &identity.increment);
+            Some(identity_definition(numbers, &column.name.value, &sql_type)?)
+        }
         None => None,
     };
     let primary = column
@@ -205,21 +231,22 @@ fn without_parentheses(text: &str) -> &str {
     text
 }
 
-fn identity_of(
-    identity: &ast::Identity,
-    column: &ast::ColumnDefinition,
+/// IDENTITY with its seed and increment, 1 when not given. Errors 2749, 2753.
+pub(crate) fn identity_definition(
+    (seed, increment): (&Option<ast::Expr>, &Option<ast::Expr>),
+    column: &str,
     sql_type: &SqlType,
 ) -> Result<IdentityDef, SqlError> {
     if !is_identity_type(sql_type) {
-        return Err(crate::errors::identity_type(&column.name.value));
+        return Err(crate::errors::identity_type(column));
     }
     let number = |expr: &Option<ast::Expr>| match expr {
         None => Ok(1),
-        Some(expr) => whole_number(expr).ok_or_else(|| crate::errors::identity_type(&column.name.value)),
+        Some(expr) => whole_number(expr).ok_or_else(|| crate::errors::identity_type(column)),
     };
-    let (seed, increment) = (number(&identity.seed)?, number(&identity.increment)?);
+    let (seed, increment) = (number(seed)?, number(increment)?);
     if increment == 0 {
-        return Err(crate::errors::identity_increment(&column.name.value));
+        return Err(crate::errors::identity_increment(column));
     }
     Ok(IdentityDef { seed, increment })
 }
@@ -235,19 +262,39 @@ fn whole_number(expr: &ast::Expr) -> Option<i64> {
     }
 }
 
+/// The type of a computed column over the stored ones. Error 1759 when it names another computed column.
 fn computed_type(
     computed: &ast::Computed,
     context: &ExecContext<'_>,
-    earlier: &[NewColumn],
+    others: &[NewColumn],
 ) -> Result<SqlType, SqlError> {
     let bind = bind_context(context, &[]);
-    let mut binder = Binder::new(&bind);
-    let table = scope_of(&mut binder, earlier);
-    binder.scopes.push(Scope { tables: vec![table], clause: Clause::Rows, ..Scope::default() });
-    Ok(binder.value(&computed.expr)?.sql_type)
+    let bound = |columns: &[NewColumn]| {
+        let mut binder = Binder::new(&bind);
+        let table = scope_of(&mut binder, columns);
+        binder.scopes.push(Scope { tables: vec![table], clause: Clause::Rows, ..Scope::default() });
+        binder.value(&computed.expr).map(|expr| expr.sql_type)
+    };
+    let (derived, stored): (Vec<NewColumn>, Vec<NewColumn>) =
+        others.iter().cloned().partition(|column| column.computed.is_some());
+    let result = bound(&stored);
+    match &result {
+        Err(error) if error.number == 207 && !derived.is_empty() => {
+            let named = derived.iter().position(|column| {
+                let mut more = stored.clone();
+                more.push(column.clone());
+                bound(&more).map_or_else(|other| other.message != error.message, |_| true)
+            });
+            match named {
+                Some(named) => Err(SqlError::new(1759, &[&derived[named].name, &""])),
+                None => result,
+            }
+        }
+        _ => result,
+    }
 }
 
-fn scope_of(binder: &mut Binder<'_>, columns: &[NewColumn]) -> ScopeTable {
+pub(super) fn scope_of(binder: &mut Binder<'_>, columns: &[NewColumn]) -> ScopeTable {
     let columns = columns
         .iter()
         .map(|column| {

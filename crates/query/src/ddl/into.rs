@@ -22,16 +22,21 @@ pub(crate) struct SelectIntoPlan {
     pub(crate) schema: String,
     pub(crate) name: String,
     pub(crate) columns: Vec<NewColumn>,
+    /// The column that IDENTITY(...) fills.
+    generated: Option<usize>,
 }
 
-/// Plans a SELECT INTO. Errors 1038, 2705.
+/// Plans a SELECT INTO. `inherits`: an identity column of the only table stays one. Errors 1038, 2705, 8108.
 pub(crate) fn select_into(
     binder: &mut Binder<'_>,
     name: &ObjectName,
     query: BoundQuery,
+    inherits: bool,
 ) -> Result<SelectIntoPlan, SqlError> {
+    let generated = binder.identity_item.take();
     let mut columns: Vec<NewColumn> = Vec::new();
-    for column in &query.columns {
+    for (at, column) in query.columns.iter().enumerate() {
+        let inherits = inherits && generated.is_none_or(|generated| generated.0 != at);
         if column.name.is_empty() {
             return Err(crate::errors::column_name_missing());
         }
@@ -44,7 +49,7 @@ pub(crate) fn select_into(
             sql_type: storable(info.sql_type),
             nullable: info.nullable,
             collation: info.collation,
-            identity: column.identity.then_some(IdentityDef { seed: 1, increment: 1 }),
+            identity: (column.identity && inherits).then_some(IdentityDef { seed: 1, increment: 1 }),
             default: None,
             computed: None,
             is_rowguidcol: false,
@@ -52,6 +57,13 @@ pub(crate) fn select_into(
     }
     if columns.iter().filter(|column| column.identity.is_some()).count() > 1 {
         columns.iter_mut().for_each(|column| column.identity = None);
+    }
+    if let Some((position, def)) = generated {
+        if let Some(other) = columns.iter().find(|column| column.identity.is_some()) {
+            return Err(SqlError::new(8108, &[&name.name.value, &other.name]));
+        }
+        columns[position].identity = Some(def);
+        columns[position].nullable = false;
     }
     let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();
     let planned = Planner::new(&binder.columns)
@@ -69,6 +81,7 @@ pub(crate) fn select_into(
         schema: super::schema_of(name),
         name: name.name.value.clone(),
         columns,
+        generated: generated.map(|generated| generated.0),
     })
 }
 
@@ -119,15 +132,22 @@ fn make_and_fill(
     let mut count = 0;
     while source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;
+        if let Some(ordinal) = into.generated {
+            row[ordinal] = crate::exec::insert::next_identity(runtime, &target)?;
+        }
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.in_database(&into.database, runtime.options.isolation)?;
         target.table.insert(transaction, &row)?;
-        if let Some(ordinal) = target.def.identity_ordinal() {
+        if into.generated.is_none()
+            && let Some(ordinal) = target.def.identity_ordinal()
+        {
             target.table.note_identity(transaction, &row[ordinal])?;
+            runtime.note_identity(row[ordinal].clone());
         }
         count += 1;
     }
-    Ok(StatementOutcome { row_count: Some(count), ..StatementOutcome::default() })
+    let identity = runtime.last_identity();
+    Ok(StatementOutcome { row_count: Some(count), identity, ..StatementOutcome::default() })
 }
 
 /// Runs TRUNCATE TABLE.

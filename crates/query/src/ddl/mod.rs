@@ -16,6 +16,7 @@ use types::SqlError;
 
 use crate::context::{BindContext, ExecContext};
 
+pub(crate) use create::identity_definition;
 pub(crate) use into::{SelectIntoPlan, run_select_into, select_into, truncate};
 
 /// Runs a CREATE, ALTER or DROP of a table, index, view, procedure, function, trigger or schema, or TRUNCATE. `text` is the batch, into

@@ -214,6 +214,15 @@ impl Expr {
         }
     }
 
+    /// Is it NULL before anything runs: the literal, or a conversion of it?
+    pub(crate) fn is_constant_null(&self) -> bool {
+        match &self.kind {
+            ExprKind::Constant(value) => value.is_null(),
+            ExprKind::Convert(inner, _) | ExprKind::Retype(inner) => inner.is_constant_null(),
+            _ => false,
+        }
+    }
+
     /// The column it is, when it is nothing else.
     pub(crate) fn as_column(&self) -> Option<ColumnId> {
         match &self.kind {

@@ -220,9 +220,9 @@ fn parse_time<'a, 't>(
     Ok(rest)
 }
 
-/// `.5` is half a second, `:5` five milliseconds.
+/// `.5` is half a second, `:5` five milliseconds. Nanoseconds are rounded to what a value can hold, but not into the next second.
 fn parse_fraction(mark: u8, digits: &str, options: &ParseOptions) -> Result<u64, ParseDateError> {
-    let most = if options.is_old_type || mark == b':' { 3 } else { 7 };
+    let most = if options.is_old_type || mark == b':' { 3 } else { 9 };
     if digits.len() > most {
         return Err(Malformed);
     }
@@ -230,7 +230,8 @@ fn parse_fraction(mark: u8, digits: &str, options: &ParseOptions) -> Result<u64,
     if mark == b':' {
         return Ok(number * 10_000);
     }
-    Ok(number * 10u64.pow(7 - digits.len() as u32))
+    let nanoseconds = number * 10u64.pow(9 - digits.len() as u32);
+    Ok(((nanoseconds + 50) / 100).min(TICKS_PER_SECOND - 1))
 }
 
 fn parse_offset<'a, 't>(
