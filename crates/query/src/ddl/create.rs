@@ -135,14 +135,10 @@ pub(super) fn column(
         let sql_type = computed_type(computed, context, others)?;
         let text = source_text(&computed.expr, text);
         return Ok(NewColumn {
-            name: column.name.value.clone(),
             sql_type,
             nullable: column.nullable != Some(false),
-            collation: Collation::default(),
-            identity: None,
-            default: None,
             computed: Some(ComputedDef { text: text.into(), persisted: computed.persisted }),
-            is_rowguidcol: false,
+            ..named_only(column)
         });
     }
     let sql_type = match &column.data_type {
