@@ -177,6 +177,25 @@ impl Table {
         found.is_some_and(|secondary| columns.iter().all(|column| secondary.stored.contains(column)))
     }
 
+    /// The number of rows as they stand now, committed or not, read from the heap or clustered index. `go_on` is asked for each.
+    ///
+    /// # Errors
+    /// 1222; the marker of a stale plan; those of `go_on`.
+    pub fn count_rows(
+        &self,
+        txn: &DbTransaction,
+        go_on: &mut dyn FnMut() -> SqlResult<()>,
+    ) -> SqlResult<u64> {
+        let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
+        let mut cursor = self.scan(txn, self.inner.definition.base().index_id, &options, Some(&[]))?;
+        let (mut row, mut rows) = (Vec::new(), 0);
+        while cursor.next(txn, &mut row)? {
+            go_on()?;
+            rows += 1;
+        }
+        Ok(rows)
+    }
+
     /// Every row, in the order of an index (its number; 0 or 1 is the heap or clustered index).
     ///
     /// # Errors

@@ -83,3 +83,4 @@ script!("scripts/" constraint_state);
 script!("scripts/" cascades);
 script!("scripts/" typed_null);
 script!("scripts/" computed_columns);
+script!("scripts/" row_counts);

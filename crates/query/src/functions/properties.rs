@@ -216,9 +216,13 @@ fn object_property_ex(call: &Call<'_, '_>) -> Result<Value> {
     match call.text(1).unwrap_or_default().trim().to_ascii_lowercase().as_str() {
         "basetype" => Ok(found_by_id(call, database, id)?
             .map_or(Value::Null, |found| variant(Value::varchar(&format!("{:<2}", found.code()))))),
-        "cardinality" => Ok(table_by_id(call, i64::from(id))?.map_or(Value::Null, |table| {
-            variant(Value::BigInt(database.table(&table).row_count_estimate() as i64))
-        })),
+        "cardinality" => match table_by_id(call, i64::from(id))? {
+            Some(table) => {
+                let rows = crate::sysviews::columns::count_rows(call.runtime, database, &table)?;
+                Ok(variant(Value::BigInt(rows)))
+            }
+            None => Ok(Value::Null),
+        },
         _ => object_property(call).map(variant),
     }
 }

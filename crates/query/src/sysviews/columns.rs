@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use engine::{IndexKind, ObjectDef, TableDef};
+use engine::{Database, IndexKind, ObjectDef, TableDef};
 use types::{SqlError, SqlType, Value};
+
+use crate::expr::runtime::Runtime;
 
 use super::{Cell, SystemView, VIEW_TABLES, ViewContext, object_id_of};
 
@@ -421,9 +423,21 @@ fn foreign_key_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// The true number of rows of a table, whatever others have not committed yet.
+pub(crate) fn count_rows(
+    runtime: &Runtime<'_>,
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+) -> Result<i64, SqlError> {
+    let mut transactions = runtime.transactions.borrow_mut();
+    let transaction = transactions.in_database(database, runtime.options.isolation)?;
+    let rows = database.table(table).count_rows(transaction, &mut || runtime.check_cancelled())?;
+    Ok(i64::try_from(rows).unwrap_or(i64::MAX))
+}
+
 fn partitions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
-        let rows = context.database.table(&table).row_count_estimate();
+        let rows = count_rows(context.runtime, context.database, &table)?;
         for index in &table.indexes {
             let hobt = i64::from(index.unit);
             context.row(&[
@@ -445,7 +459,7 @@ fn partitions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn partition_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
-        let rows = context.database.table(&table).row_count_estimate();
+        let rows = count_rows(context.runtime, context.database, &table)?;
         for index in &table.indexes {
             context.row(&[
                 ("partition_id", i64::from(index.unit).into()),
