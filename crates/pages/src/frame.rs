@@ -125,6 +125,7 @@ impl Frame {
     /// Under the exclusive latch: the page was changed by `lsn`.
     #[inline]
     fn note_change(&self, lsn: Lsn) {
+        assert!(!lsn.is_null(), "a change has a log record");
         if self.recovery_lsn.load(Relaxed) == 0 {
             // Fails only when a failed write has just put an older LSN there.
             let _ = self.recovery_lsn.compare_exchange(0, lsn.raw(), AcqRel, Relaxed);
@@ -154,6 +155,10 @@ impl Frame {
             if self.failed_lsn.load(Acquire) == 0 {
                 self.failed_lsn.store(writing, Release);
             }
+            assert!(
+                self.failed_lsn.load(Acquire) <= writing,
+                "what a page lacks since its first failed write is the oldest"
+            );
             // Lower than whatever a later change put there: the page still lacks the older records.
             self.recovery_lsn.store(writing, Release);
         }

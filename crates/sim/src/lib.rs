@@ -10,6 +10,7 @@
 //! `cargo xtask sim --seeds N [--seed S] [--scenario log|sql] [--plant BUG]` drives it; `corpus/` keeps seeds that
 //! once failed.
 
+mod across_scenario;
 mod client;
 mod ledger;
 mod log_scenario;
@@ -38,11 +39,14 @@ pub enum Scenario {
     Sql,
     /// Definitions, large values, long transactions, readers and databases through sessions.
     Schema,
+    /// Transactions over several databases.
+    Across,
 }
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Scenario; 4] = [Scenario::Log, Scenario::Store, Scenario::Sql, Scenario::Schema];
+    pub const ALL: [Scenario; 5] =
+        [Scenario::Log, Scenario::Store, Scenario::Sql, Scenario::Schema, Scenario::Across];
 
     /// The name on the command line and of its corpus file.
     pub fn name(self) -> &'static str {
@@ -51,6 +55,7 @@ impl Scenario {
             Scenario::Store => "store",
             Scenario::Sql => "sql",
             Scenario::Schema => "schema",
+            Scenario::Across => "across",
         }
     }
 
@@ -62,8 +67,10 @@ impl Scenario {
     /// True when its workload runs the code that the bug would be in.
     pub fn can_see(self, bug: Bug) -> bool {
         match self {
-            Scenario::Log => bug != Bug::PageBeforeLog,
-            Scenario::Store | Scenario::Sql | Scenario::Schema => true,
+            Scenario::Log => !matches!(bug, Bug::PageBeforeLog | Bug::DecideBeforePrepared),
+            Scenario::Store | Scenario::Sql | Scenario::Schema => bug != Bug::DecideBeforePrepared,
+            // Its transactions are few and their pages go out at checkpoints: the others judge the log itself.
+            Scenario::Across => !matches!(bug, Bug::HardenedJumpsOverHole | Bug::PageBeforeLog),
         }
     }
 
@@ -74,6 +81,7 @@ impl Scenario {
             Scenario::Store => include_str!("../corpus/store.seeds"),
             Scenario::Sql => include_str!("../corpus/sql.seeds"),
             Scenario::Schema => include_str!("../corpus/schema.seeds"),
+            Scenario::Across => include_str!("../corpus/across.seeds"),
         };
         let seed = |line: &str| line.split('#').next().and_then(|part| part.trim().parse().ok());
         text.lines().filter_map(seed).collect()
@@ -136,6 +144,7 @@ pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
         Scenario::Store => store_scenario::run(seed, bug),
         Scenario::Sql => sql_scenario::run(seed, bug),
         Scenario::Schema => schema::run(seed, bug),
+        Scenario::Across => across_scenario::run(seed, bug),
     }
 }
 
@@ -145,6 +154,7 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "acknowledge-before-harden" => Some(Bug::AcknowledgeBeforeHarden),
         "hardened-jumps-over-hole" => Some(Bug::HardenedJumpsOverHole),
         "page-before-log" => Some(Bug::PageBeforeLog),
+        "decide-before-prepared" => Some(Bug::DecideBeforePrepared),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use os::sim::Bug;
 #[test]
 fn corpus_and_first_seeds_pass_and_repeat() {
     for scenario in Scenario::ALL {
-        let fresh = if scenario == Scenario::Sql { 20 } else { 60 };
+        let fresh = if matches!(scenario, Scenario::Sql | Scenario::Across) { 20 } else { 60 };
         let mut deferred = 0;
         for seed in scenario.corpus().into_iter().chain(0..fresh) {
             let outcome = run_seed(scenario, seed, None);
@@ -41,7 +41,12 @@ fn first_condemned(scenario: Scenario, bug: Bug) -> Option<u64> {
 #[test]
 fn planted_bugs_are_found_within_500_seeds() {
     for scenario in Scenario::ALL {
-        for bug in [Bug::AcknowledgeBeforeHarden, Bug::HardenedJumpsOverHole, Bug::PageBeforeLog] {
+        for bug in [
+            Bug::AcknowledgeBeforeHarden,
+            Bug::HardenedJumpsOverHole,
+            Bug::PageBeforeLog,
+            Bug::DecideBeforePrepared,
+        ] {
             if !scenario.can_see(bug) {
                 continue;
             }

@@ -111,10 +111,16 @@ impl XactEntry {
     }
 
     pub(crate) fn set_writes_from_reservation(&self) {
+        assert!(
+            self.is_system,
+            "only work on behalf of a rollback is paid from a reservation that is not its own"
+        );
         self.from_reservation.store(true, Relaxed);
     }
 
     pub(crate) fn begin_append(&self, bound: Lsn) {
+        let is_first = self.last().is_null();
+        assert!(is_first || self.appending.load(Relaxed) == 0, "a transaction appends one record at a time");
         // Before the append in every observer's eyes, hence SeqCst.
         self.appending.store(bound.raw().max(1), SeqCst);
     }
@@ -239,6 +245,7 @@ impl TxnManager {
 
     /// A transaction that a crash cut off, back in the table: a loser about to be undone, or one that is prepared.
     pub(crate) fn resume(self: &Arc<Self>, loser: &Loser, state: XactState) -> Transaction {
+        assert!(loser.begin <= loser.last, "transaction {} begins with its first record", loser.id);
         let entry = XactEntry::of_loser(loser.id, loser.is_system, loser.begin, loser.last);
         let transaction = Transaction::resumed(Arc::clone(self), entry, self.locks.new_space(0), state);
         transaction.entry.end_append();
@@ -290,6 +297,7 @@ impl TxnManager {
         let oldest = table.by_begin.first().map(|&(bound, _)| Lsn::from_raw(bound));
         // Whoever begins from now on begins at the end or later: its entering waits for this latch.
         let needed = oldest.unwrap_or_else(|| self.log.end());
+        assert!(needed <= self.log.end(), "nobody needs log that is not there yet");
         match &table.pin {
             Some(pin) => pin.move_to(needed),
             None => {
@@ -357,6 +365,10 @@ impl TxnManager {
 
     /// Enters a transaction before its first record can be in the log.
     pub(crate) fn enter(&self, entry: &Arc<XactEntry>) {
+        assert!(
+            entry.begin().is_null() && entry.last().is_null(),
+            "a transaction enters before its first record"
+        );
         entry.begin_append(self.log.hardened());
         self.insert(entry, Lsn::NULL);
     }

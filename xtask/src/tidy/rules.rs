@@ -9,11 +9,9 @@ use std::path::Path;
 const FILE_LINES_MAX: usize = 800;
 /// A function may not be longer than this many lines, signature and braces included.
 const FUNCTION_LINES_MAX: usize = 70;
-/// Assertions per function, on average, in the crates that guard durability: the floor today, to be raised as they come. The goal
-/// is 1.5.
-const ASSERTIONS_PER_FUNCTION_MIN: f64 = 0.28;
-/// The crates to which that floor applies; each run prints how they stand.
-const ASSERTING_CRATES: [&str; 3] = ["log", "txn", "pages"];
+/// Assertions per function, on average, in the crates that guard durability, each with its floor of today, to be raised as they come; each
+/// run prints how they stand. The goal is 1.5.
+const ASSERTION_FLOORS: [(&str, f64); 3] = [("log", 0.42), ("txn", 0.38), ("pages", 0.34)];
 /// Functions that were longer than the wall when the ratchet was made, and how long; they may only shrink.
 const RATCHET_FILE: &str = "xtask/long-functions.txt";
 
@@ -143,7 +141,7 @@ fn enum_variants(code: &str, head: &str) -> Option<Vec<String>> {
 /// The durability crates assert generously, in release builds too.
 pub fn assertion_density(files: &[SourceFile]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for krate in ASSERTING_CRATES {
+    for (krate, floor) in ASSERTION_FLOORS {
         let (mut functions, mut assertions) = (0usize, 0usize);
         for file in production(files).filter(|f| f.krate == krate) {
             functions += function_spans(&file.code).len();
@@ -154,8 +152,11 @@ pub fn assertion_density(files: &[SourceFile]) -> Vec<Finding> {
         }
         let density = assertions as f64 / functions.max(1) as f64;
         println!("tidy: {krate}: {functions} functions, {assertions} assertions, {density:.2} per function");
-        if functions > 0 && density < ASSERTIONS_PER_FUNCTION_MIN {
-            findings.push(Finding::new(krate, format!("{density:.2} assertions per function")));
+        if functions > 0 && density < floor {
+            findings.push(Finding::new(
+                krate,
+                format!("{density:.2} assertions per function, {floor:.2} at least"),
+            ));
         }
     }
     findings

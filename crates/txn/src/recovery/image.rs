@@ -52,6 +52,7 @@ pub fn write_checkpoint(manager: &TxnManager, begin: Lsn, dirty: &[DirtyPage]) -
             system: row.is_system,
         })
         .collect();
+    assert!(active.iter().all(|xact| xact.begin <= xact.last), "a transaction begins with its first record");
     let oldest_dirty = dirty.iter().map(|page| page.recovery).min().unwrap_or(Lsn::MAX);
     let redo_start = begin.min(snapshot.scan_start).min(oldest_dirty);
     let oldest_active = active.iter().map(|xact| xact.begin).min().unwrap_or(Lsn::MAX);

@@ -18,7 +18,10 @@ pub struct RedoStats {
 pub fn redo(log: &Arc<Log>, resource_manager: &dyn ResourceManager, start: Lsn) -> TxnResult<RedoStats> {
     let mut stats = RedoStats::default();
     let mut reader = log.read_from(start);
+    let mut before = Lsn::NULL;
     while let Some((lsn, record, _)) = reader.next_borrowed()? {
+        assert!(lsn > before && lsn >= start, "{lsn} comes behind {before}: history is repeated in order");
+        before = lsn;
         if is_machinery(record.header.op) {
             continue;
         }

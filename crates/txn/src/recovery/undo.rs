@@ -21,6 +21,8 @@ pub struct UndoStats {
 /// Rolls the losers back: system transactions first (an unfinished split must be gone before rows are looked for), each group newest first.
 pub fn undo(manager: &Arc<TxnManager>, losers: &[Loser]) -> TxnResult<UndoStats> {
     let mut stats = UndoStats::default();
+    let numbers: std::collections::BTreeSet<u64> = losers.iter().map(|loser| loser.id.0).collect();
+    assert_eq!(numbers.len(), losers.len(), "each transaction is undone once");
     let oldest = losers.iter().map(|loser| loser.begin).min().unwrap_or(Lsn::MAX);
     let _pin = manager.log().pin(LogReuseWait::ActiveTransaction, "recovery", oldest);
     let mut order = losers.to_vec();
@@ -34,5 +36,6 @@ pub fn undo(manager: &Arc<TxnManager>, losers: &[Loser]) -> TxnResult<UndoStats>
             stats.transaction_count += 1;
         }
     }
+    assert_eq!(stats.transaction_count + stats.system_count, losers.len() as u64, "all of them are undone");
     Ok(stats)
 }
