@@ -1,6 +1,7 @@
 //! `cargo xtask`: the project's chores as one program.
 #![allow(clippy::disallowed_methods, reason = "a chore of the build, not part of the product")]
 
+mod mutants;
 mod sim;
 mod tidy;
 
@@ -24,6 +25,18 @@ enum Chore {
         #[arg(long)]
         update_ratchet: bool,
     },
+    /// Plant known bugs, one at a time, and say which ring of tests finds each (an hour; `--simulation-alone`: a third of that).
+    Mutants {
+        /// Seeds of each scenario.
+        #[arg(long, default_value_t = 300)]
+        seeds: u64,
+        /// Only bugs whose name contains this.
+        #[arg(long, default_value = "")]
+        only: String,
+        /// Do not ask the crates' tests.
+        #[arg(long)]
+        simulation_alone: bool,
+    },
     /// Run seeds of the simulation: workloads, crashes, recoveries, oracles (`--help` for its arguments).
     #[command(disable_help_flag = true)]
     Sim {
@@ -37,6 +50,7 @@ fn main() -> std::process::ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Tidy { explain: Some(pair), .. } => tidy::layers::explain(&pair[0], &pair[1]),
         Chore::Tidy { update_ratchet, .. } => tidy::run(update_ratchet),
+        Chore::Mutants { seeds, only, simulation_alone } => mutants::run(seeds, &only, simulation_alone),
         Chore::Sim { arguments } => sim::run(&arguments),
     };
     match outcome {

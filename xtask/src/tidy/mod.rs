@@ -4,7 +4,7 @@ mod claims;
 mod documents;
 pub mod layers;
 mod rules;
-mod source;
+pub mod source;
 
 use source::SourceFile;
 
