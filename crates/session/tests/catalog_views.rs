@@ -193,8 +193,8 @@ fn metadata_functions_know_constraints_views_and_parameters() {
         "SELECT SESSIONPROPERTY('ANSI_NULLS'), SESSIONPROPERTY('NUMERIC_ROUNDABORT'), SESSIONPROPERTY('nothing')",
         "1|0|NULL",
     );
-    run(&mut s, "SET NUMERIC_ROUNDABORT ON");
-    one(&mut s, "SELECT SESSIONPROPERTY('NUMERIC_ROUNDABORT')", "1");
+    run(&mut s, "SET CONCAT_NULL_YIELDS_NULL OFF");
+    one(&mut s, "SELECT SESSIONPROPERTY('CONCAT_NULL_YIELDS_NULL')", "0");
 }
 
 #[test]
