@@ -5,6 +5,17 @@
 //! together: a unit's pages are found by reading the maps, 4 KB of map for 8 MB of data.
 //!
 //! Latching: a map page is latched after all data pages of the operation, and before the fresh page that nobody else knows.
+//!
+//! Invariants (`verify.rs` looks for the first three):
+//!
+//! 1. A page has one owner at a time: its entry in the map of its interval; map pages, page 0 and the boot page have none. `set_owner`
+//! 2. A page that is reachable from a unit (chain, tree, large value) has that unit's number in the map and in its own header.
+//! 3. A page whose entry names a unit is reachable from it, or its transaction has not ended.
+//! 4. An entry becomes a unit's only from 0, under the map page's exclusive latch, in the same record as the page's formatting.
+//! 5. PENDING is set only on an owned page, by a transaction, and goes with it: to 0 when it commits (`finish_pending`), to the owner alone
+//!    when it rolls back (`keep_pending`); after a crash `sweep_pending_frees` does what the first would have done. `apply_bits`
+//! 6. A page becomes free outside transactions only, so that no rollback needs it back. `change_map`
+//! 7. A hint says where to begin looking, never that there is nothing: losing it costs time only.
 
 use log::page_records::{MapBits, MapChange, UnitCreate};
 use log::{LogContext, LogOp, Lsn, TxnId};

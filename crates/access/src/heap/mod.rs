@@ -5,6 +5,20 @@
 //! deleter has ended, so that its rollback always finds them.
 //!
 //! Latching: one page at a time, except when a page is appended (first, last, map, new).
+//!
+//! Invariants (where each is made; `verify.rs` looks for the first five):
+//!
+//! 1. The chain from the first page by `next` visits every page of the heap once; `prev` of a page names the one before, `prev` of the first
+//!    the last (NULL while it is alone). `last_page_with_room`
+//! 2. A slot is free, a row, a stub (FORWARD) or a moved row (FORWARDED); never a stub and a moved row at once. `apply_patch`, `apply_ghost`
+//! 3. Each stub that is no ghost names a moved row that is no ghost, and each such row has one stub. A stub never names a stub: a row that
+//!    moves on gets its first stub corrected. `update`
+//! 4. An address, once given out, means the same row until the row's deleter has committed: stubs and ghosts keep their slot; a slot is
+//!    reused only when nobody has a lock on its address. `place`
+//! 5. Every row has room for a stub: it is padded to `ROW_BYTES_MIN`. `place`, `update`
+//! 6. What a transaction has given up of a page (ghosts, shortened rows) is counted in `reserved_bytes` and kept until every transaction up
+//!    to `last_remover` has ended: its rollback finds the room. `expunge`
+//! 7. A row is changed under its exclusive lock and its page's exclusive latch, after the record is appended; the page's LSN is that record's.
 
 mod scan;
 
