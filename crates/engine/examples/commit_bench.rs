@@ -93,6 +93,7 @@ impl Bench {
             default: None,
             computed: None,
             is_rowguidcol: false,
+            user_type_id: 0,
         };
         let unique = os.clock().monotonic_ns();
         let new = NewTable {

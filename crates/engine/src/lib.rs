@@ -28,7 +28,8 @@ mod table;
 mod transaction_set;
 
 pub use catalog::{
-    Catalog, CatalogImage, CatalogUndo, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable,
+    Catalog, CatalogImage, CatalogUndo, Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, NewColumn,
+    NewConstraint, NewForeignKey, NewIndex, NewTable, PropertyDef, PropertyOwner, TablePart, TypeDef,
 };
 pub use cursor::Cursor;
 pub use database::Database;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use txn::{CommitMode, TxnOptions};
 
-use crate::catalog::{NewColumn, NewConstraint, NewIndex, NewTable};
+use crate::catalog::{Entry, NewColumn, NewConstraint, NewIndex, NewTable};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
@@ -18,7 +18,9 @@ pub(crate) fn copy(model: &Arc<Database>, target: &Arc<Database>) -> SqlResult<(
     let objects: Vec<ObjectDef> =
         model.catalog().objects().into_iter().filter(|o| o.type_code() != "S ").collect();
     let schemas: Vec<_> = model.catalog().schemas().into_iter().filter(|s| s.schema_id > 4).collect();
-    if objects.is_empty() && schemas.is_empty() {
+    // Messages and configured values are master's alone.
+    let written: Vec<_> = model.catalog().entries();
+    if objects.is_empty() && schemas.is_empty() && written.is_empty() {
         return Ok(());
     }
     let begin = |database: &Arc<Database>| {
@@ -27,6 +29,9 @@ pub(crate) fn copy(model: &Arc<Database>, target: &Arc<Database>) -> SqlResult<(
     let (source, sink) = (begin(model), begin(target));
     for schema in schemas {
         target.create_schema(&sink, &schema.name)?;
+    }
+    for def in model.catalog().types() {
+        target.change_entry(&sink, None, Some(Entry::Type(def)))?;
     }
     for object in objects {
         match object {
@@ -78,6 +83,7 @@ fn as_new(table: &TableDef) -> NewTable {
             .map(|d| ((!d.is_system_named).then(|| d.name.to_string()), d.text.to_string())),
         computed: c.computed.clone(),
         is_rowguidcol: c.is_rowguidcol,
+        user_type_id: c.user_type_id,
     });
     let name_of = |ordinal: usize| table.columns[ordinal].name.to_string();
     let mut constraints: Vec<NewConstraint> = Vec::new();

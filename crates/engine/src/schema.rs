@@ -143,6 +143,8 @@ pub struct ColumnDef {
     pub computed: Option<ComputedDef>,
     /// ROWGUIDCOL.
     pub is_rowguidcol: bool,
+    /// `user_type_id` of its alias type, 0 when it has none.
+    pub user_type_id: i32,
 }
 
 /// IDENTITY of a column.

@@ -42,6 +42,7 @@ fn column(name: &str, sql_type: SqlType) -> NewColumn {
         default: None,
         computed: None,
         is_rowguidcol: false,
+        user_type_id: 0,
     }
 }
 

@@ -8,6 +8,7 @@ pub mod bind;
 pub mod clauses;
 pub mod context;
 pub mod ddl;
+pub mod describe;
 pub mod errors;
 pub(crate) mod exec;
 pub(crate) mod expr;
@@ -18,7 +19,7 @@ pub mod showplan;
 mod statement;
 pub mod sysviews;
 
-pub use bind::data_type::declared as resolve_type;
+pub use bind::data_type::{Declared, declared as resolve_type, declared_in as resolve_type_in};
 pub use context::{
     BindContext, ColumnDescription, ExecContext, Flow, NoNames, RowSink, SessionFacts, SessionNames,
     SessionRow, SetOptions, ShowplanForm, StatementOutcome, VariableDef,

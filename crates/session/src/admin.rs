@@ -152,11 +152,7 @@ impl Session {
                 self.instance.alter_database(&name, &changes)
             }
             AlterDatabaseAction::Collate(collation) => query::clauses::database_collation(collation),
-            AlterDatabaseAction::ModifyName(new_name) => {
-                self.instance.database(&name)?;
-                let _alone = alone_in(&mut self.transactions, &name, || SqlError::new(5030, &[]))?;
-                self.instance.rename_database(&name, &new_name.value)
-            }
+            AlterDatabaseAction::ModifyName(new_name) => self.rename_database(&name, &new_name.value),
             AlterDatabaseAction::ModifyFile(spec) => {
                 let change = file_change(spec)?;
                 self.instance.modify_file(&name, &change)
@@ -167,6 +163,14 @@ impl Session {
             AlterDatabaseAction::RemoveFile(_) => Err(not_supported("ALTER DATABASE ... REMOVE FILE")),
             _ => Err(not_supported("this form of ALTER DATABASE")),
         }
+    }
+
+    /// ALTER DATABASE ... MODIFY NAME and sp_rename of a database.
+    pub(crate) fn rename_database(&mut self, name: &str, new_name: &str) -> SqlResult<()> {
+        self.refuse_in_transaction("ALTER DATABASE")?;
+        self.instance.database(name)?;
+        let _alone = alone_in(&mut self.transactions, name, || SqlError::new(5030, &[]))?;
+        self.instance.rename_database(name, new_name)
     }
 
     pub(crate) fn checkpoint(&mut self) -> SqlResult<()> {
@@ -193,19 +197,65 @@ impl Session {
     }
 
     /// DBCC commands of the table of clauses; others are refused by name. All end with message 2528, unless WITH NO_INFOMSGS.
-    pub(crate) fn dbcc(&mut self, dbcc: &ast::Dbcc, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn dbcc(&mut self, dbcc: &ast::Dbcc, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
         let name = dbcc.name.value.to_uppercase();
         match name.as_str() {
             "TRACEON" | "TRACEOFF" => trace_flags(&dbcc.args)?,
             "FREEPROCCACHE" | "FREESYSTEMCACHE" => self.programs.clear(),
             "CHECKDB" | "CHECKALLOC" | "CHECKTABLE" => self.dbcc_check(dbcc, &name, sink)?,
+            "USEROPTIONS" => self.user_options(sink)?,
             _ if query::clauses::check_option("DBCC", &name, None).is_ok() => {}
-            _ => return Err(not_supported(&format!("DBCC {name}"))),
+            _ => return Err(not_supported(&format!("DBCC {name}")).into()),
         }
         if !dbcc.options.iter().any(|option| option.name.is("NO_INFOMSGS")) {
             sink.message(&SqlError::new(2528, &[]));
         }
         Ok(())
+    }
+
+    /// DBCC USEROPTIONS: the SET options that are on or have a value.
+    fn user_options(&mut self, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        let options = self.options.clone();
+        let isolation = match options.isolation {
+            engine::IsolationLevel::ReadUncommitted => "read uncommitted",
+            engine::IsolationLevel::ReadCommitted => "read committed",
+            engine::IsolationLevel::RepeatableRead => "repeatable read",
+            engine::IsolationLevel::Serializable => "serializable",
+            _ => "snapshot",
+        };
+        let set = |is_set: bool| if is_set { "SET".to_string() } else { String::new() };
+        let rows = [
+            ("textsize", options.text_size.to_string()),
+            ("language", options.language.to_string()),
+            ("dateformat", options.date_format.to_string()),
+            ("datefirst", options.date_first.to_string()),
+            ("lock_timeout", options.lock_timeout_ms.to_string()),
+            ("rowcount", if options.row_count > 0 { options.row_count.to_string() } else { String::new() }),
+            ("nocount", set(options.nocount)),
+            ("xact_abort", set(options.xact_abort)),
+            ("implicit_transactions", set(options.implicit_transactions)),
+            ("quoted_identifier", set(options.quoted_identifier)),
+            ("arithabort", set(options.arithabort)),
+            ("ansi_null_dflt_on", set(options.ansi_null_default_on)),
+            ("ansi_warnings", set(options.ansi_warnings)),
+            ("ansi_padding", set(options.ansi_padding)),
+            ("ansi_nulls", set(options.ansi_nulls)),
+            ("concat_null_yields_null", set(options.concat_null_yields_null)),
+            ("numeric_roundabort", set(options.numeric_roundabort)),
+            ("isolation level", isolation.to_string()),
+        ];
+        let shown: Vec<String> = rows
+            .iter()
+            .filter(|row| !row.1.is_empty())
+            .enumerate()
+            .map(|(at, (name, value))| format!("({at}, N'{name}', N'{value}')"))
+            .collect();
+        let text = format!(
+            "SELECT [Set Option] = CAST(o.name AS nvarchar(128)), Value = CAST(o.value AS nvarchar(46)) \
+             FROM (VALUES {}) AS o(place, name, value) ORDER BY o.place",
+            shown.join(", ")
+        );
+        self.run_text(&text, &[], Vec::new(), sink).map(|_| ())
     }
 }
 

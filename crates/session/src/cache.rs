@@ -91,7 +91,7 @@ impl ProgramCache {
 
     pub(crate) fn put(&self, key: ProgramKey, program: Arc<Program>, era: u64) {
         let bytes = program.size_bytes();
-        if program.text.len() > TEXT_BYTES_MAX || bytes > CACHE_BYTES_MAX {
+        if program.text.len() > TEXT_BYTES_MAX || bytes > CACHE_BYTES_MAX || program.uses_alias_types {
             return;
         }
         let mut kept = self.kept.lock();
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn program(text: &str) -> Arc<Program> {
-        Arc::new(crate::compile::compile(text.into(), &[], Vec::new(), false).expect("no statements"))
+        Arc::new(crate::compile::compile(text.into(), &[], Vec::new(), false, None).expect("no statements"))
     }
 
     #[test]
@@ -190,7 +190,8 @@ mod tests {
         let conditions = ProgramConditions::new(1, &SetOptions::default());
         let text = "RETURN ".repeat(140_000);
         let batch = tsql::parse_batch(&text, &tsql::ParseOptions::default()).expect("sound");
-        let program = crate::compile::compile(text.as_str().into(), &batch.statements, Vec::new(), false);
+        let program =
+            crate::compile::compile(text.as_str().into(), &batch.statements, Vec::new(), false, None);
         let program = Arc::new(program.expect("sound"));
         assert!(text.len() <= TEXT_BYTES_MAX && program.size_bytes() > CACHE_BYTES_MAX);
         let key = ProgramKey::new(&text, conditions, &[]);

@@ -13,7 +13,7 @@ use crate::program::{
     RaisErrorCells, SetCells, TryRegion,
 };
 
-/// Compiles the statements of a batch or body. `parameters` take the first slots.
+/// Compiles the statements of a batch or body. `parameters` take the first slots; alias types are those of `types_in`.
 ///
 /// # Errors
 /// 134 (variable declared twice), 137 (undeclared variable in EXECUTE or SET), 132/133 (labels), 135/136 (BREAK, CONTINUE outside
@@ -23,8 +23,9 @@ pub(crate) fn compile(
     statements: &[ast::Statement],
     parameters: Vec<VariableDef>,
     in_procedure: bool,
+    types_in: Option<&engine::Database>,
 ) -> SqlResult<Program> {
-    let mut compiler = Compiler { variables: parameters, in_procedure, ..Compiler::default() };
+    let mut compiler = Compiler { variables: parameters, in_procedure, types_in, ..Compiler::default() };
     for statement in statements {
         compiler.statement(statement)?;
     }
@@ -39,11 +40,25 @@ pub(crate) fn compile(
         cells: Program::empty_cells(compiler.sources.len()),
         sources: compiler.sources,
         used: Default::default(),
+        uses_alias_types: compiler.uses_alias_types,
     })
 }
 
+/// A type as written; alias types are those of the database, when there is one.
+pub(crate) fn declared_type(
+    data_type: &ast::DataType,
+    types_in: Option<&engine::Database>,
+) -> SqlResult<query::Declared> {
+    match types_in {
+        Some(database) => query::resolve_type_in(data_type, database),
+        None => {
+            Ok(query::Declared { sql_type: query::resolve_type(data_type)?, alias_id: 0, nullable: None })
+        }
+    }
+}
+
 #[derive(Default)]
-struct Compiler {
+struct Compiler<'a> {
     instructions: Vec<Instruction>,
     variables: Vec<VariableDef>,
     sources: Vec<CellSource>,
@@ -59,9 +74,11 @@ struct Compiler {
     /// IF, WHILE and CATCH around the statement.
     conditions: u32,
     parse_only: Option<bool>,
+    types_in: Option<&'a engine::Database>,
+    uses_alias_types: bool,
 }
 
-impl Compiler {
+impl Compiler<'_> {
     fn statement(&mut self, statement: &ast::Statement) -> SqlResult<()> {
         self.line = statement.span.line;
         self.span = statement.span;
@@ -298,7 +315,10 @@ impl Compiler {
                 self.refuse("cursor variables");
                 continue;
             }
-            let sql_type = query::resolve_type(&declaration.data_type).map_err(|e| e.at_line(self.line))?;
+            let declared =
+                declared_type(&declaration.data_type, self.types_in).map_err(|e| e.at_line(self.line))?;
+            self.uses_alias_types |= declared.alias_id != 0;
+            let sql_type = declared.sql_type;
             self.variables.push(VariableDef { name: declaration.name.clone(), sql_type });
             if let Some(initial) = &declaration.initial {
                 let slot = self.variables.len() - 1;
@@ -430,7 +450,8 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         | StatementKind::Drop(_)
         | StatementKind::CreateView(_)
         | StatementKind::CreateProcedure(_)
-        | StatementKind::CreateSchema(_) => InstructionKind::Definition(Box::new(statement.clone())),
+        | StatementKind::CreateSchema(_)
+        | StatementKind::CreateType(_) => InstructionKind::Definition(Box::new(statement.clone())),
         StatementKind::CreateFunction(function) => match function.returns {
             ast::FunctionReturns::InlineTable => InstructionKind::Definition(Box::new(statement.clone())),
             ast::FunctionReturns::Scalar(_) => refused("A user-defined scalar function"),

@@ -162,17 +162,25 @@ impl Session {
             || own.starts_with("fn_")
             || name.schema.as_ref().is_some_and(|s| s.is("sys"));
         if may_be_system {
+            let written = name.database.as_ref().filter(|database| !database.value.is_empty());
+            let database = match written {
+                Some(database) => self.instance.database(&database.value)?,
+                None => self.database.clone(),
+            };
             if let Some(native) = procs::native(&own) {
                 if !self.may_call_native(&own) {
                     return Ok(CallResult::default());
                 }
-                return native(self, arguments, sink);
+                if Arc::ptr_eq(&database, &self.database) {
+                    return native(self, arguments, sink);
+                }
+                self.transactions.enter_known_database(&database).map_err(refused_entry)?;
+                let outer = std::mem::replace(&mut self.database, database);
+                let result = native(self, arguments, sink);
+                self.move_to(outer);
+                return result;
             }
             if let Some(text) = procs::in_sql(&own) {
-                let database = match name.database.as_ref().filter(|database| !database.value.is_empty()) {
-                    Some(database) => self.instance.database(&database.value)?,
-                    None => self.database.clone(),
-                };
                 return self.call_module(&own, text, database, 0, arguments, sink);
             }
         }
@@ -234,8 +242,9 @@ impl Session {
         let ast::ModuleBody::Statements(body) = &procedure.body else {
             return Err(crate::run::not_supported("CLR procedures"));
         };
-        let mut program =
-            crate::compile::compile(text.into(), body, parameters_of(&procedure.parameters)?, true)?;
+        let (parameters, uses_alias_types) = parameters_of(&procedure.parameters, &self.database)?;
+        let mut program = crate::compile::compile(text.into(), body, parameters, true, Some(&self.database))?;
+        program.uses_alias_types |= uses_alias_types;
         program.parameters.clone_from(&procedure.parameters);
         let program = Arc::new(program);
         self.programs.put(key, program.clone(), era);
@@ -457,12 +466,19 @@ fn as_callers(caller: Option<&SqlType>, sql_type: SqlType, value: Value) -> (Sql
     }
 }
 
-/// The types of declared parameters, as the first variables of the program.
-pub(crate) fn parameters_of(parameters: &[ast::Parameter]) -> SqlResult<Vec<VariableDef>> {
-    let define = |p: &ast::Parameter| {
-        Ok(VariableDef { name: p.name.clone(), sql_type: query::resolve_type(&p.data_type)? })
-    };
-    parameters.iter().map(define).collect()
+/// The types of declared parameters, as the first variables of the program; and whether an alias type is among them.
+pub(crate) fn parameters_of(
+    parameters: &[ast::Parameter],
+    types_in: &engine::Database,
+) -> SqlResult<(Vec<VariableDef>, bool)> {
+    let mut uses_alias_types = false;
+    let mut definitions = Vec::with_capacity(parameters.len());
+    for parameter in parameters {
+        let declared = query::resolve_type_in(&parameter.data_type, types_in)?;
+        uses_alias_types |= declared.alias_id != 0;
+        definitions.push(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type });
+    }
+    Ok((definitions, uses_alias_types))
 }
 
 /// A possibly qualified procedure name in text.

@@ -30,6 +30,8 @@ pub(crate) struct Program {
     pub(crate) sources: Vec<CellSource>,
     /// It has been asked for again since the cache was swept or it came.
     pub(crate) used: AtomicBool,
+    /// Its variables have alias types, which may come to mean something else: it is not kept for others.
+    pub(crate) uses_alias_types: bool,
 }
 
 /// One step.

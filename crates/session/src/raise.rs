@@ -44,27 +44,27 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
         let message = self.value(frame, instruction, raise.message)?;
-        let severity = self.optional_int(frame, instruction, raise.severity)?.unwrap_or(16).clamp(0, 25);
+        let severity_given = self.optional_int(frame, instruction, raise.severity)?.unwrap_or(16);
         let state = self.optional_int(frame, instruction, raise.state)?.unwrap_or(1);
         let mut arguments = Vec::with_capacity(raise.arguments.len());
         for cell in &raise.arguments {
             arguments.push(self.value(frame, instruction, *cell)?);
         }
+        let (number, own_severity, is_logged, template) = match &message {
+            Value::Int(number) => self.message_of(*number, severity_given, state)?,
+            other => (USER_ERROR_MIN, 16, false, to_text(other).unwrap_or_default()),
+        };
+        // Less than 0: the severity that the message has.
+        let severity = if severity_given < 0 { own_severity } else { severity_given.min(25) };
         if severity > 18 && !raise.log {
             return Err(SqlError::new(2754, &[]).into());
         }
-        let (number, template) = match &message {
-            Value::Int(number) => {
-                (*number, types::messages::lookup(*number).map(|m| m.text.to_string()).unwrap_or_default())
-            }
-            other => (USER_ERROR_MIN, to_text(other).unwrap_or_default()),
-        };
         let text: String =
             format_message(&template, &arguments)?.chars().take(MESSAGE_CHARACTERS_MAX).collect();
-        let state = u8::try_from(state.clamp(0, 255)).unwrap_or(1);
+        let state = if state < 0 { 1 } else { u8::try_from(state.min(255)).unwrap_or(1) };
         let severity = u8::try_from(severity).unwrap_or(16);
         let error = SqlError::custom(number, severity, state, text).at_line(instruction.line);
-        if raise.log {
+        if raise.log || is_logged {
             os::report::info("raiserror", &format!("{error}"));
         }
         if severity <= 10 {
@@ -76,6 +76,22 @@ impl Session {
             return Ok(());
         }
         Err(Interruption::Failed(Failure { error, origin: Origin::RaisError }))
+    }
+
+    /// A message by number: of users, or of the system's own: number, severity, whether the log has it, text. Error 18054.
+    fn message_of(
+        &self,
+        number: i32,
+        severity: i32,
+        state: i32,
+    ) -> Result<(i32, i32, bool, String), SqlError> {
+        if let Some(own) = crate::procs::messages::user_message(&self.instance, number) {
+            return Ok((number, i32::from(own.severity), own.is_logged, own.text.to_string()));
+        }
+        match types::messages::lookup(number) {
+            Some(known) => Ok((number, i32::from(known.severity), false, known.text.to_string())),
+            None => Err(SqlError::new(18054, &[&number, &severity, &state])),
+        }
     }
 
     fn optional_int(

@@ -289,7 +289,8 @@ impl Session {
         let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
         let batch = tsql::parse_batch(text, &options)
             .map_err(|errors| errors.into_iter().map(crate::syntax_error).collect::<Vec<SqlError>>())?;
-        compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure)
+        let types_in = Some(&*self.database);
+        compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure, types_in)
             .map_err(|e| vec![e])
     }
 

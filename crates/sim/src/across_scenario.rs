@@ -150,6 +150,7 @@ fn make_table(instance: &Arc<Instance>, database: &Arc<Database>) -> SqlResult<(
         default: None,
         computed: None,
         is_rowguidcol: false,
+        user_type_id: 0,
     };
     let key = NewConstraint::Key {
         name: None,

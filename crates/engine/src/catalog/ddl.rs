@@ -205,7 +205,7 @@ impl Database {
         txn: &DbTransaction,
         table: &Arc<TableDef>,
         name: &str,
-        sql_type: &SqlType,
+        (sql_type, user_type_id): (&SqlType, i32),
         nullable: bool,
         convert: &dyn Fn(&Value) -> SqlResult<Value>,
     ) -> SqlResult<()> {
@@ -215,6 +215,7 @@ impl Database {
             .ok_or_else(|| SqlError::new(4924, &[&"ALTER COLUMN", &name, &old.name]))?;
         let mut new = old.as_ref().clone();
         new.columns[at].sql_type = *sql_type;
+        new.columns[at].user_type_id = user_type_id;
         new.columns[at].nullable = nullable;
         let change = |row: &[Value]| {
             let mut changed = row.to_vec();

@@ -8,7 +8,7 @@ use types::Value;
 use super::rows::{
     Fields, column_status, constraint_status, index_column_status, index_status, kind_of, text_class, type_of,
 };
-use super::{Catalog, system_tables};
+use super::{Catalog, Entry, system_tables};
 use crate::error::StorageError;
 use crate::schema::{
     CheckDef, ColumnDef, ComputedDef, ConstraintState, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn,
@@ -36,6 +36,11 @@ pub(crate) fn load(
             return Err(damaged("sysclsobjs", 0));
         };
         catalog.put_schema(None, id, Some(Arc::new(SchemaDef { schema_id: id, name })));
+    }
+    for (table, rows) in rows.iter().enumerate() {
+        for entry in rows.iter().filter_map(|row| Entry::from_row(table, row)) {
+            catalog.put_entry(entry.key(), Some(Arc::new(entry)));
+        }
     }
     let groups = Groups::new(rows);
     for row in &rows[system_tables::OBJECTS] {
@@ -171,6 +176,7 @@ impl<'a> Groups<'a> {
             default,
             computed,
             is_rowguidcol: status & column_status::ROWGUIDCOL != 0,
+            user_type_id: row.int(11).unwrap_or(0),
         })
     }
 

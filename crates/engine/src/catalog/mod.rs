@@ -7,11 +7,13 @@
 
 mod ddl;
 mod definition_rows;
+mod entries;
 mod foreign_keys;
 mod load;
 mod modules;
 pub(crate) mod names;
 mod new;
+mod rename;
 mod restructure;
 mod rows;
 mod shape;
@@ -24,10 +26,12 @@ use os::{LatchRank, RwLatch};
 use txn::Resource;
 use types::Collation;
 
+pub use entries::{Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef, PropertyOwner, TypeDef};
 pub(crate) use load::load;
 pub use names::CatalogImage;
 use names::{Change, Look, NameKey, Reserve, State};
 pub use new::{NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
+pub use rename::TablePart;
 
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, SCHEMA_DBO, SCHEMA_INFORMATION, SCHEMA_SYS, SchemaDef};
@@ -75,6 +79,8 @@ pub enum CatalogUndo {
     },
     /// Names that were reserved.
     Names(Vec<(i32, String)>),
+    /// An entry as it was.
+    Entry(EntryKey, Option<Arc<Entry>>),
 }
 
 impl Catalog {

@@ -51,6 +51,11 @@ impl Database {
         if let Some(inside) = self.catalog().objects().iter().find(|o| o.schema_id() == id) {
             return Err(SqlError::new(3729, &[&"DROP SCHEMA", &name, inside.name()]));
         }
+        if let Some(inside) = self.catalog().types().iter().find(|def| def.schema_id == id) {
+            return Err(SqlError::new(3729, &[&"DROP SCHEMA", &name, &inside.name]));
+        }
+        let owner = super::PropertyOwner { class: 3, major_id: id, minor_id: 0 };
+        self.forget_properties(txn, &[owner])?;
         self.system_table(system_tables::SCHEMAS).delete_key(txn, &[Value::Int(id)])?;
         txn.note_catalog_change(self.catalog().put_schema(Some(txn.change_under(resource)), id, None));
         Ok(())

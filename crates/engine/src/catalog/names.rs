@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use txn::Resource;
 use types::{Collation, SqlError};
 
-use super::CatalogUndo;
+use super::{CatalogUndo, Entry, EntryKey};
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, SchemaDef};
 
@@ -34,6 +34,8 @@ pub(super) struct State {
     pub(super) objects: FxHashMap<ObjectId, ObjectDef>,
     /// Names of objects and constraints, by schema.
     pub(super) names: FxHashMap<NameKey, ObjectId>,
+    /// What is neither: extended properties, alias types, messages, configured values.
+    pub(super) entries: BTreeMap<EntryKey, Arc<Entry>>,
     unsettled: FxHashMap<NameKey, Unsettled>,
     changed: FxHashMap<ObjectId, Changed<ObjectDef>>,
     changed_schemas: FxHashMap<i32, Changed<Arc<SchemaDef>>>,
@@ -239,6 +241,8 @@ impl State {
                 self.unmark(owner, &names);
             }
             CatalogUndo::Names(names) => self.unmark(owner, &names),
+            CatalogUndo::Entry(key, Some(previous)) => drop(self.entries.insert(key, previous)),
+            CatalogUndo::Entry(key, None) => drop(self.entries.remove(&key)),
         }
     }
 
@@ -254,6 +258,7 @@ impl State {
                 self.unmark(owner, &names);
             }
             CatalogUndo::Names(names) => self.unmark(owner, &names),
+            CatalogUndo::Entry(..) => {}
         }
     }
 
@@ -360,6 +365,6 @@ pub(crate) fn schema_resource(database: u16, schema_id: i32) -> Resource {
     Resource::Metadata { database, class: SCHEMA_CLASS, id: u64::from(schema_id.unsigned_abs()) }
 }
 
-fn fold(name: &str) -> String {
+pub(super) fn fold(name: &str) -> String {
     Collation::DEFAULT.fold_name(name)
 }

@@ -23,6 +23,8 @@ pub struct NewColumn {
     pub computed: Option<ComputedDef>,
     /// ROWGUIDCOL.
     pub is_rowguidcol: bool,
+    /// `user_type_id` of its alias type, 0 when it has none.
+    pub user_type_id: i32,
 }
 
 /// A constraint to be made.

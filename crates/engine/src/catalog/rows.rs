@@ -84,11 +84,12 @@ pub(crate) fn column_row(object_id: i32, column: &ColumnDef) -> Vec<Value> {
         text(column.collation.name()),
         identity(|i| i.seed),
         identity(|i| i.increment),
+        if column.user_type_id == 0 { Value::Null } else { int(column.user_type_id) },
     ]
 }
 
 /// Length, precision, scale and status bits of a type.
-fn type_parts(sql_type: &SqlType) -> (i32, u8, u8, i32) {
+pub(super) fn type_parts(sql_type: &SqlType) -> (i32, u8, u8, i32) {
     let of_length = |length: &Length| match length {
         Length::N(n) => (i32::from(*n), 0, 0, 0),
         Length::Max => (0, 0, 0, column_status::MAX),

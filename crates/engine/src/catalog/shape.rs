@@ -43,6 +43,7 @@ impl Database {
             default,
             computed: column.computed.clone(),
             is_rowguidcol: column.is_rowguidcol,
+            user_type_id: column.user_type_id,
         });
         Ok(())
     }

@@ -42,9 +42,17 @@ pub const FOREIGN_KEYS: usize = 7;
 pub const DATABASES: usize = 8;
 /// Commits over several databases that were decided for (used in master only); see `decision.rs`.
 pub const DECISIONS: usize = 9;
+/// Extended properties.
+pub const PROPERTIES: usize = 10;
+/// Alias types.
+pub const TYPES: usize = 11;
+/// Messages of users (used in master only).
+pub const MESSAGES: usize = 12;
+/// Configured values of the server (used in master only).
+pub const CONFIGURATIONS: usize = 13;
 
 /// All system tables, in order of their units.
-pub static ALL: [SystemTable; 10] = [
+pub static ALL: [SystemTable; 14] = [
     SystemTable {
         name: "sysclsobjs",
         key_columns: 1,
@@ -80,6 +88,7 @@ pub static ALL: [SystemTable; 10] = [
             ("collation", SqlType::SysName, true),
             ("idtseed", SqlType::BigInt, true),
             ("idtincr", SqlType::BigInt, true),
+            ("utype", SqlType::Int, true),
         ],
     },
     SystemTable {
@@ -157,6 +166,48 @@ pub static ALL: [SystemTable; 10] = [
         key_columns: 1,
         columns: &[("id", SqlType::BigInt, false), ("participants", TEXT, false)],
     },
+    SystemTable {
+        name: "sysxprops",
+        key_columns: 4,
+        columns: &[
+            ("class", SqlType::TinyInt, false),
+            ("id", SqlType::Int, false),
+            ("subid", SqlType::Int, false),
+            ("name", SqlType::SysName, false),
+            ("value", SqlType::SqlVariant, true),
+        ],
+    },
+    SystemTable {
+        name: "sysscalartypes",
+        key_columns: 1,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("schid", SqlType::Int, false),
+            ("name", SqlType::SysName, false),
+            ("xtype", SqlType::TinyInt, false),
+            ("length", SqlType::Int, false),
+            ("prec", SqlType::TinyInt, false),
+            ("scale", SqlType::TinyInt, false),
+            ("status", SqlType::Int, false),
+            ("created", SqlType::DateTime, false),
+        ],
+    },
+    SystemTable {
+        name: "sysusermsgs",
+        key_columns: 2,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("msglangid", SqlType::Int, false),
+            ("severity", SqlType::TinyInt, false),
+            ("status", SqlType::Int, false),
+            ("text", TEXT, false),
+        ],
+    },
+    SystemTable {
+        name: "sysconfigvalues",
+        key_columns: 1,
+        columns: &[("id", SqlType::Int, false), ("value", SqlType::Int, false)],
+    },
 ];
 
 /// The allocation unit of a system table; its object number is the same plus two.
@@ -177,6 +228,7 @@ pub fn definition(table: usize, root: PageId) -> Arc<TableDef> {
         default: None,
         computed: None,
         is_rowguidcol: false,
+        user_type_id: 0,
     });
     let key = (0..shape.key_columns).map(|ordinal| IndexColumn { ordinal, descending: false });
     let index = IndexDef {

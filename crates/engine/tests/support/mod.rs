@@ -57,6 +57,7 @@ pub fn column(name: &str, sql_type: SqlType, nullable: bool) -> NewColumn {
         default: None,
         computed: None,
         is_rowguidcol: false,
+        user_type_id: 0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Data types as written become `SqlType`.
 
+use engine::Database;
 use tsql::ast::{DataType, TypeArgument};
 use types::{Length, SqlError, SqlType};
 
@@ -32,6 +33,35 @@ const WITHOUT_LENGTH: [&str; 22] = [
 /// The type of a column, variable or parameter. Errors 2715 (unknown), 131, 1001, 2716, 2717, 2750, 2751.
 pub fn declared(data_type: &DataType) -> Result<SqlType, SqlError> {
     resolve(data_type, 1)
+}
+
+/// A type as written in a database: one of the system's, or an alias of the database's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Declared {
+    /// What it is or stands for.
+    pub sql_type: SqlType,
+    /// `user_type_id` of the alias, 0 when it is none.
+    pub alias_id: i32,
+    /// What the alias says about NULL.
+    pub nullable: Option<bool>,
+}
+
+/// The type of a column, variable or parameter, alias types included. Errors as [`declared`], and 2716 (an alias takes no length).
+pub fn declared_in(data_type: &DataType, database: &Database) -> Result<Declared, SqlError> {
+    let name = &data_type.name;
+    let catalog = database.catalog();
+    let schema = name.schema.as_ref().map_or("dbo", |schema| schema.value.as_str());
+    let error = match declared(data_type) {
+        Ok(sql_type) => return Ok(Declared { sql_type, alias_id: 0, nullable: None }),
+        Err(error) if error.number != 2715 => return Err(error),
+        Err(error) => error,
+    };
+    let found = catalog.schema_id(schema).and_then(|schema| catalog.find_type(schema, &name.name.value));
+    let alias = found.ok_or(error)?;
+    if !data_type.args.is_empty() {
+        return Err(SqlError::new(2716, &[&1, &alias.name]));
+    }
+    Ok(Declared { sql_type: alias.sql_type, alias_id: alias.user_type_id, nullable: Some(alias.nullable) })
 }
 
 /// The type of CAST and CONVERT, where `varchar` without length means 30.

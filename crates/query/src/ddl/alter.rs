@@ -9,7 +9,7 @@ use tsql::ast::{
 use types::{SqlError, Value};
 
 use super::{bind_context, create, find_table_for_change, with_transaction};
-use crate::bind::data_type::declared;
+use crate::bind::data_type::declared_in;
 use crate::bind::names::{same_name, written};
 use crate::bind::{Binder, Clause, Scope};
 use crate::context::ExecContext;
@@ -87,7 +87,7 @@ fn add(
         };
         match element {
             TableElement::Column(column) => {
-                let made = create::column(column, text, context, &existing_columns(&table))?;
+                let made = create::column(column, text, context, database, &existing_columns(&table))?;
                 create::column_constraints(column, name, text, context, &mut new)?;
                 add_column(database, &table, column, &made, context)?;
             }
@@ -143,6 +143,7 @@ fn existing_columns(table: &TableDef) -> Vec<engine::NewColumn> {
             default: None,
             computed: column.computed.clone(),
             is_rowguidcol: false,
+            user_type_id: 0,
         })
         .collect()
 }
@@ -235,7 +236,8 @@ fn alter_column(
     let AlterColumnChange::Type { data_type, nullable, .. } = &change.change else {
         return Err(crate::errors::unsupported("ALTER COLUMN ADD and DROP of properties"));
     };
-    let to = declared(data_type)?;
+    let declared = declared_in(data_type, database)?;
+    let to = declared.sql_type;
     let ordinal = table
         .column_ordinal(&change.name.value)
         .ok_or_else(|| crate::errors::alter_missing_column(&change.name.value, &table.name))?;
@@ -253,9 +255,16 @@ fn alter_column(
             &convert_context,
         )
     };
-    let nullable = nullable.unwrap_or(true);
+    let nullable = nullable.or(declared.nullable).unwrap_or(true);
     with_transaction(context, database, |transaction| {
-        database.alter_column(transaction, table, &change.name.value, &to, nullable, &convert)
+        database.alter_column(
+            transaction,
+            table,
+            &change.name.value,
+            (&to, declared.alias_id),
+            nullable,
+            &convert,
+        )
     })
 }
 

@@ -5,7 +5,7 @@ use tsql::ast::{self, ColumnConstraintKind, IndexKind, TableConstraintKind, Tabl
 use types::{Collation, SqlError, SqlType};
 
 use super::{bind_context, database_of, find_table, find_table_for_change, schema_of, with_transaction};
-use crate::bind::data_type::declared;
+use crate::bind::data_type::{Declared, declared_in};
 use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 use crate::context::ExecContext;
@@ -18,7 +18,7 @@ pub(super) fn table(
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
     let database = database_of(&create.name, context)?;
-    let mut new = definition(&create.elements, text, context, &create.name)?;
+    let mut new = definition(&create.elements, text, context, &database, &create.name)?;
     new.schema = schema_of(&create.name);
     new.name = create.name.name.value.clone();
     let temporary = new.name.starts_with('#');
@@ -42,7 +42,11 @@ pub(super) fn table_variable(
 ) -> Result<(), SqlError> {
     let database =
         context.instance.database("tempdb").map_err(|_| crate::errors::no_such_database("tempdb"))?;
-    let mut new = definition(&declare.elements, "", context, &ast::ObjectName::simple(declare.name.clone()))?;
+    let types_in = context.database.clone();
+    let name = ast::ObjectName::simple(declare.name.clone());
+    let mut new = definition(&declare.elements, "", context, &types_in, &name)?;
+    // Types of another database have no number in tempdb.
+    new.columns.iter_mut().for_each(|column| column.user_type_id = 0);
     new.schema = "dbo".to_string();
     new.name = real_name.to_string();
     with_transaction(context, &database, |transaction| database.create_table(transaction, &new).map(|_| ()))
@@ -53,6 +57,7 @@ fn definition(
     elements: &[TableElement],
     text: &str,
     context: &ExecContext<'_>,
+    database: &engine::Database,
     table: &ast::ObjectName,
 ) -> Result<NewTable, SqlError> {
     let mut new = NewTable {
@@ -67,14 +72,14 @@ fn definition(
     for element in elements {
         match element {
             TableElement::Column(column) if column.computed.is_some() => stored.push(named_only(column)),
-            TableElement::Column(column) => stored.push(self::column(column, text, context, &[])?),
+            TableElement::Column(column) => stored.push(self::column(column, text, context, database, &[])?),
             _ => {}
         }
     }
     for element in elements {
         match element {
             TableElement::Column(column) => {
-                let made = self::column(column, text, context, &stored)?;
+                let made = self::column(column, text, context, database, &stored)?;
                 new.columns.push(made);
                 column_constraints(column, table, text, context, &mut new)?;
             }
@@ -121,6 +126,7 @@ fn named_only(column: &ast::ColumnDefinition) -> NewColumn {
         default: None,
         computed: Some(ComputedDef { text: "".into(), persisted: false }),
         is_rowguidcol: false,
+        user_type_id: 0,
     }
 }
 
@@ -129,6 +135,7 @@ pub(super) fn column(
     column: &ast::ColumnDefinition,
     text: &str,
     context: &ExecContext<'_>,
+    database: &engine::Database,
     others: &[NewColumn],
 ) -> Result<NewColumn, SqlError> {
     if let Some(computed) = &column.computed {
@@ -141,17 +148,12 @@ pub(super) fn column(
             ..named_only(column)
         });
     }
-    let sql_type = match &column.data_type {
-        Some(data_type) => declared(data_type)?,
-        None => SqlType::RowVersion,
+    let declared = match &column.data_type {
+        Some(data_type) => declared_in(data_type, database)?,
+        None => Declared { sql_type: SqlType::RowVersion, alias_id: 0, nullable: None },
     };
-    let collation = match &column.collation {
-        Some(name) if name.is("database_default") => Collation::default(),
-        Some(name) => {
-            Collation::by_name(&name.value).ok_or_else(|| crate::errors::invalid_collation(&name.value))?
-        }
-        None => Collation::default(),
-    };
+    let sql_type = declared.sql_type;
+    let collation = collation_of(column)?;
     let identity = match &column.identity {
         Some(identity) => {
             let numbers = (&identity.seed, &identity.increment);
@@ -168,7 +170,8 @@ pub(super) fn column(
         && sql_type != SqlType::RowVersion
         && identity.is_none()
         && !primary;
-    let nullable = column.nullable.unwrap_or(default_null);
+    let nullable =
+        column.nullable.or(declared.nullable.filter(|_| identity.is_none())).unwrap_or(default_null);
     if nullable && identity.is_some() {
         return Err(crate::errors::identity_nullable(&column.name.value, ""));
     }
@@ -190,7 +193,17 @@ pub(super) fn column(
         default,
         computed: None,
         is_rowguidcol: column.is_rowguidcol,
+        user_type_id: declared.alias_id,
     })
+}
+
+fn collation_of(column: &ast::ColumnDefinition) -> Result<Collation, SqlError> {
+    match &column.collation {
+        Some(name) if !name.is("database_default") => {
+            Collation::by_name(&name.value).ok_or_else(|| crate::errors::invalid_collation(&name.value))
+        }
+        _ => Ok(Collation::default()),
+    }
 }
 
 /// Is a column nullable that says nothing of it? The session's word goes before the database's.

@@ -23,6 +23,7 @@ pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result
                 module(name, "function", drop.if_exists, &kinds, context)?;
             }
             DropKind::Trigger => module(name, "trigger", drop.if_exists, &[ModuleKind::Trigger], context)?,
+            DropKind::Type => super::alias::drop(name, drop.if_exists, context)?,
             DropKind::Schema => schema(name, drop.if_exists, context)?,
             // Objects of kinds that cannot exist yet: IF EXISTS is content.
             _ if drop.if_exists => {}
@@ -35,7 +36,6 @@ pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result
 fn kind_word(kind: DropKind) -> &'static str {
     match kind {
         DropKind::Sequence => "sequence object",
-        DropKind::Type => "type",
         DropKind::Synonym => "synonym",
         DropKind::User => "user",
         DropKind::Login => "login",

@@ -53,6 +53,7 @@ pub(crate) fn select_into(
             default: None,
             computed: None,
             is_rowguidcol: false,
+            user_type_id: 0,
         });
     }
     if columns.iter().filter(|column| column.identity.is_some()).count() > 1 {

@@ -1,11 +1,14 @@
 //! DDL: syntax trees become the engine's definitions; the engine checks, logs and publishes them.
 
+mod alias;
 mod alter;
 mod constraint_state;
 mod create;
 mod drop;
 mod into;
 mod module;
+mod property;
+mod rename;
 mod statistics;
 
 use std::sync::Arc;
@@ -18,6 +21,8 @@ use crate::context::{BindContext, ExecContext};
 
 pub(crate) use create::identity_definition;
 pub(crate) use into::{SelectIntoPlan, run_select_into, select_into, truncate};
+pub use property::{PropertyChange, change_property};
+pub use rename::rename;
 
 /// Runs a CREATE, ALTER or DROP of a table, index, view, procedure, function, trigger or schema, or TRUNCATE. `text` is the batch, into
 /// which spans point: modules keep it as their source.
@@ -49,6 +54,7 @@ fn execute_inside(
         | StatementKind::CreateProcedure(_)
         | StatementKind::CreateFunction(_)
         | StatementKind::CreateTrigger(_) => module::create(statement, text, context),
+        StatementKind::CreateType(create) => alias::create(create, context),
         StatementKind::CreateSchema(schema) => create::schema(schema, text, context),
         _ => Err(crate::errors::unsupported("this statement")),
     }

@@ -370,17 +370,28 @@ fn col_length(call: &Call<'_, '_>) -> Result<Value> {
     Ok(column.map_or(Value::Null, |column| Value::SmallInt(column.2.max_length())))
 }
 
+/// An alias type by a name in text.
+pub(super) fn alias_type(call: &Call<'_, '_>, text: &str) -> Option<engine::TypeDef> {
+    let (database, schema, name) = resolve(call, text)?;
+    let catalog = database.catalog();
+    catalog.find_type(catalog.schema_id(&schema)?, &name)
+}
+
 fn type_id(call: &Call<'_, '_>) -> Result<Value> {
-    let name = name_parts(&call.text(0).unwrap_or_default()).pop().unwrap_or_default();
-    Ok(sysviews::type_by_name(&name).map_or(Value::Null, |found| Value::Int(found.user_type_id())))
+    let text = call.text(0).unwrap_or_default();
+    let name = name_parts(&text).pop().unwrap_or_default();
+    let alias = || alias_type(call, &text).map_or(Value::Null, |alias| Value::Int(alias.user_type_id));
+    Ok(sysviews::type_by_name(&name).map_or_else(alias, |found| Value::Int(found.user_type_id())))
 }
 
 fn type_name(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0).unwrap_or(0);
-    Ok(sysviews::all_types()
-        .iter()
-        .find(|sql_type| i64::from(sql_type.user_type_id()) == id)
-        .map_or(Value::Null, |found| Value::nvarchar(found.name())))
+    let of_system = sysviews::all_types().iter().find(|sql_type| i64::from(sql_type.user_type_id()) == id);
+    let alias = || call.runtime.database.catalog().type_by_id(id as i32);
+    Ok(match of_system {
+        Some(found) => Value::nvarchar(found.name()),
+        None => alias().map_or(Value::Null, |alias| Value::nvarchar(&alias.name)),
+    })
 }
 
 fn index_col(call: &Call<'_, '_>) -> Result<Value> {

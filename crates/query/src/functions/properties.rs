@@ -60,10 +60,18 @@ fn scale_of(sql_type: &SqlType) -> Value {
 }
 
 fn type_property(call: &Call<'_, '_>) -> Result<Value> {
-    let name = name_parts(&call.text(0).unwrap_or_default()).pop().unwrap_or_default();
-    let Some(sql_type) = sysviews::type_by_name(&name) else {
+    let text = call.text(0).unwrap_or_default();
+    let name = name_parts(&text).pop().unwrap_or_default();
+    let alias = super::metadata::alias_type(call, &text);
+    let of_system = sysviews::type_by_name(&name);
+    let Some(sql_type) = of_system.or_else(|| alias.as_ref().map(|alias| alias.sql_type)) else {
         return Ok(Value::Null);
     };
+    if let (None, Some(alias), true) =
+        (of_system, &alias, call.text(1).unwrap_or_default().eq_ignore_ascii_case("allowsnull"))
+    {
+        return Ok(truth(alias.nullable));
+    }
     Ok(match call.text(1).unwrap_or_default().to_ascii_lowercase().as_str() {
         "precision" => precision_of(&sql_type),
         "scale" => scale_of(&sql_type),
@@ -294,7 +302,7 @@ fn module_property(
     property: &str,
 ) -> Value {
     if name.starts_with('@') {
-        let parameters = sysviews::module_parameters(module);
+        let parameters = sysviews::module_parameters(call.runtime.database, module);
         let Some(at) = parameters.iter().position(|parameter| same_name(&parameter.name, name)) else {
             return Value::Null;
         };

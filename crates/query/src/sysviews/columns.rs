@@ -127,11 +127,17 @@ fn type_cells(sql_type: &SqlType, collation: types::Collation) -> Vec<(&'static 
     ]
 }
 
+/// `user_type_id` of a column: its alias type's, or that of its type.
+fn column_type_id(column: &engine::ColumnDef) -> i32 {
+    if column.user_type_id == 0 { column.sql_type.user_type_id() } else { column.user_type_id }
+}
+
 fn column_cells(table: &TableDef, ordinal: usize) -> Vec<(&'static str, Cell)> {
     let column = &table.columns[ordinal];
     let mut cells = type_cells(&column.sql_type, column.collation);
     cells.extend([
         ("object_id", Cell::from(table.object_id)),
+        ("user_type_id", column_type_id(column).into()),
         ("name", column.name.to_string().into()),
         ("column_id", column.column_id.into()),
         ("is_nullable", column.nullable.into()),

@@ -37,7 +37,7 @@ struct BoundModule {
     observed: Observed,
 }
 
-fn context_of<'a>(
+pub(super) fn context_of<'a>(
     runtime: &'a Runtime<'_>,
     database: &'a Arc<Database>,
     lookup: Lookup<'a>,
@@ -85,6 +85,11 @@ pub(crate) fn bound_columns(
     bound.map(|bound| bound.columns).unwrap_or_default()
 }
 
+/// The same in a context at hand.
+pub(super) fn columns_of_module(context: &BindContext<'_>, module: &ModuleDef) -> Vec<ViewColumn> {
+    bound_module(context, module).map(|bound| bound.columns).unwrap_or_default()
+}
+
 /// Modules of one kind, bound anew; one that no longer binds is left out.
 fn bound_modules(runtime: &Runtime<'_>, database: &Arc<Database>, kind: ModuleKind) -> Vec<BoundModule> {
     let objects = runtime.objects_of(database).into_iter();
@@ -106,31 +111,28 @@ pub(crate) fn bound_views(runtime: &Runtime<'_>, database: &Arc<Database>) -> Ve
         .collect()
 }
 
-/// Names of the columns that a CHECK's text names, in the order of the table.
-fn check_columns(
-    runtime: &Runtime<'_>,
+/// Numbers of the columns that the text of a CHECK or of a computed column names, in the order of the table.
+pub(crate) fn named_columns(
+    context: &BindContext<'_>,
     database: &Arc<Database>,
     table: &Arc<TableDef>,
     text: &str,
 ) -> Vec<i32> {
-    let observed = runtime.look_over(|lookup| {
-        let context = context_of(runtime, database, lookup);
-        let mut binder = Binder::new(&context);
-        binder.observed = Some(RefCell::default());
-        let visible = table.columns.iter().map(|column| {
-            let id = binder.new_column(column.sql_type, column.nullable, column.collation);
-            ScopeColumn { name: column.name.to_string(), id, identity: false, base: true }
-        });
-        let columns = visible.collect();
-        let scope = ScopeTable { alias: table.name.to_string(), schema: None, database: None, columns };
-        binder.scopes.push(Scope { tables: vec![scope], ..Scope::default() });
-        binder.observe(database, &ObjectDef::Table(table.clone()));
-        if let Ok(condition) = tsql::parse_expression(text, &tsql::ParseOptions::default()) {
-            // A text that no longer binds tells what it named before it failed.
-            drop(binder.condition(&condition));
-        }
-        binder.observed.take().map(RefCell::into_inner).unwrap_or_default()
+    let mut binder = Binder::new(context);
+    binder.observed = Some(RefCell::default());
+    let visible = table.columns.iter().map(|column| {
+        let id = binder.new_column(column.sql_type, column.nullable, column.collation);
+        ScopeColumn { name: column.name.to_string(), id, identity: false, base: true }
     });
+    let columns = visible.collect();
+    let scope = ScopeTable { alias: table.name.to_string(), schema: None, database: None, columns };
+    binder.scopes.push(Scope { tables: vec![scope], ..Scope::default() });
+    binder.observe(database, &ObjectDef::Table(table.clone()));
+    if let Ok(expression) = tsql::parse_expression(text, &tsql::ParseOptions::default()) {
+        // A predicate, or else a value. A text that no longer binds tells what it named before it failed.
+        drop(binder.condition(&expression).or_else(|_| binder.value(&expression)));
+    }
+    let observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();
     let named = observed.columns();
     let is_named = |name: &str| named.iter().any(|(_, column)| column == name);
     table.columns.iter().filter(|column| is_named(&column.name)).map(|column| column.column_id).collect()
@@ -152,7 +154,10 @@ fn checks(context: &ViewContext<'_, '_>) -> Vec<(i32, Arc<TableDef>, Vec<i32>)> 
     let mut found = Vec::new();
     for table in super::columns::user_tables(context) {
         for check in &table.checks {
-            let columns = check_columns(context.runtime, context.database, &table, &check.text);
+            let columns = context.runtime.look_over(|lookup| {
+                let bind = context_of(context.runtime, context.database, lookup);
+                named_columns(&bind, context.database, &table, &check.text)
+            });
             found.push((check.object_id, table.clone(), columns));
         }
     }

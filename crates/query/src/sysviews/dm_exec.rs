@@ -360,6 +360,18 @@ fn messages(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("text", message.text.into()),
         ]);
     }
+    if let Some(master) = context.runtime.instance.database_by_id(engine::MASTER as i16) {
+        for entry in master.catalog().entries() {
+            let engine::Entry::Message(message) = &*entry else { continue };
+            context.row(&[
+                ("message_id", message.number.into()),
+                ("language_id", message.language_id.into()),
+                ("severity", i32::from(message.severity).into()),
+                ("is_event_logged", message.is_logged.into()),
+                ("text", message.text.to_string().into()),
+            ]);
+        }
+    }
     Ok(())
 }
 

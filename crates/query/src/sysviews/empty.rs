@@ -13,11 +13,6 @@ fn none(_: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::new(
-        "extended_properties",
-        "class tinyint not null, class_desc nvarchar(60), major_id int not null, minor_id int not null, name sysname, value sql_variant",
-        none,
-    ),
-    SystemView::new(
         "triggers",
         "name sysname, object_id int not null, parent_class tinyint not null, parent_class_desc nvarchar(60), parent_id int not null, \
          type char(2), type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, \
@@ -126,19 +121,6 @@ pub(super) static VIEWS: &[SystemView] = &[
         "database_id int not null, group_id uniqueidentifier, replica_id uniqueidentifier, is_local bit, is_primary_replica bit",
         none,
     ),
-    SystemView::new(
-        "fn_listextendedproperty",
-        "objtype sysname, objname sysname, name sysname, value sql_variant",
-        none,
-    )
-    .with_parameters(7),
-    SystemView::new(
-        "fn_listextendedproperty",
-        "objtype sysname, objname sysname, name sysname, value sql_variant",
-        none,
-    )
-    .with_parameters(7)
-    .in_schema("dbo"),
     SystemView::new("fn_helpcollations", "name sysname, description nvarchar(1000)", collations)
         .with_parameters(0),
     SystemView::new(

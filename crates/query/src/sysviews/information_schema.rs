@@ -122,6 +122,14 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             let mut cells =
                 column_cells(place, &column.name, &column.sql_type, column.nullable, column.collation);
             cells.push(("COLUMN_DEFAULT", default.into()));
+            if let Some(alias) = context.database.catalog().type_by_id(column.user_type_id) {
+                let schema = context.database.catalog().schema(alias.schema_id);
+                cells.extend([
+                    ("DOMAIN_CATALOG", Cell::from(database.as_str())),
+                    ("DOMAIN_SCHEMA", schema.map(|schema| schema.name.to_string()).into()),
+                    ("DOMAIN_NAME", alias.name.to_string().into()),
+                ]);
+            }
             context.row(&cells);
         }
     }

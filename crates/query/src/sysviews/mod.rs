@@ -6,6 +6,7 @@ pub(crate) mod columns;
 mod compatibility;
 mod databases;
 mod dependencies;
+mod describe;
 pub(crate) mod dm_exec;
 mod dm_os;
 mod empty;
@@ -14,13 +15,15 @@ mod information_schema_sql;
 mod objects;
 mod odbc;
 mod permissions;
+mod properties;
 
 use std::sync::{Arc, LazyLock};
 
 pub(crate) use databases::file_names;
-pub(crate) use dependencies::{bound_columns, bound_views};
+pub(crate) use dependencies::{bound_columns, bound_views, named_columns};
 use engine::Database;
 pub(crate) use objects::module_parameters;
+pub(crate) use properties::{PropertyLevel, property_targets};
 use rustc_hash::FxHashMap;
 use types::{SqlError, SqlType, Value};
 
@@ -284,7 +287,9 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
     empty::VIEWS,
     compatibility::VIEWS,
     dependencies::VIEWS,
+    describe::VIEWS,
     permissions::VIEWS,
+    properties::VIEWS,
     odbc::VIEWS,
     information_schema_sql::VIEWS,
 ];

@@ -278,6 +278,24 @@ fn types(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("rule_object_id", 0.into()),
         ]);
     }
+    for def in context.database.catalog().types() {
+        let sql_type = def.sql_type;
+        let collation = sql_type.is_character().then(|| types::Collation::DEFAULT.name());
+        context.row(&[
+            ("name", def.name.to_string().into()),
+            ("system_type_id", i32::from(sql_type.system_type_id()).into()),
+            ("user_type_id", def.user_type_id.into()),
+            ("schema_id", def.schema_id.into()),
+            ("max_length", i32::from(sql_type.max_length()).into()),
+            ("precision", i32::from(sql_type.precision()).into()),
+            ("scale", i32::from(sql_type.scale()).into()),
+            ("collation_name", collation.into()),
+            ("is_nullable", def.nullable.into()),
+            ("is_user_defined", true.into()),
+            ("default_object_id", 0.into()),
+            ("rule_object_id", 0.into()),
+        ]);
+    }
     Ok(())
 }
 
@@ -286,9 +304,9 @@ fn parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         let ObjectDef::Module(module) = &object else {
             continue;
         };
-        let result = module_result(module);
+        let result = module_result(context.database, module);
         let first = if result.is_some() { 0 } else { 1 };
-        let parameters = module_parameters(module);
+        let parameters = module_parameters(context.database, module);
         for (index, parameter) in result.into_iter().chain(parameters).enumerate() {
             let sql_type = parameter.sql_type;
             context.row(&[
@@ -322,26 +340,40 @@ fn module_statement(module: &engine::ModuleDef) -> Option<tsql::ast::StatementKi
     batch.statements.into_iter().map(|statement| statement.kind).next()
 }
 
-fn typed(name: String, written: &tsql::ast::DataType, output: bool) -> Option<ModuleParameter> {
-    let sql_type = crate::bind::data_type::declared(written).ok()?;
-    Some(ModuleParameter { name, sql_type, user_type_id: sql_type.user_type_id(), output })
+fn typed(
+    database: &engine::Database,
+    name: String,
+    written: &tsql::ast::DataType,
+    output: bool,
+) -> Option<ModuleParameter> {
+    let declared = crate::bind::data_type::declared_in(written, database).ok()?;
+    let sql_type = declared.sql_type;
+    let user_type_id = if declared.alias_id == 0 { sql_type.user_type_id() } else { declared.alias_id };
+    Some(ModuleParameter { name, sql_type, user_type_id, output })
 }
 
 /// Parameters of a module from its text.
-pub(crate) fn module_parameters(module: &engine::ModuleDef) -> Vec<ModuleParameter> {
+pub(crate) fn module_parameters(
+    database: &engine::Database,
+    module: &engine::ModuleDef,
+) -> Vec<ModuleParameter> {
     use tsql::ast::StatementKind;
     let parameters = match module_statement(module) {
         Some(StatementKind::CreateProcedure(procedure)) => procedure.parameters,
         Some(StatementKind::CreateFunction(function)) => function.parameters,
         _ => Vec::new(),
     };
-    let known =
-        |parameter: tsql::ast::Parameter| typed(parameter.name, &parameter.data_type, parameter.output);
+    let known = |parameter: tsql::ast::Parameter| {
+        typed(database, parameter.name, &parameter.data_type, parameter.output)
+    };
     parameters.into_iter().filter_map(known).collect()
 }
 
 /// What a scalar function gives back: parameter 0, without a name.
-pub(super) fn module_result(module: &engine::ModuleDef) -> Option<ModuleParameter> {
+pub(super) fn module_result(
+    database: &engine::Database,
+    module: &engine::ModuleDef,
+) -> Option<ModuleParameter> {
     if module.kind != ModuleKind::ScalarFunction {
         return None;
     }
@@ -349,7 +381,7 @@ pub(super) fn module_result(module: &engine::ModuleDef) -> Option<ModuleParamete
         return None;
     };
     match &function.returns {
-        tsql::ast::FunctionReturns::Scalar(data_type) => typed(String::new(), data_type, true),
+        tsql::ast::FunctionReturns::Scalar(data_type) => typed(database, String::new(), data_type, true),
         _ => None,
     }
 }

@@ -179,6 +179,12 @@ fn describe(context: Context<'_, '_, '_>, column: &Described<'_>) {
     ]);
 }
 
+/// The name of an alias type, or else of the type itself.
+fn type_name(database: &engine::Database, user_type_id: i32, sql_type: &SqlType) -> String {
+    let alias = database.catalog().type_by_id(user_type_id);
+    alias.map_or_else(|| sql_type.name().to_string(), |alias| alias.name.to_string())
+}
+
 /// A type's name as `sp_columns` shows it: with `identity`, and `()` between for the decimals.
 fn shown_type(name: &str, sql_type: &SqlType, is_identity: bool) -> String {
     match (is_identity, sql_type.base()) {
@@ -200,7 +206,11 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                             object_id: table.object_id,
                             name: &column.name,
                             sql_type: column.sql_type,
-                            type_name: shown_type(column.sql_type.name(), &column.sql_type, is_identity),
+                            type_name: shown_type(
+                                &type_name(context.database, column.user_type_id, &column.sql_type),
+                                &column.sql_type,
+                                is_identity,
+                            ),
                             nullable: column.nullable,
                             position: column.column_id,
                             default: column.default.as_ref().map(|default| &*default.text),
@@ -245,10 +255,10 @@ fn view_columns(context: Context<'_, '_, '_>, object_id: i32, columns: &[super::
 
 /// What comes back first, then the parameters.
 fn parameters(context: Context<'_, '_, '_>, module: &engine::ModuleDef) {
-    let parameters = super::module_parameters(module);
+    let parameters = super::module_parameters(context.database, module);
     let (name, result, kind) = match module.kind {
         ModuleKind::Procedure => ("@RETURN_VALUE", SqlType::Int, 5),
-        ModuleKind::ScalarFunction => match super::objects::module_result(module) {
+        ModuleKind::ScalarFunction => match super::objects::module_result(context.database, module) {
             Some(result) => ("@RETURN_VALUE", result.sql_type, 5),
             None => return,
         },
@@ -273,7 +283,7 @@ fn parameters(context: Context<'_, '_, '_>, module: &engine::ModuleDef) {
         described = Described {
             name: &parameter.name,
             sql_type: parameter.sql_type,
-            type_name: parameter.sql_type.name().to_string(),
+            type_name: type_name(context.database, parameter.user_type_id, &parameter.sql_type),
             nullable: true,
             position: at as i32 + 1,
             parameter: Some(if parameter.output { 2 } else { 1 }),

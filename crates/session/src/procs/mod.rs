@@ -1,6 +1,9 @@
 //! The system's own procedures: some in Rust, because they touch the session; the rest in T-SQL over the catalog views.
 
+mod definitions;
+mod describe;
 mod locks;
+pub(crate) mod messages;
 
 use types::{SqlError, SqlType, Value};
 
@@ -26,6 +29,14 @@ pub(crate) fn native(name: &str) -> Option<Native> {
         "sp_flush_log" => sp_flush_log,
         "sp_reset_connection" => sp_reset_connection,
         "sp_set_session_context" => sp_set_session_context,
+        "sp_rename" => definitions::sp_rename,
+        "sp_addextendedproperty" => definitions::sp_addextendedproperty,
+        "sp_updateextendedproperty" => definitions::sp_updateextendedproperty,
+        "sp_dropextendedproperty" => definitions::sp_dropextendedproperty,
+        "sp_addmessage" => messages::sp_addmessage,
+        "sp_altermessage" => messages::sp_altermessage,
+        "sp_dropmessage" => messages::sp_dropmessage,
+        "sp_describe_first_result_set" => describe::sp_describe_first_result_set,
         "sp_getapplock" => locks::sp_getapplock,
         "sp_releaseapplock" => locks::sp_releaseapplock,
         _ => return None,
@@ -56,8 +67,16 @@ const IN_SQL: &[(&str, &str)] = &[
     ("sp_column_privileges", include_str!("sql/sp_column_privileges.sql")),
     ("sp_tablecollations", include_str!("sql/sp_tablecollations.sql")),
     ("sp_databases", include_str!("sql/sp_databases.sql")),
+    ("sp_help", include_str!("sql/sp_help.sql")),
+    ("sp_helptext", include_str!("sql/sp_helptext.sql")),
+    ("sp_helpindex", include_str!("sql/sp_helpindex.sql")),
+    ("sp_helpconstraint", include_str!("sql/sp_helpconstraint.sql")),
     ("sp_helpdb", include_str!("sql/sp_helpdb.sql")),
     ("sp_who", include_str!("sql/sp_who.sql")),
+    ("sp_who2", include_str!("sql/sp_who2.sql")),
+    ("sp_lock", include_str!("sql/sp_lock.sql")),
+    ("sp_addtype", include_str!("sql/sp_addtype.sql")),
+    ("sp_droptype", include_str!("sql/sp_droptype.sql")),
     ("sp_server_info", include_str!("sql/sp_server_info.sql")),
 ];
 

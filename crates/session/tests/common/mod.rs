@@ -35,6 +35,13 @@ impl World {
         World { folder, instance, shared }
     }
 
+    /// Stops the instance and starts it again on the same folder.
+    pub fn restart(&mut self) {
+        self.instance.shutdown();
+        self.instance = Instance::open(&Os::real(), &InstanceOptions::new(&self.folder)).unwrap();
+        self.shared = SessionShared::new(self.instance.clone(), "test", 0);
+    }
+
     pub fn session(&self) -> Session {
         let login = LoginInfo { login_name: "sa".into(), ansi_defaults: true, ..LoginInfo::default() };
         Session::new(&self.shared, login).unwrap()

@@ -1,0 +1,49 @@
+//! CREATE TYPE ... FROM and DROP TYPE: alias types.
+
+use tsql::ast::{self, ObjectName, TypeDefinition};
+use types::{SqlError, SqlType};
+
+use super::{database_of, schema_of, with_transaction};
+use crate::bind::data_type::declared;
+use crate::bind::names::written;
+use crate::context::ExecContext;
+
+/// CREATE TYPE name FROM base [NULL | NOT NULL].
+pub(super) fn create(create: &ast::CreateType, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+    let TypeDefinition::Alias { base, nullable } = &create.definition else {
+        return Err(crate::errors::unsupported("CREATE TYPE AS TABLE and EXTERNAL NAME"));
+    };
+    let sql_type = declared(base)?;
+    if matches!(sql_type, SqlType::RowVersion | SqlType::Xml) {
+        return Err(crate::errors::unknown_type(&base.name.name.value));
+    }
+    let database = database_of(&create.name, context)?;
+    let (schema, name) = (schema_of(&create.name), &create.name.name.value);
+    with_transaction(context, &database, |transaction| {
+        database.create_type(transaction, &schema, name, sql_type, nullable.unwrap_or(true)).map(|_| ())
+    })
+}
+
+/// DROP TYPE. Error 3701 when there is none, 3732 when a column or a parameter has it.
+pub(super) fn drop(
+    name: &ObjectName,
+    if_exists: bool,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let database = database_of(name, context)?;
+    let catalog = database.catalog();
+    let schema = catalog.schema_id(&schema_of(name));
+    let Some(def) = schema.and_then(|schema| catalog.find_type(schema, &name.name.value)) else {
+        return if if_exists { Ok(()) } else { Err(crate::errors::cannot_drop("type", &written(name))) };
+    };
+    for object in catalog.objects() {
+        if let engine::ObjectDef::Module(module) = &object
+            && crate::sysviews::module_parameters(&database, module)
+                .iter()
+                .any(|parameter| parameter.user_type_id == def.user_type_id)
+        {
+            return Err(SqlError::new(3732, &[&def.name, &module.name]));
+        }
+    }
+    with_transaction(context, &database, |transaction| database.drop_type(transaction, &def))
+}

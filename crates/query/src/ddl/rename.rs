@@ -1,0 +1,177 @@
+//! sp_rename: what a name in text means, and another name for it.
+
+use std::sync::Arc;
+
+use engine::{Database, Lookup, ObjectDef, TableDef, TablePart};
+use types::SqlError;
+
+use super::with_transaction;
+use crate::bind::names::same_name;
+use crate::context::ExecContext;
+use crate::functions::metadata::name_parts;
+
+/// What sp_rename found.
+enum Found {
+    Object(i32),
+    Part(Arc<TableDef>, TablePart),
+    Type(engine::TypeDef),
+}
+
+/// Gives something of the current database another name.
+///
+/// # Errors
+/// 15223 (no new name), 15225 and 15248 (nothing of the old name), 15249 (unknown kind), 15335 (the new name is taken), 15336 (a
+/// CHECK or computed column names the column), 15387 (another database); those of storage.
+pub fn rename(
+    context: &mut ExecContext<'_>,
+    name: &str,
+    new_name: &str,
+    kind: Option<&str>,
+) -> Result<(), SqlError> {
+    if new_name.is_empty() {
+        return Err(SqlError::new(15223, &[&"@newname"]));
+    }
+    let database = context.database.clone();
+    let kind = kind.map(|kind| kind.trim().to_ascii_uppercase());
+    let mut parts = name_parts(name);
+    let depth = match kind.as_deref() {
+        Some("COLUMN" | "INDEX" | "STATISTICS") => 3,
+        _ if parts.len() == 4 => 3,
+        _ => 2,
+    };
+    if parts.len() > depth {
+        let first = parts.remove(0);
+        let is_current = first.is_empty() || same_name(&first, database.name());
+        if parts.len() > 3 || (!is_current && depth == 3) {
+            return Err(SqlError::new(15387, &[]));
+        }
+        if !is_current {
+            // `schema.table.column` without a kind.
+            parts.insert(0, first);
+        }
+    }
+    let lookup = Lookup::new(context.transactions);
+    let found = match kind.as_deref() {
+        None => match (object(lookup, &database, &parts)?, column(lookup, &database, &parts)?) {
+            (Some(found), _) | (None, Some(found)) => Some(found),
+            (None, None) => index(lookup, &database, &parts)?,
+        }
+        .ok_or_else(|| no_item(&database, name, "(null)"))?,
+        Some("OBJECT") => {
+            object(lookup, &database, &parts)?.ok_or_else(|| no_item(&database, name, "OBJECT"))?
+        }
+        Some(kind @ "COLUMN") => {
+            column(lookup, &database, &parts)?.ok_or_else(|| SqlError::new(15248, &[&kind]))?
+        }
+        Some(kind @ ("INDEX" | "STATISTICS")) => {
+            index(lookup, &database, &parts)?.ok_or_else(|| SqlError::new(15248, &[&kind]))?
+        }
+        Some(kind @ "USERDATATYPE") => {
+            alias_type(&database, &parts).ok_or_else(|| SqlError::new(15248, &[&kind]))?
+        }
+        Some(other) => return Err(SqlError::new(15249, &[&other])),
+    };
+    match found {
+        Found::Object(id) => with_transaction(context, &database, |transaction| {
+            database.rename_object(transaction, id, new_name)
+        }),
+        Found::Part(table, part) => {
+            if let TablePart::Column(id) = part {
+                check_not_named(context, &database, &table, id)?;
+            }
+            with_transaction(context, &database, |transaction| {
+                database.rename_part(transaction, table.object_id, part, new_name)
+            })
+        }
+        Found::Type(def) => rename_type(context, &database, &def, new_name),
+    }
+}
+
+fn rename_type(
+    context: &mut ExecContext<'_>,
+    database: &Arc<Database>,
+    def: &engine::TypeDef,
+    new_name: &str,
+) -> Result<(), SqlError> {
+    let other = database.catalog().find_type(def.schema_id, new_name);
+    if other.is_some_and(|other| other.user_type_id != def.user_type_id) {
+        return Err(SqlError::new(15335, &[&new_name, &"USERDATATYPE"]));
+    }
+    with_transaction(context, database, |transaction| database.rename_type(transaction, def, new_name))
+}
+
+fn no_item(database: &Database, name: &str, kind: &str) -> SqlError {
+    SqlError::new(15225, &[&database.name(), &name, &kind])
+}
+
+/// The last two parts: schema, `dbo` when not said, and name.
+fn schema_and_name(parts: &[String]) -> Option<(String, String)> {
+    let (name, before) = parts.split_last()?;
+    let schema = before.last().filter(|schema| !schema.is_empty()).cloned();
+    (before.len() < 2).then(|| (schema.unwrap_or_else(|| "dbo".to_string()), name.clone()))
+}
+
+type Look<T> = Result<Option<T>, SqlError>;
+
+fn object(lookup: Lookup<'_>, database: &Arc<Database>, parts: &[String]) -> Look<Found> {
+    let Some((schema, name)) = schema_and_name(parts) else { return Ok(None) };
+    if let Some(object) = lookup.object(database, &schema, &name)? {
+        let is_system = matches!(&object, ObjectDef::Table(table) if table.is_system);
+        return Ok((!is_system).then(|| Found::Object(object.object_id())));
+    }
+    let Some(ObjectDef::Table(table)) = lookup.holder(database, &schema, &name)? else { return Ok(None) };
+    let constraints = table.constraints();
+    let found = constraints.iter().find(|constraint| same_name(&constraint.1, &name));
+    Ok(found.map(|(id, ..)| Found::Part(table.clone(), TablePart::Constraint(*id))))
+}
+
+fn table(lookup: Lookup<'_>, database: &Arc<Database>, parts: &[String]) -> Look<(Arc<TableDef>, String)> {
+    let Some((part, table)) = parts.split_last() else { return Ok(None) };
+    let Some((schema, name)) = schema_and_name(table) else { return Ok(None) };
+    Ok(match lookup.object(database, &schema, &name)? {
+        Some(ObjectDef::Table(table)) if !table.is_system => Some((table, part.clone())),
+        _ => None,
+    })
+}
+
+fn column(lookup: Lookup<'_>, database: &Arc<Database>, parts: &[String]) -> Look<Found> {
+    let Some((table, name)) = table(lookup, database, parts)? else { return Ok(None) };
+    let id = table.column_ordinal(&name).map(|at| table.columns[at].column_id);
+    Ok(id.map(|id| Found::Part(table, TablePart::Column(id))))
+}
+
+fn index(lookup: Lookup<'_>, database: &Arc<Database>, parts: &[String]) -> Look<Found> {
+    let Some((table, name)) = table(lookup, database, parts)? else { return Ok(None) };
+    let is_named = |index: &&engine::IndexDef| index.name.as_ref().is_some_and(|own| same_name(own, &name));
+    let id = table.indexes.iter().find(is_named).map(|index| index.index_id);
+    Ok(id.map(|id| Found::Part(table, TablePart::Index(id))))
+}
+
+fn alias_type(database: &Arc<Database>, parts: &[String]) -> Option<Found> {
+    let (schema, name) = schema_and_name(parts)?;
+    let catalog = database.catalog();
+    catalog.find_type(catalog.schema_id(&schema)?, &name).map(Found::Type)
+}
+
+/// Error 15336 when the text of a CHECK or of a computed column names the column: it would not be found any more.
+fn check_not_named(
+    context: &ExecContext<'_>,
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    column_id: i32,
+) -> Result<(), SqlError> {
+    let bind = super::bind_context(context, &[]);
+    let checks = table.checks.iter().map(|check| &check.text);
+    let computed =
+        table.columns.iter().filter_map(|column| column.computed.as_ref()).map(|computed| &computed.text);
+    for text in checks.chain(computed) {
+        if crate::sysviews::named_columns(&bind, database, table, text).contains(&column_id) {
+            let column = table.columns.iter().find(|column| column.column_id == column_id);
+            let shown = column.map_or_else(String::new, |column| {
+                format!("{}.{}.{}", table.schema, table.name, column.name)
+            });
+            return Err(SqlError::new(15336, &[&shown]));
+        }
+    }
+    Ok(())
+}
