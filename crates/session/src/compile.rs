@@ -13,6 +13,8 @@ use crate::program::{
     RaisErrorCells, SetCells, TryRegion,
 };
 
+use crate::raise::RAISERROR_ARGUMENTS_MAX;
+
 /// Compiles the statements of a batch or body. `parameters` take the first slots; alias types are those of `types_in`.
 ///
 /// # Errors
@@ -127,7 +129,7 @@ impl Compiler<'_> {
             StatementKind::Merge(_) => self.query(statement, command::MERGE),
             StatementKind::Truncate(_) => self.query(statement, command::OTHER),
             StatementKind::Print(message) => InstructionKind::Print(self.scalar(message)),
-            StatementKind::RaisError(raise) => self.raise_error(raise),
+            StatementKind::RaisError(raise) => self.raise_error(raise)?,
             StatementKind::Throw(throw) => InstructionKind::Throw(
                 throw
                     .as_ref()
@@ -355,8 +357,11 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn raise_error(&mut self, raise: &ast::RaisError) -> InstructionKind {
-        InstructionKind::RaisError(Box::new(RaisErrorCells {
+    fn raise_error(&mut self, raise: &ast::RaisError) -> SqlResult<InstructionKind> {
+        if raise.args.len() > RAISERROR_ARGUMENTS_MAX {
+            return Err(SqlError::new(2747, &[&RAISERROR_ARGUMENTS_MAX]).at_line(self.line));
+        }
+        Ok(InstructionKind::RaisError(Box::new(RaisErrorCells {
             message: self.scalar(&raise.message),
             severity: raise.severity.as_ref().map(|e| self.scalar(e)),
             state: raise.state.as_ref().map(|e| self.scalar(e)),
@@ -364,7 +369,7 @@ impl Compiler<'_> {
             set_error: raise.options.iter().any(|o| o.is("SETERROR")),
             log: raise.options.iter().any(|o| o.is("LOG")),
             no_wait: raise.options.iter().any(|o| o.is("NOWAIT")),
-        }))
+        })))
     }
 
     fn set_option(&mut self, set: &ast::SetStatement) -> InstructionKind {

@@ -1,81 +1,143 @@
 //! Which errors end what: the statement, the procedure or batch, the transaction, the connection.
 //!
-//! SQL Server has no single rule; the classes below follow its documentation for SET XACT_ABORT and TRY...CATCH and the
-//! long-observed behaviour of the numbers named. An error that ends the batch also rolls the transaction back. What this server refuses by
-//! name ends the batch, too: what stands behind it was written for a statement that has not been.
+//! SQL Server has no single rule. The classes below follow its documentation for SET XACT_ABORT (run-time errors, not those of compilation; THROW,
+//! not RAISERROR) and for TRY...CATCH (what DDL raises leaves a transaction that cannot be committed), and the long-observed behaviour of
+//! the numbers named; `tests/error_matrix.txt` has a row with its source for each, tried in every situation. What this server refuses by name ends
+//! the batch, too: what stands behind it was written for a statement that has not been.
 
 use types::SqlError;
 
+/// Where an error came from; decides who can catch it and what XACT_ABORT does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Runtime,
+    /// Running a CREATE, ALTER, DROP of what lives in a database, or a TRUNCATE.
+    Definition,
+    /// Binding of the statement itself.
+    Compilation,
+    /// Parsing or binding of the text that EXECUTE or sp_executesql was given: nothing of it has run.
+    InnerText,
+    RaisError,
+    Throw,
+}
+
 /// How far an error reaches when no TRY block catches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
+pub(crate) enum Reach {
     /// Only a message; execution goes on as if nothing had happened.
     Nothing,
     /// The statement is undone, the batch goes on with the next one.
     Statement,
     /// The current scope (batch or procedure) ends; the transaction stays open.
     Scope,
+    /// The whole batch ends; the transaction stays open.
+    BatchOnly,
     /// The whole batch ends and the transaction is rolled back.
     Batch,
     /// The connection is closed and the transaction rolled back.
     Connection,
 }
 
-/// Conversion failures and other errors that end the batch even under XACT_ABORT OFF.
-const BATCH_ENDING: &[i32] = &[
-    241, 242, 244, 245, 248, 249, 293, 295, 296, 298, 517, 535, 1204, 1205, 3609, 3616, 3930, 3998, 8114,
-    8169, 8180, 8630, 9001, 9002, 9420,
+/// Texts that are no number or date, and other errors that end batch and transaction even under XACT_ABORT OFF. A value that is well written and
+/// too large (220, 232, 242, 244, 248, 296, 298, 517, 535, 8115) ends its statement only.
+const BATCH_ENDING: [i32; 34] = [
+    217, 219, 235, 241, 245, 249, 289, 293, 295, 556, 628, 911, 1204, 1205, 3609, 3616, 3623, 3930, 3998,
+    4514, 8106, 8107, 8114, 8169, 8180, 8630, 9001, 9002, 9420, 9441, 9451, 11702, 11703, 11708,
 ];
 
 /// Errors of name resolution and compilation: the scope in which they happen ends.
-const SCOPE_ENDING: &[i32] = &[
-    102, 105, 111, 113, 120, 121, 128, 137, 139, 141, 145, 147, 156, 178, 191, 201, 206, 207, 208, 209, 213,
-    217, 319, 911, 1011, 1013, 1033, 4104, 4121, 4145, 8117, 8120, 8121, 8127, 8144, 8145, 8155, 8156, 8158,
-    8159,
+const SCOPE_ENDING: [i32; 38] = [
+    102, 105, 111, 113, 120, 121, 128, 137, 139, 141, 145, 147, 156, 178, 191, 206, 207, 208, 209, 213, 319,
+    1011, 1013, 1033, 4104, 4121, 4145, 8117, 8120, 8121, 8127, 8155, 8156, 8158, 8159, 2747, 11717, 16948,
 ];
+
+/// Errors of compilation that end batch and transaction under XACT_ABORT ON, although other errors of compilation do not care for it.
+const ROLLING_BACK_COMPILATION: [i32; 4] = [2747, 8159, 11717, 16948];
+
+/// Errors of DDL that end their statement only: there was nothing to drop.
+const HARMLESS_DEFINITIONS: [i32; 2] = [3701, 1222];
+
+/// Errors of run time that XACT_ABORT does not touch.
+const DEAF_TO_XACT_ABORT: [i32; 3] = [266, 2787, 3701];
 
 /// Valid T-SQL that this server does not do, refused by name: a statement, a function, a feature, an option.
 fn is_refusal(number: i32) -> bool {
     matches!(number, 40510..=40517)
 }
 
-/// How far `error` reaches outside TRY...CATCH. `raised` tells RAISERROR's errors, which XACT_ABORT does not touch.
-pub fn reach(error: &SqlError, xact_abort: bool, raised: bool) -> Reach {
-    let by_number = if error.severity <= 10 {
-        return Reach::Nothing;
-    } else if error.severity >= 20 {
-        return Reach::Connection;
-    } else if BATCH_ENDING.contains(&error.number) || is_refusal(error.number) {
-        Reach::Batch
-    } else if SCOPE_ENDING.contains(&error.number) {
-        Reach::Scope
-    } else {
-        Reach::Statement
-    };
-    match by_number {
-        Reach::Statement if xact_abort && !raised => Reach::Batch,
-        other => other,
+/// How far `error` reaches outside TRY...CATCH.
+pub(crate) fn reach(error: &SqlError, origin: Origin, xact_abort: bool) -> Reach {
+    let number = error.number;
+    match error.severity {
+        0..=10 => return Reach::Nothing,
+        20.. => return Reach::Connection,
+        _ => {}
     }
+    if ends_transaction(number, origin) || (xact_abort && ROLLING_BACK_COMPILATION.contains(&number)) {
+        return Reach::Batch;
+    }
+    match origin {
+        Origin::Throw if xact_abort => Reach::Batch,
+        Origin::Throw => Reach::BatchOnly,
+        Origin::RaisError | Origin::InnerText => Reach::Statement,
+        Origin::Compilation => Reach::Scope,
+        Origin::Runtime | Origin::Definition if SCOPE_ENDING.contains(&number) => Reach::Scope,
+        Origin::Runtime | Origin::Definition if xact_abort && !DEAF_TO_XACT_ABORT.contains(&number) => {
+            Reach::Batch
+        }
+        Origin::Runtime | Origin::Definition => Reach::Statement,
+    }
+}
+
+/// Does it end batch and transaction whatever XACT_ABORT says?
+fn ends_transaction(number: i32, origin: Origin) -> bool {
+    is_refusal(number)
+        || (origin == Origin::Definition && !HARMLESS_DEFINITIONS.contains(&number))
+        || (!matches!(origin, Origin::RaisError | Origin::InnerText) && BATCH_ENDING.contains(&number))
 }
 
 /// Does the error, once caught by a TRY block, leave an open transaction that can only be rolled back (`XACT_STATE() = -1`)?
-pub fn dooms_transaction(error: &SqlError, xact_abort: bool, raised: bool) -> bool {
-    if error.number == 1222 && !xact_abort {
-        return false;
-    }
-    (xact_abort && !raised) || BATCH_ENDING.contains(&error.number) || is_refusal(error.number)
+pub(crate) fn dooms_transaction(error: &SqlError, origin: Origin, xact_abort: bool) -> bool {
+    let number = error.number;
+    let deaf = matches!(origin, Origin::RaisError | Origin::InnerText | Origin::Compilation);
+    let heeds = !deaf && !DEAF_TO_XACT_ABORT.contains(&number);
+    ends_transaction(number, origin) || (xact_abort && heeds)
+}
+
+/// What a batch that was refused whole does to an open transaction under XACT_ABORT ON.
+pub(crate) fn rolls_back_uncompiled(error: &SqlError, xact_abort: bool) -> bool {
+    is_refusal(error.number) || (xact_abort && ROLLING_BACK_COMPILATION.contains(&error.number))
 }
 
 /// Can a TRY block of the same scope catch it? Compilation errors of the statement itself cannot be caught there.
-pub fn catchable_in_same_scope(error: &SqlError, at_compilation: bool) -> bool {
-    error.severity > 10 && error.severity < 20 && !at_compilation
+pub(crate) fn catchable_in_same_scope(error: &SqlError, origin: Origin) -> bool {
+    error.severity > 10 && error.severity < 20 && origin != Origin::Compilation
 }
 
 /// Is message 3621 ("the statement has been terminated") due after this error of a data-changing statement?
-pub fn announces_termination(error: &SqlError) -> bool {
+pub(crate) fn announces_termination(error: &SqlError) -> bool {
     matches!(
         error.number,
-        515 | 547 | 2601 | 2627 | 8115 | 8134 | 8152 | 2628 | 220 | 232 | 512 | 544 | 1222 | 3930
+        220 | 232
+            | 242
+            | 244
+            | 248
+            | 296
+            | 298
+            | 512
+            | 515
+            | 517
+            | 535
+            | 547
+            | 550
+            | 1222
+            | 2601
+            | 2627
+            | 2628
+            | 3930
+            | 8115
+            | 8134
+            | 8152
     ) && error.severity > 10
 }
 
@@ -90,30 +152,38 @@ mod tests {
     #[test]
     fn the_documented_classes() {
         let cases = [
-            (2627, 14, false, Reach::Statement),
-            (8134, 16, false, Reach::Statement),
-            (8134, 16, true, Reach::Batch),
-            (245, 16, false, Reach::Batch),
-            (1205, 13, false, Reach::Batch),
-            (208, 16, false, Reach::Scope),
-            (208, 16, true, Reach::Scope),
-            (5701, 10, true, Reach::Nothing),
-            (823, 24, false, Reach::Connection),
-            (1222, 16, false, Reach::Statement),
-            (1222, 16, true, Reach::Batch),
+            (2627, 14, Origin::Runtime, [Reach::Statement, Reach::Batch]),
+            (245, 16, Origin::Runtime, [Reach::Batch, Reach::Batch]),
+            (208, 16, Origin::Compilation, [Reach::Scope, Reach::Scope]),
+            (102, 15, Origin::InnerText, [Reach::Statement, Reach::Statement]),
+            (547, 16, Origin::Definition, [Reach::Batch, Reach::Batch]),
+            (3701, 11, Origin::Definition, [Reach::Statement, Reach::Statement]),
+            (50000, 16, Origin::RaisError, [Reach::Statement, Reach::Statement]),
+            (50000, 16, Origin::Throw, [Reach::BatchOnly, Reach::Batch]),
+            (5701, 10, Origin::Runtime, [Reach::Nothing, Reach::Nothing]),
+            (823, 24, Origin::Runtime, [Reach::Connection, Reach::Connection]),
         ];
-        for (number, severity, xact_abort, expected) in cases {
-            assert_eq!(reach(&error(number, severity), xact_abort, false), expected, "{number}");
+        for (number, severity, origin, expected) in cases {
+            for (xact_abort, expected) in [(false, expected[0]), (true, expected[1])] {
+                assert_eq!(reach(&error(number, severity), origin, xact_abort), expected, "{number}");
+            }
         }
     }
 
     #[test]
-    fn raiserror_ignores_xact_abort() {
-        assert_eq!(reach(&error(50000, 16), true, true), Reach::Statement);
-        assert_eq!(reach(&error(50000, 16), true, false), Reach::Batch);
-        assert!(!dooms_transaction(&error(50000, 16), true, true));
-        assert!(dooms_transaction(&error(2627, 14), true, false));
-        assert!(!dooms_transaction(&error(2627, 14), false, false));
-        assert!(dooms_transaction(&error(1205, 13), false, false));
+    fn raiserror_ignores_xact_abort_and_ddl_dooms() {
+        assert!(!dooms_transaction(&error(50000, 16), Origin::RaisError, true));
+        assert!(dooms_transaction(&error(50000, 16), Origin::Throw, true));
+        assert!(dooms_transaction(&error(2627, 14), Origin::Runtime, true));
+        assert!(!dooms_transaction(&error(2627, 14), Origin::Runtime, false));
+        assert!(dooms_transaction(&error(1205, 13), Origin::Runtime, false));
+        assert!(dooms_transaction(&error(2714, 16), Origin::Definition, false));
+        assert!(!dooms_transaction(&error(3701, 11), Origin::Definition, true));
+    }
+
+    #[test]
+    fn no_number_is_in_two_classes() {
+        assert!(BATCH_ENDING.iter().all(|number| !SCOPE_ENDING.contains(number)));
+        assert!(ROLLING_BACK_COMPILATION.iter().all(|number| SCOPE_ENDING.contains(number)));
     }
 }

@@ -7,10 +7,11 @@ use tsql::ast::{self, StatementKind};
 use types::{SqlError, SqlResult, SqlType, Value};
 
 use crate::cache::ProgramKey;
+use crate::errors::Origin;
 use crate::procs;
 use crate::program::{Compiled, ExecuteCells, ExecuteTarget, Instruction, Program};
 use crate::rpc::{RpcCall, RpcTarget, procedure_name};
-use crate::run::{Failure, Frame, Interruption, Origin, Stop};
+use crate::run::{Failure, Frame, Interruption, Stop};
 use crate::session::{RequestEnd, Session, refused_entry};
 use crate::sink::{Done, DoneKind, ResultSink};
 use crate::values;
@@ -57,6 +58,8 @@ impl Session {
         let arguments = self.arguments(frame, instruction, execute)?;
         let guarded = frame.program.region_of(at).is_some();
         self.guards += u32::from(guarded);
+        // What the procedure leaves in @@ERROR is that of its last statement.
+        self.facts.last_error = 0;
         let result = self.execute_target(frame, instruction, execute, arguments, sink);
         self.guards -= u32::from(guarded);
         let result = result?;
@@ -70,7 +73,7 @@ impl Session {
             let target = frame.program.variables[slot].sql_type;
             frame.variables[slot] = values::assign(&Value::Int(result.status), &SqlType::Int, &target)?;
         }
-        Ok(())
+        self.unequal_count.take().map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn execute_target(
@@ -205,7 +208,7 @@ impl Session {
         // What the caller is in stays locked; a USE inside changes only the procedure's own.
         self.transactions.enter_known_database(&database).map_err(refused_entry)?;
         let outer_database = std::mem::replace(&mut self.database, database);
-        let outcome = self.module_program(text).map_err(Interruption::from).and_then(|module| {
+        let outcome = self.module_program(text).map_err(uncompiled).and_then(|module| {
             let (variables, targets) = self.bind_parameters(name, &module, &arguments)?;
             let result = self.run_scope(module.clone(), variables, Some(name), object_id, sink)?;
             Ok((module, targets, result))
@@ -260,6 +263,9 @@ impl Session {
         arguments: &[Argument],
     ) -> SqlResult<(Vec<Value>, Vec<(usize, usize)>)> {
         let parameters = &module.parameters;
+        if parameters.is_empty() && !arguments.is_empty() {
+            return Err(SqlError::new(8146, &[&name]).with_state(2));
+        }
         let mut values: Vec<Option<Value>> = vec![None; parameters.len()];
         let mut targets = Vec::new();
         for (index, argument) in arguments.iter().enumerate() {
@@ -347,7 +353,7 @@ impl Session {
     fn first_of(&mut self, mut errors: Vec<SqlError>, sink: &mut dyn ResultSink) -> Interruption {
         let last = errors.pop().expect("a refused text has at least one error");
         errors.iter().for_each(|error| sink.message(error));
-        Interruption::Failed(Failure { error: last, origin: Origin::Runtime })
+        Interruption::Failed(Failure { error: last, origin: Origin::InnerText })
     }
 
     /// One level of procedure or dynamic text: its own frame, options, temporary tables and SCOPE_IDENTITY.
@@ -386,7 +392,8 @@ impl Session {
         self.tell_lock_options();
         let status = outcome.map_err(Interruption::Stopped)?;
         if procedure.is_some() && self.facts.transaction_count != count_before {
-            sink.message(&SqlError::new(266, &[&count_before, &self.facts.transaction_count]));
+            let error = SqlError::new(266, &[&count_before, &self.facts.transaction_count]).with_state(2);
+            self.unequal_count = Some(error);
         }
         Ok((status, frame.variables))
     }
@@ -413,6 +420,10 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), Stop> {
         let command = crate::done_command::EXECUTE;
+        if let Some(error) = self.unequal_count.take() {
+            self.facts.last_error = error.number;
+            sink.message(&error);
+        }
         let (error, stop) = match outcome {
             Ok(result) => {
                 self.note_call_ends();
@@ -428,7 +439,7 @@ impl Session {
                 let frame_line = failure.error.clone().at_line(1);
                 self.facts.last_error = frame_line.number;
                 sink.message(&frame_line);
-                let reach = crate::errors::reach(&frame_line, self.options.xact_abort, false);
+                let reach = crate::errors::reach(&frame_line, failure.origin, self.options.xact_abort);
                 if reach >= crate::errors::Reach::Batch {
                     self.rollback_everything(sink);
                 }
@@ -464,6 +475,11 @@ fn as_callers(caller: Option<&SqlType>, sql_type: SqlType, value: Value) -> (Sql
         Ok(converted) => (*caller, converted),
         Err(_) => (sql_type, value),
     }
+}
+
+/// A module's text that does not compile: nothing of it has run.
+fn uncompiled(error: SqlError) -> Interruption {
+    Interruption::Failed(Failure { error, origin: Origin::InnerText })
 }
 
 /// The types of declared parameters, as the first variables of the program; and whether an alias type is among them.

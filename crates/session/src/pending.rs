@@ -12,8 +12,9 @@ use std::task::Waker;
 
 use types::{SqlError, SqlResult};
 
+use crate::errors::Origin;
 use crate::program::Instruction;
-use crate::run::{Failure, Frame, Origin, Stop};
+use crate::run::{Failure, Frame, Stop};
 use crate::session::{RequestEnd, Session};
 use crate::sink::{Done, DoneKind, EnvironmentChange, ResultSink};
 

@@ -309,6 +309,15 @@ impl InstructionKind {
         matches!(self, InstructionKind::Jump(_) | InstructionKind::LeaveCatch | InstructionKind::Return(None))
     }
 
+    /// Does it define, change or empty what lives in a database? Its errors reach further.
+    pub(crate) fn is_definition(&self) -> bool {
+        match self {
+            InstructionKind::Definition(_) => true,
+            InstructionKind::Query { command, .. } => *command == crate::done_command::OTHER,
+            _ => false,
+        }
+    }
+
     /// Does it change rows? Then a failure is followed by message 3621.
     pub(crate) fn changes_data(&self) -> bool {
         match self {

@@ -4,8 +4,9 @@ use os::{WaitType, task};
 use query::SessionFacts;
 use types::{SqlError, Value};
 
+use crate::errors::Origin;
 use crate::program::{Cell, Instruction, RaisErrorCells};
-use crate::run::{Failure, Frame, Interruption, Origin, Stop};
+use crate::run::{Failure, Frame, Interruption, Stop};
 use crate::session::Session;
 use crate::sink::ResultSink;
 use crate::values::{to_int, to_text};
@@ -15,6 +16,10 @@ const PRINT_CHARACTERS_MAX: usize = 4000;
 const PRINT_BYTES_MAX: usize = 8000;
 /// RAISERROR's text is cut after this many characters.
 const MESSAGE_CHARACTERS_MAX: usize = 2047;
+/// RAISERROR raises no system message below this one.
+const SYSTEM_ERROR_MIN: i32 = 13000;
+/// RAISERROR takes at most this many values for its format.
+pub(crate) const RAISERROR_ARGUMENTS_MAX: usize = 20;
 /// User messages begin here.
 const USER_ERROR_MIN: i32 = 50000;
 
@@ -73,18 +78,22 @@ impl Session {
                 sink.flush();
             }
             self.facts.last_error = if raise.set_error { number } else { 0 };
+            self.facts.row_count = 0;
             return Ok(());
         }
         Err(Interruption::Failed(Failure { error, origin: Origin::RaisError }))
     }
 
-    /// A message by number: of users, or of the system's own: number, severity, whether the log has it, text. Error 18054.
+    /// A message by number: of users, or of the system's own: number, severity, whether the log has it, text. Errors 2732, 18054.
     fn message_of(
         &self,
         number: i32,
         severity: i32,
         state: i32,
     ) -> Result<(i32, i32, bool, String), SqlError> {
+        if number < SYSTEM_ERROR_MIN || number == USER_ERROR_MIN {
+            return Err(SqlError::new(2732, &[&number, &SYSTEM_ERROR_MIN, &i32::MAX]));
+        }
         if let Some(own) = crate::procs::messages::user_message(&self.instance, number) {
             return Ok((number, i32::from(own.severity), own.is_logged, own.text.to_string()));
         }
@@ -184,7 +193,7 @@ fn parse_delay_ms(text: &str) -> Option<u64> {
 /// RAISERROR's `%d %s %i %u %x %X %o %%`, with flags, width and precision.
 pub(crate) fn format_message(template: &str, arguments: &[Value]) -> Result<String, SqlError> {
     let mut out = String::with_capacity(template.len());
-    let mut next = arguments.iter();
+    let mut next = Arguments { values: arguments, taken: 0 };
     let mut characters = template.chars().peekable();
     while let Some(character) = characters.next() {
         if character != '%' {
@@ -197,6 +206,8 @@ pub(crate) fn format_message(template: &str, arguments: &[Value]) -> Result<Stri
             continue;
         }
         let mut spec = Spec::default();
+        let written: String =
+            "%".chars().chain(characters.clone().take_while(|c| !c.is_alphabetic())).collect();
         while let Some(flag) = characters.next_if(|c| "-+0 #".contains(*c)) {
             spec.left |= flag == '-';
             spec.zero |= flag == '0';
@@ -207,10 +218,27 @@ pub(crate) fn format_message(template: &str, arguments: &[Value]) -> Result<Stri
             spec.precision = Some(number(&mut characters, &mut next).unwrap_or(0));
         }
         while characters.next_if(|c| "hlIw64".contains(*c)).is_some() {}
-        let Some(kind) = characters.next() else { break };
-        spec.write(&mut out, kind, next.next())?;
+        let kind = characters.next().unwrap_or(' ');
+        if !"diouxXs".contains(kind) {
+            return Err(SqlError::new(2787, &[&format!("{written}{kind}").trim_end()]));
+        }
+        let argument = next.next();
+        spec.write(&mut out, kind, argument, next.taken)?;
     }
     Ok(out)
+}
+
+/// The values of a format, counted as they are taken.
+struct Arguments<'a> {
+    values: &'a [Value],
+    taken: usize,
+}
+
+impl<'a> Arguments<'a> {
+    fn next(&mut self) -> Option<&'a Value> {
+        self.taken += 1;
+        self.values.get(self.taken - 1)
+    }
 }
 
 #[derive(Default)]
@@ -222,9 +250,9 @@ struct Spec {
     precision: Option<usize>,
 }
 
-fn number<'a>(
+fn number(
     characters: &mut std::iter::Peekable<std::str::Chars>,
-    arguments: &mut impl Iterator<Item = &'a Value>,
+    arguments: &mut Arguments<'_>,
 ) -> Option<usize> {
     if characters.next_if_eq(&'*').is_some() {
         return arguments
@@ -241,15 +269,23 @@ fn number<'a>(
 }
 
 impl Spec {
-    fn write(&self, out: &mut String, kind: char, argument: Option<&Value>) -> Result<(), SqlError> {
+    /// `position`: of the argument, from 1, for the error.
+    fn write(
+        &self,
+        out: &mut String,
+        kind: char,
+        argument: Option<&Value>,
+        position: usize,
+    ) -> Result<(), SqlError> {
         let text = match (kind, argument) {
             (_, None | Some(Value::Null)) => "(null)".to_string(),
+            ('s', Some(value)) if value.as_i64().is_some() => return Err(SqlError::new(2786, &[&position])),
             ('s', Some(value)) => {
                 let text = to_text(value).unwrap_or_default();
                 self.precision.map_or(text.clone(), |p| text.chars().take(p).collect())
             }
             (_, Some(value)) => {
-                let number = value.as_i64().ok_or_else(|| SqlError::new(2786, &[&1]))?;
+                let number = value.as_i64().ok_or_else(|| SqlError::new(2786, &[&position]))?;
                 match kind {
                     'd' | 'i' if self.plus && number >= 0 => format!("+{number}"),
                     'd' | 'i' => number.to_string(),
@@ -257,7 +293,7 @@ impl Spec {
                     'o' => format!("{number:o}"),
                     'x' => format!("{number:x}"),
                     'X' => format!("{number:X}"),
-                    _ => return Err(SqlError::new(2787, &[&format!("%{kind}")])),
+                    _ => unreachable!("looked at by format_message"),
                 }
             }
         };

@@ -17,7 +17,7 @@ use os::task;
 use query::{BindContext, ExecContext, ScalarProgram};
 use types::{SqlError, SqlResult, Value};
 
-use crate::errors::{self, Reach};
+use crate::errors::{self, Origin, Reach};
 use crate::forward::{Forwarder, Gathered};
 use crate::pending::CommitPlace;
 use crate::program::{Cell, CellSource, Compiled, Instruction, InstructionKind, Program};
@@ -51,16 +51,6 @@ pub(crate) enum Stop {
     Connection,
     /// The client asked to stop.
     Attention,
-}
-
-/// Where an error came from; decides who can catch it and what XACT_ABORT does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    Runtime,
-    /// Binding of the statement itself.
-    Compilation,
-    RaisError,
-    Throw,
 }
 
 /// An error and where it came from.
@@ -168,6 +158,7 @@ impl Session {
             InstructionKind::JumpUnless(cell, target) => {
                 let holds = self.predicate(frame, instruction, *cell)?;
                 self.facts.last_error = 0;
+                self.facts.row_count = 0;
                 return Ok(if holds { Next::Step } else { Next::Jump(*target) });
             }
             InstructionKind::SetVariable { slot, cell } => {
@@ -196,11 +187,21 @@ impl Session {
             InstructionKind::Return(None) => return Ok(Next::Return(0)),
             InstructionKind::Return(Some(cell)) => {
                 let value = self.value(frame, instruction, *cell)?;
+                self.facts.row_count = 1;
                 return Ok(Next::Return(self.to_int(&value)?.unwrap_or(0)));
+            }
+            // Both keep what the last statement inside has left in @@ROWCOUNT and @@ERROR, or set it themselves.
+            InstructionKind::Execute(_)
+            | InstructionKind::InsertExecute { .. }
+            | InstructionKind::RaisError(_) => {
+                self.note_command(instruction);
+                self.statement(frame, instruction, at, sink)?;
+                return Ok(Next::Step);
             }
             _ => {
                 self.note_command(instruction);
-                self.statement(frame, instruction, at, sink)?
+                self.statement(frame, instruction, at, sink)?;
+                self.facts.row_count = 0;
             }
         }
         self.facts.last_error = 0;
@@ -401,6 +402,7 @@ impl Session {
             }
         }
         let outcome = outcome?;
+        self.facts.last_error = 0;
         self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
         if !self.options.nocount {
             sink.done(Done {
@@ -457,14 +459,22 @@ impl Session {
             failure.error.procedure = frame.procedure.as_deref().map(str::to_string);
         }
         self.facts.last_error = failure.error.number;
-        let raised = failure.origin == Origin::RaisError;
-        let catchable =
-            errors::catchable_in_same_scope(&failure.error, failure.origin == Origin::Compilation);
+        self.facts.row_count = 0;
+        if failure.origin == Origin::Runtime && instruction.kind.is_definition() {
+            failure.origin = Origin::Definition;
+        }
+        let catchable = errors::catchable_in_same_scope(&failure.error, failure.origin);
         if let Some(region) = frame.program.region_of(at).filter(|_| catchable) {
-            self.doom_if_due(&failure.error, raised);
+            self.doom_if_due(&failure);
             self.facts.caught.truncate(frame.caught_base + frame.program.catch_depth(at));
             self.facts.caught.push(failure.error);
             return Ok(Next::Jump(region.catch));
+        }
+        if failure.origin == Origin::Compilation {
+            // Outside, it is an error of what was called.
+            if self.guards > 0 {
+                failure.origin = Origin::InnerText;
+            }
         }
         if self.guards > 0 && failure.error.severity > 10 && failure.error.severity < 20 {
             return Err(Stop::Raised(Box::new(failure)));
@@ -480,10 +490,8 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<Next, Stop> {
         let error = &failure.error;
-        let raised = failure.origin == Origin::RaisError;
         sink.message(error);
         let reach = match failure.origin {
-            Origin::Throw => Reach::Batch,
             // Documented for SET ARITHABORT ON with SET ANSI_WARNINGS OFF.
             Origin::Runtime
                 if query::errors::is_arithmetic(error.number)
@@ -492,7 +500,7 @@ impl Session {
             {
                 Reach::Batch
             }
-            _ => errors::reach(error, self.options.xact_abort, raised),
+            origin => errors::reach(error, origin, self.options.xact_abort),
         };
         if reach == Reach::Statement
             && place.changes_data
@@ -512,11 +520,9 @@ impl Session {
         match reach {
             Reach::Nothing | Reach::Statement => Ok(Next::Step),
             Reach::Scope => Ok(Next::Return(-6)),
+            Reach::BatchOnly => Err(Stop::Batch),
             Reach::Batch => {
-                let keeps = failure.origin == Origin::Throw && !self.options.xact_abort;
-                if !keeps {
-                    self.rollback_everything(sink);
-                }
+                self.rollback_everything(sink);
                 Err(Stop::Batch)
             }
             Reach::Connection => {
@@ -527,14 +533,14 @@ impl Session {
     }
 
     /// A caught error may leave a transaction that can only be rolled back.
-    fn doom_if_due(&mut self, error: &SqlError, raised: bool) {
+    fn doom_if_due(&mut self, failure: &Failure) {
         if self.facts.transaction_count == 0
-            || !errors::dooms_transaction(error, self.options.xact_abort, raised)
+            || !errors::dooms_transaction(&failure.error, failure.origin, self.options.xact_abort)
         {
             return;
         }
         self.facts.doomed = true;
-        if error.number == 1205 {
+        if failure.error.number == 1205 {
             // The victim's locks must go at once, or the other party of the deadlock would wait for the CATCH block.
             self.transactions.doom();
         }

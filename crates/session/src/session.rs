@@ -66,6 +66,8 @@ pub struct Session {
     /// How many outer frames are inside a TRY block now.
     pub(crate) guards: u32,
     pub(crate) inside_insert_execute: bool,
+    /// Error 266 of the procedure that has just ended: its EXECUTE tells it once the OUTPUT values are stored.
+    pub(crate) unequal_count: Option<SqlError>,
     /// Whom to ring when a deferred commit is hardened; none: commits block.
     pub(crate) commit_waker: Option<std::task::Waker>,
     /// The commit that the last statement has left on its way.
@@ -103,6 +105,7 @@ impl Session {
             transaction_name: None,
             guards: 0,
             inside_insert_execute: false,
+            unequal_count: None,
             commit_waker: None,
             unsettled: None,
             surveyed: Survey::default(),
@@ -321,6 +324,9 @@ impl Session {
         for error in errors {
             self.facts.last_error = error.number;
             sink.message(error);
+        }
+        if errors.iter().any(|error| crate::errors::rolls_back_uncompiled(error, self.options.xact_abort)) {
+            self.rollback_everything(sink);
         }
         sink.done(Done {
             kind: DoneKind::Statement,

@@ -36,7 +36,7 @@ impl Session {
                 }
             }
             SetStatement::TransactionIsolation(level) => self.set_isolation(*level)?,
-            SetStatement::IdentityInsert { table, on } => self.set_identity_insert(table, *on)?,
+            SetStatement::IdentityInsert { table, on } => self.set_identity_insert(frame, table, *on)?,
             SetStatement::Value { option, .. } => self.set_value(*option, &value.unwrap_or(Value::Null))?,
             SetStatement::Statistics { kinds, on: true } => {
                 for kind in kinds {
@@ -127,17 +127,11 @@ impl Session {
         Ok(())
     }
 
-    fn set_identity_insert(&mut self, table: &ast::ObjectName, on: bool) -> SqlResult<()> {
-        let part = |ident: &Option<ast::Ident>| {
-            ident.as_ref().map(|i| i.value.to_lowercase()).filter(|v| !v.is_empty())
-        };
-        let database = part(&table.database).unwrap_or_else(|| self.database.name().to_lowercase());
-        let schema = part(&table.schema).unwrap_or_else(|| "dbo".into());
-        let wanted = (database, schema, table.name.value.to_lowercase());
+    fn set_identity_insert(&mut self, frame: &mut Frame, table: &ast::ObjectName, on: bool) -> SqlResult<()> {
+        let wanted = query::ddl::identity_table(table, &self.context(frame))?;
         match (&self.options.identity_insert, on) {
             (Some(current), true) if *current != wanted => {
-                let held = format!("{}.{}.{}", current.0, current.1, current.2);
-                Err(SqlError::new(8107, &[&held, &table.name.value]))
+                Err(SqlError::new(8107, &[&current.0, &current.1, &current.2, &table.name.value]))
             }
             (_, true) => {
                 self.options.identity_insert = Some(wanted);

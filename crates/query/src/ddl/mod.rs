@@ -171,6 +171,20 @@ pub(crate) fn find_object(
     Lookup::new(context.transactions).object(database, &schema_of(name), &name.name.value)
 }
 
+/// The table of SET IDENTITY_INSERT: database, schema and real name in lower case. Errors 1088 and 8106.
+pub fn identity_table(
+    name: &ObjectName,
+    context: &ExecContext<'_>,
+) -> Result<(String, String, String), SqlError> {
+    let Some((database, table)) = find_table(name, context)? else {
+        return Err(SqlError::new(1088, &[&crate::bind::names::written(name)]));
+    };
+    if !table.columns.iter().any(|column| column.identity.is_some()) {
+        return Err(SqlError::new(8106, &[&crate::bind::names::written(name)]));
+    }
+    Ok((database.name().to_lowercase(), table.schema.to_lowercase(), table.name.to_lowercase()))
+}
+
 /// Runs `f` with the transaction in a database.
 pub(crate) fn with_transaction<T>(
     context: &mut ExecContext<'_>,

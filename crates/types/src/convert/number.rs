@@ -57,7 +57,10 @@ pub(super) fn to_money(value: &Value, from: &SqlType, to: &SqlType) -> SqlResult
         Value::Money(units) => Some(i128::from(*units)),
         Value::Char(_) | Value::NChar(_) => {
             let text = text_of(value).unwrap_or_default();
-            Some(money::parse(&text).ok_or_else(|| SqlError::new(235, &[]))?)
+            Some(
+                money::parse(&text)
+                    .ok_or_else(|| SqlError::new(if *to == SqlType::SmallMoney { 293 } else { 235 }, &[]))?,
+            )
         }
         Value::Real(number) => money::from_f64(f64::from(*number)),
         Value::Float(number) => money::from_f64(*number),

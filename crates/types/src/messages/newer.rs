@@ -406,7 +406,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         18054,
         16,
-        "Error %d, severity %d, state %d was raised, but no message with that number is in sys.messages. A message above 50000 is added with sp_addmessage.",
+        "Error %d, severity %d, state %d was raised, but sys.messages has no message of that number. Messages above 50000 are added with sp_addmessage.",
     ),
     entry(18401, 14, "Login failed for user '%s'. Reason: the server is in script upgrade mode."),
     entry(18451, 14, "Login failed for user '%s'. Only administrators may connect at this time."),
