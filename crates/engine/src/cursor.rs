@@ -130,5 +130,10 @@ pub(crate) fn split_entry<'a>(value: &'a [u8], base: &Base) -> Option<(RowLocato
 }
 
 fn damaged() -> SqlError {
-    SqlError::new(824, &[&"an index entry is damaged"])
+    SqlError::custom(
+        824,
+        24,
+        2,
+        "The server found a logical consistency error: an index entry is damaged. Run DBCC CHECKDB.".into(),
+    )
 }

@@ -499,7 +499,7 @@ impl Table {
         match error {
             access::AccessError::RowTooLarge { bytes, limit } => SqlError::new(511, &[&bytes, &limit]),
             access::AccessError::KeyTooLarge { bytes } => {
-                SqlError::new(1946, &[&bytes, &table.name, &access::KEY_BYTES_MAX])
+                SqlError::new(1946, &[&bytes, &table.name, &access::KEY_BYTES_MAX, &"B-tree"])
             }
             access::AccessError::RowGone => SqlError::new(601, &[]),
             other => txn.sql_error(&other.into()),

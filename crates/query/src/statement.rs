@@ -45,6 +45,9 @@ impl Dependencies {
     }
 }
 
+/// INSERT ... VALUES takes at most this many rows.
+const VALUES_ROWS_MAX: usize = 1000;
+
 /// A statement ready to run.
 pub struct CompiledStatement {
     pub(crate) kind: StatementKind,
@@ -53,6 +56,8 @@ pub struct CompiledStatement {
     /// turn out to be stale when it is too late to bind again. One table alone is locked before its first row.
     tables: Vec<Arc<TableSource>>,
     max_recursion: Option<u32>,
+    /// It reads a table, view or function.
+    names_rows: bool,
 }
 
 /// What it does.
@@ -104,6 +109,11 @@ fn compile_inside(
     let (kind, options): (StatementKind, &[ast::QueryHint]) = match &statement.kind {
         ast::StatementKind::Select(select) => (compile_select(&mut binder, select)?, &select.options),
         ast::StatementKind::Insert(insert) => {
+            if let ast::InsertSource::Values(rows) = &insert.source
+                && rows.len() > VALUES_ROWS_MAX
+            {
+                return Err(SqlError::new(10738, &[&rows.len(), &VALUES_ROWS_MAX]));
+            }
             (StatementKind::Insert(binder.insert(insert)?), &insert.options)
         }
         ast::StatementKind::Update(update) => {
@@ -128,7 +138,11 @@ fn compile_inside(
     if !is_query || tables.len() == 1 {
         tables.clear();
     }
-    Ok(CompiledStatement { kind, dependencies: Dependencies::of(&mut binder), tables, max_recursion })
+    let dependencies = Dependencies::of(&mut binder);
+    let names_rows = !dependencies.databases.is_empty()
+        || matches!(&statement.kind, ast::StatementKind::Select(select)
+            if !crate::bind::set_op::first_block(&select.query.body).from.is_empty());
+    Ok(CompiledStatement { kind, dependencies, tables, max_recursion, names_rows })
 }
 
 /// Does it make a table of its rows?
@@ -222,6 +236,12 @@ impl CompiledStatement {
     /// May other sessions use it?
     pub fn is_shareable(&self) -> bool {
         self.dependencies.shareable()
+    }
+
+    /// Does it begin a transaction under SET IMPLICIT_TRANSACTIONS ON? A SELECT without tables does not.
+    pub fn begins_transaction(&self) -> bool {
+        let reads_only = matches!(self.kind, StatementKind::Select(_) | StatementKind::Assign(_));
+        !reads_only || self.names_rows
     }
 
     /// The columns of its result set, if it has one.

@@ -26,8 +26,11 @@ impl Session {
         if self.facts.doomed {
             return Err(SqlError::new(3930, &[]).into());
         }
-        self.begin_implicit(sink)?;
         let text = frame.program.text.clone();
+        if let ast::StatementKind::CreateProcedure(procedure) = &statement.kind {
+            self.check_procedure(procedure, &text)?;
+        }
+        self.begin_implicit(sink)?;
         let mut result = Err(SqlError::new(2801, &[]));
         for _ in 0..STALE_PLANS_MAX {
             self.transactions.statement_begin();
@@ -263,7 +266,7 @@ impl Session {
 fn trace_flags(arguments: &[ast::DbccArgument]) -> SqlResult<()> {
     for argument in arguments {
         let ast::DbccArgument::Value(flag) = argument else {
-            return Err(SqlError::new(2526, &[&"TRACEON"]));
+            return Err(SqlError::new(2526, &[]));
         };
         let flag = to_int(&crate::values::constant(flag, &types::SqlType::Int)?)?.unwrap_or(0);
         let refused = query::clauses::check_option("trace flag", &flag.to_string(), None).is_err();

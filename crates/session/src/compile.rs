@@ -321,6 +321,9 @@ impl Compiler<'_> {
                 declared_type(&declaration.data_type, self.types_in).map_err(|e| e.at_line(self.line))?;
             self.uses_alias_types |= declared.alias_id != 0;
             let sql_type = declared.sql_type;
+            if matches!(sql_type, types::SqlType::Text | types::SqlType::NText | types::SqlType::Image) {
+                return Err(SqlError::new(2739, &[]).at_line(self.line));
+            }
             self.variables.push(VariableDef { name: declaration.name.clone(), sql_type });
             if let Some(initial) = &declaration.initial {
                 let slot = self.variables.len() - 1;

@@ -254,6 +254,19 @@ impl Session {
         Ok(program)
     }
 
+    /// A procedure's text must compile when it is created: variables, types, labels, and columns of the tables that are there already.
+    pub(crate) fn check_procedure(
+        &self,
+        procedure: &ast::CreateProcedure,
+        text: &Arc<str>,
+    ) -> Result<(), Interruption> {
+        let ast::ModuleBody::Statements(body) = &procedure.body else { return Ok(()) };
+        let program = parameters_of(&procedure.parameters)
+            .and_then(|parameters| crate::compile::compile(text.clone(), body, parameters, true))
+            .map_err(uncompiled)?;
+        self.bind_ahead(&program).map_err(|mut errors| uncompiled(errors.swap_remove(0)))
+    }
+
     /// Puts arguments into parameters: by position, by name, defaults for the rest. Also tells which arguments come back from which
     /// parameter.
     fn bind_parameters(

@@ -62,7 +62,7 @@ impl Session {
         // Less than 0: the severity that the message has.
         let severity = if severity_given < 0 { own_severity } else { severity_given.min(25) };
         if severity > 18 && !raise.log {
-            return Err(SqlError::new(2754, &[]).into());
+            return Err(SqlError::new(2754, &[&18]).into());
         }
         let text: String =
             format_message(&template, &arguments)?.chars().take(MESSAGE_CHARACTERS_MAX).collect();

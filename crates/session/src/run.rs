@@ -33,6 +33,8 @@ pub(crate) struct Frame {
     pub(crate) variables: Vec<Value>,
     /// Bound cells, so that a loop does not ask the shared ones.
     local: Vec<Option<Arc<Compiled>>>,
+    /// What is bound from here on is bound under other settings than the program was made for.
+    own_settings: bool,
     /// Errors that outer frames handle; this frame's come above.
     pub(crate) caught_base: usize,
     /// Name for error messages, when it is a procedure.
@@ -96,6 +98,12 @@ pub(crate) enum Next {
 }
 
 impl Frame {
+    /// SET ANSI_NULLS holds from the next statement on.
+    pub(crate) fn bind_anew(&mut self) {
+        self.local.fill(None);
+        self.own_settings = true;
+    }
+
     pub(crate) fn new(
         program: Arc<Program>,
         mut variables: Vec<Value>,
@@ -104,7 +112,7 @@ impl Frame {
     ) -> Frame {
         variables.resize(program.variables.len(), Value::Null);
         let local = vec![None; program.sources.len()];
-        Frame { program, variables, local, caught_base, procedure: None, done_kind }
+        Frame { program, variables, local, own_settings: false, caught_base, procedure: None, done_kind }
     }
 
     /// The cell is bound again before it is used again.
@@ -182,6 +190,7 @@ impl Session {
                     self.tell_language(&language, instruction.line, sink);
                 }
                 self.facts.last_error = 0;
+                self.facts.row_count = 0;
                 return Ok(if self.options.runs() { Next::Step } else { Next::Survey });
             }
             InstructionKind::Return(None) => return Ok(Next::Return(0)),
@@ -322,7 +331,9 @@ impl Session {
         if writes && self.facts.doomed {
             return Err(SqlError::new(3930, &[]).into());
         }
-        self.begin_implicit(sink)?;
+        if statement.begins_transaction() {
+            self.begin_implicit(sink)?;
+        }
         self.transactions.statement_begin();
         let nocount = self.options.nocount;
         let mut rows = Forwarder::new(sink, self.options.text_size);
@@ -556,7 +567,10 @@ impl Session {
         if let Some(compiled) = frame.local[cell].as_ref().filter(|c| c.is_valid()) {
             return Ok(compiled.clone());
         }
-        let shared = frame.program.cells[cell].lock().clone().filter(|c| c.is_valid());
+        let shared = match frame.own_settings {
+            true => None,
+            false => frame.program.cells[cell].lock().clone().filter(|c| c.is_valid()),
+        };
         let compiled = match shared {
             Some(compiled) => compiled,
             None => {

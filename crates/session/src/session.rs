@@ -299,7 +299,7 @@ impl Session {
 
     /// Binds every cell whose objects exist. Missing objects wait for execution (deferred name resolution); other errors are the
     /// batch's. Behind a USE names mean something else: those cells wait, too.
-    fn bind_ahead(&self, program: &Program) -> Result<(), Vec<SqlError>> {
+    pub(crate) fn bind_ahead(&self, program: &Program) -> Result<(), Vec<SqlError>> {
         // For a name that another is changing the statement itself waits, under the options that are then in force.
         let lookup = Lookup::without_waiting(&self.transactions);
         let is_shared = !self.transactions.has_changed_catalog();

@@ -24,15 +24,25 @@ impl Session {
         };
         match &set.statement {
             SetStatement::Switches { options, on } => {
+                let before = self.options.ansi_nulls;
                 for option in options {
                     self.switch(*option, *on)?;
-                    if *option == SwitchOption::AnsiPadding && !*on {
-                        tell(
-                            "SET ANSI_PADDING OFF has no effect: columns keep their trailing blanks.",
-                            instruction,
-                            sink,
-                        );
+                    match (option, on) {
+                        (SwitchOption::AnsiPadding, false) => {
+                            let text =
+                                "SET ANSI_PADDING OFF has no effect: columns keep their trailing blanks.";
+                            tell(text, instruction, sink);
+                        }
+                        (SwitchOption::NumericRoundAbort, true) => {
+                            let text =
+                                "SET NUMERIC_ROUNDABORT ON has no effect: loss of precision is not an error.";
+                            tell(text, instruction, sink);
+                        }
+                        _ => {}
                     }
+                }
+                if self.options.ansi_nulls != before {
+                    frame.bind_anew();
                 }
             }
             SetStatement::TransactionIsolation(level) => self.set_isolation(*level)?,
@@ -89,10 +99,7 @@ impl Session {
             SwitchOption::FmtOnly => options.format_only = on,
             SwitchOption::ImplicitTransactions => options.implicit_transactions = on,
             SwitchOption::NoCount => options.nocount = on,
-            SwitchOption::NumericRoundAbort => {
-                only("NUMERIC_ROUNDABORT", on_off(on))?;
-                options.numeric_roundabort = on;
-            }
+            SwitchOption::NumericRoundAbort => options.numeric_roundabort = on,
             SwitchOption::QuotedIdentifier => options.quoted_identifier = on,
             SwitchOption::XactAbort => options.xact_abort = on,
             SwitchOption::DisableDefCnstChk => only("DISABLE_DEF_CNST_CHK", on_off(on))?,

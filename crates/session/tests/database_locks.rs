@@ -132,7 +132,7 @@ fn a_database_in_use_is_not_dropped() {
         let (server, mut observer) = with_databases(os);
         let mut other = server.session_in("A");
         let refused = run(&mut observer, "DROP DATABASE A");
-        let in_use = "Cannot drop database \"A\": it is in use.".to_string();
+        let in_use = "Cannot drop database \"A\" because it is currently in use.".to_string();
         assert_eq!(refused.messages, [(3702, 1, in_use)]);
         assert_eq!(numbers(&run(&mut other, "DROP DATABASE A")), [3702], "its own");
         // From a procedure of another database: its caller's.

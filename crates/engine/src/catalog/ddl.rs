@@ -26,7 +26,7 @@ impl Database {
         txn.lock_object(object_id, LockMode::SchM)?;
         self.reserve_name(txn, schema.schema_id, &new.name, txn.object_resource(object_id))?;
         if new.columns.len() > COLUMNS_MAX {
-            return Err(SqlError::new(1702, &[&new.name, &COLUMNS_MAX]));
+            return Err(SqlError::new(1702, &[&new.columns[COLUMNS_MAX].name, &new.name, &COLUMNS_MAX]));
         }
         let now = self.now();
         let mut table = TableDef {

@@ -175,7 +175,7 @@ pub(super) fn append_index(
         return Err(SqlError::new(1913, &[&new.name, &table.qualified_name()]));
     }
     if new.columns.len() > KEY_COLUMNS_MAX {
-        return Err(SqlError::new(1904, &[&new.name, &table.name, &new.columns.len()]));
+        return Err(SqlError::new(1904, &[&new.name, &table.name, &new.columns.len(), &KEY_COLUMNS_MAX]));
     }
     let ordinal = |name: &String| table.column_ordinal(name).ok_or_else(|| SqlError::new(1911, &[name]));
     let mut key = Vec::with_capacity(new.columns.len());

@@ -111,6 +111,10 @@ fn definition(
             column.nullable = false;
         }
     }
+    let mut versions = new.columns.iter().filter(|column| column.sql_type == SqlType::RowVersion);
+    if let (Some(_), Some(second)) = (versions.next(), versions.next()) {
+        return Err(SqlError::new(2738, &[&table.name.value, &second.name]));
+    }
     check_expressions(elements, &new, context)?;
     Ok(new)
 }

@@ -207,7 +207,7 @@ fn offset_minutes(call: &Call<'_, '_>) -> Result<i32> {
         let (hours, minutes) = rest.split_once(':')?;
         Some(sign * (hours.parse::<i32>().ok()? * 60 + minutes.parse::<i32>().ok()?))
     };
-    parsed().ok_or_else(|| SqlError::new(9812, &[]))
+    parsed().ok_or_else(|| SqlError::new(9812, &[&"switchoffset"]))
 }
 
 fn switch_offset(call: &Call<'_, '_>) -> Result<Value> {

@@ -268,5 +268,5 @@ pub fn to_datetimeoffset(local: DateTime2, offset_minutes: i32) -> SqlResult<Dat
 }
 
 fn check_offset(offset_minutes: i32) -> SqlResult<()> {
-    if offset_minutes.abs() > 840 { Err(SqlError::new(9812, &[])) } else { Ok(()) }
+    if offset_minutes.abs() > 840 { Err(SqlError::new(9812, &[&"switchoffset"])) } else { Ok(()) }
 }

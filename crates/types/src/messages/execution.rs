@@ -27,7 +27,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(8111, 16, "A PRIMARY KEY constraint cannot be defined on a nullable column of table '%s'."),
     entry(8112, 16, "Only one clustered index can be made by the constraints of table '%s'."),
     entry(8114, 16, "Error converting data type %s to %s."),
-    entry(8115, 16, "Arithmetic overflow converting %s to data type %s."),
+    entry(8115, 16, "Arithmetic overflow error converting %s to data type %s."),
     entry(8116, 16, "Argument data type %s is not valid for argument %d of the %s function."),
     entry(8117, 16, "Operand data type %s is not valid for the %s operator."),
     entry(
@@ -210,7 +210,7 @@ pub(super) const MESSAGES: &[Message] = &[
         21,
         "The log of database '%s' is not available. Look in the error log for the cause, put it right and restart the database.",
     ),
-    entry(9002, 17, "The transaction log of database '%s' is full due to '%s'."),
+    entry(9002, 17, "The transaction log for database '%s' is full due to '%s'."),
     entry(
         9003,
         20,

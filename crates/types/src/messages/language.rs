@@ -132,6 +132,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(218, 16, "The type '%s' cannot be found. It does not exist or you lack permission."),
     entry(219, 16, "The type '%s' already exists, or you lack permission to create it."),
     entry(220, 16, "Arithmetic overflow for data type %s, value = %d."),
+    entry(226, 16, "%s statement not allowed within multi-statement transaction."),
     entry(229, 14, "The %s permission was denied on the object '%s', database '%s', schema '%s'."),
     entry(232, 16, "Arithmetic overflow for type %s, value = %s."),
     entry(233, 16, "The column '%s' in table '%s' cannot be null."),
@@ -144,8 +145,8 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The types of the anchor and the recursive part do not match in column \"%s\" of the recursive query \"%s\".",
     ),
-    entry(241, 16, "Conversion to date or time from a character string failed."),
-    entry(242, 16, "The conversion of a %s data type to a %s data type gave a value out of range."),
+    entry(241, 16, "Conversion failed when converting date and/or time from character string."),
+    entry(242, 16, "The conversion of a %s data type to a %s data type resulted in an out-of-range value."),
     entry(243, 16, "Type %s is not a defined system type."),
     entry(
         244,
@@ -326,7 +327,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         515,
         16,
-        "The value NULL cannot be put into column '%s', table '%s': the column does not allow nulls. %s fails.",
+        "Cannot insert the value NULL into column '%s', table '%s'; column does not allow nulls. %s fails.",
     ),
     entry(517, 16, "Adding a value to a '%s' column caused an overflow."),
     entry(518, 16, "Data type %s cannot be converted to %s."),

@@ -8,6 +8,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(10701, 15, "The READONLY option cannot be used in an EXECUTE or CREATE AGGREGATE statement."),
     entry(10702, 15, "WITH CUBE and WITH ROLLUP cannot be used together with the new GROUP BY syntax."),
     entry(10703, 15, "There are too many grouping sets; at most %d are allowed."),
+    entry(
+        10704,
+        15,
+        "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a CATCH block, or add error parameters to the THROW statement.",
+    ),
     entry(10705, 15, "Subqueries are not allowed in the OUTPUT clause."),
     entry(
         10706,
@@ -208,6 +213,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(15040, 16, "User-defined error messages must have an ID greater than 50000."),
     entry(15041, 16, "User-defined error messages must have a severity level between 1 and 25."),
     entry(15043, 16, "You must specify 'REPLACE' to overwrite an existing message."),
+    entry(15048, 16, "Valid values of the database compatibility level are %s."),
     entry(15063, 16, "The login already has an account under a different user name."),
     entry(
         15071,
@@ -428,6 +434,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(20598, 16, "The row was not found at the subscriber when the replicated command was applied."),
     entry(22891, 16, "%s cannot be enabled for database '%s': its delayed durability is on."),
     entry(22892, 16, "Delayed durability cannot be enabled for database '%s': %s is enabled in it."),
+    entry(
+        35100,
+        16,
+        "Error number %d in the THROW statement is outside the valid range. It must lie between 50000 and 2147483647.",
+    ),
     entry(40510, 16, "Statement '%s' is not supported in this version of the server."),
     entry(40511, 16, "Built-in function '%s' is not supported in this version of the server."),
     entry(40512, 16, "The feature '%s' is not supported in this version of the server."),

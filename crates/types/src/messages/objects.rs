@@ -86,21 +86,17 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         1205,
         13,
-        "The transaction (process ID %d) was deadlocked on %s resources with another process and was chosen as the victim. Run the transaction again.",
+        "Transaction (Process ID %d) was deadlocked on %s resources with another process and has been chosen as the deadlock victim. Rerun the transaction.",
     ),
     entry(1206, 18, "The distributed transaction was cancelled."),
     entry(1220, 17, "No more lock classes are left for the transaction."),
-    entry(1222, 16, "The time allowed for waiting for a lock is over."),
+    entry(1222, 16, "Lock request time out period exceeded."),
     entry(
         1223,
         16,
         "The application lock for principal '%s' on resource '%s' cannot be released: it is not held.",
     ),
-    entry(
-        1505,
-        16,
-        "CREATE UNIQUE INDEX ended because a duplicate key was found for object '%s' and index '%s'. The duplicate key value is %s.",
-    ),
+    entry(1505, 16, "The CREATE UNIQUE INDEX statement terminated because a duplicate key was found: %s"),
     entry(
         1701,
         16,
@@ -123,7 +119,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The sparse column '%s' of table '%s' cannot be made: its type or one of its options does not allow it.",
     ),
-    entry(1750, 10, "The constraint or index could not be created. See the errors before this one."),
+    entry(1750, 10, "Could not create constraint or index. See previous errors."),
     entry(1752, 16, "Column '%s' of table '%s' cannot have a default constraint."),
     entry(
         1753,
@@ -209,7 +205,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "Cascading foreign key '%s' cannot be made where the referencing column '%s.%s' is an identity column.",
     ),
-    entry(1801, 16, "The database '%s' already exists. Choose another name."),
+    entry(1801, 16, "Database '%s' already exists. Choose a different database name."),
     entry(
         1802,
         16,
@@ -239,9 +235,9 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         1902,
         16,
-        "%s '%s' can have only one clustered index; drop the existing clustered index '%s' first.",
+        "Cannot create more than one clustered index on table '%s'. Drop the existing clustered index '%s' first.",
     ),
-    entry(1904, 16, "The %s '%s' on table '%s' has %d columns in its key; at most %d are allowed."),
+    entry(1904, 16, "The index '%s' on table '%s' has %d columns in its key; at most %d are allowed."),
     entry(
         1907,
         16,
@@ -252,9 +248,13 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "Column '%s' is the partitioning column of the index '%s'; it must be part of the key of a unique index.",
     ),
-    entry(1909, 16, "A column may be named only once in %s; '%s' is named more than once."),
+    entry(1909, 16, "A key or index may name a column only once; '%s' is named more than once."),
     entry(1911, 16, "The target table or view has no column '%s'."),
-    entry(1913, 16, "The operation failed: %s '%s' already has an index or statistics named '%s'."),
+    entry(
+        1913,
+        16,
+        "The operation failed because an index or statistics with name '%s' already exists on table '%s'.",
+    ),
     entry(1914, 16, "An index cannot be made on the object '%s', which is no user table or view."),
     entry(1915, 16, "A non-unique index cannot be altered with the IGNORE_DUP_KEY option."),
     entry(
@@ -324,12 +324,12 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         2601,
         14,
-        "A duplicate key row cannot be inserted in object '%s' with unique index '%s'. The duplicate key value is %s.",
+        "Cannot insert duplicate key row in object '%s' with unique index '%s'. The duplicate key value is %s.",
     ),
     entry(
         2627,
         14,
-        "Violation of %s constraint '%s': a duplicate key cannot be inserted in object '%s'. The duplicate key value is %s.",
+        "Violation of %s constraint '%s'. Cannot insert duplicate key in object '%s'. The duplicate key value is %s.",
     ),
     entry(
         2628,
@@ -343,7 +343,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(2706, 11, "Table '%s' does not exist."),
     entry(2710, 16, "You are not the owner named for the object '%s' in this statement."),
-    entry(2714, 16, "The database already has an object named '%s'."),
+    entry(2714, 16, "There is already an object named '%s' in the database."),
     entry(2715, 16, "Column, parameter or variable #%d: the data type %s cannot be found."),
     entry(2716, 16, "Column, parameter or variable #%d: data type %s takes no length."),
     entry(2717, 15, "The size (%d) of %s '%s' is above the maximum (%d)."),
@@ -395,7 +395,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(2766, 16, "The definition of the user-defined data type '%s' has changed."),
     entry(2786, 16, "The type of substitution parameter %d does not fit its place in the format."),
     entry(2787, 16, "The format specification '%s' is not valid."),
-    entry(2801, 16, "The definition of object '%s' has changed since it was compiled."),
+    entry(2801, 16, "The definition of an object of the statement has changed since it was compiled."),
     entry(2809, 18, "The request for %s '%s' failed because '%s' is a %s object."),
-    entry(2812, 16, "The stored procedure '%s' cannot be found."),
+    entry(2812, 16, "Could not find stored procedure '%s'."),
 ];
