@@ -81,6 +81,11 @@ pub(crate) fn too_deep() -> SqlError {
     error(191, &[])
 }
 
+/// 8623: what a statement stands for is larger than any plan may be.
+pub(crate) fn plan_too_large() -> SqlError {
+    error(8623, &[])
+}
+
 /// 106: more tables in a FROM clause than anybody joins on purpose.
 pub(crate) fn too_many_tables(tables_max: usize) -> SqlError {
     error(106, &[&tables_max])

@@ -27,7 +27,9 @@ pub(crate) fn compile(
     in_procedure: bool,
     types_in: Option<&engine::Database>,
 ) -> SqlResult<Program> {
-    let mut compiler = Compiler { variables: parameters, in_procedure, types_in, ..Compiler::default() };
+    let slots = parameters.iter().enumerate().rev();
+    let slots = slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect();
+    let mut compiler = Compiler { variables: parameters, slots, in_procedure, types_in, ..Compiler::default() };
     for statement in statements {
         compiler.statement(statement)?;
     }
@@ -63,6 +65,8 @@ pub(crate) fn declared_type(
 struct Compiler<'a> {
     instructions: Vec<Instruction>,
     variables: Vec<VariableDef>,
+    /// Slots of the variables by name in lower case.
+    slots: FxHashMap<String, usize>,
     sources: Vec<CellSource>,
     try_regions: Vec<TryRegion>,
     /// Enclosing loops: start, and the jumps to patch with the end.
@@ -324,6 +328,7 @@ impl Compiler<'_> {
             if matches!(sql_type, types::SqlType::Text | types::SqlType::NText | types::SqlType::Image) {
                 return Err(SqlError::new(2739, &[]).at_line(self.line));
             }
+            self.slots.insert(declaration.name.to_ascii_lowercase(), self.variables.len());
             self.variables.push(VariableDef { name: declaration.name.clone(), sql_type });
             if let Some(initial) = &declaration.initial {
                 let slot = self.variables.len() - 1;
@@ -334,7 +339,7 @@ impl Compiler<'_> {
     }
 
     fn slot_of(&self, name: &str) -> Option<usize> {
-        self.variables.iter().position(|v| v.name.eq_ignore_ascii_case(name))
+        self.slots.get(&name.to_ascii_lowercase()).copied()
     }
 
     fn known_slot(&self, name: &str) -> SqlResult<usize> {

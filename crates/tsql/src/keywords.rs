@@ -125,7 +125,6 @@ pub enum Keyword {
     Percent,
     Pivot,
     Plan,
-    Precision,
     Primary,
     Print,
     Proc,
@@ -192,7 +191,7 @@ pub enum Keyword {
 }
 
 /// Every keyword with its spelling.
-const KEYWORDS: [(&str, Keyword); 184] = [
+const KEYWORDS: [(&str, Keyword); 183] = [
     ("ADD", Keyword::Add),
     ("ALL", Keyword::All),
     ("ALTER", Keyword::Alter),
@@ -313,7 +312,6 @@ const KEYWORDS: [(&str, Keyword); 184] = [
     ("PERCENT", Keyword::Percent),
     ("PIVOT", Keyword::Pivot),
     ("PLAN", Keyword::Plan),
-    ("PRECISION", Keyword::Precision),
     ("PRIMARY", Keyword::Primary),
     ("PRINT", Keyword::Print),
     ("PROC", Keyword::Proc),

@@ -147,6 +147,11 @@ impl Binder<'_> {
                     let text = module.definition.clone();
                     let query = self.isolated(database.clone(), |binder| binder.view_query(&text))?;
                     let rel = self.add_query(query.0, &exposed, &query.1)?;
+                    if alias.is_none() {
+                        let view = self.scope().tables.last_mut().expect("added above");
+                        view.schema = Some(module.schema.to_string());
+                        view.database = Some(database.name().to_string());
+                    }
                     self.observe(&database, &object);
                     Ok(rel)
                 }
@@ -334,6 +339,7 @@ impl Binder<'_> {
                 Ok(Rel::WorkTable { work: *work, columns: ids })
             }
             CommonTableDefinition::Query(table) => {
+                self.note_expansion()?;
                 let table = table.clone();
                 let later = self.common_tables.split_off(entry.visible);
                 let scopes = std::mem::take(&mut self.scopes);

@@ -30,6 +30,9 @@ use crate::plan::logical::{AggregateCall, Rel, WindowCall};
 
 /// Nesting beyond this is refused with error 191, long before the stack ends.
 const MAX_DEPTH: u32 = 200;
+/// A statement may stand for this many queries of views, functions and common table expressions: those that name others twice grow
+/// by doubling (8623).
+const MAX_EXPANSIONS: u32 = 2000;
 /// Views inside views inside views: error 223-like limit of the field, 32.
 const MAX_VIEW_DEPTH: u32 = 32;
 
@@ -59,6 +62,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) observed: Option<RefCell<Observed>>,
     depth: u32,
     view_depth: u32,
+    expansions: u32,
     next_work: u32,
 }
 
@@ -189,6 +193,7 @@ impl<'a> Binder<'a> {
             observed: None,
             depth: 0,
             view_depth: 0,
+            expansions: 0,
             next_work: 0,
         }
     }
@@ -242,6 +247,12 @@ impl<'a> Binder<'a> {
         result
     }
 
+    /// Another query stands where its name stood.
+    pub(crate) fn note_expansion(&mut self) -> Result<(), SqlError> {
+        self.expansions += 1;
+        if self.expansions > MAX_EXPANSIONS { Err(crate::errors::plan_too_large()) } else { Ok(()) }
+    }
+
     /// Runs `f` as the body of a view or function: nothing of the surrounding statement is in sight.
     pub(crate) fn isolated<T>(
         &mut self,
@@ -251,6 +262,7 @@ impl<'a> Binder<'a> {
         if self.view_depth >= MAX_VIEW_DEPTH {
             return Err(crate::errors::too_deep());
         }
+        self.note_expansion()?;
         let scopes = std::mem::take(&mut self.scopes);
         let common_tables = std::mem::take(&mut self.common_tables);
         let arguments = std::mem::take(&mut self.arguments);

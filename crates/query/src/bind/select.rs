@@ -345,6 +345,7 @@ impl Binder<'_> {
         bound: BoundQuery,
         query: &ast::Query,
     ) -> Result<BoundQuery, SqlError> {
+        let not_selected = crate::errors::order_by_not_in_union;
         let mut rel = bound.rel;
         let mut keys = Vec::new();
         for item in &query.order_by {
@@ -355,11 +356,18 @@ impl Binder<'_> {
                     bound.columns[index.ok_or_else(|| crate::errors::order_ordinal(*ordinal))?].id
                 }
                 ast::ExprKind::Column(column) => {
-                    let found =
-                        bound.columns.iter().find(|output| same_name(&output.name, &column.name.value));
-                    found.ok_or_else(crate::errors::order_by_not_in_union)?.id
+                    let is_simple = column.qualifier.is_none();
+                    let named = bound
+                        .columns
+                        .iter()
+                        .position(|output| is_simple && same_name(&output.name, &column.name.value));
+                    let found = named.or_else(|| selected_as(&query.body, &item.expr));
+                    found.and_then(|index| bound.columns.get(index)).ok_or_else(not_selected)?.id
                 }
-                _ => return Err(crate::errors::order_by_not_in_union()),
+                _ => {
+                    let found = selected_as(&query.body, &item.expr);
+                    found.and_then(|index| bound.columns.get(index)).ok_or_else(not_selected)?.id
+                }
             };
             keys.push(SortKey { expr: self.column_expr(id), descending: item.descending == Some(true) });
         }
@@ -375,4 +383,29 @@ impl Binder<'_> {
 
 fn item_shell(name: String, identity: bool, base: bool, variable: Option<usize>) -> Item {
     Item { name, expr: Expr::null(), identity, base, variable }
+}
+
+/// The item of a set operation's first SELECT that is written like `wanted`, or is the column of that name under an alias. Behind a `*`
+/// items have no known position.
+fn selected_as(body: &ast::QueryBody, wanted: &ast::Expr) -> Option<usize> {
+    let select = match body {
+        ast::QueryBody::Select(select) => select,
+        ast::QueryBody::SetOperation(operation) => return selected_as(&operation.first, wanted),
+    };
+    let items = select.items.iter().map_while(|item| match item {
+        ast::SelectItem::Expr { expr, .. } => Some(expr),
+        _ => None,
+    });
+    let last_name = |expr: &ast::Expr| match &expr.kind {
+        ast::ExprKind::Column(column) => Some((column.name.value.clone(), column.qualifier.is_none())),
+        _ => None,
+    };
+    let wanted_name = last_name(wanted);
+    let is_meant = |expr: &ast::Expr| match (last_name(expr), &wanted_name) {
+        (Some((name, plain)), Some((wanted_name, wanted_plain))) => {
+            same_name(&name, wanted_name) && (plain || *wanted_plain || expr == wanted)
+        }
+        _ => expr == wanted,
+    };
+    items.into_iter().position(is_meant)
 }

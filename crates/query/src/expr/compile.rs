@@ -166,27 +166,32 @@ impl Planner<'_> {
         list: &[Expr],
         layout: &Layout,
     ) -> Result<BoolNode, SqlError> {
-        let node = self.node(left, layout)?;
-        let constants: Option<Vec<&Value>> = list
-            .iter()
-            .map(|item| match &item.kind {
-                ExprKind::Constant(value) => Some(value),
-                _ => None,
-            })
-            .collect();
-        if let Some(values) = constants
-            && values.len() > IN_LIST_SET_FROM
-        {
-            let mut keys = FxHashSet::default();
-            for value in values.iter().filter(|value| !value.is_null()) {
-                let mut key = Vec::new();
-                crate::exec::keys::write_value(value, expr.collation, &mut key);
-                keys.insert(key);
-            }
-            let has_null = values.iter().any(|value| value.is_null());
-            return Ok(BoolNode::InSet(expr.collation, node, Box::new(InSet { keys, has_null })));
+        let constant = |item: &Expr| matches!(item.kind, ExprKind::Constant(_));
+        let (constants, others): (Vec<&Expr>, Vec<&Expr>) = list.iter().partition(|item| constant(item));
+        // The operand is computed for the set and for what is not in it: it must be the same both times.
+        if constants.len() <= IN_LIST_SET_FROM || (!others.is_empty() && left.is_volatile()) {
+            let node = self.node(left, layout)?;
+            return Ok(BoolNode::InList(expr.collation, node, self.nodes(list.iter(), layout)?));
         }
-        Ok(BoolNode::InList(expr.collation, node, self.nodes(list.iter(), layout)?))
+        let mut set = InSet { keys: FxHashSet::default(), has_null: false };
+        set.keys.reserve(constants.len());
+        for item in constants {
+            let ExprKind::Constant(value) = &item.kind else { continue };
+            if value.is_null() {
+                set.has_null = true;
+                continue;
+            }
+            let mut key = Vec::new();
+            crate::exec::keys::write_value(value, expr.collation, &mut key);
+            set.keys.insert(key);
+        }
+        let in_set = BoolNode::InSet(expr.collation, self.node(left, layout)?, Box::new(set));
+        if others.is_empty() {
+            return Ok(in_set);
+        }
+        let others = self.nodes(others.into_iter(), layout)?;
+        let in_others = BoolNode::InList(expr.collation, self.node(left, layout)?, others);
+        Ok(BoolNode::Or(Box::new(in_set), Box::new(in_others)))
     }
 
     /// Can the expression be computed on the integer path with profit?

@@ -19,7 +19,8 @@ pub(super) struct Scope {
     pub(super) loops: u32,
     /// Statements around (blocks, IF, WHILE, TRY).
     pub(super) blocks: u32,
-    labels: Vec<(String, Token)>,
+    /// In lower case.
+    labels: BTreeSet<String>,
     gotos: Vec<(String, Token)>,
     /// Variables and parameters declared so far, in lower case.
     variables: BTreeSet<String>,
@@ -330,11 +331,10 @@ impl Parser<'_> {
         self.advance();
         let name = self.ident_of(token);
         let key = name.value.to_lowercase();
-        if self.scope.labels.iter().any(|(label, _)| *label == key) {
+        if !self.scope.labels.insert(key) {
             let error = self.error_at(132, token, name.value.clone());
             self.report(*error);
         }
-        self.scope.labels.push((key, token));
         StatementKind::Label(name)
     }
 
@@ -344,7 +344,7 @@ impl Parser<'_> {
 
     fn check_labels(&mut self) {
         for (name, token) in std::mem::take(&mut self.scope.gotos) {
-            if !self.scope.labels.iter().any(|(label, _)| *label == name) {
+            if !self.scope.labels.contains(&name) {
                 let error = self.error_at(133, token, self.ident_of(token).value);
                 self.report(*error);
             }

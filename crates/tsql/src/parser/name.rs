@@ -193,7 +193,7 @@ impl Parser<'_> {
             }
             TokenKind::Keyword(Keyword::Double) => {
                 self.advance();
-                self.expect(Keyword::Precision)?;
+                self.expect_word("PRECISION")?;
                 Some("double precision".to_string())
             }
             TokenKind::Keyword(Keyword::National) => {
