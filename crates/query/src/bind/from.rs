@@ -147,11 +147,9 @@ impl Binder<'_> {
                     let text = module.definition.clone();
                     let query = self.isolated(database.clone(), |binder| binder.view_query(&text))?;
                     let rel = self.add_query(query.0, &exposed, &query.1)?;
-                    if alias.is_none() {
-                        let view = self.scope().tables.last_mut().expect("added above");
-                        view.schema = Some(module.schema.to_string());
-                        view.database = Some(database.name().to_string());
-                    }
+                    let view = self.scope().tables.last_mut().expect("added above");
+                    view.schema = alias.is_none().then(|| module.schema.to_string());
+                    view.database = alias.is_none().then(|| database.name().to_string());
                     self.observe(&database, &object);
                     Ok(rel)
                 }
