@@ -153,6 +153,10 @@ pub trait SessionNames {
     fn temp_table(&self, name: &str) -> Option<String>;
     /// Reserves a real name for `CREATE TABLE #name`; error 2714 if the session has one at this nesting level.
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError>;
+    /// Reserves a real name for `CREATE PROCEDURE #name` or `##name`; error 2714 if the session has one.
+    fn add_temp_procedure(&self, name: &str) -> Result<String, SqlError> {
+        self.add_temp_table(name)
+    }
     /// Forgets a dropped one.
     fn remove_temp_table(&self, name: &str);
 }

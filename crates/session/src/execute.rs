@@ -187,7 +187,7 @@ impl Session {
                 return self.call_module(&own, text, database, 0, arguments, sink);
             }
         }
-        let found = crate::objects::find_procedure(&self.transactions, &self.database, name)
+        let found = crate::objects::find_procedure(&self.transactions, &self.names, &self.database, name)
             .map_err(refused_entry)?;
         let Some(found) = found else {
             return Err(SqlError::new(2812, &[&tsql_name(name)]).into());

@@ -1,4 +1,4 @@
-//! Temporary tables of one session: which real table of tempdb stands behind `#name` at each nesting level.
+//! Temporary tables and procedures of one session: what in tempdb stands behind `#name` at each nesting level.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -92,6 +92,19 @@ impl SessionNames for TemporaryNames {
         }
         let real_name = self.real_name(name);
         scope.push(Entry { name: wanted, real_name: real_name.clone() });
+        Ok(real_name)
+    }
+
+    /// Unlike a table it lasts as long as the session, wherever it is made. A global one is known to all by its own name.
+    fn add_temp_procedure(&self, name: &str) -> Result<String, SqlError> {
+        let mut scopes = self.scopes.borrow_mut();
+        let wanted = name.to_lowercase();
+        if scopes.iter().any(|scope| find(scope, &wanted).is_some()) {
+            return Err(SqlError::new(2714, &[&name]));
+        }
+        let real_name = if name.starts_with("##") { name.to_string() } else { self.real_name(name) };
+        let outermost = scopes.first_mut().expect("the outermost scope is never left");
+        outermost.push(Entry { name: wanted, real_name: real_name.clone() });
         Ok(real_name)
     }
 

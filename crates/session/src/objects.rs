@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Database, Instance, IsolationLevel, Lookup, ModuleKind, ObjectDef, TransactionSet};
+use query::SessionNames;
 use tsql::ast::ObjectName;
 use types::SqlResult;
 
@@ -20,10 +21,14 @@ pub(crate) struct FoundProcedure {
 /// A user's procedure by its one- to three-part name; `sp_` procedures of master are found from every database.
 pub(crate) fn find_procedure(
     transactions: &TransactionSet,
+    names: &dyn SessionNames,
     current: &Arc<Database>,
     name: &ObjectName,
 ) -> SqlResult<Option<FoundProcedure>> {
     let instance = transactions.instance();
+    if name.name.value.starts_with('#') {
+        return find_temporary_procedure(transactions, names, current, &name.name.value);
+    }
     let database = match &name.database {
         Some(database) if !database.value.is_empty() => instance.database(&database.value)?,
         _ => current.clone(),
@@ -49,14 +54,38 @@ pub(crate) fn find_procedure(
     Ok(None)
 }
 
-/// Drops a table of tempdb by its real name; one that is gone already is no error.
+/// A temporary procedure: the session's own, or a global one. It runs in the database where it is called.
+fn find_temporary_procedure(
+    transactions: &TransactionSet,
+    names: &dyn SessionNames,
+    current: &Arc<Database>,
+    name: &str,
+) -> SqlResult<Option<FoundProcedure>> {
+    let global = || name.starts_with("##").then(|| name.to_string());
+    let Some(real) = names.temp_table(name).or_else(global) else { return Ok(None) };
+    let tempdb = transactions.instance().tempdb();
+    Ok(match Lookup::new(transactions).object(&tempdb, "dbo", &real)? {
+        Some(ObjectDef::Module(module)) if module.kind == ModuleKind::Procedure => Some(FoundProcedure {
+            name: name.into(),
+            definition: module.definition.clone(),
+            object_id: module.object_id,
+            database: current.clone(),
+        }),
+        _ => None,
+    })
+}
+
+/// Drops a table or procedure of tempdb by its real name; one that is gone already is no error.
 pub(crate) fn drop_temporary_table(
     instance: &Arc<Instance>,
     transactions: &mut TransactionSet,
     real_name: &str,
 ) -> SqlResult<()> {
     let tempdb = instance.tempdb();
-    let Some(ObjectDef::Table(table)) = tempdb.catalog().find("dbo", real_name) else { return Ok(()) };
+    let Some(found) = Lookup::new(transactions).object(&tempdb, "dbo", real_name)? else { return Ok(()) };
     let transaction = transactions.in_database(&tempdb, IsolationLevel::ReadCommitted)?;
-    tempdb.drop_table(transaction, &table)
+    match found {
+        ObjectDef::Table(table) => tempdb.drop_table(transaction, &table),
+        ObjectDef::Module(module) => tempdb.drop_module(transaction, &module),
+    }
 }

@@ -65,7 +65,11 @@ fn module(
     let database = database_of(name, context)?;
     match find_object(&database, name, context)? {
         Some(ObjectDef::Module(module)) if kinds.contains(&module.kind) => {
-            with_transaction(context, &database, |transaction| database.drop_module(transaction, &module))
+            with_transaction(context, &database, |transaction| database.drop_module(transaction, &module))?;
+            if name.name.value.starts_with('#') {
+                context.names.remove_temp_table(&name.name.value);
+            }
+            Ok(())
         }
         Some(_) => Err(crate::errors::drop_wrong_kind(word, &written(name))),
         None if if_exists => Ok(()),

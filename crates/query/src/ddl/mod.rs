@@ -168,7 +168,17 @@ pub(crate) fn find_object(
     name: &ObjectName,
     context: &ExecContext<'_>,
 ) -> Result<Option<ObjectDef>, SqlError> {
-    Lookup::new(context.transactions).object(database, &schema_of(name), &name.name.value)
+    let Some(real) = real_name(name, context.names) else { return Ok(None) };
+    Lookup::new(context.transactions).object(database, &schema_of(name), &real)
+}
+
+/// The name in the catalog: a temporary object has another there; none when the session has no such object.
+pub(crate) fn real_name(name: &ObjectName, names: &dyn crate::context::SessionNames) -> Option<String> {
+    let written = &name.name.value;
+    if !written.starts_with('#') {
+        return Some(written.clone());
+    }
+    names.temp_table(written).or_else(|| written.starts_with("##").then(|| written.clone()))
 }
 
 /// The table of SET IDENTITY_INSERT: database, schema and real name in lower case. Errors 1088 and 8106.

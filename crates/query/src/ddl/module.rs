@@ -30,6 +30,7 @@ pub(super) fn create(
         StatementKind::CreateTrigger(_) => return Err(crate::errors::unsupported("triggers")),
         _ => unreachable!("called for modules only"),
     };
+    check_temporary(name, kind)?;
     if let StatementKind::CreateView(view) = &statement.kind {
         check_view(view, context)?;
     }
@@ -44,20 +45,42 @@ pub(super) fn create(
     };
     let (schema, quoted, nulls) =
         (schema_of(name), context.options.quoted_identifier, context.options.ansi_nulls);
-    with_transaction(context, &database, |transaction| {
-        database
-            .create_module(
-                transaction,
-                kind,
-                &schema,
-                &name.name.value,
-                text,
-                quoted,
-                nulls,
-                replace.as_ref(),
-            )
-            .map(|_| ())
-    })
+    let temporary = name.name.value.starts_with('#');
+    let real = match &replace {
+        Some(module) => module.name.to_string(),
+        None if temporary => {
+            // One that a rollback has taken back is not there any more.
+            context.names.remove_temp_table(&name.name.value);
+            context.names.add_temp_procedure(&name.name.value)?
+        }
+        None => name.name.value.clone(),
+    };
+    let made = with_transaction(context, &database, |transaction| {
+        database.create_module(transaction, kind, &schema, &real, text, quoted, nulls, replace.as_ref())
+    });
+    if made.is_err() && temporary && replace.is_none() {
+        context.names.remove_temp_table(&name.name.value);
+    }
+    match (made, action) {
+        // Somebody else has made it meanwhile: it is altered.
+        (Err(error), ModuleAction::CreateOrAlter) if error.number == 2714 && replace.is_none() => {
+            Err(engine::stale_plan())
+        }
+        (made, _) => made.map(|_| ()),
+    }
+}
+
+/// Only procedures may be temporary.
+fn check_temporary(name: &ast::ObjectName, kind: ModuleKind) -> Result<(), SqlError> {
+    match kind {
+        _ if !name.name.value.starts_with('#') => Ok(()),
+        ModuleKind::Procedure => Ok(()),
+        ModuleKind::View => {
+            let text = format!("\"{}\": Temporary views are not allowed.", name.name.value);
+            Err(SqlError::custom(4103, 15, 1, text))
+        }
+        _ => Err(crate::errors::unsupported("temporary functions")),
+    }
 }
 
 /// A view must bind when it is created: 208, 207, 4511 (unnamed column), 1033 (ORDER BY without TOP).
