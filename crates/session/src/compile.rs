@@ -29,7 +29,8 @@ pub(crate) fn compile(
 ) -> SqlResult<Program> {
     let slots = parameters.iter().enumerate().rev();
     let slots = slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect();
-    let mut compiler = Compiler { variables: parameters, slots, in_procedure, types_in, ..Compiler::default() };
+    let mut compiler =
+        Compiler { variables: parameters, slots, in_procedure, types_in, ..Compiler::default() };
     for statement in statements {
         compiler.statement(statement)?;
     }

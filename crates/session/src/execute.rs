@@ -261,8 +261,11 @@ impl Session {
         text: &Arc<str>,
     ) -> Result<(), Interruption> {
         let ast::ModuleBody::Statements(body) = &procedure.body else { return Ok(()) };
-        let program = parameters_of(&procedure.parameters)
-            .and_then(|parameters| crate::compile::compile(text.clone(), body, parameters, true))
+        let types_in = &*self.database;
+        let program = parameters_of(&procedure.parameters, types_in)
+            .and_then(|(parameters, _)| {
+                crate::compile::compile(text.clone(), body, parameters, true, Some(types_in))
+            })
             .map_err(uncompiled)?;
         self.bind_ahead(&program).map_err(|mut errors| uncompiled(errors.swap_remove(0)))
     }
