@@ -139,6 +139,12 @@ impl Actor {
             Some(own) => vec![*own],
             None => history.possible(name, began, ended),
         };
+        drop(history);
+        if !self.session.in_transaction() {
+            // The error has rolled it back.
+            self.own.clear();
+            self.saved = None;
+        }
         Some((seen, possible))
     }
 
