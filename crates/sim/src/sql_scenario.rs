@@ -57,6 +57,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             transactions: 4 + rng.below(12),
             trouble,
             is_crowded,
+            checkpoints_often: Rng::named(seed, "sql checkpoints").chance(2, 3),
             tempdb_fails_after: rng.chance(1, 12).then(|| 20 + rng.below(60)),
         };
         if let Some(writes) = plan.tempdb_fails_after {

@@ -25,6 +25,8 @@ pub(crate) struct Plan {
     pub(crate) trouble: Trouble,
     /// Visitors crowd the log; some tellers put their commits aside.
     pub(crate) is_crowded: bool,
+    /// Every third turn is a checkpoint, so that pages go out while their changes are fresh.
+    pub(crate) checkpoints_often: bool,
     /// Writes to tempdb's files before they begin to fail; the other databases must not notice.
     pub(crate) tempdb_fails_after: Option<u64>,
 }
@@ -99,6 +101,7 @@ impl Teller {
             let going = match self.rng.below(16) {
                 0 | 1 => self.housekeeping(&mut client, "CHECKPOINT"),
                 2 => self.flush_log(&mut client),
+                3..=6 if self.plan.checkpoints_often => self.housekeeping(&mut client, "CHECKPOINT"),
                 _ => self.transfer(&mut client),
             };
             if !going {
