@@ -24,7 +24,9 @@ pub(super) struct Everything {
 pub(super) fn show(os: &Os, authors: usize) -> Result<Everything, String> {
     let instance = open(os, 1 << 20)?;
     let mut client = Client::connect(&shared(&instance), DATABASE).map_err(|error| format!("{error:?}"))?;
-    let everything = read_all(&mut client, authors);
+    // Structure, ownership of every page, indexes against rows: before anything is read through them.
+    let everything =
+        rows(&mut client, "DBCC CHECKDB WITH NO_INFOMSGS").and_then(|_| read_all(&mut client, authors));
     client.close();
     instance.shutdown();
     everything
