@@ -31,7 +31,7 @@ impl Hardpan {
         let hardpan = Hardpan { address, server, directory, work: work.into() };
         hardpan.wait_ready("master", "SELECT 1", Instant::now())?;
         let mut connection = hardpan.connect("master")?;
-        let file = |extension: &str| hardpan.directory.0.join(format!("{DATABASE}.{extension}"));
+        let file = |extension: &str| hardpan.directory.0.join("data").join(format!("{DATABASE}.{extension}"));
         connection.batch(&format!(
             "CREATE DATABASE {DATABASE} ON (NAME = d, FILENAME = '{}', SIZE = 64MB, FILEGROWTH = 64MB)
              LOG ON (NAME = l, FILENAME = '{}', SIZE = {log_mb}MB, FILEGROWTH = 64MB)",
