@@ -12,7 +12,6 @@ use crate::program::{
     ArgumentCells, Cell, CellSource, ExecuteCells, ExecuteTarget, Instruction, InstructionKind, Program,
     RaisErrorCells, SetCells, TryRegion,
 };
-
 use crate::raise::RAISERROR_ARGUMENTS_MAX;
 
 /// Compiles the statements of a batch or body. `parameters` take the first slots; alias types are those of `types_in`.

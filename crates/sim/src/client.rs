@@ -37,14 +37,18 @@ impl Answer {
 
     /// The rows as numbers.
     pub(crate) fn numbers(&self) -> Result<Vec<Vec<i64>>, String> {
-        let number = |value: &Value| match value {
-            Value::BigInt(number) => Ok(*number),
-            Value::Int(number) => Ok(i64::from(*number)),
-            Value::SmallInt(number) => Ok(i64::from(*number)),
-            Value::TinyInt(number) => Ok(i64::from(*number)),
-            other => Err(format!("{other:?} is no whole number")),
-        };
         self.rows.iter().map(|row| row.iter().map(number).collect()).collect()
+    }
+}
+
+/// A value that must be a whole number.
+pub(crate) fn number(value: &Value) -> Result<i64, String> {
+    match value {
+        Value::BigInt(number) => Ok(*number),
+        Value::Int(number) => Ok(i64::from(*number)),
+        Value::SmallInt(number) => Ok(i64::from(*number)),
+        Value::TinyInt(number) => Ok(i64::from(*number)),
+        other => Err(format!("{other:?} is no whole number")),
     }
 }
 

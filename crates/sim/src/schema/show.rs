@@ -9,7 +9,7 @@ use types::Value;
 use super::ledger::Shown;
 use super::model::{Kind, Row, Table, Tables, Text};
 use super::{DATABASE, open};
-use crate::client::{Client, shared};
+use crate::client::{Client, number, shared};
 
 /// Everything that the oracles want.
 pub(super) struct Everything {
@@ -201,16 +201,6 @@ fn one_number(client: &mut Client, text: &str) -> Result<i64, String> {
 
 fn maybe(value: &Value) -> Result<Option<i64>, String> {
     if value.is_null() { Ok(None) } else { number(value).map(Some) }
-}
-
-fn number(value: &Value) -> Result<i64, String> {
-    match value {
-        Value::BigInt(number) => Ok(*number),
-        Value::Int(number) => Ok(i64::from(*number)),
-        Value::SmallInt(number) => Ok(i64::from(*number)),
-        Value::TinyInt(number) => Ok(i64::from(*number)),
-        other => Err(format!("{other:?} is no whole number")),
-    }
 }
 
 fn text(value: &Value) -> Result<String, String> {
