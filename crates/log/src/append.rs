@@ -62,7 +62,9 @@ impl Shared {
             if cache.fits_open(record) {
                 break;
             }
-            if cache.open.is_some() {
+            if cache.open.as_ref().is_some_and(|open| open.offsets.is_empty()) {
+                cache.discard_empty();
+            } else if cache.open.is_some() {
                 let last = cache.seal_full().expect("the open block has records");
                 self.note_sealed(&cache, last);
                 *sealed = true;
@@ -75,11 +77,13 @@ impl Shared {
             }
         }
         let lsn = cache.push(record);
+        let end = cache.end();
         assert!(lsn > self.positions.sealed(), "{lsn} joins a block that is sealed");
+        assert!(lsn < end && self.positions.end() <= end, "the end lies behind {lsn} and never goes back");
         if let Payment::FreeSpace { reserve } = payment {
             cache.reserved_bytes += reserve;
         }
-        self.positions.end.store(cache.end().raw(), Release);
+        self.positions.end.store(end.raw(), Release);
         self.open_bytes.store(cache.open_bytes() as u32, Relaxed);
         Ok(lsn)
     }
@@ -89,6 +93,7 @@ impl Shared {
         &'a self,
         mut cache: LatchGuard<'a, Cache>,
     ) -> Result<LatchGuard<'a, Cache>, LogError> {
+        assert!(cache.open.is_none(), "who waits for a buffer has no block to join");
         cache.waiting_for_buffer += 1;
         self.ring_for_sealed();
         let (mut cache, outcome) = self.room.wait(cache, WaitType::LOGBUFFER, None);
@@ -149,6 +154,7 @@ impl Shared {
         if step < GROWTH_BYTES_MIN {
             return Err(None);
         }
+        assert!(present + step <= bytes_max, "a log grows to its MAXSIZE at most");
         self.grow_by(step).map_err(|error| match error {
             LogError::Io(error) => Some(error),
             _ => None,
@@ -161,6 +167,7 @@ impl Shared {
         let layout = self.options.vlf_rule.layout(present, bytes);
         let create_lsn = self.positions.end();
         assert!(!layout.is_empty());
+        assert!(self.cache.lock().growing, "one grows a log at a time");
         let grown = self.log_file.grow(&layout, create_lsn);
         if let Err(LogError::Io(error)) = &grown
             && !self.growth_failed.swap(true, Relaxed)
@@ -174,8 +181,12 @@ impl Shared {
         assert_eq!(headers.len(), layout.len());
         let block_bytes = layout.iter().map(|vlf| vlf.1 - crate::limits::VLF_HEADER_BYTES).sum();
         let mut cache = self.cache.lock();
-        self.vlfs.lock().add(&headers);
+        let mut vlfs = self.vlfs.lock();
+        vlfs.add(&headers);
         cache.add_space(block_bytes);
+        cache.assert_space(vlfs.reusable().1);
+        assert_eq!(vlfs.end_offset(), present + bytes, "what was added is there");
+        drop(vlfs);
         drop(cache);
         self.counters.file_size_kb.set(((present + bytes) / 1024) as i64);
         self.counters.growths.increment();

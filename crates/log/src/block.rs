@@ -24,6 +24,9 @@ pub const BLOCK_FLAG_VOLATILE: u16 = 0x0001;
 const PARITY_SHIFT: u32 = 8;
 
 const CHECKSUM_OFFSET: usize = 60;
+const _: () = assert!(CHECKSUM_OFFSET + 4 == BLOCK_HEADER_BYTES, "the checksum is the header's last field");
+const _: () =
+    assert!((BLOCK_FLAG_VOLATILE as u32) < 1 << PARITY_SHIFT, "the parity has the high byte to itself");
 
 /// What a block says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +67,10 @@ impl BlockHeader {
 
     /// Flags of a block in a VLF of `parity`.
     pub fn flags(parity: u8, volatile: bool) -> u16 {
+        assert!(
+            crate::vlf::PARITIES.contains(&parity),
+            "a block stands in a VLF in use, not of parity {parity:#x}"
+        );
         u16::from(parity) << PARITY_SHIFT | if volatile { BLOCK_FLAG_VOLATILE } else { 0 }
     }
 
@@ -133,6 +140,9 @@ impl BlockHeader {
         if self.hardened >= self.start() {
             return Err(DecodeError("hardened is not before the block"));
         }
+        if !crate::vlf::PARITIES.contains(&self.parity()) {
+            return Err(DecodeError("impossible parity"));
+        }
         Ok(())
     }
 
@@ -164,6 +174,7 @@ impl BlockHeader {
             self.checksum = crc32c::crc32c(block);
             block[CHECKSUM_OFFSET..BLOCK_HEADER_BYTES].copy_from_slice(&self.checksum.to_le_bytes());
         }
+        assert_eq!(BlockHeader::decode(block).as_ref(), Ok(&*self), "what is written can be read back");
         self.checksum
     }
 
@@ -206,6 +217,9 @@ impl SlotTable {
 
     /// From offsets that the appender noted.
     pub(crate) fn from_offsets(offsets: Vec<u16>) -> SlotTable {
+        let begins_right = offsets.first().is_none_or(|first| usize::from(*first) == BLOCK_HEADER_BYTES);
+        assert!(begins_right, "the first record stands behind the header");
+        assert!(offsets.is_sorted_by(|one, next| one < next), "records follow each other");
         SlotTable { offsets }
     }
 
@@ -244,6 +258,7 @@ impl SlotTable {
 ///  ──────────────► Open ──────────────► Sealed ──────────────► Issued ──────────────► Hardened ──────────────► Reusable
 ///                   ▲                                             │ I/O failed: poison::fail, for ever                │
 ///                   └─────────────────────────────────────────────┴──────────────── cache::open_block ◄──────────────┘
+///  Open ── cache::discard_empty: no record has joined it, and the one that comes next needs a larger one ──► Reusable
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockState {
@@ -268,6 +283,7 @@ impl BlockState {
                 | (BlockState::Sealed, BlockState::Issued)
                 | (BlockState::Issued, BlockState::Hardened)
                 | (BlockState::Hardened, BlockState::Reusable)
+                | (BlockState::Open, BlockState::Reusable)
                 | (BlockState::Reusable, BlockState::Open)
         );
         assert!(legal, "log block goes from {self:?} to {next:?}");

@@ -52,6 +52,7 @@ impl CachedBlock {
     /// The record in `slot`, copied; `None` when there is none yet.
     fn record(&self, slot: u16) -> Option<OwnedRecord> {
         let at = usize::from(*self.offsets.get(usize::from(slot).checked_sub(1)?)?);
+        assert!((BLOCK_HEADER_BYTES..self.used_bytes).contains(&at), "a record lies in the used part");
         let lsn = self.start.with_slot(slot);
         let (record, bytes) = decode_record(&self.buffer[at..self.used_bytes], lsn, self.base_txn)
             .expect("the cache decodes what it has encoded");
@@ -120,6 +121,8 @@ impl Cache {
     ) -> Cache {
         assert!(next_sector >= FIRST_BLOCK_SECTOR && next_sector <= vlf.sectors());
         assert!(vlf.sequence > 0 && last < Lsn::new(vlf.sequence, next_sector, 0));
+        assert!(vlf.active && vlf.end_sector == 0, "the log goes on in its current VLF");
+        assert!(reusable_bytes.is_multiple_of(SECTOR_BYTES as u64), "VLFs are whole sectors");
         let rest = u64::from(vlf.sectors() - next_sector) * SECTOR_BYTES as u64;
         Cache {
             open: None,
@@ -156,11 +159,26 @@ impl Cache {
                 "the open block is the last"
             );
             assert!(open.capacity_bytes <= BLOCK_BYTES_MAX && open.used_bytes <= open.capacity_bytes);
+            assert_eq!(open.offsets.is_empty(), open.used_bytes == BLOCK_HEADER_BYTES, "records take bytes");
+            assert!(
+                open.reason.is_none() && open.padded_bytes == 0,
+                "what closes a block is not known before"
+            );
+            assert!(
+                open.capacity_bytes as u64 <= self.space_left_bytes,
+                "the open block's room is not counted as used"
+            );
         }
         if let (Some(oldest), Some(newest)) = (self.sealed.front(), self.sealed.back()) {
             oldest.state.assert_state(BlockState::Sealed);
             newest.state.assert_state(BlockState::Sealed);
             assert!(oldest.start <= newest.start && newest.last() <= self.last);
+            assert!(oldest.reason.is_some() && newest.padded_bytes >= newest.used_bytes);
+            let behind = newest.start.block() + (newest.padded_bytes / SECTOR_BYTES) as u32;
+            assert!(
+                newest.start.vlf() < self.vlf.sequence || behind == self.next_sector,
+                "no gap between blocks"
+            );
         }
     }
 
@@ -201,6 +219,8 @@ impl Cache {
         let open = self.open.as_mut().expect("the caller has made room");
         open.state.assert_state(BlockState::Open);
         assert!(open.offsets.len() < SLOTS_PER_BLOCK_MAX, "the caller has looked");
+        let names = record.header.prev.max(record.header.undo_next);
+        assert!(names <= self.last, "a record names {names}, the newest is {}", self.last);
         let slot = open.offsets.len() as u16 + 1;
         let lsn = open.start.with_slot(slot);
         if open.base_txn.is_null() {
@@ -229,7 +249,7 @@ impl Cache {
         need: usize,
         advance: impl FnOnce(u32) -> Option<Vlf>,
     ) -> Result<(), Blocked> {
-        assert!(self.open.is_none());
+        assert!(self.open.is_none() && !self.closed, "one block is open at a time, none behind the end");
         if self.blocks_in_use >= CACHE_BLOCKS_MAX {
             return Err(Blocked::NoBuffer);
         }
@@ -240,14 +260,23 @@ impl Cache {
             assert!(self.space_left_bytes >= rest);
             self.space_left_bytes -= rest;
             assert!(vlf.sequence == self.vlf.sequence + 1 && vlf.active, "VLFs follow each other");
+            assert!(
+                vlf.parity != 0 && vlf.begin_offset != self.vlf.begin_offset,
+                "each use is of another VLF"
+            );
             self.vlf = vlf;
             self.next_sector = FIRST_BLOCK_SECTOR;
         }
         let capacity_bytes = self.capacity_here();
         assert!(capacity_bytes >= BLOCK_HEADER_BYTES + need);
         let start = Lsn::new(self.vlf.sequence, self.next_sector, 0);
+        assert!(start > self.last, "a block begins behind every record");
         let free = self.free.pop();
         let (mut buffer, offsets) = free.unwrap_or_else(|| (AlignedBuf::new(BLOCK_BYTES_MAX), Vec::new()));
+        assert!(
+            buffer.len() == BLOCK_BYTES_MAX && offsets.is_empty(),
+            "a free buffer is whole and forgotten"
+        );
         buffer[..BLOCK_HEADER_BYTES].fill(0);
         let mut state = BlockState::Reusable;
         state.advance(BlockState::Open);
@@ -275,6 +304,14 @@ impl Cache {
         rest.min(BLOCK_BYTES_MAX) / self.sector_bytes * self.sector_bytes
     }
 
+    /// Gives the open block up, which no record has joined: an append that was refused (9002) had opened it at the end of a VLF, and the
+    /// record that comes now needs a larger one.
+    pub(crate) fn discard_empty(&mut self) {
+        let block = self.open.take().expect("the caller has looked");
+        assert!(block.offsets.is_empty(), "records are never given up");
+        self.free_buffer(block);
+    }
+
     /// Closes the open block because the next record does not fit: nobody waits, the LOG WRITER will take it.
     pub(crate) fn seal_full(&mut self) -> Option<Lsn> {
         self.seal(FlushReason::BlockFull)
@@ -282,6 +319,7 @@ impl Cache {
 
     /// Closes the open block: no record joins it any more, the next block's place is fixed. Returns its newest record.
     pub(crate) fn seal(&mut self, reason: FlushReason) -> Option<Lsn> {
+        self.open.as_ref()?.state.assert_state(BlockState::Open);
         let mut block = self.open.take()?;
         assert!(!block.offsets.is_empty(), "an empty block is never sealed");
         block.state.advance(BlockState::Sealed);
@@ -308,12 +346,23 @@ impl Cache {
         }
         let mut block = self.sealed.pop_front()?;
         block.state.advance(BlockState::Issued);
+        let next = self.sealed.front().or(self.open.as_ref());
+        assert!(
+            next.is_none_or(|next| next.start > block.last()),
+            "blocks go out in the order of their records"
+        );
         self.assert_state();
         Some(block)
     }
 
     /// Takes the buffer of a hardened block back.
-    pub(crate) fn recycle(&mut self, mut block: CachedBlock) {
+    pub(crate) fn recycle(&mut self, block: CachedBlock) {
+        block.state.assert_state(BlockState::Hardened);
+        assert!(block.last() <= self.last, "what is hardened was appended");
+        self.free_buffer(block);
+    }
+
+    fn free_buffer(&mut self, mut block: CachedBlock) {
         block.state.advance(BlockState::Reusable);
         assert!(self.blocks_in_use > 0);
         self.blocks_in_use -= 1;
@@ -327,7 +376,14 @@ impl Cache {
 
     /// Growth or truncation has made `bytes` more of VLFs usable.
     pub(crate) fn add_space(&mut self, bytes: u64) {
+        assert!(bytes.is_multiple_of(SECTOR_BYTES as u64), "VLFs are whole sectors");
         self.space_left_bytes += bytes;
+    }
+
+    /// What the space counted as left must be: the rest of the current VLF and every VLF that can be used next.
+    pub(crate) fn assert_space(&self, reusable_bytes: u64) {
+        let rest = u64::from(self.vlf.sectors() - self.next_sector) * SECTOR_BYTES as u64;
+        assert_eq!(self.space_left_bytes, rest + reusable_bytes, "log space is counted where it lies");
     }
 
     /// Gives promised room back.
@@ -362,6 +418,7 @@ impl Cache {
         assert!(!block.start.is_null() && block.start.slot() == 0);
         let bytes = block.buffer[..block.used_bytes].to_vec();
         let is_sealed = block.state == BlockState::Sealed;
+        assert!(is_sealed || block.state == BlockState::Open, "what was issued is read from the file");
         Some(BlockCopy { header, bytes, offsets: block.offsets.clone(), is_sealed })
     }
 

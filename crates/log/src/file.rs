@@ -56,6 +56,9 @@ pub struct FileHeader {
 impl FileHeader {
     /// One copy as on disk.
     pub fn encode(&self) -> [u8; COPY_BYTES] {
+        assert!(self.is_possible(), "what decode refuses is never written: {self:?}");
+        assert!(self.min <= self.checkpoint, "recovery from {} needs {}", self.checkpoint, self.min);
+        assert!(self.checkpoint <= self.hardened || self.volatile, "a checkpoint is durable");
         let mut out = [0; COPY_BYTES];
         out[..8].copy_from_slice(&FILE_MAGIC);
         out[8..10].copy_from_slice(&LOG_FORMAT_VERSION.to_le_bytes());
@@ -110,12 +113,15 @@ impl FileHeader {
             volatile: copy[10] & 2 != 0,
             created_100ns: u64_at(72),
         };
-        let sane = header.vlf_count > 0
-            && header.vlf_count <= VLF_COUNT_MAX
-            && header.size_bytes >= LOG_BYTES_MIN
-            && header.first_vlf > 0
-            && header.first_vlf <= crate::lsn::VLF_MAX;
-        if sane { Ok(header) } else { Err(DecodeError("impossible file header")) }
+        if header.is_possible() { Ok(header) } else { Err(DecodeError("impossible file header")) }
+    }
+
+    fn is_possible(&self) -> bool {
+        self.vlf_count > 0
+            && self.vlf_count <= VLF_COUNT_MAX
+            && self.size_bytes >= LOG_BYTES_MIN
+            && self.first_vlf > 0
+            && self.first_vlf <= crate::lsn::VLF_MAX
     }
 
     /// The valid copy with the higher generation out of a header page.
@@ -184,6 +190,7 @@ impl LogFile {
         control: Arc<dyn File>,
     ) -> Result<LogFile, LogError> {
         let size_bytes = layout.last().map_or(0, |vlf| vlf.0 + vlf.1);
+        assert!(layout.first().is_some_and(|vlf| vlf.0 == FILE_HEADER_BYTES), "VLFs follow the header page");
         let mut id = [0; 4];
         os.fill_random(&mut id);
         let header = FileHeader {
@@ -341,12 +348,14 @@ impl LogFile {
         let header = noted.header;
         let mut next = header;
         change(&mut next);
+        assert_eq!(next.generation, header.generation, "writes of the header are counted here");
+        assert!(next.volatile == header.volatile && next.created_100ns == header.created_100ns);
         next.generation += 1;
         assert_eq!(next.log_id, header.log_id);
         assert!(next.checkpoint >= header.checkpoint && next.min <= next.checkpoint);
         assert!(next.size_bytes >= header.size_bytes && next.epoch >= header.epoch);
         assert!(next.vlf_count >= header.vlf_count && next.first_vlf == header.first_vlf);
-        assert!(next.checkpoint <= next.hardened || next.volatile, "a checkpoint is durable");
+        assert!(next.hardened >= header.hardened, "what was durable once stays so");
         let mut copy = AlignedBuf::new(COPY_BYTES);
         copy.copy_from_slice(&next.encode());
         let offset = (next.generation % 2) * COPY_BYTES as u64;
@@ -415,6 +424,9 @@ impl LogFile {
 
     fn write_vlf_headers(&self, headers: &[VlfHeader]) -> Result<(), LogError> {
         let mut page = AlignedBuf::new(VLF_HEADER_BYTES as usize);
+        let follow =
+            |one: &VlfHeader, next: &VlfHeader| one.begin_offset + one.size_bytes == next.begin_offset;
+        assert!(headers.is_sorted_by(follow), "VLFs lie side by side");
         for header in headers {
             page[..VLF_HEADER_USED_BYTES].copy_from_slice(&header.encode());
             self.control.write_at(&page, header.begin_offset, WriteMode::Cached)?;

@@ -39,8 +39,14 @@ impl Shared {
         let _mask = os::task::mask_interrupts();
         let began_ns = self.os.clock().monotonic_ns();
         let result = os::task::wait_as(WaitType::WRITELOG, || self.lead_or_wait(lsn, reason));
+        self.assert_hardened(lsn, &result);
         self.counters.note_wait(self.os.clock().monotonic_ns() - began_ns);
         result
+    }
+
+    /// Whoever waits for durability gets it or an error.
+    fn assert_hardened(&self, lsn: Lsn, result: &Result<(), LogError>) {
+        assert!(result.is_err() || lsn <= self.positions.hardened(), "{lsn} counts as hard and is not");
     }
 
     /// Whether the record is one whose hardening somebody can wait for.
@@ -86,6 +92,7 @@ impl Shared {
         // Rung to write, or not rung at all: the same wait goes on.
         let result = if is_hardened { Ok(()) } else { waiting.block(|| self.lead_or_wait(lsn, reason)) };
         drop(waiting);
+        self.assert_hardened(lsn, &result);
         self.counters.note_wait(self.os.clock().monotonic_ns() - began_ns);
         result
     }
@@ -117,6 +124,7 @@ impl Shared {
 
     /// Takes a waiter into the queue and rouses the LOG WRITER if it is to act on that. Gives whether the LOG WRITER leads.
     fn enter_queue(&self, mut queue: LatchGuard<'_, FlushQueue>, waiter: Waiter) -> bool {
+        assert!(waiter.lsn > self.positions.hardened(), "nobody waits for what is durable");
         queue.add_waiter(waiter, self.positions.issued());
         let in_crowd = queue.leader == LeaderState::LogWriter;
         let for_writer = in_crowd || self.positions.sealed() > self.positions.issued();
@@ -176,6 +184,7 @@ impl Shared {
         let mut cache = self.cache.lock();
         let block = cache.take_next(seal_open)?;
         self.note_sealed(&cache, block.last());
+        assert!(block.start > self.positions.issued(), "a block is issued once");
         Some(block)
     }
 
@@ -197,6 +206,8 @@ impl Shared {
         block.state.assert_state(BlockState::Issued);
         assert!(block.padded_bytes.is_multiple_of(SECTOR_BYTES) && block.used_bytes <= block.padded_bytes);
         assert!(!block.offsets.is_empty() && block.reason.is_some(), "a sealed block");
+        let place = self.vlfs.lock().offset_of(block.start);
+        assert_eq!(place, Some(block.file_offset), "block {} goes to its place in a VLF in use", block.start);
         let mut header = BlockHeader {
             flags: BlockHeader::flags(block.parity, self.options.volatile),
             vlf: block.start.vlf(),
@@ -241,6 +252,7 @@ impl Shared {
     fn register(&self, queue: &mut FlushQueue, block: &CachedBlock) -> u64 {
         let last = block.last();
         assert!(queue.role.is_none(), "only the holder of the role issues");
+        block.state.assert_state(BlockState::Issued);
         assert!(last > self.positions.issued() && last <= self.positions.sealed());
         self.positions.issued.store(last.raw(), Release);
         queue.note_waiters(last);
@@ -313,6 +325,7 @@ impl Shared {
         }
         assert!(last > self.positions.hardened() && last <= self.positions.issued());
         let (prefix, hardened) = queue.in_flight.complete(number, block);
+        assert!(prefix.is_none_or(|prefix| prefix > self.positions.hardened()), "hardened only goes forward");
         let prefix = if is_planted(Bug::HardenedJumpsOverHole) { Some(last) } else { prefix };
         if let Some(prefix) = prefix {
             self.positions.hardened.advance_to(prefix.raw());
@@ -343,7 +356,9 @@ impl Shared {
 
     /// Makes everything up to `last` durable, or, on a volatile log, written as far as blocks are full. For close.
     pub(crate) fn drain(&self, last: Lsn) -> Result<(), LogError> {
-        self.harden(last, BACKGROUND)
+        self.harden(last, BACKGROUND)?;
+        assert!(self.options.volatile || self.positions.hardened() >= last, "a drained log is durable");
+        Ok(())
     }
 
     /// Tells the LOG WRITER that a full block waits (or that it should end).

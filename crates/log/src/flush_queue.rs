@@ -116,10 +116,12 @@ impl FlushQueue {
         assert!(self.uncovered <= self.waiters.len(), "{} of {} wait", self.uncovered, self.waiters.len());
         assert!(self.writer != WriterState::Gathering || self.gathering.is_some(), "gathers since when?");
         assert!(self.inline_writes <= self.in_flight.outstanding_ios() + 1, "one may be on its way to issue");
+        assert!(self.gathering.is_none_or(|(_, seen)| seen <= self.crowd.max(self.uncovered)));
     }
 
     /// Takes a waiter in.
     pub(crate) fn add_waiter(&mut self, waiter: Waiter, issued: Lsn) {
+        assert!(waiter.lsn.slot() > 0, "{:?} waits for record {}", waiter.reason, waiter.lsn);
         self.uncovered += usize::from(waiter.lsn > issued);
         self.waiters.push(waiter);
         self.assert_state();
@@ -167,6 +169,7 @@ impl FlushQueue {
             LeaderState::LogWriter if self.mean_waiters < TAKE_BACK_WAITERS * MEAN_ONE => LeaderState::Inline,
             same => same,
         };
+        self.assert_state();
     }
 
     /// Whether the LOG WRITER, which could write the open block now, lets more committers come first, and how long it may
@@ -186,6 +189,7 @@ impl FlushQueue {
         }
         self.gathering = Some((since_ns, self.uncovered));
         self.writer = WriterState::Gathering;
+        self.assert_state();
         Some(left_ns.min(GATHER_STEP_NS))
     }
 
@@ -211,6 +215,7 @@ impl FlushQueue {
         bells.reserve(self.waiters.len());
         let hard = self.waiters.extract_if(.., |waiter| waiter.lsn <= hardened);
         bells.extend(hard.map(|waiter| waiter.bell));
+        assert!(hardened <= issued, "what is durable was issued");
         assert!(self.waiters.iter().all(|waiter| waiter.lsn > hardened), "nobody waits for what is durable");
         self.assert_state();
     }

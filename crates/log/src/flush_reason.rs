@@ -40,6 +40,14 @@ impl FlushReason {
     }
 }
 
+const _: () = {
+    let mut at = 0;
+    while at < FlushReason::ALL.len() {
+        assert!(FlushReason::ALL[at] as usize == at, "each reason stands at its own place in counts");
+        at += 1;
+    }
+};
+
 /// When log that nobody waits for is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayedFlushPolicy {

@@ -103,6 +103,7 @@ impl InFlight {
         let at = number.checked_sub(self.first_number).expect("the write is in flight") as usize;
         let write = &mut self.writes[at];
         assert!(write.done.is_none() && write.last == block.last());
+        assert!(self.outstanding_ios > 0 && self.outstanding_bytes >= write.bytes, "it was counted");
         self.outstanding_ios -= 1;
         self.outstanding_bytes -= write.bytes;
         write.done = Some(block);

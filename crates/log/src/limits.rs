@@ -37,6 +37,12 @@ const _: () =
     assert!(RECORD_PAYLOAD_BYTES_MAX + RECORD_HEADER_BYTES_MAX + BLOCK_HEADER_BYTES <= BLOCK_BYTES_MAX);
 const _: () = assert!(VLF_HEADER_BYTES == FIRST_BLOCK_SECTOR as u64 * SECTOR_BYTES as u64);
 const _: () = assert!(VLF_BYTES_MIN >= VLF_HEADER_BYTES + BLOCK_BYTES_MAX as u64);
+const _: () = assert!(LOG_BYTES_MIN >= FILE_HEADER_BYTES + 2 * VLF_BYTES_MIN, "a log goes on in another VLF");
+const _: () = assert!(LOG_BYTES_DEFAULT >= LOG_BYTES_MIN && LOG_BYTES_MAX >= LOG_BYTES_DEFAULT);
+const _: () = assert!(
+    FIRST_BLOCK_SECTOR as u64 * SECTOR_BYTES as u64 == FILE_HEADER_BYTES,
+    "both headers are one page"
+);
 
 /// How much the log may have in flight: writes issued and not yet confirmed (claims of seed 002; reference 1.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,5 +76,7 @@ impl Default for LogLimits {
     }
 }
 
+const _: () =
+    assert!(LogLimits::sql2012().outstanding_ios_max as usize <= CACHE_BLOCKS_MAX, "each needs a buffer");
 const _: () = assert!(LogLimits::sql2005().outstanding_bytes_max == 8 * BLOCK_BYTES_MAX as u64);
 const _: () = assert!(LogLimits::sql2008().outstanding_bytes_max == 64 * BLOCK_BYTES_MAX as u64);

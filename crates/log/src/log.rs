@@ -1,7 +1,7 @@
 //! `Log`: the door of the crate.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 use std::task::Waker;
 
 use os::Os;
@@ -76,6 +76,11 @@ impl Log {
         } else {
             let oldest = if header.min.is_null() { header.first_vlf } else { header.min.vlf() };
             vlfs.restore(oldest.min(end.chain.vlf), end.chain.vlf);
+            assert_eq!(
+                end.last.vlf(),
+                vlfs.current().sequence,
+                "the log goes on in the VLF of its newest record"
+            );
         }
         // What a killed process had written may still be on its way to the device.
         log_file.file.sync()?;
@@ -101,6 +106,10 @@ impl Log {
         assert_eq!(vlf.sequence, end.chain.vlf);
         let padding_bytes = log_file.sector_bytes.max(options.padding_bytes);
         assert!([512, 4096].contains(&padding_bytes), "padding to {padding_bytes} bytes");
+        assert!(
+            padding_bytes.is_multiple_of(log_file.sector_bytes),
+            "blocks are whole sectors of the device"
+        );
         let sector_step = (padding_bytes / crate::limits::SECTOR_BYTES) as u32;
         let next_sector = end.chain.sector.next_multiple_of(sector_step).min(vlf.sectors());
         let reusable_bytes = vlfs.reusable().1;
@@ -243,10 +252,7 @@ impl Log {
         let hardened = self.hardened();
         assert!(begin <= hardened, "checkpoint {begin} is not hardened");
         assert!(min <= begin && !min.is_null(), "checkpoint {begin} needs {min}");
-        assert!(
-            begin >= Lsn::from_raw(shared.positions.checkpoint.load(Acquire)),
-            "checkpoints only go forward"
-        );
+        assert!(begin >= shared.positions.checkpoint(), "checkpoints only go forward");
         shared.log_file.update_header(|header| {
             header.checkpoint = begin;
             header.min = min;
@@ -256,6 +262,11 @@ impl Log {
         if !shared.options.volatile {
             shared.checkpoint_pin.move_to(min);
         }
+        shared.positions.assert_order();
+        assert!(
+            shared.options.volatile || shared.checkpoint_pin.lsn() == min,
+            "the log keeps itself from {min} on"
+        );
         Ok(())
     }
 
@@ -327,6 +338,12 @@ impl Log {
         shared.stop_writer();
         drained?;
         shared.check_alive()?;
+        assert_eq!(
+            shared.queue.lock().in_flight.outstanding_ios(),
+            0,
+            "nothing is on its way behind a close"
+        );
+        assert!(shared.cache.lock().last == last, "nothing is appended behind a close");
         if !shared.options.volatile {
             shared.log_file.update_header(|header| {
                 header.hardened = last;
@@ -378,6 +395,7 @@ impl Shared {
         let (freed, freed_bytes) = vlfs.truncate(min);
         let reusable = vlfs.reusable().0;
         cache.add_space(freed_bytes);
+        cache.assert_space(vlfs.reusable().1);
         drop(vlfs);
         drop(cache);
         self.positions.min.fetch_max(min.raw(), AcqRel);
@@ -389,6 +407,7 @@ impl Shared {
             self.room.notify_all();
         }
         self.note_used();
+        self.positions.assert_order();
         min
     }
 
@@ -420,6 +439,7 @@ impl Shared {
         let cache = self.cache.lock();
         let vlfs = self.vlfs.lock();
         let total: u64 = vlfs.vlfs().iter().map(Vlf::block_bytes).sum();
+        cache.assert_space(vlfs.reusable().1);
         assert!(cache.space_left_bytes <= total, "{} of {total} bytes are left", cache.space_left_bytes);
         let free = cache.space_left_bytes.saturating_sub(cache.open_bytes() as u64 + cache.reserved_bytes);
         total - free.min(total)
@@ -447,8 +467,8 @@ impl Shared {
         LogStats {
             hardened: self.positions.hardened(),
             end: self.positions.end(),
-            min: Lsn::from_raw(self.positions.min.load(Acquire)),
-            checkpoint: Lsn::from_raw(self.positions.checkpoint.load(Acquire)),
+            min: self.positions.min(),
+            checkpoint: self.positions.checkpoint(),
             records_total,
             record_bytes_total,
             flushes_total: counters.own_flushes.load(Relaxed),

@@ -17,6 +17,8 @@ pub const BLOCK_MAX: u32 = (1 << BLOCK_BITS) - 1;
 pub const VLF_MAX: u32 = (1 << VLF_BITS) - 1;
 
 const _: () = assert!(SLOT_BITS + BLOCK_BITS + VLF_BITS == 64);
+const _: () = assert!(SLOT_MAX < 100_000, "the slot has its own digits in `to_numeric`");
+const _: () = assert!((BLOCK_MAX as u64 + 1) * 100_000 <= 1_000_000_000_000_000, "and so has the block");
 
 /// The address of one log record, totally ordered by age: VLF sequence number, block (its first 512-byte sector, counted
 /// from the start of the VLF; the first block of a VLF is sector 16), slot in the block (from 1).

@@ -9,6 +9,7 @@ use crate::codec::{DecodeError, Reader, put_bytes, put_varint};
 /// Appends a page address.
 pub fn put_page(out: &mut Vec<u8>, page: u64) {
     let (file, number) = (page >> 32, page & 0xffff_ffff);
+    assert!(file <= u64::from(u16::MAX), "a page address has 48 bits");
     if file == 1 {
         put_varint(out, number << 1);
     } else {
@@ -48,6 +49,7 @@ pub struct HeapRow<'a> {
 impl<'a> HeapRow<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(self.page != 0, "a row lies in a page");
         put_page(out, self.page);
         put_varint(out, u64::from(self.slot) << 1 | u64::from(self.is_forwarded));
         out.extend_from_slice(self.row);
@@ -89,6 +91,8 @@ pub struct TreeRow<'a> {
 impl<'a> TreeRow<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(self.page != 0 && self.root != 0, "undo looks for the row from the root");
+        assert!(!self.key.is_empty(), "a row of a tree has a key");
         put_page(out, self.page);
         put_varint(out, u64::from(self.slot) << 1 | u64::from(self.over_ghost));
         put_page(out, self.root);
@@ -142,6 +146,8 @@ impl<'a> RowPatch<'a> {
     pub fn encode(&self, out: &mut Vec<u8>) {
         assert!(self.old.is_empty() || self.old.len() == usize::from(self.lengths.0));
         assert!(self.new.is_empty() || self.new.len() == usize::from(self.lengths.1));
+        assert!(self.page != 0 && self.tree.is_none_or(|(root, key)| root != 0 && !key.is_empty()));
+        assert!(self.tree.is_none() || self.is_stub == (false, false), "rows of trees are not forwarded");
         let mut bits = u64::from(self.slot) << 5;
         bits |= u64::from(!self.old.is_empty()) << 4 | u64::from(!self.new.is_empty()) << 3;
         bits |= u64::from(self.tree.is_some()) << 2;
@@ -203,6 +209,7 @@ pub struct Expunge {
 impl Expunge {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(self.slots.is_sorted_by(|one, next| one < next), "each slot once, ascending");
         put_page(out, self.page);
         put_varint(out, self.slots.len() as u64);
         for slot in &self.slots {
@@ -243,6 +250,7 @@ pub struct UnitCreate {
 impl UnitCreate {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(self.unit != 0 && self.page != 0, "a unit has a number and a first page");
         put_varint(out, u64::from(self.unit));
         put_page(out, self.page);
         out.extend_from_slice(&[self.page_type, self.page_flags]);
@@ -276,6 +284,8 @@ pub struct HeapAppend {
 impl HeapAppend {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(self.unit != 0 && self.page != 0 && self.first != 0, "a heap has a first page");
+        assert!(self.page != self.previous && self.page != self.first, "the new page was not in the chain");
         put_varint(out, u64::from(self.unit));
         put_page(out, self.page);
         put_page(out, self.previous);
@@ -324,6 +334,7 @@ impl PageFacts {
 pub type MovedRow<'a> = (&'a [u8], u16);
 
 fn put_rows(out: &mut Vec<u8>, rows: &[MovedRow<'_>]) {
+    assert!(rows.iter().all(|(row, _)| !row.is_empty()), "a row has bytes");
     put_varint(out, rows.len() as u64);
     for (row, flags) in rows {
         put_varint(out, u64::from(*flags));
@@ -374,6 +385,12 @@ pub struct TreeSplit<'a> {
 impl<'a> TreeSplit<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(self.left != 0 && self.right != 0 && self.parent != 0, "a page that splits has a parent");
+        assert!(
+            self.left != self.right && self.right != self.next && self.right != self.parent,
+            "the right half is new"
+        );
+        assert!(!self.separator.is_empty() && self.split_slot > 0, "both halves hold rows");
         put_varint(out, u64::from(self.unit));
         for page in [self.left, self.right, self.next, self.parent] {
             put_page(out, page);
@@ -427,6 +444,7 @@ pub struct RootGrow<'a> {
 impl<'a> RootGrow<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(self.root != 0 && self.child != 0 && self.root != self.child, "the root keeps its place");
         put_varint(out, u64::from(self.unit));
         put_page(out, self.root);
         put_page(out, self.child);
@@ -469,6 +487,8 @@ pub struct TreeUnlink {
 impl TreeUnlink {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(self.page != 0 && self.right != 0 && self.parent != 0, "the last leaf of a tree stays");
+        assert!(![self.left, self.right, self.parent].contains(&self.page), "a leaf and its neighbours");
         for page in [self.page, self.left, self.right, self.parent] {
             put_page(out, page);
         }
@@ -517,6 +537,10 @@ pub struct MapBits {
 impl MapBits {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(!self.runs.is_empty() && self.runs.iter().all(|run| run.1 > 0), "a change changes something");
+        let behind =
+            |one: &(u16, u16), next: &(u16, u16)| u32::from(one.0) + u32::from(one.1) <= u32::from(next.0);
+        assert!(self.runs.is_sorted_by(behind), "runs of entries do not overlap");
         put_page(out, self.map);
         out.push(self.change as u8);
         put_varint(out, self.runs.len() as u64);
@@ -572,6 +596,10 @@ pub struct LobPage<'a> {
 impl<'a> LobPage<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(
+            self.unit != 0 && self.page != 0 && self.page != self.next,
+            "pieces lie in pages of their own"
+        );
         put_varint(out, u64::from(self.unit));
         put_page(out, self.page);
         put_page(out, self.next);

@@ -20,13 +20,15 @@ fn payloads_round_trip() {
         page: 1 << 32 | 4_294_967_295,
         slot: 12,
         tree: Some((1 << 32 | 2, b"key")),
-        is_stub: (false, true),
+        is_stub: (false, false),
         offset: 8000,
         lengths: (3, 2),
         old: b"abc",
         new: b"de",
     };
     assert_eq!(RowPatch::decode(&encoded(|out| patch.encode(out))), Ok(patch));
+    let stub = RowPatch { tree: None, is_stub: (false, true), ..patch };
+    assert_eq!(RowPatch::decode(&encoded(|out| stub.encode(out))), Ok(stub));
     let undo_only = RowPatch { new: &[], ..patch };
     assert_eq!(RowPatch::decode(&encoded(|out| undo_only.encode(out))), Ok(undo_only));
     let split = TreeSplit {

@@ -154,6 +154,7 @@ impl LogReader {
         self.target = lsn.with_slot(lsn.slot() + 1);
         let shared = &self.shared;
         let block = self.block.as_mut().expect("the loop ends with a block");
+        assert_eq!(block.header.start(), lsn.block_start(), "the target stands in the block at hand");
         let (record, bytes) = block.record(lsn.slot()).map_err(|error| undecodable(shared, lsn, error))?;
         Ok(Some((lsn, record, bytes)))
     }
@@ -263,6 +264,8 @@ impl LogReader {
                 return Ok(Place::Nothing("nothing was appended there"));
             }
             if let Some(copy) = copy {
+                assert_eq!(copy.header.start(), start, "the cache gives the block that was asked for");
+                assert_eq!(copy.bytes.len(), copy.header.used_bytes as usize, "all that is used of it");
                 self.block = Some(LoadedBlock {
                     header: copy.header,
                     bytes: copy.bytes,
@@ -279,6 +282,7 @@ impl LogReader {
         for attempt in 0..2 {
             match self.window.block(&vlf, start, self.shared.log_id)? {
                 Ok((header, bytes)) => {
+                    assert!(header.start() == start && bytes.len() >= header.used_bytes as usize);
                     let mut buffer = self.block.take().map(|block| block.bytes).unwrap_or_default();
                     buffer.clear();
                     buffer.extend_from_slice(bytes);

@@ -209,6 +209,7 @@ impl RecordBuf {
         // Enough for most, so that it need not grow.
         let mut encoded = Vec::with_capacity(64);
         payload.encode(&mut encoded);
+        assert!(encoded.len() <= RECORD_PAYLOAD_BYTES_MAX, "a payload of {} bytes", encoded.len());
         RecordBuf { header, payload: encoded }
     }
 
@@ -256,6 +257,10 @@ const HAS_TXN: u8 = 0x02;
 const PREV_SAME_BLOCK: u8 = 0x04;
 const PREV_OTHER_BLOCK: u8 = 0x08;
 const RESERVED_BIT: u8 = 0x10;
+const USER_FLAGS: u8 = RecordFlags::COMPENSATION.0 | RecordFlags::SYSTEM.0 | RecordFlags::DELAYED.0;
+const DISK_FLAGS: u8 = HAS_CONTEXT | HAS_TXN | PREV_SAME_BLOCK | PREV_OTHER_BLOCK | RESERVED_BIT;
+const _: () =
+    assert!(USER_FLAGS & DISK_FLAGS == 0 && USER_FLAGS | DISK_FLAGS == 0xff, "each bit means one thing");
 
 /// Appends the encoding of a record header that will stand at `own` in a block whose base transaction is `base_txn`.
 pub(crate) fn encode_header(
@@ -272,6 +277,7 @@ pub(crate) fn encode_header(
         header.is_compensation() || header.undo_next.is_null(),
         "undo-next on a record that is no compensation"
     );
+    assert!(own.slot() > 0 && own.vlf() > 0, "{own} is no record's address");
     let start = out.len();
     let same_block = header.prev.block_start() == own.block_start();
     let mut flags = header.flags.0;
@@ -349,7 +355,8 @@ pub fn decode_record(bytes: &[u8], own: Lsn, base_txn: TxnId) -> Result<(Record<
     };
     let header_bytes = bytes.len() - reader.remaining();
     let payload = reader.take(payload_bytes)?;
-    let user_flags = RecordFlags(flags & 0xe0);
+    let user_flags = RecordFlags(flags & USER_FLAGS);
+    assert!(prev < own && undo_next < own, "what was read points back, so every chain ends");
     let header = RecordHeader { op, context, flags: user_flags, txn, prev, undo_next };
     Ok((Record { header, payload }, header_bytes + payload_bytes))
 }
@@ -359,6 +366,7 @@ fn block_index(lsn: Lsn) -> u64 {
 }
 
 fn put_distance(out: &mut Vec<u8>, own: Lsn, target: Lsn) {
+    assert!(target.block_start() < own.block_start(), "{target} lies in an older block than {own}");
     put_varint(out, block_index(own) - block_index(target));
     put_varint(out, u64::from(target.slot()));
 }

@@ -316,8 +316,14 @@ impl XactCkpt {
 
 impl Payload for XactCkpt {
     fn encode(&self, out: &mut Vec<u8>) {
+        let entries = self.transactions.len() + self.dirty_pages.len();
+        assert!(entries <= XactCkpt::ENTRIES_MAX, "{entries} entries in one record");
         put_varint(out, self.transactions.len() as u64);
         for xact in &self.transactions {
+            assert!(
+                xact.begin <= xact.last && xact.undo_next <= xact.last,
+                "{xact:?} begins with its first record"
+            );
             for number in
                 [xact.txn.0, xact.begin.raw(), xact.last.raw(), xact.undo_next.raw(), u64::from(xact.system)]
             {
@@ -326,6 +332,7 @@ impl Payload for XactCkpt {
         }
         put_varint(out, self.dirty_pages.len() as u64);
         for dirty in &self.dirty_pages {
+            assert!(!dirty.recovery.is_null() && dirty.file > 0, "{dirty:?} lacks a record on disk");
             put_varint(out, u64::from(dirty.file));
             put_varint(out, u64::from(dirty.page));
             put_varint(out, dirty.recovery.raw());
@@ -382,6 +389,10 @@ pub struct EndCkpt {
 
 impl Payload for EndCkpt {
     fn encode(&self, out: &mut Vec<u8>) {
+        assert!(
+            self.min <= self.redo_start && self.redo_start <= self.begin,
+            "a checkpoint's positions: {self:?}"
+        );
         let numbers = [
             self.begin.raw(),
             self.end_time.0,

@@ -61,9 +61,22 @@ impl Positions {
         Lsn::from_raw(self.hardened.get())
     }
 
-    /// The order of the glossary, as far as it can be read without latches: each is read before the greater one.
+    pub(crate) fn checkpoint(&self) -> Lsn {
+        Lsn::from_raw(self.checkpoint.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn min(&self) -> Lsn {
+        Lsn::from_raw(self.min.load(Ordering::Acquire))
+    }
+
+    /// The order of the glossary, as far as it can be read without latches: each is read before the greater one. A log without a
+    /// checkpoint begins at its first place, which is above NULL.
     pub(crate) fn assert_order(&self) {
+        let min = self.min();
+        let checkpoint = self.checkpoint();
         let hardened = self.hardened();
+        assert!(checkpoint <= hardened, "checkpoint {checkpoint} is not hard, {hardened} is");
+        assert!(min <= hardened || checkpoint.is_null(), "log from {min} on is needed, {hardened} is hard");
         let issued = self.issued();
         let sealed = self.sealed();
         let end = self.end();
@@ -120,6 +133,8 @@ impl Shared {
         use os::LatchRank;
         let Parts { os, options, log_file, cache, vlfs, queue, checkpoint, min } = parts;
         let header = log_file.header();
+        assert_eq!(header.volatile, options.volatile, "a volatile log stays volatile");
+        assert_eq!(vlfs.current().sequence, cache.end().vlf(), "the log goes on in its current VLF");
         let pins = PinTable::new();
         let needed = if options.volatile { Lsn::MAX } else { min };
         let checkpoint_pin = pins.pin(crate::truncate::LogReuseWait::Checkpoint, "checkpoint", needed);

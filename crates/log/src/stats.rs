@@ -117,6 +117,10 @@ impl Counters {
 
     /// One block was written.
     pub(crate) fn note_flush(&self, reason: FlushReason, bytes: u64, write_ns: u64) {
+        assert!(
+            bytes > 0 && bytes.is_multiple_of(crate::limits::SECTOR_BYTES as u64),
+            "blocks are whole sectors"
+        );
         self.flushes.increment();
         self.bytes_flushed.add(bytes as i64);
         self.own_flushes.fetch_add(1, Relaxed);

@@ -50,6 +50,7 @@ impl Chain {
 
     /// The chain behind `header`.
     pub(crate) fn behind(header: &BlockHeader) -> Chain {
+        assert!(header.slots > 0, "a block holds a record");
         Chain {
             vlf: header.vlf,
             sector: header.sector + u32::from(header.sectors),
@@ -189,6 +190,7 @@ pub(crate) fn find_end(log_file: &LogFile, vlfs: &VlfMap) -> Result<EndOfLog, Lo
     let mut walk = Walk::new(log_file, vlfs, start, checksum);
     while walk.next_header()?.is_some() {}
     walk.judge_end()?;
+    assert!(walk.last >= file_header.hardened, "the log ends behind all that was known to be durable");
     assert!(walk.last.is_null() || walk.last.vlf() == walk.chain.vlf, "the chain ends behind its last block");
     Ok(EndOfLog { last: walk.last, chain: walk.chain, scanned_bytes: walk.window.read_bytes_total })
 }

@@ -41,7 +41,9 @@ impl VlfRule {
         // None below about 256 KB; none so large that a block's position does not fit an LSN.
         let at_most = (added_bytes / (256 * KB)).max(1);
         let at_least = added_bytes.div_ceil(VLF_BYTES_MAX);
-        count.min(at_most).max(at_least)
+        let count = count.min(at_most).max(at_least);
+        assert!(count > 0 && count * VLF_BYTES_MIN <= added_bytes, "{added_bytes} bytes hold {count} VLFs");
+        count
     }
 
     /// The VLFs, as (begin offset in the file, bytes), that `added_bytes` at the end of a log of `present_bytes` become.
@@ -62,6 +64,7 @@ impl VlfRule {
         if let Some(last) = layout.last_mut() {
             last.1 = end - last.0;
         }
+        assert!(layout.iter().all(|vlf| vlf.0.is_multiple_of(8 * KB) && vlf.1.is_multiple_of(8 * KB)));
         assert!(layout.iter().all(|vlf| vlf.1 >= VLF_BYTES_MIN && vlf.1 <= 2 * VLF_BYTES_MAX));
         layout
     }
@@ -72,7 +75,7 @@ const VLF_BYTES_MAX: u64 = 15 * GB;
 const _: () = assert!((VLF_BYTES_MAX * 2 / SECTOR_BYTES as u64) < BLOCK_MAX as u64);
 
 /// Parity of a VLF that was never used, and of its later uses in turn (reference 1.4).
-const PARITIES: [u8; 2] = [0x40, 0x80];
+pub(crate) const PARITIES: [u8; 2] = [0x40, 0x80];
 
 /// First bytes of a VLF header on disk (docs/formats/log-file.md).
 const VLF_MAGIC: [u8; 4] = *b"HVLF";
@@ -95,7 +98,7 @@ pub struct VlfHeader {
 impl VlfHeader {
     /// The 512 bytes on disk.
     pub fn encode(&self) -> [u8; VLF_HEADER_USED_BYTES] {
-        assert!(self.size_bytes >= VLF_BYTES_MIN && self.begin_offset >= FILE_HEADER_BYTES);
+        assert!(self.is_possible(), "what decode refuses is never written: {self:?}");
         let mut out = [0; VLF_HEADER_USED_BYTES];
         out[..4].copy_from_slice(&VLF_MAGIC);
         out[4..6].copy_from_slice(&crate::block::LOG_FORMAT_VERSION.to_le_bytes());
@@ -126,12 +129,15 @@ impl VlfHeader {
             size_bytes: u64_at(24),
             create_lsn: Lsn::from_raw(u64_at(32)),
         };
-        let sane = decoded.size_bytes >= VLF_BYTES_MIN
-            && decoded.size_bytes <= 2 * VLF_BYTES_MAX
-            && decoded.size_bytes.is_multiple_of(8 * KB)
-            && decoded.begin_offset >= FILE_HEADER_BYTES
-            && decoded.begin_offset.is_multiple_of(8 * KB);
-        if sane { Ok(decoded) } else { Err(DecodeError("impossible VLF")) }
+        if decoded.is_possible() { Ok(decoded) } else { Err(DecodeError("impossible VLF")) }
+    }
+
+    fn is_possible(&self) -> bool {
+        self.size_bytes >= VLF_BYTES_MIN
+            && self.size_bytes <= 2 * VLF_BYTES_MAX
+            && self.size_bytes.is_multiple_of(8 * KB)
+            && self.begin_offset >= FILE_HEADER_BYTES
+            && self.begin_offset.is_multiple_of(8 * KB)
     }
 }
 
@@ -222,7 +228,9 @@ impl VlfMap {
             .enumerate()
             .filter(|(_, vlf)| vlf.sequence > 0)
             .map(|(index, vlf)| (vlf.sequence, index))
-            .collect();
+            .collect::<FxHashMap<u32, usize>>();
+        let used = vlfs.iter().filter(|vlf| vlf.sequence > 0).count();
+        assert_eq!(by_sequence.len(), used, "no two VLFs have the same sequence number");
         VlfMap { vlfs, by_sequence, current: 0 }
     }
 
@@ -254,6 +262,7 @@ impl VlfMap {
         assert!(PARITIES.contains(&current.parity));
         assert_eq!(self.by_sequence.get(&current.sequence), Some(&self.current));
         assert!(self.by_sequence.len() <= self.vlfs.len());
+        assert!(self.oldest_active() <= current.sequence, "the current VLF is the newest");
     }
 
     /// Every VLF in file order.
@@ -284,6 +293,7 @@ impl VlfMap {
         let count = self.vlfs.len();
         let next =
             (1..count).map(|step| (self.current + step) % count).find(|index| !self.vlfs[*index].active)?;
+        assert!(next != self.current && self.vlfs[self.current].active, "the log moves on to another VLF");
         let sequence = self.vlfs[self.current].sequence + 1;
         assert!(sequence <= VLF_MAX, "the log has used up its VLF sequence numbers");
         assert!((FIRST_BLOCK_SECTOR..=self.vlfs[self.current].sectors()).contains(&end_sector));
@@ -331,6 +341,8 @@ impl VlfMap {
                 freed_bytes += vlf.block_bytes();
             }
         }
+        let kept = self.by_sequence(self.oldest_active());
+        assert!(kept.is_some_and(|vlf| vlf.active), "the oldest VLF in use is found by its number");
         self.assert_state();
         (freed, freed_bytes)
     }

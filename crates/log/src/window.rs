@@ -44,6 +44,7 @@ impl Window {
         if !inside {
             self.load(offset, len, end)?;
         }
+        assert!(self.offset <= offset, "the window begins before what was asked for");
         let at = (offset - self.offset) as usize;
         assert!(at + len <= self.len, "the window holds what it was asked for");
         Ok(&self.buffer[at..at + len])

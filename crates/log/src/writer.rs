@@ -71,6 +71,7 @@ fn write_out(shared: &Shared, mut role: WriterRole, mut seal_open: Option<FlushR
     while !own.blocks.is_empty() {
         reap(shared, own);
     }
+    assert!(own.queue.as_ref().is_none_or(|queue| queue.in_flight() == 0), "every write has been told of");
 }
 
 fn submit(shared: &Shared, own: &mut OwnWrites, number: u64, mut block: CachedBlock, began_ns: u64) {
@@ -84,7 +85,9 @@ fn submit(shared: &Shared, own: &mut OwnWrites, number: u64, mut block: CachedBl
     let buffer = std::mem::replace(&mut block.buffer, os::AlignedBuf::new(0));
     let mode = if shared.options.volatile { WriteMode::Cached } else { WriteMode::Durable };
     let (bytes, offset) = (block.padded_bytes, block.file_offset);
-    own.blocks.insert(number, (block, began_ns));
+    assert!(bytes <= buffer.len(), "the buffer goes with its block");
+    let before = own.blocks.insert(number, (block, began_ns));
+    assert!(before.is_none(), "each write has its own number");
     queue.submit(&shared.log_file.file, Request::Write(mode), buffer, bytes, offset, number);
 }
 

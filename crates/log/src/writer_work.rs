@@ -55,6 +55,7 @@ impl Shared {
         if !in_a_hurry && let Some(step_ns) = queue.gather(self.os.clock().monotonic_ns()) {
             return Work::Wait(Some(step_ns));
         }
+        assert!(sealed_waits || seal_open.is_some(), "the LOG WRITER writes for somebody");
         match queue.role.take() {
             Some(role) => Work::Write(role, if device_busy { None } else { seal_open }),
             None => {
@@ -66,6 +67,7 @@ impl Shared {
 
     /// Nothing to write: how long to wait.
     fn writer_waits(&self, queue: &mut FlushQueue, idle: bool, due_in_ns: Option<u64>) -> Work {
+        assert_eq!(queue.writer, WriterState::Awake, "only who is awake lies down");
         if let Some(due_in_ns) = due_in_ns {
             queue.writer = WriterState::Dozing;
             return Work::Wait(Some(due_in_ns));
@@ -87,6 +89,7 @@ impl Shared {
         if queue.delayed <= self.positions.issued() || self.background_suspended.load(Relaxed) {
             return (false, None);
         }
+        assert!(queue.delayed < self.positions.end(), "what delayed commits want was appended");
         let policy = self.policy();
         if self.open_bytes.load(Relaxed) as usize >= policy.due_bytes() {
             return (true, None);

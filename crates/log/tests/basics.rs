@@ -248,6 +248,37 @@ fn a_full_log_refuses_with_its_reason_and_rollback_still_has_room() {
     log.append(&insert(2, 300)).unwrap();
 }
 
+/// An append may open a block and only then find that what is left of the log is promised: the block stays behind empty, and smaller than
+/// the record of the rollback that comes next.
+#[test]
+fn a_refused_append_leaves_nothing_in_the_way_of_a_rollback() {
+    let bench = Workbench::in_memory("refused");
+    let options = hardpan_log::LogOptions { growth: Growth::None, ..small_options(bench.path(), 512 << 10) };
+    let log = Log::create(&bench.os, &options).unwrap();
+    let sectors = (log.vlfs()[0].size_bytes / 512) as u32;
+    let mut last = Lsn::NULL;
+    while last.block() + 3 < sectors {
+        last = log.append(&insert(1, 300)).unwrap();
+        log.harden(last, FlushReason::Commit).unwrap();
+    }
+    assert_eq!((last.vlf(), last.block() + 3), (1, sectors), "two sectors of the VLF are left");
+    let total: u64 = log.vlfs().iter().map(|vlf| vlf.size_bytes - 8192).sum();
+    let free = total - log.stats().used_bytes;
+    let small = insert(1, 10);
+    let (margin, header) = (64 << 10, 64);
+    let needed = margin + header + small.encoded_bytes_max() as u64;
+    let promised = free - needed - header / 2;
+    let refused = log.append_reserving(&small, promised);
+    assert!(matches!(refused, Err(LogError::Full { .. })), "the block's own header is too much: {refused:?}");
+    let lsn = log.append_from_reservation(&insert(1, 2_000)).unwrap();
+    assert_eq!(lsn, Lsn::new(2, 16, 1), "it does not fit what is left of the VLF");
+    log.harden(lsn, FlushReason::Commit).unwrap();
+    let seen: Vec<Lsn> = log.read_from(last).map(|record| record.unwrap().lsn).collect();
+    assert_eq!(seen, [last, lsn]);
+    drop(log);
+    assert_eq!(Log::open(&bench.os, &options).unwrap().1.last, lsn);
+}
+
 #[test]
 fn the_log_grows_by_its_option_and_says_so() {
     let bench = Workbench::in_memory("grow");

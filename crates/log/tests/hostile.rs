@@ -94,3 +94,23 @@ fn mutated_blocks_and_files_never_panic() {
         log.read_from(Lsn::NULL).take_while(Result::is_ok).count();
     }
 }
+
+/// A block of a parity that no VLF has is no block, whatever its checksum says: the log ends before it.
+#[test]
+fn a_block_of_an_impossible_parity_is_no_block() {
+    let bench = Workbench::in_memory("parity");
+    let options = LogOptions { growth: Growth::None, ..small_options(bench.path(), 512 << 10) };
+    let log = Log::create(&bench.os, &options).unwrap();
+    let lsn = commit(&log, 1, 100);
+    log.harden(lsn, FlushReason::Commit).unwrap();
+    drop(log);
+    let mut bytes = bench.os.disk().read_file(&options.path).unwrap();
+    let block = &mut bytes[16_384..16_384 + 512];
+    block[7] = 0x11;
+    block[60..64].fill(0);
+    let checksum = crc32c::crc32c(block);
+    block[60..64].copy_from_slice(&checksum.to_le_bytes());
+    assert!(BlockHeader::decode(block).is_err());
+    bench.put(&bytes);
+    assert_eq!(Log::open(&bench.os, &options).unwrap().1.last, Lsn::NULL);
+}
