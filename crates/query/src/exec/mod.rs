@@ -50,6 +50,9 @@ pub(crate) fn open<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn 
         Plan::NestedLoop(join) => nested_loop::open(join, runtime)?,
         Plan::HashJoin(join) => Box::new(hash_join::HashJoin::new(join)),
         Plan::Aggregate(aggregate) => Box::new(aggregate::Aggregate::new(aggregate)),
+        Plan::Window(window) if window.only_numbers_rows() => {
+            Box::new(window::RowNumbers::open(window, runtime)?)
+        }
         Plan::Window(window) => Box::new(window::Window::new(window)),
         Plan::Distinct { input, collations } => {
             Box::new(set_op::Distinct::new(open(input, runtime)?, collations))

@@ -1,4 +1,5 @@
-//! Window functions: rows are read, ordered by partition and order keys, and each call is computed a partition at a time.
+//! Window functions: rows are read, ordered by partition and order keys, and each call is computed a partition at a time. Row
+//! numbers without an order are given as the rows come.
 
 use std::ops::Range;
 
@@ -6,7 +7,7 @@ use types::{SqlError, Value};
 
 use super::aggregate::Accumulator;
 use super::keys::{compare_values, sort_values};
-use super::{Row, RowSource, read_all};
+use super::{Row, RowSource, open, read_all};
 use crate::expr::runtime::Runtime;
 use crate::plan::logical::{FrameBound, WindowFrame};
 use crate::plan::physical::{AggregateNode, WindowNode, WindowNodeKind, WindowPlan};
@@ -202,6 +203,32 @@ impl<'p> Window<'p> {
             taken = range;
         }
         Ok(values)
+    }
+}
+
+/// ROW_NUMBER over rows in whatever order they come: whoever stops reading stops the input.
+pub(crate) struct RowNumbers<'p> {
+    input: Box<dyn RowSource + 'p>,
+    /// How many columns get the number.
+    columns: usize,
+    given: i64,
+}
+
+impl<'p> RowNumbers<'p> {
+    pub(crate) fn open(plan: &'p WindowPlan, runtime: &Runtime<'_>) -> Result<RowNumbers<'p>, SqlError> {
+        assert!(plan.only_numbers_rows(), "other functions need the rows of their partition");
+        Ok(RowNumbers { input: open(&plan.input, runtime)?, columns: plan.calls.len(), given: 0 })
+    }
+}
+
+impl RowSource for RowNumbers<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        if !self.input.next(runtime, row)? {
+            return Ok(false);
+        }
+        self.given += 1;
+        row.extend(std::iter::repeat_n(Value::BigInt(self.given), self.columns));
+        Ok(true)
     }
 }
 

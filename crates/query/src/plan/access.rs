@@ -154,7 +154,7 @@ impl Planner<'_> {
             covered,
             rows,
         };
-        Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, seeks_by_outer })
+        Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, seeks_by_outer, ascending: None })
     }
 
     /// The ordinals of a table whose values matter; `None`: all do, or the row itself is to be locked.
@@ -184,6 +184,7 @@ impl Planner<'_> {
             layout: scan.columns.clone(),
             rows: 100.0,
             seeks_by_outer: false,
+            ascending: None,
         })
     }
 

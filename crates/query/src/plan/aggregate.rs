@@ -36,6 +36,7 @@ impl Planner<'_> {
             layout: columns,
             rows,
             seeks_by_outer: planned.seeks_by_outer,
+            ascending: None,
         })
     }
 
@@ -69,10 +70,18 @@ impl Planner<'_> {
         for group in groups {
             let layout = planned.layout();
             let first = &group[0].1;
+            let available = planned.layout.iter().copied().collect();
+            // A key that is equal in all rows orders nothing: ORDER BY (SELECT NULL).
+            let order: Vec<SortKey> = first
+                .order
+                .iter()
+                .filter(|key| key.expr.uses_any(&available) || key.expr.is_volatile())
+                .cloned()
+                .collect();
             let plan = WindowPlan {
                 partition: self.nodes(first.partition.iter(), &layout)?,
                 partition_collations: first.partition.iter().map(|expr| expr.collation).collect(),
-                order: self.sort_nodes(&first.order, &layout)?,
+                order: self.sort_nodes(&order, &layout)?,
                 calls: group
                     .iter()
                     .map(|call| self.window_node(&call.1, &layout))
@@ -80,6 +89,7 @@ impl Planner<'_> {
                 input: planned.plan,
             };
             planned.layout.extend(group.iter().map(|call| call.0));
+            planned.ascending = if first.partition.is_empty() { row_number(&group) } else { None };
             planned.plan = Plan::Window(Box::new(plan));
         }
         Ok(planned)
@@ -107,6 +117,11 @@ impl Planner<'_> {
         };
         Ok(WindowNode { kind, frame: call.frame })
     }
+}
+
+/// The column of a group that numbers the rows.
+fn row_number(group: &[&(ColumnId, WindowCall)]) -> Option<ColumnId> {
+    group.iter().find(|call| matches!(call.1.kind, WindowKind::RowNumber)).map(|call| call.0)
 }
 
 fn same_window(a: &WindowCall, b: &WindowCall) -> bool {

@@ -221,6 +221,7 @@ impl Planner<'_> {
             layout,
             rows,
             seeks_by_outer: left.seeks_by_outer,
+            ascending: None,
         })
     }
 
@@ -255,7 +256,7 @@ impl Planner<'_> {
             right: right.plan,
         };
         let layout = joined_layout(kind, left.layout, right.layout);
-        Ok(Planned { plan: Plan::NestedLoop(Box::new(plan)), layout, rows, seeks_by_outer })
+        Ok(Planned { plan: Plan::NestedLoop(Box::new(plan)), layout, rows, seeks_by_outer, ascending: None })
     }
 
     fn hash_join(
@@ -309,7 +310,7 @@ impl Planner<'_> {
             right: right.plan,
         };
         let layout = joined_layout(kind, left.layout, right.layout);
-        Ok(Planned { plan: Plan::HashJoin(Box::new(plan)), layout, rows, seeks_by_outer })
+        Ok(Planned { plan: Plan::HashJoin(Box::new(plan)), layout, rows, seeks_by_outer, ascending: None })
     }
 
     /// APPLY: a join whose right side reads the left row.

@@ -35,6 +35,8 @@ pub(crate) struct Planned {
     pub(crate) rows: f64,
     /// An index seek inside uses columns from outside.
     pub(crate) seeks_by_outer: bool,
+    /// Its rows come in ascending order of this column: numbers that a window function has just given.
+    pub(crate) ascending: Option<ColumnId>,
 }
 
 /// Plans one statement.
@@ -47,7 +49,7 @@ pub(crate) struct Planner<'a> {
 
 impl Planned {
     fn leaf(plan: Plan, layout: Vec<ColumnId>, rows: f64) -> Planned {
-        Planned { plan, layout, rows, seeks_by_outer: false }
+        Planned { plan, layout, rows, seeks_by_outer: false, ascending: None }
     }
 
     /// The same rows through another operator.
@@ -57,6 +59,12 @@ impl Planned {
 
     pub(crate) fn layout(&self) -> Layout {
         Layout::new(&self.layout)
+    }
+
+    /// Do its rows come in this order by themselves? Numbers do not repeat, so what stands behind them decides nothing.
+    fn is_sorted_by(&self, keys: &[SortKey]) -> bool {
+        let first = keys.first().filter(|key| !key.descending).and_then(|key| key.expr.as_column());
+        self.ascending.is_some() && first == self.ascending
     }
 }
 
@@ -130,12 +138,17 @@ impl<'a> Planner<'a> {
             Rel::Distinct { input } => {
                 let planned = self.plan(input, pushed)?;
                 let collations = self.collations(&planned.layout);
-                Ok(planned.map(|input| Plan::Distinct { input, collations }))
+                let distinct = planned.map(|input| Plan::Distinct { input, collations });
+                Ok(Planned { ascending: None, ..distinct })
             }
             Rel::Sort { input, keys } => {
                 let planned = self.plan(input, pushed)?;
+                if planned.is_sorted_by(keys) {
+                    return Ok(planned);
+                }
                 let keys = self.sort_nodes(keys, &planned.layout())?;
-                Ok(planned.map(|input| Plan::Sort { input, keys, limit: None }))
+                let sorted = planned.map(|input| Plan::Sort { input, keys, limit: None });
+                Ok(Planned { ascending: None, ..sorted })
             }
             Rel::SetOp { kind, left, right, columns } => {
                 self.plan_set_op(*kind, left, right, columns, pushed)
@@ -218,8 +231,11 @@ impl<'a> Planner<'a> {
         }
         let planned = self.plan(input, below)?;
         let nodes = self.nodes(items.iter().map(|item| &item.1), &planned.layout())?;
+        let passed =
+            |id: ColumnId| items.iter().find(|item| item.1.as_column() == Some(id)).map(|item| item.0);
         let projected = Planned {
             layout: items.iter().map(|item| item.0).collect(),
+            ascending: planned.ascending.and_then(passed),
             ..planned.map(|input| Plan::Project { input, items: nodes })
         };
         self.filter(projected, above)

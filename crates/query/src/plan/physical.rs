@@ -126,6 +126,15 @@ pub(crate) struct WindowPlan {
     pub(crate) calls: Vec<WindowNode>,
 }
 
+impl WindowPlan {
+    /// Nothing but numbers for rows as they come: none waits for a later one.
+    pub(crate) fn only_numbers_rows(&self) -> bool {
+        self.partition.is_empty()
+            && self.order.is_empty()
+            && self.calls.iter().all(|call| matches!(call.kind, WindowNodeKind::RowNumber))
+    }
+}
+
 /// A compiled window function.
 #[derive(Debug)]
 pub(crate) struct WindowNode {
