@@ -207,6 +207,11 @@ impl Log {
         self.shared.positions.hardened()
     }
 
+    /// Is it a log that is never hardened (tempdb's)?
+    pub fn is_volatile(&self) -> bool {
+        self.shared.options.volatile
+    }
+
     /// Where the next record goes at the earliest: above every record appended so far.
     pub fn end(&self) -> Lsn {
         self.shared.positions.end()

@@ -13,6 +13,7 @@ use std::task::Waker;
 
 use log::records::CommitXact;
 use log::{FlushReason, LogOp, Lsn, PendingHarden, RecordBuf, RecordFlags, RecordHeader};
+use os::sim::{Bug, is_planted};
 
 use crate::durability::CommitMode;
 use crate::transaction::{Transaction, XactState};
@@ -94,6 +95,7 @@ impl Transaction {
     /// crash before it is hard finds the decision again.
     pub fn commit_prepared(&self) -> TxnResult<CommitOutcome> {
         let _mask = os::task::mask_interrupts();
+        assert!(self.has_changed_data() && !self.is_system(), "only changes of users are prepared");
         self.change_state(XactState::Prepared, XactState::Committing);
         let lsn = self.append_commit(CommitMode::Full)?;
         self.manager.log().want(lsn);
@@ -117,7 +119,9 @@ impl Transaction {
         if mode == CommitMode::Delayed {
             record.header.flags = record.header.flags.with(RecordFlags::DELAYED);
         }
-        self.append_end(&mut record).map_err(|error| self.fail(error))
+        let lsn = self.append_end(&mut record).map_err(|error| self.fail(error))?;
+        assert!(self.entry.has_ended(), "a checkpoint counts it as ended from its commit record on");
+        Ok(lsn)
     }
 
     /// Waits until the commit record is hard and the gates are passed.
@@ -137,6 +141,15 @@ impl Transaction {
     /// The commit is as durable as its mode asks: others may see it.
     fn acknowledge(&self, lsn: Lsn, mode: CommitMode) -> CommitOutcome {
         assert_eq!(lsn, self.entry.last(), "nothing follows the end record");
+        let log = self.manager.log();
+        assert!(
+            mode != CommitMode::Full
+                || log.hardened() >= lsn
+                || log.is_volatile()
+                || is_planted(Bug::AcknowledgeBeforeHarden),
+            "the commit at {lsn} is acknowledged, {} is hard",
+            log.hardened()
+        );
         self.change_state(XactState::Committing, XactState::Hardened);
         self.manager.note_committed(&self.entry);
         self.finish(XactState::Hardened);
@@ -146,6 +159,11 @@ impl Transaction {
     /// Leaves the active table, then releases the locks.
     pub(crate) fn finish(&self, from: XactState) {
         self.assert_state(from);
+        assert!(
+            !self.has_changed_data() || self.entry.has_ended(),
+            "a transaction that wrote ends in the log"
+        );
+        assert!(!self.is_system() || self.lock_count() == 0, "system transactions take no locks");
         if self.manager.leave(&self.entry) {
             self.manager.resource_manager().finished(self.id(), from == XactState::Hardened);
         }
@@ -157,12 +175,21 @@ impl Transaction {
         self.unlock_all();
     }
 
+    /// Gives the locks of a transaction up whose outcome is unknown.
+    pub(crate) fn unlock_unknown(&self) {
+        assert!(
+            self.manager.failure().is_some(),
+            "the database fails first, so that nobody sees the changes"
+        );
+        self.unlock_all();
+    }
+
     /// The log has failed under a commit: whether it happened is for recovery to say, and nobody may see it before. The database fails
     /// first, then the locks go, so that others fail instead of waiting; the entry stays in the table, so that nothing of it is truncated.
     fn fail(&self, error: TxnError) -> TxnError {
         self.manager.fail(&format!("the commit of transaction {} failed: {error}", self.id()));
         self.change_state(XactState::Committing, XactState::Ended);
-        self.unlock_all();
+        self.unlock_unknown();
         error
     }
 }

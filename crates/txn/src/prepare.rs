@@ -21,6 +21,7 @@ impl Transaction {
         let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::PrepXact), prepared);
         self.fill_header(&mut record);
         let lsn = self.append_chained(&mut record, Some(0))?;
+        assert_eq!(lsn, self.entry.last(), "recovery knows a prepared transaction by its newest record");
         self.change_state(XactState::Active, XactState::Prepared);
         if is_planted(Bug::DecideBeforePrepared) {
             return Ok(());
@@ -36,6 +37,6 @@ impl Transaction {
         self.assert_state(XactState::Prepared);
         self.manager.fail(why);
         self.change_state(XactState::Prepared, XactState::Ended);
-        self.unlock_all();
+        self.unlock_unknown();
     }
 }

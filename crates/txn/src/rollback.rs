@@ -7,8 +7,8 @@
 use log::records::AbortXact;
 use log::{LogOp, Lsn, RecordBuf, RecordHeader};
 
-use crate::TxnResult;
 use crate::transaction::{Transaction, XactState};
+use crate::{TxnError, TxnResult};
 
 /// A point of a transaction to roll back to. Costs nothing to take: it is a position in the transaction's chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,7 @@ impl Transaction {
         self.change_state(XactState::Active, XactState::RollingBack);
         self.undo_down_to(savepoint.lsn)?;
         assert!(!self.entry.last().is_null(), "its begin record stays");
+        assert!(self.entry.last() >= savepoint.lsn, "compensation records only add to the chain");
         self.change_state(XactState::RollingBack, XactState::Active);
         Ok(())
     }
@@ -58,8 +59,7 @@ impl Transaction {
     /// Lets the locks of a failed rollback go. Nothing of the database may be acknowledged any more when this is called; the entry stays in the
     /// table, so that nothing of it is truncated.
     pub fn abandon(&self) {
-        self.assert_state(XactState::Ended);
-        self.unlock_all();
+        self.unlock_unknown();
     }
 
     /// The second half of a rollback; recovery enters here with the transactions that a crash cut off.
@@ -77,6 +77,7 @@ impl Transaction {
             }
         }
         self.finish(XactState::RollingBack);
+        assert_eq!(self.lock_count(), 0, "a rolled back transaction holds nothing");
         Ok(())
     }
 
@@ -84,12 +85,18 @@ impl Transaction {
         // One reader for the whole walk: it keeps the block that it read last.
         let mut reader = self.manager.log().reader();
         let resource_manager = self.manager.resource_manager();
+        self.assert_state(XactState::RollingBack);
+        assert!(!self.entry.has_ended(), "what has ended in the log is not undone");
         let mut next = self.entry.last();
         while next > stop {
             let record = reader.read(next)?;
             let header = &record.header;
             assert_eq!(record.lsn, next, "the log gives the record that was asked for");
-            assert_eq!(header.txn, self.id(), "the chain of a transaction holds its own records");
+            if header.txn != self.id() {
+                let what =
+                    format!("record {next} in the chain of transaction {} is of {}", self.id(), header.txn);
+                return Err(TxnError::Corrupt { what });
+            }
             let before = next;
             next = if header.is_compensation() { header.undo_next } else { header.prev };
             assert!(next < before, "the chain of a transaction leads back");
@@ -98,7 +105,12 @@ impl Transaction {
                 LogOp::BeginXact | LogOp::PrepXact | LogOp::MarkSavepoint | LogOp::AbortXact
             );
             if !header.is_compensation() && !is_machinery {
+                let newest = self.entry.last();
                 resource_manager.undo(self, record.lsn, header, &record.payload)?;
+                assert!(
+                    self.entry.last() > newest,
+                    "each undo leaves a compensation record, so it is done once"
+                );
             }
         }
         Ok(())

@@ -91,7 +91,28 @@ impl XactEntry {
         let entry = XactEntry::new(id, is_system);
         entry.begin.store(begin.raw(), Relaxed);
         entry.last.store(last.raw(), Relaxed);
+        entry.assert_state();
         entry
+    }
+
+    /// What holds whenever its transaction is not appending.
+    pub(crate) fn assert_state(&self) {
+        let (begin, last) = (self.begin(), self.last());
+        assert!(
+            begin <= last && begin.is_null() == last.is_null(),
+            "{} begins with its first record",
+            self.id
+        );
+        assert!(
+            begin.raw() >= self.begin_bound.load(Relaxed) || begin.is_null(),
+            "the bound of {begin} is lower"
+        );
+        assert!(!self.has_ended() || !last.is_null(), "transaction {} ends in the log", self.id);
+    }
+
+    /// Is its LOP_COMMIT_XACT or LOP_ABORT_XACT in the log?
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Acquire)
     }
 
     pub(crate) fn begin(&self) -> Lsn {
@@ -115,6 +136,7 @@ impl XactEntry {
             self.is_system,
             "only work on behalf of a rollback is paid from a reservation that is not its own"
         );
+        assert!(self.last().is_null(), "who pays is known before the first record");
         self.from_reservation.store(true, Relaxed);
     }
 
@@ -131,12 +153,15 @@ impl XactEntry {
 
     pub(crate) fn set_ended(&self) {
         assert!(!self.ended.load(Relaxed), "a transaction ends once");
+        assert!(self.appending.load(Relaxed) != 0, "its end is announced until the table knows of it");
         self.ended.store(true, Release);
     }
 
     pub(crate) fn note_append(&self, lsn: Lsn, bytes: u64, reserved: u64) {
         let before = self.last();
-        assert!(lsn > before && self.appending.load(Relaxed) != 0, "an append is announced");
+        let announced = self.appending.load(Relaxed);
+        assert!(lsn > before && announced != 0, "an append is announced");
+        assert!(lsn.raw() >= announced, "{lsn} lies below what was announced");
         assert_eq!(before.is_null(), self.begin().is_null(), "a transaction begins with its first record");
         if before.is_null() {
             // Before the announcement is taken back: who finds none must find where the transaction begins.
@@ -147,6 +172,7 @@ impl XactEntry {
         self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
         self.reserved.store(self.reserved.load(Relaxed) + reserved, Relaxed);
         self.end_append();
+        self.assert_state();
     }
 }
 
@@ -246,6 +272,7 @@ impl TxnManager {
     /// A transaction that a crash cut off, back in the table: a loser about to be undone, or one that is prepared.
     pub(crate) fn resume(self: &Arc<Self>, loser: &Loser, state: XactState) -> Transaction {
         assert!(loser.begin <= loser.last, "transaction {} begins with its first record", loser.id);
+        assert!(loser.id <= self.max_txn(), "numbers given out are above all in the log");
         let entry = XactEntry::of_loser(loser.id, loser.is_system, loser.begin, loser.last);
         let transaction = Transaction::resumed(Arc::clone(self), entry, self.locks.new_space(0), state);
         transaction.entry.end_append();
@@ -276,6 +303,7 @@ impl TxnManager {
             } else {
                 assert_eq!(begin.is_null(), last.is_null(), "transaction {} says where it begins", entry.id);
             }
+            assert!(entry.id < TxnId(self.next_txn.load(Relaxed)), "{} was given out", entry.id);
             rows.push(ActiveRow {
                 id: entry.id,
                 is_system: entry.is_system,
@@ -295,6 +323,7 @@ impl TxnManager {
     pub fn oldest_begin(&self) -> Option<Lsn> {
         let mut table = self.table.lock();
         let oldest = table.by_begin.first().map(|&(bound, _)| Lsn::from_raw(bound));
+        assert_eq!(oldest.unwrap_or(Lsn::MAX), self.oldest_active_lsn(), "readers see the table's oldest");
         // Whoever begins from now on begins at the end or later: its entering waits for this latch.
         let needed = oldest.unwrap_or_else(|| self.log.end());
         assert!(needed <= self.log.end(), "nobody needs log that is not there yet");
@@ -378,6 +407,7 @@ impl TxnManager {
         let mut table = self.table.lock();
         let bound = if begin.is_null() { self.log.end() } else { begin };
         assert!(!bound.is_null() && bound <= self.log.end());
+        assert!(!entry.has_ended(), "what has ended does not enter");
         assert!(
             table.by_begin.last().is_none_or(|&(newest, _)| newest <= bound.raw() || !begin.is_null()),
             "begin bounds ascend"
@@ -400,6 +430,7 @@ impl TxnManager {
         self.note_oldest(&table);
         drop(table);
         assert_eq!(entry.appending.load(Relaxed), 0, "it leaves after its last append");
+        entry.assert_state();
         self.log.release_reservation(entry.reserved.swap(0, Relaxed));
         true
     }
@@ -408,6 +439,7 @@ impl TxnManager {
         assert_eq!(table.entries.len(), table.by_begin.len(), "both orders hold the same transactions");
         let id = table.entries.first_key_value().map_or(u64::MAX, |(&id, _)| id);
         let lsn = table.by_begin.first().map_or(u64::MAX, |&(bound, _)| bound);
+        assert_eq!(id == u64::MAX, lsn == u64::MAX, "the table is empty in both orders");
         self.oldest_id.store(id, Release);
         self.oldest_lsn.store(lsn, Release);
     }

@@ -104,6 +104,7 @@ impl Transaction {
         space: Arc<LockSpace>,
         name: Option<String>,
     ) -> Transaction {
+        entry.assert_state();
         let owner = LockOwner::Transaction(entry.id.0);
         let locks = HeldLocks::new(Arc::clone(manager.lock_manager()), Arc::clone(&space), owner);
         Transaction {
@@ -173,6 +174,7 @@ impl Transaction {
     /// A system transaction for a structure modification on behalf of this one: it takes no locks, commits without flushing, and its
     /// changes stay when this one rolls back. While this one rolls back, it writes from its reservation.
     pub fn begin_system(&self) -> Transaction {
+        assert!(matches!(self.state(), XactState::Active | XactState::RollingBack), "it is for a change");
         let system = self.manager.begin_system();
         if self.state() == XactState::RollingBack || self.entry.writes_from_reservation() {
             system.entry.set_writes_from_reservation();
@@ -188,6 +190,7 @@ impl Transaction {
             self.append_begin()?;
         }
         self.fill_header(record);
+        assert!(!record.header.is_compensation(), "a change of its own, which can be undone");
         let undo_bytes = record.encoded_bytes_max() as u64 + UNDO_OVERHEAD_BYTES;
         self.append_chained(record, Some(undo_bytes))
     }
@@ -211,6 +214,7 @@ impl Transaction {
         if !self.locks.lock().note_again(&key, mode) {
             let owner = LockOwner::Transaction(self.entry.id.0);
             let granted = self.manager.lock_manager().acquire_hashed(&self.space, owner, key, mode, wait)?;
+            assert!(granted.covers(mode), "{granted:?} was granted where {mode:?} was asked for");
             self.locks.lock().note_granted(key, granted);
         }
         // After the grant: whoever held the lock before says that the database has failed before he gives it up. Also for what it holds
@@ -229,6 +233,7 @@ impl Transaction {
 
     /// Locks a resource if nobody is in the way; may be called while page latches are held.
     pub fn try_lock(&self, resource: Resource, mode: LockMode) -> bool {
+        assert!(self.state() != XactState::Ended, "an ended transaction locks nothing");
         let mut locks = self.locks.lock();
         if !locks.try_lock(resource, mode) {
             return false;
@@ -277,6 +282,7 @@ impl Transaction {
     }
 
     pub(crate) fn unlock_all(&self) {
+        self.assert_state(XactState::Ended);
         let mut locks = self.locks.lock();
         locks.unlock_all();
         assert!(locks.is_empty(), "an ended transaction holds nothing");
@@ -305,6 +311,8 @@ impl Transaction {
     pub(crate) fn append_end(&self, record: &mut RecordBuf) -> TxnResult<Lsn> {
         assert!(matches!(record.header.op, LogOp::CommitXact | LogOp::AbortXact), "an end record");
         assert!(!self.entry.last().is_null(), "a transaction that wrote nothing has no end record");
+        let is_commit = record.header.op == LogOp::CommitXact;
+        self.assert_state(if is_commit { XactState::Committing } else { XactState::RollingBack });
         self.fill_header(record);
         self.append_chained(record, None)
     }
@@ -325,6 +333,7 @@ impl Transaction {
         // In the table before the record can be in the log: a checkpoint must not miss it.
         self.manager.enter(&self.entry);
         let appended = self.append_chained(&mut record, Some(END_RECORD_BYTES));
+        assert!(appended.as_ref().is_ok_and(|lsn| *lsn == self.entry.begin()) || appended.is_err());
         if appended.is_err() {
             self.manager.leave(&self.entry);
         }
@@ -343,6 +352,14 @@ impl Transaction {
     /// is paid from what was set aside.
     pub(crate) fn append_chained(&self, record: &mut RecordBuf, reserve: Option<u64>) -> TxnResult<Lsn> {
         let log = self.manager.log();
+        let header = &record.header;
+        assert!(header.txn == self.entry.id && header.prev == self.entry.last(), "the chain has no gap");
+        assert_eq!(
+            header.op == LogOp::BeginXact,
+            header.prev.is_null(),
+            "it begins with LOP_BEGIN_XACT, once"
+        );
+        assert!(!self.entry.has_ended(), "nothing follows the end of transaction {}", self.entry.id);
         self.entry.begin_append(log.hardened());
         let result = match reserve {
             Some(undo_bytes) if !self.entry.writes_from_reservation() => {
@@ -381,6 +398,7 @@ impl Drop for Transaction {
         // Nothing is written here: a simulated power loss unwinds through this point. Whoever drops an active transaction that has
         // changed data leaves it to recovery, as a crash would.
         if self.state() == XactState::Active && !self.has_changed_data() && !std::thread::panicking() {
+            assert!(!self.entry.has_ended(), "what wrote nothing has no end");
             self.manager.note_ended(&self.entry);
             self.locks.get_mut().unlock_all();
         }

@@ -46,6 +46,7 @@ impl LockManager {
     /// A depth-first walk along "waits for".
     fn find_cycle(&self, start: u64) -> Search {
         let mut seen = FxHashSet::default();
+        assert!(start > 0, "spaces count from 1");
         let Some(first) = self.step(start) else { return Search::Nothing };
         let mut path = vec![first];
         seen.insert(start);
@@ -85,6 +86,10 @@ impl LockManager {
 
     /// Does each member of the cycle still block the one before it?
     fn stands(&self, path: &[Step]) -> bool {
+        assert!(
+            path.iter().all(|step| step.note.waiter.space.id == step.space),
+            "each step is a space's own wait"
+        );
         let blocks_still = |(at, step): (usize, &Step)| {
             let blocker = path[(at + 1) % path.len()].space;
             self.step(step.space).is_some_and(|again| {
@@ -115,12 +120,14 @@ impl LockManager {
             partition.heads.remove(&victim.key);
         }
         drop(partition);
+        assert_eq!(victim.waiter.outcome(), Outcome::Victim, "who is woken has an outcome");
         victim.waiter.signal.set();
         true
     }
 }
 
 fn choose_victim(cycle: &[WaitNote]) -> WaitNote {
+    assert!(cycle.len() > 1, "nobody is in its own way");
     use std::cmp::Reverse;
     use std::sync::atomic::Ordering::Relaxed;
     let price = |note: &&WaitNote| {

@@ -99,6 +99,7 @@ impl Head {
         mode: LockMode,
     ) -> Option<LockMode> {
         if self.first.is_none() && self.queue.is_empty() {
+            assert!(self.more.is_empty(), "the first grant stands in its place");
             self.first = Some(Grant { space: space.id, session_id: space.session_id(), owner, mode });
             return Some(mode);
         }
@@ -131,6 +132,7 @@ impl Head {
         let own = self.position(space.id, owner);
         let target = own.map_or(mode, |at| self.grant_at(at).mode.combine(mode));
         let is_conversion = self.is_held_by(space.id);
+        assert!(!self.could_grant(space.id, target), "who could be granted does not wait");
         let waiter = Waiter::new(space, owner, target, is_conversion);
         let at = if is_conversion {
             self.queue.iter().position(|other| !other.is_conversion).unwrap_or(self.queue.len())
@@ -139,6 +141,7 @@ impl Head {
         };
         self.queue.insert(at, Arc::clone(&waiter));
         assert!(self.first.is_some() || self.queue.len() > 1, "a request waits for somebody");
+        self.assert_first_is_blocked();
         self.assert_state();
         waiter
     }
@@ -156,6 +159,7 @@ impl Head {
         let grant = Grant { space: waiter.space.id, session_id, owner: waiter.owner, mode: waiter.mode };
         self.set_grant(own, grant);
         waiter.outcome.store(Outcome::Granted as u8, Release);
+        assert!(self.has_granted(&waiter), "a granted request holds its lock");
         Some(waiter)
     }
 
@@ -165,6 +169,7 @@ impl Head {
             return false;
         }
         self.remove_waiter(waiter);
+        assert!(!self.has_granted(waiter) || waiter.is_conversion, "a victim did not get what it waited for");
         waiter.outcome.store(Outcome::Victim as u8, Release);
         true
     }
@@ -173,6 +178,19 @@ impl Head {
         let at = self.queue.iter().position(|other| Arc::ptr_eq(other, waiter));
         self.queue.remove(at.expect("a waiter is in its queue"));
         assert!(!self.queue.iter().any(|other| Arc::ptr_eq(other, waiter)), "it stood there once");
+        self.assert_state();
+    }
+
+    /// Holds the waiter's owner what it has waited for?
+    pub(super) fn has_granted(&self, waiter: &Waiter) -> bool {
+        let own = self.position(waiter.space.id, waiter.owner);
+        own.is_some_and(|at| self.grant_at(at).mode.covers(waiter.mode))
+    }
+
+    /// After each change: whoever is first in the queue waits for somebody who holds the lock. Nobody sleeps over a free lock.
+    fn assert_first_is_blocked(&self) {
+        let first = self.queue.front();
+        assert!(first.is_none_or(|first| self.is_blocked_by_grants(first.space.id, first.mode)));
     }
 
     pub(super) fn remove_grant(&mut self, space: u64, owner: LockOwner) {
@@ -202,9 +220,12 @@ impl Head {
             }
         }
         let at = self.queue.iter().position(|other| Arc::ptr_eq(other, waiter));
+        assert!(at.is_some(), "who waits is in the queue");
         if let Some(at) = at.filter(|&at| at > 0) {
             into.push(self.queue[at - 1].space.id);
         }
+        assert!(!into.is_empty(), "who waits, waits for somebody");
+        self.assert_first_is_blocked();
     }
 
     /// Rows of `sys.dm_tran_locks`.
@@ -267,7 +288,10 @@ impl Head {
             Some(0) => self.first = Some(grant),
             Some(at) => self.more[at - 1] = grant,
             None if self.first.is_none() => self.first = Some(grant),
-            None => self.more.push(grant),
+            None => {
+                assert!(self.position(grant.space, grant.owner).is_none(), "an owner has one grant");
+                self.more.push(grant);
+            }
         }
         self.assert_state();
     }

@@ -67,6 +67,17 @@ impl HeldLocks {
         }
     }
 
+    /// The counts are those of what is held, and serials those handed out. Goes over all locks: for rare moments.
+    fn assert_state(&self) {
+        let rows = self.held.iter().filter(|(key, _)| key.resource.parent_object().is_some()).count();
+        let counted: u32 = self.per_object.iter().map(|locks| locks.rows).sum();
+        assert_eq!(rows, counted as usize, "row locks are counted per object");
+        let is_object = |key: &ResourceKey| matches!(key.resource, Resource::Object { .. });
+        let covering = self.held.iter().filter(|(key, held)| is_object(key) && is_covering(held.mode));
+        assert_eq!(covering.count(), self.covering_objects as usize, "covering objects are counted");
+        assert!(self.held.iter().all(|(_, held)| held.serial < self.next_serial && held.count > 0));
+    }
+
     /// The present point in the order of its locks.
     pub fn mark(&self) -> LockMark {
         LockMark(self.next_serial)
@@ -86,6 +97,11 @@ impl HeldLocks {
             self.forget(&key);
             self.manager.release_hashed(&self.space, self.owner, &key);
         }
+        assert!(
+            self.held.iter().all(|(key, held)| held.serial < mark.0 || is_kept(key)),
+            "newer locks are gone"
+        );
+        self.assert_state();
     }
 
     /// Locks `resource` in `mode` (in addition to what is held), waiting as `wait` says.
@@ -95,6 +111,7 @@ impl HeldLocks {
             return Ok(());
         }
         let granted = self.manager.acquire_hashed(&self.space, self.owner, key, mode, wait)?;
+        assert!(granted.covers(mode), "{granted:?} where {mode:?} was asked for");
         self.note_granted(key, granted);
         Ok(())
     }
@@ -107,6 +124,7 @@ impl HeldLocks {
         }
         match self.manager.try_acquire_hashed(&self.space, self.owner, key, mode) {
             Some(granted) => {
+                assert!(granted.covers(mode), "{granted:?} where {mode:?} was asked for");
                 self.note_granted(key, granted);
                 true
             }
@@ -149,6 +167,7 @@ impl HeldLocks {
         for key in self.held.drain() {
             self.manager.release_hashed(&self.space, self.owner, &key);
         }
+        assert!(self.held.is_empty(), "what is given back is not held");
         self.per_object.clear();
         self.covering_objects = 0;
     }
@@ -190,6 +209,7 @@ impl HeldLocks {
         let serial = self.next_serial;
         let entry = self.held.entry(key, Held { mode: granted, count: 0, serial });
         let is_new = entry.count == 0;
+        assert!(is_new || entry.serial < serial, "a lock that is held was granted before");
         self.next_serial += u64::from(is_new);
         let was_covering = !is_new && is_covering(entry.mode);
         assert!(is_new || granted.covers(entry.mode), "a lock only becomes stronger");
@@ -225,12 +245,15 @@ impl HeldLocks {
         else {
             return;
         };
+        assert!(granted.covers(target), "the object's lock covers its rows'");
         let covered: Vec<ResourceKey> = rows().map(|(key, _)| *key).collect();
         self.note_granted(object_key, granted);
         for key in covered {
             self.forget(&key);
             self.manager.release_hashed(&self.space, self.owner, &key);
         }
+        assert_eq!(self.object_locks(object).rows, 0, "the rows are under their object's lock now");
+        self.assert_state();
         self.manager.count_escalation();
     }
 

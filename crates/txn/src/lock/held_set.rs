@@ -63,6 +63,7 @@ impl<V> HeldSet<V> {
             self.few.push((key, new));
             return &mut self.few.last_mut().expect("pushed").1;
         }
+        assert!(self.many.is_empty() || self.few.is_empty(), "few or many");
         self.many.extend(self.few.drain(..));
         self.assert_state();
         self.many.entry(key).or_insert(new)

@@ -27,6 +27,7 @@ pub(crate) use resource::{ResourceKey, ResourceMap};
 
 /// Partitions of the lock table; a power of two.
 const PARTITIONS: usize = 64;
+const _: () = assert!(PARTITIONS.is_power_of_two(), "a key's partition is a few of its hash's bits");
 
 /// Who waits and blocks: one session (with all its transactions in all databases) or one background task. Locks of one space never
 /// conflict with each other, and a space is one node of the wait-for graph.
@@ -213,6 +214,7 @@ impl LockManager {
         let mut partition = self.partition(&key).lock();
         let head = partition.heads.entry(key).or_default();
         if let Some(held) = head.try_grant(space, owner, mode) {
+            assert!(held.covers(mode), "{held:?} where {mode:?} was asked for");
             return Ok(held);
         }
         let timeout_ns = space.timeout_ns(wait);
@@ -222,6 +224,7 @@ impl LockManager {
         }
         self.counters.waits.increment();
         let waiter = head.enqueue(space, owner, mode);
+        assert!(waiter.mode.covers(mode), "who waits for {:?} gets {mode:?}", waiter.mode);
         self.note_waiting(space.id, WaitNote { key, waiter: Arc::clone(&waiter) });
         drop(partition);
         self.wait_until_granted(space, &key, &waiter, timeout_ns)
@@ -237,7 +240,10 @@ impl LockManager {
     ) -> Option<LockMode> {
         let mut partition = self.partition(&key).lock();
         let head = partition.heads.entry(key).or_default();
-        head.try_grant(space, owner, mode)
+        let granted = head.try_grant(space, owner, mode);
+        // A refusal leaves no head behind that nobody is at.
+        head.assert_in_use();
+        granted
     }
 
     /// Would the request be granted now? Makes no entry; may be called while page latches are held.
@@ -324,7 +330,8 @@ impl LockManager {
         self.break_deadlocks(space.id);
         let outcome = waiter.signal.wait(waiter.mode.wait_type(), timeout_ns);
         let result = self.conclude_wait(key, waiter, outcome);
-        self.waiting.lock().remove(&space.id);
+        let noted = self.waiting.lock().remove(&space.id);
+        assert!(noted.is_some_and(|note| Arc::ptr_eq(&note.waiter, waiter)), "a space waits for one lock");
         let waited_ms = self.os.clock().monotonic_ns().saturating_sub(began_ns) / 1_000_000;
         self.counters.wait_time_ms.add(waited_ms as i64);
         result
@@ -339,7 +346,11 @@ impl LockManager {
     ) -> Result<LockMode, LockError> {
         let mut partition = self.partition(key).lock();
         match waiter.outcome() {
-            Outcome::Granted => return Ok(waiter.mode),
+            Outcome::Granted => {
+                let head = partition.heads.get(key);
+                assert!(head.is_some_and(|head| head.has_granted(waiter)), "a granted lock is in the table");
+                return Ok(waiter.mode);
+            }
             Outcome::Victim => return Err(LockError::Deadlock),
             Outcome::Waiting => {}
         }
@@ -359,11 +370,13 @@ impl LockManager {
 
     fn grant_waiters(&self, head: &mut Head) {
         while let Some(waiter) = head.grant_next() {
+            assert_eq!(waiter.outcome(), Outcome::Granted, "who is woken has an outcome");
             waiter.signal.set();
         }
     }
 
     fn note_waiting(&self, space: u64, note: WaitNote) {
+        assert_eq!(note.waiter.space.id, space, "a space's own wait");
         let before = self.waiting.lock().insert(space, note);
         assert!(before.is_none(), "one lock space waits for two locks");
     }

@@ -309,6 +309,28 @@ const fn range_union(all: u16, key: u16) -> LockMode {
 
 const MODES: usize = LockMode::ALL.len();
 
+// The rules make sense together: conflicts are mutual, Sch-M conflicts with all, a mode combined with itself is itself, and combining once
+// more changes nothing, whatever the order.
+const _: () = {
+    let (all, mut left) = (LockMode::ALL, 0);
+    while left < MODES {
+        assert!(all[left] as usize == left, "the published matrices' order");
+        assert!(conflicts(all[left]) & SCH_M != 0, "Sch-M conflicts with everything");
+        assert!(union(all[left], all[left]) as usize == left, "a mode combined with itself");
+        let mut right = 0;
+        while right < MODES {
+            let (one, other) = (all[left], all[right]);
+            let forth = conflicts(one) & components(other) != 0;
+            assert!(forth == (conflicts(other) & components(one) != 0), "conflicts are mutual");
+            let both = union(one, other);
+            assert!(both as usize == union(other, one) as usize, "the order of asking does not matter");
+            assert!(union(both, one) as usize == both as usize, "what is held is covered");
+            right += 1;
+        }
+        left += 1;
+    }
+};
+
 static COMPONENTS: [u16; MODES] = {
     let mut table = [0; MODES];
     let mut at = 0;

@@ -14,7 +14,7 @@ use crate::{TxnError, TxnResult};
 pub struct Loser {
     /// Its number.
     pub id: TxnId,
-    /// Its LOP_BEGIN_XACT; NULL when it lies before the part of the log that was read.
+    /// Its LOP_BEGIN_XACT.
     pub begin: Lsn,
     /// Its newest record: undo starts there.
     pub last: Lsn,
@@ -44,13 +44,24 @@ pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
         pass.read_checkpoint(log, checkpoint)?;
     }
     let mut reader = log.read_from(pass.redo_start);
+    let mut before = Lsn::NULL;
     while let Some((lsn, record, _)) = reader.next_borrowed()? {
+        assert!(
+            lsn > before && lsn >= pass.redo_start,
+            "{lsn} comes behind {before}: the log is read in order"
+        );
+        before = lsn;
         pass.record_count += 1;
         pass.note(lsn, &record.header);
     }
     let mut losers: Vec<Loser> = pass.active.into_values().collect();
     losers.sort_by_key(|loser| loser.id.0);
-    assert!(losers.iter().all(|loser| loser.begin <= loser.last && loser.id <= pass.max_txn));
+    if let Some(loser) = losers.iter().find(|loser| loser.begin.is_null() || loser.begin > loser.last) {
+        return Err(TxnError::Corrupt {
+            what: format!("transaction {} has no beginning in the log", loser.id),
+        });
+    }
+    assert!(losers.iter().all(|loser| loser.id <= pass.max_txn && loser.last <= log.last()));
     let in_doubt = super::in_doubt::take_prepared(log, &mut losers)?;
     Ok(Analysis {
         redo_start: pass.redo_start,
@@ -84,7 +95,7 @@ impl Pass {
                 LogOp::XactCkpt => self.take_image(decode(&record)?),
                 LogOp::EndCkpt => {
                     let end: EndCkpt = decode(&record)?;
-                    if end.begin != checkpoint {
+                    if end.begin != checkpoint || end.redo_start > checkpoint {
                         return Err(damaged(&record, "the end of another checkpoint"));
                     }
                     self.redo_start = end.redo_start;
@@ -137,6 +148,6 @@ pub(super) fn decode<P: Payload>(record: &OwnedRecord) -> TxnResult<P> {
     P::decode(&record.payload).map_err(|error| damaged(record, error.0))
 }
 
-fn damaged(record: &OwnedRecord, what: &str) -> TxnError {
+pub(super) fn damaged(record: &OwnedRecord, what: &str) -> TxnError {
     TxnError::Corrupt { what: format!("log record {} ({}): {what}", record.lsn, record.header.op.name()) }
 }

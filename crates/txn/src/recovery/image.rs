@@ -53,6 +53,12 @@ pub fn write_checkpoint(manager: &TxnManager, begin: Lsn, dirty: &[DirtyPage]) -
         })
         .collect();
     assert!(active.iter().all(|xact| xact.begin <= xact.last), "a transaction begins with its first record");
+    assert!(dirty.iter().all(|page| !page.recovery.is_null()), "a dirty page lacks a record on disk");
+    assert!(
+        active.iter().all(|xact| xact.txn <= manager.max_txn()),
+        "numbers are given out before they are used"
+    );
+    assert!(begin < manager.log().end(), "a checkpoint begins with a record");
     let oldest_dirty = dirty.iter().map(|page| page.recovery).min().unwrap_or(Lsn::MAX);
     let redo_start = begin.min(snapshot.scan_start).min(oldest_dirty);
     let oldest_active = active.iter().map(|xact| xact.begin).min().unwrap_or(Lsn::MAX);

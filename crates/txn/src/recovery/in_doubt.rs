@@ -5,7 +5,7 @@ use std::sync::Arc;
 use log::records::PrepXact;
 use log::{Log, LogOp};
 
-use super::analyze::decode;
+use super::analyze::{damaged, decode};
 use super::{Analysis, Loser};
 use crate::TxnResult;
 use crate::table::TxnManager;
@@ -27,14 +27,19 @@ pub(super) fn take_prepared(log: &Arc<Log>, losers: &mut Vec<Loser>) -> TxnResul
     let mut rest = Vec::with_capacity(losers.len());
     for loser in losers.drain(..) {
         let newest = reader.read(loser.last)?;
-        assert_eq!(newest.header.txn, loser.id, "the newest record of a transaction is its own");
+        if newest.header.txn != loser.id {
+            return Err(damaged(&newest, "the newest record of a transaction is another's"));
+        }
         if newest.header.op != LogOp::PrepXact {
             rest.push(loser);
             continue;
         }
-        assert!(!loser.is_system, "only transactions of users are prepared");
+        if loser.is_system {
+            return Err(damaged(&newest, "only transactions of users are prepared"));
+        }
         in_doubt.push(InDoubt { transaction: loser, prepared: decode(&newest)? });
     }
+    assert!(in_doubt.iter().all(|one: &InDoubt| rest.iter().all(|loser| loser.id != one.transaction.id)));
     *losers = rest;
     Ok(in_doubt)
 }
@@ -59,6 +64,7 @@ impl Analysis {
         self.losers.sort_by_key(|loser| loser.id.0);
         self.in_doubt = committed;
         assert_eq!(count, self.losers.len() + self.in_doubt.len(), "each is decided once");
+        assert!(self.losers.is_sorted_by(|one, next| one.id < next.id), "each is undone once");
         Ok(())
     }
 }

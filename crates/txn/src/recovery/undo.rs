@@ -29,7 +29,9 @@ pub fn undo(manager: &Arc<TxnManager>, losers: &[Loser]) -> TxnResult<UndoStats>
     order.sort_by_key(|loser| (!loser.is_system, std::cmp::Reverse(loser.last)));
     for loser in order {
         assert!(!loser.last.is_null(), "a loser has written");
-        manager.resume(&loser, XactState::RollingBack).finish_rollback()?;
+        let transaction = manager.resume(&loser, XactState::RollingBack);
+        transaction.finish_rollback()?;
+        assert_eq!(transaction.state(), XactState::Ended, "a loser's rollback ends it");
         if loser.is_system {
             stats.system_count += 1;
         } else {
