@@ -293,6 +293,13 @@ impl LogFile {
         }
     }
 
+    /// Requests of all handles that have not been answered.
+    pub(crate) fn pending(&self) -> Vec<os::PendingIo> {
+        let mut pending = self.file.pending();
+        pending.extend(self.control.pending());
+        pending
+    }
+
     pub(crate) fn corrupt(&self, offset: u64, what: impl Into<String>) -> LogError {
         LogError::Corrupt { file: self.path.clone(), offset, what: what.into() }
     }

@@ -306,6 +306,11 @@ impl Log {
         self.shared.log_file.stats()
     }
 
+    /// I/O of the log file that has not been answered, for sys.dm_io_pending_io_requests.
+    pub fn pending_io(&self) -> Vec<os::PendingIo> {
+        self.shared.log_file.pending()
+    }
+
     /// When delayed commits drain from now on.
     pub fn set_delayed_flush_policy(&self, policy: DelayedFlushPolicy) {
         self.shared.policy.store(policy.to_raw(), Relaxed);

@@ -41,8 +41,8 @@ pub use clock::{Clock, TICKS_PER_SECOND, UNIX_EPOCH_TICKS};
 pub use condition::Condition;
 pub use counters::{Counter, CounterRegistry, CounterRow, CounterType};
 pub use disk::{
-    AlignedBuf, Completion, DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoQueue,
-    OpenOptions, Request, WriteMode,
+    AlignedBuf, Completion, DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoKind, IoQueue,
+    OpenOptions, PendingIo, Request, WriteMode,
 };
 pub use error::{IoError, IoErrorKind};
 pub use latch::{Latch, LatchGuard};

@@ -7,7 +7,10 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Release},
 };
 
-use os::{AlignedBuf, File, FileStats, IoErrorKind, Latch, LatchRank, OpenOptions, Os, WaitType, WriteMode};
+use os::{
+    AlignedBuf, File, FileStats, IoErrorKind, Latch, LatchRank, OpenOptions, Os, PendingIo, WaitType,
+    WriteMode,
+};
 
 use crate::checksum::{self, PageCheck};
 use crate::error::PageError;
@@ -38,6 +41,8 @@ pub struct FileInfo {
     pub growth: Growth,
     /// Reads, writes and stalls since it was opened.
     pub stats: FileStats,
+    /// What has been asked of it and not been answered yet.
+    pub pending: Vec<PendingIo>,
 }
 
 /// An open data file.
@@ -149,6 +154,7 @@ impl DataFile {
             max_pages: header.max_pages,
             growth: header.growth,
             stats: self.file.stats(),
+            pending: self.file.pending(),
         }
     }
 

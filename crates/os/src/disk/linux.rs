@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use super::links;
 use super::queue::ThreadQueue;
 use super::{
-    AlignedBuf, DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoQueue, Meter, OpenOptions,
-    WriteMode, read_whole, write_whole,
+    AlignedBuf, DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoKind, IoQueue, Meter,
+    OpenOptions, PendingIo, PendingRequests, WriteMode, read_whole, write_whole,
 };
 use crate::clock::monotonic_ns;
 use crate::error::{IoError, IoErrorKind};
@@ -32,6 +32,7 @@ struct LinuxFile {
     read_wait: WaitType,
     write_wait: WaitType,
     meter: Meter,
+    pending: PendingRequests,
     claims: Claims,
 }
 
@@ -221,6 +222,7 @@ impl LinuxFile {
             read_wait: options.read_wait,
             write_wait: options.write_wait,
             meter: Meter::default(),
+            pending: PendingRequests::default(),
             claims: Claims::default(),
         })
     }
@@ -294,6 +296,7 @@ impl LinuxFile {
 impl File for LinuxFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError> {
         let waiting = Waiting::begin(self.read_wait);
+        let _underway = self.pending.begin(IoKind::Read, offset, buffer.len(), waiting.began_ns());
         let count = if self.needs_bounce(buffer.as_ptr(), buffer.len()) {
             let mut bounce = AlignedBuf::new(buffer.len());
             let count = self.read_loop(&mut bounce, offset)?;
@@ -308,6 +311,7 @@ impl File for LinuxFile {
 
     fn write_at(&self, bytes: &[u8], offset: u64, mode: WriteMode) -> Result<(), IoError> {
         let waiting = Waiting::begin(self.write_wait);
+        let _underway = self.pending.begin(IoKind::Write, offset, bytes.len(), waiting.began_ns());
         if self.needs_bounce(bytes.as_ptr(), bytes.len()) {
             self.write_loop(&AlignedBuf::from_slice(bytes, bytes.len()), offset, mode)?;
         } else {
@@ -319,6 +323,7 @@ impl File for LinuxFile {
 
     fn sync(&self) -> Result<(), IoError> {
         let waiting = Waiting::begin(self.write_wait);
+        let _underway = self.pending.begin(IoKind::Sync, 0, 0, waiting.began_ns());
         self.sync_data()?;
         self.meter.note_sync(monotonic_ns().saturating_sub(waiting.began_ns()));
         Ok(())
@@ -349,6 +354,7 @@ impl File for LinuxFile {
             at += count as u64;
         }
         let waiting = Waiting::begin(self.write_wait);
+        let _underway = self.pending.begin(IoKind::Sync, 0, 0, waiting.began_ns());
         // All of fsync, not fdatasync: the new length and extents must last.
         self.file.sync_all().map_err(|e| IoError::from_std(&e, format!("sync {}", self.path.display())))?;
         self.meter.note_sync(monotonic_ns().saturating_sub(waiting.began_ns()));
@@ -361,6 +367,10 @@ impl File for LinuxFile {
 
     fn stats(&self) -> FileStats {
         self.meter.snapshot()
+    }
+
+    fn pending(&self) -> Vec<PendingIo> {
+        self.pending.snapshot()
     }
 
     fn is_direct(&self) -> bool {

@@ -3,6 +3,7 @@
 mod aligned;
 mod links;
 mod linux;
+mod pending;
 mod queue;
 mod stats;
 mod transfer;
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use aligned::AlignedBuf;
+pub use pending::{IoKind, PendingIo};
+pub(crate) use pending::{PendingRequests, Underway};
 pub use stats::FileStats;
 pub(crate) use stats::Meter;
 pub(crate) use transfer::{read_whole, write_whole};
@@ -114,6 +117,8 @@ pub trait File: Send + Sync {
     fn device(&self) -> DeviceTraits;
     /// What has been read and written through this handle.
     fn stats(&self) -> FileStats;
+    /// What has been asked of this handle and not been answered yet, oldest first.
+    fn pending(&self) -> Vec<PendingIo>;
     /// True when the page cache is bypassed.
     fn is_direct(&self) -> bool;
     /// The path it was opened by.

@@ -28,8 +28,8 @@ use super::queue::SimQueue;
 use super::trace::WriteTrace;
 use super::{Profile, World, baton, unwind_if_over};
 use crate::disk::{
-    DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoQueue, Meter, OpenOptions, WriteMode,
-    read_whole, write_whole,
+    DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoKind, IoQueue, Meter, OpenOptions,
+    PendingIo, PendingRequests, Underway, WriteMode, read_whole, write_whole,
 };
 use crate::error::{IoError, IoErrorKind};
 use crate::rng::Rng;
@@ -300,6 +300,7 @@ impl Disk for SimDisk {
             read_wait: options.read_wait,
             write_wait: options.write_wait,
             meter: Meter::default(),
+            pending: PendingRequests::default(),
         }))
     }
 
@@ -404,11 +405,17 @@ pub(super) struct SimFile {
     read_wait: WaitType,
     write_wait: WaitType,
     meter: Meter,
+    pending: PendingRequests,
 }
 
 impl SimFile {
     fn what(&self, verb: &str, bytes: usize, offset: u64) -> String {
         format!("{verb} {bytes} bytes at {offset} of {}", self.path.display())
+    }
+
+    /// Notes a request as pending.
+    pub(super) fn begin(&self, kind: IoKind, offset: u64, bytes: usize) -> Underway {
+        self.pending.begin(kind, offset, bytes, self.world.now_ns())
     }
 
     fn check_alignment(&self, len: usize, offset: u64) -> Result<(), IoError> {
@@ -576,6 +583,7 @@ impl SimFile {
 impl File for SimFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError> {
         let _waiting = Waiting::begin(self.read_wait);
+        let _underway = self.begin(IoKind::Read, offset, buffer.len());
         let wanted = buffer.len();
         let what = || self.what("read", wanted, offset);
         let bytes_there = || Ok(self.len()?.saturating_sub(offset));
@@ -585,6 +593,7 @@ impl File for SimFile {
 
     fn write_at(&self, bytes: &[u8], offset: u64, mode: WriteMode) -> Result<(), IoError> {
         let _waiting = Waiting::begin(self.write_wait);
+        let _underway = self.begin(IoKind::Write, offset, bytes.len());
         let what = || self.what("write", bytes.len(), offset);
         let write_once = |part: &[u8], from: usize| self.write_once(part, offset + from as u64, mode);
         write_whole(bytes, self.unit(), write_once, what)
@@ -592,6 +601,7 @@ impl File for SimFile {
 
     fn sync(&self) -> Result<(), IoError> {
         let _waiting = Waiting::begin(self.write_wait);
+        let _underway = self.begin(IoKind::Sync, 0, 0);
         let (fate, extra_ns) = admit(&self.world, Operation::Sync, &self.path, 5)?;
         let sync_ns = self.world.inner.profile.sync_ns;
         let (takes_ns, ticket) = {
@@ -637,6 +647,7 @@ impl File for SimFile {
             "zeroing {from}..{to} off the sector grid"
         );
         let _waiting = Waiting::begin(self.write_wait);
+        let _underway = self.begin(IoKind::Write, from, (to - from) as usize);
         let what = || self.what("zero", (to - from) as usize, from);
         let (fate, extra_ns) = admit(&self.world, Operation::Harden, &self.path, from ^ to.rotate_left(20))?;
         let (takes_ns, ticket) = {
@@ -664,6 +675,10 @@ impl File for SimFile {
 
     fn stats(&self) -> FileStats {
         self.meter.snapshot()
+    }
+
+    fn pending(&self) -> Vec<PendingIo> {
+        self.pending.snapshot()
     }
 
     fn is_direct(&self) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::disk::{SimFile, Started};
 use super::{World, unwind_if_over};
-use crate::disk::{AlignedBuf, Completion, File, IoQueue, Request};
+use crate::disk::{AlignedBuf, Completion, File, IoKind, IoQueue, Request, Underway};
 use crate::error::{IoError, IoErrorKind};
 use crate::wait::{WaitType, Waiting};
 
@@ -24,6 +24,8 @@ struct Flying {
     token: u64,
     due_ns: u64,
     started: Result<Started, IoError>,
+    /// Pending for the views until it has completed.
+    _underway: Option<Underway>,
 }
 
 impl SimQueue {
@@ -55,6 +57,8 @@ impl IoQueue for SimQueue {
         assert!(self.flying.len() < self.depth, "more than {} requests in flight", self.depth);
         assert!(len <= buffer.len(), "a request of {len} bytes in a buffer of {}", buffer.len());
         let simulated = sim_file(file);
+        let kind = if matches!(request, Request::Read) { IoKind::Read } else { IoKind::Write };
+        let underway = simulated.map(|file| file.begin(kind, offset, len));
         let started = match (request, simulated) {
             (_, None) => Err(foreign(file.path().to_owned())),
             (Request::Read, Some(file)) => file.start_read(len, offset),
@@ -63,7 +67,17 @@ impl IoQueue for SimQueue {
         let takes_ns = started.as_ref().map_or(1_000, |started| started.takes_ns);
         let due_ns = self.world.now_ns() + takes_ns;
         let file = Arc::clone(file);
-        self.flying.push(Flying { file, request, buffer, len, offset, token, due_ns, started });
+        self.flying.push(Flying {
+            file,
+            request,
+            buffer,
+            len,
+            offset,
+            token,
+            due_ns,
+            started,
+            _underway: underway,
+        });
         super::yield_point();
     }
 

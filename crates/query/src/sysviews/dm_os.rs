@@ -23,7 +23,7 @@ pub(super) static VIEWS: &[SystemView] = &[
         "io_completion_request_address varbinary(8) not null, io_type nvarchar(60) not null, io_pending_ms_ticks bigint not null, \
          io_pending int not null, io_completion_routine_address varbinary(8), io_user_data_address varbinary(8), \
          scheduler_address varbinary(8) not null, io_handle varbinary(8), io_offset bigint not null, io_handle_path nvarchar(256)",
-        |_| Ok(()),
+        super::databases::pending_io_requests,
     ),
     SystemView::new(
         "dm_os_waiting_tasks",
