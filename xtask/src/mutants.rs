@@ -1,7 +1,8 @@
 //! `cargo xtask mutants`: plants the bugs of mutants.toml into a copy of the source, all behind one switch, and says which ring of tests finds each.
 //!
 //! One build serves all: in the copy, `os::mutant(n)` asks the environment which bug is switched on. The simulation runs first, each
-//! scenario for so many seeds; what it does not find goes to the tests of the crates. A bug that nobody finds fails the run.
+//! scenario until a seed fails or so many have passed; what it does not find goes to the tests of the crates. A bug that nobody finds fails
+//! the run, and so does a ring that fails, or takes too long, without any bug.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,9 +15,29 @@ use crate::tidy::source::workspace_root;
 const SWITCH: &str = "HARDPAN_MUTANT";
 /// The crates whose tests are the second ring.
 const TESTED: [&str; 6] = ["log", "pages", "txn", "access", "engine", "session"];
-/// What has not ended by then is held up by the bug: it counts as found.
-const SCENARIO_TIME: Duration = Duration::from_secs(240);
-const TESTS_TIME: Duration = Duration::from_secs(600);
+/// What takes so many times as much of the processor as without a bug, and more than this, is held up by the bug: it counts as found. So does
+/// what waits for ever; the clock on the wall says little on a machine that does other things, too.
+const PATIENCE: u32 = 8;
+const PATIENCE_TIME: Duration = Duration::from_secs(60);
+/// What a ring may take by the clock on the wall.
+const WALL_TIME: Duration = Duration::from_secs(1_800);
+
+/// How a command ended.
+enum Ended {
+    /// All is well, for so much of the processor.
+    Passed(Duration),
+    /// With an error, and this last line.
+    Failed(String),
+    /// Not in time.
+    Late,
+}
+
+/// A ring: a scenario of the simulation or the tests of a crate, and how long it takes without any bug.
+struct Ring {
+    name: String,
+    command: Vec<String>,
+    takes: Duration,
+}
 
 /// A bug to plant.
 pub struct Mutant {
@@ -26,7 +47,7 @@ pub struct Mutant {
     replace: String,
 }
 
-/// Runs the rings on every bug whose name contains `only`.
+/// Runs the rings on every bug whose name contains `only`, and prints a line of a table for each.
 ///
 /// # Errors
 /// A text when something could not be built, or a bug was found by no ring.
@@ -35,23 +56,48 @@ pub fn run(seeds: u64, only: &str, is_simulation_alone: bool) -> Result<(), Stri
     let mutants = read(&root)?;
     let copy = plant(&root, &mutants)?;
     build(&copy, is_simulation_alone)?;
-    for scenario in scenarios(&copy)? {
-        if !simulate(&copy, 0, &scenario, seeds)? {
-            return Err(format!("scenario {scenario} fails without any bug"));
+    let mut rings = rings(&copy, seeds, is_simulation_alone)?;
+    for ring in &mut rings {
+        match run_ring(&copy, 0, ring, WALL_TIME)? {
+            Ended::Passed(takes) => ring.takes = takes,
+            Ended::Failed(what) => return Err(format!("{} fails without any bug: {what}", ring.name)),
+            Ended::Late => return Err(format!("{} takes too long without any bug", ring.name)),
         }
     }
-    let mut rings: BTreeMap<String, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut passed = Vec::new();
     for (index, mutant) in mutants.iter().enumerate().filter(|(_, mutant)| mutant.name.contains(only)) {
-        let ring = found_by(&copy, index + 1, seeds, is_simulation_alone)?;
-        println!("{:<24} {}: {}", ring.as_deref().unwrap_or("NOBODY"), mutant.file, mutant.name);
-        match ring {
-            Some(ring) => *rings.entry(ring).or_default() += 1,
+        let found = found_by(&copy, index + 1, &rings)?;
+        let (ring, how) = found.as_ref().map_or(("nobody", ""), |(ring, how)| (ring.as_str(), how.as_str()));
+        println!("| {} | {} | {ring} | {how} |", mutant.name, mutant.file);
+        match found {
+            Some((ring, _)) => *counts.entry(ring).or_default() += 1,
             None => passed.push(mutant.name.as_str()),
         }
     }
-    println!("{rings:?}, found by nobody: {}", passed.len());
+    println!("{counts:?}, found by nobody: {}", passed.len());
     if passed.is_empty() { Ok(()) } else { Err(format!("found by nobody: {}", passed.join("; "))) }
+}
+
+/// The rings in their order.
+fn rings(copy: &Path, seeds: u64, is_simulation_alone: bool) -> Result<Vec<Ring>, String> {
+    let new = |name: String, command: &[&str]| {
+        let command = command.iter().map(|part| (*part).to_owned()).collect();
+        Ring { name, command, takes: Duration::ZERO }
+    };
+    let simulation = copy.with_file_name("target").join("release/examples/sim").display().to_string();
+    let seeds = seeds.to_string();
+    let mut rings = Vec::new();
+    for scenario in scenarios(copy)? {
+        let arguments = [&simulation, "--scenario", &scenario, "--seeds", &seeds, "--jobs", "1", "--stop"];
+        rings.push(new(format!("simulation, {scenario}"), &arguments));
+    }
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    for package in TESTED.iter().filter(|_| !is_simulation_alone) {
+        let arguments = [&cargo, "test", "--quiet", "--package", &format!("hardpan-{package}")];
+        rings.push(new(format!("tests of {package}"), &arguments));
+    }
+    Ok(rings)
 }
 
 /// The bugs of mutants.toml; each anchor stands once in its file.
@@ -88,7 +134,10 @@ fn read(root: &Path) -> Result<Vec<Mutant>, String> {
 /// Copies the source to target/mutants/source with every bug in it, each behind its number.
 fn plant(root: &Path, mutants: &[Mutant]) -> Result<PathBuf, String> {
     let copy = root.join("target/mutants/source");
-    let files = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output();
+    let files = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output();
     let files = files.map_err(|error| format!("git: {error}"))?.stdout;
     for name in String::from_utf8_lossy(&files).split('\0').filter(|name| !name.is_empty()) {
         let (from, to) = (root.join(name), copy.join(name));
@@ -126,10 +175,11 @@ fn with_bugs(name: &str, text: &str, mutants: &[Mutant]) -> String {
     text
 }
 
-fn cargo(copy: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
-    command.args(arguments).current_dir(copy);
-    command.env("CARGO_TARGET_DIR", copy.with_file_name("target")).env("MALLOC_ARENA_MAX", "1");
+/// The environment of builds and tests in the copy: quick to build rather than quick to run.
+fn in_copy(mut command: Command, copy: &Path) -> Command {
+    command.current_dir(copy).env("CARGO_TARGET_DIR", copy.with_file_name("target"));
+    command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    command.env("CARGO_PROFILE_RELEASE_INCREMENTAL", "true").env("MALLOC_ARENA_MAX", "1");
     command
 }
 
@@ -150,7 +200,9 @@ fn build(copy: &Path, is_simulation_alone: bool) -> Result<(), String> {
         builds.push(tests);
     }
     for arguments in builds {
-        let status = cargo(copy, &arguments).status().map_err(|error| format!("cargo: {error}"))?;
+        let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
+        cargo.args(arguments);
+        let status = in_copy(cargo, copy).status().map_err(|error| format!("cargo: {error}"))?;
         if !status.success() {
             return Err("the copy with the bugs does not build".to_owned());
         }
@@ -170,51 +222,61 @@ fn scenarios(copy: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The first ring that finds a bug.
-fn found_by(
-    copy: &Path,
-    number: usize,
-    seeds: u64,
-    is_simulation_alone: bool,
-) -> Result<Option<String>, String> {
-    for scenario in scenarios(copy)? {
-        if !simulate(copy, number, &scenario, seeds)? {
-            return Ok(Some(format!("simulation ({scenario})")));
-        }
-    }
-    for package in TESTED.iter().filter(|_| !is_simulation_alone) {
-        let mut command = cargo(copy, &["test", "--quiet", "--package", &format!("hardpan-{package}")]);
-        if !passes(command.env(SWITCH, number.to_string()), TESTS_TIME)? {
-            return Ok(Some(format!("tests of {package}")));
+/// The first ring that finds a bug, and how.
+fn found_by(copy: &Path, number: usize, rings: &[Ring]) -> Result<Option<(String, String)>, String> {
+    for ring in rings {
+        let time = PATIENCE_TIME.max(ring.takes * PATIENCE);
+        match run_ring(copy, number, ring, time)? {
+            Ended::Passed(_) => {}
+            Ended::Failed(how) => return Ok(Some((ring.name.clone(), how))),
+            Ended::Late => return Ok(Some((ring.name.clone(), "does not end".to_owned()))),
         }
     }
     Ok(None)
 }
 
-/// True: the seeds pass with that bug switched on (0: none).
-fn simulate(copy: &Path, number: usize, scenario: &str, seeds: u64) -> Result<bool, String> {
-    let mut command = Command::new(copy.with_file_name("target").join("release/examples/sim"));
-    command.args(["--scenario", scenario, "--seeds", &seeds.to_string()]);
-    command.env(SWITCH, number.to_string()).env("MALLOC_ARENA_MAX", "1").current_dir(copy);
-    passes(&mut command, SCENARIO_TIME)
-}
-
-/// Runs a command without its output; false when it fails or does not end in time.
-fn passes(command: &mut Command, time: Duration) -> Result<bool, String> {
-    let mut child =
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|error| error.to_string())?;
-    let began = Instant::now();
+/// Runs a ring with a bug switched on (0: none).
+fn run_ring(copy: &Path, number: usize, ring: &Ring, time: Duration) -> Result<Ended, String> {
+    let mut command = Command::new(&ring.command[0]);
+    command.args(&ring.command[1..]).env(SWITCH, number.to_string());
+    let output = copy.with_file_name("output");
+    let options = std::fs::OpenOptions::new().write(true).create(true).truncate(true).open(&output);
+    let file = options.map_err(|error| error.to_string())?;
+    let errors = file.try_clone().map_err(|error| error.to_string())?;
+    let mut command = in_copy(command, copy);
+    let child = command.stdin(Stdio::null()).stdout(file).stderr(errors).spawn();
+    let mut child = child.map_err(|error| format!("{}: {error}", ring.command[0]))?;
+    let (began, mut used) = (Instant::now(), Duration::ZERO);
     loop {
+        used = used.max(processor_time(child.id()));
         match child.try_wait().map_err(|error| error.to_string())? {
-            Some(status) => return Ok(status.success()),
-            None if began.elapsed() > time => {
+            Some(status) if status.success() => return Ok(Ended::Passed(used)),
+            Some(_) => return Ok(Ended::Failed(what_failed(&output))),
+            None if used > time || began.elapsed() > WALL_TIME => {
                 child.kill().map_err(|error| error.to_string())?;
                 child.wait().map_err(|error| error.to_string())?;
-                return Ok(false);
+                return Ok(Ended::Late);
             }
-            None => std::thread::sleep(Duration::from_millis(100)),
+            None => std::thread::sleep(Duration::from_millis(50)),
         }
     }
+}
+
+/// What a process and the children that it has waited for have had of the processor: fields 14 to 17 of /proc/PID/stat, in hundredths of a
+/// second (proc(5)). Zero where that cannot be read.
+fn processor_time(process: u32) -> Duration {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let behind_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = behind_name.split_whitespace().skip(11).take(4);
+    Duration::from_millis(10 * ticks.filter_map(|field| field.parse::<u64>().ok()).sum::<u64>())
+}
+
+/// From what a failed ring has printed: the seed or the test, in a few words.
+fn what_failed(output: &Path) -> String {
+    let text = String::from_utf8_lossy(&std::fs::read(output).unwrap_or_default()).into_owned();
+    let is_telling = |line: &&str| line.trim_start().starts_with("seed ") || line.starts_with("---- ");
+    let line = text.lines().find(is_telling).or_else(|| text.lines().last()).unwrap_or_default();
+    line.trim().replace('|', "/").chars().take(160).collect()
 }
 
 #[cfg(test)]
@@ -225,6 +287,16 @@ mod tests {
     fn every_bug_has_its_place_in_the_source() {
         let mutants = read(&workspace_root().unwrap()).unwrap();
         assert!(mutants.len() >= 40, "{} bugs", mutants.len());
+    }
+
+    #[test]
+    fn a_process_that_works_uses_the_processor() {
+        let began = processor_time(std::process::id());
+        let mut sum = 0u64;
+        while processor_time(std::process::id()) < began + Duration::from_millis(30) {
+            sum = (0..1_000_000).fold(sum, |sum, number| sum.rotate_left(3) ^ number);
+        }
+        assert!(sum != 1, "{sum}");
     }
 
     #[test]

@@ -138,6 +138,11 @@ impl Allocator {
         self.pending.lock().entry(txn.0).or_default().pages.extend(pages);
     }
 
+    /// Every page that some transaction has marked and not freed or kept yet.
+    pub(crate) fn pages_pending(&self) -> FxHashSet<PageId> {
+        self.pending.lock().values().flat_map(|pending| pending.pages.iter().copied()).collect()
+    }
+
     /// A rollback to a savepoint has kept these pages. From now on their marks may be somebody else's, also before `txn` ends.
     fn forget_pending(&self, txn: TxnId, map: &PageBytes, map_id: PageId, bits: &MapBits) {
         let base = map_id.page - MAP_INDEX;
@@ -267,8 +272,21 @@ impl AccessMethods {
 
     /// The transaction is over: what it freed is free now, or stays with its owner.
     pub(crate) fn finish_pending(&self, txn: TxnId, committed: bool) -> AccessResult<()> {
-        let pending = self.allocator.pending.lock().remove(&txn.0);
-        let Some(Pending { mut pages, units }) = pending.filter(|_| committed) else { return Ok(()) };
+        let listed = {
+            let pending = self.allocator.pending.lock();
+            pending.get(&txn.0).map(|pending| (pending.pages.clone(), pending.units.clone()))
+        };
+        let Some((pages, units)) = listed else { return Ok(()) };
+        // They stay in the list until they are free: a mark of nobody in the list is a page lost (`pages_of_nobody`).
+        let freed = if committed { self.free_marked(pages) } else { Ok(()) };
+        self.allocator.pending.lock().remove(&txn.0);
+        if committed && freed.is_ok() {
+            units.into_iter().for_each(|unit| self.forget_unit(unit));
+        }
+        freed
+    }
+
+    fn free_marked(&self, mut pages: Vec<PageId>) -> AccessResult<()> {
         pages.sort_unstable();
         for same_map in pages.chunk_by(|one, other| map_of(*one) == map_of(*other)) {
             let map = self.fix(map_of(same_map[0]), LatchMode::Exclusive)?;
@@ -276,7 +294,6 @@ impl AccessMethods {
             assert!(same_map.iter().all(is_pending), "a page stays marked by whoever has freed it");
             self.change_map(map, None, MapChange::Free, same_map)?;
         }
-        units.into_iter().for_each(|unit| self.forget_unit(unit));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::alloc::{PENDING, entries, owner};
 use crate::btree::page::{child_at, key_at};
 use crate::error::AccessResult;
 use crate::methods::{AccessMethods, Rid, UnitId};
-use crate::row::LobPointer;
+use crate::row::{LobPointer, ROW_BYTES_MIN};
 
 /// What a unit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +177,8 @@ impl AccessMethods {
         }
     }
 
-    /// Pages that belong to none of the units. Not those whose creator has not ended.
+    /// Pages that belong to none of the units, and those that are marked as dropped by nobody who is there: their unit's number then has
+    /// the highest bit set. Not those whose creator has not ended.
     pub fn pages_of_nobody(
         &self,
         manager: &txn::TxnManager,
@@ -185,9 +186,13 @@ impl AccessMethods {
     ) -> AccessResult<Vec<(PageId, UnitId)>> {
         let mut found = Vec::new();
         self.for_each_map(|map| {
+            // Under the map's latch: who marks or frees pages of it has said so, or has not begun.
+            let claimed = self.allocator.pages_pending();
             let owned = entries(map.id()).into_iter().map(|page| (page, owner(map.page(), page)));
-            let strange =
-                owned.filter(|(_, owner)| *owner != 0 && owner & PENDING == 0 && !known(UnitId(*owner)));
+            let strange = owned.filter(|(page, owner)| match owner & PENDING {
+                0 => *owner != 0 && !known(UnitId(*owner)),
+                _ => !claimed.contains(page),
+            });
             found.extend(strange.map(|(page, owner)| (page, UnitId(owner))));
             Ok(())
         })?;
@@ -276,7 +281,16 @@ impl Check<'_> {
                         ),
                     },
                     slots::FORWARDED if !ghost => drop(forwarded.insert(Rid { page, slot })),
+                    both if both == slots::FORWARD | slots::FORWARDED => self.problem(
+                        page,
+                        Damage::Forwarding,
+                        format!("slot {slot} is a stub and a moved row at once"),
+                    ),
                     _ => {}
+                }
+                if row.len() < ROW_BYTES_MIN {
+                    let what = format!("slot {slot} has {} bytes: no room for a stub", row.len());
+                    self.problem(page, Damage::Page, what);
                 }
                 self.report.rows += u64::from(!ghost && flags & slots::FORWARDED == 0);
             }

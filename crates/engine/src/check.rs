@@ -12,6 +12,9 @@ use crate::error::{STALE_PLAN, SqlResult};
 use crate::schema::{ObjectDef, ObjectId, TableDef};
 use crate::table::{CheckOptions, TableCheck};
 
+/// The number of a unit without the mark of a page whose unit was dropped.
+const UNIT_BITS: u32 = u32::MAX >> 1;
+
 impl Database {
     /// Its tables, those of the system first, by number.
     pub fn tables(&self) -> Vec<Arc<TableDef>> {
@@ -50,7 +53,8 @@ impl Database {
         }
     }
 
-    /// Pages that the maps give to tables and indexes which do not exist.
+    /// Pages that the maps give to tables and indexes which do not exist, and pages of dropped ones and of large values that nobody is
+    /// about to free.
     ///
     /// # Errors
     /// 823, 824 when a map cannot be read.
@@ -66,7 +70,9 @@ impl Database {
         }
         let second = self.pages_of_nobody(|unit| known.contains(&unit.0))?;
         let both = second.into_iter().filter(|page| lost.contains(page));
-        Ok(both.map(|(page, unit)| SqlError::new(8905, &[&page, &self.number(), &unit.0])).collect())
+        Ok(both
+            .map(|(page, unit)| SqlError::new(8905, &[&page, &self.number(), &(unit.0 & UNIT_BITS)]))
+            .collect())
     }
 
     fn pages_of_nobody(&self, known: impl Fn(UnitId) -> bool) -> SqlResult<Vec<(pages::PageId, UnitId)>> {

@@ -121,6 +121,11 @@ fn write_all(database: &Database) -> Result<(), StorageError> {
         .into_iter()
         .map(|(id, recovery)| DirtyPage { file: id.file, page: id.page, recovery })
         .collect();
+    // What keeps recovery short and lets the log be used again: step 2 has left nothing of before.
+    assert!(
+        dirty.iter().all(|page| page.recovery > begin),
+        "a checkpoint writes every change older than itself"
+    );
     let image = write_checkpoint(&database.txns, begin, &dirty)?;
     shutdown::quiesce(&database.log, image.end)?;
     // Once more: where recovery starts is not moved when a page could not be written meanwhile.

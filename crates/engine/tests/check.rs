@@ -249,6 +249,32 @@ const DAMAGES: &[Damage] = &[
         8905,
     ),
     (
+        "a page is marked as dropped by nobody who is there",
+        |b| b.set_owner(b.leaves(1)[1], b.table("items").indexes[1].unit | 1 << 31),
+        8905,
+    ),
+    (
+        "a stub is a moved row at once",
+        |b| {
+            let (page, slot) = b.slot_with(slots::FORWARD);
+            b.change(page, |page| slots::set_flags(page, slot, slots::FORWARD | slots::FORWARDED));
+        },
+        8993,
+    ),
+    (
+        "a row of a heap has no room for a stub",
+        |b| {
+            let page = b.heap_pages()[1];
+            let (slot, length) = {
+                let bytes = b.bytes(page);
+                let (slot, row, _) = slots::occupied(&bytes).next().unwrap();
+                (slot, row.len())
+            };
+            b.change(page, |page| slots::splice(page, slot, 4, length - 4, &[]));
+        },
+        8939,
+    ),
+    (
         "a piece of a large value is another's",
         |b| b.change(b.lob_pages()[1], |page| page[HEADER_BYTES] ^= 1),
         8965,

@@ -392,6 +392,7 @@ impl LogFile {
         let header = self.header();
         let end = layout.last().map_or(header.size_bytes, |vlf| vlf.0 + vlf.1);
         assert!(end > header.size_bytes && layout.first().is_some_and(|vlf| vlf.0 == header.size_bytes));
+        os::sim::reach(|| "growth of a log file begins".to_owned());
         let prepared = self.prepare_growth(&header, layout, create_lsn, end);
         if prepared.is_err() {
             // Give the space back; should that fail too, the excess is reused by the next growth.
@@ -403,6 +404,7 @@ impl LogFile {
             next.size_bytes = end;
             next.vlf_count += layout.len() as u32;
         })?;
+        os::sim::reach(|| "growth of a log file ends".to_owned());
         Ok(headers)
     }
 

@@ -230,6 +230,9 @@ impl DataFile {
 
     fn extend(&self, before: u32, after: u32, volatile: bool) -> Result<(), PageError> {
         let bytes = |pages: u32| u64::from(pages) * PAGE_BYTES as u64;
+        if !volatile {
+            os::sim::reach(|| "growth of a data file begins".to_owned());
+        }
         let grown = match volatile {
             true => self.file.set_len(bytes(after)),
             false => self.file.allocate_zeroed(bytes(before), bytes(after)),
@@ -244,6 +247,9 @@ impl DataFile {
         assert_eq!(self.pages(), before, "one grows a file at a time");
         self.growth_failed.store(false, Release);
         self.pages.store(after, Release);
+        if !volatile {
+            os::sim::reach(|| "growth of a data file ends".to_owned());
+        }
         Ok(())
     }
 

@@ -112,6 +112,7 @@ pub(crate) fn repair(os: &Os, path: &Path, files: &[(u16, Arc<dyn File>)]) -> Re
             written.insert(id.file);
         }
         if torn {
+            os::sim::reach(|| "torn page put right".to_owned());
             repaired.push(id);
         }
     }

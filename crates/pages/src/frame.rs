@@ -116,8 +116,14 @@ impl Frame {
         self.oldest_unwritten().is_some()
     }
 
-    /// Forgets that the page is dirty: its database goes away.
+    /// Has somebody claimed the page for writing and not ended that?
+    pub(crate) fn is_being_written(&self) -> bool {
+        self.writing_lsn.load(Acquire) != 0
+    }
+
+    /// Forgets that the page is dirty: its database goes away. Under the exclusive latch, while nobody writes it.
     pub(crate) fn forget_changes(&self) {
+        assert!(!self.is_being_written(), "the end of a write would mark the frame again");
         self.recovery_lsn.store(0, Release);
         self.failed_lsn.store(0, Release);
     }

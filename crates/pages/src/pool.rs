@@ -298,15 +298,21 @@ impl BufferPool {
         }
     }
 
-    /// Throws out every page of a database, changed or not. Nobody uses them any more: their frames are free.
+    /// Throws out every page of a database, changed or not. Nobody uses them any more, but the lazy writer or an evictor may be writing some:
+    /// that is waited for, since a write that fails marks its frame as dirty when it ends.
     pub(crate) fn discard(&self, space: u16) {
         self.for_each_frame(|frame| {
             let key = frame.key();
             if key == NO_KEY || (key >> 48) as u16 != space {
                 return;
             }
-            // Waits for a writer of the page to finish.
-            drop(frame.latch().write());
+            // Held to the end: who claims a page for writing does so under its latch.
+            let mut latched = frame.latch().write();
+            while frame.key() == key && frame.is_being_written() {
+                drop(latched);
+                let _ = self.os.sleep(REST_NS, WaitType::SLEEP_BPOOL_FLUSH);
+                latched = frame.latch().write();
+            }
             let mut partition = self.partition(key).lock();
             if frame.key() != key {
                 return;
@@ -315,6 +321,8 @@ impl BufferPool {
             frame.forget_changes();
             frame.set_key(NO_KEY);
             drop(partition);
+            drop(latched);
+            assert!(!frame.is_dirty(), "a frame without a page is clean");
             // Known to the list and this function only. One that somebody else still looks at is found by `search`.
             if Arc::strong_count(frame) == CLONES_WHEN_IDLE - 1 {
                 self.frames.lock().free.push(Arc::clone(frame));

@@ -467,6 +467,9 @@ impl FileSpace {
                 return Ok(written);
             }
             due.sort_unstable();
+            if due.len() > doublewrite::BATCH_PAGES_MAX && !up_to.is_null() {
+                os::sim::reach(|| "checkpoint of several doublewrite batches".to_owned());
+            }
             let before = written;
             for batch in due.chunks(doublewrite::BATCH_PAGES_MAX) {
                 let frames = batch.iter().filter_map(|key| self.pool.lookup(*key)).collect();
@@ -482,6 +485,7 @@ impl FileSpace {
             }
             if written == before {
                 // All that is due is being written by others: let their batch finish.
+                os::sim::reach(|| "checkpoint waits for pages that others write".to_owned());
                 drop(self.doublewrite.lock());
                 self.pool.os().yield_point();
             }

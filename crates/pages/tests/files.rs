@@ -9,7 +9,7 @@ use hardpan_pages::{
     PageId, PageType, PoolOptions, dump_page, header, read_page_of_file, slots,
 };
 use log::{Log, LogOp, LogOptions, Lsn, RecordBuf, RecordHeader};
-use os::sim::{Fault, Operation, Profile, World};
+use os::sim::{Effect, Fault, Operation, Profile, World};
 use os::{Os, WaitType};
 
 const DATA: &str = "/data/t.mdf";
@@ -329,4 +329,38 @@ fn no_batch_takes_the_room_of_one_whose_sync_failed() {
             })
             .assert_ok();
     }
+}
+
+/// A database is dropped while the lazy writer, or an evictor, is in the middle of writing its pages, and that write fails: the frames that
+/// it had are clean when others take them.
+#[test]
+fn pages_thrown_out_in_the_middle_of_a_failing_write_leave_clean_frames() {
+    let world = World::new(7, Profile::nvme());
+    let handle = world.clone();
+    let report = world.run(move |os| {
+        let (pool, space, log) = create(os);
+        fill(&space, &log, 8..40, 1);
+        // The doublewrite file is slow, and behind it the sync of the data file fails.
+        let slow = Effect::Delay(20_000_000);
+        handle.inject(Fault { effect: slow, ..Fault::fail_once(Operation::Write, 0).on(".dwb") });
+        handle.inject(Fault::fail_once(Operation::Sync, 0).on(DATA));
+        let (written, writer_began) = (Arc::clone(&space), os.clock().monotonic_ns());
+        let writer = os.spawn("writer", move || {
+            assert!(written.write_out_dirty(Lsn::NULL, 0).is_err(), "its sync fails");
+        });
+        let _ = os.sleep(5_000_000, WaitType::SLEEP_TASK);
+        space.discard_pages();
+        assert!(
+            os.clock().monotonic_ns() - writer_began >= 20_000_000,
+            "who throws out waits for who writes"
+        );
+        writer.join().expect("an error is no panic");
+        let files = vec![NewFile { pages: 512, ..NewFile::new("/data/other.mdf", "other") }];
+        let other = CreateSpace { database_guid: [4; 16], files, volatile: true };
+        let other = FileSpace::create(&pool, &other).expect("a healthy disk");
+        // More pages than the pool has frames: each is taken.
+        fill(&other, &log, 8..200, 2);
+        assert_eq!(generation(&other, 199).expect("just filled"), 2);
+    });
+    report.assert_ok();
 }

@@ -31,6 +31,9 @@ struct Arguments {
     /// Print how often each place of the code was reached that says so.
     #[arg(long)]
     reached: bool,
+    /// Stop at the first seed that fails.
+    #[arg(long)]
+    stop: bool,
     /// Stop after this many minutes.
     #[arg(long)]
     minutes: Option<f64>,
@@ -57,6 +60,8 @@ struct Race {
     bug: Option<Bug>,
     seeds: Vec<u64>,
     twice: bool,
+    /// One failed seed is enough.
+    stops: bool,
     end_ns: u64,
     next: AtomicU64,
     tally: Latch<Tally>,
@@ -104,7 +109,8 @@ fn run_scenario(os: &Os, scenario: Scenario, arguments: &Arguments) -> Result<()
     let start_ns = os.clock().monotonic_ns();
     let end_ns = arguments.minutes.map_or(u64::MAX, |minutes| start_ns + (minutes * 60e9) as u64);
     let (next, tally) = (AtomicU64::new(0), Latch::new(LatchRank::Leaf, Tally::default()));
-    let race = Arc::new(Race { scenario, bug, seeds, twice: arguments.twice, end_ns, next, tally });
+    let stops = bug.is_some() || arguments.stop;
+    let race = Arc::new(Race { scenario, bug, seeds, twice: arguments.twice, stops, end_ns, next, tally });
     let job = |number| {
         let (os_of_job, race) = (os.clone(), Arc::clone(&race));
         let options = SpawnOptions::named(&format!("job {number}")).stack_bytes(4 << 20);
@@ -125,8 +131,8 @@ fn run_scenario(os: &Os, scenario: Scenario, arguments: &Arguments) -> Result<()
 impl Race {
     fn work(&self, os: &Os) {
         while let Some(&seed) = self.seeds.get(self.next.fetch_add(1, Relaxed) as usize) {
-            let found = self.bug.is_some() && !self.tally.lock().failed.is_empty();
-            if found || os.clock().monotonic_ns() > self.end_ns {
+            let is_enough = self.stops && !self.tally.lock().failed.is_empty();
+            if is_enough || os.clock().monotonic_ns() > self.end_ns {
                 return;
             }
             let mut outcome = run_seed(self.scenario, seed, self.bug);

@@ -12,7 +12,7 @@ use engine::{
     Database, Instance, InstanceOptions, IsolationLevel, KeyRange, NewColumn, NewConstraint, NewTable,
     ObjectDef, RowChange, RowLock, ScanOptions, SqlResult, Table, TransactionSet,
 };
-use os::sim::{Bug, DiskImage, End, Profile, World};
+use os::sim::{Bug, DiskImage, End, Fault, Operation, Profile, World};
 use os::{Latch, LatchRank, Os, Rng, WaitType};
 use types::{Collation, SqlType, Value};
 
@@ -90,6 +90,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let world = World::with_disk(seed, Profile::drawn(seed), prepared());
     world.plant(bug);
     let mut rng = Rng::named(seed, "across scenario");
+    let mut troubles = Rng::named(seed, "across recoveries");
     let ledger: Ledger = Arc::new(Latch::new(LatchRank::Leaf, AcrossLedger::default()));
     let mut outcome = Outcome::new(seed);
     for generation in 0..1 + rng.below(3) as i32 {
@@ -103,11 +104,12 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         outcome.note(&report);
         Trouble::heal(&world);
         outcome.acknowledged += ledger.lock().acknowledged();
-        recover(&world, &ledger, &mut rng, &mut outcome);
+        recover(&world, &ledger, (&mut rng, &mut troubles), &mut outcome);
         if !outcome.violations.is_empty() {
             break;
         }
     }
+    outcome.reached = world.reached();
     outcome
 }
 
@@ -294,20 +296,29 @@ impl Teller {
 }
 
 /// Restarts, possibly crashing in the middle of recovery a few times, and judges what is there.
-fn recover(world: &World, ledger: &Ledger, rng: &mut Rng, outcome: &mut Outcome) {
+fn recover(world: &World, ledger: &Ledger, (rng, troubles): (&mut Rng, &mut Rng), outcome: &mut Outcome) {
     for attempt in 0..4 {
         let disturbed = attempt < 3 && rng.chance(1, 3);
         let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(120)) } else { Nemesis::None };
         nemesis.arm(world);
-        outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
+        // One database fails, the others are recovered: what was decided for it must be found again.
+        let fails = (attempt < 3 && troubles.chance(1, 4)).then(|| {
+            let file = ["/a.mdf", "/b.mdf", "/c.mdf", "/a_log.ldf", "/b_log.ldf", "/c_log.ldf"];
+            let file = file[troubles.below(file.len() as u64) as usize];
+            world.inject(Fault::fail_from(Operation::Read, troubles.below(12)).on(file));
+            file
+        });
+        outcome.log.push(format!("recovery {attempt} {nemesis:?}, fails: {fails:?}"));
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
         let answer = Arc::clone(&found);
         let report = world.run(move |os| *answer.lock() = Some(show(os)));
+        Trouble::heal(world);
         outcome.note(&report);
         let shown = found.lock().take();
         match shown {
             None if report.end == End::PowerOff => continue,
             None => return,
+            Some(Err(_)) if fails.is_some() => continue,
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
             Some(Ok(found)) => outcome.violations.extend(ledger.lock().judge(&found)),
         }
@@ -322,9 +333,9 @@ fn show(os: &Os) -> Result<Found, String> {
     if locked > 0 {
         return Err(format!("{locked} resources are locked after recovery"));
     }
-    let found = NAMES.iter().map(|name| read(&instance, name)).collect::<Result<Found, String>>()?;
+    let found = NAMES.iter().map(|name| read(&instance, name)).collect::<Result<Found, String>>();
     instance.shutdown();
-    Ok(found)
+    found
 }
 
 fn read(instance: &Arc<Instance>, name: &str) -> Result<(i32, Vec<i32>), String> {

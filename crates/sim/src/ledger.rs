@@ -21,12 +21,44 @@ pub(crate) struct LogLedger {
     pub(crate) trimmed: Lsn,
     /// What recovery found, once: it is durable from then on.
     pub(crate) recovered: BTreeMap<Lsn, u64>,
+    /// The highest acknowledged commit.
+    hard: Lsn,
+    /// When a commit was appended, so much was acknowledged already: its block, once hard, proves that.
+    proofs: BTreeMap<Lsn, Lsn>,
 }
 
 impl LogLedger {
     /// The log was closed in an orderly way: everything appended is durable.
     pub(crate) fn acknowledge_all(&mut self) {
         self.acknowledged = self.appended.clone();
+    }
+
+    /// A record was appended.
+    pub(crate) fn note_append(&mut self, lsn: Lsn, number: u64) {
+        self.appended.insert(lsn, number);
+        self.proofs.insert(lsn, self.hard);
+    }
+
+    /// A commit was acknowledged.
+    pub(crate) fn note_acknowledged(&mut self, lsn: Lsn, number: u64) {
+        self.acknowledged.insert(lsn, number);
+        self.hard = self.hard.max(lsn);
+    }
+
+    /// Judges what was read of a log in which one bit has turned over, and not been named: a later block that is hard proves what was hard
+    /// when it was sealed, so that must be there. The newest blocks nothing proves.
+    pub(crate) fn judge_damaged(&self, found: &BTreeMap<Lsn, u64>, violations: &mut Vec<String>) {
+        let proved = self.proofs.range(..=self.hard).map(|(_, hard)| *hard).max().unwrap_or(Lsn::NULL);
+        for (lsn, number) in self.acknowledged.range(..=proved).filter(|(lsn, _)| **lsn >= self.trimmed) {
+            if found.get(lsn) != Some(number) {
+                violations.push(format!(
+                    "DAMAGE: record {number} at {lsn} was durable, later ones prove it, and nobody says that it is gone"
+                ));
+            }
+        }
+        for (lsn, number) in found.iter().filter(|(_, number)| !self.intended.contains(number)) {
+            violations.push(format!("PHANTOM: record {number} at {lsn} was never appended"));
+        }
     }
 
     /// Judges what recovery found (`found`: address to record number) and takes it over as the new durable past.
@@ -55,6 +87,8 @@ impl LogLedger {
         self.recovered = found.clone();
         self.appended = found.clone();
         self.acknowledged.clear();
+        self.proofs.clear();
+        self.hard = Lsn::NULL;
         self.delayed.clear();
     }
 }
@@ -78,6 +112,25 @@ mod tests {
         }
         ledger.acknowledged.insert(Lsn::new(1, 18, 1), 2);
         ledger
+    }
+
+    #[test]
+    fn what_later_blocks_prove_is_not_lost_in_silence() {
+        let at = |block| Lsn::new(1, block, 1);
+        let mut ledger = LogLedger::default();
+        for number in 1..=3 {
+            ledger.intended.insert(number);
+            ledger.note_append(at(16 + number as u32), number);
+            ledger.note_acknowledged(at(16 + number as u32), number);
+        }
+        let judged = |blocks: &[u32]| {
+            let found = blocks.iter().map(|block| (at(*block), u64::from(block - 16))).collect();
+            let mut violations = Vec::new();
+            ledger.judge_damaged(&found, &mut violations);
+            violations.len()
+        };
+        assert_eq!((judged(&[17, 18, 19]), judged(&[17, 18])), (0, 0), "nothing proves the last one");
+        assert_eq!((judged(&[17]), judged(&[])), (1, 2), "the third was sealed when the second was hard");
     }
 
     #[test]

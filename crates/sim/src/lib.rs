@@ -17,6 +17,7 @@ mod log_scenario;
 pub mod nemesis;
 mod receipts;
 mod schema;
+mod scraps;
 mod sql_ledger;
 mod sql_scenario;
 mod store;

@@ -36,6 +36,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         options.padding_bytes = 4096;
     }
     let tasks = if Rng::named(seed, "log crowd").chance(1, 8) { TASKS_OF_A_CROWD } else { TASKS };
+    let mut damages = Rng::named(seed, "log damage");
     let puts_aside = tasks == TASKS_OF_A_CROWD || Rng::named(seed, "log put aside").chance(1, 2);
     let mut outcome = Outcome::new(seed);
     create(&world, &options, &mut outcome);
@@ -50,6 +51,10 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
         work(&world, &options, &ledger, plan, &mut outcome);
         Trouble::heal(&world);
+        if damages.chance(1, 6) && flip_a_bit(&world, &mut damages) {
+            recover_damaged(&world, &options, &ledger, &mut outcome);
+            break;
+        }
         recover(&world, &options, &ledger, &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
@@ -226,7 +231,7 @@ impl Worker {
             }
         }
         self.log.harden(lsn, FlushReason::Commit)?;
-        self.ledger.lock().acknowledged.insert(lsn, number);
+        self.ledger.lock().note_acknowledged(lsn, number);
         Ok(())
     }
 
@@ -238,7 +243,7 @@ impl Worker {
                 assert_eq!(bell.wait(WaitType::WRITELOG, None), WaitOutcome::Set);
             }
             self.log.finish_harden(pending)?;
-            self.ledger.lock().acknowledged.insert(lsn, number);
+            self.ledger.lock().note_acknowledged(lsn, number);
         }
         Ok(())
     }
@@ -272,7 +277,7 @@ impl Worker {
         payload.resize(8 + self.draw_padding(), number as u8);
         self.ledger.lock().intended.insert(number);
         let lsn = self.log.append(&record)?;
-        self.ledger.lock().appended.insert(lsn, number);
+        self.ledger.lock().note_append(lsn, number);
         Ok((lsn, number))
     }
 
@@ -312,6 +317,40 @@ fn recover(world: &World, options: &LogOptions, ledger: &Shared, rng: &mut Rng, 
                 return;
             }
         }
+    }
+}
+
+/// One bit of the log's file, in a sector that was written, turns over while nobody looks.
+fn flip_a_bit(world: &World, rng: &mut Rng) -> bool {
+    let Some(bytes) = world.file_bytes(LOG_PATH.as_ref()) else { return false };
+    let is_written = |sector: &[u8]| sector.iter().any(|byte| *byte != 0);
+    let written: Vec<usize> =
+        bytes.chunks(512).enumerate().filter(|(_, sector)| is_written(sector)).map(|(at, _)| at).collect();
+    if written.is_empty() {
+        return false;
+    }
+    let sector = written[rng.below(written.len() as u64) as usize];
+    let at = sector * 512 + rng.below(512) as usize;
+    world.corrupt(LOG_PATH.as_ref(), at as u64, &[bytes[at] ^ (1 << rng.below(8))]);
+    true
+}
+
+/// Opens a log with a damaged bit: it is named, or nothing is missing that the rest of the log proves.
+fn recover_damaged(world: &World, options: &LogOptions, ledger: &Shared, outcome: &mut Outcome) {
+    Nemesis::None.arm(world);
+    outcome.log.push("a bit of the log has turned over".to_owned());
+    let found = Arc::new(Latch::new(LatchRank::Leaf, None));
+    let (options, answer) = (options.clone(), Arc::clone(&found));
+    let report = world.run(move |os| {
+        let read = read_all(os, &options);
+        *answer.lock() = Some(read);
+    });
+    outcome.note(&report);
+    let read = found.lock().take();
+    match read {
+        None => {}
+        Some(Err(text)) => outcome.log.push(text),
+        Some(Ok(records)) => ledger.lock().judge_damaged(&records, &mut outcome.violations),
     }
 }
 

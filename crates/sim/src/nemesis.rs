@@ -3,6 +3,9 @@
 use os::Rng;
 use os::sim::{Effect, Fault, Operation, World};
 
+/// Part of the paths of data files of users and of their doublewrite files.
+const DATA_FILES: &str = ".mdf";
+
 /// How a run is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nemesis {
@@ -54,6 +57,8 @@ pub enum Trouble {
     Stall(u64),
     /// A read fails, once.
     FailedRead(u64),
+    /// A write to a data file or its doublewrite file takes so many nanoseconds, and then the power goes off in the middle of it.
+    SlowPages(u64, u64),
 }
 
 impl Trouble {
@@ -76,9 +81,14 @@ impl Trouble {
         }
     }
 
+    /// A write of pages in which the power goes off, long after it began.
+    pub fn draw_slow_pages(rng: &mut Rng, writes: u64) -> Trouble {
+        Trouble::SlowPages(rng.below(writes), 1_000_000 + rng.below(400_000_000))
+    }
+
     /// Whether errors of the device are to be expected.
     pub fn makes_errors(self) -> bool {
-        !matches!(self, Trouble::None | Trouble::Stall(_))
+        !matches!(self, Trouble::None | Trouble::Stall(_) | Trouble::SlowPages(..))
     }
 
     /// Prepares the world's next run.
@@ -90,6 +100,10 @@ impl Trouble {
             Trouble::FailedSync(k) => world.inject(Fault::fail_once(Operation::Sync, k)),
             Trouble::FullAfter(bytes) => world.set_capacity_bytes(Some(world.used_bytes() + bytes)),
             Trouble::FailedRead(k) => world.inject(Fault::fail_once(Operation::Read, k)),
+            Trouble::SlowPages(k, ns) => {
+                let fault = Fault::fail_once(Operation::Write, k).on(DATA_FILES);
+                world.inject(Fault { effect: Effect::LatePowerOff(ns), ..fault });
+            }
             Trouble::Stall(k) => {
                 let effect = Effect::Delay(1_000_000_000);
                 world.inject(Fault { effect, ..Fault::fail_once(Operation::Any, k) });

@@ -74,6 +74,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         }
     }
     outcome.deferred = ledgers.visits.lock().deferred;
+    outcome.reached = world.reached();
     outcome
 }
 

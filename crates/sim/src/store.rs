@@ -1,6 +1,7 @@
 //! A small database put together by hand from log, pages, locks, transactions and access methods: the bank's tables without
 //! catalog and SQL, so that recovery is tried below the engine too.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ const DIRECTORY: &str = "/data";
 const DATABASE: u16 = 5;
 /// Few pages in memory, so that dirty ones must be written out in the middle of things.
 const POOL_BYTES: u64 = 64 * 8192;
+const SCRAPS: UnitId = UnitId(5);
 
 /// Any failure, as text.
 pub(crate) type StoreResult<T> = Result<T, AccessError>;
@@ -34,6 +36,8 @@ pub(crate) struct Roots {
     history: PageId,
     by_amount: PageId,
     heap: PageId,
+    /// Not in every world.
+    scraps: Option<PageId>,
 }
 
 /// The database, open.
@@ -51,11 +55,12 @@ pub(crate) struct Store {
     history: BTree,
     by_amount: BTree,
     heap: Heap,
+    scraps: Option<BTree>,
 }
 
 impl Store {
-    /// Makes the database with its accounts; returns where the tables are.
-    pub(crate) fn create(os: &Os) -> StoreResult<Roots> {
+    /// Makes the database with its accounts, and a tree for scraps if there is to be one; returns where the tables are.
+    pub(crate) fn create(os: &Os, has_scraps: bool) -> StoreResult<Roots> {
         os.disk().create_dir_all(DIRECTORY.as_ref()).expect("a healthy disk");
         os.disk().sync_dir("/".as_ref()).expect("a healthy disk");
         let pool = BufferPool::new(os, PoolOptions { memory_bytes: POOL_BYTES });
@@ -71,6 +76,10 @@ impl Store {
             history: access.create_btree(&txn, UnitId(2), BTreeKind::Clustered)?,
             by_amount: access.create_btree(&txn, UnitId(3), BTreeKind::Nonclustered)?,
             heap: access.create_heap(&txn, UnitId(4))?,
+            scraps: match has_scraps {
+                true => Some(access.create_btree(&txn, SCRAPS, BTreeKind::Clustered)?),
+                false => None,
+            },
         };
         let store = Store::with(log, space, txns, access, roots);
         store.lock_tables(&txn)?;
@@ -113,6 +122,7 @@ impl Store {
             accounts: tree(101, 1, roots.accounts),
             history: tree(102, 2, roots.history),
             by_amount: tree(102, 3, roots.by_amount),
+            scraps: roots.scraps.map(|root| tree(104, SCRAPS.0, root)),
             heap: access.heap(HeapDef { object: 103, unit: UnitId(4), first_page: roots.heap }),
             lazy_writer: None,
             newest_commit: Latch::new(LatchRank::Leaf, Lsn::NULL),
@@ -133,7 +143,7 @@ impl Store {
     }
 
     fn lock_tables(&self, txn: &Transaction) -> StoreResult<()> {
-        for object in [101, 102, 103] {
+        for object in [101, 102, 103, 104] {
             let table = Resource::Object { database: DATABASE, object };
             txn.lock(table, LockMode::IX, LockWait::Forever)?;
         }
@@ -184,6 +194,41 @@ impl Store {
         self.heap.insert(txn, &row).map(|_| ())
     }
 
+    /// Adds a batch of wide rows to the scraps.
+    pub(crate) fn add_scraps(&self, txn: &Transaction, batch: i64, widths: &[usize]) -> StoreResult<()> {
+        let scraps = self.scraps.as_ref().expect("a world with scraps");
+        for (at, width) in widths.iter().enumerate() {
+            let inserted = scraps.insert(txn, &scrap_key(batch, at as u64), &vec![batch as u8; *width])?;
+            assert_eq!(inserted, Inserted::Done, "batches are added once");
+        }
+        Ok(())
+    }
+
+    /// Takes a batch of so many rows out again.
+    pub(crate) fn remove_scraps(&self, txn: &Transaction, batch: i64, rows: u64) -> StoreResult<()> {
+        let scraps = self.scraps.as_ref().expect("a world with scraps");
+        (0..rows).try_for_each(|at| scraps.delete(txn, &scrap_key(batch, at)))
+    }
+
+    /// Rows of the scraps by batch, and the number of the transaction that has counted them.
+    pub(crate) fn show_scraps(&self) -> Result<(BTreeMap<i64, u64>, u64), String> {
+        let mut shown = BTreeMap::new();
+        let mut count = || -> StoreResult<u64> {
+            let txn = self.begin()?;
+            if let Some(scraps) = &self.scraps {
+                let mut cursor = scraps.scan(KeyRange::all(), ScanOptions::default());
+                while cursor.next(&txn)? {
+                    let batch = i64::from_be_bytes(*cursor.key().first_chunk().expect("a batch's number"));
+                    *shown.entry(batch).or_default() += 1;
+                }
+            }
+            txn.commit(CommitMode::Full)?;
+            Ok(txn.id().0)
+        };
+        let xact = count().map_err(|error| format!("read: {error}"))?;
+        Ok((shown, xact))
+    }
+
     /// Ends a transaction for good.
     pub(crate) fn commit(&self, txn: &Transaction, is_full: bool) -> StoreResult<()> {
         let outcome = txn.commit(if is_full { CommitMode::Full } else { CommitMode::Delayed })?;
@@ -207,6 +252,7 @@ impl Store {
         let dirty = self.space.dirty_pages()?.into_iter();
         let dirty: Vec<DirtyPage> =
             dirty.map(|(id, recovery)| DirtyPage { file: id.file, page: id.page, recovery }).collect();
+        assert!(dirty.iter().all(|page| page.recovery > begin), "a checkpoint writes what is older");
         let image = recovery::write_checkpoint(&self.txns, begin, &dirty)?;
         self.log.harden(image.end, FlushReason::Quiesce)?;
         self.log.record_checkpoint(begin, image.min)?;
@@ -239,6 +285,8 @@ impl Store {
             (4, UnitKind::Heap, self.roots.heap),
         ];
         let units = units.map(|(unit, kind, page)| UnitToVerify { unit: UnitId(unit), kind, page });
+        let scraps = self.roots.scraps.map(|page| UnitToVerify { unit: SCRAPS, kind: UnitKind::BTree, page });
+        let units: Vec<UnitToVerify> = units.into_iter().chain(scraps).collect();
         let report = self.access.verify(&units, true).map_err(|error| format!("verify: {error}"))?;
         if !report.problems.is_empty() {
             return Err(format!("STRUCTURE: {}", report.text()));
@@ -304,6 +352,10 @@ fn log_options() -> LogOptions {
 
 fn data_path() -> PathBuf {
     PathBuf::from(format!("{DIRECTORY}/bank.mdf"))
+}
+
+fn scrap_key(batch: i64, row: u64) -> Vec<u8> {
+    [batch.to_be_bytes(), row.to_be_bytes()].concat()
 }
 
 fn account_key(id: i64) -> [u8; 4] {

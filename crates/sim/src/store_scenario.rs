@@ -4,6 +4,7 @@
 //! Oracles (F1-F4, F7, F9, F10 of the reliability plan): full commits survive, delayed losses are a suffix, no phantom, no
 //! torn transaction (balances, heap and index agree with the history), what one recovery shows stays; the structure is sound.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use access::AccessError;
@@ -13,10 +14,19 @@ use txn::{LockError, Transaction, XactState};
 
 use crate::Outcome;
 use crate::nemesis::{Nemesis, Trouble};
+use crate::scraps::{Scrap, Scraps};
 use crate::sql_ledger::{ACCOUNTS, Found, SqlLedger, Stage, Transfer};
 use crate::store::{Roots, Store, StoreResult};
 
-type Ledger = Arc<Latch<SqlLedger>>;
+/// The stream that says which worlds are wild. Its name was drawn until all seeds of the corpus were tame.
+const WILD: &str = "store wild 16";
+
+/// What is kept outside the world, so that no crash takes it.
+#[derive(Clone)]
+struct Ledgers {
+    bank: Arc<Latch<SqlLedger>>,
+    scraps: Arc<Latch<Scraps>>,
+}
 
 /// What one life of the process is to do.
 #[derive(Clone, Copy, Debug)]
@@ -27,23 +37,32 @@ struct Plan {
     trouble: Trouble,
     /// Some transactions fill several log blocks and more pages than the pool has.
     has_large: bool,
+    /// Batches of rows come and go, leaves empty, ghosts are cleaned often, pages are written slowly.
+    is_wild: bool,
 }
 
 /// Runs the scenario for one seed.
 pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
-    let (disk, roots) = prepared();
+    // Streams of their own, so that the seeds of the corpus keep their meaning; they are tame.
+    let is_wild = Rng::named(seed, WILD).chance(2, 3);
+    let (disk, roots) = prepared(is_wild);
     let world = World::with_disk(seed, Profile::drawn(seed), disk);
     world.plant(bug);
     let mut rng = Rng::named(seed, "store scenario");
-    let ledger: Ledger = Arc::new(Latch::new(LatchRank::Leaf, SqlLedger::default()));
+    let ledgers = Ledgers {
+        bank: Arc::new(Latch::new(LatchRank::Leaf, SqlLedger::default())),
+        scraps: Arc::new(Latch::new(LatchRank::Leaf, Scraps::default())),
+    };
     let mut outcome = Outcome::new(seed);
-    // A stream of its own, so that the seeds of the corpus keep their meaning.
     let has_large = Rng::named(seed, "store many rows").chance(1, 3);
     let generations = 1 + rng.below(3) as i64;
     for generation in 1..=generations {
         let nemesis = Nemesis::draw(&mut rng, 1_000, 8_000);
         nemesis.arm(&world);
-        let trouble = Trouble::draw(&mut rng, 600);
+        let mut trouble = Trouble::draw(&mut rng, 600);
+        if is_wild && rng.chance(1, 3) {
+            trouble = Trouble::draw_slow_pages(&mut rng, 40);
+        }
         trouble.arm(&world);
         let plan = Plan {
             generation,
@@ -51,31 +70,33 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             transactions: 5 + rng.below(25),
             trouble,
             has_large,
+            is_wild,
         };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
-        live(&world, roots, &ledger, plan, &mut outcome);
+        live(&world, roots, &ledgers, plan, &mut outcome);
         Trouble::heal(&world);
-        outcome.acknowledged += ledger.lock().acknowledged();
-        recover(&world, roots, &ledger, &mut rng, &mut outcome);
+        outcome.acknowledged += ledgers.bank.lock().acknowledged();
+        recover(&world, roots, &ledgers, &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
         }
     }
+    outcome.reached = world.reached();
     outcome
 }
 
 /// A disk with the bank on it, made once in the process, in a world of its own.
-fn prepared() -> (DiskImage, Roots) {
-    static PREPARED: OnceLock<(DiskImage, Roots)> = OnceLock::new();
-    PREPARED.get_or_init(prepare).clone()
+fn prepared(is_wild: bool) -> (DiskImage, Roots) {
+    static PREPARED: [OnceLock<(DiskImage, Roots)>; 2] = [OnceLock::new(), OnceLock::new()];
+    PREPARED[usize::from(is_wild)].get_or_init(|| prepare(is_wild)).clone()
 }
 
-fn prepare() -> (DiskImage, Roots) {
+fn prepare(is_wild: bool) -> (DiskImage, Roots) {
     let world = World::new(0, Profile::nvme());
     let made = Arc::new(Latch::new(LatchRank::Leaf, None));
     let answer = Arc::clone(&made);
     let report = world.run(move |os| {
-        let roots = Store::create(os).expect("making the bank on a healthy disk");
+        let roots = Store::create(os, is_wild).expect("making the bank on a healthy disk");
         *answer.lock() = Some(roots);
     });
     report.assert_ok();
@@ -84,8 +105,8 @@ fn prepare() -> (DiskImage, Roots) {
 }
 
 /// One life of the process: tasks work until the nemesis strikes or all is done.
-fn live(world: &World, roots: Roots, ledger: &Ledger, plan: Plan, outcome: &mut Outcome) {
-    let (ledger, handle) = (Arc::clone(ledger), world.clone());
+fn live(world: &World, roots: Roots, ledgers: &Ledgers, plan: Plan, outcome: &mut Outcome) {
+    let (ledgers, handle) = (ledgers.clone(), world.clone());
     let report = world.run(move |os| {
         let store = match Store::open(os, roots) {
             Ok(store) => Arc::new(store),
@@ -93,7 +114,7 @@ fn live(world: &World, roots: Roots, ledger: &Ledger, plan: Plan, outcome: &mut 
             Err(error) => panic!("opening what recovery has just opened: {error}"),
         };
         let start = |number| {
-            let teller = Teller::new(&handle, os, &store, &ledger, plan, number);
+            let teller = Teller::new(&handle, os, &store, &ledgers, plan, number);
             os.spawn(&format!("teller {number}"), move || teller.run())
         };
         for teller in (0..plan.tellers).map(start).collect::<Vec<_>>() {
@@ -102,7 +123,7 @@ fn live(world: &World, roots: Roots, ledger: &Ledger, plan: Plan, outcome: &mut 
         let Some(store) = Arc::into_inner(store) else { panic!("the tellers are gone") };
         match store.close() {
             // An orderly stop drains.
-            Ok(()) => ledger.lock().drained(),
+            Ok(()) => ledgers.bank.lock().drained(),
             Err(error) => assert!(plan.trouble.makes_errors(), "closing a healthy store: {error}"),
         }
     });
@@ -114,19 +135,22 @@ struct Teller {
     world: World,
     os: Os,
     store: Arc<Store>,
-    ledger: Ledger,
+    ledgers: Ledgers,
     plan: Plan,
     rng: Rng,
     next_number: i64,
+    /// Batches of scraps that it may take out, with their rows.
+    batches: Vec<(i64, u64)>,
 }
 
 impl Teller {
-    fn new(world: &World, os: &Os, store: &Arc<Store>, ledger: &Ledger, plan: Plan, number: i64) -> Teller {
+    fn new(world: &World, os: &Os, store: &Arc<Store>, ledgers: &Ledgers, plan: Plan, number: i64) -> Teller {
         Teller {
             world: world.clone(),
             os: os.clone(),
             store: Arc::clone(store),
-            ledger: Arc::clone(ledger),
+            ledgers: ledgers.clone(),
+            batches: ledgers.scraps.lock().batches_of(number),
             plan,
             rng: os.rng(&format!("teller {number}")),
             next_number: (plan.generation << 40) | (number << 32),
@@ -140,6 +164,7 @@ impl Teller {
                 3..=5 if self.plan.has_large => self.store.checkpoint(),
                 1 => self.flush_log(),
                 2 => self.store.clean(),
+                6..=8 if self.plan.is_wild => self.store.clean(),
                 _ => self.transfer(),
             };
             if let Err(error) = done {
@@ -154,9 +179,9 @@ impl Teller {
     }
 
     fn flush_log(&mut self) -> StoreResult<()> {
-        let called_at = self.ledger.lock().tick();
+        let called_at = self.ledgers.bank.lock().tick();
         self.store.flush_log()?;
-        self.ledger.lock().flushed(called_at);
+        self.ledgers.bank.lock().flushed(called_at);
         Ok(())
     }
 
@@ -165,24 +190,30 @@ impl Teller {
         self.next_number += 1;
         let number = self.next_number;
         let transfer = self.draw_transfer();
-        self.ledger.lock().begin(number, transfer.clone());
+        self.ledgers.bank.lock().begin(number, transfer.clone());
         let txn = self.store.begin()?;
-        match self.change(&txn, number, &transfer) {
+        let scrap = self.draw_scrap(&txn);
+        match self.change(&txn, number, &transfer).and_then(|()| self.scrap(&txn, number, scrap)) {
             Ok(()) if self.rng.chance(1, 8) => {}
             Ok(()) => {
                 let is_full = self.rng.chance(1, 2);
-                self.ledger.lock().set_stage(number, Stage::Committing);
+                self.ledgers.bank.lock().set_stage(number, Stage::Committing);
+                self.ledgers.scraps.lock().note(number, scrap);
                 if let Err(error) = self.store.commit(&txn, is_full) {
                     assert!(self.plan.trouble.makes_errors(), "a healthy disk, yet: {error}");
                     self.world.kill_process();
                 }
-                self.ledger.lock().acknowledge(number, is_full);
+                self.ledgers.bank.lock().acknowledge(number, is_full);
+                self.batches.retain(|(batch, _)| Some(*batch) != scrap.removed);
+                if scrap.added > 0 {
+                    self.batches.push((number, scrap.added));
+                }
                 return Ok(());
             }
             Err(AccessError::Lock(LockError::Deadlock)) => {}
             Err(error) => assert!(self.plan.trouble.makes_errors(), "a healthy disk, yet: {error}"),
         }
-        self.ledger.lock().set_stage(number, Stage::RolledBack);
+        self.ledgers.bank.lock().set_stage(number, Stage::RolledBack);
         if txn.state() != XactState::Active {
             // Going back to a savepoint met the end of the log.
             self.world.kill_process();
@@ -195,6 +226,28 @@ impl Teller {
             self.world.kill_process();
         }
         Ok(())
+    }
+
+    /// In a wild world: a batch of scraps now and then, and most of those that are there go again.
+    fn draw_scrap(&mut self, txn: &Transaction) -> Scrap {
+        let mut scrap = Scrap { added: 0, removed: None, xact: txn.id().0 };
+        if self.plan.is_wild && self.rng.chance(1, 3) {
+            scrap.added = 1 + self.rng.below(40);
+        }
+        if self.batches.len() > 1 && self.rng.chance(1, 3) {
+            scrap.removed = Some(self.batches[self.rng.below(self.batches.len() as u64 - 1) as usize].0);
+        }
+        scrap
+    }
+
+    fn scrap(&mut self, txn: &Transaction, number: i64, scrap: Scrap) -> StoreResult<()> {
+        let widths: Vec<usize> = (0..scrap.added).map(|_| 400 + self.rng.below(2_400) as usize).collect();
+        if !widths.is_empty() {
+            self.store.add_scraps(txn, number, &widths)?;
+        }
+        let Some(removed) = scrap.removed else { return Ok(()) };
+        let rows = self.batches.iter().find(|(batch, _)| *batch == removed).map_or(0, |(_, rows)| *rows);
+        self.store.remove_scraps(txn, removed, rows)
     }
 
     fn change(&mut self, txn: &Transaction, number: i64, transfer: &Transfer) -> StoreResult<()> {
@@ -243,7 +296,7 @@ impl Teller {
 }
 
 /// Restarts, possibly crashing in the middle of recovery a few times, and judges what is there.
-fn recover(world: &World, roots: Roots, ledger: &Ledger, rng: &mut Rng, outcome: &mut Outcome) {
+fn recover(world: &World, roots: Roots, ledgers: &Ledgers, rng: &mut Rng, outcome: &mut Outcome) {
     for attempt in 0..4 {
         let disturbed = attempt < 3 && rng.chance(1, 3);
         let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(150)) } else { Nemesis::None };
@@ -261,16 +314,30 @@ fn recover(world: &World, roots: Roots, ledger: &Ledger, rng: &mut Rng, outcome:
             None if report.end == End::PowerOff => continue,
             None => return,
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
-            Some(Ok(found)) => outcome.violations.extend(ledger.lock().judge(&found)),
+            Some(Ok(Shown { bank, scraps, next_xact })) => {
+                let is_there = |number| bank.history.contains_key(&number);
+                let violations = ledgers.scraps.lock().judge(is_there, &scraps, next_xact);
+                outcome.violations.extend(ledgers.bank.lock().judge(&bank));
+                outcome.violations.extend(violations);
+            }
         }
         return;
     }
 }
 
-/// Opens the store and reads all that the oracle wants.
-fn show(os: &Os, roots: Roots) -> Result<Found, String> {
+/// What a recovered store shows.
+struct Shown {
+    bank: Found,
+    /// Rows by batch.
+    scraps: BTreeMap<i64, u64>,
+    next_xact: u64,
+}
+
+/// Opens the store and reads all that the oracles want.
+fn show(os: &Os, roots: Roots) -> Result<Shown, String> {
     let store = Store::open(os, roots).map_err(|error| format!("open: {error}"))?;
-    let found = store.show()?;
+    let (scraps, next_xact) = store.show_scraps()?;
+    let bank = store.show()?;
     store.close().map_err(|error| format!("close: {error}"))?;
-    Ok(found)
+    Ok(Shown { bank, scraps, next_xact })
 }

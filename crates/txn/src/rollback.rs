@@ -88,6 +88,7 @@ impl Transaction {
         self.assert_state(XactState::RollingBack);
         assert!(!self.entry.has_ended(), "what has ended in the log is not undone");
         let mut next = self.entry.last();
+        let first = next;
         while next > stop {
             let record = reader.read(next)?;
             let header = &record.header;
@@ -100,6 +101,10 @@ impl Transaction {
             let before = next;
             next = if header.is_compensation() { header.undo_next } else { header.prev };
             assert!(next < before, "the chain of a transaction leads back");
+            if header.is_compensation() {
+                let place = if before == first { "undo resumes behind" } else { "undo passes" };
+                os::sim::reach(|| format!("{place} a compensation record"));
+            }
             let is_machinery = matches!(
                 header.op,
                 LogOp::BeginXact | LogOp::PrepXact | LogOp::MarkSavepoint | LogOp::AbortXact

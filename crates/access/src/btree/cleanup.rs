@@ -111,6 +111,7 @@ impl BTree {
         mut right: PageGuard,
     ) -> AccessResult<()> {
         let page = leaf.id();
+        os::sim::reach(|| "tree leaf unlinked".to_owned());
         let left_id = left.as_ref().map_or(PageId::NULL, PageGuard::id);
         let unlink = TreeUnlink {
             page: page.pack(),

@@ -6,7 +6,7 @@
 //!
 //! Latching: one page at a time, except when a page is appended (first, last, map, new).
 //!
-//! Invariants (where each is made; `verify.rs` looks for the first five):
+//! Invariants (where each is made; `verify.rs` looks for 1, 2, 3 and 5, the others are about what came before and are asserted on the way):
 //!
 //! 1. The chain from the first page by `next` visits every page of the heap once; `prev` of a page names the one before, `prev` of the first
 //!    the last (NULL while it is alone). `last_page_with_room`

@@ -245,6 +245,7 @@ pub(super) fn admit(
         Some(Effect::Delay(ns)) => (Fate::Succeed, ns),
         Some(Effect::Short(bytes)) => (Fate::Short(bytes), 0),
         Some(Effect::PowerOff) => (Fate::PowerOff, 0),
+        Some(Effect::LatePowerOff(ns)) => (Fate::PowerOff, ns),
     })
 }
 

@@ -46,6 +46,8 @@ pub enum Effect {
     Short(usize),
     /// The power goes off in the middle of it.
     PowerOff,
+    /// It takes this much longer, and then the power goes off in the middle of it: what others did meanwhile has happened.
+    LatePowerOff(u64),
 }
 
 /// A fault: of the operations that match, the first `skip` are spared, the next `times` are struck.

@@ -6,12 +6,16 @@ use std::sync::Arc;
 use os::{Latch, Os, Rng, WaitType};
 use session::SessionShared;
 
-use super::ledger::SchemaLedger;
+use super::contest::Contender;
+use super::ledger::{MarkWrite, SchemaLedger};
 use super::model::{Drawer, Tables};
-use super::{DATABASE, MARKS, Plan};
+use super::{DATABASE, MARKS, Plan, SHELF, VISITING_MARKS};
 use crate::client::{Answer, Client};
 use crate::nemesis::Trouble;
 use crate::teller::{NO_ROOM, RETRYABLE};
+
+/// More than the rest between two rounds of the ghost cleanup.
+const NIGHT_NS: u64 = 5_200_000_000;
 
 /// One client's work.
 pub(crate) struct Author {
@@ -29,7 +33,7 @@ pub(crate) struct Author {
 /// What a transaction has done so far.
 struct Work {
     tables: Tables,
-    versions: Vec<i64>,
+    marks: Vec<MarkWrite>,
     kinds: Vec<&'static str>,
 }
 
@@ -59,7 +63,7 @@ impl Author {
             plan,
             client,
             rng: os.rng(&format!("author {client}")),
-            drawer: Drawer::new(client, plan.generation),
+            drawer: Drawer::new(client, plan.generation, plan.is_wild),
             next_number: (plan.generation << 40) | ((client as i64) << 32),
             tables,
         }
@@ -75,14 +79,29 @@ impl Author {
             let went = match self.rng.below(12) {
                 0 => self.housekeeping(&mut client),
                 1 => self.flush_log(&mut client),
+                2 | 3 if self.plan.is_wild => self.contest(&mut client),
                 _ => self.transaction(&mut client),
             };
             if matches!(went, Went::Down) {
                 break;
             }
             self.pause(1, 4, 5_000_000);
+            if self.plan.is_wild && self.rng.chance(1, 10) {
+                // Long enough for the ghost cleanup to come by.
+                let _ = self.os.sleep(NIGHT_NS, WaitType::SLEEP_TASK);
+            }
         }
         client.close();
+    }
+
+    /// Fights for the name that all want.
+    fn contest(&mut self, client: &mut Client) -> Went {
+        let contender = Contender { ledger: &self.ledger, rng: &mut self.rng, os: &self.os };
+        match contender.fight(client) {
+            Ok(true) => Went::Well,
+            Ok(false) => Went::Back,
+            Err(answer) => self.tolerate("a fight for a name", &answer),
+        }
     }
 
     fn pause(&mut self, numerator: u64, denominator: u64, most_ns: u64) {
@@ -111,7 +130,7 @@ impl Author {
         self.next_number += 1;
         let number = self.next_number;
         self.ledger.lock().begin(self.client, number);
-        let mut work = Work { tables: Tables::clone(&self.tables), versions: Vec::new(), kinds: Vec::new() };
+        let mut work = Work { tables: Tables::clone(&self.tables), marks: Vec::new(), kinds: Vec::new() };
         let first = format!(
             "SET XACT_ABORT OFF; BEGIN TRAN; UPDATE progress SET number = {number} WHERE client = {}",
             self.client
@@ -128,7 +147,7 @@ impl Author {
         let is_full = self.rng.chance(1, 2);
         let commit = if is_full { "COMMIT TRAN" } else { "COMMIT TRAN WITH (DELAYED_DURABILITY = ON)" };
         let after = Arc::new(work.tables);
-        self.ledger.lock().committing(self.client, Arc::clone(&after), &work.versions);
+        self.ledger.lock().committing(self.client, Arc::clone(&after), &work.marks, is_full);
         let answer = client.execute(commit);
         if !answer.errors.is_empty() {
             return self.tolerate("COMMIT", &answer);
@@ -144,7 +163,7 @@ impl Author {
     /// The statements of a transaction; the answer to the last one.
     fn changes(&mut self, client: &mut Client, first: &str, work: &mut Work) -> Answer {
         let mut answer = client.execute(first);
-        let mut saved: Option<(Tables, Vec<i64>)> = None;
+        let mut saved: Option<(Tables, Vec<MarkWrite>)> = None;
         let is_long = self.rng.chance(1, 5);
         for _ in 0..1 + self.rng.below(if is_long { 12 } else { 5 }) {
             if !answer.errors.is_empty() {
@@ -152,13 +171,13 @@ impl Author {
             }
             answer = match self.rng.below(10) {
                 0 if saved.is_none() => {
-                    saved = Some((work.tables.clone(), work.versions.clone()));
+                    saved = Some((work.tables.clone(), work.marks.clone()));
                     client.execute("SAVE TRAN here")
                 }
                 1..=3 if saved.is_some() => {
                     // The savepoint stays: it may be gone back to again.
-                    if let Some((tables, versions)) = &saved {
-                        (work.tables, work.versions) = (tables.clone(), versions.clone());
+                    if let Some((tables, marks)) = &saved {
+                        (work.tables, work.marks) = (tables.clone(), marks.clone());
                     }
                     client.execute("ROLLBACK TRAN here")
                 }
@@ -184,10 +203,36 @@ impl Author {
 
     /// A new version of one of the marks, which nobody may see before its commit is asked for.
     fn mark(&mut self, client: &mut Client, work: &mut Work) -> Answer {
-        let version = self.next_number << 4 | work.versions.len() as i64;
-        let id = self.rng.below(MARKS as u64);
-        work.versions.push(version);
-        client.execute(&format!("UPDATE marks SET version = {version} WHERE id = {id}"))
+        let version = self.next_number << 4 | work.marks.len() as i64;
+        let id = self.rng.below(MARKS as u64) as i64;
+        let kind = if self.plan.is_wild { self.rng.below(8) } else { 0 };
+        if kind <= 2 {
+            work.marks.push((id, Some(version)));
+            return client.execute(&format!("UPDATE marks SET version = {version} WHERE id = {id}"));
+        }
+        let visitor = VISITING_MARKS.0 + id % VISITING_MARKS.1;
+        match kind {
+            // So much wider or narrower that the row moves, moves on, and comes back.
+            3..=5 => {
+                let bytes = if self.rng.chance(1, 2) { self.rng.below(5_000) } else { self.rng.below(40) };
+                work.marks.push((SHELF + id, Some(version)));
+                client.execute(&format!(
+                    "UPDATE shelf SET version = {version}, filler = REPLICATE('f', {bytes}) WHERE id = {id}"
+                ))
+            }
+            6 => {
+                work.marks.push((visitor, None));
+                client.execute(&format!("DELETE FROM marks WHERE id = {visitor}"))
+            }
+            _ => {
+                // Of those that always are there, too: nobody may see that one is gone for a moment.
+                let id = if self.rng.chance(1, 2) { id } else { visitor };
+                work.marks.push((id, Some(version)));
+                client.execute(&format!(
+                    "DELETE FROM marks WHERE id = {id}; INSERT INTO marks (id, version) VALUES ({id}, {version})"
+                ))
+            }
+        }
     }
 
     /// A transaction that met an error: rolled back if the server can still say so.

@@ -4,11 +4,15 @@
 //! A recovered server shows, for each client, the number of its last transaction. That transaction must be one that may be there, every one
 //! that must be there comes no later, and the tables are exactly those behind it: schema, rows and indexes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::contest::Contest;
 use super::model::{Tables, difference};
 use crate::sql_ledger::Stage;
+
+/// A new version of a mark, by the mark's number; `None`: it is gone.
+pub(crate) type MarkWrite = (i64, Option<i64>);
 
 /// One transaction of a client.
 #[derive(Clone, Debug)]
@@ -16,6 +20,8 @@ struct Entry {
     number: i64,
     started: u64,
     stage: Stage,
+    /// It asked to be fully durable.
+    is_full: bool,
     /// The tables behind it.
     after: Arc<Tables>,
 }
@@ -36,6 +42,14 @@ pub(crate) struct SchemaLedger {
     flushed_before: u64,
     /// How far the transaction that wrote each version of a mark got.
     marks: BTreeMap<i64, Stage>,
+    /// Who wrote which marks, in the order in which commits were asked for: that of the writers of each mark, since they lock it.
+    mark_writes: Vec<(usize, i64, MarkWrite)>,
+    /// The marks as the last recovery has shown them.
+    marks_base: BTreeMap<i64, i64>,
+    /// Versions that readers saw who see only what is committed.
+    seen: BTreeSet<i64>,
+    /// The table that all want.
+    pub(crate) contest: Contest,
     databases: BTreeMap<String, DatabaseStage>,
     /// Rows acknowledged in each database, and asked for.
     rows: BTreeMap<String, (i64, i64)>,
@@ -85,15 +99,30 @@ impl SchemaLedger {
         let started = self.tick();
         let entries = &mut self.chains[client].entries;
         assert!(entries.last().is_none_or(|last| last.number < number), "numbers rise");
-        entries.push(Entry { number, started, stage: Stage::Open, after: Arc::default() });
+        let stage = Stage::Open;
+        entries.push(Entry { number, started, stage, is_full: false, after: Arc::default() });
     }
 
     /// It asks for its commit, behind which the tables are these and the marks have these versions.
-    pub(crate) fn committing(&mut self, client: usize, after: Arc<Tables>, versions: &[i64]) {
+    pub(crate) fn committing(
+        &mut self,
+        client: usize,
+        after: Arc<Tables>,
+        marks: &[MarkWrite],
+        is_full: bool,
+    ) {
         let entry = self.chains[client].entries.last_mut().expect("it has begun");
         entry.stage = Stage::Committing;
+        entry.is_full = is_full;
         entry.after = after;
-        self.marks.extend(versions.iter().map(|version| (*version, Stage::Committing)));
+        let number = entry.number;
+        self.marks.extend(marks.iter().filter_map(|(_, version)| Some(((*version)?, Stage::Committing))));
+        self.mark_writes.extend(marks.iter().map(|mark| (client, number, *mark)));
+    }
+
+    /// A reader has seen this version of a mark and took it for committed.
+    pub(crate) fn has_seen(&mut self, version: i64) {
+        self.seen.insert(version);
     }
 
     /// It is rolled back, or was never asked to be committed.
@@ -196,13 +225,57 @@ impl SchemaLedger {
                 violations.push(format!("PHANTOM: mark {id} has version {version}"));
             }
         }
+        self.judge_marks(shown, marks, &mut violations);
+        self.judge_seen(shown, &mut violations);
         let stamp = self.tick();
         self.flushed_before = stamp;
         for (chain, shown) in self.chains.iter_mut().zip(shown) {
             *chain = Chain { base: (shown.number, Arc::new(shown.tables.clone())), entries: Vec::new() };
         }
         self.marks = marks.values().map(|version| (*version, Stage::Full(stamp))).collect();
+        self.marks_base = marks.clone();
+        self.mark_writes.clear();
+        self.seen.clear();
         violations
+    }
+
+    /// Each mark is as the last of its writers that is there has left it.
+    fn judge_marks(&self, shown: &[Shown], marks: &BTreeMap<i64, i64>, violations: &mut Vec<String>) {
+        let mut expected = self.marks_base.clone();
+        for (client, number, (id, version)) in &self.mark_writes {
+            if *number > shown[*client].number {
+                continue;
+            }
+            match version {
+                Some(version) => drop(expected.insert(*id, *version)),
+                None => drop(expected.remove(id)),
+            }
+        }
+        let ids: BTreeSet<&i64> = expected.keys().chain(marks.keys()).collect();
+        for id in ids {
+            // Marks that nobody has ever written have version 0.
+            let (found, wanted) = (marks.get(id), expected.get(id));
+            if found != wanted && !(wanted.is_none() && found == Some(&0)) {
+                violations
+                    .push(format!("TORN: mark {id} has version {found:?}, its last writer left {wanted:?}"));
+            }
+        }
+    }
+
+    /// Who sees only what is committed, and committed with full durability, has seen what no crash takes.
+    fn judge_seen(&self, shown: &[Shown], violations: &mut Vec<String>) {
+        for (client, (chain, shown)) in self.chains.iter().zip(shown).enumerate() {
+            let lost = chain.entries.iter().filter(|entry| entry.number > shown.number && entry.is_full);
+            for entry in lost {
+                let versions = self.seen.range(entry.number << 4..(entry.number + 1) << 4);
+                violations.extend(versions.map(|version| {
+                    format!(
+                        "SEEN: version {version} of client {client}'s transaction {} was seen, then lost",
+                        entry.number
+                    )
+                }));
+            }
+        }
     }
 }
 
@@ -268,7 +341,8 @@ mod tests {
                 ledger.rolled_back(0);
                 continue;
             }
-            ledger.committing(0, Arc::new(tables(number as usize)), &[number * 8]);
+            let mark = (number, Some(number << 4));
+            ledger.committing(0, Arc::new(tables(number as usize)), &[mark], number == 1 || number == 5);
             if number < 4 {
                 ledger.acknowledge(0, number == 1);
             }
@@ -278,7 +352,10 @@ mod tests {
 
     fn judged(ledger: &mut SchemaLedger, number: i64, count: usize) -> Vec<String> {
         let shown = [Shown { number, tables: tables(count) }];
-        let violations = ledger.judge(&shown, &BTreeMap::new());
+        let is_there = |id: &i64| *id <= number && *id != 4 && !ledger.marks_base.contains_key(id);
+        let mut marks = ledger.marks_base.clone();
+        marks.extend((1..=5).filter(is_there).map(|id| (id, id << 4)));
+        let violations = ledger.judge(&shown, &marks);
         violations.iter().map(|text| text.split(':').next().unwrap_or("").to_owned()).collect()
     }
 
@@ -290,6 +367,12 @@ mod tests {
         assert_eq!(judged(&mut five(), 0, 0), ["LOST"]);
         assert_eq!(judged(&mut five(), 4, 0), ["PHANTOM"]);
         assert_eq!(judged(&mut five(), 9, 0), ["PHANTOM"]);
+        let mut seen = five();
+        seen.has_seen(3 << 4);
+        assert!(judged(&mut seen, 2, 2).is_empty(), "a delayed commit may be seen and lost");
+        let mut seen = five();
+        seen.has_seen(5 << 4);
+        assert_eq!(judged(&mut seen, 3, 3), ["SEEN"]);
         assert_eq!(judged(&mut five(), 2, 1), ["TORN"]);
         let mut drained = five();
         drained.drained();
@@ -302,10 +385,28 @@ mod tests {
     #[test]
     fn versions_that_nobody_committed_are_no_sight() {
         let mut ledger = five();
-        assert!(ledger.may_be_seen(0) && ledger.may_be_seen(40) && !ledger.may_be_seen(32));
+        assert!(ledger.may_be_seen(0) && ledger.may_be_seen(5 << 4) && !ledger.may_be_seen(4 << 4));
         let shown = [Shown { number: 5, tables: tables(5) }];
-        let marks = BTreeMap::from([(1, 32)]);
-        assert!(ledger.judge(&shown, &marks)[0].starts_with("PHANTOM: mark 1"));
+        let marks = BTreeMap::from([(1, 4 << 4), (2, 2 << 4), (3, 3 << 4), (5, 5 << 4)]);
+        let violations = ledger.judge(&shown, &marks);
+        assert!(violations[0].starts_with("PHANTOM: mark 1") && violations[1].starts_with("TORN: mark 1"));
+        assert_eq!(violations.len(), 2);
+    }
+
+    #[test]
+    fn marks_are_as_their_last_writer_left_them() {
+        let shown = |number| [Shown { number, tables: tables(number as usize) }];
+        let written = BTreeMap::from([(1, 1 << 4), (2, 2 << 4), (3, 3 << 4)]);
+        assert!(five().judge(&shown(3), &written).is_empty());
+        let lost = BTreeMap::from([(1, 1 << 4), (3, 3 << 4), (7, 0)]);
+        assert!(five().judge(&shown(3), &lost)[0].starts_with("TORN: mark 2"), "7 was there at first");
+        let mut gone = five();
+        gone.begin(0, 6);
+        gone.committing(0, Arc::new(tables(6)), &[(1, None)], false);
+        assert_eq!(
+            gone.judge(&shown(6), &BTreeMap::from([(1, 1 << 4), (5, 5 << 4), (2, 32), (3, 48)])).len(),
+            1
+        );
     }
 
     #[test]

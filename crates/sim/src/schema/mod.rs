@@ -1,12 +1,15 @@
 //! Scenario `schema`: definitions and rows in transactions. Authors create, alter, truncate and drop tables and indexes, insert, change and
 //! delete rows small and large, with savepoints, rollbacks and long pauses, on a small log that wraps and grows; readers at four isolation
 //! levels watch common marks; a founder makes and drops databases; checkpoints run, memory is scarce, the device fails; crash, restart, judge.
+//! In a *wild* world rows are wider and move, common rows come and go, one name is fought for, nights pass in which ghosts are cleaned, and
+//! pages are written so slowly that checkpoints overtake them.
 //!
 //! Oracles (F1-F7, F9, F10, F21 of the reliability plan): each author's tables are exactly those behind one of its transactions, none that
 //! must be there is missing, losses are a suffix over all authors; each index agrees with its table; databases are whole or absent; nobody
 //! sees what was not committed, and a repeated read repeats where its level says so.
 
 mod author;
+mod contest;
 mod ledger;
 mod model;
 mod reader;
@@ -32,7 +35,13 @@ pub(crate) const DATABASE: &str = "works";
 const DATA_FILE: &str = "/data/works.mdf";
 /// Rows of the common table that readers watch.
 pub(crate) const MARKS: i64 = 12;
+/// Common rows that come and go, and where their numbers begin.
+pub(crate) const VISITING_MARKS: (i64, i64) = (100, 6);
+/// Where the numbers of the marks on the shelf, a heap in wild worlds, begin in the ledger.
+pub(crate) const SHELF: i64 = 1_000;
 const AUTHORS_MAX: usize = 4;
+/// The stream that says which worlds are wild. Its name was drawn until all seeds of the corpus were tame: they keep their meaning.
+const WILD: &str = "schema wild 94";
 const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 
 /// What one life of the server is to do.
@@ -45,20 +54,26 @@ pub(crate) struct Plan {
     pub(crate) transactions: u64,
     pub(crate) trouble: Trouble,
     memory_bytes: u64,
+    pub(crate) is_wild: bool,
 }
 
 /// Runs the scenario for one seed.
 pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
-    let world = World::with_disk(seed, Profile::drawn(seed), prepared());
+    let is_wild = Rng::named(seed, WILD).chance(2, 3);
+    let world = World::with_disk(seed, Profile::drawn(seed), prepared(is_wild));
     world.plant(bug);
     let mut rng = Rng::named(seed, "schema scenario");
     let ledger = Arc::new(Latch::new(LatchRank::Leaf, SchemaLedger::new(AUTHORS_MAX)));
     let mut outcome = Outcome::new(seed);
     let generations = 1 + rng.below(3) as i64;
     for generation in 1..=generations {
-        let nemesis = Nemesis::draw(&mut rng, 500, 4_000);
+        let (ios, switches) = if is_wild { (900, 9_000) } else { (500, 4_000) };
+        let nemesis = Nemesis::draw(&mut rng, ios, switches);
         nemesis.arm(&world);
-        let trouble = Trouble::draw_any(&mut rng, 900);
+        let mut trouble = Trouble::draw_any(&mut rng, 900);
+        if is_wild && rng.chance(1, 4) {
+            trouble = Trouble::draw_slow_pages(&mut rng, 60);
+        }
         trouble.arm(&world);
         let plan = Plan {
             generation,
@@ -67,14 +82,15 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             has_founder: rng.chance(1, 3),
             transactions: 6 + rng.below(14),
             trouble,
-            memory_bytes: if rng.chance(1, 2) { 1 << 20 } else { 4 << 20 },
+            memory_bytes: if rng.chance(1, if is_wild { 4 } else { 2 }) { 1 << 20 } else { 4 << 20 },
+            is_wild,
         };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
         live(&world, &ledger, plan, &mut outcome);
         Trouble::heal(&world);
         outcome.acknowledged += ledger.lock().acknowledged();
         let is_damaged = rng.chance(1, 12) && flip_a_bit(&world, &mut rng);
-        recover(&world, &ledger, is_damaged, &mut rng, &mut outcome);
+        recover(&world, &ledger, (is_wild, is_damaged), &mut rng, &mut outcome);
         outcome.violations.append(&mut ledger.lock().sightings);
         if is_damaged || !outcome.violations.is_empty() {
             break;
@@ -88,12 +104,12 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
 }
 
 /// A data directory with the authors' database, made once in the process, in a world of its own.
-fn prepared() -> DiskImage {
-    static PREPARED: OnceLock<DiskImage> = OnceLock::new();
-    PREPARED.get_or_init(prepare).clone()
+fn prepared(is_wild: bool) -> DiskImage {
+    static PREPARED: [OnceLock<DiskImage>; 2] = [OnceLock::new(), OnceLock::new()];
+    PREPARED[usize::from(is_wild)].get_or_init(|| prepare(is_wild)).clone()
 }
 
-fn prepare() -> DiskImage {
+fn prepare(is_wild: bool) -> DiskImage {
     let world = World::new(0, Profile::nvme());
     let report = world.run(move |os| {
         let instance = open(os, 1 << 20).expect("a first start on a healthy disk");
@@ -115,6 +131,14 @@ fn prepare() -> DiskImage {
         }
         for id in 0..MARKS {
             client.must(&format!("INSERT INTO marks (id, version) VALUES ({id}, 0)"));
+        }
+        if is_wild {
+            client.must(
+                "CREATE TABLE shelf (id int NOT NULL PRIMARY KEY NONCLUSTERED, version bigint NOT NULL, filler varchar(6000) NULL)",
+            );
+            for id in 0..MARKS {
+                client.must(&format!("INSERT INTO shelf (id, version) VALUES ({id}, 0)"));
+            }
         }
         client.close();
         instance.shutdown();
@@ -161,6 +185,12 @@ fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &
         for client in clients {
             let _ = client.join();
         }
+        if plan.is_wild && !plan.trouble.makes_errors() {
+            // Everybody has gone: nothing is marked or owned that somebody should have freed.
+            if let Err(text) = show::check(&sessions) {
+                ledger.lock().sightings.push(format!("CHECKDB: at the end of a life: {text}"));
+            }
+        }
         instance.shutdown();
         if !plan.trouble.makes_errors() {
             // An orderly stop drains.
@@ -184,7 +214,7 @@ fn flip_a_bit(world: &World, rng: &mut Rng) -> bool {
 fn recover(
     world: &World,
     ledger: &Arc<Latch<SchemaLedger>>,
-    is_damaged: bool,
+    (is_wild, is_damaged): (bool, bool),
     rng: &mut Rng,
     outcome: &mut Outcome,
 ) {
@@ -201,7 +231,7 @@ fn recover(
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
         let answer = Arc::clone(&found);
         let report = world.run(move |os| {
-            let shown = show::show(os, AUTHORS_MAX);
+            let shown = show::show(os, AUTHORS_MAX, is_wild);
             *answer.lock() = Some(shown);
         });
         Trouble::heal(world);
@@ -217,11 +247,12 @@ fn recover(
                 continue;
             }
             // Damage is named and never served: nothing more can be said of this seed.
-            Some(Err(text)) if is_damaged => outcome.log.push(text),
+            Some(Err(text)) if is_damaged && !text.starts_with(show::BLIND) => outcome.log.push(text),
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
             Some(Ok(shown)) => {
                 let mut ledger = ledger.lock();
                 outcome.violations.extend(ledger.judge(&shown.authors, &shown.marks));
+                outcome.violations.extend(ledger.contest.judge(shown.has_contest));
                 outcome.violations.extend(ledger.judge_databases(&shown.databases));
             }
         }

@@ -94,14 +94,20 @@ enum Apply {
 /// Draws changes and keeps names and keys unique for ever.
 pub(crate) struct Drawer {
     client: usize,
+    /// Short texts fill up to a fifth of a page, so that rows of heaps move often and trees are high.
+    is_wild: bool,
     /// Counts names and keys.
     serial: i64,
 }
 
 impl Drawer {
     /// `generation` keeps names of earlier lives apart.
-    pub(crate) fn new(client: usize, generation: i64) -> Drawer {
-        Drawer { client, serial: generation << 14 }
+    pub(crate) fn new(client: usize, generation: i64, is_wild: bool) -> Drawer {
+        Drawer { client, is_wild, serial: generation << 14 }
+    }
+
+    fn short_bytes_max(&self) -> u64 {
+        if self.is_wild { 1_600 } else { 800 }
     }
 
     fn next(&mut self) -> i64 {
@@ -139,7 +145,7 @@ impl Drawer {
             10..=17 => self.insert(rng, &name, table),
             18 | 19 => self.copy(&name, table).unwrap_or_else(|| delete(&name, all(table))),
             20..=22 => self.move_keys(rng, &name, table),
-            23..=28 => set_short(rng, &name, table),
+            23..=28 => set_short(rng, &name, table, self.short_bytes_max()),
             29..=32 => set_long(rng, &name, table),
             33 => delete(&name, all(table)),
             _ => delete(&name, range(rng, table)),
@@ -156,7 +162,8 @@ impl Drawer {
             Kind::Clustered => format!("CONSTRAINT pk_{name} PRIMARY KEY CLUSTERED"),
         };
         let sql = format!(
-            "CREATE TABLE {name} (k bigint NOT NULL {key}, s varchar(800) NULL, l varchar(max) NULL)"
+            "CREATE TABLE {name} (k bigint NOT NULL {key}, s varchar({}) NULL, l varchar(max) NULL)",
+            self.short_bytes_max()
         );
         Change { kind: "CREATE TABLE", sql, apply: Apply::Create(name, kind) }
     }
@@ -186,12 +193,18 @@ impl Drawer {
     }
 
     fn insert(&mut self, rng: &mut Rng, name: &str, table: &Table) -> Change {
-        let most = if rng.chance(1, 4) { 60 } else { 8 };
+        let most = if !rng.chance(1, 4) {
+            8
+        } else if self.is_wild {
+            110
+        } else {
+            60
+        };
         let count = 1 + rng.below(most);
         let has_long = rng.chance(1, 5);
         let mut rows = Vec::new();
         for _ in 0..count {
-            let short = rng.chance(7, 8).then(|| short(rng));
+            let short = rng.chance(7, 8).then(|| short(rng, self.short_bytes_max()));
             let long = (has_long && rng.chance(1, 3)).then(|| long(rng));
             let added =
                 table.added.iter().map(|(_, nullable)| (!nullable).then_some(ADDED_DEFAULT)).collect();
@@ -228,8 +241,8 @@ fn pick<T>(rng: &mut Rng, mut from: Vec<T>) -> T {
     from.swap_remove(at)
 }
 
-fn short(rng: &mut Rng) -> Text {
-    let length = if rng.chance(1, 3) { 300 + rng.below(500) } else { 1 + rng.below(60) };
+fn short(rng: &mut Rng, bytes_max: u64) -> Text {
+    let length = if rng.chance(1, 3) { 300 + rng.below(bytes_max - 300) } else { 1 + rng.below(60) };
     Text { letter: b'a' + rng.below(26) as u8, length: length as u32 }
 }
 
@@ -288,9 +301,9 @@ fn drop_index(rng: &mut Rng, name: &str, table: &Table) -> Option<Change> {
     Some(Change { kind: "DROP INDEX", sql, apply: Apply::DropIndex(name.to_owned(), index) })
 }
 
-fn set_short(rng: &mut Rng, name: &str, table: &Table) -> Change {
+fn set_short(rng: &mut Rng, name: &str, table: &Table, bytes_max: u64) -> Change {
     let (low, high) = range(rng, table);
-    let text = rng.chance(7, 8).then(|| short(rng));
+    let text = rng.chance(7, 8).then(|| short(rng, bytes_max));
     let sql = format!("UPDATE {name} SET s = {} WHERE k BETWEEN {low} AND {high}", text_sql(text));
     Change { kind: "UPDATE", sql, apply: Apply::SetShort(name.to_owned(), (low, high), text) }
 }

@@ -12,13 +12,28 @@ use crate::client::Client;
 use crate::nemesis::Trouble;
 use crate::teller::{NO_ROOM, RETRYABLE};
 
-/// What is read twice in one transaction: by key, a part, all, through the index.
-const READS: [&str; 4] = [
-    "SELECT id, version FROM marks WHERE id = {id} ORDER BY id",
-    "SELECT id, version FROM marks WHERE id <= {id} ORDER BY id",
-    "SELECT id, version FROM marks ORDER BY id",
-    "SELECT id, version FROM marks WITH (INDEX(by_version)) WHERE version >= 0 ORDER BY id",
+/// What is read twice in one transaction: by key, a part, all, through the index; in wild worlds also of the heap whose rows move, by key
+/// and all, and rows that come and go. With the marks that are always there that it must find, whatever moves meanwhile.
+const READS: [(&str, Finds); 7] = [
+    ("SELECT id, version FROM marks WHERE id = {id} ORDER BY id", Finds::One),
+    ("SELECT id, version FROM marks WHERE id <= {id} ORDER BY id", Finds::UpTo),
+    ("SELECT id, version FROM marks ORDER BY id", Finds::All),
+    ("SELECT id, version FROM marks WITH (INDEX(by_version)) WHERE version >= 0 ORDER BY id", Finds::Some),
+    ("SELECT id, version FROM shelf WHERE id = {id}", Finds::One),
+    ("SELECT id, version FROM shelf ORDER BY id", Finds::All),
+    ("SELECT id, version FROM marks WHERE id >= 100 ORDER BY id", Finds::Some),
 ];
+const READS_OF_TAME_WORLDS: u64 = 4;
+
+/// How many of the marks that are always there a read finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finds {
+    One,
+    UpTo,
+    All,
+    /// It goes along keys that change.
+    Some,
+}
 
 /// A reader at one level.
 pub(crate) struct Reader {
@@ -38,8 +53,15 @@ impl Reader {
         };
         for _ in 0..2 * self.plan.transactions {
             let id = self.rng.below(MARKS as u64).to_string();
-            let text = READS[self.rng.below(READS.len() as u64) as usize].replace("{id}", &id);
-            if !self.read_twice(&mut client, &text) {
+            let reads = if self.plan.is_wild { READS.len() as u64 } else { READS_OF_TAME_WORLDS };
+            let (text, finds) = READS[self.rng.below(reads) as usize];
+            let wanted = match finds {
+                Finds::One => Some(1),
+                Finds::UpTo => id.parse::<usize>().ok().map(|id| id + 1),
+                Finds::All => Some(MARKS as usize),
+                Finds::Some => None,
+            };
+            if !self.read_twice(&mut client, &text.replace("{id}", &id), wanted) {
                 break;
             }
         }
@@ -47,7 +69,7 @@ impl Reader {
     }
 
     /// False: the server cannot go on, as planned.
-    fn read_twice(&mut self, client: &mut Client, text: &str) -> bool {
+    fn read_twice(&mut self, client: &mut Client, text: &str, wanted: Option<usize>) -> bool {
         client.execute(&format!("SET TRANSACTION ISOLATION LEVEL {}; BEGIN TRAN", self.level));
         let mut before: Option<Vec<Vec<i64>>> = None;
         for _ in 0..2 {
@@ -62,7 +84,7 @@ impl Reader {
                 return RETRYABLE.contains(&error);
             }
             let Ok(rows) = answer.numbers() else { panic!("marks are numbers") };
-            self.judge(text, &rows, before.as_ref());
+            self.judge(text, &rows, (before.as_ref(), wanted));
             before = Some(rows);
             let pause_ns = self.rng.below(3_000_000);
             let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
@@ -70,8 +92,20 @@ impl Reader {
         client.execute("COMMIT TRAN").errors.is_empty()
     }
 
-    fn judge(&self, text: &str, rows: &[Vec<i64>], before: Option<&Vec<Vec<i64>>>) {
+    fn judge(
+        &self,
+        text: &str,
+        rows: &[Vec<i64>],
+        (before, wanted): (Option<&Vec<Vec<i64>>>, Option<usize>),
+    ) {
         let mut ledger = self.ledger.lock();
+        if self.level != "READ UNCOMMITTED" {
+            rows.iter().for_each(|row| ledger.has_seen(row[1]));
+            let count = rows.iter().filter(|row| row[0] < MARKS).count();
+            if wanted.is_some_and(|wanted| count != wanted) {
+                ledger.sightings.push(format!("MISSING: {} saw {rows:?}: {text}", self.level));
+            }
+        }
         let dirty = rows.iter().find(|row| !ledger.may_be_seen(row[1])).cloned();
         if let Some(row) = dirty.filter(|_| self.level != "READ UNCOMMITTED") {
             ledger.sightings.push(format!("DIRTY: {} saw {row:?}: {text}", self.level));

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use os::Os;
+use session::SessionShared;
 use types::Value;
 
 use super::ledger::Shown;
 use super::model::{Kind, Row, Table, Tables, Text};
-use super::{DATABASE, open};
+use super::{DATABASE, SHELF, open};
 use crate::client::{Client, number, shared};
 
 /// Everything that the oracles want.
@@ -16,23 +17,38 @@ pub(super) struct Everything {
     pub(super) authors: Vec<Shown>,
     /// Version by mark.
     pub(super) marks: BTreeMap<i64, i64>,
+    /// Is the table there whose name is fought for?
+    pub(super) has_contest: bool,
     /// The founder's databases with their rows, if those can be read.
     pub(super) databases: BTreeMap<String, Option<i64>>,
 }
 
+/// What begins the text of an error that the structure check should have told first.
+pub(super) const BLIND: &str = "BLIND";
+
+/// DBCC CHECKDB of the authors' database.
+pub(super) fn check(sessions: &SessionShared) -> Result<(), String> {
+    let mut client = Client::connect(sessions, DATABASE).map_err(|error| format!("{error:?}"))?;
+    let checked = rows(&mut client, "DBCC CHECKDB WITH NO_INFOMSGS");
+    client.close();
+    checked.map(|_| ())
+}
+
 /// Opens the instance and reads it all; also stops it in an orderly way.
-pub(super) fn show(os: &Os, authors: usize) -> Result<Everything, String> {
+pub(super) fn show(os: &Os, authors: usize, is_wild: bool) -> Result<Everything, String> {
     let instance = open(os, 1 << 20)?;
     let mut client = Client::connect(&shared(&instance), DATABASE).map_err(|error| format!("{error:?}"))?;
     // Structure, ownership of every page, indexes against rows: before anything is read through them.
-    let everything =
-        rows(&mut client, "DBCC CHECKDB WITH NO_INFOMSGS").and_then(|_| read_all(&mut client, authors));
+    let everything = rows(&mut client, "DBCC CHECKDB WITH NO_INFOMSGS").and_then(|_| {
+        read_all(&mut client, authors, is_wild)
+            .map_err(|text| format!("{BLIND}: CHECKDB finds nothing, yet {text}"))
+    });
     client.close();
     instance.shutdown();
     everything
 }
 
-fn read_all(client: &mut Client, authors: usize) -> Result<Everything, String> {
+fn read_all(client: &mut Client, authors: usize, is_wild: bool) -> Result<Everything, String> {
     let mut shown = Vec::new();
     for author in 0..authors {
         let number = one_number(client, &format!("SELECT number FROM progress WHERE client = {author}"))?;
@@ -53,6 +69,14 @@ fn read_all(client: &mut Client, authors: usize) -> Result<Everything, String> {
     if !through_index.iter().copied().eq(marks.iter().map(|(id, version)| (*id, *version))) {
         return Err(format!("INDEX: by_version says {through_index:?}, marks {marks:?}"));
     }
+    if is_wild {
+        for row in rows(client, "SELECT id, version FROM shelf")? {
+            if marks.insert(SHELF + number(&row[0])?, number(&row[1])?).is_some() {
+                return Err(format!("TWICE: {row:?} on the shelf"));
+            }
+        }
+    }
+    let has_contest = one_number(client, "SELECT COUNT(*) FROM sys.tables WHERE name = 'contest'")? != 0;
     let mut databases = BTreeMap::new();
     for row in rows(client, "SELECT name FROM sys.databases WHERE name LIKE 'extra%'")? {
         let name = text(&row[0])?;
@@ -65,7 +89,7 @@ fn read_all(client: &mut Client, authors: usize) -> Result<Everything, String> {
         };
         databases.insert(name, count);
     }
-    Ok(Everything { authors: shown, marks, databases })
+    Ok(Everything { authors: shown, marks, has_contest, databases })
 }
 
 fn tables_of(client: &mut Client, author: usize) -> Result<Tables, String> {
