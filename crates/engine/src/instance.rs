@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use log::{Growth, LogOptions};
-use os::{FileLock, Latch, LatchRank, OpenOptions, Os};
+use os::{FileLock, IoError, IoErrorKind, Latch, LatchRank, OpenOptions, Os};
 use pages::{BufferPool, LazyWriter, NewFile, PoolOptions};
 use txn::{CommitMode, LockManager, TxnOptions};
 use types::{Collation, DateTime, SqlError};
@@ -164,6 +164,14 @@ pub struct CreateDatabaseOptions {
     pub log_files: Vec<NewDatabaseFile>,
 }
 
+/// A data directory that cannot be written: said plainly, not as what could not be done with one of its files.
+fn read_only(directory: &Path, error: &IoError) -> StorageError {
+    let directory = directory.display();
+    StorageError::Refused(format!(
+        "the data directory {directory} cannot be written: it is read-only for this user, or its file system is ({error})"
+    ))
+}
+
 impl Instance {
     /// Opens (or makes) a data directory, recovers its databases, makes tempdb anew. A database that cannot be opened is shown as
     /// suspect or recovery pending with the reason; the others work.
@@ -172,14 +180,23 @@ impl Instance {
     /// When the directory is used by another server, is not ours or of a newer layout, or master cannot be opened.
     pub fn open(os: &Os, options: &InstanceOptions) -> Result<Arc<Instance>, StorageError> {
         let disk = os.disk();
-        make_data_directory(disk, &options.data_dir)?;
+        make_data_directory(disk, &options.data_dir).map_err(|error| match error.kind {
+            IoErrorKind::Permission => read_only(&options.data_dir, &error),
+            _ => error.into(),
+        })?;
         let data_dir = disk.canonical(&options.data_dir)?;
         let lock_path = data_dir.join(LOCK_FILE);
         let lock = disk.lock_file(&lock_path).map_err(|error| {
-            StorageError::Refused(format!(
-                "the data directory {} is in use by another Hardpan server ({error})",
-                options.data_dir.display()
-            ))
+            let directory = options.data_dir.display();
+            match error.kind {
+                IoErrorKind::Permission => read_only(&options.data_dir, &error),
+                IoErrorKind::Locked => StorageError::Refused(format!(
+                    "the data directory {directory} is in use by another Hardpan server ({error})"
+                )),
+                _ => {
+                    StorageError::Refused(format!("the data directory {directory} cannot be locked: {error}"))
+                }
+            }
         })?;
         let is_new = prepare_directory(os, &data_dir)?;
         let foundation = Foundation {

@@ -28,8 +28,9 @@ mod table;
 mod transaction_set;
 
 pub use catalog::{
-    Catalog, CatalogImage, CatalogUndo, Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, NewColumn,
-    NewConstraint, NewForeignKey, NewIndex, NewTable, PropertyDef, PropertyOwner, TablePart, TypeDef,
+    CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, Entry, EntryKey, FIRST_USER_TYPE_ID,
+    MessageDef, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable, PropertyDef, PropertyOwner,
+    TablePart, TypeDef,
 };
 pub use cursor::Cursor;
 pub use database::Database;

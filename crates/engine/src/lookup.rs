@@ -7,8 +7,8 @@ use os::WaitType;
 use txn::{HeldLocks, LockError, LockManager, LockMode, LockOwner, LockSpace, LockWait, Resource};
 use types::Collation;
 
-use crate::catalog::CatalogImage;
 use crate::catalog::names::{Look, schema_resource};
+use crate::catalog::{CatalogImage, Entry, EntryKey, TypeDef};
 use crate::database::Database;
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, SchemaDef};
@@ -84,6 +84,11 @@ impl<'a> Lookup<'a> {
         Lookup { transactions, wait: LockWait::NoWait, image: Some(image) }
     }
 
+    /// Which definitions lists of them show of what others are changing: whoever waits for names has waited before he asks for a list.
+    pub fn image(&self) -> CatalogImage {
+        self.image.unwrap_or(CatalogImage::Present)
+    }
+
     fn owner(&self) -> u64 {
         self.transactions.space().id()
     }
@@ -143,6 +148,44 @@ impl<'a> Lookup<'a> {
         )
     }
 
+    /// The alias type of that name.
+    ///
+    /// # Errors
+    /// As `object`.
+    pub fn type_named(&self, database: &Database, schema: &str, name: &str) -> SqlResult<Option<TypeDef>> {
+        let catalog = database.catalog();
+        let Some(image) = self.image else {
+            return settled(
+                |held| catalog.look_type(self.owner(), held, schema, name),
+                |resource| self.share(database, resource),
+            );
+        };
+        let schema = self.schemas(database, image).into_iter().find(|known| same(&known.name, schema));
+        let Some(schema) = schema else { return Ok(None) };
+        let mut entries = self.entries(database, image).into_iter();
+        Ok(entries.find_map(|entry| match &*entry {
+            Entry::Type(def) if def.schema_id == schema.schema_id && same(&def.name, name) => {
+                Some(def.clone())
+            }
+            _ => None,
+        }))
+    }
+
+    /// What is neither an object nor a schema, by its key.
+    ///
+    /// # Errors
+    /// As `object`.
+    pub fn entry(&self, database: &Database, key: &EntryKey) -> SqlResult<Option<Arc<Entry>>> {
+        let catalog = database.catalog();
+        match self.image {
+            Some(image) => Ok(self.entries(database, image).into_iter().find(|entry| entry.key() == *key)),
+            None => settled(
+                |held| catalog.look_entry(self.owner(), held, key),
+                |resource| self.share(database, resource),
+            ),
+        }
+    }
+
     /// The object of that number.
     ///
     /// # Errors
@@ -198,6 +241,11 @@ impl<'a> Lookup<'a> {
     /// All objects of a database, by number; of those that others are changing, as `image` says.
     pub fn objects(&self, database: &Database, image: CatalogImage) -> Vec<ObjectDef> {
         database.catalog().objects_seen(self.owner(), image)
+    }
+
+    /// Everything of it that is neither an object nor a schema, in the same way.
+    pub fn entries(&self, database: &Database, image: CatalogImage) -> Vec<Arc<Entry>> {
+        database.catalog().entries_seen(self.owner(), image)
     }
 
     /// All its schemas, in the same way.

@@ -6,6 +6,7 @@
 //! bytes), the locator, and the columns that the index can answer for by itself as a small row.
 
 mod check;
+mod key_length;
 mod update;
 
 use std::ops::Bound;
@@ -89,6 +90,8 @@ pub(crate) struct Inner {
     pub(crate) format: RowFormat,
     clustered_key: Option<KeyFormat>,
     pub(crate) secondary: Vec<Secondary>,
+    /// Of each index: a row's key may be longer than it takes.
+    may_overflow: Vec<bool>,
 }
 
 /// What holds the rows.
@@ -137,7 +140,9 @@ impl Table {
                 stored,
             }
         });
+        let may_overflow = definition.indexes.iter().map(|index| index.may_overflow(&definition));
         let inner = Inner {
+            may_overflow: may_overflow.collect(),
             secondary: secondary.collect(),
             format: row_format(&definition, &all),
             database,
@@ -533,6 +538,7 @@ impl Table {
             }
             Base::Tree(tree) => {
                 let index = self.inner.definition.base();
+                self.check_key_length(index, self.inner.may_overflow[0], row)?;
                 let key = self.clustered_key(row, index.unique);
                 match tree.insert(txn.inner(), &key, &bytes).map_err(|error| self.fail(txn, error))? {
                     Inserted::Done => Ok(RowLocator::Key(key.into())),
@@ -612,6 +618,7 @@ impl Table {
         row: &[Value],
         locator: &RowLocator,
     ) -> SqlResult<()> {
+        self.check_key_length(&self.inner.definition.indexes[at + 1], self.inner.may_overflow[at + 1], row)?;
         let (key, value) = self.entry(txn, at, row, locator)?;
         let tree = &self.inner.secondary[at].tree;
         match tree.insert(txn.inner(), &key, &value).map_err(|error| self.fail(txn, error))? {

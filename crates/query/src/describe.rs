@@ -53,7 +53,8 @@ fn in_statement(
     match &statement.kind {
         StatementKind::Declare(declarations) => {
             for declaration in declarations {
-                let declared = crate::resolve_type_in(&declaration.data_type, context.database)?;
+                let declared =
+                    crate::resolve_type_in(&declaration.data_type, context.database, context.lookup)?;
                 variables.push(VariableDef { name: declaration.name.clone(), sql_type: declared.sql_type });
             }
             Ok(None)
@@ -113,7 +114,7 @@ fn in_procedure(
     let ast::ModuleBody::Statements(body) = &procedure.body else { return Ok(None) };
     let mut variables = Vec::new();
     for parameter in &procedure.parameters {
-        let declared = crate::resolve_type_in(&parameter.data_type, &database)?;
+        let declared = crate::resolve_type_in(&parameter.data_type, &database, context.lookup)?;
         variables.push(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type });
     }
     let inner = BindContext { database: &database, variables: &[], ..*context };
@@ -124,7 +125,11 @@ fn in_procedure(
 ///
 /// # Errors
 /// Those of parsing; 2715.
-pub fn declared_parameters(text: &str, database: &Database) -> Result<Vec<VariableDef>, SqlError> {
+pub fn declared_parameters(
+    text: &str,
+    database: &Database,
+    lookup: engine::Lookup<'_>,
+) -> Result<Vec<VariableDef>, SqlError> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -138,7 +143,7 @@ pub fn declared_parameters(text: &str, database: &Database) -> Result<Vec<Variab
         return Err(SqlError::new(102, &[&text]));
     };
     let define = |parameter: &ast::Parameter| {
-        let declared = crate::resolve_type_in(&parameter.data_type, database)?;
+        let declared = crate::resolve_type_in(&parameter.data_type, database, lookup)?;
         Ok(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type })
     };
     procedure.parameters.iter().map(define).collect()

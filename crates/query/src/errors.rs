@@ -326,11 +326,6 @@ pub(crate) fn no_such_server(name: &str) -> SqlError {
     error(7202, &[&name])
 }
 
-/// 911: no database of the name.
-pub(crate) fn no_such_database(name: &str) -> SqlError {
-    error(911, &[&name])
-}
-
 /// 8158 or 8159: more or fewer columns than the list of names.
 pub(crate) fn column_list_mismatch(alias: &str, names: usize, columns: usize) -> SqlError {
     if columns > names { error(8158, &[&alias]) } else { error(8159, &[&alias]) }
@@ -597,11 +592,6 @@ pub(crate) fn column_name_missing() -> SqlError {
 /// 8147: an identity column that takes NULL.
 pub(crate) fn identity_nullable(column: &str, table: &str) -> SqlError {
     error(8147, &[&column, &table])
-}
-
-/// 8111: a primary key column that takes NULL.
-pub(crate) fn primary_key_nullable() -> SqlError {
-    error(8111, &[&""])
 }
 
 /// 2749: a type that identity columns cannot have.

@@ -77,7 +77,7 @@ pub fn parse(text: &str) -> Result<Vec<Record>, String> {
 pub fn judge(record: &Record, outcome: &Result<Vec<String>, types::SqlError>) -> Result<(), String> {
     match (&record.expect, outcome) {
         (Expect::Success, Ok(_)) => Ok(()),
-        (Expect::Error(number), Err(error)) if error.number == *number => Ok(()),
+        (Expect::Error(number), Err(error)) if error.first().number == *number => Ok(()),
         (Expect::Rows { unordered, rows }, Ok(found)) => {
             let (mut wanted, mut found) = (rows.clone(), found.clone());
             if *unordered {

@@ -132,6 +132,7 @@ fn compile_inside(
         _ => return Err(crate::errors::unsupported("this statement")),
     };
     crate::clauses::check_query_hints(options)?;
+    crate::clauses::check_join_hints_agree(&binder.join_hints, options)?;
     let max_recursion = recursion_limit(options);
     let is_query = matches!(kind, StatementKind::Select(_) | StatementKind::Assign(_));
     let mut tables = std::mem::take(&mut binder.tables);

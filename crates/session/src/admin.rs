@@ -31,7 +31,7 @@ impl Session {
             self.check_procedure(procedure, &text)?;
         }
         self.begin_implicit(sink)?;
-        let mut result = Err(SqlError::new(2801, &[]));
+        let mut result: SqlResult<Vec<SqlError>> = Err(SqlError::new(2801, &[]));
         for _ in 0..STALE_PLANS_MAX {
             self.transactions.statement_begin();
             let mut context = self.context(frame);
@@ -43,8 +43,7 @@ impl Session {
             }
             result = Err(SqlError::new(2801, &[]));
         }
-        result?;
-        query::ddl::notices(statement).iter().for_each(|notice| sink.message(notice));
+        result?.iter().for_each(|notice| sink.message(notice));
         self.facts.row_count = 0;
         Ok(())
     }

@@ -14,17 +14,20 @@ use crate::program::{
 };
 use crate::raise::RAISERROR_ARGUMENTS_MAX;
 
+/// A procedure, a call and a request of a client have no more parameters.
+pub(crate) const PARAMETERS_MAX: usize = 2100;
+
 /// Compiles the statements of a batch or body. `parameters` take the first slots; alias types are those of `types_in`.
 ///
 /// # Errors
-/// 134 (variable declared twice), 137 (undeclared variable in EXECUTE or SET), 132/133 (labels), 135/136 (BREAK, CONTINUE outside
+/// 119 and 180 (arguments), 1026 (GOTO into TRY or CATCH), 134 (variable declared twice), 137 (undeclared variable in EXECUTE or SET), 132/133 (labels), 135/136 (BREAK, CONTINUE outside
 /// a loop), 2715 (unknown type), 178 (RETURN with a value in a batch).
 pub(crate) fn compile(
     text: Arc<str>,
     statements: &[ast::Statement],
     parameters: Vec<VariableDef>,
     in_procedure: bool,
-    types_in: Option<&engine::Database>,
+    types_in: Option<TypesIn<'_>>,
 ) -> SqlResult<Program> {
     let slots = parameters.iter().enumerate().rev();
     let slots = slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect();
@@ -48,13 +51,13 @@ pub(crate) fn compile(
     })
 }
 
+/// Whose alias types, and who asks for them: an alias that another is changing is waited for.
+pub(crate) type TypesIn<'a> = (&'a engine::Database, engine::Lookup<'a>);
+
 /// A type as written; alias types are those of the database, when there is one.
-pub(crate) fn declared_type(
-    data_type: &ast::DataType,
-    types_in: Option<&engine::Database>,
-) -> SqlResult<query::Declared> {
+fn declared_type(data_type: &ast::DataType, types_in: Option<TypesIn<'_>>) -> SqlResult<query::Declared> {
     match types_in {
-        Some(database) => query::resolve_type_in(data_type, database),
+        Some((database, lookup)) => query::resolve_type_in(data_type, database, lookup),
         None => {
             Ok(query::Declared { sql_type: query::resolve_type(data_type)?, alias_id: 0, nullable: None })
         }
@@ -71,16 +74,20 @@ struct Compiler<'a> {
     try_regions: Vec<TryRegion>,
     /// Enclosing loops: start, and the jumps to patch with the end.
     loops: Vec<(usize, Vec<usize>)>,
-    labels: FxHashMap<String, usize>,
+    /// Where each label stands: instruction, TRY and CATCH blocks around it.
+    labels: FxHashMap<String, (usize, Vec<usize>)>,
     /// Jump instructions of GOTO with the label, name and line.
-    gotos: Vec<(usize, String, u32)>,
+    gotos: Vec<(usize, String, u32, Vec<usize>)>,
+    /// The TRY and CATCH blocks around the statement, by numbers of their own.
+    blocks: Vec<usize>,
+    blocks_seen: usize,
     line: u32,
     span: ast::Span,
     in_procedure: bool,
     /// IF, WHILE and CATCH around the statement.
     conditions: u32,
     parse_only: Option<bool>,
-    types_in: Option<&'a engine::Database>,
+    types_in: Option<TypesIn<'a>>,
     uses_alias_types: bool,
 }
 
@@ -101,7 +108,7 @@ impl Compiler<'_> {
             StatementKind::Return(value) => self.return_from(value.as_deref()),
             StatementKind::Goto(label) => {
                 let at = self.emit(InstructionKind::Jump(usize::MAX));
-                self.gotos.push((at, label.value.to_lowercase(), self.line));
+                self.gotos.push((at, label.value.to_lowercase(), self.line, self.blocks.clone()));
                 Ok(())
             }
             StatementKind::Label(label) => self.label(label),
@@ -272,7 +279,8 @@ impl Compiler<'_> {
     }
 
     fn label(&mut self, label: &ast::Ident) -> SqlResult<()> {
-        let previous = self.labels.insert(label.value.to_lowercase(), self.instructions.len());
+        let place = (self.instructions.len(), self.blocks.clone());
+        let previous = self.labels.insert(label.value.to_lowercase(), place);
         match previous {
             Some(_) => Err(SqlError::new(132, &[&label.value]).at_line(self.line)),
             None => Ok(()),
@@ -280,9 +288,13 @@ impl Compiler<'_> {
     }
 
     fn resolve_gotos(&mut self) -> SqlResult<()> {
-        for (at, label, line) in std::mem::take(&mut self.gotos) {
-            let target =
-                *self.labels.get(&label).ok_or_else(|| SqlError::new(133, &[&label]).at_line(line))?;
+        for (at, label, line, blocks) in std::mem::take(&mut self.gotos) {
+            let (target, around) =
+                self.labels.get(&label).ok_or_else(|| SqlError::new(133, &[&label]).at_line(line))?;
+            if !blocks.starts_with(around) {
+                return Err(SqlError::new(1026, &[]).at_line(line));
+            }
+            let target = *target;
             self.patch(at, target);
         }
         Ok(())
@@ -290,18 +302,27 @@ impl Compiler<'_> {
 
     fn try_catch(&mut self, guarded: &ast::TryCatch) -> SqlResult<()> {
         let start = self.instructions.len();
-        self.statements(&guarded.body)?;
+        self.block(&guarded.body)?;
         let end = self.instructions.len();
         let over = self.emit(InstructionKind::Jump(usize::MAX));
         let catch = self.instructions.len();
         self.conditions += 1;
-        self.statements(&guarded.catch)?;
+        self.block(&guarded.catch)?;
         self.conditions -= 1;
         self.emit(InstructionKind::LeaveCatch);
         let catch_end = self.instructions.len();
         self.patch(over, catch_end);
         self.try_regions.push(TryRegion { start, end, catch, catch_end });
         Ok(())
+    }
+
+    /// The statements of a TRY or CATCH block, into which no GOTO may jump.
+    fn block(&mut self, body: &[ast::Statement]) -> SqlResult<()> {
+        self.blocks_seen += 1;
+        self.blocks.push(self.blocks_seen);
+        let result = self.statements(body);
+        self.blocks.pop();
+        result
     }
 
     fn patch(&mut self, at: usize, target: usize) {
@@ -405,6 +426,15 @@ impl Compiler<'_> {
             ast::ExecuteTarget::Variable(name, _) => ExecuteTarget::Variable(self.known_slot(name)?),
             ast::ExecuteTarget::Text { text, .. } => ExecuteTarget::Text(self.scalar(text)),
         };
+        if execute.args.len() > PARAMETERS_MAX {
+            return Err(SqlError::new(180, &[&"EXECUTE", &PARAMETERS_MAX]).at_line(self.line));
+        }
+        let named = execute.args.iter().position(|argument| argument.name.is_some());
+        if let Some(at) =
+            (named.unwrap_or(usize::MAX)..execute.args.len()).find(|at| execute.args[*at].name.is_none())
+        {
+            return Err(SqlError::new(119, &[&(at + 1)]).at_line(self.line));
+        }
         let mut arguments = Vec::with_capacity(execute.args.len());
         for argument in &execute.args {
             let output_slot = match (&argument.value.kind, argument.output) {

@@ -131,6 +131,7 @@ pub(crate) fn announces_termination(error: &SqlError) -> bool {
             | 547
             | 550
             | 1222
+            | 1946
             | 2601
             | 2627
             | 2628
@@ -146,7 +147,15 @@ mod tests {
     use super::*;
 
     fn error(number: i32, severity: u8) -> SqlError {
-        SqlError { number, severity, state: 1, line: 1, procedure: None, message: String::new() }
+        SqlError {
+            number,
+            severity,
+            state: 1,
+            line: 1,
+            procedure: None,
+            message: String::new(),
+            earlier: Vec::new(),
+        }
     }
 
     #[test]

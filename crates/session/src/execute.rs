@@ -46,7 +46,7 @@ impl Argument {
 }
 
 impl Session {
-    /// The EXECUTE statement.
+    /// The EXECUTE statement; gives the procedure's status.
     pub(crate) fn execute_statement(
         &mut self,
         frame: &mut Frame,
@@ -54,7 +54,7 @@ impl Session {
         at: usize,
         execute: &ExecuteCells,
         sink: &mut dyn ResultSink,
-    ) -> Result<(), Interruption> {
+    ) -> Result<i32, Interruption> {
         let arguments = self.arguments(frame, instruction, execute)?;
         let guarded = frame.program.region_of(at).is_some();
         self.guards += u32::from(guarded);
@@ -73,7 +73,7 @@ impl Session {
             let target = frame.program.variables[slot].sql_type;
             frame.variables[slot] = values::assign(&Value::Int(result.status), &SqlType::Int, &target)?;
         }
-        self.unequal_count.take().map_or(Ok(()), |error| Err(error.into()))
+        self.unequal_count.take().map_or(Ok(result.status), |error| Err(error.into()))
     }
 
     fn execute_target(
@@ -245,8 +245,9 @@ impl Session {
         let ast::ModuleBody::Statements(body) = &procedure.body else {
             return Err(crate::run::not_supported("CLR procedures"));
         };
-        let (parameters, uses_alias_types) = parameters_of(&procedure.parameters, &self.database)?;
-        let mut program = crate::compile::compile(text.into(), body, parameters, true, Some(&self.database))?;
+        let (parameters, uses_alias_types) = parameters_of(&procedure.parameters, self.types_in())?;
+        let mut program =
+            crate::compile::compile(text.into(), body, parameters, true, Some(self.types_in()))?;
         program.uses_alias_types |= uses_alias_types;
         program.parameters.clone_from(&procedure.parameters);
         let program = Arc::new(program);
@@ -260,8 +261,12 @@ impl Session {
         procedure: &ast::CreateProcedure,
         text: &Arc<str>,
     ) -> Result<(), Interruption> {
+        if procedure.parameters.len() > crate::compile::PARAMETERS_MAX {
+            let error = SqlError::new(180, &[&"CREATE PROCEDURE", &crate::compile::PARAMETERS_MAX]);
+            return Err(uncompiled(error));
+        }
         let ast::ModuleBody::Statements(body) = &procedure.body else { return Ok(()) };
-        let types_in = &*self.database;
+        let types_in = self.types_in();
         let program = parameters_of(&procedure.parameters, types_in)
             .and_then(|(parameters, _)| {
                 crate::compile::compile(text.clone(), body, parameters, true, Some(types_in))
@@ -279,10 +284,9 @@ impl Session {
         arguments: &[Argument],
     ) -> SqlResult<(Vec<Value>, Vec<(usize, usize)>)> {
         let parameters = &module.parameters;
-        if parameters.is_empty() && !arguments.is_empty() {
-            return Err(SqlError::new(8146, &[&name]).with_state(2));
-        }
+        check_arguments(name, parameters, arguments)?;
         let mut values: Vec<Option<Value>> = vec![None; parameters.len()];
+        let mut named = vec![false; parameters.len()];
         let mut targets = Vec::new();
         for (index, argument) in arguments.iter().enumerate() {
             let slot = match &argument.name {
@@ -290,9 +294,11 @@ impl Session {
                     .iter()
                     .position(|p| p.name.eq_ignore_ascii_case(wanted))
                     .ok_or_else(|| SqlError::new(8145, &[wanted, &name]))?,
-                None if index < parameters.len() => index,
-                None => return Err(SqlError::new(8144, &[&name])),
+                None => index,
             };
+            if std::mem::replace(&mut named[slot], true) {
+                return Err(SqlError::new(8143, &[&parameters[slot].name]));
+            }
             if argument.output && !parameters[slot].output {
                 return Err(SqlError::new(8162, &[&parameters[slot].name]));
             }
@@ -418,6 +424,10 @@ impl Session {
     pub fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
         self.request(sink, |session, sink| {
             let callers: Vec<SqlType> = call.parameters.iter().map(|parameter| parameter.sql_type).collect();
+            if callers.len() > crate::compile::PARAMETERS_MAX {
+                let error = SqlError::new(8003, &[&crate::compile::PARAMETERS_MAX]);
+                return session.answer_rpc(Err(error.into()), &callers, sink);
+            }
             let arguments: Vec<Argument> = call.parameters.into_iter().map(Argument::from_rpc).collect();
             let outcome = match call.target {
                 RpcTarget::Number(number) => session.call_number(number, arguments, sink),
@@ -454,7 +464,7 @@ impl Session {
                 self.settle_before_more(sink)?;
                 let frame_line = failure.error.clone().at_line(1);
                 self.facts.last_error = frame_line.number;
-                sink.message(&frame_line);
+                frame_line.told().for_each(|told| sink.message(told));
                 let reach = crate::errors::reach(&frame_line, failure.origin, self.options.xact_abort);
                 if reach >= crate::errors::Reach::Batch {
                     self.rollback_everything(sink);
@@ -493,6 +503,35 @@ fn as_callers(caller: Option<&SqlType>, sql_type: SqlType, value: Value) -> (Sql
     }
 }
 
+/// What is wrong with a call as a whole, before any value is looked at: too many arguments, a parameter without a value, a name that is
+/// none of a parameter, in this order.
+fn check_arguments(name: &str, parameters: &[ast::Parameter], arguments: &[Argument]) -> SqlResult<()> {
+    if parameters.is_empty() && !arguments.is_empty() {
+        return Err(SqlError::new(8146, &[&name]).with_state(2));
+    }
+    if arguments.len() > parameters.len() {
+        return Err(SqlError::new(8144, &[&name]).with_state(2));
+    }
+    let slot = |(index, argument): (usize, &Argument)| match &argument.name {
+        Some(wanted) => parameters.iter().position(|p| p.name.eq_ignore_ascii_case(wanted)),
+        None => Some(index),
+    };
+    let given: Vec<Option<usize>> = arguments.iter().enumerate().map(slot).collect();
+    let has_value =
+        |slot: usize| given.iter().zip(arguments).any(|(g, a)| *g == Some(slot) && a.value.is_some());
+    let missing = (0..parameters.len()).find(|slot| parameters[*slot].default.is_none() && !has_value(*slot));
+    if let Some(slot) = missing {
+        return Err(SqlError::new(201, &[&name, &parameters[slot].name]).with_state(4));
+    }
+    match given.iter().position(Option::is_none) {
+        Some(at) => {
+            let wanted = arguments[at].name.as_deref().unwrap_or_default();
+            Err(SqlError::new(8145, &[&wanted, &name]).with_state(2))
+        }
+        None => Ok(()),
+    }
+}
+
 /// A module's text that does not compile: nothing of it has run.
 fn uncompiled(error: SqlError) -> Interruption {
     Interruption::Failed(Failure { error, origin: Origin::InnerText })
@@ -501,12 +540,12 @@ fn uncompiled(error: SqlError) -> Interruption {
 /// The types of declared parameters, as the first variables of the program; and whether an alias type is among them.
 pub(crate) fn parameters_of(
     parameters: &[ast::Parameter],
-    types_in: &engine::Database,
+    types_in: crate::compile::TypesIn<'_>,
 ) -> SqlResult<(Vec<VariableDef>, bool)> {
     let mut uses_alias_types = false;
     let mut definitions = Vec::with_capacity(parameters.len());
     for parameter in parameters {
-        let declared = query::resolve_type_in(&parameter.data_type, types_in)?;
+        let declared = query::resolve_type_in(&parameter.data_type, types_in.0, types_in.1)?;
         uses_alias_types |= declared.alias_id != 0;
         definitions.push(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type });
     }

@@ -61,7 +61,7 @@ pub(crate) fn sp_executesql(
     let text = statement_text(&arguments[0])?;
     let declarations =
         arguments.get(1).map(|a| values::to_text(&a.or_null()).unwrap_or_default()).unwrap_or_default();
-    let parameters = declare(&declarations, &session.database)?;
+    let parameters = declare(&declarations, session.types_in())?;
     let passed = parameters.pass(&text, &arguments, 2)?;
     let last = session.run_text(&text, &parameters.definitions, passed.values, sink)?;
     Ok(parameters.result(&passed.targets, &last))
@@ -73,7 +73,7 @@ pub(crate) fn sp_prepare(
     arguments: Vec<Argument>,
     sink: &mut dyn ResultSink,
 ) -> Result<CallResult, Interruption> {
-    let statement = prepare(&arguments, &session.database)?;
+    let statement = prepare(&arguments, session.types_in())?;
     // A text that cannot be parsed or bound is refused now, not at its first execution.
     if let Err(mut errors) = session.program_for(&statement.text, &statement.parameters.definitions, false) {
         let last = errors.pop().expect("a refused text has at least one error");
@@ -101,7 +101,7 @@ pub(crate) fn sp_prepexec(
     arguments: Vec<Argument>,
     sink: &mut dyn ResultSink,
 ) -> Result<CallResult, Interruption> {
-    let statement = prepare(&arguments, &session.database)?;
+    let statement = prepare(&arguments, session.types_in())?;
     if let Some(old) = handle_of(&arguments)? {
         session.prepared.statements.remove(&old);
     }
@@ -185,7 +185,7 @@ fn handle_of(arguments: &[Argument]) -> SqlResult<Option<i32>> {
     values::to_int(&first.or_null())
 }
 
-fn prepare(arguments: &[Argument], types_in: &engine::Database) -> SqlResult<Statement> {
+fn prepare(arguments: &[Argument], types_in: crate::compile::TypesIn<'_>) -> SqlResult<Statement> {
     let [_, declarations, text, ..] = arguments else {
         return Err(SqlError::new(201, &[&"sp_prepare", &"@stmt"]));
     };
@@ -204,7 +204,7 @@ fn statement_text(argument: &Argument) -> SqlResult<String> {
 }
 
 /// `@a int, @b nvarchar(10) = N'x' OUTPUT` as declarations. They have the syntax of a procedure's parameters.
-fn declare(declarations: &str, types_in: &engine::Database) -> SqlResult<Parameters> {
+fn declare(declarations: &str, types_in: crate::compile::TypesIn<'_>) -> SqlResult<Parameters> {
     if declarations.trim().is_empty() {
         return Ok(Parameters::default());
     }

@@ -94,7 +94,7 @@ impl Session {
         if number < SYSTEM_ERROR_MIN || number == USER_ERROR_MIN {
             return Err(SqlError::new(2732, &[&number, &SYSTEM_ERROR_MIN, &i32::MAX]));
         }
-        if let Some(own) = crate::procs::messages::user_message(&self.instance, number) {
+        if let Some(own) = crate::procs::messages::user_message(&self.transactions, number)? {
             return Ok((number, i32::from(own.severity), own.is_logged, own.text.to_string()));
         }
         match types::messages::lookup(number) {

@@ -234,15 +234,26 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
         match &instruction.kind {
-            InstructionKind::BeginTransaction(name) => self.begin_statement(frame, name.as_ref(), sink)?,
+            InstructionKind::BeginTransaction(name) => {
+                self.begin_statement(frame, name.as_ref(), sink)?;
+                self.tell_end(frame, instruction, sink);
+            }
             InstructionKind::Commit { delayed } => {
                 let place = self.may_defer(frame, at).then(|| CommitPlace::of(frame, instruction));
                 self.commit_statement(*delayed, place, sink)?;
+                self.tell_end(frame, instruction, sink);
             }
-            InstructionKind::Rollback(name) => self.rollback_statement(frame, name.as_ref(), sink)?,
-            InstructionKind::Save(name) => self.save_statement(frame, name)?,
+            InstructionKind::Rollback(name) => {
+                self.rollback_statement(frame, name.as_ref(), sink)?;
+                self.tell_end(frame, instruction, sink);
+            }
+            InstructionKind::Save(name) => {
+                self.save_statement(frame, name)?;
+                self.tell_end(frame, instruction, sink);
+            }
             InstructionKind::Execute(execute) => {
-                return self.execute_statement(frame, instruction, at, execute, sink);
+                let status = self.execute_statement(frame, instruction, at, execute, sink)?;
+                self.tell_call_end(frame, execute, status, sink);
             }
             InstructionKind::InsertExecute { insert, execute } => {
                 return self.insert_execute(frame, instruction, at, insert, execute, sink);
@@ -286,7 +297,27 @@ impl Session {
         Ok(())
     }
 
-    /// The end of a definition: a DONE without a count.
+    /// The end of EXECUTE. In the batch itself it is a procedure's, which NOCOUNT does not hold back, with the procedure's status before it; in
+    /// a procedure it is a statement's like any other (MS-TDS, DONEPROC and DONEINPROC).
+    fn tell_call_end(
+        &self,
+        frame: &Frame,
+        execute: &crate::program::ExecuteCells,
+        status: i32,
+        sink: &mut dyn ResultSink,
+    ) {
+        let is_outermost = frame.done_kind == DoneKind::Statement;
+        if !is_outermost && self.options.nocount {
+            return;
+        }
+        if is_outermost && !matches!(execute.target, crate::program::ExecuteTarget::Text(_)) {
+            sink.return_status(status);
+        }
+        let kind = if is_outermost { DoneKind::Procedure } else { frame.done_kind };
+        sink.done(Done { kind, row_count: None, error: false, command: crate::done_command::EXECUTE });
+    }
+
+    /// The end of a definition or of a statement about transactions: a DONE without a count.
     fn tell_end(&self, frame: &Frame, instruction: &Instruction, sink: &mut dyn ResultSink) {
         if !self.options.nocount {
             let command = crate::done_command::of(&instruction.kind);
@@ -359,7 +390,9 @@ impl Session {
                 }
                 self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
                 let row_count = if nocount { None } else { outcome.row_count };
-                if outcome.sent_rows || row_count.is_some() {
+                // TRUNCATE has no rows to count.
+                let is_told = !nocount && command == crate::done_command::OTHER;
+                if outcome.sent_rows || row_count.is_some() || is_told {
                     sink.done(Done { kind: frame.done_kind, row_count, error: false, command });
                 }
                 if stopped { Err(Stop::Attention.into()) } else { Ok(()) }
@@ -390,7 +423,7 @@ impl Session {
         }
         let mut gathered = Gathered::new(sink);
         self.inside_insert_execute = true;
-        let outcome = self.execute_statement(frame, instruction, at, execute, &mut gathered);
+        let outcome = self.execute_statement(frame, instruction, at, execute, &mut gathered).map(drop);
         self.inside_insert_execute = false;
         let Gathered { columns, rows, .. } = gathered;
         outcome?;
@@ -463,12 +496,7 @@ impl Session {
             Interruption::Stopped(stop) => return Err(stop),
             Interruption::Failed(failure) => failure,
         };
-        if failure.error.line == 0 {
-            failure.error.line = instruction.line;
-        }
-        if failure.error.procedure.is_none() {
-            failure.error.procedure = frame.procedure.as_deref().map(str::to_string);
-        }
+        failure.error = failure.error.at_line(instruction.line).in_procedure(frame.procedure.as_deref());
         self.facts.last_error = failure.error.number;
         self.facts.row_count = 0;
         if failure.origin == Origin::Runtime && instruction.kind.is_definition() {
@@ -501,7 +529,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<Next, Stop> {
         let error = &failure.error;
-        sink.message(error);
+        error.told().for_each(|told| sink.message(told));
         let reach = match failure.origin {
             // Documented for SET ARITHABORT ON with SET ANSI_WARNINGS OFF.
             Origin::Runtime

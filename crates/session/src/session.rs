@@ -210,7 +210,7 @@ impl Session {
             }
             Err(Stop::Raised(failure)) => {
                 // Raised to a TRY block that is no longer there: report it as uncaught.
-                sink.message(&failure.error);
+                failure.error.told().for_each(|told| sink.message(told));
                 RequestEnd::Finished
             }
             Err(Stop::Attention) => {
@@ -278,6 +278,11 @@ impl Session {
         Ok(program)
     }
 
+    /// Whose alias types a text names.
+    pub(crate) fn types_in(&self) -> compile::TypesIn<'_> {
+        (&self.database, Lookup::new(&self.transactions))
+    }
+
     /// A text parsed and compiled, no names looked up.
     pub(crate) fn parsed_program(&self, text: &str) -> Result<Program, Vec<SqlError>> {
         self.compiled_text(text, &[], false)
@@ -292,7 +297,7 @@ impl Session {
         let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
         let batch = tsql::parse_batch(text, &options)
             .map_err(|errors| errors.into_iter().map(crate::syntax_error).collect::<Vec<SqlError>>())?;
-        let types_in = Some(&*self.database);
+        let types_in = Some(self.types_in());
         compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure, types_in)
             .map_err(|e| vec![e])
     }
@@ -321,6 +326,9 @@ impl Session {
         errors: &[SqlError],
         sink: &mut dyn ResultSink,
     ) -> Result<(), Stop> {
+        if task::current().is_interrupted() {
+            return Err(Stop::Attention);
+        }
         for error in errors {
             self.facts.last_error = error.number;
             sink.message(error);
@@ -443,7 +451,7 @@ pub(crate) const KILLED: &str = "Cannot continue the execution because the sessi
 
 /// Errors that only mean "not there yet", or "not settled yet".
 fn is_deferred(error: &SqlError) -> bool {
-    matches!(error.number, 208 | 1222 | 2812 | 911 | 922 | 945 | 1087 | 4902 | 942)
+    matches!(error.number, 208 | 1222 | 2812 | 911 | 922 | 926 | 945 | 1087 | 4902 | 942)
 }
 
 fn options_at_login(login: &LoginInfo) -> SetOptions {

@@ -23,6 +23,10 @@ enum Kind {
     Procedure,
 }
 
+/// What there is, by name: the only column's name, or the module's text.
+const STATE: &str = "SELECT o.name, COALESCE(c.name, OBJECT_DEFINITION(o.object_id)) FROM sys.objects o LEFT JOIN sys.columns c \
+                     ON c.object_id = o.object_id AND o.type = 'U' WHERE o.type IN ('U', 'V', 'P')";
+
 /// What a name stands for: the stamp is in the name of the object's only column.
 type Meaning = Option<(Kind, u32)>;
 
@@ -120,6 +124,12 @@ impl Actor {
 
     /// Runs a statement; gives what the name may have meant meanwhile. `None`: the transaction is gone or the statement gave up waiting.
     fn ask(&mut self, name: &'static str, text: &str) -> Option<(Seen, Vec<Meaning>)> {
+        let (seen, mut possible) = self.ask_of(&[name], text)?;
+        Some((seen, possible.remove(0)))
+    }
+
+    /// The same for several names.
+    fn ask_of(&mut self, names: &[&'static str], text: &str) -> Option<(Seen, Vec<Vec<Meaning>>)> {
         let began = self.history.lock().tick();
         let seen = run(&mut self.session, text);
         let mut history = self.history.lock();
@@ -135,10 +145,11 @@ impl Actor {
             }
             return None;
         }
-        let possible = match self.own.get(name) {
+        let possible = names.iter().map(|name| match self.own.get(name) {
             Some(own) => vec![*own],
             None => history.possible(name, began, ended),
-        };
+        });
+        let possible = possible.collect();
         drop(history);
         if !self.session.in_transaction() {
             // The error has rolled it back.
@@ -213,6 +224,36 @@ impl Actor {
         }
     }
 
+    /// Gives it another name. What it was is asked behind it: nobody else can change that now.
+    fn rename(&mut self, name: &'static str, to: &'static str) {
+        let text = format!("EXEC sp_rename '{name}', '{to}'");
+        let Some((seen, possible)) = self.ask_of(&[name, to], &text) else { return };
+        let (was, target) = (&possible[0], &possible[1]);
+        let renamed = numbers(&seen) == [15477];
+        let mut meaning = None;
+        if renamed {
+            // Functions of one name wait for nobody else's.
+            let asked = format!(
+                "SELECT COALESCE(COL_NAME(OBJECT_ID('{to}'), 1), OBJECT_DEFINITION(OBJECT_ID('{to}')))"
+            );
+            let row = rows(&mut self.session, &asked).pop().unwrap_or_default();
+            let stamp = row.rsplit_once("stamp_").and_then(|(_, stamp)| stamp.parse().ok());
+            meaning = was.iter().flatten().find(|known| Some(known.1) == stamp).copied();
+        }
+        let is_true = match numbers(&seen)[..] {
+            [15477] => meaning.is_some() && target.contains(&None),
+            [15335] => target.iter().any(Option::is_some) && was.iter().any(Option::is_some),
+            [15225] => was.contains(&None),
+            _ => false,
+        };
+        let both: Vec<Meaning> = possible.concat();
+        self.expect(is_true, if renamed { "renamed" } else { "not renamed" }, &text, &seen, &both);
+        if renamed {
+            self.own.insert(name, None);
+            self.own.insert(to, meaning);
+        }
+    }
+
     /// Selects from it, executes it, or looks into the catalog.
     fn look(&mut self, name: &'static str) {
         let way = self.pick(3);
@@ -271,7 +312,7 @@ impl Actor {
         run(&mut self.session, "BEGIN TRAN");
         for _ in 0..1 + self.pick(4) {
             let name = NAMES[self.pick(NAMES.len() as u64)];
-            match self.pick(8) {
+            match self.pick(9) {
                 0 | 1 => self.create(name),
                 2 => self.drop_object(name),
                 3 => self.alter(name),
@@ -283,6 +324,12 @@ impl Actor {
                     run(&mut self.session, "ROLLBACK TRAN here");
                     self.own = self.saved.clone().unwrap();
                     self.history.lock().count("savepoints");
+                }
+                5 => {
+                    let to = NAMES[self.pick(NAMES.len() as u64)];
+                    if to != name {
+                        self.rename(name, to);
+                    }
                 }
                 _ => self.look(name),
             }
@@ -315,11 +362,9 @@ fn actor(os: Os, shared: &SessionShared, number: usize, history: Arc<Latch<Histo
     actor.session.close();
 }
 
-/// What the catalog says at the end, by name: the only column's name, or the module's text.
+/// What the catalog says at the end.
 fn final_state(session: &mut Session) -> Vec<String> {
-    let text = "SELECT o.name, COALESCE(c.name, OBJECT_DEFINITION(o.object_id)) FROM sys.objects o LEFT JOIN sys.columns c \
-                ON c.object_id = o.object_id AND o.type = 'U' WHERE o.type IN ('U', 'V', 'P') ORDER BY 1";
-    rows(session, text)
+    rows(session, &format!("{STATE} ORDER BY 1"))
 }
 
 /// One run; gives what was told and cannot be true, and how often what happened.
@@ -389,6 +434,8 @@ fn nobody_is_told_what_was_not_committed() {
         "dropped",
         "not dropped",
         "altered",
+        "renamed",
+        "not renamed",
         "found",
         "not found",
         "commits",

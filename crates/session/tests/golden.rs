@@ -84,3 +84,4 @@ script!("scripts/" cascades);
 script!("scripts/" typed_null);
 script!("scripts/" computed_columns);
 script!("scripts/" row_counts);
+script!("scripts/" errors);

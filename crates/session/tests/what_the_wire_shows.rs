@@ -22,12 +22,21 @@ fn done_says_what_kind_of_statement_has_ended() {
         ("ALTER TABLE t ADD j INT", &[0xD8]),
         ("CREATE INDEX x ON t(i)", &[0xC8]),
         ("DROP INDEX x ON t", &[0xC9]),
-        ("EXEC('CREATE VIEW v AS SELECT i FROM t')", &[0xCF]),
+        ("EXEC('CREATE VIEW v AS SELECT i FROM t')", &[0xCF, 0xE0]),
         ("DROP VIEW v", &[0xD0]),
-        ("EXEC('CREATE PROCEDURE p AS SELECT 1')", &[0xDE]),
+        ("EXEC('CREATE PROCEDURE p AS SELECT 1')", &[0xDE, 0xE0]),
         ("DROP PROCEDURE p", &[0xDF]),
         ("CREATE SCHEMA s", &[0x14A]),
         ("DROP SCHEMA s", &[0xB0]),
+        ("TRUNCATE TABLE t2", &[0xFD]),
+        ("BEGIN TRAN", &[0xD4]),
+        ("SAVE TRAN s", &[0xFD]),
+        ("BEGIN TRAN; COMMIT", &[0xD4, 0xD5]),
+        ("ROLLBACK TRAN s; ROLLBACK", &[0xD2, 0xD2]),
+        (
+            "SET NOCOUNT ON; BEGIN TRAN; SAVE TRAN s; TRUNCATE TABLE t2; COMMIT; BEGIN TRAN; ROLLBACK; SET NOCOUNT OFF",
+            &[],
+        ),
         ("DROP TABLE t2; DROP TABLE t", &[0xC7, 0xC7]),
         ("CREATE DATABASE cmd", &[0xCB]),
         ("ALTER DATABASE cmd SET RECOVERY SIMPLE", &[0xD7]),
@@ -40,6 +49,35 @@ fn done_says_what_kind_of_statement_has_ended() {
         assert_eq!(run(&mut session, text).commands, *commands, "{text}");
     }
     assert_eq!(run(&mut session, "SELECT 1 AS a INTO #n UNION ALL SELECT 2").counts, [Some(2)]);
+}
+
+/// A procedure that a batch executes ends as one, with its status before, whatever NOCOUNT says; its statements end inside it.
+#[test]
+fn a_procedure_called_by_a_batch_ends_as_a_procedure() {
+    use hardpan_session::DoneKind::{InProcedure, Procedure, Statement};
+    let world = World::new("calls");
+    let mut session = world.session();
+    run(&mut session, "CREATE TABLE t (i INT)");
+    run(&mut session, "CREATE PROCEDURE inner_p AS BEGIN INSERT t VALUES (1) RETURN 5 END");
+    run(&mut session, "CREATE PROCEDURE outer_p AS BEGIN SELECT 1 AS a EXEC inner_p RETURN 7 END");
+    let seen = run(&mut session, "SELECT 0 AS z EXEC outer_p SELECT 2 AS b");
+    assert_eq!(seen.ends, [Statement, InProcedure, InProcedure, InProcedure, Procedure, Statement]);
+    assert_eq!(seen.commands, [0xC1, 0xC1, 0xC3, 0xE0, 0xE0, 0xC1]);
+    assert_eq!(seen.counts, [Some(1), Some(1), Some(1), None, None, Some(1)]);
+    assert_eq!(seen.statuses, [(4, 7)]);
+    let seen = run(&mut session, "SET NOCOUNT ON EXEC outer_p EXEC inner_p");
+    assert_eq!((seen.ends, seen.counts), (vec![InProcedure, Procedure, Procedure], vec![None, None, None]));
+    assert_eq!(seen.statuses, [(1, 7), (2, 5)]);
+    run(&mut session, "SET NOCOUNT OFF");
+    // Text has no status of its own; rows that go into a table are told as those of the INSERT alone.
+    let seen = run(&mut session, "EXEC ('SELECT 1 AS a')");
+    assert_eq!((seen.ends, seen.statuses), (vec![InProcedure, Procedure], vec![]));
+    let seen = run(&mut session, "INSERT t EXEC ('SELECT 1 AS a')");
+    assert_eq!((seen.ends, seen.commands, seen.statuses), (vec![Statement], vec![0xC3], vec![]));
+    // A procedure that does not return has no status; the statement's error ends it.
+    run(&mut session, "CREATE PROCEDURE fails AS THROW 50000, 'x', 1");
+    let seen = run(&mut session, "EXEC fails");
+    assert_eq!((seen.ends, seen.statuses), (vec![InProcedure], vec![]));
 }
 
 #[test]

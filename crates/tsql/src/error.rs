@@ -23,6 +23,7 @@ impl SyntaxError {
         let near = &self.near;
         match self.number {
             102 => format!("Incorrect syntax near '{near}'."),
+            103 => format!("The identifier that starts with '{near}' is too long. Maximum length is 128."),
             105 => format!("Unclosed quotation mark after the character string '{near}'."),
             111 => format!("'{near}' must be the first statement in a query batch."),
             113 => "Missing end comment mark '*/'.".to_string(),

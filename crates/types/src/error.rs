@@ -20,6 +20,9 @@ pub struct SqlError {
     pub procedure: Option<String>,
     /// The text, arguments filled in.
     pub message: String,
+    /// What is told before it, in this order: "could not create the constraint" comes after what was wrong with it. Only the last one is
+    /// caught and stays in `@@ERROR`, as in SQL Server.
+    pub earlier: Vec<SqlError>,
 }
 
 impl SqlError {
@@ -34,6 +37,7 @@ impl SqlError {
                 line: 0,
                 procedure: None,
                 message: messages::fill(entry.text, args),
+                earlier: Vec::new(),
             },
             None => {
                 SqlError::custom(number, 16, 1, format!("Error {number} (text missing in the catalogue)."))
@@ -43,7 +47,7 @@ impl SqlError {
 
     /// A message with its own text: RAISERROR, THROW, PRINT.
     pub fn custom(number: i32, severity: u8, state: u8, message: String) -> SqlError {
-        SqlError { number, severity, state, line: 0, procedure: None, message }
+        SqlError { number, severity, state, line: 0, procedure: None, message, earlier: Vec::new() }
     }
 
     /// The same error with another state.
@@ -63,7 +67,40 @@ impl SqlError {
         if self.line == 0 {
             self.line = line;
         }
+        self.earlier.iter_mut().filter(|earlier| earlier.line == 0).for_each(|earlier| earlier.line = line);
         self
+    }
+
+    /// The same error, told after another one and what came before that.
+    pub fn after(mut self, mut cause: SqlError) -> SqlError {
+        self.earlier.append(&mut cause.earlier);
+        self.earlier.push(cause);
+        self
+    }
+
+    /// The same error, told after all these.
+    pub fn after_all(mut self, causes: Vec<SqlError>) -> SqlError {
+        self.earlier = causes;
+        self
+    }
+
+    /// The same error, raised in a procedure, unless it already has one.
+    pub fn in_procedure(mut self, procedure: Option<&str>) -> SqlError {
+        for error in &mut self.earlier {
+            error.procedure = error.procedure.take().or_else(|| procedure.map(str::to_string));
+        }
+        self.procedure = self.procedure.take().or_else(|| procedure.map(str::to_string));
+        self
+    }
+
+    /// All that is told, in order; this one last.
+    pub fn told(&self) -> impl Iterator<Item = &SqlError> {
+        self.earlier.iter().chain(std::iter::once(self))
+    }
+
+    /// What is told first: what was wrong.
+    pub fn first(&self) -> &SqlError {
+        self.earlier.first().unwrap_or(self)
     }
 
     /// Is it only information (severity 10 or less)?

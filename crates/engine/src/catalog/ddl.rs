@@ -6,7 +6,7 @@ use txn::LockMode;
 use types::{SqlError, SqlType, Value};
 
 use super::new::{NewColumn, NewConstraint, NewIndex, NewTable};
-use super::shape::{append_index, heap_definition, remove_constraint, remove_index, same, user_of_column};
+use super::shape::{append_index, heap_definition, remove_constraint, remove_index, same, users_of_column};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
@@ -19,15 +19,17 @@ impl Database {
     /// CREATE TABLE.
     ///
     /// # Errors
-    /// 2714, 2705, 2760, 1779, 1902, 1911, 8110, 8111, 1702 and those of storage.
+    /// 2714, 2705, 2760, 1902, 1911, 1944, 8110, 8111, 8112, 1702 and those of storage.
     pub fn create_table(self: &Arc<Self>, txn: &DbTransaction, new: &NewTable) -> SqlResult<Arc<TableDef>> {
         let schema = self.schema_for(txn, &new.schema)?;
         let object_id = self.catalog().new_object_id();
         txn.lock_object(object_id, LockMode::SchM)?;
-        self.reserve_name(txn, schema.schema_id, &new.name, txn.object_resource(object_id))?;
+        let reserved = self.reserve_name(txn, schema.schema_id, &new.name, txn.object_resource(object_id));
+        reserved.map_err(|error| if error.number == 2714 { error.with_state(6) } else { error })?;
         if new.columns.len() > COLUMNS_MAX {
             return Err(SqlError::new(1702, &[&new.columns[COLUMNS_MAX].name, &new.name, &COLUMNS_MAX]));
         }
+        check_keys(new)?;
         let now = self.now();
         let mut table = TableDef {
             object_id,
@@ -181,8 +183,10 @@ impl Database {
         let at = old
             .column_ordinal(name)
             .ok_or_else(|| SqlError::new(4924, &[&"DROP COLUMN", &name, &old.name]))?;
-        if let Some(owner) = user_of_column(&old, at) {
-            return Err(SqlError::new(4922, &[&"DROP COLUMN", &name, &owner]));
+        let users = users_of_column(&old, at);
+        if !users.is_empty() {
+            let error = SqlError::new(4922, &[&"ALTER TABLE DROP COLUMN", &name]).with_state(9);
+            return Err(error.after_all(users));
         }
         let mut new = old.as_ref().clone();
         new.columns.remove(at);
@@ -213,6 +217,7 @@ impl Database {
         let at = old
             .column_ordinal(name)
             .ok_or_else(|| SqlError::new(4924, &[&"ALTER COLUMN", &name, &old.name]))?;
+        self.share_type(txn, user_type_id)?;
         let mut new = old.as_ref().clone();
         new.columns[at].sql_type = *sql_type;
         new.columns[at].user_type_id = user_type_id;
@@ -268,4 +273,20 @@ impl Database {
             self.touch_referenced(txn, &old.foreign_keys, &new.foreign_keys)
         })
     }
+}
+
+/// A table has one primary key and at most one clustered constraint: 8110, 8112.
+fn check_keys(new: &NewTable) -> SqlResult<()> {
+    let keys = new.constraints.iter().filter_map(|constraint| match constraint {
+        NewConstraint::Key { primary, clustered, .. } => Some((*primary, *clustered)),
+        _ => None,
+    });
+    let keys: Vec<(bool, Option<bool>)> = keys.collect();
+    if keys.iter().filter(|key| key.0).count() > 1 {
+        return Err(SqlError::new(8110, &[&new.name]));
+    }
+    if keys.iter().filter(|key| key.1 == Some(true)).count() > 1 {
+        return Err(SqlError::new(8112, &[&new.name]));
+    }
+    Ok(())
 }

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use txn::LockMode;
-use types::{Collation, DateTime, SqlError, SqlType, Value};
+use txn::{LockMode, Resource};
+use types::{DateTime, SqlError, SqlType, Value};
 
+use super::names::{Change, Look, entry_resource};
 use super::rows::{Fields, column_status, int, text, type_of, type_parts};
 use super::system_tables;
 use crate::database::Database;
@@ -17,7 +18,7 @@ use crate::schema::{ObjectDef, TableDef};
 pub const FIRST_USER_TYPE_ID: i32 = 257;
 
 /// What an extended property stands at: class of the catalog view, object, part of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PropertyOwner {
     /// 0 database, 1 object or column, 2 parameter, 3 schema, 4 principal, 6 type, 7 index, 20 filegroup.
     pub class: u8,
@@ -25,6 +26,13 @@ pub struct PropertyOwner {
     pub major_id: i32,
     /// `minor_id`.
     pub minor_id: i32,
+}
+
+impl PropertyOwner {
+    /// Is it an object, or a part of one?
+    pub(super) fn is_of_object(&self) -> bool {
+        matches!(self.class, 1 | 2 | 7) && self.major_id > 0
+    }
 }
 
 /// An extended property.
@@ -84,7 +92,7 @@ pub enum Entry {
 }
 
 /// What identifies an entry.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKey {
     /// Where it stands, its name folded.
     Property(PropertyOwner, String),
@@ -209,16 +217,33 @@ impl super::Catalog {
 
     /// An alias type by schema and name, in any letter case.
     pub fn find_type(&self, schema_id: i32, name: &str) -> Option<TypeDef> {
-        let state = self.state.read();
-        let types = state.entries.range(EntryKey::Type(i32::MIN)..=EntryKey::Type(i32::MAX));
-        types.into_iter().find_map(|(_, entry)| match &**entry {
-            Entry::Type(def)
-                if def.schema_id == schema_id && Collation::DEFAULT.same_name(&def.name, name) =>
-            {
-                Some(def.clone())
-            }
-            _ => None,
-        })
+        self.state.read().type_named(&super::names::key_of_type(schema_id, name)).cloned()
+    }
+
+    /// An alias type by its name, as [`super::Catalog::look`] finds objects.
+    pub(crate) fn look_type(
+        &self,
+        owner: u64,
+        held: Option<Resource>,
+        schema: &str,
+        name: &str,
+    ) -> Look<Option<TypeDef>> {
+        self.state.read().look_type(owner, held, schema, name)
+    }
+
+    /// An entry by its key, in the same way.
+    pub(crate) fn look_entry(
+        &self,
+        owner: u64,
+        held: Option<Resource>,
+        key: &EntryKey,
+    ) -> Look<Option<Arc<Entry>>> {
+        self.state.read().look_entry(owner, held, key)
+    }
+
+    /// All entries as a reader sees them, in order of their keys.
+    pub(crate) fn entries_seen(&self, owner: u64, image: super::CatalogImage) -> Vec<Arc<Entry>> {
+        self.state.read().entries_seen(owner, image)
     }
 
     /// An alias type by its number.
@@ -240,47 +265,68 @@ impl super::Catalog {
     }
 
     /// Publishes or forgets an entry.
-    pub(super) fn put_entry(&self, key: EntryKey, entry: Option<Arc<Entry>>) -> super::CatalogUndo {
+    pub(super) fn put_entry(
+        &self,
+        change: Option<Change>,
+        key: EntryKey,
+        entry: Option<Arc<Entry>>,
+    ) -> super::CatalogUndo {
         let is_type = matches!(key, EntryKey::Type(_));
-        let mut state = self.state.write();
-        let previous = match entry {
-            Some(entry) => state.entries.insert(key.clone(), entry),
-            None => state.entries.remove(&key),
-        };
-        drop(state);
+        let undo = self.state.write().replace_entry(change, key, entry);
         if is_type {
             // What was bound with the old meaning of a type's name looks again.
             self.touch();
         }
-        super::CatalogUndo::Entry(key, previous)
+        undo
     }
 }
 
 impl Database {
-    /// Adds, changes or removes an entry: the row and the cache.
+    /// Adds, changes or removes an entry, the row and the cache, under a lock for the change. `old`: as the caller has found it.
     ///
     /// # Errors
-    /// Those of storage.
+    /// The marker of a stale plan when another has changed it since it was found; 1205, 1222; those of storage.
     pub fn change_entry(
         self: &Arc<Self>,
         txn: &DbTransaction,
         old: Option<&Entry>,
         new: Option<Entry>,
     ) -> SqlResult<()> {
+        let Some(key) = new.as_ref().or(old).map(Entry::key) else { return Ok(()) };
+        let resource = self.lock_entry(txn, &key, LockMode::SchM)?;
+        if self.catalog().entry(&key).as_deref() != old {
+            return Err(crate::error::stale_plan());
+        }
         if let Some(old) = old {
             let system = self.system_table(old.table());
             let key_columns = system.definition().base().key.len();
             system.delete_key(txn, &old.row()[..key_columns])?;
         }
-        let Some(key) = new.as_ref().or(old).map(Entry::key) else { return Ok(()) };
         if let (Some(old), Some(new)) = (old, &new) {
             assert_eq!(old.key(), new.key(), "an entry changes, it does not become another");
         }
         if let Some(new) = &new {
             self.system_table(new.table()).insert(txn, &new.row())?;
         }
-        txn.note_catalog_change(self.catalog().put_entry(key, new.map(Arc::new)));
+        let change = txn.change_under(resource);
+        txn.note_catalog_change(self.catalog().put_entry(Some(change), key, new.map(Arc::new)));
         Ok(())
+    }
+
+    /// Locks what stands for an entry until the transaction ends.
+    fn lock_entry(&self, txn: &DbTransaction, key: &EntryKey, mode: LockMode) -> SqlResult<Resource> {
+        let resource = entry_resource(self.number(), key);
+        let locked = txn.inner().lock(resource, mode, txn.lock_wait());
+        locked.map(|_| resource).map_err(|error| txn.sql_error(&error.into()))
+    }
+
+    /// Keeps an alias type as it is until the transaction ends: something is to have it.
+    pub(super) fn share_type(&self, txn: &DbTransaction, user_type_id: i32) -> SqlResult<()> {
+        if user_type_id == 0 {
+            return Ok(());
+        }
+        self.lock_entry(txn, &EntryKey::Type(user_type_id), LockMode::SchS)?;
+        self.catalog().type_by_id(user_type_id).map(drop).ok_or_else(crate::error::stale_plan)
     }
 
     /// A new extended property; the object it stands at is locked for a change.
@@ -293,8 +339,8 @@ impl Database {
         property: PropertyDef,
         shown: &str,
     ) -> SqlResult<()> {
-        self.lock_property_owner(txn, property.owner)?;
         let new = Entry::Property(property);
+        self.lock_property_owner(txn, &new.key())?;
         if let Some(Entry::Property(existing)) = self.catalog().entry(&new.key()).as_deref() {
             return Err(SqlError::new(15233, &[&existing.name, &shown]));
         }
@@ -313,8 +359,9 @@ impl Database {
         value: Option<Value>,
         shown: &str,
     ) -> SqlResult<()> {
-        self.lock_property_owner(txn, owner)?;
-        let found = self.catalog().entry(&EntryKey::Property(owner, super::names::fold(name)));
+        let key = EntryKey::Property(owner, super::names::fold(name));
+        self.lock_property_owner(txn, &key)?;
+        let found = self.catalog().entry(&key);
         let Some(Entry::Property(old)) = found.as_deref() else {
             return Err(SqlError::new(15217, &[&name, &shown]));
         };
@@ -322,11 +369,25 @@ impl Database {
         self.change_entry(txn, found.as_deref(), new)
     }
 
-    fn lock_property_owner(&self, txn: &DbTransaction, owner: PropertyOwner) -> SqlResult<()> {
-        match owner.class {
-            1 | 2 | 7 if owner.major_id > 0 => txn.lock_object(owner.major_id, LockMode::SchM),
-            _ => Ok(()),
-        }
+    /// Locks what a property stands at; it is still there.
+    fn lock_property_owner(&self, txn: &DbTransaction, key: &EntryKey) -> SqlResult<()> {
+        self.lock_entry(txn, key, LockMode::SchM)?;
+        let EntryKey::Property(owner, _) = key else { return Ok(()) };
+        let id = owner.major_id;
+        let is_constraint = |object: &ObjectDef| match object {
+            ObjectDef::Table(table) => table.constraints().iter().any(|constraint| constraint.0 == id),
+            ObjectDef::Module(_) => false,
+        };
+        let catalog = self.catalog();
+        let exists = match owner.class {
+            _ if owner.is_of_object() => {
+                catalog.object(id).is_some() || catalog.objects().iter().any(is_constraint)
+            }
+            3 => catalog.schema(id).is_some(),
+            6 => catalog.type_by_id(id).is_some(),
+            _ => true,
+        };
+        if exists { Ok(()) } else { Err(crate::error::stale_plan()) }
     }
 
     /// A new alias type.
@@ -341,14 +402,17 @@ impl Database {
         sql_type: SqlType,
         nullable: bool,
     ) -> SqlResult<TypeDef> {
-        let schema_id = self.catalog().schema_id(schema).ok_or_else(|| SqlError::new(2760, &[&schema]))?;
-        if self.catalog().find_type(schema_id, name).is_some() {
-            let shown = format!("{schema}.{name}");
-            return Err(SqlError::new(219, &[&shown]));
-        }
+        let schema_id = self.schema_for(txn, schema)?.schema_id;
         let taken = self.catalog().types().iter().map(|def| def.user_type_id).max();
+        let user_type_id = taken.map_or(FIRST_USER_TYPE_ID, |id| id + 1);
+        let resource = self.lock_entry(txn, &EntryKey::Type(user_type_id), LockMode::SchM)?;
+        let key = super::names::key_of_type(schema_id, name);
+        self.reserve(txn, key, name, resource).map_err(|error| match error.number {
+            2714 => SqlError::new(219, &[&format!("{schema}.{name}")]),
+            _ => error,
+        })?;
         let def = TypeDef {
-            user_type_id: taken.map_or(FIRST_USER_TYPE_ID, |id| id + 1),
+            user_type_id,
             schema_id,
             name: name.into(),
             sql_type,
@@ -364,6 +428,8 @@ impl Database {
     /// # Errors
     /// 3732 when a column has it; those of storage.
     pub fn drop_type(self: &Arc<Self>, txn: &DbTransaction, def: &TypeDef) -> SqlResult<()> {
+        // Whoever is giving it to a column has locked it.
+        self.lock_entry(txn, &EntryKey::Type(def.user_type_id), LockMode::SchM)?;
         for object in self.catalog().objects() {
             if let ObjectDef::Table(table) = &object
                 && table.columns.iter().any(|column| column.user_type_id == def.user_type_id)
@@ -378,8 +444,17 @@ impl Database {
     /// Another name for an alias type.
     ///
     /// # Errors
-    /// Those of storage.
+    /// 15335 when another type of the schema has it; those of storage.
     pub fn rename_type(self: &Arc<Self>, txn: &DbTransaction, def: &TypeDef, name: &str) -> SqlResult<()> {
+        let resource = self.lock_entry(txn, &EntryKey::Type(def.user_type_id), LockMode::SchM)?;
+        // The same name in other letters is free for its owner.
+        if !super::shape::same(&def.name, name) {
+            let key = super::names::key_of_type(def.schema_id, name);
+            self.reserve(txn, key, name, resource).map_err(|error| match error.number {
+                2714 => SqlError::new(15335, &[&name, &"USERDATATYPE"]),
+                _ => error,
+            })?;
+        }
         let new = TypeDef { name: name.into(), ..def.clone() };
         self.change_entry(txn, Some(&Entry::Type(def.clone())), Some(Entry::Type(new)))
     }

@@ -39,7 +39,7 @@ pub(crate) fn load(
     }
     for (table, rows) in rows.iter().enumerate() {
         for entry in rows.iter().filter_map(|row| Entry::from_row(table, row)) {
-            catalog.put_entry(entry.key(), Some(Arc::new(entry)));
+            catalog.put_entry(None, entry.key(), Some(Arc::new(entry)));
         }
     }
     let groups = Groups::new(rows);

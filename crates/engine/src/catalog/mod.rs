@@ -32,6 +32,7 @@ pub use names::CatalogImage;
 use names::{Change, Look, NameKey, Reserve, State};
 pub use new::{NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
 pub use rename::TablePart;
+pub use shape::CONSTRAINT_NAME_TAKEN;
 
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, SCHEMA_DBO, SCHEMA_INFORMATION, SCHEMA_SYS, SchemaDef};
@@ -80,7 +81,14 @@ pub enum CatalogUndo {
     /// Names that were reserved.
     Names(Vec<(i32, String)>),
     /// An entry as it was.
-    Entry(EntryKey, Option<Arc<Entry>>),
+    Entry {
+        /// What identifies it.
+        key: EntryKey,
+        /// As it was.
+        previous: Option<Arc<Entry>>,
+        /// Names.
+        names: Vec<(i32, String)>,
+    },
 }
 
 impl Catalog {

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use txn::Resource;
 use types::{Collation, SqlError};
 
-use super::{CatalogUndo, Entry, EntryKey};
+use super::{CatalogUndo, Entry, EntryKey, TypeDef};
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, SchemaDef};
 
@@ -24,8 +24,15 @@ pub(super) type NameKey = (i32, String);
 /// Names of schemas stand among the others under a schema that no object is in.
 const OF_SCHEMAS: i32 = 0;
 
-/// Metadata locks of schemas (`sys.dm_tran_locks` shows the class).
+/// What is neither an object nor an alias type has a name of its own making, under a schema that does not exist either.
+const OF_ENTRIES: i32 = i32::MIN;
+
+/// Metadata locks by what they stand for (`sys.dm_tran_locks` shows the class).
 const SCHEMA_CLASS: u32 = 1;
+const TYPE_CLASS: u32 = 2;
+const MESSAGE_CLASS: u32 = 3;
+const PROPERTY_CLASS: u32 = 4;
+const CONFIGURATION_CLASS: u32 = 5;
 
 /// The definitions of a database, and what of them is not settled.
 #[derive(Default)]
@@ -39,6 +46,7 @@ pub(super) struct State {
     unsettled: FxHashMap<NameKey, Unsettled>,
     changed: FxHashMap<ObjectId, Changed<ObjectDef>>,
     changed_schemas: FxHashMap<i32, Changed<Arc<SchemaDef>>>,
+    changed_entries: FxHashMap<EntryKey, Changed<Arc<Entry>>>,
 }
 
 /// Who is changing a name.
@@ -149,11 +157,99 @@ impl State {
         if let Some(resource) = self.in_the_way(change.owner, held, &key) {
             return Reserve::Unsettled(resource);
         }
-        if self.names.contains_key(&key) || (key.0 == OF_SCHEMAS && self.has_schema(&key.1)) {
+        let is_taken = match key.0 {
+            OF_SCHEMAS => self.has_schema(&key.1),
+            ..0 => self.type_named(&key).is_some(),
+            _ => self.names.contains_key(&key),
+        };
+        if is_taken {
             return Reserve::Taken;
         }
         self.mark(change, std::slice::from_ref(&key));
         Reserve::Reserved(CatalogUndo::Names(vec![key]))
+    }
+
+    /// The alias type of that name, settled or not.
+    pub(super) fn type_named(&self, key: &NameKey) -> Option<&TypeDef> {
+        let types = self.entries.range(EntryKey::Type(i32::MIN)..=EntryKey::Type(i32::MAX));
+        types.map(|(_, entry)| &**entry).find_map(|entry| match entry {
+            Entry::Type(def) if key_of_entry(entry) == *key => Some(def),
+            _ => None,
+        })
+    }
+
+    /// An alias type by its name.
+    pub(super) fn look_type(
+        &self,
+        owner: u64,
+        held: Option<Resource>,
+        schema: &str,
+        name: &str,
+    ) -> Look<Option<TypeDef>> {
+        let schema_id = match self.look_schema(owner, held, schema) {
+            Look::Settled(Some(schema_id)) => schema_id,
+            Look::Settled(None) => return Look::Settled(None),
+            Look::Unsettled(resource) => return Look::Unsettled(resource),
+        };
+        let key = key_of_type(schema_id, name);
+        match self.in_the_way(owner, held, &key) {
+            Some(resource) => Look::Unsettled(resource),
+            None => Look::Settled(self.type_named(&key).cloned()),
+        }
+    }
+
+    /// An entry by its key.
+    pub(super) fn look_entry(
+        &self,
+        owner: u64,
+        held: Option<Resource>,
+        key: &EntryKey,
+    ) -> Look<Option<Arc<Entry>>> {
+        let others = self.changed_entries.get(key).filter(|change| change.owner != owner);
+        let present = self.entries.get(key);
+        let before = others.and_then(|change| change.settled.as_ref());
+        let names = present.into_iter().chain(before).map(|entry| key_of_entry(entry));
+        let mut in_the_way = names.filter_map(|name| self.in_the_way(owner, held, &name));
+        in_the_way.next().map_or_else(|| Look::Settled(present.cloned()), Look::Unsettled)
+    }
+
+    /// Publishes, changes or forgets an entry. `change`: by whom; nobody while the catalog is being read from disk.
+    pub(super) fn replace_entry(
+        &mut self,
+        change: Option<Change>,
+        key: EntryKey,
+        entry: Option<Arc<Entry>>,
+    ) -> CatalogUndo {
+        let mut names: Vec<NameKey> = entry.iter().map(|entry| key_of_entry(entry)).collect();
+        let previous = self.swap_entry(&key, entry);
+        let old = previous.iter().map(|entry| key_of_entry(entry)).filter(|name| !names.contains(name));
+        let old: Vec<NameKey> = old.collect();
+        names.extend(old);
+        if let Some(change) = change {
+            self.mark(change, &names);
+            note(&mut self.changed_entries, change.owner, key.clone(), &previous);
+        }
+        CatalogUndo::Entry { key, previous, names }
+    }
+
+    fn swap_entry(&mut self, key: &EntryKey, entry: Option<Arc<Entry>>) -> Option<Arc<Entry>> {
+        match entry {
+            Some(entry) => self.entries.insert(key.clone(), entry),
+            None => self.entries.remove(key),
+        }
+    }
+
+    /// All entries as a reader sees them, in order of their keys.
+    pub(super) fn entries_seen(&self, owner: u64, image: CatalogImage) -> Vec<Arc<Entry>> {
+        let mut seen = self.entries.clone();
+        let others = self.changed_entries.iter().filter(|(_, change)| change.owner != owner);
+        for (key, change) in others.filter(|_| image == CatalogImage::Settled) {
+            match &change.settled {
+                Some(settled) => seen.insert(key.clone(), settled.clone()),
+                None => seen.remove(key),
+            };
+        }
+        seen.into_values().collect()
     }
 
     fn has_schema(&self, folded: &str) -> bool {
@@ -241,8 +337,11 @@ impl State {
                 self.unmark(owner, &names);
             }
             CatalogUndo::Names(names) => self.unmark(owner, &names),
-            CatalogUndo::Entry(key, Some(previous)) => drop(self.entries.insert(key, previous)),
-            CatalogUndo::Entry(key, None) => drop(self.entries.remove(&key)),
+            CatalogUndo::Entry { key, previous, names } => {
+                self.swap_entry(&key, previous);
+                forget(&mut self.changed_entries, owner, key);
+                self.unmark(owner, &names);
+            }
         }
     }
 
@@ -258,7 +357,10 @@ impl State {
                 self.unmark(owner, &names);
             }
             CatalogUndo::Names(names) => self.unmark(owner, &names),
-            CatalogUndo::Entry(..) => {}
+            CatalogUndo::Entry { key, names, .. } => {
+                forget(&mut self.changed_entries, owner, key);
+                self.unmark(owner, &names);
+            }
         }
     }
 
@@ -358,6 +460,35 @@ pub(super) fn key_of(schema_id: i32, name: &str) -> NameKey {
 
 pub(super) fn key_of_schema(name: &str) -> NameKey {
     (OF_SCHEMAS, fold(name))
+}
+
+/// Alias types have names of their own: under the negative number of their schema.
+pub(super) fn key_of_type(schema_id: i32, name: &str) -> NameKey {
+    (-schema_id, fold(name))
+}
+
+/// The name under which a change of an entry is marked.
+fn key_of_entry(entry: &Entry) -> NameKey {
+    match entry {
+        Entry::Type(def) => key_of_type(def.schema_id, &def.name),
+        other => (OF_ENTRIES, format!("{:?}", other.key())),
+    }
+}
+
+/// What stands for an entry among locks. Properties of an object, its columns and indexes: the object.
+pub(crate) fn entry_resource(database: u16, key: &EntryKey) -> Resource {
+    let (class, id) = match key {
+        EntryKey::Property(owner, _) if owner.is_of_object() => {
+            return Resource::Object { database, object: owner.major_id.cast_unsigned() };
+        }
+        EntryKey::Property(owner, _) => {
+            (PROPERTY_CLASS, u64::from(owner.class) << 32 | u64::from(owner.major_id.unsigned_abs()))
+        }
+        EntryKey::Type(id) => (TYPE_CLASS, u64::from(id.unsigned_abs())),
+        EntryKey::Message(number, _) => (MESSAGE_CLASS, u64::from(number.unsigned_abs())),
+        EntryKey::Configuration(id) => (CONFIGURATION_CLASS, u64::from(id.unsigned_abs())),
+    };
+    Resource::Metadata { database, class, id }
 }
 
 /// What stands for a schema among locks.

@@ -1,6 +1,6 @@
 //! The shape of a table as DDL changes it: columns, keys, constraints and indexes of a definition, checked, before anything is on disk.
 
-use types::{Collation, SqlError};
+use types::{Collation, SqlError, SqlType};
 
 use super::new::{NewColumn, NewConstraint, NewIndex};
 use crate::database::Database;
@@ -12,6 +12,9 @@ use crate::schema::{
 
 /// The most columns an index key may have.
 const KEY_COLUMNS_MAX: usize = 32;
+
+/// State of 2714 when it is a constraint's name that is taken.
+pub const CONSTRAINT_NAME_TAKEN: u8 = 5;
 
 impl Database {
     pub(super) fn append_column(
@@ -26,6 +29,7 @@ impl Database {
         if column.identity.is_some() && table.identity_ordinal().is_some() {
             return Err(SqlError::new(2744, &[&table.name]));
         }
+        self.share_type(txn, column.user_type_id)?;
         let column_id = table.next_column_id;
         table.next_column_id += 1;
         let default = column
@@ -78,9 +82,13 @@ impl Database {
         let Some(name) = name else { return Ok(()) };
         let is_taken = same(&table.name, name) || table.constraints().iter().any(|(_, n, _)| same(n, name));
         if is_taken {
-            return Err(SqlError::new(2714, &[&name]));
+            return Err(SqlError::new(2714, &[&name]).with_state(CONSTRAINT_NAME_TAKEN));
         }
-        self.reserve_name(txn, table.schema_id, name, txn.object_resource(table.object_id))
+        let reserved = self.reserve_name(txn, table.schema_id, name, txn.object_resource(table.object_id));
+        reserved.map_err(|error| match error.number {
+            2714 => error.with_state(CONSTRAINT_NAME_TAKEN),
+            _ => error,
+        })
     }
 
     pub(super) fn append_constraint(
@@ -181,7 +189,7 @@ pub(super) fn append_index(
     let mut key = Vec::with_capacity(new.columns.len());
     for (name, descending) in &new.columns {
         let ordinal = ordinal(name)?;
-        if table.columns[ordinal].sql_type.max_length() == -1 {
+        if !may_be_key(&table.columns[ordinal].sql_type) {
             return Err(SqlError::new(1919, &[name, &table.name]));
         }
         if key.iter().any(|k: &IndexColumn| k.ordinal == ordinal) {
@@ -190,6 +198,9 @@ pub(super) fn append_index(
         key.push(IndexColumn { ordinal, descending: *descending });
     }
     let included = new.included.iter().map(ordinal).collect::<SqlResult<Vec<usize>>>()?;
+    if let Some(at) = included.iter().position(|ordinal| is_old_large(&table.columns[*ordinal].sql_type)) {
+        return Err(SqlError::new(1999, &[&new.included[at], &table.name]));
+    }
     let next_id = table.indexes.iter().map(|i| i.index_id).max().unwrap_or(0).max(1) + 1;
     let (constraint_id, primary_key, is_system_named) = constraint.unwrap_or((0, false, false));
     let index = IndexDef {
@@ -206,6 +217,11 @@ pub(super) fn append_index(
         unit: 0,
         root: pages::PageId::NULL,
     };
+    // Where the columns of fixed length are too long already, no row could ever be put in.
+    let (limit, fixed) = (index.key_bytes_max(), index.fixed_key_bytes(table));
+    if fixed > limit {
+        return Err(SqlError::new(1944, &[&new.name, &fixed, &limit]));
+    }
     if !new.clustered {
         table.indexes.push(index);
         return Ok(());
@@ -217,6 +233,15 @@ pub(super) fn append_index(
     table.indexes[0] = index;
     table.indexes[1..].iter_mut().for_each(|i| i.unit = 0);
     Ok(())
+}
+
+/// May a column of the type be in the key of an index?
+fn may_be_key(sql_type: &SqlType) -> bool {
+    sql_type.max_length() != -1 && *sql_type != SqlType::Xml && !is_old_large(sql_type)
+}
+
+fn is_old_large(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::Text | SqlType::NText | SqlType::Image)
 }
 
 /// Takes an index out of a definition; without its clustered index the table is a heap again.
@@ -267,7 +292,9 @@ fn append_key(
     if primary {
         for (column, _) in columns {
             let at = table.column_ordinal(column).ok_or_else(|| SqlError::new(1911, &[column]))?;
-            table.columns[at].nullable = false;
+            if table.columns[at].nullable {
+                return Err(SqlError::new(8111, &[&table.name]));
+            }
         }
     }
     let clustered = clustered.unwrap_or(primary && table.is_heap());
@@ -281,20 +308,22 @@ fn append_key(
     append_index(table, &index, Some((object_id, primary, is_system_named)))
 }
 
-/// What keeps a column from being dropped.
-pub(super) fn user_of_column(table: &TableDef, ordinal: usize) -> Option<String> {
+/// What keeps a column from being dropped: an error 5074 for each.
+pub(super) fn users_of_column(table: &TableDef, ordinal: usize) -> Vec<SqlError> {
     let column = &table.columns[ordinal];
-    if let Some(default) = &column.default {
-        return Some(default.name.to_string());
-    }
+    let depends = |kind: &str, name: &str| SqlError::new(5074, &[&kind, &name, &"column", &column.name]);
+    let mut users = Vec::new();
+    users.extend(column.default.iter().map(|default| depends("object", &default.name)));
     let uses = |index: &&IndexDef| {
         index.key.iter().any(|k| k.ordinal == ordinal) || index.included.contains(&ordinal)
     };
-    if let Some(index) = table.indexes.iter().find(uses) {
-        return index.name.as_ref().map(|n| n.to_string());
+    for index in table.indexes.iter().filter(uses) {
+        let kind = if index.constraint_id != 0 { "object" } else { "index" };
+        users.extend(index.name.iter().map(|name| depends(kind, name)));
     }
-    let key = table.foreign_keys.iter().find(|f| f.column_ids.contains(&column.column_id))?;
-    Some(key.name.to_string())
+    let keys = table.foreign_keys.iter().filter(|key| key.column_ids.contains(&column.column_id));
+    users.extend(keys.map(|key| depends("object", &key.name)));
+    users
 }
 
 /// The name that the system gives a constraint: prefix, pieces of the table's and column's names, a number nobody else has.

@@ -75,6 +75,9 @@ impl Binder<'_> {
                 Parameter::Word => word(argument)?,
                 _ => {
                     let bound = self.value(argument)?;
+                    if bound.is_null_literal() && needs_type(function.name, index) {
+                        return Err(null_argument(function.name, index));
+                    }
                     converted(bound, parameter)?
                 }
             });
@@ -124,6 +127,10 @@ impl Binder<'_> {
         let [first, second] = self.exactly::<2>("isnull", call)?;
         let to = if first.is_null_literal() { second.sql_type } else { first.sql_type };
         let first = coerce::implicit(first, &to)?;
+        // What does not convert by itself is refused as in an assignment; text is cut to the first one's length.
+        if !second.is_null_literal() {
+            types::convert::matrix::check(&second.sql_type, &to, false)?;
+        }
         let second = coerce::convert(
             second,
             &to,
@@ -287,6 +294,12 @@ impl Binder<'_> {
             ));
         }
         let mut argument = self.in_clause(Clause::Aggregate, |binder| binder.value(&call.args[0]))?;
+        if argument.is_null_literal() {
+            return Err(match kind {
+                AggregateKind::StringAgg => null_argument(name, 0),
+                _ => crate::errors::operand_type("NULL", &name.to_ascii_lowercase()),
+            });
+        }
         let (mut separator, mut order) = (None, Vec::new());
         if kind == AggregateKind::StringAgg {
             if !argument.sql_type.is_character() {
@@ -383,6 +396,20 @@ fn aggregate_type(name: &str, kind: AggregateKind, argument: &SqlType) -> Result
         AggregateKind::ChecksumAgg => Ok(SqlType::Int),
         _ => Ok(SqlType::Float),
     }
+}
+
+/// Does the function need an argument with a type there? The literal NULL has none.
+fn needs_type(function: &str, index: usize) -> bool {
+    match function {
+        "SUBSTRING" | "CRYPT_GEN_RANDOM" => index == 0,
+        "PATINDEX" => index == 1,
+        "CHECKSUM" => true,
+        _ => false,
+    }
+}
+
+fn null_argument(function: &str, index: usize) -> SqlError {
+    SqlError::new(8116, &[&"NULL", &(index + 1), &function.to_ascii_lowercase()])
 }
 
 /// A bare word argument such as `day`; error 1023-like 155 comes from the function.

@@ -1,6 +1,6 @@
 //! Data types as written become `SqlType`.
 
-use engine::Database;
+use engine::{Database, Lookup};
 use tsql::ast::{DataType, TypeArgument};
 use types::{Length, SqlError, SqlType};
 
@@ -46,18 +46,37 @@ pub struct Declared {
     pub nullable: Option<bool>,
 }
 
-/// The type of a column, variable or parameter, alias types included. Errors as [`declared`], and 2716 (an alias takes no length).
-pub fn declared_in(data_type: &DataType, database: &Database) -> Result<Declared, SqlError> {
-    let name = &data_type.name;
+/// The type of a column, variable or parameter, alias types included; waits for whoever is changing the alias. Errors as [`declared`],
+/// 2716 (an alias takes no length), and those of waiting.
+pub fn declared_in(
+    data_type: &DataType,
+    database: &Database,
+    lookup: Lookup<'_>,
+) -> Result<Declared, SqlError> {
+    declared_by(data_type, |schema, name| lookup.type_named(database, schema, name))
+}
+
+/// The same for views of modules' parameters, as the catalog has the alias now.
+pub(crate) fn declared_now(data_type: &DataType, database: &Database) -> Result<Declared, SqlError> {
     let catalog = database.catalog();
+    let find = |schema: &str, name: &str| {
+        Ok(catalog.schema_id(schema).and_then(|schema| catalog.find_type(schema, name)))
+    };
+    declared_by(data_type, find)
+}
+
+fn declared_by(
+    data_type: &DataType,
+    find: impl Fn(&str, &str) -> Result<Option<engine::TypeDef>, SqlError>,
+) -> Result<Declared, SqlError> {
+    let name = &data_type.name;
     let schema = name.schema.as_ref().map_or("dbo", |schema| schema.value.as_str());
     let error = match declared(data_type) {
         Ok(sql_type) => return Ok(Declared { sql_type, alias_id: 0, nullable: None }),
         Err(error) if error.number != 2715 => return Err(error),
         Err(error) => error,
     };
-    let found = catalog.schema_id(schema).and_then(|schema| catalog.find_type(schema, &name.name.value));
-    let alias = found.ok_or(error)?;
+    let alias = find(schema, &name.name.value)?.ok_or(error)?;
     if !data_type.args.is_empty() {
         return Err(SqlError::new(2716, &[&1, &alias.name]));
     }

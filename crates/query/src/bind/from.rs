@@ -33,7 +33,30 @@ impl Binder<'_> {
     }
 
     fn source(&mut self, source: &TableSource) -> Result<Rel, SqlError> {
-        self.deeper(|binder| binder.source_inside(source))
+        let before = self.scope().tables.len();
+        let rel = self.deeper(|binder| binder.source_inside(source))?;
+        self.check_exposed_names(before)?;
+        Ok(rel)
+    }
+
+    /// No two tables of a FROM clause have one exposed name: 1011, 1012, 1013. `before`: how many there were without the newest.
+    fn check_exposed_names(&mut self, before: usize) -> Result<(), SqlError> {
+        let start = self.scope().qualified_only;
+        let tables = &self.scope().tables;
+        for (at, new) in tables.iter().enumerate().skip(before) {
+            let mut before = tables.iter().take(at).skip(start);
+            if let Some(other) = before.find(|other| is_same_exposed(other, new)) {
+                return Err(match (&other.schema, &new.schema) {
+                    (Some(_), Some(_)) => SqlError::new(1013, &[&shown(new), &shown(other)]),
+                    (None, None) => SqlError::new(1011, &[&new.alias]),
+                    _ => {
+                        let table = if other.schema.is_some() { other } else { new };
+                        SqlError::new(1012, &[&new.alias, &shown(table)])
+                    }
+                });
+            }
+        }
+        Ok(())
     }
 
     fn source_inside(&mut self, source: &TableSource) -> Result<Rel, SqlError> {
@@ -356,6 +379,7 @@ impl Binder<'_> {
 
     fn join(&mut self, node: &ast::Join) -> Result<Rel, SqlError> {
         crate::clauses::check_join_hint(node.hint)?;
+        self.join_hints.extend(node.hint);
         let left = self.source(&node.left)?;
         let outer_tables = self.scope().tables.len();
         if matches!(node.kind, ast::JoinKind::CrossApply | ast::JoinKind::OuterApply) {
@@ -391,8 +415,11 @@ impl Binder<'_> {
         self.scopes.push(super::Scope::default());
         let result = self.source(source);
         let inner = self.scopes.pop().expect("pushed above");
+        let before = self.scope().tables.len();
         self.scope().tables.extend(inner.tables);
-        result
+        let rel = result?;
+        self.check_exposed_names(before)?;
+        Ok(rel)
     }
 
     /// Columns of the side that an outer join may fill with NULLs become nullable.
@@ -512,6 +539,23 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// Would a column `name.x` be one of either table? An alias hides schema and database.
+fn is_same_exposed(one: &ScopeTable, other: &ScopeTable) -> bool {
+    let same_part = |one: &Option<String>, other: &Option<String>| match (one, other) {
+        (Some(one), Some(other)) => same_name(one, other),
+        _ => true,
+    };
+    !one.alias.is_empty()
+        && same_name(&one.alias, &other.alias)
+        && same_part(&one.schema, &other.schema)
+        && same_part(&one.database, &other.database)
+}
+
+fn shown(table: &ScopeTable) -> String {
+    let parts = [&table.database, &table.schema];
+    parts.into_iter().flatten().map(|part| format!("{part}.")).collect::<String>() + &table.alias
 }
 
 /// A join node.

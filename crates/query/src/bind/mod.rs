@@ -60,6 +60,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) identity_item: Option<(usize, engine::IdentityDef)>,
     /// What the text itself names, when somebody asked for that (dependencies of a view, columns of a CHECK).
     pub(crate) observed: Option<RefCell<Observed>>,
+    /// The text is kept for everybody: temporary tables, which are a session's own, may not be in it.
+    pub(crate) refuses_temporary: bool,
+    /// The words between INNER or the like and JOIN, as they come.
+    pub(crate) join_hints: Vec<tsql::ast::JoinHint>,
     depth: u32,
     view_depth: u32,
     expansions: u32,
@@ -191,6 +195,8 @@ impl<'a> Binder<'a> {
             expects_into: false,
             identity_item: None,
             observed: None,
+            refuses_temporary: false,
+            join_hints: Vec::new(),
             depth: 0,
             view_depth: 0,
             expansions: 0,

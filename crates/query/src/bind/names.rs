@@ -99,6 +99,9 @@ impl Binder<'_> {
         }
         let table = name.name.value.as_str();
         if table.starts_with('#') {
+            if self.refuses_temporary {
+                return Err(SqlError::new(4508, &[]));
+            }
             let real = self
                 .context
                 .names
@@ -130,10 +133,9 @@ impl Binder<'_> {
         }
     }
 
-    /// A database by name; error 911.
+    /// A database by name; error 911, or why it cannot be used (922, 926, 942, 945).
     pub(crate) fn named_database(&mut self, name: &str) -> Result<Arc<Database>, SqlError> {
-        let database =
-            self.context.instance.database(name).map_err(|_| crate::errors::no_such_database(name))?;
+        let database = self.context.instance.database(name)?;
         self.depend_on(&database);
         Ok(database)
     }

@@ -127,6 +127,29 @@ fn constant_text(kind: &ExprKind) -> String {
     }
 }
 
+/// Every way to join that FROM asks for is one of those that OPTION names, if it names any: 1042.
+pub(crate) fn check_join_hints_agree(
+    asked: &[tsql::ast::JoinHint],
+    hints: &[QueryHint],
+) -> Result<(), SqlError> {
+    use tsql::ast::JoinHint;
+    let named = hints.iter().filter_map(|hint| match hint {
+        QueryHint::Plain(name, _) => Some(name.value.to_uppercase()),
+        _ => None,
+    });
+    let allowed: Vec<String> = named.filter(|name| name.ends_with(" JOIN")).collect();
+    let agrees = |hint: &JoinHint| {
+        let word = match hint {
+            JoinHint::Loop => "LOOP JOIN",
+            JoinHint::Hash => "HASH JOIN",
+            JoinHint::Merge => "MERGE JOIN",
+            _ => return true,
+        };
+        allowed.iter().any(|name| name == word)
+    };
+    if allowed.is_empty() || asked.iter().all(agrees) { Ok(()) } else { Err(SqlError::new(1042, &[&"JOIN"])) }
+}
+
 /// Hints of OPTION (..).
 pub(crate) fn check_query_hints(hints: &[QueryHint]) -> Result<(), SqlError> {
     const PLACE: &str = "query hint";

@@ -32,8 +32,8 @@ pub(super) fn drop(
 ) -> Result<(), SqlError> {
     let database = database_of(name, context)?;
     let catalog = database.catalog();
-    let schema = catalog.schema_id(&schema_of(name));
-    let Some(def) = schema.and_then(|schema| catalog.find_type(schema, &name.name.value)) else {
+    let lookup = engine::Lookup::new(context.transactions);
+    let Some(def) = lookup.type_named(&database, &schema_of(name), &name.name.value)? else {
         return if if_exists { Ok(()) } else { Err(crate::errors::cannot_drop("type", &written(name))) };
     };
     for object in catalog.objects() {

@@ -236,13 +236,13 @@ fn alter_column(
     let AlterColumnChange::Type { data_type, nullable, .. } = &change.change else {
         return Err(crate::errors::unsupported("ALTER COLUMN ADD and DROP of properties"));
     };
-    let declared = declared_in(data_type, database)?;
+    let declared = declared_in(data_type, database, engine::Lookup::new(context.transactions))?;
     let to = declared.sql_type;
     let ordinal = table
         .column_ordinal(&change.name.value)
         .ok_or_else(|| crate::errors::alter_missing_column(&change.name.value, &table.name))?;
     let from = table.columns[ordinal].sql_type;
-    types::convert::matrix::check(&from, &to, true)?;
+    types::convert::matrix::check(&from, &to, false)?;
     let convert_context = crate::expr::number::convert_context(context.options);
     let full_name = format!("{}.{}.{}", database.name(), table.schema, table.name);
     let column = change.name.value.clone();

@@ -11,6 +11,9 @@ use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 use crate::context::ExecContext;
 use crate::exec::insert::is_identity_type;
 
+/// Characters of a temporary table's name: the rest is the system's.
+const TEMPORARY_CHARACTERS_MAX: usize = 116;
+
 /// CREATE TABLE.
 pub(super) fn table(
     create: &ast::CreateTable,
@@ -22,6 +25,9 @@ pub(super) fn table(
     new.schema = schema_of(&create.name);
     new.name = create.name.name.value.clone();
     let temporary = new.name.starts_with('#');
+    if temporary && new.name.chars().count() > TEMPORARY_CHARACTERS_MAX {
+        return Err(SqlError::new(193, &[&new.name, &TEMPORARY_CHARACTERS_MAX]));
+    }
     if temporary {
         new.name = context.names.add_temp_table(&create.name.name.value)?;
     }
@@ -40,8 +46,7 @@ pub(super) fn table_variable(
     real_name: &str,
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
-    let database =
-        context.instance.database("tempdb").map_err(|_| crate::errors::no_such_database("tempdb"))?;
+    let database = context.instance.database("tempdb")?;
     let types_in = context.database.clone();
     let name = ast::ObjectName::simple(declare.name.clone());
     let mut new = definition(&declare.elements, "", context, &types_in, &name)?;
@@ -107,7 +112,11 @@ fn definition(
         .flatten()
         .collect();
     for column in &mut new.columns {
-        if keys.iter().any(|key| crate::bind::names::same_name(key, &column.name)) {
+        let says_null = |element: &TableElement| matches!(element, TableElement::Column(written) if written.nullable == Some(true) && written.name.value == column.name);
+        // A column that says NULL stays as it is: the key is refused.
+        if keys.iter().any(|key| crate::bind::names::same_name(key, &column.name))
+            && !elements.iter().any(says_null)
+        {
             column.nullable = false;
         }
     }
@@ -153,7 +162,7 @@ pub(super) fn column(
         });
     }
     let declared = match &column.data_type {
-        Some(data_type) => declared_in(data_type, database)?,
+        Some(data_type) => declared_in(data_type, database, engine::Lookup::new(context.transactions))?,
         None => Declared { sql_type: SqlType::RowVersion, alias_id: 0, nullable: None },
     };
     let sql_type = declared.sql_type;
@@ -178,9 +187,6 @@ pub(super) fn column(
         column.nullable.or(declared.nullable.filter(|_| identity.is_none())).unwrap_or(default_null);
     if nullable && identity.is_some() {
         return Err(crate::errors::identity_nullable(&column.name.value, ""));
-    }
-    if nullable && primary {
-        return Err(crate::errors::primary_key_nullable());
     }
     let default = column.constraints.iter().find_map(|constraint| match &constraint.kind {
         ColumnConstraintKind::Default { value, .. } => {
@@ -466,7 +472,14 @@ fn foreign_key(
     let referenced_object_id = if is_itself(table, references, context)? {
         None
     } else {
-        let (database, other) = find_table(&references.table, context)?.ok_or_else(invalid)?;
+        let Some((database, other)) = find_table(&references.table, context)? else {
+            let database = database_of(&references.table, context)?;
+            let other = super::find_object(&database, &references.table, context)?;
+            return Err(match other {
+                Some(_) => SqlError::new(1768, &[&key, &written(&references.table)]),
+                None => invalid(),
+            });
+        };
         if !std::sync::Arc::ptr_eq(&database, &own_database) {
             return Err(SqlError::new(1763, &[&key]));
         }

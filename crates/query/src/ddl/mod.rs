@@ -10,6 +10,7 @@ mod module;
 mod property;
 mod rename;
 mod statistics;
+mod wide_keys;
 
 use std::sync::Arc;
 
@@ -25,13 +26,49 @@ pub use property::{PropertyChange, change_property};
 pub use rename::rename;
 
 /// Runs a CREATE, ALTER or DROP of a table, index, view, procedure, function, trigger or schema, or TRUNCATE. `text` is the batch, into
-/// which spans point: modules keep it as their source.
+/// which spans point: modules keep it as their source. Gives what a statement that has succeeded has to say.
 pub fn execute(
     statement: &ast::Statement,
     text: &str,
     context: &mut ExecContext<'_>,
-) -> Result<(), SqlError> {
-    execute_inside(statement, text, context).map_err(|error| error.at_line(statement.span.line))
+) -> Result<Vec<SqlError>, SqlError> {
+    let keys_before = wide_keys::before(statement, context)?;
+    execute_inside(statement, text, context)
+        .map_err(|error| concluded(&statement.kind, error).at_line(statement.span.line))?;
+    let mut notices = match &statement.kind {
+        StatementKind::CreateTable(table) => create::notices(table),
+        _ => Vec::new(),
+    };
+    notices.extend(wide_keys::warnings(statement, keys_before, context)?);
+    Ok(notices)
+}
+
+/// What of a table could not be made, dropped or changed, told after the reason, as SQL Server does: 1750, 3727, 4916.
+fn concluded(statement: &StatementKind, error: SqlError) -> SqlError {
+    use ast::AlterTableAction::{Add, CheckConstraint, Drop};
+    let conclusion = match statement {
+        StatementKind::CreateTable(_) if is_about_a_constraint(&error) => 1750,
+        StatementKind::AlterTable(alter) => match &alter.action {
+            Add { .. } if is_about_a_constraint(&error) => 1750,
+            Drop(_) if matches!(error.number, 3725 | 3728 | 3733) => 3727,
+            CheckConstraint { .. } if error.number == 4917 => 4916,
+            _ => return error,
+        },
+        _ => return error,
+    };
+    SqlError::new(conclusion, &[]).with_severity(16).after(error)
+}
+
+/// Does the error say why a constraint, or an index in a table's definition, could not be made? That rows break it (547) is told alone.
+fn is_about_a_constraint(error: &SqlError) -> bool {
+    const REASONS: [i32; 26] = [
+        1505, 1752, 1753, 1757, 1761, 1762, 1763, 1767, 1768, 1769, 1770, 1773, 1774, 1776, 1778, 1779, 1781,
+        1785, 1902, 1904, 1909, 1911, 1919, 1944, 1999, 8111,
+    ];
+    match error.number {
+        2714 => error.state == engine::CONSTRAINT_NAME_TAKEN,
+        number => REASONS.contains(&number),
+    }
 }
 
 fn execute_inside(
@@ -60,14 +97,6 @@ fn execute_inside(
     }
 }
 
-/// What a statement of `execute` that has succeeded has to say.
-pub fn notices(statement: &ast::Statement) -> Vec<SqlError> {
-    match &statement.kind {
-        StatementKind::CreateTable(table) => create::notices(table),
-        _ => Vec::new(),
-    }
-}
-
 /// `DECLARE @t TABLE (...)`: makes the table in tempdb under the given real name.
 pub fn create_table_variable(
     declare: &ast::DeclareTable,
@@ -76,7 +105,10 @@ pub fn create_table_variable(
 ) -> Result<(), SqlError> {
     crate::clauses::check_options("table option", &declare.options)?;
     crate::clauses::check_table_elements(&declare.elements, &declare.name)?;
-    create::table_variable(declare, real_name, context)
+    create::table_variable(declare, real_name, context).map_err(|error| match is_about_a_constraint(&error) {
+        true => SqlError::new(1750, &[]).with_severity(16).after(error),
+        false => error,
+    })
 }
 
 /// Drops a temporary table or table variable by its real name, when its scope ends. Nothing happens when it is gone already.
@@ -109,17 +141,14 @@ pub(crate) fn bind_context<'b>(
     }
 }
 
-/// The database of a name; error 911.
+/// The database of a name; error 911, or why it cannot be used (922, 926, 942, 945).
 pub(crate) fn database_of(name: &ObjectName, context: &ExecContext<'_>) -> Result<Arc<Database>, SqlError> {
     if name.name.value.starts_with('#') {
-        return context.instance.database("tempdb").map_err(|_| crate::errors::no_such_database("tempdb"));
+        return context.instance.database("tempdb");
     }
     match &name.database {
         None => Ok(context.database.clone()),
-        Some(database) => context
-            .instance
-            .database(&database.value)
-            .map_err(|_| crate::errors::no_such_database(&database.value)),
+        Some(database) => context.instance.database(&database.value),
     }
 }
 

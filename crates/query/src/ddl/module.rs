@@ -31,8 +31,15 @@ pub(super) fn create(
         _ => unreachable!("called for modules only"),
     };
     check_temporary(name, kind)?;
-    if let StatementKind::CreateView(view) = &statement.kind {
-        check_view(view, context)?;
+    match &statement.kind {
+        StatementKind::CreateView(view) => check_view(view, context)?,
+        StatementKind::CreateFunction(_) if kind == ModuleKind::InlineFunction => {
+            let bind = super::bind_context(context, &[]);
+            let mut binder = crate::bind::Binder::new(&bind);
+            binder.refuses_temporary = true;
+            binder.inline_function_query(text)?;
+        }
+        _ => {}
     }
     let database = database_of(name, context)?;
     let existing = find_object(&database, name, context)?;
@@ -92,6 +99,7 @@ fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<(), S
     }
     let bind = super::bind_context(context, &[]);
     let mut binder = crate::bind::Binder::new(&bind);
+    binder.refuses_temporary = true;
     if let Some(with) = &view.query.with {
         binder.add_common_tables(with)?;
     }

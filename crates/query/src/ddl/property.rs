@@ -50,6 +50,7 @@ pub fn change_property(
         true => "object specified".to_string(),
         false => wanted.iter().filter_map(|level| level.name.clone()).collect::<Vec<_>>().join("."),
     };
+    settle_levels(context, &database, &wanted)?;
     let targets = property_targets(&bind_context(context, &[]), &database, &wanted);
     let Some(target) = targets.into_iter().next() else {
         return Err(SqlError::new(15135, &[&shown]));
@@ -77,6 +78,23 @@ pub fn change_property(
             database.change_property(transaction, target.owner, name, None, &shown)
         }),
     }
+}
+
+/// Waits for whoever is making, dropping or renaming what the levels name.
+fn settle_levels(
+    context: &ExecContext<'_>,
+    database: &engine::Database,
+    levels: &[PropertyLevel],
+) -> Result<(), SqlError> {
+    let lookup = engine::Lookup::new(context.transactions);
+    let name = |at: usize| levels.get(at).and_then(|level: &PropertyLevel| level.name.as_deref());
+    let Some(schema) = name(0) else { return Ok(()) };
+    lookup.schema_id(database, schema)?;
+    let Some(inner) = name(1) else { return Ok(()) };
+    if levels[1].kind.trim().eq_ignore_ascii_case("TYPE") {
+        return lookup.type_named(database, schema, inner).map(drop);
+    }
+    lookup.holder(database, schema, inner).map(drop)
 }
 
 fn size_bytes(value: &Value) -> usize {

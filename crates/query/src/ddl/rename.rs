@@ -10,6 +10,9 @@ use crate::bind::names::same_name;
 use crate::context::ExecContext;
 use crate::functions::metadata::name_parts;
 
+/// Characters of a name.
+const NAME_CHARACTERS_MAX: usize = 128;
+
 /// What sp_rename found.
 enum Found {
     Object(i32),
@@ -30,6 +33,9 @@ pub fn rename(
 ) -> Result<(), SqlError> {
     if new_name.is_empty() {
         return Err(SqlError::new(15223, &[&"@newname"]));
+    }
+    if new_name.chars().count() > NAME_CHARACTERS_MAX {
+        return Err(SqlError::new(103, &[&"identifier", &new_name, &NAME_CHARACTERS_MAX]));
     }
     let database = context.database.clone();
     let kind = kind.map(|kind| kind.trim().to_ascii_uppercase());
@@ -67,7 +73,7 @@ pub fn rename(
             index(lookup, &database, &parts)?.ok_or_else(|| SqlError::new(15248, &[&kind]))?
         }
         Some(kind @ "USERDATATYPE") => {
-            alias_type(&database, &parts).ok_or_else(|| SqlError::new(15248, &[&kind]))?
+            alias_type(lookup, &database, &parts)?.ok_or_else(|| SqlError::new(15248, &[&kind]))?
         }
         Some(other) => return Err(SqlError::new(15249, &[&other])),
     };
@@ -83,21 +89,10 @@ pub fn rename(
                 database.rename_part(transaction, table.object_id, part, new_name)
             })
         }
-        Found::Type(def) => rename_type(context, &database, &def, new_name),
+        Found::Type(def) => with_transaction(context, &database, |transaction| {
+            database.rename_type(transaction, &def, new_name)
+        }),
     }
-}
-
-fn rename_type(
-    context: &mut ExecContext<'_>,
-    database: &Arc<Database>,
-    def: &engine::TypeDef,
-    new_name: &str,
-) -> Result<(), SqlError> {
-    let other = database.catalog().find_type(def.schema_id, new_name);
-    if other.is_some_and(|other| other.user_type_id != def.user_type_id) {
-        return Err(SqlError::new(15335, &[&new_name, &"USERDATATYPE"]));
-    }
-    with_transaction(context, database, |transaction| database.rename_type(transaction, def, new_name))
 }
 
 fn no_item(database: &Database, name: &str, kind: &str) -> SqlError {
@@ -147,10 +142,9 @@ fn index(lookup: Lookup<'_>, database: &Arc<Database>, parts: &[String]) -> Look
     Ok(id.map(|id| Found::Part(table, TablePart::Index(id))))
 }
 
-fn alias_type(database: &Arc<Database>, parts: &[String]) -> Option<Found> {
-    let (schema, name) = schema_and_name(parts)?;
-    let catalog = database.catalog();
-    catalog.find_type(catalog.schema_id(&schema)?, &name).map(Found::Type)
+fn alias_type(lookup: Lookup<'_>, database: &Arc<Database>, parts: &[String]) -> Look<Found> {
+    let Some((schema, name)) = schema_and_name(parts) else { return Ok(None) };
+    Ok(lookup.type_named(database, &schema, &name)?.map(Found::Type))
 }
 
 /// Error 15336 when the text of a CHECK or of a computed column names the column: it would not be found any more.

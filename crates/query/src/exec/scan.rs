@@ -61,7 +61,10 @@ pub(crate) fn open_system(plan: &SystemPlan, runtime: &Runtime<'_>) -> Result<Bu
 /// of something else is in the way.
 fn read_settled(plan: &SystemPlan, arguments: &[Value], runtime: &Runtime<'_>) -> Result<Vec<Row>, SqlError> {
     let database = &plan.database;
-    let has_unsettled = || runtime.look_up(|lookup| lookup.has_unsettled(database));
+    // Messages of users are in master for everybody.
+    let master = runtime.instance.master();
+    let has_unsettled =
+        || runtime.look_up(|lookup| lookup.has_unsettled(database) || lookup.has_unsettled(&master));
     runtime.saw_catalog.set(false);
     let had_unsettled = has_unsettled();
     let settled = read_system(plan, arguments, CatalogImage::Settled, runtime)?;
@@ -73,7 +76,10 @@ fn read_settled(plan: &SystemPlan, arguments: &[Value], runtime: &Runtime<'_>) -
     if settled == read_system(plan, arguments, CatalogImage::Present, runtime)? {
         return Ok(settled);
     }
-    runtime.look_up(|lookup| lookup.wait_for_changes(database))?;
+    runtime.look_up(|lookup| {
+        lookup.wait_for_changes(database)?;
+        lookup.wait_for_changes(&master)
+    })?;
     read_system(plan, arguments, CatalogImage::Settled, runtime)
 }
 

@@ -70,14 +70,12 @@ pub(crate) fn finish_sum(sum: &Value, result: &SqlType) -> Result<Value, SqlErro
 pub(crate) fn average(sum: &Value, count: i64, node: &AggregateNode) -> Result<Value, SqlError> {
     match sum {
         Value::Null => Ok(Value::Null),
-        Value::BigInt(number) => {
-            let result = number / count;
-            if node.sql_type == SqlType::Int {
-                finish_sum(&Value::BigInt(result), &SqlType::Int)
-            } else {
-                Ok(Value::BigInt(result))
-            }
-        }
+        // The sum has the type of the average: AVG of ints overflows where SUM does.
+        Value::BigInt(_) => Ok(match finish_sum(sum, &node.sql_type)? {
+            Value::Int(number) => Value::Int((i64::from(number) / count) as i32),
+            Value::BigInt(number) => Value::BigInt(number / count),
+            other => other,
+        }),
         Value::Float(number) => Ok(Value::Float(number / count as f64)),
         Value::Money(number) => {
             let (quotient, rest) = (number / count, number % count);

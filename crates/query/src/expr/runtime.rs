@@ -106,6 +106,11 @@ impl<'a> Runtime<'a> {
         self.look_over(|lookup| lookup.objects(database, self.catalog_image.get()))
     }
 
+    /// Everything of it that is neither an object nor a schema.
+    pub(crate) fn entries_of(&self, database: &Database) -> Vec<Arc<engine::Entry>> {
+        self.look_over(|lookup| lookup.entries(database, self.catalog_image.get()))
+    }
+
     /// All its schemas.
     pub(crate) fn schemas_of(&self, database: &Database) -> Vec<Arc<SchemaDef>> {
         self.look_over(|lookup| lookup.schemas(database, self.catalog_image.get()))

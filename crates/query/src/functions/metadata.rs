@@ -371,26 +371,31 @@ fn col_length(call: &Call<'_, '_>) -> Result<Value> {
 }
 
 /// An alias type by a name in text.
-pub(super) fn alias_type(call: &Call<'_, '_>, text: &str) -> Option<engine::TypeDef> {
-    let (database, schema, name) = resolve(call, text)?;
-    let catalog = database.catalog();
-    catalog.find_type(catalog.schema_id(&schema)?, &name)
+pub(super) fn alias_type(call: &Call<'_, '_>, text: &str) -> Result<Option<engine::TypeDef>> {
+    let Some((database, schema, name)) = resolve(call, text) else { return Ok(None) };
+    call.runtime.look_up(|lookup| lookup.type_named(&database, &schema, &name))
 }
 
 fn type_id(call: &Call<'_, '_>) -> Result<Value> {
     let text = call.text(0).unwrap_or_default();
     let name = name_parts(&text).pop().unwrap_or_default();
-    let alias = || alias_type(call, &text).map_or(Value::Null, |alias| Value::Int(alias.user_type_id));
-    Ok(sysviews::type_by_name(&name).map_or_else(alias, |found| Value::Int(found.user_type_id())))
+    if let Some(found) = sysviews::type_by_name(&name) {
+        return Ok(Value::Int(found.user_type_id()));
+    }
+    Ok(alias_type(call, &text)?.map_or(Value::Null, |alias| Value::Int(alias.user_type_id)))
 }
 
 fn type_name(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0).unwrap_or(0);
     let of_system = sysviews::all_types().iter().find(|sql_type| i64::from(sql_type.user_type_id()) == id);
-    let alias = || call.runtime.database.catalog().type_by_id(id as i32);
-    Ok(match of_system {
-        Some(found) => Value::nvarchar(found.name()),
-        None => alias().map_or(Value::Null, |alias| Value::nvarchar(&alias.name)),
+    if let Some(found) = of_system {
+        return Ok(Value::nvarchar(found.name()));
+    }
+    let key = engine::EntryKey::Type(id as i32);
+    let found = call.runtime.look_up(|lookup| lookup.entry(call.runtime.database, &key))?;
+    Ok(match found.as_deref() {
+        Some(engine::Entry::Type(alias)) => Value::nvarchar(&alias.name),
+        _ => Value::Null,
     })
 }
 

@@ -228,7 +228,7 @@ fn has_permission(call: &Call<'_, '_>) -> Result<Value> {
         ("OBJECT", Some(name)) => object_exists(call, name)?,
         ("TYPE", Some(name)) => {
             sysviews::type_by_name(&name_parts(name).pop().unwrap_or_default()).is_some()
-                || super::metadata::alias_type(call, name).is_some()
+                || super::metadata::alias_type(call, name)?.is_some()
         }
         ("LOGIN", Some(name)) => {
             name.eq_ignore_ascii_case("sa") || name.eq_ignore_ascii_case(call.runtime.facts.login_name())

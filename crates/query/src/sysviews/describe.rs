@@ -27,7 +27,10 @@ pub(super) static VIEWS: &[SystemView] = &[SystemView::new(
 fn describe(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let text = context.arguments.first().and_then(Value::as_text).unwrap_or_default();
     let parameters = context.arguments.get(1).and_then(Value::as_text).unwrap_or_default();
-    let found = crate::describe::declared_parameters(&parameters, context.database).and_then(|variables| {
+    let declared = context
+        .runtime
+        .look_up(|lookup| crate::describe::declared_parameters(&parameters, context.database, lookup));
+    let found = declared.and_then(|variables| {
         context.runtime.look_up(|lookup| {
             let bind = BindContext {
                 instance: context.runtime.instance,

@@ -361,7 +361,7 @@ fn messages(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         ]);
     }
     if let Some(master) = context.runtime.instance.database_by_id(engine::MASTER as i16) {
-        for entry in master.catalog().entries() {
+        for entry in context.runtime.entries_of(&master) {
             let engine::Entry::Message(message) = &*entry else { continue };
             context.row(&[
                 ("message_id", message.number.into()),

@@ -278,7 +278,8 @@ fn types(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("rule_object_id", 0.into()),
         ]);
     }
-    for def in context.database.catalog().types() {
+    for entry in context.runtime.entries_of(context.database) {
+        let engine::Entry::Type(def) = &*entry else { continue };
         let sql_type = def.sql_type;
         let collation = sql_type.is_character().then(|| types::Collation::DEFAULT.name());
         context.row(&[
@@ -346,7 +347,7 @@ fn typed(
     written: &tsql::ast::DataType,
     output: bool,
 ) -> Option<ModuleParameter> {
-    let declared = crate::bind::data_type::declared_in(written, database).ok()?;
+    let declared = crate::bind::data_type::declared_now(written, database).ok()?;
     let sql_type = declared.sql_type;
     let user_type_id = if declared.alias_id == 0 { sql_type.user_type_id() } else { declared.alias_id };
     Some(ModuleParameter { name, sql_type, user_type_id, output })

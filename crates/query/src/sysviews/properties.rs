@@ -50,12 +50,8 @@ fn class_description(class: u8) -> &'static str {
     }
 }
 
-fn properties(database: &Database) -> Vec<Arc<Entry>> {
-    database.catalog().entries()
-}
-
 fn extended_properties(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for entry in properties(context.database) {
+    for entry in context.runtime.entries_of(context.database) {
         let Entry::Property(property) = &*entry else { continue };
         context.row(&[
             ("class", i32::from(property.owner.class).into()),
@@ -83,7 +79,7 @@ fn list(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let targets = context.runtime.look_over(|lookup| {
         property_targets(&context_of(context.runtime, context.database, lookup), context.database, &levels)
     });
-    let entries = properties(context.database);
+    let entries = context.runtime.entries_of(context.database);
     for target in targets {
         for entry in &entries {
             let Entry::Property(property) = &**entry else { continue };
@@ -119,9 +115,10 @@ pub(crate) fn property_targets(
     let Some(first) = levels.first() else {
         return vec![PropertyTarget { owner: owner(0, 0, 0), kind: None, name: None }];
     };
-    let catalog = database.catalog();
+    // Whoever changes something has waited for the names before.
+    let (lookup, image) = (context.lookup, context.lookup.image());
     let inside: Vec<_> =
-        catalog.schemas().into_iter().filter(|schema| is_wanted(first, &schema.name)).collect();
+        lookup.schemas(database, image).into_iter().filter(|schema| is_wanted(first, &schema.name)).collect();
     let Some(second) = levels.get(1) else {
         return match kind_of(first).as_str() {
             "SCHEMA" => inside.iter().map(|s| target(first, owner(3, s.schema_id, 0), &s.name)).collect(),
@@ -136,16 +133,20 @@ pub(crate) fn property_targets(
     }
     let is_inside = |schema_id: i32| inside.iter().any(|schema| schema.schema_id == schema_id);
     if kind_of(second) == "TYPE" {
-        let types = catalog
-            .types()
+        let types = lookup
+            .entries(database, image)
             .into_iter()
+            .filter_map(|entry| match &*entry {
+                Entry::Type(def) => Some(def.clone()),
+                _ => None,
+            })
             .filter(|def| is_inside(def.schema_id) && is_wanted(second, &def.name));
         return match levels.len() {
             2 => types.map(|def| target(second, owner(6, def.user_type_id, 0), &def.name)).collect(),
             _ => Vec::new(),
         };
     }
-    let objects = catalog.objects().into_iter().filter(|object| {
+    let objects = lookup.objects(database, image).into_iter().filter(|object| {
         is_inside(object.schema_id()) && is_kind(object, &kind_of(second)) && is_wanted(second, object.name())
     });
     let Some(third) = levels.get(2) else {

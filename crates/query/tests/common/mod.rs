@@ -182,7 +182,7 @@ impl World {
                     self.facts.identity = identity;
                 }
             }
-            _ => self.with(|context| query::ddl::execute(statement, text, context))?,
+            _ => self.with(|context| query::ddl::execute(statement, text, context).map(drop))?,
         }
         Ok(sink)
     }

@@ -30,7 +30,8 @@ pub(super) fn sp_describe_first_result_set(
     if !(0..=2).contains(&mode) {
         return Err(SqlError::new(15600, &[&"sp_describe_first_result_set"]).into());
     }
-    let declared = query::describe::declared_parameters(&parameters, &session.database)?;
+    let declared =
+        query::describe::declared_parameters(&parameters, &session.database, session.types_in().1)?;
     let context = query::BindContext {
         instance: &session.instance,
         database: &session.database,

@@ -1,6 +1,6 @@
 //! Messages of users: sp_addmessage, sp_altermessage, sp_dropmessage. They stand in master, for everybody.
 
-use engine::{Entry, EntryKey, MASTER, MessageDef};
+use engine::{Entry, EntryKey, Lookup, MessageDef};
 use query::ExecContext;
 use types::{SqlError, SqlResult};
 
@@ -16,13 +16,17 @@ const FIRST: i32 = 50_001;
 const US_ENGLISH: i32 = 1033;
 const TEXT_CHARACTERS_MAX: usize = 255;
 
-/// The message of that number, if users have made one.
-pub(crate) fn user_message(instance: &engine::Instance, number: i32) -> Option<MessageDef> {
-    let master = instance.database_by_id(MASTER as i16)?;
-    match master.catalog().entry(&EntryKey::Message(number, US_ENGLISH)).as_deref() {
+/// The message of that number, if users have made one; waits for whoever is changing it.
+pub(crate) fn user_message(
+    transactions: &engine::TransactionSet,
+    number: i32,
+) -> SqlResult<Option<MessageDef>> {
+    let master = transactions.instance().master();
+    let found = Lookup::new(transactions).entry(&master, &EntryKey::Message(number, US_ENGLISH))?;
+    Ok(match found.as_deref() {
         Some(Entry::Message(message)) => Some(message.clone()),
         _ => None,
-    }
+    })
 }
 
 /// Changes master's messages as one statement.
@@ -33,10 +37,9 @@ fn change(
     change: impl Fn(Option<&MessageDef>) -> SqlResult<Option<MessageDef>>,
 ) -> Result<(), Interruption> {
     session.change_definitions(sink, |context: &mut ExecContext<'_>| {
-        let Some(master) = context.instance.database_by_id(MASTER as i16) else {
-            return Err(SqlError::new(911, &[&"master"]));
-        };
-        let old = master.catalog().entry(&EntryKey::Message(number, US_ENGLISH));
+        let master = context.instance.master();
+        let key = EntryKey::Message(number, US_ENGLISH);
+        let old = Lookup::new(context.transactions).entry(&master, &key)?;
         let new = change(match old.as_deref() {
             Some(Entry::Message(message)) => Some(message),
             _ => None,

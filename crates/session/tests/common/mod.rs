@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use engine::{Instance, InstanceOptions};
 use hardpan_session::{
-    ColumnDescription, Done, EnvironmentChange, Flow, LoginInfo, RequestEnd, ResultSink, Session,
+    ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, LoginInfo, RequestEnd, ResultSink, Session,
     SessionShared,
 };
 use os::Os;
@@ -65,6 +65,10 @@ pub struct Seen {
     pub nullable: Vec<Vec<bool>>,
     /// CurCmd of each end.
     pub commands: Vec<u16>,
+    /// What has ended, each time.
+    pub ends: Vec<DoneKind>,
+    /// Statuses of procedures, with the number of ends before each.
+    pub statuses: Vec<(usize, i32)>,
     /// Types of `outputs`.
     pub output_types: Vec<SqlType>,
     pub messages: Vec<(i32, u32, String)>,
@@ -109,10 +113,12 @@ impl ResultSink for Seen {
     }
     fn done(&mut self, done: Done) {
         self.commands.push(done.command);
+        self.ends.push(done.kind);
         self.counts.push(done.row_count);
     }
     fn return_status(&mut self, status: i32) {
         self.status = Some(status);
+        self.statuses.push((self.ends.len(), status));
     }
     fn return_value(&mut self, _ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
         self.output_types.push(*sql_type);

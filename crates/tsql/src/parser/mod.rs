@@ -43,6 +43,9 @@ type Parsed<T> = Result<T, Box<SyntaxError>>;
 /// parses in a part of a worker's stack of 512 KB (tested in `tests/limits.rs`).
 const NESTING_MAX: u32 = 240;
 
+/// Characters of an identifier or variable, the delimiters apart.
+const IDENTIFIER_CHARACTERS_MAX: usize = 128;
+
 /// Weight of parentheses and signs.
 const LIGHT: u32 = 1;
 /// Weight of calls, CASE, statements, lists of options.
@@ -72,6 +75,9 @@ pub(crate) struct Parser<'t> {
 /// Parses a whole batch.
 pub(crate) fn parse_batch(text: &str, options: &ParseOptions) -> Result<Batch, Vec<SyntaxError>> {
     let mut parser = Parser::new(text, options);
+    if let Some(error) = parser.too_long_identifier() {
+        return Err(vec![error]);
+    }
     let statements = parser.batch();
     if parser.errors.is_empty() { Ok(Batch { statements }) } else { Err(parser.errors) }
 }
@@ -114,6 +120,22 @@ impl<'t> Parser<'t> {
             self.tokens.truncate(self.position);
             self.tokens.extend(Lexer::resume(self.text, on, last).tokenize());
         }
+    }
+
+    /// Error 103: the first identifier or variable that is too long.
+    fn too_long_identifier(&self) -> Option<SyntaxError> {
+        let is_too_long = |token: &&Token| {
+            let length_bytes = (token.end - token.start) as usize;
+            length_bytes > IDENTIFIER_CHARACTERS_MAX
+                && matches!(
+                    token.kind,
+                    TokenKind::Word | TokenKind::Bracketed | TokenKind::Quoted | TokenKind::Variable
+                )
+                && self.ident_of(**token).value.chars().count() > IDENTIFIER_CHARACTERS_MAX
+        };
+        let token = *self.tokens.iter().find(is_too_long)?;
+        let near = self.ident_of(token).value.chars().take(IDENTIFIER_CHARACTERS_MAX).collect();
+        Some(*self.error_at(103, token, near))
     }
 
     // ---- looking at tokens

@@ -13,6 +13,9 @@ pub(super) fn to_binary(value: &Value, from: &SqlType, to: &SqlType, style: i32)
             (text.iter().flat_map(|unit| unit.to_le_bytes()).collect(), false)
         }
         Value::Char(_) | Value::NChar(_) => {
+            if !matches!(style, 1 | 2) {
+                return Err(super::unknown_style(style, from, to));
+            }
             let text = value.as_text().unwrap_or_default();
             (parse_hex(&text, style).ok_or_else(|| unreadable(from, to))?, false)
         }

@@ -55,7 +55,7 @@ impl ConvertContext {
 /// conversion is allowed at all is [`matrix::check`], done once at bind time; a pair that it refuses gives error 529 here. NULL
 /// stays NULL. `style` is [`DEFAULT_STYLE`] or CONVERT's third argument.
 ///
-/// Errors: 220, 232, 235, 241, 242, 244, 245, 248, 281, 295, 529, 8114, 8115, 8169, 8170.
+/// Errors: 220, 232, 235, 241, 242, 244, 245, 248, 281, 295, 529, 8114, 8115, 8169, 8170, 9809.
 pub fn convert(
     value: &Value,
     from: &SqlType,
@@ -138,6 +138,11 @@ pub(crate) fn shown(sql_type: &SqlType) -> &'static str {
 /// Error 529: this pair is not in the matrix.
 pub(crate) fn not_allowed(from: &SqlType, to: &SqlType) -> SqlError {
     SqlError::new(529, &[&from.name(), &to.name()])
+}
+
+/// Error 9809: the style means nothing between these types.
+pub(crate) fn unknown_style(style: i32, from: &SqlType, to: &SqlType) -> SqlError {
+    SqlError::new(9809, &[&style, &shown(from), &shown(to)])
 }
 
 /// Error 8115: the value of a type does not fit another.

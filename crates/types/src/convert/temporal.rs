@@ -42,6 +42,12 @@ fn style_format(style: i32) -> Option<DateFormat> {
     }
 }
 
+/// Is it a style of dates and times at all?
+fn is_style(style: i32) -> bool {
+    style == DEFAULT_STYLE
+        || matches!(style, 0..=14 | 20..=25 | 100..=114 | 120 | 121 | 126 | 127 | 130 | 131)
+}
+
 fn from_text(
     value: &Value,
     from: &SqlType,
@@ -49,6 +55,9 @@ fn from_text(
     style: i32,
     context: &ConvertContext,
 ) -> SqlResult<Value> {
+    if !is_style(style) {
+        return Err(super::unknown_style(style, from, to));
+    }
     let is_old_type = matches!(to, SqlType::DateTime | SqlType::SmallDateTime);
     let text = value.as_text().unwrap_or_default();
     let mut options = context.parse_options(is_old_type);

@@ -138,9 +138,8 @@ fn hex_text(
     let prefix = match style {
         1 => "0x",
         2 => "",
-        _ => return Err(SqlError::new(281, &[&style, &from.name()])),
+        _ => return Err(super::unknown_style(style, from, to)),
     };
-    let _ = to;
     let room = limit.map_or(bytes.len(), |limit| limit.saturating_sub(prefix.len()) / 2);
     let mut text = String::with_capacity(prefix.len() + 2 * bytes.len());
     text.push_str(prefix);

@@ -70,7 +70,7 @@ pub fn parse(text: &str, options: &ParseOptions) -> Result<Parsed, ParseDateErro
                 fields.numbers.push(digits);
                 &rest[1..]
             }
-            Token::Word(word) => parse_word(word, &mut fields, rest)?,
+            Token::Word(word) => parse_word(word, &mut fields, rest, options)?,
             Token::Mark(b'+' | b'-') if fields.time.is_some() => parse_offset(rest, &mut fields, options)?,
             Token::Mark(mark @ (b'-' | b'/' | b'.'))
                 if !fields.numbers.is_empty() || fields.month.is_some() =>
@@ -145,14 +145,28 @@ fn is_half(word: &str) -> Option<bool> {
     word.eq_ignore_ascii_case("pm").then_some(true)
 }
 
+/// With a T between date and time every part has all its digits; the older types need the seconds, too.
+fn is_iso_8601(fields: &Fields<'_>, time: &[Token<'_>], options: &ParseOptions) -> bool {
+    let lengths: Vec<usize> = fields.numbers.iter().map(|digits| digits.len()).collect();
+    let is_pair = |at: usize| matches!(time.get(at), Some(Token::Number(digits)) if digits.len() == 2);
+    let is_colon = |at: usize| time.get(at) == Some(&Token::Mark(b':'));
+    lengths == [4, 2, 2]
+        && fields.separators == [b'-', b'-']
+        && is_pair(0)
+        && is_colon(1)
+        && is_pair(2)
+        && (if is_colon(3) { is_pair(4) } else { !options.is_old_type })
+}
+
 fn parse_word<'a, 't>(
     word: &str,
     fields: &mut Fields<'_>,
     rest: &'a [Token<'t>],
+    options: &ParseOptions,
 ) -> Result<&'a [Token<'t>], ParseDateError> {
     if word.eq_ignore_ascii_case("t") && fields.numbers.len() == 3 && fields.time.is_none() && rest.len() > 1
     {
-        return Ok(&rest[1..]);
+        return if is_iso_8601(fields, &rest[1..], options) { Ok(&rest[1..]) } else { Err(Malformed) };
     }
     if word.eq_ignore_ascii_case("z") && fields.time.is_some() && fields.offset.is_none() {
         fields.offset = Some(0);

@@ -83,7 +83,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(3724, 16, "Cannot %s the %s '%s': it is used for replication."),
     entry(3725, 16, "The constraint '%s' is referenced by table '%s', foreign key constraint '%s'."),
     entry(3726, 16, "Could not drop object '%s' because it is referenced by a FOREIGN KEY constraint."),
-    entry(3727, 10, "The constraint could not be dropped. See the errors before this one."),
+    entry(3727, 10, "Could not drop constraint. See previous errors."),
     entry(3728, 16, "'%s' is not a constraint."),
     entry(3729, 16, "Cannot %s '%s': object '%s' refers to it."),
     entry(
@@ -279,10 +279,10 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(4909, 16, "'%s' cannot be altered: it is no table."),
     entry(4915, 16, "'%s' has no trigger '%s'."),
-    entry(4916, 16, "Could not enable or disable the constraint. See the errors before this one."),
+    entry(4916, 16, "Could not enable or disable the constraint. See previous errors."),
     entry(4917, 16, "Constraint '%s' does not exist."),
     entry(4920, 16, "ALTER TABLE failed: the trigger '%s' on table '%s' does not exist."),
-    entry(4922, 16, "%s %s failed because one or more objects access this column: '%s'."),
+    entry(4922, 16, "%s %s failed because one or more objects access this column."),
     entry(
         4923,
         16,
@@ -328,7 +328,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(5069, 16, "ALTER DATABASE failed."),
     entry(5070, 16, "The database's state cannot be changed while other users use the database '%s'."),
-    entry(5074, 16, "The %s '%s' depends on %s '%s'."),
+    entry(5074, 16, "The %s '%s' is dependent on %s '%s'."),
     entry(5084, 10, "Setting database option %s to %s for database '%s'."),
     entry(
         5105,

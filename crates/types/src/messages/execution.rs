@@ -5,6 +5,11 @@ use super::{Message, entry};
 /// In the order of their numbers.
 pub(super) const MESSAGES: &[Message] = &[
     entry(
+        8003,
+        16,
+        "The incoming request has too many parameters. The server supports a maximum of %d parameters.",
+    ),
+    entry(
         8101,
         16,
         "An explicit value for the identity column of table '%s' needs a column list and IDENTITY_INSERT ON.",

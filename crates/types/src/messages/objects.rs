@@ -30,6 +30,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(1018, 15, "Incorrect syntax near '%s'. Table hints now need the keyword WITH and parentheses."),
     entry(1023, 15, "Parameter %d given for %s is not valid."),
+    entry(1026, 15, "GOTO cannot be used to jump into a TRY or CATCH scope."),
     entry(1031, 15, "A percentage must lie between 0 and 100."),
     entry(
         1033,
@@ -46,7 +47,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(1039, 15, "The option '%s' is given more than once."),
     entry(1041, 15, "Conflicting options %s and %s."),
-    entry(1042, 15, "The %s options \"%s\" and \"%s\" conflict."),
+    entry(1042, 16, "Conflicting %s optimizer hints specified."),
     entry(1046, 15, "Subqueries are not allowed here; only scalar expressions are."),
     entry(1047, 15, "The locking hints given conflict."),
     entry(1048, 15, "The cursor options %s and %s conflict."),
@@ -280,6 +281,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(1973, 16, "The operation cannot be performed on the disabled index '%s' on %s '%s'."),
     entry(1987, 16, "%s %s '%s' cannot be performed because the index is on a filegroup that is offline."),
+    entry(1999, 16, "Column '%s' of table '%s' has a type that cannot be an included column of an index."),
     entry(
         2007,
         10,
