@@ -25,7 +25,7 @@ use types::{Collation, SqlError, SqlType};
 
 use crate::context::BindContext;
 use crate::expr::{ColumnId, Expr};
-use crate::plan::ColumnInfo;
+use crate::plan::{ColumnInfo, Columns};
 use crate::plan::logical::{AggregateCall, Rel, WindowCall};
 
 /// Nesting beyond this is refused with error 191, long before the stack ends.
@@ -41,7 +41,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) context: &'a BindContext<'a>,
     /// The database in which one- and two-part names are looked up; a view's own while it is expanded.
     pub(crate) database: Arc<Database>,
-    pub(crate) columns: Vec<ColumnInfo>,
+    pub(crate) columns: Columns,
     pub(crate) scopes: Vec<Scope>,
     pub(crate) common_tables: Vec<CommonTableEntry>,
     /// Databases whose catalog was read, with the version seen.
@@ -184,7 +184,7 @@ impl<'a> Binder<'a> {
         Binder {
             context,
             database: context.database.clone(),
-            columns: Vec::new(),
+            columns: Columns::default(),
             scopes: Vec::new(),
             common_tables: Vec::new(),
             dependencies: Vec::new(),
@@ -206,8 +206,7 @@ impl<'a> Binder<'a> {
 
     /// A new column of the statement.
     pub(crate) fn new_column(&mut self, sql_type: SqlType, nullable: bool, collation: Collation) -> ColumnId {
-        self.columns.push(ColumnInfo { sql_type, nullable, collation });
-        ColumnId(self.columns.len() as u32 - 1)
+        self.columns.add(ColumnInfo { sql_type, nullable, collation })
     }
 
     /// A new column that holds the value of an expression.

@@ -9,6 +9,8 @@ pub(crate) mod physical;
 pub(crate) mod semi_join;
 pub(crate) mod table;
 
+use std::cell::Cell;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{Collation, SqlError, SqlType, Value};
 
@@ -23,6 +25,43 @@ pub(crate) struct ColumnInfo {
     pub(crate) sql_type: SqlType,
     pub(crate) nullable: bool,
     pub(crate) collation: Collation,
+}
+
+/// The columns of one statement, by the numbers in their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Columns {
+    list: Vec<ColumnInfo>,
+    /// Subqueries that have a number so far. It is the statement's count, not a planner's: a statement is planned in several pieces that run
+    /// together, and a kept result is found by the number.
+    subqueries: Cell<u32>,
+}
+
+impl Columns {
+    /// One more column.
+    pub(crate) fn add(&mut self, info: ColumnInfo) -> ColumnId {
+        self.list.push(info);
+        ColumnId(self.list.len() as u32 - 1)
+    }
+
+    /// A number that no other subquery of the statement has.
+    fn next_subquery(&self) -> u32 {
+        self.subqueries.set(self.subqueries.get() + 1);
+        self.subqueries.get()
+    }
+}
+
+impl std::ops::Index<usize> for Columns {
+    type Output = ColumnInfo;
+
+    fn index(&self, at: usize) -> &ColumnInfo {
+        &self.list[at]
+    }
+}
+
+impl std::ops::IndexMut<usize> for Columns {
+    fn index_mut(&mut self, at: usize) -> &mut ColumnInfo {
+        &mut self.list[at]
+    }
 }
 
 /// A planned operator tree.
@@ -41,8 +80,7 @@ pub(crate) struct Planned {
 
 /// Plans one statement.
 pub(crate) struct Planner<'a> {
-    pub(crate) columns: &'a [ColumnInfo],
-    next_subquery: u32,
+    pub(crate) columns: &'a Columns,
     /// The columns whose values matter; `None`: all.
     wanted: Option<FxHashSet<ColumnId>>,
 }
@@ -70,8 +108,8 @@ impl Planned {
 
 impl<'a> Planner<'a> {
     /// A planner over the statement's columns.
-    pub(crate) fn new(columns: &'a [ColumnInfo]) -> Planner<'a> {
-        Planner { columns, next_subquery: 0, wanted: None }
+    pub(crate) fn new(columns: &'a Columns) -> Planner<'a> {
+        Planner { columns, wanted: None }
     }
 
     /// Of the tree that is planned next only these columns are read outside of it: an index that has what is wanted of a table answers
@@ -93,8 +131,7 @@ impl<'a> Planner<'a> {
 
     /// Number of a subquery whose result is kept.
     pub(crate) fn next_subquery(&mut self) -> u32 {
-        self.next_subquery += 1;
-        self.next_subquery
+        self.columns.next_subquery()
     }
 
     /// Plans the tree of a subquery.
