@@ -675,15 +675,36 @@ impl Table {
 
     /// 2627 for a constraint's key, 2601 for a plain unique index's.
     fn duplicate(&self, index: &IndexDef, row: &[Value]) -> SqlError {
+        let shown: Vec<String> = index.key.iter().map(|k| shown_value(&row[k.ordinal])).collect();
+        self.duplicate_of(index, &format!("({})", shown.join(", ")))
+    }
+
+    fn duplicate_of(&self, index: &IndexDef, values: &str) -> SqlError {
         let name = index.name.clone().unwrap_or_else(|| "".into());
         let object = self.inner.definition.qualified_name();
-        let shown: Vec<String> = index.key.iter().map(|k| shown_value(&row[k.ordinal])).collect();
-        let values = format!("({})", shown.join(", "));
         match (index.primary_key, index.unique_constraint) {
             (true, _) => SqlError::new(2627, &[&"PRIMARY KEY", &name, &object, &values]),
             (_, true) => SqlError::new(2627, &[&"UNIQUE KEY", &name, &object, &values]),
             _ => SqlError::new(2601, &[&object, &name, &values]),
         }
+    }
+
+    /// A duplicate key while an index is being built has an error of its own, 1505, which names the index.
+    pub(crate) fn while_building(&self, error: SqlError) -> SqlError {
+        const VALUES: char = '\u{1}';
+        for index in &self.inner.definition.indexes {
+            let alike = self.duplicate_of(index, &VALUES.to_string());
+            if let Some((before, behind)) = alike.message.split_once(VALUES)
+                && alike.number == error.number
+                && let Some(values) =
+                    error.message.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind))
+            {
+                let name = index.name.clone().unwrap_or_else(|| "".into());
+                let object = self.inner.definition.qualified_name();
+                return SqlError::new(1505, &[&object, &name, &values]);
+            }
+        }
+        error
     }
 }
 

@@ -34,7 +34,7 @@ pub fn run(os: &Os, arguments: &CheckArguments) -> ExitCode {
         for verdict in check(&script) {
             failed |= !verdict.errors.is_empty();
             let text = if arguments.json { json(path, &verdict) } else { plain(path, &verdict) };
-            print!("{text}");
+            crate::dump::print(&text);
         }
     }
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }

@@ -1,5 +1,6 @@
 //! `hardpan log dump` and `hardpan page dump`: closed or copied files as text, by the server's own decoders, damage named.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -54,10 +55,10 @@ pub fn log(os: &Os, command: &LogCommand) -> ExitCode {
         Err(error) => return fail(&error.to_string()),
     };
     let options = DumpOptions { from, records: arguments.records };
-    match dump_file(os, &arguments.file, &options, &mut |line| println!("{line}")) {
+    match dump_file(os, &arguments.file, &options, &mut |line| print(&format!("{line}\n"))) {
         Ok(summary) => match summary.damage {
             Some(damage) => {
-                println!("DAMAGED: {damage}");
+                print(&format!("DAMAGED: {damage}\n"));
                 ExitCode::from(EXIT_DAMAGED)
             }
             None => ExitCode::SUCCESS,
@@ -72,10 +73,17 @@ pub fn page(os: &Os, command: &PageCommand) -> ExitCode {
     match pages::read_page_of_file(os, &arguments.file, arguments.page) {
         Ok((id, page)) => {
             let text = pages::dump_page(id, &page);
-            print!("{text}");
+            print(&text);
             if text.contains("DAMAGED") { ExitCode::from(EXIT_DAMAGED) } else { ExitCode::SUCCESS }
         }
         Err(error) => fail(&error.to_string()),
+    }
+}
+
+/// Prints; a reader that has seen enough and closed the pipe ends the process in peace.
+pub(crate) fn print(text: &str) {
+    if std::io::stdout().lock().write_all(text.as_bytes()).is_err() {
+        std::process::exit(0);
     }
 }
 

@@ -17,13 +17,19 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 
 fn decode(bytes: &[u8]) -> Option<String> {
     let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
-        String::from_utf16(&bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect::<Vec<u16>>())
-            .ok()
+        let (pairs, rest) = bytes.as_chunks::<2>();
+        let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+        String::from_utf16(&units).ok().filter(|_| rest.is_empty())
     };
+    // No script has zeros in it: next to each of the first letters they tell UTF-16 without a mark.
+    let zeros =
+        |at: usize| bytes.len() > 1 && bytes.iter().take(8).skip(at).step_by(2).all(|byte| *byte == 0);
     match bytes {
         [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8(rest.to_vec()).ok(),
         [0xFF, 0xFE, rest @ ..] => units(rest, u16::from_le_bytes),
         [0xFE, 0xFF, rest @ ..] => units(rest, u16::from_be_bytes),
+        _ if zeros(1) => units(bytes, u16::from_le_bytes),
+        _ if zeros(0) => units(bytes, u16::from_be_bytes),
         _ => String::from_utf8(bytes.to_vec()).ok(),
     }
 }
@@ -38,6 +44,10 @@ mod tests {
         assert_eq!(decode(b"\xFF\xFEa\0").as_deref(), Some("a"));
         assert_eq!(decode(b"\xFE\xFF\0a").as_deref(), Some("a"));
         assert_eq!(decode(b"plain").as_deref(), Some("plain"));
+        assert_eq!(decode(b"G\0O\0").as_deref(), Some("GO"));
+        assert_eq!(decode(b"\0G\0O").as_deref(), Some("GO"));
+        assert_eq!(decode(b"\xFF\xFEa\0b"), None, "half a letter is not dropped");
+        assert_eq!(decode(b"").as_deref(), Some(""));
         assert_eq!(decode(b"\x80"), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use os::{Os, Stream};
+use os::{IoErrorKind, Os, Stream};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -13,13 +13,16 @@ use tds::limits::PACKET_BYTES_DEFAULT;
 use tds::login7::{Login7, Password, TdsVersion};
 use tds::packet::{MessageReader, MessageWriter, PacketKind, ReadLimits};
 use tds::prelogin::{Encryption, PreLogin};
-use tds::token::EnvChange;
+use tds::token::{EnvChange, done};
 
 /// Packet size asked for.
 const PACKET_BYTES: u32 = 16_384;
 const CONNECT_TIMEOUT_NS: u64 = 15_000_000_000;
 /// Greatest answer held at once, in bytes.
 const ANSWER_BYTES_MAX: usize = 2 << 30;
+
+/// How often an interrupt is looked for while an answer is awaited.
+const INTERRUPT_POLL_NS: u64 = 50_000_000;
 
 /// Where to connect and as whom.
 #[derive(Debug, Clone)]
@@ -69,12 +72,24 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Runs a batch; each token of its answer goes to `seen`.
-    pub fn batch(&mut self, text: &str, seen: &mut dyn FnMut(&Token)) -> Result<(), String> {
+    /// Runs a batch; each token of its answer goes to `seen`. While the answer is awaited, one more interrupt than there were sends an
+    /// attention, and a second one gives the connection up.
+    pub fn batch(
+        &mut self,
+        text: &str,
+        interrupts: &dyn Fn() -> u32,
+        seen: &mut dyn FnMut(&Token),
+    ) -> Result<(), String> {
+        let mut cancel = Cancel { interrupts, before: interrupts(), is_sent: false };
         let packets = self.writer.batch(text, 0);
         self.send(&packets)?;
-        self.answer(seen)?;
-        Ok(())
+        self.stream.set_read_timeout(Some(INTERRUPT_POLL_NS)).map_err(|error| error.to_string())?;
+        let mut is_acknowledged = self.answer(Some(&mut cancel), seen)?;
+        // The server acknowledges an attention even if the batch had ended before it came.
+        while cancel.is_sent && !is_acknowledged {
+            is_acknowledged = self.answer(Some(&mut cancel), seen)?;
+        }
+        self.stream.set_read_timeout(None).map_err(|error| error.to_string())
     }
 
     fn negotiate(&mut self, options: &ConnectionOptions) -> Result<(), String> {
@@ -86,7 +101,7 @@ impl Connection {
         };
         let packets = self.writer.prelogin(&message);
         self.send(&packets)?;
-        self.receive()?;
+        self.receive(None)?;
         let answer = PreLogin::decode(self.reader.payload()).map_err(|error| error.to_string())?;
         match answer.encryption {
             Some(Encryption::On | Encryption::Required)
@@ -117,7 +132,7 @@ impl Connection {
                 self.send(&packets)?;
             }
             if tls.is_handshaking() {
-                self.receive()?;
+                self.receive(None)?;
                 let mut records = self.reader.payload();
                 while !records.is_empty() {
                     tls.read_tls(&mut records).map_err(|error| error.to_string())?;
@@ -145,22 +160,28 @@ impl Connection {
         let packets = self.writer.login7(&login);
         self.send(&packets)?;
         let mut accepted = false;
-        self.answer(&mut |token| {
+        self.answer(None, &mut |token| {
             accepted |= matches!(token, Token::LoginAck { .. });
             seen(token);
         })?;
         if accepted { Ok(()) } else { Err("the login was refused".into()) }
     }
 
-    /// Reads one whole answer and follows the changes of environment in it.
-    fn answer(&mut self, seen: &mut dyn FnMut(&Token)) -> Result<(), String> {
-        self.receive()?;
+    /// Reads one whole answer and follows the changes of environment in it. True when it acknowledges an attention.
+    fn answer(
+        &mut self,
+        cancel: Option<&mut Cancel<'_>>,
+        seen: &mut dyn FnMut(&Token),
+    ) -> Result<bool, String> {
+        self.receive(cancel)?;
         let mut changes = Vec::new();
+        let mut is_acknowledged = false;
         let mut tokens = TokenReader::new(self.reader.payload(), self.version);
         while let Some(token) = tokens.next().map_err(|error| error.to_string())? {
             if let Token::EnvChange(change) = &token {
                 changes.push(change.clone());
             }
+            is_acknowledged |= matches!(&token, Token::Done(end) if end.status & done::ATTENTION != 0);
             seen(&token);
         }
         for change in changes {
@@ -173,7 +194,7 @@ impl Connection {
                 _ => {}
             }
         }
-        Ok(())
+        Ok(is_acknowledged)
     }
 
     fn send(&mut self, packets: &[u8]) -> Result<(), String> {
@@ -191,14 +212,24 @@ impl Connection {
     }
 
     /// Reads until the reader holds a whole message.
-    fn receive(&mut self) -> Result<(), String> {
+    fn receive(&mut self, mut cancel: Option<&mut Cancel<'_>>) -> Result<(), String> {
         let mut buffer = [0; 16 * 1024];
         let mut plain = Vec::new();
         loop {
             if self.reader.next().map_err(|error| error.to_string())?.is_some() {
                 return Ok(());
             }
-            let count = self.stream.read(&mut buffer).map_err(|error| error.to_string())?;
+            if let Some(cancel) = &mut cancel
+                && cancel.is_due()?
+            {
+                let packets = self.writer.attention();
+                self.send(&packets)?;
+            }
+            let count = match self.stream.read(&mut buffer) {
+                Ok(count) => count,
+                Err(error) if cancel.is_some() && error.kind == IoErrorKind::TimedOut => continue,
+                Err(error) => return Err(error.to_string()),
+            };
             if count == 0 {
                 return Err("the server closed the connection".into());
             }
@@ -216,6 +247,28 @@ impl Connection {
             }
             self.reader.feed(&plain).map_err(|error| error.to_string())?;
             plain.clear();
+        }
+    }
+}
+
+/// Ctrl-C while an answer is awaited.
+struct Cancel<'a> {
+    interrupts: &'a dyn Fn() -> u32,
+    before: u32,
+    is_sent: bool,
+}
+
+impl Cancel<'_> {
+    /// Is an attention to be sent now? An error when the server does not answer the one that was.
+    fn is_due(&mut self) -> Result<bool, String> {
+        match (self.interrupts)() - self.before {
+            0 => Ok(false),
+            1 => Ok(!std::mem::replace(&mut self.is_sent, true)),
+            _ if !self.is_sent => {
+                self.is_sent = true;
+                Ok(true)
+            }
+            _ => Err("the server has not answered the cancellation yet; the connection is given up".into()),
         }
     }
 }

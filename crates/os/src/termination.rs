@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT as an event that a task can wait for.
+//! SIGTERM and SIGINT, or SIGINT alone, as an event that a task can wait for.
 
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -15,16 +15,25 @@ pub struct TerminationWatcher {
 impl TerminationWatcher {
     /// Takes SIGTERM and SIGINT over (and ignores SIGPIPE).
     pub fn install() -> Result<TerminationWatcher, IoError> {
+        TerminationWatcher::install_for(&[libc::SIGTERM, libc::SIGINT])
+    }
+
+    /// Takes SIGINT over, the signal of Ctrl-C (and ignores SIGPIPE); SIGTERM still ends the process.
+    pub fn install_for_interrupts() -> Result<TerminationWatcher, IoError> {
+        TerminationWatcher::install_for(&[libc::SIGINT])
+    }
+
+    fn install_for(signals: &[libc::c_int]) -> Result<TerminationWatcher, IoError> {
         // SAFETY: creates a file descriptor, nothing else.
         let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
         if event < 0 {
             return Err(IoError::last("create an event for signals"));
         }
         EVENT.store(event, Ordering::Release);
-        for signal in [libc::SIGTERM, libc::SIGINT] {
+        for signal in signals {
             // SAFETY: the handler does only what a signal handler may: atomics and write(2).
             let before = unsafe {
-                libc::signal(signal, on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t)
+                libc::signal(*signal, on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t)
             };
             if before == libc::SIG_ERR {
                 return Err(IoError::last("install a signal handler"));

@@ -48,10 +48,13 @@ fn prepare(session: &mut Session) {
         "CREATE PROCEDURE spare @a int = 1, @b int = 2 AS SELECT @a",
         "CREATE PROCEDURE begins AS BEGIN TRAN",
         "CREATE PROCEDURE deep AS EXEC deep",
+        "CREATE VIEW low AS SELECT i, j FROM t WHERE i < 5 WITH CHECK OPTION",
+        "CREATE VIEW both_tables AS SELECT j, child.i AS x FROM t JOIN child ON child.i = t.i",
     ];
     let seen = run(
         session,
         "IF @@TRANCOUNT > 0 ROLLBACK SET XACT_ABORT OFF USE master DROP PROCEDURE IF EXISTS none, two, spare, begins, deep, tried \
+         DROP VIEW IF EXISTS low, both_tables \
          DROP TABLE IF EXISTS child, t, id, id2, twice, wide, x",
     );
     assert!(numbers(&seen).iter().all(|number| *number == 5701), "{:?}", seen.messages);

@@ -66,6 +66,8 @@ const OUTSIDE: &[&str] = &[
     "EXEC other.dbo.counts",
     "SELECT COUNT(*) FROM other.dbo.seen",
     "UPDATE rp.dbo.t SET i = i + 1; SELECT @@ROWCOUNT",
+    "UPDATE other.dbo.seen SET i = i; SELECT @@ROWCOUNT",
+    "BEGIN TRAN; WITH c AS (SELECT * FROM rp..seen) DELETE c; SELECT @@ROWCOUNT; ROLLBACK",
     "BEGIN TRAN; TRUNCATE TABLE rp.dbo.t; SELECT COUNT(*) FROM rp.dbo.t; ROLLBACK",
     "CREATE TABLE #n (n INT); INSERT #n EXEC rp.dbo.counts; SELECT n FROM #n",
     "SELECT i INTO #copy FROM rp.dbo.t; SELECT COUNT(*) FROM #copy",

@@ -14,7 +14,7 @@ mod script;
 pub use error::SyntaxError;
 pub use keywords::Keyword;
 pub use lexer::{Lexer, Token, TokenKind};
-pub use script::{ScriptBatch, split_go};
+pub use script::{GoLine, ScriptBatch, ScriptPlace, split_go};
 
 /// What changes the meaning of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub fn split_go(script: &str) -> Vec<ScriptBatch> {
                 push(&mut batches, &script[start..offset], start_line, count);
                 (start, start_line) = (offset + line.len(), number + 1);
             }
-            None => state = scan_line(line.as_bytes(), state),
+            None => state = scan_line(line.as_bytes(), state, &mut |_, _| {}),
         }
         offset += line.len();
     }
@@ -33,9 +33,76 @@ pub fn split_go(script: &str) -> Vec<ScriptBatch> {
     batches
 }
 
+/// What a line of a script is to its client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoLine {
+    /// Text of a batch.
+    No,
+    /// The end of a batch that runs so many times.
+    Count(u64),
+    /// It begins with the word GO, but what follows is no count: clients refuse that.
+    Wrong,
+}
+
+/// Follows a script line by line: which lines are code from their first character on, and what is left open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScriptPlace {
+    state: State,
+}
+
+impl ScriptPlace {
+    /// Is the next line code from its first character on? Only then can it be GO or a directive of a client.
+    pub fn is_code(&self) -> bool {
+        self.state == State::Code
+    }
+
+    /// What the next line would be inside of, as words for a message.
+    pub fn open(&self) -> Option<&'static str> {
+        match self.state {
+            State::Code => None,
+            State::Quoted(b']') => Some("a name in brackets"),
+            State::Quoted(b'"') => Some("a quoted name"),
+            State::Quoted(_) => Some("a string"),
+            State::Comment(_) => Some("a comment"),
+        }
+    }
+
+    /// What the next line is, if it is code.
+    pub fn go(line: &str) -> GoLine {
+        if let Some(count) = go_count(line) {
+            return GoLine::Count(count);
+        }
+        let mut words = line.split_whitespace();
+        let is_go = words.next().is_some_and(|word| word.eq_ignore_ascii_case("go"));
+        if is_go && words.next().is_some() { GoLine::Wrong } else { GoLine::No }
+    }
+
+    /// Goes over the next line.
+    pub fn advance(&mut self, line: &str) {
+        self.state = scan_line(line.as_bytes(), self.state, &mut |_, _| {});
+    }
+
+    /// The pieces of the next line, from the left, each with whether it is inside a comment.
+    pub fn pieces<'l>(&self, line: &'l str) -> Vec<(&'l str, bool)> {
+        let mut borders = Vec::new();
+        let mut was_comment = matches!(self.state, State::Comment(_));
+        let mut pieces = Vec::new();
+        scan_line(line.as_bytes(), self.state, &mut |at, is_comment| borders.push((at, is_comment)));
+        let mut start = 0;
+        for (at, is_comment) in borders {
+            pieces.push((&line[start..at], was_comment));
+            (start, was_comment) = (at, is_comment);
+        }
+        pieces.push((&line[start..], was_comment));
+        pieces.retain(|piece| !piece.0.is_empty());
+        pieces
+    }
+}
+
 /// What the end of a line is inside of.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {
+    #[default]
     Code,
     /// A string, quoted or bracketed name that ends with this byte.
     Quoted(u8),
@@ -74,14 +141,18 @@ fn before_comment(rest: &str) -> &str {
     }
 }
 
-/// Runs over one line (with its line feed) and tells what its end is inside of.
-fn scan_line(line: &[u8], mut state: State) -> State {
+/// Runs over one line (with its line feed) and tells what its end is inside of. `border` hears where comments begin and end.
+fn scan_line(line: &[u8], mut state: State, border: &mut dyn FnMut(usize, bool)) -> State {
     let mut at = 0;
     while let Some(&byte) = line.get(at) {
         let next = line.get(at + 1).copied();
         match (state, byte, next) {
-            (State::Code, b'-', Some(b'-')) => return state,
+            (State::Code, b'-', Some(b'-')) => {
+                border(at, true);
+                return state;
+            }
             (State::Code, b'/', Some(b'*')) => {
+                border(at, true);
                 state = State::Comment(1);
                 at += 1;
             }
@@ -97,6 +168,9 @@ fn scan_line(line: &[u8], mut state: State) -> State {
             (State::Comment(depth), b'*', Some(b'/')) => {
                 state = if depth > 1 { State::Comment(depth - 1) } else { State::Code };
                 at += 1;
+                if state == State::Code {
+                    border(at + 1, false);
+                }
             }
             _ => {}
         }
@@ -128,6 +202,26 @@ mod tests {
         let batches = split_go(script);
         assert_eq!(batches.len(), 2);
         assert_eq!(batches[1].text, "SELECT 2");
+    }
+
+    #[test]
+    fn a_place_knows_what_is_open_and_what_is_a_comment() {
+        let mut place = ScriptPlace::default();
+        let line = "SELECT 'a--' /* b */ + [c/*] -- d /* e\n";
+        assert_eq!(
+            place.pieces(line),
+            [("SELECT 'a--' ", false), ("/* b */", true), (" + [c/*] ", false), ("-- d /* e\n", true)]
+        );
+        place.advance(line);
+        assert!(place.is_code());
+        for (line, open) in [("/* x", "a comment"), ("*/ 'y", "a string"), ("' [z", "a name in brackets")] {
+            place.advance(line);
+            assert_eq!(place.open(), Some(open), "{line}");
+        }
+        assert_eq!(ScriptPlace::go("go 3 -- times"), GoLine::Count(3));
+        assert_eq!(ScriptPlace::go("GO x"), GoLine::Wrong);
+        assert_eq!(ScriptPlace::go("GO -1"), GoLine::Wrong);
+        assert_eq!(ScriptPlace::go("GOTO x"), GoLine::No);
     }
 
     #[test]

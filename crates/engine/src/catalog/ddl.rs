@@ -182,7 +182,7 @@ impl Database {
         let old = self.lock_for_change(txn, table)?;
         let at = old
             .column_ordinal(name)
-            .ok_or_else(|| SqlError::new(4924, &[&"DROP COLUMN", &name, &old.name]))?;
+            .ok_or_else(|| SqlError::new(4924, &[&"ALTER TABLE DROP COLUMN", &name, &old.name]))?;
         let users = users_of_column(&old, at);
         if !users.is_empty() {
             let error = SqlError::new(4922, &[&"ALTER TABLE DROP COLUMN", &name]).with_state(9);
@@ -216,7 +216,7 @@ impl Database {
         let old = self.lock_for_change(txn, table)?;
         let at = old
             .column_ordinal(name)
-            .ok_or_else(|| SqlError::new(4924, &[&"ALTER COLUMN", &name, &old.name]))?;
+            .ok_or_else(|| SqlError::new(4924, &[&"ALTER TABLE ALTER COLUMN", &name, &old.name]))?;
         self.share_type(txn, user_type_id)?;
         let mut new = old.as_ref().clone();
         new.columns[at].sql_type = *sql_type;

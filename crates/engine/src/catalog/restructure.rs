@@ -177,7 +177,7 @@ impl Database {
                 true => target.insert(txn, &map(row)?),
                 false => target.insert_entries(txn, row, locator, &fresh),
             });
-            copied.map_err(duplicate_found)?;
+            copied.map_err(|error| target.while_building(error))?;
         }
         let dropped: Vec<IndexDef> =
             old.indexes.iter().filter(|o| !new.indexes.iter().any(|n| n.unit == o.unit)).cloned().collect();
@@ -225,13 +225,5 @@ impl Database {
     /// A handle to one of the system tables.
     pub(crate) fn system_table(self: &Arc<Self>, table: usize) -> Table {
         self.table(&self.system_definitions()[table])
-    }
-}
-
-/// A duplicate key while an index is being built is an error of its own.
-fn duplicate_found(error: SqlError) -> SqlError {
-    match error.number {
-        2627 | 2601 => SqlError::new(1505, &[&error.message]),
-        _ => error,
     }
 }

@@ -58,7 +58,8 @@ pub(crate) fn parse_drives(arguments: &[String]) -> Result<Vec<(char, PathBuf)>,
 }
 
 impl Backend for Local {
-    fn batch(&mut self, text: &str, printer: &mut Printer) -> BatchEnd {
+    fn batch(&mut self, text: &str, printer: &mut Printer, _interrupts: &dyn Fn() -> u32) -> BatchEnd {
+        // Ctrl-C interrupts this thread's task; see `interrupts`.
         let Some(session) = &mut self.session else { return BatchEnd::Closed };
         match session.execute_batch(text, &mut PrintingSink(printer)) {
             RequestEnd::Finished | RequestEnd::Attention => BatchEnd::Next,

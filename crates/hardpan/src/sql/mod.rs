@@ -1,23 +1,26 @@
 //! `hardpan sql`: runs T-SQL in the manner of sqlcmd, over the wire (`-S`) or in this process on a data directory.
 
+mod directives;
+mod interrupts;
 mod local;
 mod printer;
 mod prompt;
 mod remote;
+mod runner;
 mod variables;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use os::Os;
 
+use interrupts::Interrupts;
 use printer::{Layout, Printer};
-use variables::Variables;
+use runner::{Next, Runner};
 
 /// Arguments of `hardpan sql`, named as sqlcmd names them.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
     /// Print help.
@@ -39,7 +42,7 @@ pub struct Arguments {
     #[arg(short = 'i', value_name = "FILE")]
     input: Vec<PathBuf>,
     /// Text to run, then exit.
-    #[arg(short = 'Q', value_name = "TEXT")]
+    #[arg(short = 'Q', value_name = "TEXT", conflicts_with = "input")]
     query: Option<String>,
     /// Stop at the first error of severity above 10 and exit with status 1.
     #[arg(short = 'b')]
@@ -53,9 +56,9 @@ pub struct Arguments {
     /// No padding of columns.
     #[arg(short = 'W')]
     trim: bool,
-    /// -1: no headers.
-    #[arg(short = 'h', value_name = "ROWS", allow_hyphen_values = true)]
-    headers: Option<i32>,
+    /// Rows between two headers; 0: one header only, -1: none.
+    #[arg(short = 'h', value_name = "ROWS", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(i64).range(-1..))]
+    headers: i64,
     /// Trust the certificate of a server on another machine, whoever made it. Without -C such a server is refused, since certificates are not
     /// checked; on the loopback address -C changes nothing.
     #[arg(short = 'C')]
@@ -73,8 +76,8 @@ pub struct Arguments {
 
 /// Where batches are run.
 trait Backend {
-    /// Runs one batch and prints what comes.
-    fn batch(&mut self, text: &str, printer: &mut Printer) -> BatchEnd;
+    /// Runs one batch and prints what comes. `interrupts` counts how often Ctrl-C has come: once more cancels the batch.
+    fn batch(&mut self, text: &str, printer: &mut Printer, interrupts: &dyn Fn() -> u32) -> BatchEnd;
     /// The server's name in messages.
     fn server_name(&self) -> String;
     /// Ends the conversation.
@@ -90,11 +93,11 @@ enum BatchEnd {
     Closed,
 }
 
-/// A batch with how often to run it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Work {
-    text: String,
-    count: u64,
+impl Arguments {
+    /// How results look.
+    fn layout(&self) -> Layout {
+        Layout { separator: self.separator.clone(), trim: self.trim, rows_per_header: self.headers }
+    }
 }
 
 /// Runs the subcommand.
@@ -109,130 +112,31 @@ pub fn run(os: &Os, arguments: &Arguments) -> ExitCode {
 }
 
 fn run_inner(os: &Os, arguments: &Arguments) -> Result<u8, String> {
-    let mut variables = Variables::default();
-    for argument in &arguments.variable {
-        variables.set_from_argument(argument)?;
-    }
-    let layout = Layout {
-        separator: arguments.separator.clone(),
-        trim: arguments.trim,
-        headers: arguments.headers != Some(-1),
-    };
-    let mut scripts = Vec::new();
-    for path in &arguments.input {
-        scripts.push(crate::files::read_text(os, path)?);
-    }
-    scripts.extend(arguments.query.clone());
+    let interrupts = Interrupts::install(os)?;
     let backend: Box<dyn Backend> = match &arguments.server {
         Some(server) => Box::new(remote::Remote::connect(os, server, arguments)?),
         None => Box::new(local::Local::open(os, arguments)?),
     };
-    let mut runner = Runner {
-        server: backend.server_name(),
-        backend,
-        layout,
-        variables,
-        stop_on_error: arguments.stop_on_error,
-        status: 0,
-    };
-    if scripts.is_empty() {
-        prompt::run(&mut runner)?;
+    let mut runner = Runner::new(os, backend, arguments, interrupts)?;
+    let outcome = run_all(&mut runner);
+    runner.backend.close();
+    outcome.map(|()| runner.status)
+}
+
+/// Runs what the arguments name, else what standard input brings.
+fn run_all(runner: &mut Runner) -> Result<(), String> {
+    if let Some(query) = runner.arguments.query.clone() {
+        runner.script("-Q", &query);
+        return Ok(());
     }
-    for script in &scripts {
-        if !runner.script(script) {
+    let files = runner.arguments.input.clone();
+    if files.is_empty() {
+        return prompt::run(runner);
+    }
+    for file in &files {
+        if runner.file(file)? == Next::Stop {
             break;
         }
     }
-    let status = runner.status;
-    runner.backend.close();
-    Ok(status)
-}
-
-/// Runs scripts against a back end.
-struct Runner {
-    backend: Box<dyn Backend>,
-    server: String,
-    layout: Layout,
-    variables: Variables,
-    stop_on_error: bool,
-    status: u8,
-}
-
-impl Runner {
-    /// Runs a whole script; false when the rest must not be run.
-    fn script(&mut self, script: &str) -> bool {
-        let script = match self.directives(script) {
-            Ok(script) => script,
-            Err(problem) => {
-                eprintln!("{problem}");
-                self.status = 1;
-                return false;
-            }
-        };
-        tsql::split_go(&script)
-            .into_iter()
-            .all(|batch| self.work(&Work { text: batch.text, count: batch.count }))
-    }
-
-    /// Takes `:setvar` lines out and expands variables.
-    fn directives(&mut self, script: &str) -> Result<String, String> {
-        let mut kept = String::with_capacity(script.len());
-        for line in script.split_inclusive('\n') {
-            let mut words = line.split_whitespace();
-            match words.next() {
-                Some(word) if word.eq_ignore_ascii_case(":setvar") => {
-                    let name = words.next().ok_or(":setvar wants a name")?;
-                    let value = line.trim().splitn(3, char::is_whitespace).nth(2).map(str::trim);
-                    match value {
-                        Some(value) => self.variables.set(name, value.trim_matches('"')),
-                        None => self.variables.unset(name),
-                    }
-                    kept.push('\n');
-                }
-                Some(word) if word.starts_with(':') && word.len() > 1 && !word.starts_with("::") => {
-                    kept.push('\n')
-                }
-                _ => kept.push_str(&self.variables.expand(line)?),
-            }
-        }
-        Ok(kept)
-    }
-
-    /// Runs one batch as often as asked; false when the rest must not be run.
-    fn work(&mut self, work: &Work) -> bool {
-        let stdout = std::io::stdout();
-        let mut out = std::io::BufWriter::new(stdout.lock());
-        if work.count > 1 {
-            println_to(&mut out, "Beginning execution loop");
-        }
-        for _ in 0..work.count {
-            let mut printer = Printer::new(&self.layout, &self.server, &mut out);
-            let end = self.backend.batch(&work.text, &mut printer);
-            let (failed, broken) = (printer.severity_max() > 10, printer.is_broken());
-            if failed && self.stop_on_error {
-                self.status = 1;
-                flush(&mut out);
-                return false;
-            }
-            if end == BatchEnd::Closed || broken {
-                self.status = 1;
-                flush(&mut out);
-                return false;
-            }
-        }
-        if work.count > 1 {
-            println_to(&mut out, &format!("Batch execution completed {} times.", work.count));
-        }
-        flush(&mut out);
-        true
-    }
-}
-
-/// A closed pipe is the reader's business, not an error of ours.
-fn println_to(out: &mut dyn Write, text: &str) {
-    drop(writeln!(out, "{text}"));
-}
-
-fn flush(out: &mut dyn Write) {
-    drop(out.flush());
+    Ok(())
 }

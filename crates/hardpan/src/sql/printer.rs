@@ -14,13 +14,13 @@ pub struct Layout {
     pub separator: String,
     /// `-W`: no padding.
     pub trim: bool,
-    /// `-h -1`: no headers.
-    pub headers: bool,
+    /// `-h`: rows between two headers; 0 for one header only, -1 for none.
+    pub rows_per_header: i64,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Layout { separator: " ".into(), trim: false, headers: true }
+        Layout { separator: " ".into(), trim: false, rows_per_header: 0 }
     }
 }
 
@@ -40,6 +40,10 @@ pub struct Printer<'a> {
     out: &'a mut dyn std::io::Write,
     columns: Vec<PrintedColumn>,
     widths: Vec<usize>,
+    /// Rows of the result set so far.
+    rows: i64,
+    /// Its first value.
+    first_value: Option<Value>,
     /// Highest severity of an error so far.
     severity_max: u8,
     /// Writing to the terminal failed (closed pipe): nothing more is written.
@@ -55,6 +59,8 @@ impl<'a> Printer<'a> {
             out,
             columns: Vec::new(),
             widths: Vec::new(),
+            rows: 0,
+            first_value: None,
             severity_max: 0,
             broken: false,
         }
@@ -63,6 +69,11 @@ impl<'a> Printer<'a> {
     /// Highest severity of an error so far, 0 without one.
     pub fn severity_max(&self) -> u8 {
         self.severity_max
+    }
+
+    /// The first value of the last result set; none when it has no rows.
+    pub fn first_value(&self) -> Option<Value> {
+        self.first_value.clone()
     }
 
     /// Nobody reads what is written.
@@ -75,7 +86,13 @@ impl<'a> Printer<'a> {
         self.widths =
             columns.iter().map(|c| display_width(&c.sql_type).max(c.name.chars().count())).collect();
         self.columns = columns;
-        if self.layout.headers {
+        self.rows = 0;
+        self.first_value = None;
+        self.header();
+    }
+
+    fn header(&mut self) {
+        if self.layout.rows_per_header >= 0 {
             let names: Vec<String> = self.columns.iter().map(|c| c.name.clone()).collect();
             self.line(&names, |_| false);
             let dashes: Vec<String> = self
@@ -90,6 +107,14 @@ impl<'a> Printer<'a> {
 
     /// A row of it.
     pub fn row(&mut self, row: &[Value]) {
+        if self.rows > 0 && self.layout.rows_per_header > 0 && self.rows % self.layout.rows_per_header == 0 {
+            self.write("\n");
+            self.header();
+        }
+        if self.rows == 0 {
+            self.first_value = row.first().cloned();
+        }
+        self.rows += 1;
         let cells: Vec<String> =
             row.iter().zip(&self.columns).map(|(value, column)| show(value, &column.sql_type)).collect();
         let numeric: Vec<bool> = self.columns.iter().map(|c| is_right_aligned(&c.sql_type)).collect();
@@ -276,7 +301,7 @@ mod tests {
 
     #[test]
     fn trimmed_output_without_headers() {
-        let layout = Layout { separator: "|".into(), trim: true, headers: false };
+        let layout = Layout { separator: "|".into(), trim: true, rows_per_header: -1 };
         let text = printed(
             &layout,
             &[("id", SqlType::Int), ("b", SqlType::Bit)],

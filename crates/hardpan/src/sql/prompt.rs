@@ -2,94 +2,67 @@
 
 use std::io::{BufRead, IsTerminal};
 
-use super::Runner;
+use super::interrupts::{Activity, STATUS_INTERRUPTED};
+use super::runner::{Next, Runner};
 
-/// Reads batches from standard input until EXIT, QUIT or its end.
+/// What lines from standard input are called in messages.
+const STANDARD_INPUT: &str = "standard input";
+
+/// Reads lines from standard input until EXIT, QUIT or its end.
 pub(super) fn run(runner: &mut Runner) -> Result<(), String> {
     if std::io::stdin().is_terminal() { interactive(runner) } else { piped(runner) }
 }
 
 fn piped(runner: &mut Runner) -> Result<(), String> {
-    let mut script = String::new();
-    for line in std::io::stdin().lock().lines() {
-        let line = line.map_err(|error| format!("standard input: {error}"))?;
-        if is_exit(&line) {
+    let mut input = std::io::stdin().lock();
+    let mut line = String::new();
+    for number in 1.. {
+        line.clear();
+        let read = runner.interrupts.during(Activity::Reading, || input.read_line(&mut line));
+        if read.map_err(|error| format!("{STANDARD_INPUT}: {error}"))? == 0 {
             break;
         }
-        script.push_str(&line);
-        script.push('\n');
+        let text = if number == 1 { line.trim_start_matches('\u{FEFF}') } else { &line };
+        if runner.line_of(STANDARD_INPUT, number, text) == Next::Stop {
+            return Ok(());
+        }
     }
-    runner.script(&script);
+    runner.finish(STANDARD_INPUT);
     Ok(())
 }
 
 fn interactive(runner: &mut Runner) -> Result<(), String> {
     let mut editor = rustyline::DefaultEditor::new().map_err(|error| error.to_string())?;
-    let mut batch = String::new();
+    runner.is_interactive = true;
+    let mut is_leaving = false;
     loop {
-        let prompt = format!("{}> ", batch.lines().count() + 1);
-        let line = match editor.readline(&prompt) {
+        let prompt = format!("{}> ", runner.waiting().lines().count() + 1);
+        let mut line = match editor.readline(&prompt) {
             Ok(line) => line,
+            // The first one drops what has been typed, the second one in a row leaves.
+            Err(rustyline::error::ReadlineError::Interrupted) if is_leaving => {
+                runner.status = STATUS_INTERRUPTED;
+                return Ok(());
+            }
             Err(rustyline::error::ReadlineError::Interrupted) => {
-                batch.clear();
+                is_leaving = true;
+                runner.reset();
+                println!("(Ctrl-C again, or EXIT, leaves)");
                 continue;
             }
             Err(rustyline::error::ReadlineError::Eof) => return Ok(()),
             Err(error) => return Err(error.to_string()),
         };
-        if is_exit(&line) {
-            return Ok(());
-        }
+        is_leaving = false;
         if !line.trim().is_empty() {
             // A history that cannot be kept is no reason to stop.
             drop(editor.add_history_entry(line.as_str()));
         }
-        if line.trim().eq_ignore_ascii_case("reset") {
-            batch.clear();
-            continue;
+        line.push('\n');
+        match runner.line("the prompt", &line) {
+            Ok(Next::Line) => {}
+            Ok(Next::Stop) => return Ok(()),
+            Err(problem) => println!("{problem}"),
         }
-        batch.push_str(&line);
-        batch.push('\n');
-        if ends_with_go(&batch) {
-            let script = std::mem::take(&mut batch);
-            if !runner.script(&script) {
-                return Ok(());
-            }
-        }
-    }
-}
-
-fn is_exit(line: &str) -> bool {
-    let word = line.trim().trim_end_matches(';');
-    word.eq_ignore_ascii_case("exit") || word.eq_ignore_ascii_case("quit")
-}
-
-/// Is the last line a separator, outside of strings and comments? A text that GO does not end keeps its last line.
-fn ends_with_go(batch: &str) -> bool {
-    let last = batch.lines().last().unwrap_or("").trim();
-    let looks_like_go = last.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("go"));
-    looks_like_go
-        && tsql::split_go(batch)
-            .last()
-            .is_none_or(|b| !b.text.trim_end().to_lowercase().ends_with(&last.to_lowercase()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn go_ends_a_batch_but_not_inside_a_string() {
-        assert!(ends_with_go("select 1\ngo\n"));
-        assert!(ends_with_go("select 1\nGO 5\n"));
-        assert!(!ends_with_go("select 'a\ngo\n"));
-        assert!(!ends_with_go("select 1\n"));
-    }
-
-    #[test]
-    fn exit_words() {
-        assert!(is_exit(" QUIT "));
-        assert!(is_exit("exit;"));
-        assert!(!is_exit("select exit"));
     }
 }

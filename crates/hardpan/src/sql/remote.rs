@@ -55,8 +55,11 @@ fn address_of(server: &str) -> String {
 }
 
 impl Backend for Remote {
-    fn batch(&mut self, text: &str, printer: &mut Printer) -> BatchEnd {
-        let outcome = self.connection.batch(text, &mut |token| match token {
+    fn batch(&mut self, text: &str, printer: &mut Printer, interrupts: &dyn Fn() -> u32) -> BatchEnd {
+        let before = interrupts();
+        let outcome = self.connection.batch(text, interrupts, &mut |token| match token {
+            // What is still to be shown of a cancelled batch is not wanted any more, except what the server says of it.
+            Token::Columns(_) | Token::Row(_) | Token::Done(_) if interrupts() > before => {}
             Token::Columns(columns) => printer.columns(
                 columns
                     .iter()

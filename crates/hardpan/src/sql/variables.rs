@@ -30,6 +30,11 @@ impl Variables {
         Ok(())
     }
 
+    /// All of them, a line each.
+    pub fn listed(&self) -> String {
+        self.values.iter().map(|(name, value)| format!("{name} = \"{value}\"\n")).collect()
+    }
+
     /// Replaces every `$(name)`; an undefined one is an error, as in sqlcmd.
     ///
     /// # Errors

@@ -12,6 +12,14 @@ use crate::expr::Expr;
 use crate::plan::logical::{JoinKind, Rel, ScanHints, SystemScan, TableScan};
 use crate::plan::table::TableSource as BaseTable;
 
+/// The query of a view.
+pub(crate) struct ViewQuery {
+    pub(crate) rows: BoundQuery,
+    /// Names of its columns, when they stand behind the view's name.
+    pub(crate) names: Vec<Ident>,
+    pub(crate) has_check_option: bool,
+}
+
 /// Most tables of a FROM clause.
 const TABLES_MAX: usize = 256;
 
@@ -84,16 +92,22 @@ impl Binder<'_> {
             TableSource::Derived(derived) => {
                 let query = self.hidden(|binder| binder.query(&derived.query))?;
                 let alias = derived.alias.as_ref().map_or("", |alias| alias.value.as_str());
-                self.add_query(query, alias, &derived.columns)
+                self.note_query(&query.rel, alias, true, false);
+                let rel = self.add_query(query, alias, &derived.columns)?;
+                self.wanted_query(rel, wanted)
             }
             TableSource::Values(values) => {
                 let query = self.hidden(|binder| binder.values_query(&values.rows))?;
                 let alias = values.alias.as_ref().map_or("", |alias| alias.value.as_str());
-                self.add_query(query, alias, &values.columns)
+                let rel = self.add_query(query, alias, &values.columns)?;
+                self.wanted_query(rel, wanted)
             }
             TableSource::Join(join) => self.join(join),
             TableSource::OdbcOuterJoin(inner) => self.source(inner),
-            TableSource::Function(function) => self.function_source(function),
+            TableSource::Function(function) => {
+                let rel = self.function_source(function)?;
+                self.wanted_query(rel, wanted)
+            }
             TableSource::OpenJson(_) => Err(crate::errors::unsupported("OPENJSON")),
             TableSource::OpenXml(_) => Err(crate::errors::unsupported("OPENXML")),
             TableSource::OpenRowset(_) => Err(crate::errors::unsupported("OPENROWSET")),
@@ -111,7 +125,16 @@ impl Binder<'_> {
         result
     }
 
-    fn named_source(
+    /// The rows of a query that is the statement's target lead to the table behind it.
+    fn wanted_query(&mut self, mut rel: Rel, wanted: bool) -> Result<Rel, SqlError> {
+        if wanted && let Some(mut request) = self.target.take() {
+            request.found = Some(self.look_through(&mut rel, &request.access, &request.hints)?);
+            self.target = Some(request);
+        }
+        Ok(rel)
+    }
+
+    pub(crate) fn named_source(
         &mut self,
         name: &ObjectName,
         alias: Option<&Ident>,
@@ -122,12 +145,14 @@ impl Binder<'_> {
             && let Some(index) =
                 self.common_tables.iter().rposition(|entry| same_name(&entry.name, &name.name.value))
         {
-            return self.common_table(index, alias);
+            let rel = self.common_table(index, alias)?;
+            return self.wanted_query(rel, wanted);
         }
         let resolved = self.resolve_table(name)?;
         let exposed = alias.map_or(name.name.value.as_str(), |alias| alias.value.as_str()).to_string();
         let mut hints = super::hints::scan_hints(hints)?;
         match resolved {
+            Resolved::System(..) if wanted => Err(crate::errors::system_catalog_update()),
             Resolved::System(view, database) => {
                 if view.parameters > 0 {
                     return Err(crate::errors::function_needs_arguments(&written(name)));
@@ -141,6 +166,9 @@ impl Binder<'_> {
                 )
             }
             Resolved::Object(database, object) => match &object {
+                ObjectDef::Table(table) if wanted && table.is_system => {
+                    Err(crate::errors::system_catalog_update())
+                }
                 ObjectDef::Table(table) => {
                     let source = Arc::new(BaseTable::new(database, table.clone()));
                     self.tables.push(source.clone());
@@ -162,6 +190,7 @@ impl Binder<'_> {
                             source,
                             columns: scan.columns.clone(),
                             locator,
+                            through: None,
                         });
                     }
                     Ok(rel)
@@ -169,12 +198,13 @@ impl Binder<'_> {
                 ObjectDef::Module(module) if module.kind == ModuleKind::View => {
                     let text = module.definition.clone();
                     let query = self.isolated(database.clone(), |binder| binder.view_query(&text))?;
-                    let rel = self.add_query(query.0, &exposed, &query.1)?;
+                    self.note_query(&query.rows.rel, &module.name, false, query.has_check_option);
+                    let rel = self.add_query(query.rows, &exposed, &query.names)?;
                     let view = self.scope().tables.last_mut().expect("added above");
                     view.schema = alias.is_none().then(|| module.schema.to_string());
                     view.database = alias.is_none().then(|| database.name().to_string());
                     self.observe(&database, &object);
-                    Ok(rel)
+                    self.wanted_query(rel, wanted)
                 }
                 _ => Err(crate::errors::invalid_object(&written(name))),
             },
@@ -313,8 +343,8 @@ impl Binder<'_> {
         Ok(query.rel)
     }
 
-    /// The query of a view's text and its column names.
-    pub(crate) fn view_query(&mut self, text: &str) -> Result<(BoundQuery, Vec<Ident>), SqlError> {
+    /// The query of a view's text.
+    pub(crate) fn view_query(&mut self, text: &str) -> Result<ViewQuery, SqlError> {
         let batch = tsql::parse_batch(text, &tsql::ParseOptions::default())
             .map_err(|_| crate::errors::stored_text_damaged())?;
         for statement in batch.statements {
@@ -322,7 +352,8 @@ impl Binder<'_> {
                 if let Some(with) = &view.query.with {
                     self.add_common_tables(with)?;
                 }
-                return Ok((self.query(&view.query.query)?, view.columns));
+                let rows = self.query(&view.query.query)?;
+                return Ok(ViewQuery { rows, names: view.columns, has_check_option: view.check_option });
             }
         }
         Err(crate::errors::stored_text_damaged())
@@ -372,7 +403,9 @@ impl Binder<'_> {
                 self.scopes = scopes;
                 self.common_tables.truncate(entry.visible);
                 self.common_tables.extend(later);
-                self.add_query(result?, &exposed, &table.columns)
+                let query = result?;
+                self.note_query(&query.rel, &entry.name, false, false);
+                self.add_query(query, &exposed, &table.columns)
             }
         }
     }
@@ -475,6 +508,7 @@ impl Binder<'_> {
                     let text = module.definition.clone();
                     let query =
                         self.isolated(database.clone(), |binder| binder.inline_function(&text, arguments))?;
+                    self.note_query(&query.rel, &module.name, false, false);
                     let rel = self.add_query(query, &alias, &function.columns)?;
                     self.observe(&database, &object);
                     Ok(rel)

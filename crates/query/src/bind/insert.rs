@@ -6,7 +6,10 @@ use tsql::ast;
 use types::SqlError;
 
 use super::constraints::Change;
+use super::target::ChangedTable;
+use super::through::{Access, InsertTarget};
 use super::{Binder, BoundQuery, Clause, Scope};
+use crate::exec::constraints::Constraints;
 use crate::exec::insert::{IdentityRule, InsertInput, InsertPlan, is_identity_insert_on};
 use crate::exec::store::Store;
 use crate::expr::compile::Layout;
@@ -21,8 +24,8 @@ impl Binder<'_> {
         if let Some(with) = &insert.with {
             self.add_common_tables(with)?;
         }
-        let source = self.target_table(&insert.target.kind)?;
-        let ordinals = self.insert_columns(&source, &insert.columns)?;
+        let (target, ordinals) = self.insert_into(insert)?;
+        let source = target.source.clone();
         let explicit = !insert.columns.is_empty();
         let input = match &insert.source {
             ast::InsertSource::DefaultValues => {
@@ -38,8 +41,10 @@ impl Binder<'_> {
             }
         };
         let identity = identity_rule(&source, &ordinals, explicit, &insert.source);
-        let constraints = self.constraints(&source, Change::Insert)?;
-        let outputs = self.outputs(&insert.output, &source, None, (true, false))?;
+        let constraints = self.insert_constraints(&target)?;
+        let changed =
+            ChangedTable { source: &source, through: target.through.as_deref(), hidden: Vec::new() };
+        let outputs = self.outputs(&insert.output, changed, None, (true, false))?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
         Ok(InsertPlan { source, input, constraints, outputs, hints, identity })
     }
@@ -53,8 +58,8 @@ impl Binder<'_> {
         if !insert.output.is_empty() {
             return Err(SqlError::new(483, &[]));
         }
-        let source = self.target_table(&insert.target.kind)?;
-        let ordinals = self.insert_columns(&source, &insert.columns)?;
+        let (target, ordinals) = self.insert_into(insert)?;
+        let source = target.source.clone();
         if ordinals.len() != columns.len() {
             return Err(crate::errors::values_do_not_match());
         }
@@ -70,33 +75,46 @@ impl Binder<'_> {
             stores.push(self.store(&source, *ordinal, value, &layout)?);
         }
         let stores = self.all_stores(&source, stores)?;
-        let constraints = self.constraints(&source, Change::Insert)?;
+        let constraints = self.insert_constraints(&target)?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
         let input = InsertInput::Values(Vec::new());
         Ok((InsertPlan { source, input, constraints, outputs: Vec::new(), hints, identity: None }, stores))
     }
 
-    /// Columns to which the values go: those named, or all that take explicit values.
-    fn insert_columns(
-        &self,
-        source: &TableSource,
-        columns: &[ast::ColumnRef],
-    ) -> Result<Vec<usize>, SqlError> {
-        if !columns.is_empty() {
-            return self.target_columns(source, columns);
+    /// The table behind the target, and its columns to which the values go: those named, or all that take explicit values.
+    fn insert_into(&mut self, insert: &ast::Insert) -> Result<(InsertTarget, Vec<usize>), SqlError> {
+        let names = || insert.columns.iter().map(|column| column.name.value.clone()).collect();
+        let access = match &insert.source {
+            ast::InsertSource::DefaultValues => Access::Columns(Vec::new()),
+            _ if insert.columns.is_empty() => Access::AllColumns,
+            _ => Access::Columns(names()),
+        };
+        let target = self.insert_target(&insert.target.kind, &access)?;
+        let (source, through) = (&target.source, target.through.as_deref());
+        if !insert.columns.is_empty() {
+            let ordinals = self.target_columns(source, through, &insert.columns)?;
+            return Ok((target, ordinals));
         }
         let explicit_identity = is_identity_insert_on(self.context.options, source);
-        let takes_value = |column: &engine::ColumnDef| {
+        let takes_value = |ordinal: &usize| {
+            let column = &source.def.columns[*ordinal];
             column.computed.is_none() && (column.identity.is_none() || explicit_identity)
         };
-        Ok(source
-            .def
-            .columns
-            .iter()
-            .enumerate()
-            .filter(|column| takes_value(column.1))
-            .map(|column| column.0)
-            .collect())
+        let ordinals = match through {
+            Some(through) => {
+                through.columns.iter().filter_map(|column| column.ordinal).filter(takes_value).collect()
+            }
+            None => (0..source.def.columns.len()).filter(takes_value).collect(),
+        };
+        Ok((target, ordinals))
+    }
+
+    fn insert_constraints(&mut self, target: &InsertTarget) -> Result<Constraints, SqlError> {
+        let mut constraints = self.constraints(&target.source, Change::Insert)?;
+        if let Some(through) = &target.through {
+            constraints.view_checks = through.compile_checks(&target.source, None, &self.columns)?;
+        }
+        Ok(constraints)
     }
 
     fn insert_values(
@@ -214,7 +232,8 @@ pub(crate) fn reads_table(rel: &Rel, source: &TableSource) -> bool {
         || rel.expressions().iter().any(|expr| expr_reads_table(expr, source))
 }
 
-fn expr_reads_table(expr: &Expr, source: &TableSource) -> bool {
+/// Does one of its subqueries?
+pub(crate) fn expr_reads_table(expr: &Expr, source: &TableSource) -> bool {
     if let crate::expr::ExprKind::Subquery(subquery) = &expr.kind
         && reads_table(&subquery.rel, source)
     {

@@ -14,6 +14,7 @@ pub(crate) mod scalar;
 pub(crate) mod select;
 pub(crate) mod set_op;
 pub(crate) mod target;
+pub(crate) mod through;
 pub(crate) mod update;
 pub(crate) mod window;
 
@@ -25,8 +26,8 @@ use types::{Collation, SqlError, SqlType};
 
 use crate::context::BindContext;
 use crate::expr::{ColumnId, Expr};
-use crate::plan::{ColumnInfo, Columns};
 use crate::plan::logical::{AggregateCall, Rel, WindowCall};
+use crate::plan::{ColumnInfo, Columns};
 
 /// Nesting beyond this is refused with error 191, long before the stack ends.
 const MAX_DEPTH: u32 = 200;
@@ -52,6 +53,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) arguments: Vec<(String, Expr)>,
     /// What UPDATE or DELETE with FROM changes.
     pub(crate) target: Option<target::TargetRequest>,
+    /// Queries under names that stand in the statement's tree, by the first column of each.
+    pub(crate) named_queries: rustc_hash::FxHashMap<ColumnId, through::NamedQuery>,
     /// Columns of type text, ntext and image with the names of their base tables.
     pub(crate) long_columns: Vec<(ColumnId, Arc<[String]>)>,
     /// The next SELECT block may have INTO: it is the first of a SELECT statement.
@@ -191,6 +194,7 @@ impl<'a> Binder<'a> {
             tables: Vec::new(),
             arguments: Vec::new(),
             target: None,
+            named_queries: rustc_hash::FxHashMap::default(),
             long_columns: Vec::new(),
             expects_into: false,
             identity_item: None,

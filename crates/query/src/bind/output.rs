@@ -2,42 +2,67 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use tsql::ast::{self, SelectItem};
 use types::SqlError;
 
 use super::constraints::Change;
+use super::target::ChangedTable;
+use super::through::Through;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 use crate::context::ColumnDescription;
 use crate::exec::output::{OutputInto, OutputPlan};
 use crate::expr::compile::Layout;
-use crate::expr::{ColumnId, Expr};
+use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::plan::Planner;
 use crate::plan::table::TableSource;
 
+/// Values of columns that a query computes.
+type Derived = FxHashMap<ColumnId, Result<Expr, SqlError>>;
+
+/// Puts the values in the columns' places.
+fn replace_derived(expr: &mut Expr, derived: &Derived) -> Result<(), SqlError> {
+    let mut problem = None;
+    expr.rewrite_deep(&mut |part| match &part.kind {
+        ExprKind::Column(id) => match derived.get(id)? {
+            Ok(value) => Some(value.clone()),
+            Err(error) => {
+                problem = Some(error.clone());
+                None
+            }
+        },
+        _ => None,
+    });
+    problem.map_or(Ok(()), Err)
+}
+
 impl Binder<'_> {
-    /// Binds OUTPUT clauses. Rows they read are the source row (`from`: its columns, and those of the target among them), then
-    /// `inserted`, then `deleted`. Tables of the statement's own FROM are in the innermost scope if there is one; the target itself is
-    /// seen as `inserted` and `deleted` only.
+    /// Binds OUTPUT clauses. Rows they read are the source row (`from`: its columns), then `inserted`, then `deleted`. Tables of the
+    /// statement's own FROM are in the innermost scope if there is one; the target itself is seen as `inserted` and `deleted` only.
     pub(crate) fn outputs(
         &mut self,
         outputs: &[ast::Output],
-        source: &Arc<TableSource>,
-        from: Option<(&[ColumnId], &[ColumnId])>,
+        target: ChangedTable<'_>,
+        from: Option<&[ColumnId]>,
         (inserted, deleted): (bool, bool),
     ) -> Result<Vec<OutputPlan>, SqlError> {
         if outputs.is_empty() {
             return Ok(Vec::new());
         }
-        let (source_columns, target_columns) = from.unwrap_or_default();
+        let source_columns = from.unwrap_or_default();
         let mut layout = Layout::new(source_columns);
         let mut tables = Vec::new();
+        let mut derived = Derived::default();
         let mut next = source_columns.len();
         for (wanted, name) in [(inserted, "inserted"), (deleted, "deleted")] {
             if wanted {
-                let table = self.table_columns(source, name);
+                let mut table = self.table_columns(target.source, name);
                 for column in &table.columns {
                     layout.set(column.id, next);
                     next += 1;
+                }
+                if let Some(through) = target.through {
+                    table = self.columns_through(through, &table, source_columns, &mut derived);
                 }
                 tables.push(table);
             }
@@ -45,17 +70,62 @@ impl Binder<'_> {
         let qualified_only = tables.len();
         let statement_scopes = std::mem::take(&mut self.scopes);
         let is_target = |table: &&ScopeTable| {
-            table.columns.first().is_some_and(|first| target_columns.contains(&first.id))
+            table.columns.first().is_some_and(|first| target.hidden.contains(&first.id))
         };
         let own = statement_scopes.last().map_or(&[][..], |scope| &scope.tables);
         tables.extend(own.iter().filter(|table| !is_target(table)).cloned());
         self.scopes = vec![Scope { tables, clause: Clause::Rows, qualified_only, ..Scope::default() }];
-        let plans = outputs.iter().map(|output| self.output(output, &layout)).collect();
+        let plans = outputs.iter().map(|output| self.output(output, &layout, &derived)).collect();
         self.scopes = statement_scopes;
         plans
     }
 
-    fn output(&mut self, output: &ast::Output, layout: &Layout) -> Result<OutputPlan, SqlError> {
+    /// `inserted` or `deleted` with the columns of the query through which the table is changed. What the query computes is computed anew
+    /// for the inserted row, and as it was found for the deleted one.
+    fn columns_through(
+        &mut self,
+        through: &Through,
+        table: &ScopeTable,
+        source_columns: &[ColumnId],
+        derived: &mut Derived,
+    ) -> ScopeTable {
+        let base: Vec<ColumnId> = table.columns.iter().map(|column| column.id).collect();
+        let mut columns = Vec::with_capacity(through.columns.len());
+        for column in &through.columns {
+            let id = match column.ordinal {
+                Some(ordinal) => base[ordinal],
+                None => {
+                    let value = match table.alias.as_str() {
+                        "deleted" => Ok(self.column_expr(column.id)),
+                        _ => through.value_over(column.id, &base),
+                    };
+                    let is_known = |id: &ColumnId| base.contains(id) || source_columns.contains(id);
+                    let value = value.and_then(|value| match value.columns().iter().all(is_known) {
+                        true => Ok(value),
+                        false => Err(crate::errors::unsupported(
+                            "OUTPUT of a column that comes from another table than the one with the new rows",
+                        )),
+                    });
+                    let info = &self.columns[column.id.0 as usize];
+                    let (sql_type, collation) = (info.sql_type, info.collation);
+                    let id = self.new_column(sql_type, true, collation);
+                    derived.insert(id, value);
+                    id
+                }
+            };
+            let identity = column.is_identity;
+            let base = column.ordinal.is_some();
+            columns.push(ScopeColumn { name: column.name.clone(), id, identity, base });
+        }
+        ScopeTable { alias: table.alias.clone(), schema: None, database: None, columns }
+    }
+
+    fn output(
+        &mut self,
+        output: &ast::Output,
+        layout: &Layout,
+        derived: &Derived,
+    ) -> Result<OutputPlan, SqlError> {
         let mut exprs: Vec<(String, Expr, bool)> = Vec::new();
         for item in &output.items {
             match item {
@@ -80,6 +150,9 @@ impl Binder<'_> {
                 SelectItem::Assign { .. } => return Err(crate::errors::assignment_mixed()),
             }
         }
+        for (_, expr, _) in &mut exprs {
+            replace_derived(expr, derived)?;
+        }
         let columns = exprs
             .iter()
             .map(|(name, expr, identity)| ColumnDescription {
@@ -102,7 +175,7 @@ impl Binder<'_> {
     }
 
     fn output_into(&mut self, into: &ast::OutputInto, values: Vec<Expr>) -> Result<OutputInto, SqlError> {
-        let source = self.target_table(&into.target)?;
+        let source = self.output_table(&into.target)?;
         self.check_output_target(&source)?;
         let ordinals = if into.columns.is_empty() {
             let takes_value = |column: &engine::ColumnDef| {
@@ -119,7 +192,7 @@ impl Binder<'_> {
                 .map(|column| column.0)
                 .collect()
         } else {
-            let ordinals = self.target_columns(&source, &into.columns)?;
+            let ordinals = self.target_columns(&source, None, &into.columns)?;
             if ordinals.iter().any(|at| source.def.columns[*at].sql_type == types::SqlType::RowVersion) {
                 return Err(crate::errors::insert_rowversion());
             }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use engine::{ModuleKind, ObjectDef};
+use engine::{Database, ModuleKind, ObjectDef};
 use tsql::ast::{self, ObjectName};
 use types::{SqlError, SqlType, Value};
 
 use super::coerce;
 use super::names::{Resolved, same_name, written};
+use super::through::{Access, InsertTarget, Through};
 use super::{Binder, Clause, Scope};
 use crate::exec::store::{Store, StoreKind};
 use crate::expr::compile::Layout;
@@ -19,11 +20,13 @@ use crate::plan::table::TableSource;
 /// The target looked for while a FROM clause is bound.
 pub(crate) struct TargetRequest {
     /// Which of the clause's own sources it is, counted from the left; `None`: it stands beside them.
-    position: Option<usize>,
+    pub(crate) position: Option<usize>,
     /// Sources met so far.
-    seen: usize,
-    /// The table, when it stands beside the sources.
-    pub(crate) beside: Option<Arc<TableSource>>,
+    pub(crate) seen: usize,
+    /// It stands beside the sources.
+    pub(crate) beside: Option<Named>,
+    /// What becomes of it, for a target that is a query.
+    pub(crate) access: Access,
     pub(crate) found: Option<FoundTarget>,
     /// Hints written behind the target's name.
     pub(crate) hints: ScanHints,
@@ -35,40 +38,104 @@ pub(crate) struct FoundTarget {
     pub(crate) source: Arc<TableSource>,
     pub(crate) columns: Vec<ColumnId>,
     pub(crate) locator: ColumnId,
+    /// The query through which it is reached.
+    pub(crate) through: Option<Arc<Through>>,
+}
+
+impl FoundTarget {
+    /// What OUTPUT shows of it.
+    pub(crate) fn changed(&self) -> ChangedTable<'_> {
+        let hidden = match &self.through {
+            Some(through) => through.columns.iter().map(|column| column.id).collect(),
+            None => self.columns.clone(),
+        };
+        ChangedTable { source: &self.source, through: self.through.as_deref(), hidden }
+    }
+}
+
+/// A changed table as OUTPUT sees it.
+pub(crate) struct ChangedTable<'t> {
+    pub(crate) source: &'t Arc<TableSource>,
+    pub(crate) through: Option<&'t Through>,
+    /// The columns under which FROM sees it.
+    pub(crate) hidden: Vec<ColumnId>,
+}
+
+/// What a target's name means.
+#[derive(Clone)]
+pub(crate) enum Named {
+    Table(Arc<TableSource>),
+    /// A view.
+    View(ObjectName, Arc<Database>, engine::ObjectId),
+    CommonTable(ObjectName),
+}
+
+impl Named {
+    fn is_same(&self, other: &Named) -> bool {
+        match (self, other) {
+            (Named::Table(one), Named::Table(other)) => {
+                one.def.object_id == other.def.object_id && Arc::ptr_eq(&one.database, &other.database)
+            }
+            (Named::View(_, database, id), Named::View(_, other_database, other_id)) => {
+                id == other_id && Arc::ptr_eq(database, other_database)
+            }
+            (Named::CommonTable(one), Named::CommonTable(other)) => {
+                same_name(&one.name.value, &other.name.value)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Binder<'_> {
-    /// The base table of a target name. Errors 208, 259 (system catalog), 4405-like for views.
-    pub(crate) fn target_table(&mut self, target: &ast::DmlTargetKind) -> Result<Arc<TableSource>, SqlError> {
+    /// The base table behind OUTPUT ... INTO: error 330 when it is no table.
+    pub(crate) fn output_table(&mut self, target: &ast::DmlTargetKind) -> Result<Arc<TableSource>, SqlError> {
+        match self.named_target(target)? {
+            Named::Table(source) => Ok(source),
+            Named::View(name, ..) | Named::CommonTable(name) => Err(SqlError::new(330, &[&written(&name)])),
+        }
+    }
+
+    /// What a target's name means. Errors 208, 259 (system catalog).
+    pub(crate) fn named_target(&mut self, target: &ast::DmlTargetKind) -> Result<Named, SqlError> {
         match target {
-            ast::DmlTargetKind::Table(name) if self.is_common_table(name) => {
-                Err(crate::errors::unsupported("changing data through a common table expression"))
-            }
-            ast::DmlTargetKind::Table(name) => self.base_table(name),
+            ast::DmlTargetKind::Table(name) => self.named(name),
             ast::DmlTargetKind::Variable(name, _) => {
                 let real = self
                     .context
                     .names
                     .temp_table(name)
                     .ok_or_else(|| crate::errors::undeclared_table_variable(name))?;
-                self.base_table(&temp_name(&real))
+                self.named(&temp_name(&real))
             }
             ast::DmlTargetKind::Source(_) => Err(crate::errors::unsupported("OPENROWSET as a target")),
         }
     }
 
-    /// The base table of a name; a view over one table's plain columns is not followed.
-    pub(crate) fn base_table(&mut self, name: &ObjectName) -> Result<Arc<TableSource>, SqlError> {
+    fn named(&mut self, name: &ObjectName) -> Result<Named, SqlError> {
+        if self.is_common_table(name) {
+            return Ok(Named::CommonTable(name.clone()));
+        }
         match self.resolve_table(name)? {
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Table(table) if table.is_system => Err(crate::errors::system_catalog_update()),
-                ObjectDef::Table(table) => Ok(Arc::new(TableSource::new(database, table.clone()))),
+                ObjectDef::Table(table) => {
+                    Ok(Named::Table(Arc::new(TableSource::new(database, table.clone()))))
+                }
                 ObjectDef::Module(module) if module.kind == ModuleKind::View => {
-                    Err(crate::errors::unsupported("changing data through a view"))
+                    Ok(Named::View(name.clone(), database, object.object_id()))
                 }
                 ObjectDef::Module(_) => Err(crate::errors::invalid_object(&written(name))),
             },
             Resolved::System(..) => Err(crate::errors::system_catalog_update()),
+        }
+    }
+
+    /// The base table of a name, for what is done to tables only: error 4708 for a view.
+    pub(crate) fn base_table(&mut self, name: &ObjectName) -> Result<Arc<TableSource>, SqlError> {
+        match self.named(name)? {
+            Named::Table(source) => Ok(source),
+            Named::View(name, ..) | Named::CommonTable(name) => Err(SqlError::new(4708, &[&written(&name)])),
         }
     }
 
@@ -79,20 +146,28 @@ impl Binder<'_> {
         target: &ast::DmlTargetKind,
         from: &[ast::TableSource],
         hints: ScanHints,
+        access: Access,
     ) -> Result<TargetRequest, SqlError> {
         let mut sources = Vec::new();
         from.iter().for_each(|source| own_sources(source, &mut sources));
-        let request = |position, beside| TargetRequest { position, seen: 0, beside, found: None, hints };
+        let request =
+            |position, beside| TargetRequest { position, seen: 0, beside, access, found: None, hints };
         if let ast::DmlTargetKind::Table(name) = target
             && name.is_simple()
             && let Some(position) = sources.iter().position(|source| {
                 exposed_alias(source).is_some_and(|alias| same_name(alias, &name.name.value))
             })
         {
-            self.check_changeable(sources[position])?;
-            return Ok(request(Some(position), None));
+            return match sources[position] {
+                ast::TableSource::Table(_)
+                | ast::TableSource::Variable { .. }
+                | ast::TableSource::Derived(_)
+                | ast::TableSource::Values(_)
+                | ast::TableSource::Function(_) => Ok(request(Some(position), None)),
+                _ => Err(crate::errors::unsupported("changing data through this table source")),
+            };
         }
-        let object = self.target_table(target)?;
+        let object = self.named_target(target)?;
         let mut same = Vec::new();
         for (position, source) in sources.iter().enumerate() {
             if self.reads_object(source, &object)? {
@@ -107,6 +182,25 @@ impl Binder<'_> {
         }
     }
 
+    /// Where an INSERT goes. Errors 207, 208, 259 and those of a query that cannot be changed through.
+    pub(crate) fn insert_target(
+        &mut self,
+        target: &ast::DmlTargetKind,
+        access: &Access,
+    ) -> Result<InsertTarget, SqlError> {
+        let name = match self.named_target(target)? {
+            Named::Table(source) => return Ok(InsertTarget { source, through: None }),
+            Named::View(name, ..) | Named::CommonTable(name) => name,
+        };
+        self.scopes.push(Scope::default());
+        let found = self.named_source(&name, None, &[], false).and_then(|mut rel| {
+            // The rows of the query are not read: only what its columns are matters.
+            self.look_through(&mut rel, access, &ScanHints::default())
+        });
+        self.scopes.pop();
+        found.map(|found| InsertTarget { source: found.source, through: found.through })
+    }
+
     /// Is the source the one that is looked for? Called once for each, from the left.
     pub(crate) fn is_next_target(&mut self) -> bool {
         let Some(request) = &mut self.target else {
@@ -116,39 +210,20 @@ impl Binder<'_> {
         request.position == Some(request.seen - 1)
     }
 
-    /// Does a source of FROM read the table under its own name?
-    fn reads_object(&mut self, source: &ast::TableSource, object: &TableSource) -> Result<bool, SqlError> {
+    /// Does a source of FROM read the table, view or common table expression under its own name?
+    fn reads_object(&mut self, source: &ast::TableSource, object: &Named) -> Result<bool, SqlError> {
         let found = match source {
-            ast::TableSource::Table(table) if !self.is_common_table(&table.name) => {
-                self.base_table(&table.name)
-            }
+            ast::TableSource::Table(table) => self.named(&table.name),
             ast::TableSource::Variable { name, span, .. } => {
-                self.target_table(&ast::DmlTargetKind::Variable(name.clone(), *span))
+                self.named_target(&ast::DmlTargetKind::Variable(name.clone(), *span))
             }
             _ => return Ok(false),
         };
         match found {
-            Ok(found) => {
-                Ok(found.def.object_id == object.def.object_id
-                    && Arc::ptr_eq(&found.database, &object.database))
-            }
+            Ok(found) => Ok(found.is_same(object)),
             Err(error) if matches!(error.number, 1205 | 1222 | 3617) => Err(error),
             Err(_) => Ok(false),
         }
-    }
-
-    /// May the rows of a source of FROM be changed through it?
-    fn check_changeable(&mut self, source: &ast::TableSource) -> Result<(), SqlError> {
-        let kind = match source {
-            ast::TableSource::Table(table) if self.is_common_table(&table.name) => {
-                "a common table expression"
-            }
-            ast::TableSource::Table(table) => return self.base_table(&table.name).map(|_| ()),
-            ast::TableSource::Variable { .. } => return Ok(()),
-            ast::TableSource::Derived(_) => "a derived table",
-            _ => "this table source",
-        };
-        Err(crate::errors::unsupported(&format!("changing data through {kind}")))
     }
 
     fn is_common_table(&self, name: &ObjectName) -> bool {
@@ -218,15 +293,16 @@ impl Binder<'_> {
         })
     }
 
-    /// Ordinals of named target columns. Errors 207, 264, 271.
+    /// Ordinals of named target columns. Errors 207, 264, 271, 4406.
     pub(crate) fn target_columns(
         &self,
         source: &TableSource,
+        through: Option<&Through>,
         columns: &[ast::ColumnRef],
     ) -> Result<Vec<usize>, SqlError> {
         let mut ordinals = Vec::with_capacity(columns.len());
         for column in columns {
-            let ordinal = self.target_column(source, &column.name.value)?;
+            let ordinal = self.target_column(source, through, &column.name.value)?;
             if ordinals.contains(&ordinal) {
                 return Err(crate::errors::column_assigned_twice(&column.name.value));
             }
@@ -236,8 +312,16 @@ impl Binder<'_> {
     }
 
     /// The ordinal of one target column that may be written.
-    pub(crate) fn target_column(&self, source: &TableSource, name: &str) -> Result<usize, SqlError> {
-        let ordinal = source.def.column_ordinal(name).ok_or_else(|| crate::errors::invalid_column(name))?;
+    pub(crate) fn target_column(
+        &self,
+        source: &TableSource,
+        through: Option<&Through>,
+        name: &str,
+    ) -> Result<usize, SqlError> {
+        let ordinal = match through {
+            Some(through) => through.ordinal(name)?,
+            None => source.def.column_ordinal(name).ok_or_else(|| crate::errors::invalid_column(name))?,
+        };
         let column = &source.def.columns[ordinal];
         if column.computed.is_some() {
             return Err(crate::errors::column_computed(&column.name));

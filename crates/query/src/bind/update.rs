@@ -6,7 +6,8 @@ use types::SqlError;
 use super::coerce;
 use super::constraints::{Change, follows_others};
 use super::scalar::assignment_operator;
-use super::target::FoundTarget;
+use super::target::{FoundTarget, Named, TargetRequest};
+use super::through::Access;
 use super::{Binder, Clause, Scope};
 use crate::exec::delete::DeletePlan;
 use crate::exec::update::{SetStep, UpdatePlan};
@@ -22,8 +23,10 @@ impl Binder<'_> {
             self.add_common_tables(with)?;
         }
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
+        let access = Access::Columns(columns_set(&update.set));
+        let filter = update.filter.as_ref();
         let (rel, target, may_repeat) =
-            self.changed_rows(&update.target, &update.from, update.filter.as_ref(), update.top.as_ref())?;
+            self.changed_rows(&update.target, &update.from, filter, update.top.as_ref(), access)?;
         let mut steps = Vec::new();
         for clause in &update.set {
             self.set_clause(clause, &target, &mut steps)?;
@@ -36,10 +39,13 @@ impl Binder<'_> {
             compiled.push(self.compile_step(step, &target, &layout, &mut changed)?);
         }
         changed.sort_unstable();
-        let constraints = self.constraints(&target.source, Change::Update(&changed))?;
+        let mut constraints = self.constraints(&target.source, Change::Update(&changed))?;
+        if let Some(through) = &target.through {
+            constraints.view_checks = through.compile_checks(&target.source, Some(&rel), &self.columns)?;
+        }
         changed.extend(follows_others(&target.source));
-        let from = Some((planned.layout.as_slice(), target.columns.as_slice()));
-        let outputs = self.outputs(&update.output, &target.source, from, (true, true))?;
+        let from = Some(planned.layout.as_slice());
+        let outputs = self.outputs(&update.output, target.changed(), from, (true, true))?;
         let (locator, old) = positions(&target, &layout);
         self.scopes.pop();
         Ok(UpdatePlan {
@@ -61,13 +67,14 @@ impl Binder<'_> {
             self.add_common_tables(with)?;
         }
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
+        let (filter, top) = (delete.filter.as_ref(), delete.top.as_ref());
         let (rel, target, may_repeat) =
-            self.changed_rows(&delete.target, &delete.from, delete.filter.as_ref(), delete.top.as_ref())?;
+            self.changed_rows(&delete.target, &delete.from, filter, top, Access::Delete)?;
         let planned = self.plan_changed(&rel)?;
         let layout = planned.layout();
         let constraints = self.constraints(&target.source, Change::Delete)?;
-        let from = Some((planned.layout.as_slice(), target.columns.as_slice()));
-        let outputs = self.outputs(&delete.output, &target.source, from, (false, true))?;
+        let from = Some(planned.layout.as_slice());
+        let outputs = self.outputs(&delete.output, target.changed(), from, (false, true))?;
         let (locator, old) = positions(&target, &layout);
         self.scopes.pop();
         Ok(DeletePlan {
@@ -92,10 +99,11 @@ impl Binder<'_> {
         from: &[ast::TableSource],
         filter: Option<&ast::DmlFilter>,
         top: Option<&ast::Top>,
+        access: Access,
     ) -> Result<(Rel, FoundTarget, bool), SqlError> {
         let hints = super::hints::target_hints(&target.hints)?;
-        let (mut rel, found) = self.target_rows(target, from, hints)?;
-        let is_joined = !matches!(rel, Rel::Table(_));
+        let (mut rel, found) = self.target_rows(target, from, hints, access)?;
+        let is_joined = may_repeat(&rel);
         match filter {
             Some(ast::DmlFilter::Where(condition)) => {
                 let predicate = self.condition(condition)?;
@@ -122,43 +130,59 @@ impl Binder<'_> {
         target: &ast::DmlTarget,
         from: &[ast::TableSource],
         hints: ScanHints,
+        access: Access,
     ) -> Result<(Rel, FoundTarget), SqlError> {
-        if from.is_empty() {
-            // A common table expression over one table may be the target, too.
-            let source = self.target_table(&target.kind)?;
-            let alias = source.def.name.to_string();
-            let alias = match &target.kind {
-                ast::DmlTargetKind::Table(name) => name.name.value.clone(),
-                ast::DmlTargetKind::Variable(name, _) => name.clone(),
-                ast::DmlTargetKind::Source(_) => alias,
-            };
-            let (schema, database) =
-                (Some(source.schema().to_string()), Some(source.database.name().to_string()));
-            let rel = self.add_table(source.clone(), &alias, schema, database, hints, true);
-            return Ok((rel.clone(), found_in(&rel, source)));
-        }
-        let request = self.target_request(&target.kind, from, hints.clone())?;
-        let before = self.target.replace(request);
-        let rel = self.from(from);
-        let request = std::mem::replace(&mut self.target, before).expect("set above");
-        let rel = rel?;
-        match (request.found, request.beside) {
-            (Some(found), _) => Ok((rel, found)),
-            (None, Some(source)) => {
-                let alias = source.def.name.to_string();
-                let own = self.add_table(
-                    source.clone(),
-                    &alias,
-                    Some(source.schema().to_string()),
-                    None,
-                    hints,
-                    true,
-                );
-                let found = found_in(&own, source);
-                Ok((super::from::join(JoinKind::Inner, own, rel, None), found))
+        let request = if from.is_empty() {
+            let beside = Some(self.named_target(&target.kind)?);
+            TargetRequest { position: None, seen: 0, beside, access, found: None, hints }
+        } else {
+            self.target_request(&target.kind, from, hints, access)?
+        };
+        let outer = self.target.replace(request);
+        let result = self.sources_with_target(&target.kind, from);
+        let request = std::mem::replace(&mut self.target, outer);
+        let rel = result?;
+        let found = request.and_then(|request| request.found);
+        Ok((rel, found.expect("the request names one of the sources, or the target stands beside them")))
+    }
+
+    /// The rows of FROM, and those of the target if it stands beside them.
+    fn sources_with_target(
+        &mut self,
+        target: &ast::DmlTargetKind,
+        from: &[ast::TableSource],
+    ) -> Result<Rel, SqlError> {
+        let others = if from.is_empty() { None } else { Some(self.from(from)?) };
+        let (beside, hints) = match &self.target {
+            Some(request) => (request.beside.clone(), request.hints.clone()),
+            None => (None, ScanHints::default()),
+        };
+        let own = match beside {
+            None => return Ok(others.expect("a target without FROM stands by itself")),
+            Some(Named::View(name, ..) | Named::CommonTable(name)) => {
+                self.named_source(&name, None, &[], true)?
             }
-            (None, None) => unreachable!("the request names one of the sources"),
-        }
+            Some(Named::Table(source)) => {
+                // A temporary table and a table variable have other names inside.
+                let alias = match target {
+                    ast::DmlTargetKind::Variable(name, _) => name.clone(),
+                    ast::DmlTargetKind::Table(name) => name.name.value.clone(),
+                    ast::DmlTargetKind::Source(_) => source.def.name.to_string(),
+                };
+                let schema = Some(source.schema().to_string());
+                let database = Some(source.database.name().to_string());
+                let rel = self.add_table(source.clone(), &alias, schema, database, hints, true);
+                let found = found_in(&rel, source);
+                if let Some(request) = &mut self.target {
+                    request.found = Some(found);
+                }
+                rel
+            }
+        };
+        Ok(match others {
+            None => own,
+            Some(others) => super::from::join(JoinKind::Inner, own, others, None),
+        })
     }
 
     fn set_clause(
@@ -197,7 +221,8 @@ impl Binder<'_> {
         target: &FoundTarget,
         steps: &[BoundStep],
     ) -> Result<BoundStep, SqlError> {
-        let ordinal = self.target_column(&target.source, &column.name.value)?;
+        let through = target.through.as_deref();
+        let ordinal = self.target_column(&target.source, through, &column.name.value)?;
         if target.source.def.columns[ordinal].sql_type == types::SqlType::RowVersion {
             return Err(SqlError::new(272, &[]));
         }
@@ -269,7 +294,33 @@ fn found_in(rel: &Rel, source: std::sync::Arc<crate::plan::table::TableSource>) 
     let Rel::Table(scan) = rel else {
         unreachable!("a table was added");
     };
-    FoundTarget { source, columns: scan.columns.clone(), locator: scan.locator.expect("asked for") }
+    let locator = scan.locator.expect("asked for");
+    FoundTarget { source, columns: scan.columns.clone(), locator, through: None }
+}
+
+/// The names of the columns that get new values.
+fn columns_set(clauses: &[SetClause]) -> Vec<String> {
+    let name = |clause: &SetClause| match clause {
+        SetClause::Column { column, .. } | SetClause::VariableAndColumn { column, .. } => {
+            Some(column.name.value.clone())
+        }
+        SetClause::Variable { .. } | SetClause::Method { .. } => None,
+    };
+    clauses.iter().filter_map(name).collect()
+}
+
+/// May a row of the target come more than once? It may behind a join.
+fn may_repeat(rel: &Rel) -> bool {
+    match rel {
+        Rel::Table(_) => false,
+        Rel::Filter { input, .. }
+        | Rel::Project { input, .. }
+        | Rel::Window { input, .. }
+        | Rel::Sort { input, .. }
+        | Rel::Top { input, .. }
+        | Rel::Offset { input, .. } => may_repeat(input),
+        _ => true,
+    }
 }
 
 /// May an outer join give rows without the table of the locator?
@@ -279,7 +330,12 @@ fn may_miss(rel: &Rel, locator: ColumnId) -> bool {
             (left, right, *kind == JoinKind::Full, matches!(kind, JoinKind::Left | JoinKind::Full))
         }
         Rel::Apply { outer, left, right } => (left, right, false, *outer),
-        Rel::Filter { input, .. } => return may_miss(input, locator),
+        Rel::Filter { input, .. }
+        | Rel::Project { input, .. }
+        | Rel::Window { input, .. }
+        | Rel::Sort { input, .. }
+        | Rel::Top { input, .. }
+        | Rel::Offset { input, .. } => return may_miss(input, locator),
         _ => return false,
     };
     if left.output().contains(&locator) {

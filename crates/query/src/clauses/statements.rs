@@ -240,10 +240,9 @@ fn alter_column(change: &ast::AlterColumn) -> Result<(), SqlError> {
 }
 
 fn create_view(view: &ast::CreateView) -> Result<(), SqlError> {
-    let ast::CreateView { action: _, name: _, columns: _, options, query: _, check_option, materialized } =
+    let ast::CreateView { action: _, name: _, columns: _, options, query: _, check_option: _, materialized } =
         view;
     refuse_if(*materialized, "CREATE MATERIALIZED VIEW")?;
-    refuse_if(*check_option, "WITH CHECK OPTION")?;
     options.iter().try_for_each(|option| super::check_option("module option", &option.value, None))
 }
 

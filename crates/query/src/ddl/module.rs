@@ -90,7 +90,8 @@ fn check_temporary(name: &ast::ObjectName, kind: ModuleKind) -> Result<(), SqlEr
     }
 }
 
-/// A view must bind when it is created: 208, 207, 4511 (unnamed column), 1033 (ORDER BY without TOP).
+/// A view must bind when it is created: 208, 207, 4511 (unnamed column), 1033 (ORDER BY without TOP),
+/// 4510 (WITH CHECK OPTION where nothing can be changed).
 fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<(), SqlError> {
     let query = &view.query.query;
     let has_top = matches!(&query.body, ast::QueryBody::Select(select) if select.top.is_some());
@@ -116,5 +117,5 @@ fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<(), S
     {
         return Err(crate::errors::view_column_unnamed(position + 1));
     }
-    Ok(())
+    if view.check_option { binder.check_can_check(&bound.rel, &view.name.name.value) } else { Ok(()) }
 }

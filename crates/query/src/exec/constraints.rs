@@ -17,6 +17,8 @@ pub(crate) struct Constraints {
     pub(crate) computed: Vec<(usize, Node)>,
     /// Foreign keys of the table.
     pub(crate) references: Vec<Reference>,
+    /// Conditions of views WITH CHECK OPTION through which the rows come, over the row itself.
+    pub(crate) view_checks: Vec<BoolNode>,
     /// Foreign keys to the table, for statements that take keys away.
     pub(crate) dependents: Vec<Dependent>,
 }
@@ -40,7 +42,7 @@ impl Constraints {
         Ok(())
     }
 
-    /// Error 547 when the row breaks a CHECK.
+    /// Error 547 when the row breaks a CHECK, 550 when it is no row of a view WITH CHECK OPTION.
     pub(crate) fn check_row(
         &self,
         runtime: &Runtime<'_>,
@@ -58,6 +60,12 @@ impl Constraints {
                     &source.two_part_name(),
                     check.column.as_deref(),
                 ));
+            }
+        }
+        // Unlike a CHECK, a view shows no row for which its condition is unknown.
+        for condition in &self.view_checks {
+            if condition.test(runtime, row)? != Some(true) {
+                return Err(SqlError::new(550, &[]));
             }
         }
         Ok(())

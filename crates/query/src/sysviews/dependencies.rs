@@ -58,7 +58,7 @@ fn bound_module(context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundMo
     let mut binder = Binder::new(context);
     binder.observed = Some(RefCell::default());
     let query = match module.kind {
-        ModuleKind::View => binder.view_query(&module.definition),
+        ModuleKind::View => binder.view_query(&module.definition).map(|query| (query.rows, query.names)),
         ModuleKind::InlineFunction => {
             binder.inline_function_query(&module.definition).map(|query| (query, Vec::new()))
         }

@@ -239,12 +239,14 @@ fn views(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         if let ObjectDef::Module(module) = &object
             && module.kind == ModuleKind::View
         {
+            let is_checked = super::objects::has_check_option(&module.definition);
+            let check_option = if is_checked { "CASCADE" } else { "NONE" };
             context.row(&[
                 ("TABLE_CATALOG", database.as_str().into()),
                 ("TABLE_SCHEMA", module.schema.to_string().into()),
                 ("TABLE_NAME", module.name.to_string().into()),
                 ("VIEW_DEFINITION", short_text(&module.definition).into()),
-                ("CHECK_OPTION", "NONE".into()),
+                ("CHECK_OPTION", check_option.into()),
                 ("IS_UPDATABLE", "NO".into()),
             ]);
         }

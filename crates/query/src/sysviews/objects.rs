@@ -212,10 +212,24 @@ fn modules_of(context: Context<'_, '_, '_>, kinds: &[ModuleKind]) -> Result<(), 
         if let ObjectDef::Module(module) = &object
             && kinds.contains(&module.kind)
         {
-            context.row(&object_cells(&object));
+            let mut cells = object_cells(&object);
+            if module.kind == ModuleKind::View {
+                cells.push(("with_check_option", has_check_option(&module.definition).into()));
+            }
+            context.row(&cells);
         }
     }
     Ok(())
+}
+
+/// Is a view WITH CHECK OPTION?
+pub(super) fn has_check_option(definition: &str) -> bool {
+    let batch = tsql::parse_batch(definition, &tsql::ParseOptions::default());
+    let is_checked = |statement: &tsql::ast::Statement| match &statement.kind {
+        tsql::ast::StatementKind::CreateView(view) => view.check_option,
+        _ => false,
+    };
+    batch.is_ok_and(|batch| batch.statements.iter().any(is_checked))
 }
 
 fn sql_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {

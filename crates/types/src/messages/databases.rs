@@ -100,8 +100,8 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The database '%s' is enabled for database mirroring. Mirroring must be removed before the database is dropped.",
     ),
-    entry(3902, 16, "COMMIT TRANSACTION has no matching BEGIN TRANSACTION."),
-    entry(3903, 16, "ROLLBACK TRANSACTION has no matching BEGIN TRANSACTION."),
+    entry(3902, 16, "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION."),
+    entry(3903, 16, "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION."),
     entry(3906, 16, "Failed to update database \"%s\" because the database is read-only."),
     entry(
         3908,
@@ -132,7 +132,11 @@ pub(super) const MESSAGES: &[Message] = &[
         10,
         "The transaction active in this session has been committed or aborted by another session.",
     ),
-    entry(3930, 16, "The current transaction cannot be committed and cannot write to the log. Roll it back."),
+    entry(
+        3930,
+        16,
+        "The current transaction cannot be committed and cannot support operations that write to the log. Roll it back.",
+    ),
     entry(
         3931,
         16,
@@ -164,7 +168,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         3960,
         16,
-        "The snapshot isolation transaction was ended by an update conflict. Table '%s' in database '%s' cannot be updated, deleted from or inserted into: another transaction changed the row. Run the transaction again or change the isolation level.",
+        "Snapshot isolation transaction aborted due to update conflict. Table '%s' in database '%s' cannot be updated, deleted from or inserted into: another transaction changed the row. Run the transaction again or change the isolation level.",
     ),
     entry(
         3961,
@@ -222,6 +226,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(4145, 15, "A condition is expected, but the expression near '%s' is not of boolean type."),
     entry(4151, 16, "The first argument of NULLIF cannot be the NULL constant: its type must be known."),
     entry(
+        4186,
+        16,
+        "The column '%s.%s' cannot be referenced in the OUTPUT clause because the column's definition has a subquery or a function that reads data.",
+    ),
+    entry(
         4208,
         16,
         "The statement %s is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change the recovery model.",
@@ -243,6 +252,68 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "This backup set cannot be applied because it is on a recovery path that is inconsistent with the database.",
     ),
+    entry(
+        4403,
+        16,
+        "Cannot update the view or function '%s' because it contains aggregates, or a DISTINCT or GROUP BY clause, or a PIVOT or UNPIVOT operator.",
+    ),
+    entry(
+        4405,
+        16,
+        "The view or function '%s' is not updatable because the modification affects multiple base tables.",
+    ),
+    entry(
+        4406,
+        16,
+        "Update or insert of view or function '%s' failed because it contains a derived or constant field.",
+    ),
+    entry(
+        4415,
+        16,
+        "The view '%s' is not updatable: it, or a view that it spans, has WITH CHECK OPTION, and the target table is referenced multiple times in the resulting query.",
+    ),
+    entry(
+        4416,
+        16,
+        "The UNION ALL view '%s' is not updatable because its definition contains a construct that is not allowed.",
+    ),
+    entry(
+        4417,
+        16,
+        "The derived table '%s' is not updatable because the definition contains a UNION operator.",
+    ),
+    entry(
+        4418,
+        16,
+        "The derived table '%s' is not updatable because it contains aggregates, or a DISTINCT or GROUP BY clause, or a PIVOT or UNPIVOT operator.",
+    ),
+    entry(
+        4420,
+        16,
+        "The derived table '%s' is not updatable because the modification affects multiple base tables.",
+    ),
+    entry(
+        4421,
+        16,
+        "The derived table '%s' is not updatable because a column of the derived table is derived or constant.",
+    ),
+    entry(4426, 16, "The view '%s' is not updatable because the definition contains a UNION operator."),
+    entry(
+        4427,
+        16,
+        "Cannot update the view \"%s\": it, or a view it references, has WITH CHECK OPTION, and its definition contains a TOP or OFFSET clause.",
+    ),
+    entry(4436, 16, "The UNION ALL view '%s' is not updatable because a partitioning column was not found."),
+    entry(
+        4440,
+        16,
+        "The UNION ALL view '%s' is not updatable because a primary key was not found on table '%s'.",
+    ),
+    entry(
+        4444,
+        16,
+        "The UNION ALL view '%s' is not updatable because the primary key of table '%s' is not included in the union result.",
+    ),
     entry(4501, 16, "The view or function '%s' has more column names than columns."),
     entry(4502, 16, "The view or function '%s' has more column names given than columns defined."),
     entry(
@@ -260,7 +331,11 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(4513, 16, "Cannot schema bind %s '%s': '%s' is not schema bound."),
     entry(4514, 16, "CREATE FUNCTION failed: no column name is given for column %d."),
-    entry(4701, 16, "The object \"%s\" cannot be found: it does not exist, or you lack permission."),
+    entry(
+        4701,
+        16,
+        "Cannot find the object \"%s\" because it does not exist or you do not have permissions.",
+    ),
     entry(4708, 16, "The object '%s' could not be truncated: it is no table."),
     entry(4709, 16, "You are not allowed to truncate the system table '%s'."),
     entry(4712, 16, "The table '%s' cannot be truncated: a FOREIGN KEY constraint refers to it."),
@@ -288,7 +363,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "ALTER TABLE DROP COLUMN failed: '%s' is the only data column of table '%s'. A table must have one at least.",
     ),
-    entry(4924, 16, "%s failed: table '%s' has no column '%s'."),
+    entry(4924, 16, "%s failed because column '%s' does not exist in table '%s'."),
     entry(
         4925,
         16,

@@ -126,15 +126,15 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(207, 16, "Invalid column name '%s'."),
     entry(208, 16, "Invalid object name '%s'."),
     entry(209, 16, "Ambiguous column name '%s'."),
-    entry(213, 16, "The names or number of the supplied values do not match the table definition."),
+    entry(213, 16, "Column name or number of supplied values does not match table definition."),
     entry(214, 16, "The procedure expects parameter '%s' of type '%s'."),
     entry(217, 16, "Procedures, functions, triggers or views are nested deeper than the limit of %d."),
     entry(218, 16, "The type '%s' cannot be found. It does not exist or you lack permission."),
     entry(219, 16, "The type '%s' already exists, or you lack permission to create it."),
-    entry(220, 16, "Arithmetic overflow for data type %s, value = %d."),
+    entry(220, 16, "Arithmetic overflow error for data type %s, value = %d."),
     entry(226, 16, "%s statement not allowed within multi-statement transaction."),
     entry(229, 14, "The %s permission was denied on the object '%s', database '%s', schema '%s'."),
-    entry(232, 16, "Arithmetic overflow for type %s, value = %s."),
+    entry(232, 16, "Arithmetic overflow error for type %s, value = %s."),
     entry(233, 16, "The column '%s' in table '%s' cannot be null."),
     entry(234, 16, "There is not enough result space to convert a money value to %s."),
     entry(235, 16, "A char value cannot be converted to money: its syntax is incorrect."),
@@ -187,7 +187,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         266,
         16,
-        "Transaction count after EXECUTE shows unequal numbers of BEGIN and COMMIT statements. Previous count = %d, current count = %d.",
+        "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = %d, current count = %d.",
     ),
     entry(267, 16, "Object '%s' cannot be found."),
     entry(270, 16, "Object '%s' cannot be modified."),
@@ -238,6 +238,7 @@ pub(super) const MESSAGES: &[Message] = &[
         15,
         "Incorrect syntax near '%s'. The compatibility level of the current database may have to be higher for this feature.",
     ),
+    entry(330, 16, "The target '%s' of OUTPUT INTO cannot be a view or a common table expression."),
     entry(
         332,
         16,
@@ -322,7 +323,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         512,
         16,
-        "The subquery returned more than one value. That is not allowed when it follows =, !=, <, <=, > or >=, or is used as an expression.",
+        "Subquery returned more than 1 value. That is not allowed when it follows =, !=, <, <=, > or >=, or is used as an expression.",
     ),
     entry(
         515,
@@ -350,7 +351,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         544,
         16,
-        "An explicit value cannot be inserted into the identity column of table '%s' while IDENTITY_INSERT is OFF.",
+        "Cannot insert explicit value for identity column in table '%s' when IDENTITY_INSERT is set to OFF.",
     ),
     entry(
         545,
@@ -422,7 +423,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         916,
         14,
-        "The server principal \"%s\" cannot access the database \"%s\" under the current security context.",
+        "The server principal \"%s\" is not able to access the database \"%s\" under the current security context.",
     ),
     entry(921, 14, "Database '%s' has not been recovered yet. Wait and try again."),
     entry(922, 14, "Database '%s' is being recovered. Waiting until recovery is finished."),

@@ -236,7 +236,7 @@ pub(super) const MESSAGES: &[Message] = &[
         "Object is invalid. Extended properties are not permitted on '%s', or the object does not exist.",
     ),
     entry(15138, 16, "The database principal owns a %s in the database and cannot be dropped."),
-    entry(15151, 16, "Cannot %s the %s '%s': it does not exist, or you lack permission."),
+    entry(15151, 16, "Cannot %s the %s '%s', because it does not exist or you do not have permission."),
     entry(15165, 16, "Object '%s' could not be found, or you lack permission."),
     entry(15179, 16, "The message number %d or specified language version does not exist."),
     entry(15180, 16, "Cannot drop. The data type is being used."),

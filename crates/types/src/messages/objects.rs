@@ -65,7 +65,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(1075, 15, "RETURN in a scalar function must give a value."),
     entry(1077, 16, "Explicit values for an identity column of a table variable are not allowed."),
     entry(1087, 15, "The table variable \"%s\" is not declared."),
-    entry(1088, 15, "The object \"%s\" cannot be found: it does not exist, or you lack permission."),
+    entry(
+        1088,
+        15,
+        "Cannot find the object \"%s\" because it does not exist or you do not have permissions.",
+    ),
     entry(
         1101,
         17,
@@ -97,7 +101,11 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The application lock for principal '%s' on resource '%s' cannot be released: it is not held.",
     ),
-    entry(1505, 16, "The CREATE UNIQUE INDEX statement terminated because a duplicate key was found: %s"),
+    entry(
+        1505,
+        16,
+        "The CREATE UNIQUE INDEX statement terminated because a duplicate key was found for the object name '%s' and the index name '%s'. The duplicate key value is %s.",
+    ),
     entry(
         1701,
         16,
@@ -161,7 +169,7 @@ pub(super) const MESSAGES: &[Message] = &[
         0,
         "The FOREIGN KEY constraint '%s' is passed over: foreign keys are not enforced on local or global temporary tables.",
     ),
-    entry(1767, 16, "Foreign key '%s' refers to the table '%s', which is not valid."),
+    entry(1767, 16, "Foreign key '%s' references invalid table '%s'."),
     entry(1768, 16, "Foreign key '%s' refers to the object '%s', which is no user table."),
     entry(
         1769,
@@ -182,12 +190,12 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         1776,
         16,
-        "The referenced table '%s' has no primary or candidate key that matches the columns of foreign key '%s'.",
+        "There are no primary or candidate keys in the referenced table '%s' that match the columns of foreign key '%s'.",
     ),
     entry(
         1778,
         16,
-        "Column '%s.%s' has another data type than the referencing column '%s.%s' of foreign key '%s'.",
+        "Column '%s.%s' is not the same data type as referencing column '%s.%s' in foreign key '%s'.",
     ),
     entry(1779, 16, "Table '%s' already has a primary key."),
     entry(1781, 16, "The column already has a default."),
@@ -199,7 +207,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         1785,
         16,
-        "The foreign key '%s' on table '%s' could make cycles or several cascade paths. Use ON DELETE NO ACTION or ON UPDATE NO ACTION, or change other foreign keys.",
+        "Introducing FOREIGN KEY constraint '%s' on table '%s' may cause cycles or multiple cascade paths. Use ON DELETE NO ACTION or ON UPDATE NO ACTION, or change other foreign keys.",
     ),
     entry(
         1788,
@@ -341,7 +349,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         2705,
         16,
-        "Column names in a table must be unique. The column '%s' of table '%s' is given more than once.",
+        "Column names in each table must be unique. Column name '%s' in table '%s' is given more than once.",
     ),
     entry(2706, 11, "Table '%s' does not exist."),
     entry(2710, 16, "You are not the owner named for the object '%s' in this statement."),

@@ -1,0 +1,428 @@
+//! The real `hardpan sql`: directives, separators, files and exit status, and what Ctrl-C does to a batch, a script, a prompt.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test prepares its folders itself and starts processes"
+)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_hardpan");
+const PASSWORD: &str = "Client-1";
+/// Far longer than any test waits.
+const LONG: &str = "WAITFOR DELAY '01:00:00'";
+const PATIENCE: Duration = Duration::from_secs(30);
+const INTERRUPTED: Option<i32> = Some(130);
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("hardpan-client-{name}-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&folder));
+        std::fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// A server with a folder of its own.
+struct Server {
+    child: Child,
+    address: String,
+    folder: Folder,
+}
+
+impl Server {
+    fn start(name: &str) -> Server {
+        let folder = Folder::new(name);
+        let mut child = Command::new(PROGRAM)
+            .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64", "--data"])
+            .arg(folder.0.join("data"))
+            .env("HARDPAN_SA_PASSWORD", PASSWORD)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
+        let greeting = lines.find(|line| line.contains("listening on")).expect("the server starts");
+        let port: String =
+            greeting.rsplit(':').next().unwrap().chars().take_while(char::is_ascii_digit).collect();
+        Server { child, address: format!("127.0.0.1,{port}"), folder }
+    }
+
+    fn client(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(["sql", "-S", &self.address, "-W"]).args(arguments);
+        if !arguments.contains(&"-h") {
+            command.args(["-h", "-1"]);
+        }
+        command.env("HARDPAN_SA_PASSWORD", PASSWORD).current_dir(&self.folder.0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(self.client(arguments).output().unwrap())
+    }
+
+    /// Runs a script from a file.
+    fn script(&self, text: &str) -> Ran {
+        let file = self.folder.write("script.sql", format!("SET NOCOUNT ON\nGO\n{text}"));
+        self.run(&["-i", &file])
+    }
+
+    /// Waits until so many requests sleep in WAITFOR.
+    fn wait_for_sleepers(&self, count: &str) {
+        let began = Instant::now();
+        let question =
+            "SET NOCOUNT ON; SELECT COUNT(*) FROM sys.dm_exec_requests WHERE wait_type = 'WAITFOR'";
+        loop {
+            let answer = self.run(&["-Q", question]).out;
+            if answer.trim() == count {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "{answer} requests sleep, not {count}");
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// What a client has said, and how it ended.
+#[derive(Debug)]
+struct Ran {
+    status: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    fn of(output: Output) -> Ran {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Ran { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Lines of its output that are not empty.
+    fn lines(&self) -> Vec<&str> {
+        self.out.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
+    }
+
+    #[track_caller]
+    fn is(&self, status: i32, lines: &[&str]) {
+        assert_eq!((self.status, self.lines().as_slice()), (Some(status), lines), "{self:?}");
+    }
+
+    /// It has failed, said so with these words, and run nothing behind the place: the scripts below print `behind` there.
+    #[track_caller]
+    fn refuses(&self, words: &str) {
+        assert_eq!(self.status, Some(1), "{self:?}");
+        assert!(self.err.contains(words), "{words} in {self:?}");
+        assert!(!self.out.contains("behind"), "{self:?}");
+    }
+}
+
+fn interrupt(child: &Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+/// Waits for the end; a client that Ctrl-C does not reach would sleep for an hour.
+fn ended(mut child: Child) -> Ran {
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > PATIENCE {
+            drop(child.kill());
+            panic!("Ctrl-C did not end it: {:?}", Ran::of(child.wait_with_output().unwrap()));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ran::of(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn files_are_read_where_they_are_named() {
+    let server = Server::start("read");
+    let folder = &server.folder;
+    folder.write("one.sql", "SELECT 'one'\n");
+    folder.write("deep/two.sql", "SELECT 'two'\n:r three.sql\nGO\n");
+    folder.write("deep/three.sql", "SELECT 'three'");
+    // The batch goes on through the files and ends at GO only.
+    server.script("DECLARE @v int = 4\n:r one.sql\nSELECT @v\nGO").is(0, &["one", "4"]);
+    server
+        .script(":setvar where deep\n:r \"$(where)/two.sql\"\nSELECT 'end'")
+        .is(0, &["two", "three", "end"]);
+    server.script("PRINT 'before'\nGO\n:r missing.sql\nGO\nPRINT 'behind'").refuses("missing.sql");
+    folder.write("circle.sql", "PRINT 'round'\n:r circle.sql\n");
+    server.script(":r circle.sql\nGO\nPRINT 'behind'").refuses("32 files");
+    // Not a directive inside a comment, a string or a name.
+    server.script("/*\n:r missing.sql\n*/ SELECT '\n:r missing.sql' AS [\n:x]").is(0, &[":r missing.sql"]);
+    server.run(&["-i", "nowhere.sql"]).refuses("nowhere.sql");
+}
+
+#[test]
+fn directives_are_done_or_refused() {
+    let server = Server::start("directives");
+    for (line, words) in [
+        (":x", "':x'"),
+        (":xml on", "':xml' is not supported"),
+        ("!!rm -rf /", "'!!' is not supported"),
+        (":error file", "':error' is not supported"),
+        (":setvar", ":setvar"),
+        (":on error perhaps", "perhaps"),
+        ("GO x", "'GO x'"),
+        ("GO -1", "'GO -1'"),
+        ("SELECT '$(unset)'", "unset"),
+        (":out /no/such/folder/file", "/no/such/folder/file"),
+    ] {
+        server.script(&format!("PRINT 'before'\nGO\n{line}\nPRINT 'behind'\nGO")).refuses(words);
+        let ran = server.script(&format!("PRINT 'before'\nGO\n{line}\n"));
+        assert!(ran.err.contains("script.sql, line 5"), "{ran:?}");
+        assert_eq!(ran.lines(), ["before"]);
+    }
+    // Later lines only; quotes; not in comments.
+    server
+        .script(
+            "-- $(v)\n:setvar v \"a b\"\nSELECT '$(v)'\nGO\n:setvar V 2\nSELECT $(v) /* $(w) */\n:listvar",
+        )
+        .is(0, &["a b", "v = \"2\"", "2"]);
+    server.script(":setvar v 1\n:setvar v\nSELECT '$(v)'").refuses("'v' scripting variable not defined");
+    server.run(&["-v", "who=me", "-Q", "SET NOCOUNT ON; SELECT '$(who)'"]).is(0, &["me"]);
+    server.script("PRINT 'lost'\n:reset\nPRINT 'kept'").is(0, &["kept"]);
+    server
+        .script("PRINT 'twice'\nGO 2\nPRINT 'never'\nGO 0")
+        .is(0, &["Beginning execution loop", "twice", "twice", "Batch execution completed 2 times."]);
+    // Output into a file, and back.
+    server.script(":out told.txt\nPRINT 'into'\nGO\n:out stdout\nPRINT 'out of'").is(0, &["out of"]);
+    assert_eq!(std::fs::read_to_string(server.folder.0.join("told.txt")).unwrap().trim(), "into");
+    // Another connection, with the login that was in force.
+    let script = format!(
+        "CREATE TABLE #t(i int)\nGO\n:connect {}\nSET NOCOUNT ON; SELECT 'none' WHERE OBJECT_ID('tempdb..#t') IS NULL",
+        server.address
+    );
+    server.script(&script).is(0, &["none"]);
+    server.script(":connect 127.0.0.1,1\nPRINT 'behind'").refuses("127.0.0.1");
+}
+
+#[test]
+fn a_script_leaves_with_the_status_it_says() {
+    let server = Server::start("status");
+    for word in ["EXIT", "quit", ":exit", ":quit", "exit;"] {
+        server
+            .script(&format!("PRINT 'first'\nGO\nPRINT 'not run'\n{word}\nPRINT 'behind'"))
+            .is(0, &["first"]);
+    }
+    server.script("DECLARE @s int = 7\nEXIT(SELECT @s)\nPRINT 'behind'").is(7, &["7"]);
+    server.script(":exit(SELECT '12')").is(12, &["12"]);
+    server.script("EXIT(SELECT 1 WHERE 1 = 0)").is(156, &[]);
+    server.script("EXIT(SELECT 'word')").is(154, &["word"]);
+    server.script("PRINT 'runs'\nEXIT()\nPRINT 'behind'").is(0, &["runs"]);
+    // Errors: they stop a script with -b or when it says so, above severity 10.
+    let failing = "SELECT 1/0\nGO\nPRINT 'after'\nGO";
+    let ran = server.script(failing);
+    assert!(ran.status == Some(0) && ran.out.contains("Msg 8134") && ran.out.contains("after"), "{ran:?}");
+    let stopped = server.script(&format!(":on error exit\n{failing}"));
+    assert!(stopped.status == Some(1) && !stopped.out.contains("after"), "{stopped:?}");
+    let file = server.folder.write("b.sql", failing);
+    let stopped = server.run(&["-b", "-i", &file]);
+    assert!(stopped.status == Some(1) && !stopped.out.contains("after"), "{stopped:?}");
+    let file = server.folder.write("ignored.sql", format!(":on error ignore\n{failing}"));
+    let ran = server.run(&["-b", "-i", &file]);
+    assert!(ran.status == Some(0) && ran.out.contains("after"), "{ran:?}");
+    let mild = server.run(&["-b", "-Q", "RAISERROR('mild', 10, 1); RAISERROR('low', 5, 1); PRINT 'on'"]);
+    assert!(mild.status == Some(0) && mild.lines().ends_with(&["on"]), "{mild:?}");
+    // Arguments that would be dropped.
+    for arguments in
+        [&["-Q", "PRINT 1", "-i", "x.sql"][..], &["-x"], &["-h", "-2"], &["-Q", "PRINT 1", "more"]]
+    {
+        let ran = server.run(arguments);
+        assert!(ran.status == Some(2) && !ran.err.is_empty(), "{ran:?}");
+    }
+    let headed =
+        server.run(&["-h", "2", "-Q", "SET NOCOUNT ON; SELECT v AS head FROM (VALUES(1),(2),(3)) t(v)"]);
+    headed.is(0, &["head", "----", "1", "2", "head", "----", "3"]);
+}
+
+#[test]
+fn what_a_file_leaves_open_is_an_error() {
+    let server = Server::start("open");
+    for (text, what) in [
+        ("PRINT 'behind'\n/* never closed\nGO\nPRINT 'behind'\n", "a comment"),
+        ("PRINT 'behind'\nPRINT 'never closed\nGO\n", "a string"),
+        ("PRINT 'behind'\nSELECT 1 AS [never\nGO\n", "a name in brackets"),
+        ("PRINT 'behind'\nSELECT 1 AS \"never\nGO\n", "a quoted name"),
+    ] {
+        let ran = server.script(&format!("PRINT 'before'\nGO\n{text}"));
+        ran.refuses(what);
+        assert!(ran.err.contains("line 6") && ran.lines() == ["before"], "{ran:?}");
+    }
+    server.script("SELECT 'a\nGO\n' AS b\nGO\nSELECT 'c' -- it's /* open\nGO").is(0, &["a", "GO", "c"]);
+}
+
+#[test]
+fn files_come_in_every_unicode_form() {
+    let server = Server::start("unicode");
+    let script = "SET NOCOUNT ON\r\nGO\r\nSELECT N'grün'\r\nGO 1\r\n:setvar v w\r\nSELECT '$(v)'\r\n";
+    let units = |unit: fn(u16) -> [u8; 2]| script.encode_utf16().flat_map(unit).collect::<Vec<u8>>();
+    let marked = |mark: &[u8], rest: Vec<u8>| [mark, &rest].concat();
+    for bytes in [
+        script.as_bytes().to_vec(),
+        marked(b"\xEF\xBB\xBF", script.as_bytes().to_vec()),
+        marked(b"\xFF\xFE", units(u16::to_le_bytes)),
+        marked(b"\xFE\xFF", units(u16::to_be_bytes)),
+        units(u16::to_le_bytes),
+        units(u16::to_be_bytes),
+    ] {
+        let file = server.folder.write("unicode.sql", &bytes);
+        server.run(&["-i", &file]).is(0, &["grün", "w"]);
+    }
+    let file = server.folder.write("odd.sql", marked(b"\xFF\xFE", b"G\0O".to_vec()));
+    server.run(&["-i", &file]).refuses("odd.sql");
+}
+
+#[test]
+fn an_interrupt_cancels_the_batch_and_ends_the_script() {
+    let server = Server::start("interrupt");
+    let script = format!("PRINT 'begun'\nGO\n{LONG}\nGO\nPRINT 'behind'\nGO\n");
+    let file = server.folder.write("long.sql", &script);
+    for arguments in [&["-i", &file][..], &["-Q", LONG]] {
+        let child = server.client(arguments).spawn().unwrap();
+        server.wait_for_sleepers("1");
+        interrupt(&child);
+        let ran = ended(child);
+        assert!(ran.status == INTERRUPTED && ran.err.contains("cancelled"), "{ran:?}");
+        assert!(!ran.out.contains("behind"), "{ran:?}");
+        server.wait_for_sleepers("0");
+    }
+    // A transaction that was open is rolled back when the client leaves: the attention was an orderly end.
+    let mut child = server.client(&[]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(script.as_bytes()).unwrap();
+    server.wait_for_sleepers("1");
+    interrupt(&child);
+    let ran = ended(child);
+    assert!(ran.status == INTERRUPTED && !ran.out.contains("behind"), "{ran:?}");
+    // Nothing runs: the client is left.
+    let mut child = server.client(&[]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"PRINT 'typed'\nGO\n").unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), "typed");
+    interrupt(&child);
+    assert_eq!(ended(child).status, INTERRUPTED);
+}
+
+#[test]
+fn an_interrupt_ends_a_stream_of_rows() {
+    let server = Server::start("stream");
+    let endless = "WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) \
+                   SELECT i FROM n OPTION (MAXRECURSION 0)";
+    let child = server.client(&["-Q", endless]).spawn().unwrap();
+    let began = Instant::now();
+    let question = "SET NOCOUNT ON; SELECT COUNT(*) FROM sys.dm_exec_requests \
+                    WHERE session_id > 50 AND session_id <> @@SPID";
+    while server.run(&["-Q", question]).out.trim() != "1" {
+        assert!(began.elapsed() < PATIENCE, "the query runs");
+    }
+    interrupt(&child);
+    assert_eq!(ended(child).status, INTERRUPTED);
+}
+
+#[test]
+fn an_interrupt_cancels_a_batch_in_this_process() {
+    let folder = Folder::new("local");
+    let data = folder.0.join("data");
+    let local = |arguments: &[&str], data: &Path| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["sql", "-W", "-h", "-1", "--data"]).arg(data).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let file = folder.write(
+        "long.sql",
+        format!("CREATE TABLE t(i int); PRINT 'begun'\nGO\nBEGIN TRAN; INSERT t VALUES(1); {LONG}\nGO\nPRINT 'behind'\n"),
+    );
+    let mut child = local(&["-i", &file], &data).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), "begun");
+    std::thread::sleep(Duration::from_millis(300));
+    interrupt(&child);
+    let ran = ended(child);
+    assert!(ran.status == INTERRUPTED && !ran.out.contains("behind"), "{ran:?}");
+    // It was an orderly end: the directory opens, and nothing of the open transaction is there.
+    Ran::of(local(&["-Q", "SET NOCOUNT ON; SELECT COUNT(*) FROM t"], &data).output().unwrap()).is(0, &["0"]);
+}
+
+/// On a terminal, which `script` of util-linux gives: Ctrl-C cancels the batch and the prompt is there again.
+#[test]
+fn at_a_prompt_ctrl_c_cancels_and_a_second_one_leaves() {
+    let server = Server::start("prompt");
+    let command = format!("{PROGRAM} sql -S {} -W -h -1", server.address);
+    let mut child = Command::new("script")
+        .args(["-qfec", &command, "/dev/null"])
+        .env("HARDPAN_SA_PASSWORD", PASSWORD)
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("util-linux's script");
+    let mut input = child.stdin.take().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = output.read(&mut buffer) {
+            drop(sender.send(String::from_utf8_lossy(&buffer[..count]).into_owned()));
+        }
+    });
+    let mut seen = String::new();
+    let mut until = |words: &str| {
+        let began = Instant::now();
+        while !seen.contains(words) {
+            assert!(began.elapsed() < PATIENCE, "no {words} in {seen}");
+            seen.push_str(&receiver.recv_timeout(Duration::from_millis(200)).unwrap_or_default());
+        }
+        seen.clear();
+    };
+    let mut say = |text: &str| input.write_all(text.as_bytes()).unwrap();
+    until("1> ");
+    say(&format!("{LONG}\rGO\r"));
+    server.wait_for_sleepers("1");
+    say("\u{3}");
+    until("cancelled");
+    until("1> ");
+    server.wait_for_sleepers("0");
+    say(":nonsense\r");
+    until("no command");
+    say("SELECT 'still ' + 'here'\rGO\r");
+    until("still here");
+    until("1> ");
+    say("SELECT 'thrown");
+    say("\u{3}");
+    until("Ctrl-C again");
+    say("\u{3}");
+    let ran = ended(child);
+    assert_eq!(ran.status, INTERRUPTED, "{ran:?}");
+}

@@ -1,0 +1,552 @@
+//! Changes through a view, a common table expression, a derived table or an inline function: the one base table they come down to, and how
+//! its rows are found again under the columns of the query.
+//!
+//! What may be changed is judged by the bound tree: projections, filters, windows, sorts and joins are looked through, everything that makes
+//! new rows (groups, DISTINCT, set operations, recursion) is not. Conditions: documentation of CREATE VIEW, "Updatable views".
+
+use std::sync::Arc;
+
+use engine::IndexKind;
+use rustc_hash::FxHashMap;
+use types::SqlError;
+
+use super::insert::expr_reads_table;
+use super::names::same_name;
+use super::target::FoundTarget;
+use super::{Binder, ScopeTable};
+use crate::expr::compile::Layout;
+use crate::expr::program::BoolNode;
+use crate::expr::{ColumnId, Expr, ExprKind, SubqueryExpr, SubqueryKind};
+use crate::plan::logical::{Rel, ScanHints, SetOpKind, TableScan};
+use crate::plan::table::TableSource;
+use crate::plan::{Columns, Planner};
+
+/// A query under a name; its tree is known by the first column that it gives.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedQuery {
+    pub(crate) name: String,
+    /// It has other messages than a view, a function or a common table expression.
+    pub(crate) is_derived: bool,
+    pub(crate) has_check_option: bool,
+}
+
+/// What a statement does to the query that it names.
+#[derive(Clone, Debug)]
+pub(crate) enum Access {
+    Delete,
+    /// Sets or fills the columns of these names.
+    Columns(Vec<String>),
+    /// INSERT without a list: fills all columns that take a value.
+    AllColumns,
+}
+
+/// The names under which a changed table's columns are seen, when it is reached through a query.
+#[derive(Clone)]
+pub(crate) struct Through {
+    query: NamedQuery,
+    pub(crate) columns: Vec<ThroughColumn>,
+    /// What the projections between the query's columns and the table give.
+    definitions: Definitions,
+    /// Conditions of WITH CHECK OPTION over the table's columns.
+    checks: Vec<Expr>,
+    /// The table's columns in `checks` and `definitions`.
+    table_columns: Vec<ColumnId>,
+}
+
+/// A column of the query.
+#[derive(Clone, Debug)]
+pub(crate) struct ThroughColumn {
+    pub(crate) name: String,
+    pub(crate) id: ColumnId,
+    pub(crate) is_identity: bool,
+    /// The column of the table that it is; none when it is derived or of another table.
+    pub(crate) ordinal: Option<usize>,
+}
+
+/// Where an INSERT goes: a table, perhaps behind a query.
+pub(crate) struct InsertTarget {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) through: Option<Arc<Through>>,
+}
+
+type Definitions = FxHashMap<ColumnId, Expr>;
+
+impl Through {
+    /// The table's column behind one of the query's. Errors 207, 4406, 4421.
+    pub(crate) fn ordinal(&self, name: &str) -> Result<usize, SqlError> {
+        let column = self.columns.iter().find(|column| same_name(&column.name, name));
+        let column = column.ok_or_else(|| crate::errors::invalid_column(name))?;
+        column.ordinal.ok_or_else(|| self.query.derived_column())
+    }
+
+    /// The value of one of the query's columns for a row of the table with other values: `inserted` gives the id of each of the table's
+    /// columns. What comes from elsewhere stays as it was found. Error 4186 for columns that are subqueries.
+    pub(crate) fn value_over(&self, id: ColumnId, inserted: &[ColumnId]) -> Result<Expr, SqlError> {
+        let definition = self.definitions.get(&id).expect("a query's columns are those of its projection");
+        let mut value = expanded(definition, &self.definitions);
+        if value.has_subquery() {
+            let name = self.columns.iter().find(|column| column.id == id).map_or("", |column| &column.name);
+            return Err(SqlError::new(4186, &[&"inserted", &name]));
+        }
+        value.rewrite(&mut |part| match &part.kind {
+            ExprKind::Column(id) => {
+                let ordinal = self.table_columns.iter().position(|own| own == id)?;
+                Some(Expr { kind: ExprKind::Column(inserted[ordinal]), ..part.clone() })
+            }
+            _ => None,
+        });
+        Ok(value)
+    }
+
+    /// The conditions of WITH CHECK OPTION, over a row of the table. `statement` is the tree that finds the rows to change: error 4415 when
+    /// it reads the table once more.
+    pub(crate) fn compile_checks(
+        &self,
+        source: &TableSource,
+        statement: Option<&Rel>,
+        columns: &Columns,
+    ) -> Result<Vec<BoolNode>, SqlError> {
+        let times = statement.map_or(0, |rel| times_read(rel, source));
+        if !self.checks.is_empty()
+            && (times > 1 || self.checks.iter().any(|check| expr_reads_table(check, source)))
+        {
+            return Err(SqlError::new(4415, &[&self.query.name]));
+        }
+        let layout = Layout::new(&self.table_columns);
+        self.checks.iter().map(|check| Planner::new(columns).predicate(check, &layout)).collect()
+    }
+}
+
+impl NamedQuery {
+    /// 4406, 4421: the column is no column of a base table.
+    fn derived_column(&self) -> SqlError {
+        SqlError::new(if self.is_derived { 4421 } else { 4406 }, &[&self.name])
+    }
+
+    /// 4405, 4420: more than one base table.
+    fn several_tables(&self) -> SqlError {
+        SqlError::new(if self.is_derived { 4420 } else { 4405 }, &[&self.name])
+    }
+
+    /// 4403, 4418: aggregates, GROUP BY, DISTINCT.
+    fn grouped(&self) -> SqlError {
+        SqlError::new(if self.is_derived { 4418 } else { 4403 }, &[&self.name])
+    }
+
+    /// 4426, 4417: UNION, EXCEPT, INTERSECT.
+    fn set_operation(&self) -> SqlError {
+        SqlError::new(if self.is_derived { 4417 } else { 4426 }, &[&self.name])
+    }
+}
+
+/// What a tree is made of, as far as it can be looked through.
+struct Survey<'r> {
+    queries: &'r FxHashMap<ColumnId, NamedQuery>,
+    definitions: Definitions,
+    /// Tables whose rows are rows of the query, perhaps several times.
+    tables: Vec<&'r TableScan>,
+    /// Other tables, behind groups and the like, and system views.
+    others: usize,
+    has_system_view: bool,
+}
+
+impl<'r> Survey<'r> {
+    /// Looks at a tree; `alone`: no join stands above it. `query` is the innermost named one around it.
+    fn visit(&mut self, rel: &'r Rel, alone: bool, query: &NamedQuery) -> Result<(), SqlError> {
+        let named = rel.output().first().and_then(|first| self.queries.get(first)).cloned();
+        let query = named.as_ref().unwrap_or(query);
+        match rel {
+            Rel::Project { input, items } => {
+                self.definitions.extend(items.iter().cloned());
+                self.visit(input, alone, query)
+            }
+            Rel::Filter { input, .. }
+            | Rel::Window { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Top { input, .. }
+            | Rel::Offset { input, .. } => self.visit(input, alone, query),
+            Rel::Join { left, right, .. } | Rel::Apply { left, right, .. } => {
+                self.visit(left, false, query)?;
+                self.visit(right, false, query)
+            }
+            Rel::Table(scan) => {
+                self.tables.push(scan);
+                Ok(())
+            }
+            Rel::System(_) => {
+                self.has_system_view = true;
+                self.others += 1;
+                Ok(())
+            }
+            Rel::OneRow | Rel::Values { .. } | Rel::WorkTable { .. } => Ok(()),
+            Rel::Aggregate { .. } | Rel::Distinct { .. } | Rel::SetOp { .. } | Rel::Recursive { .. } => {
+                if alone {
+                    return Err(why_not(rel, query));
+                }
+                self.others += count_tables(rel);
+                Ok(())
+            }
+        }
+    }
+
+    /// The table and column that a column of the query is.
+    fn origin(&self, id: ColumnId) -> Option<(usize, usize)> {
+        let mut id = id;
+        while let Some(definition) = self.definitions.get(&id) {
+            id = definition.as_column()?;
+        }
+        self.tables.iter().enumerate().find_map(|(table, scan)| {
+            scan.columns.iter().position(|column| *column == id).map(|ordinal| (table, ordinal))
+        })
+    }
+
+    /// The table that the statement changes. Errors 207, 259, 4405, 4406 and those of derived tables.
+    fn choose(&self, visible: &ScopeTable, access: &Access, query: &NamedQuery) -> Result<usize, SqlError> {
+        let ids: Vec<ColumnId> = match access {
+            Access::Delete => Vec::new(),
+            Access::AllColumns => visible.columns.iter().map(|column| column.id).collect(),
+            Access::Columns(names) => {
+                let find = |name: &String| {
+                    let found = visible.columns.iter().find(|column| same_name(&column.name, name));
+                    found.map(|column| column.id).ok_or_else(|| crate::errors::invalid_column(name))
+                };
+                names.iter().map(find).collect::<Result<_, SqlError>>()?
+            }
+        };
+        if self.tables.is_empty() {
+            return Err(match self.has_system_view {
+                true => crate::errors::system_catalog_update(),
+                false => query.derived_column(),
+            });
+        }
+        let mut chosen: Option<usize> = None;
+        let mut is_derived = false;
+        for id in &ids {
+            match self.origin(*id) {
+                None => is_derived = true,
+                Some((table, _)) if chosen.is_some_and(|other| other != table) => {
+                    return Err(query.several_tables());
+                }
+                Some((table, _)) => chosen = Some(table),
+            }
+        }
+        if is_derived {
+            return Err(query.derived_column());
+        }
+        let chosen = match chosen {
+            Some(table) => table,
+            None if self.tables.len() + self.others == 1 => 0,
+            None => return Err(query.several_tables()),
+        };
+        match self.tables[chosen].source.def.is_system {
+            true => Err(crate::errors::system_catalog_update()),
+            false => Ok(chosen),
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// Remembers the name of a query's tree.
+    pub(crate) fn note_query(&mut self, rel: &Rel, name: &str, is_derived: bool, has_check_option: bool) {
+        if let Some(first) = rel.output().first() {
+            let query = NamedQuery { name: name.to_string(), is_derived, has_check_option };
+            self.named_queries.insert(*first, query);
+        }
+    }
+
+    /// Makes a tree give the rows of the table that the statement changes through it: with a locator and all of the table's columns. The
+    /// query's own columns are those of the table added last to the innermost scope.
+    pub(crate) fn look_through(
+        &mut self,
+        rel: &mut Rel,
+        access: &Access,
+        hints: &ScanHints,
+    ) -> Result<FoundTarget, SqlError> {
+        let visible = self.scope().tables.last().expect("the query was added").clone();
+        let unnamed =
+            || NamedQuery { name: visible.alias.clone(), is_derived: true, has_check_option: false };
+        let query = rel.output().first().and_then(|first| self.named_queries.get(first)).cloned();
+        let query = query.unwrap_or_else(unnamed);
+        let queries = std::mem::take(&mut self.named_queries);
+        let mut survey = Survey {
+            queries: &queries,
+            definitions: Definitions::default(),
+            tables: Vec::new(),
+            others: 0,
+            has_system_view: false,
+        };
+        survey.visit(rel, true, &query)?;
+        let chosen = survey.choose(&visible, access, &query)?;
+        let scan = survey.tables[chosen];
+        let (source, table_columns) = (scan.source.clone(), scan.columns.clone());
+        let scan_hints = scan.hints.clone().for_target(hints)?;
+        let columns = visible.columns.iter().map(|column| ThroughColumn {
+            name: column.name.clone(),
+            id: column.id,
+            is_identity: column.identity,
+            ordinal: survey.origin(column.id).filter(|origin| origin.0 == chosen).map(|origin| origin.1),
+        });
+        let columns = columns.collect();
+        let mut definitions = Definitions::default();
+        collect_definitions(rel, table_columns[0], &mut definitions);
+        let checks = match access {
+            Access::Delete => Vec::new(),
+            _ => checks(rel, table_columns[0], &queries, &definitions)?,
+        };
+        self.named_queries = queries;
+        let locator = self.new_column(types::SqlType::BigInt, true, types::Collation::default());
+        thread(rel, table_columns[0], locator, &scan_hints, &self.columns);
+        let through = Through { query, columns, definitions, checks, table_columns: table_columns.clone() };
+        Ok(FoundTarget { source, columns: table_columns, locator, through: Some(Arc::new(through)) })
+    }
+
+    /// May rows be inserted or updated through a query that is about to be a view WITH CHECK OPTION? Error 4510, and 40514 for windows.
+    pub(crate) fn check_can_check(&mut self, rel: &Rel, name: &str) -> Result<(), SqlError> {
+        let query = NamedQuery { name: name.to_string(), is_derived: false, has_check_option: true };
+        let queries = std::mem::take(&mut self.named_queries);
+        let mut survey = Survey {
+            queries: &queries,
+            definitions: Definitions::default(),
+            tables: Vec::new(),
+            others: 0,
+            has_system_view: false,
+        };
+        let seen = survey.visit(rel, true, &query);
+        let is_changeable = rel.output().iter().any(|id| survey.origin(*id).is_some());
+        if seen.is_err() || !is_changeable {
+            return Err(SqlError::new(4510, &[&"CHECK OPTION"]));
+        }
+        refuse_windows(rel)
+    }
+}
+
+/// Why a tree that makes new rows cannot be changed through.
+fn why_not(rel: &Rel, query: &NamedQuery) -> SqlError {
+    match rel {
+        Rel::Distinct { input } if matches!(**input, Rel::SetOp { .. }) => query.set_operation(),
+        Rel::SetOp { kind: SetOpKind::UnionAll, columns, .. } => {
+            let mut branches = Vec::new();
+            union_branches(rel, &mut branches);
+            union_all(&branches, columns.len(), query)
+        }
+        Rel::SetOp { .. } => query.set_operation(),
+        Rel::Recursive { .. } => SqlError::new(4416, &[&query.name]),
+        _ => query.grouped(),
+    }
+}
+
+fn union_branches<'r>(rel: &'r Rel, into: &mut Vec<&'r Rel>) {
+    match rel {
+        Rel::SetOp { kind: SetOpKind::UnionAll, left, right, .. } => {
+            union_branches(left, into);
+            union_branches(right, into);
+        }
+        Rel::Project { input, items } if items.iter().all(|item| item.1.as_column().is_some()) => {
+            match &**input {
+                Rel::SetOp { .. } => union_branches(input, into),
+                _ => into.push(rel),
+            }
+        }
+        rel => into.push(rel),
+    }
+}
+
+/// UNION ALL is changed through only where it is a partitioned view: a primary key in each table, whole in the result, and a CHECK that says
+/// which rows are whose. Errors 4406, 4436, 4440, 4444; a view that meets all that is refused by name.
+fn union_all(branches: &[&Rel], width: usize, query: &NamedQuery) -> SqlError {
+    let no_queries = FxHashMap::default();
+    let mut has_checks = true;
+    for branch in branches {
+        let mut survey = Survey {
+            queries: &no_queries,
+            definitions: Definitions::default(),
+            tables: Vec::new(),
+            others: 0,
+            has_system_view: false,
+        };
+        if survey.visit(branch, true, query).is_err() {
+            return SqlError::new(4416, &[&query.name]);
+        }
+        let origins: Vec<_> = branch.output().iter().filter_map(|id| survey.origin(*id)).collect();
+        if origins.len() < width {
+            return query.derived_column();
+        }
+        let [scan] = survey.tables.as_slice() else { return SqlError::new(4416, &[&query.name]) };
+        let def = &scan.source.def;
+        let Some(key) = def.indexes.iter().find(|index| index.primary_key && index.kind != IndexKind::Heap)
+        else {
+            return SqlError::new(4440, &[&query.name, &def.name]);
+        };
+        if key.key.iter().any(|part| !origins.iter().any(|origin| origin.1 == part.ordinal)) {
+            return SqlError::new(4444, &[&query.name, &def.name]);
+        }
+        has_checks &= def.checks.iter().any(|check| !check.state.is_disabled);
+    }
+    match has_checks {
+        true => crate::errors::unsupported("changing data through a partitioned view"),
+        false => SqlError::new(4436, &[&query.name]),
+    }
+}
+
+/// Base tables and system views of a tree, each as often as it is named; those of subqueries are only read.
+fn count_tables(rel: &Rel) -> usize {
+    match rel {
+        Rel::Table(_) | Rel::System(_) => 1,
+        rel => rel.inputs().into_iter().map(count_tables).sum(),
+    }
+}
+
+/// How often a tree reads the table, subqueries included.
+fn times_read(rel: &Rel, source: &TableSource) -> usize {
+    if let Rel::Table(scan) = rel {
+        return usize::from(is_same_table(&scan.source, source));
+    }
+    let inputs: usize = rel.inputs().into_iter().map(|input| times_read(input, source)).sum();
+    inputs + rel.expressions().into_iter().filter(|expr| expr_reads_table(expr, source)).count()
+}
+
+fn is_same_table(one: &TableSource, other: &TableSource) -> bool {
+    one.def.object_id == other.def.object_id && Arc::ptr_eq(&one.database, &other.database)
+}
+
+/// Is the table with this first column in the tree?
+fn holds(rel: &Rel, first: ColumnId) -> bool {
+    match rel {
+        Rel::Table(scan) => scan.columns.first() == Some(&first),
+        rel => rel.inputs().into_iter().any(|input| holds(input, first)),
+    }
+}
+
+/// The items of the projections above the table.
+fn collect_definitions(rel: &Rel, first: ColumnId, into: &mut Definitions) {
+    if let Rel::Project { items, .. } = rel {
+        into.extend(items.iter().cloned());
+    }
+    if let Some(input) = rel.inputs().into_iter().find(|input| holds(input, first)) {
+        collect_definitions(input, first, into);
+    }
+}
+
+/// An expression over what stands below the projections.
+fn expanded(expr: &Expr, definitions: &Definitions) -> Expr {
+    let mut expr = expr.clone();
+    expr.rewrite_deep(&mut |part| match &part.kind {
+        ExprKind::Column(id) => definitions.get(id).map(|definition| expanded(definition, definitions)),
+        _ => None,
+    });
+    expr
+}
+
+/// Gives the table a locator, and lets every projection above it pass all columns on: those of the table for the change, and the others for
+/// OUTPUT.
+fn thread(rel: &mut Rel, first: ColumnId, locator: ColumnId, hints: &ScanHints, columns: &Columns) -> bool {
+    match rel {
+        Rel::Table(scan) if scan.columns.first() == Some(&first) => {
+            scan.locator = Some(locator);
+            scan.hints = hints.clone();
+            true
+        }
+        Rel::Project { input, items } => {
+            let is_above = thread(input, first, locator, hints, columns);
+            if is_above {
+                for id in input.output() {
+                    let info = &columns[id.0 as usize];
+                    let expr = Expr::column(id, info.sql_type, info.nullable, info.collation);
+                    items.push((id, expr));
+                }
+            }
+            is_above
+        }
+        Rel::Filter { input, .. }
+        | Rel::Window { input, .. }
+        | Rel::Sort { input, .. }
+        | Rel::Top { input, .. }
+        | Rel::Offset { input, .. } => thread(input, first, locator, hints, columns),
+        Rel::Join { left, right, .. } | Rel::Apply { left, right, .. } => {
+            thread(left, first, locator, hints, columns) || thread(right, first, locator, hints, columns)
+        }
+        _ => false,
+    }
+}
+
+/// The conditions of the views WITH CHECK OPTION above the table, over the table's columns. Errors 4427, and 40514 for windows.
+fn checks(
+    rel: &Rel,
+    first: ColumnId,
+    queries: &FxHashMap<ColumnId, NamedQuery>,
+    definitions: &Definitions,
+) -> Result<Vec<Expr>, SqlError> {
+    // A view's tree begins with its projection; what stands above that shows the same columns, but is not the view's.
+    let query = match rel {
+        Rel::Project { items, .. } => items.first().and_then(|item| queries.get(&item.0)),
+        _ => None,
+    };
+    if let Some(query) = query.filter(|query| query.has_check_option) {
+        let mut path = rel;
+        while let Some(next) = path.inputs().into_iter().find(|input| holds(input, first)) {
+            if matches!(path, Rel::Top { .. } | Rel::Offset { .. }) {
+                return Err(SqlError::new(4427, &[&query.name]));
+            }
+            path = next;
+        }
+        refuse_windows(rel)?;
+        let mut conditions = Vec::new();
+        conditions_of(rel, first, definitions, &mut conditions);
+        // Views below it that have the option, too, ask for nothing more than this one asks for anyway.
+        return Ok(conditions);
+    }
+    match rel.inputs().into_iter().find(|input| holds(input, first)) {
+        Some(input) => checks(input, first, queries, definitions),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// When a row of the table is a row of the tree.
+fn conditions_of(rel: &Rel, first: ColumnId, definitions: &Definitions, into: &mut Vec<Expr>) {
+    match rel {
+        Rel::Table(_) => {}
+        Rel::Project { input, .. } | Rel::Sort { input, .. } => {
+            conditions_of(input, first, definitions, into);
+        }
+        Rel::Filter { input, predicate } if !is_joined(input, first) => {
+            into.push(expanded(predicate, definitions));
+            conditions_of(input, first, definitions, into);
+        }
+        // With other tables: there is a row of the tree with this row in it.
+        joined => {
+            let mut others = joined.clone();
+            replace_table(&mut others, first);
+            let subquery = SubqueryExpr { kind: SubqueryKind::Exists, rel: Arc::new(others), column: None };
+            into.push(Expr::predicate(ExprKind::Subquery(Box::new(subquery))));
+        }
+    }
+}
+
+/// Is there a join between the tree's rows and the table's?
+fn is_joined(rel: &Rel, first: ColumnId) -> bool {
+    matches!(rel, Rel::Join { .. } | Rel::Apply { .. })
+        || rel.inputs().into_iter().any(|input| holds(input, first) && is_joined(input, first))
+}
+
+/// Puts one row of no columns in the table's place: its columns come from outside then.
+fn replace_table(rel: &mut Rel, first: ColumnId) {
+    match rel {
+        Rel::Table(scan) if scan.columns.first() == Some(&first) => *rel = Rel::OneRow,
+        Rel::Project { input, .. } | Rel::Filter { input, .. } | Rel::Sort { input, .. } => {
+            replace_table(input, first);
+        }
+        Rel::Join { left, right, .. } | Rel::Apply { left, right, .. } => {
+            replace_table(left, first);
+            replace_table(right, first);
+        }
+        _ => {}
+    }
+}
+
+/// The number of a row among others cannot be asked of the row alone.
+fn refuse_windows(rel: &Rel) -> Result<(), SqlError> {
+    match rel {
+        Rel::Window { .. } => Err(crate::errors::unsupported("WITH CHECK OPTION over window functions")),
+        rel => rel.inputs().into_iter().try_for_each(refuse_windows),
+    }
+}
