@@ -82,5 +82,38 @@ def refused(body, number=None, text=None):
     raise AssertionError("no error was raised")
 
 
+def views(cursor, name):
+    """Changes through a view and a common table expression, as ORMs and scripts write them: counts, OUTPUT, refusals."""
+    cursor.execute(f"DROP VIEW IF EXISTS dbo.{name}_v; DROP TABLE IF EXISTS dbo.{name}_q")
+    cursor.execute(f"CREATE TABLE dbo.{name}_q (id int IDENTITY PRIMARY KEY, state varchar(10) NOT NULL DEFAULT 'new', n int)")
+    cursor.execute(f"CREATE VIEW dbo.{name}_v AS SELECT id, n AS amount FROM dbo.{name}_q WHERE n < 100 WITH CHECK OPTION")
+    cursor.execute(f"INSERT INTO dbo.{name}_v (amount) VALUES (1), (2), (2), (3)")
+    same(cursor.rowcount, 4)
+    cursor.execute(f"UPDATE dbo.{name}_v SET amount = amount + 1 WHERE amount > 2")
+    same(cursor.rowcount, 1)
+    refused(lambda: cursor.execute(f"UPDATE dbo.{name}_v SET amount = 100"), text="CHECK OPTION")
+    # The head of a queue, and the doubles of a table.
+    cursor.execute(f"WITH head AS (SELECT TOP (1) id, state FROM dbo.{name}_q WITH (READPAST, UPDLOCK) ORDER BY id) DELETE FROM head OUTPUT deleted.id, deleted.state")
+    same([tuple(row) for row in cursor.fetchall()], [(1, "new")])
+    cursor.execute(f"WITH ranked AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY n ORDER BY id) AS place FROM dbo.{name}_q) DELETE ranked WHERE place > 1")
+    same(cursor.rowcount, 1)
+    refused(lambda: cursor.execute(f"WITH total AS (SELECT SUM(n) AS s FROM dbo.{name}_q) UPDATE total SET s = 1"), text="Cannot update the view or function 'total'")
+    cursor.execute(f"SELECT id, n, state FROM dbo.{name}_q ORDER BY id")
+    same([tuple(row) for row in cursor.fetchall()], [(2, 2, "new"), (4, 4, "new")])
+
+
+def messages(cursor, name):
+    """Words that ORMs take out of messages: names of columns, keys and indexes stand where they look for them."""
+    cursor.execute(f"DROP TABLE IF EXISTS dbo.{name}_m; CREATE TABLE dbo.{name}_m (i int NOT NULL CONSTRAINT {name}_key UNIQUE, j int); CREATE UNIQUE INDEX {name}_index ON dbo.{name}_m (j)")
+    cursor.execute(f"INSERT INTO dbo.{name}_m VALUES (1, 1)")
+    for statement, text in [
+        ("VALUES (1, 2)", f"Violation of UNIQUE KEY constraint '{name}_key'. Cannot insert duplicate key in object 'dbo.{name}_m'. The duplicate key value is (1)."),
+        ("VALUES (2, 1)", f"Cannot insert duplicate key row in object 'dbo.{name}_m' with unique index '{name}_index'. The duplicate key value is (1)."),
+        ("(j) VALUES (3)", "Cannot insert the value NULL into column 'i', table "),
+        ("VALUES (1)", "Column name or number of supplied values does not match table definition."),
+    ]:
+        refused(lambda: cursor.execute(f"INSERT INTO dbo.{name}_m {statement}"), text=text)
+
+
 def finish():
     sys.exit(1 if FAILURES else 0)

@@ -89,6 +89,16 @@ def transactions():
         same(tuple(connection.execute("SELECT id, t FROM dbo.compat_odbc").fetchone()), (1, "ä"))
 
 
+def views():
+    with connect(autocommit=True) as connection:
+        common.views(connection.cursor(), "compat_odbc")
+
+
+def messages():
+    with connect(autocommit=True) as connection:
+        common.messages(connection.cursor(), "compat_odbc")
+
+
 def prepared():
     with connect() as connection:
         cursor = connection.cursor()
@@ -140,6 +150,8 @@ check("multi-statement batch", batch)
 check("parameters of every type", types)
 check("errors with number and state", errors)
 check("transactions", transactions)
+check("changes through views", views)
+check("words of messages", messages)
 check("prepared statement", prepared)
 check("executemany", fast_executemany)
 check("procedure", procedure)

@@ -72,6 +72,16 @@ def transactions():
         same(cursor.fetchall(), [(1, "ä")])
 
 
+def views():
+    with connect(autocommit=True) as connection, connection.cursor() as cursor:
+        common.views(cursor, "compat_pymssql")
+
+
+def messages():
+    with connect(autocommit=True) as connection, connection.cursor() as cursor:
+        common.messages(cursor, "compat_pymssql")
+
+
 def procedure():
     with connect(autocommit=True) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE OR ALTER PROCEDURE dbo.compat_pymssql_p @in int, @out int OUTPUT AS BEGIN SET @out = @in * 2; RETURN 7 END")
@@ -100,6 +110,8 @@ check("multi-statement batch", batch)
 check("values of every type", types)
 check("errors with number", errors)
 check("transactions", transactions)
+check("changes through views", views)
+check("words of messages", messages)
 check("procedure with OUTPUT", procedure)
 check("time-out cancels", cancel)
 check("results closed early", early_close)

@@ -71,6 +71,16 @@ def transactions():
         same(cursor.fetchall(), [(1, "ä")])
 
 
+def views():
+    with connect(autocommit=True) as connection, connection.cursor() as cursor:
+        common.views(cursor, "compat_pytds")
+
+
+def messages():
+    with connect(autocommit=True) as connection, connection.cursor() as cursor:
+        common.messages(cursor, "compat_pytds")
+
+
 def procedure():
     with connect(autocommit=True) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE OR ALTER PROCEDURE dbo.compat_pytds_p @in int, @out int OUTPUT AS BEGIN SET @out = @in * 2; RETURN 7 END")
@@ -104,6 +114,8 @@ check("multi-statement batch", batch)
 check("parameters of every type", types)
 check("errors with number and state", errors)
 check("transactions", transactions)
+check("changes through views", views)
+check("words of messages", messages)
 check("procedure with OUTPUT", procedure)
 check("time-out cancels", cancel)
 check("results closed early", early_close)

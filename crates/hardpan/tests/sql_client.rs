@@ -408,7 +408,9 @@ fn at_a_prompt_ctrl_c_cancels_and_a_second_one_leaves() {
     };
     let mut say = |text: &str| input.write_all(text.as_bytes()).unwrap();
     until("1> ");
-    say(&format!("{LONG}\rGO\r"));
+    say(&format!("{LONG}\r"));
+    until("2> ");
+    say("GO\r");
     server.wait_for_sleepers("1");
     say("\u{3}");
     until("cancelled");
@@ -416,7 +418,8 @@ fn at_a_prompt_ctrl_c_cancels_and_a_second_one_leaves() {
     server.wait_for_sleepers("0");
     say(":nonsense\r");
     until("no command");
-    say("SELECT 'still ' + 'here'\rGO\r");
+    // Pasted, as terminals mark it.
+    say("\u{1b}[200~SELECT 'still ' + 'here'\nGO\u{1b}[201~\r");
     until("still here");
     until("1> ");
     say("SELECT 'thrown");

@@ -24,7 +24,7 @@ impl Database {
         column: &NewColumn,
     ) -> SqlResult<()> {
         if table.column_ordinal(&column.name).is_some() {
-            return Err(SqlError::new(2705, &[&table.name, &column.name]));
+            return Err(SqlError::new(2705, &[&column.name, &table.name]));
         }
         if column.identity.is_some() && table.identity_ordinal().is_some() {
             return Err(SqlError::new(2744, &[&table.name]));

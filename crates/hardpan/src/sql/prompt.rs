@@ -59,10 +59,13 @@ fn interactive(runner: &mut Runner) -> Result<(), String> {
             drop(editor.add_history_entry(line.as_str()));
         }
         line.push('\n');
-        match runner.line("the prompt", &line) {
-            Ok(Next::Line) => {}
-            Ok(Next::Stop) => return Ok(()),
-            Err(problem) => println!("{problem}"),
+        // What is pasted comes as one text of several lines.
+        for line in line.split_inclusive('\n') {
+            match runner.line("the prompt", line) {
+                Ok(Next::Line) => {}
+                Ok(Next::Stop) => return Ok(()),
+                Err(problem) => println!("{problem}"),
+            }
         }
     }
 }

@@ -145,7 +145,9 @@ impl Binder<'_> {
             && let Some(index) =
                 self.common_tables.iter().rposition(|entry| same_name(&entry.name, &name.name.value))
         {
-            let rel = self.common_table(index, alias)?;
+            let hints = super::hints::scan_hints(hints)?;
+            let mut rel = self.common_table(index, alias)?;
+            super::hints::hint_tables(&mut rel, &hints)?;
             return self.wanted_query(rel, wanted);
         }
         let resolved = self.resolve_table(name)?;
@@ -199,7 +201,8 @@ impl Binder<'_> {
                     let text = module.definition.clone();
                     let query = self.isolated(database.clone(), |binder| binder.view_query(&text))?;
                     self.note_query(&query.rows.rel, &module.name, false, query.has_check_option);
-                    let rel = self.add_query(query.rows, &exposed, &query.names)?;
+                    let mut rel = self.add_query(query.rows, &exposed, &query.names)?;
+                    super::hints::hint_tables(&mut rel, &hints)?;
                     let view = self.scope().tables.last_mut().expect("added above");
                     view.schema = alias.is_none().then(|| module.schema.to_string());
                     view.database = alias.is_none().then(|| database.name().to_string());

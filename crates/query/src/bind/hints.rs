@@ -6,7 +6,7 @@ use engine::IsolationLevel;
 use tsql::ast;
 use types::SqlError;
 
-use crate::plan::logical::ScanHints;
+use crate::plan::logical::{Rel, ScanHints};
 
 /// What hints ask for; those without a case here stand in the table of clauses. Errors 321, 650 and 1047.
 pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
@@ -73,6 +73,46 @@ fn check(hints: &ScanHints) -> Result<(), SqlError> {
     match hints.isolation {
         Some(level) => hints.check_level(level),
         None => Ok(()),
+    }
+}
+
+/// Hints behind the name of a view or common table expression hold for all tables of its query (documentation of table hints). An index is
+/// that of one table and is not handed on.
+pub(crate) fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlError> {
+    match rel {
+        Rel::Table(scan) => {
+            let own = std::mem::take(&mut scan.hints);
+            scan.hints = ScanHints {
+                isolation: own.isolation.or(hints.isolation),
+                update_lock: own.update_lock || hints.update_lock,
+                exclusive_lock: own.exclusive_lock || hints.exclusive_lock,
+                table_lock: own.table_lock || hints.table_lock,
+                read_past: own.read_past || hints.read_past,
+                no_wait: own.no_wait || hints.no_wait,
+                index: own.index,
+            };
+            check(&scan.hints)
+        }
+        Rel::System(scan) => {
+            scan.dirty |= hints.isolation == Some(IsolationLevel::ReadUncommitted);
+            Ok(())
+        }
+        Rel::OneRow | Rel::Values { .. } | Rel::WorkTable { .. } => Ok(()),
+        Rel::Filter { input, .. }
+        | Rel::Project { input, .. }
+        | Rel::Aggregate { input, .. }
+        | Rel::Window { input, .. }
+        | Rel::Distinct { input }
+        | Rel::Sort { input, .. }
+        | Rel::Top { input, .. }
+        | Rel::Offset { input, .. } => hint_tables(input, hints),
+        Rel::Join { left, right, .. }
+        | Rel::Apply { left, right, .. }
+        | Rel::SetOp { left, right, .. }
+        | Rel::Recursive { anchor: left, step: right, .. } => {
+            hint_tables(left, hints)?;
+            hint_tables(right, hints)
+        }
     }
 }
 

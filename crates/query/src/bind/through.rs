@@ -193,7 +193,9 @@ impl<'r> Survey<'r> {
     fn origin(&self, id: ColumnId) -> Option<(usize, usize)> {
         let mut id = id;
         while let Some(definition) = self.definitions.get(&id) {
-            id = definition.as_column()?;
+            // A column with another collation is a derived one.
+            let ExprKind::Column(below) = definition.kind else { return None };
+            id = below;
         }
         self.tables.iter().enumerate().find_map(|(table, scan)| {
             scan.columns.iter().position(|column| *column == id).map(|ordinal| (table, ordinal))
