@@ -9,7 +9,7 @@ static RECEIVED: AtomicU32 = AtomicU32::new(0);
 
 /// Watches for requests to end the process. One in a process; the signals then no longer end it by themselves.
 pub struct TerminationWatcher {
-    _private: (),
+    signals: &'static [libc::c_int],
 }
 
 impl TerminationWatcher {
@@ -23,14 +23,23 @@ impl TerminationWatcher {
         TerminationWatcher::install_for(&[libc::SIGINT])
     }
 
-    fn install_for(signals: &[libc::c_int]) -> Result<TerminationWatcher, IoError> {
+    fn install_for(signals: &'static [libc::c_int]) -> Result<TerminationWatcher, IoError> {
         // SAFETY: creates a file descriptor, nothing else.
         let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
         if event < 0 {
             return Err(IoError::last("create an event for signals"));
         }
         EVENT.store(event, Ordering::Release);
-        for signal in signals {
+        let watcher = TerminationWatcher { signals };
+        watcher.take_signals()?;
+        // SAFETY: ignoring a signal has no handler to go wrong.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+        Ok(watcher)
+    }
+
+    /// Takes the signals over (again, where a library has put handlers of its own in the place).
+    pub fn take_signals(&self) -> Result<(), IoError> {
+        for signal in self.signals {
             // SAFETY: the handler does only what a signal handler may: atomics and write(2).
             let before = unsafe {
                 libc::signal(*signal, on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t)
@@ -39,9 +48,7 @@ impl TerminationWatcher {
                 return Err(IoError::last("install a signal handler"));
             }
         }
-        // SAFETY: ignoring a signal has no handler to go wrong.
-        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
-        Ok(TerminationWatcher { _private: () })
+        Ok(())
     }
 
     /// Requests so far: the first asks for an orderly stop, the second for an immediate one.

@@ -52,6 +52,11 @@ impl Interrupts {
         Ok(Interrupts { watcher, activity, task })
     }
 
+    /// Takes the signal over again: the prompt's line editor has a handler of its own, which would keep it from the batch.
+    pub(super) fn take_again(&self) -> Result<(), String> {
+        self.watcher.take_signals().map_err(|error| error.to_string())
+    }
+
     /// How often Ctrl-C has come so far.
     pub(super) fn count(&self) -> u32 {
         self.watcher.count()

@@ -33,6 +33,7 @@ fn piped(runner: &mut Runner) -> Result<(), String> {
 
 fn interactive(runner: &mut Runner) -> Result<(), String> {
     let mut editor = rustyline::DefaultEditor::new().map_err(|error| error.to_string())?;
+    runner.interrupts.take_again()?;
     runner.is_interactive = true;
     let mut is_leaving = false;
     loop {
