@@ -277,7 +277,7 @@ impl Table {
             format!(
                 "{} = {}",
                 self.inner.definition.columns[k.ordinal].name,
-                super::shown_value(&row[k.ordinal])
+                super::duplicate::shown_value(&row[k.ordinal])
             )
         });
         shown.collect::<Vec<_>>().join(" and ")

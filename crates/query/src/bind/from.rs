@@ -152,7 +152,7 @@ impl Binder<'_> {
         }
         let resolved = self.resolve_table(name)?;
         let exposed = alias.map_or(name.name.value.as_str(), |alias| alias.value.as_str()).to_string();
-        let mut hints = super::hints::scan_hints(hints)?;
+        let hints = super::hints::scan_hints(hints)?;
         match resolved {
             Resolved::System(..) if wanted => Err(crate::errors::system_catalog_update()),
             Resolved::System(view, database) => {
@@ -173,29 +173,7 @@ impl Binder<'_> {
                 }
                 ObjectDef::Table(table) => {
                     let source = Arc::new(BaseTable::new(database, table.clone()));
-                    self.tables.push(source.clone());
-                    let (schema, catalog) = if alias.is_some() {
-                        (None, None)
-                    } else {
-                        (Some(source.schema().to_string()), Some(source.database.name().to_string()))
-                    };
-                    if wanted && let Some(request) = &self.target {
-                        hints = hints.for_target(&request.hints)?;
-                    }
-                    let rel = self.add_table(source.clone(), &exposed, schema, catalog, hints, wanted);
-                    self.observe(&source.database, &object);
-                    if wanted
-                        && let (Rel::Table(scan), Some(request)) = (&rel, &mut self.target)
-                        && let Some(locator) = scan.locator
-                    {
-                        request.found = Some(super::target::FoundTarget {
-                            source,
-                            columns: scan.columns.clone(),
-                            locator,
-                            through: None,
-                        });
-                    }
-                    Ok(rel)
+                    self.base_source(source, &object, (&exposed, alias.is_some()), hints, wanted)
                 }
                 ObjectDef::Module(module) if module.kind == ModuleKind::View => {
                     let text = module.definition.clone();
@@ -212,6 +190,36 @@ impl Binder<'_> {
                 _ => Err(crate::errors::invalid_object(&written(name))),
             },
         }
+    }
+
+    /// The rows of a base table, and where the statement finds them if it is its target. `exposed`: the name in sight, is it an alias?
+    fn base_source(
+        &mut self,
+        source: Arc<BaseTable>,
+        object: &ObjectDef,
+        (exposed, is_alias): (&str, bool),
+        mut hints: ScanHints,
+        wanted: bool,
+    ) -> Result<Rel, SqlError> {
+        self.tables.push(source.clone());
+        let (schema, catalog) = if is_alias {
+            (None, None)
+        } else {
+            (Some(source.schema().to_string()), Some(source.database.name().to_string()))
+        };
+        if wanted && let Some(request) = &self.target {
+            hints = hints.for_target(&request.hints)?;
+        }
+        let rel = self.add_table(source.clone(), exposed, schema, catalog, hints, wanted);
+        self.observe(&source.database, object);
+        if wanted
+            && let (Rel::Table(scan), Some(request)) = (&rel, &mut self.target)
+            && let Some(locator) = scan.locator
+        {
+            let columns = scan.columns.clone();
+            request.found = Some(super::target::FoundTarget { source, columns, locator, through: None });
+        }
+        Ok(rel)
     }
 
     /// Puts a base table into scope.
