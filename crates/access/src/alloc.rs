@@ -6,16 +6,20 @@
 //!
 //! Latching: a map page is latched after all data pages of the operation, and before the fresh page that nobody else knows.
 //!
-//! Invariants (`verify.rs` looks for the first three):
+//! Invariants (in brackets where each is asserted when it is made; `verify.rs`, and so DBCC CHECKALLOC, looks for the first three):
 //!
-//! 1. A page has one owner at a time: its entry in the map of its interval; map pages, page 0 and the boot page have none. `set_owner`
+//! 1. A page has one owner at a time: its entry in the map of its interval; map pages, page 0 and the boot page have none. [`set_owner`,
+//!    `lower_hint`; `redo.rs: redo_owner` refuses a record that says otherwise]
 //! 2. A page that is reachable from a unit (chain, tree, large value) has that unit's number in the map and in its own header.
-//! 3. A page whose entry names a unit is reachable from it, or its transaction has not ended.
+//!    [`methods.rs: fix_of` refuses a page that says otherwise]
+//! 3. A page whose entry names a unit is reachable from it, or its transaction has not ended. [only checked]
 //! 4. An entry becomes a unit's only from 0, under the map page's exclusive latch, in the same record as the page's formatting.
-//! 5. PENDING is set only on an owned page, by a transaction, and goes with it: to 0 when it commits (`finish_pending`), to the owner alone
-//!    when it rolls back (`keep_pending`); after a crash `sweep_pending_frees` does what the first would have done. `apply_bits`
-//! 6. A page becomes free outside transactions only, so that no rollback needs it back. `change_map`
-//! 7. A hint says where to begin looking, never that there is nothing: losing it costs time only.
+//!    [`find_free_in`, `set_owner`, `create_unit`, `lob.rs: store_lob`]
+//! 5. PENDING is set only on an owned page, once, by a transaction, and goes with it: to 0 when it commits, to the owner alone when it rolls
+//!    back; after a crash `sweep_pending_frees` does what the first would have done. [`change_map`, `finish_pending`, `keep_pending`]
+//! 6. A page becomes free outside transactions only, so that no rollback needs it back. [`change_map`]
+//! 7. A hint says where to begin looking, never that there is nothing: losing it costs time only. It is raised only past pages that nobody
+//!    has freed since it was read. [`raise_hint`]
 
 use log::page_records::{MapBits, MapChange, UnitCreate};
 use log::{LogContext, LogOp, Lsn, TxnId};
@@ -34,7 +38,10 @@ const MAP_INDEX: u32 = 1;
 /// The page will be free when the transaction that freed it has committed.
 pub(crate) const PENDING: u32 = 0x8000_0000;
 
-const _: () = assert!(INTERVAL_PAGES as usize * 4 == pages::BODY_BYTES);
+const _: () =
+    assert!(INTERVAL_PAGES as usize * 4 == pages::BODY_BYTES, "a map has an entry for each of its pages");
+const _: () =
+    assert!(MAP_INDEX < INTERVAL_PAGES && BOOT_PAGE.page != MAP_INDEX, "system pages do not share a place");
 
 /// Where to look for free pages, and what committed transactions will free.
 pub(crate) struct Allocator {
@@ -74,7 +81,7 @@ fn index_of(page: PageId) -> usize {
 }
 
 /// Pages that belong to the system and are never allocated.
-fn is_system_page(page: PageId) -> bool {
+pub(crate) fn is_system_page(page: PageId) -> bool {
     page.page % INTERVAL_PAGES == MAP_INDEX || page.page == 0 || page == BOOT_PAGE
 }
 
@@ -87,9 +94,13 @@ pub(crate) fn owner(map: &PageBytes, page: PageId) -> u32 {
 /// Sets an entry; a map page that was never formatted becomes one.
 pub(crate) fn set_owner(map: &mut PageBytes, map_id: PageId, page: PageId, owner: u32) {
     assert!(map_of(page) == map_id, "page {page} is not of map {map_id}");
+    assert!(owner == 0 || !is_system_page(page), "page {page} belongs to the system");
     if header::version(map) == 0 {
         header::format(map, map_id, PageType::AllocationMap, 0, 0);
     }
+    let before = self::owner(map, page);
+    let is_same_unit = before & !PENDING == owner & !PENDING;
+    assert!(before == 0 || owner == 0 || is_same_unit, "page {page} of unit {before:#x} goes to {owner:#x}");
     let at = HEADER_BYTES + 4 * index_of(page);
     map[at..at + 4].copy_from_slice(&owner.to_le_bytes());
 }
@@ -103,6 +114,7 @@ impl Allocator {
     }
 
     fn with_hint<T>(&self, file: u16, work: impl FnOnce(&mut Hint) -> T) -> T {
+        assert!(file > 0, "files are numbered from 1");
         let mut hints = self.hints.lock();
         if hints.len() <= usize::from(file) {
             hints.resize(usize::from(file) + 1, Hint::default());
@@ -128,6 +140,7 @@ impl Allocator {
 
     /// The page has become free; its map page, which says so, is still latched.
     pub(crate) fn lower_hint(&self, page: PageId) {
+        assert!(!is_system_page(page), "page {page} is never free");
         self.with_hint(page.file, |hint| {
             hint.first_free = hint.first_free.min(page.page);
             hint.freed_total += 1;
@@ -207,6 +220,7 @@ impl AccessMethods {
             for number in from..end {
                 let page = PageId::new(file, number);
                 if owner(guard.page(), page) == 0 && !is_system_page(page) {
+                    assert!(guard.is_exclusive() && number >= seen.first_free, "nobody else takes {page}");
                     // Not behind it: should the caller fail to log the allocation, it stays free.
                     self.allocator.raise_hint(file, seen, number);
                     return Ok(Some((page, guard)));
@@ -234,6 +248,7 @@ impl AccessMethods {
         let lsn = self.append(txn, LogOp::CreateAllocchain, LogContext::Null, |out| create.encode(out))?;
         apply_create(guard.page_mut(), &create);
         guard.set_lsn(lsn);
+        assert_eq!(owner(map.page(), page), 0, "a page becomes a unit's from nobody's");
         let map_id = map.id();
         set_owner(map.page_mut(), map_id, page, unit.0);
         map.set_lsn(lsn);
@@ -357,6 +372,12 @@ impl AccessMethods {
             return Ok(());
         }
         assert!(change != MapChange::Free || txn.is_none(), "pages become free outside transactions");
+        assert!(pages.is_sorted_by(|one, next| one < next), "each page once");
+        assert!(pages.iter().all(|page| map_of(*page) == map.id()), "one map is changed at a time");
+        let is_owned = |page: &PageId| owner(map.page(), *page) & !PENDING != 0;
+        assert!(pages.iter().all(is_owned), "only an owned page is given up");
+        let is_marked = |page: &PageId| owner(map.page(), *page) & PENDING != 0;
+        assert!(change != MapChange::Pending || !pages.iter().any(is_marked), "a page is given up once");
         let bits = MapBits { map: map.id().pack(), change, runs: runs_of(pages) };
         let lsn = match txn {
             Some(txn) => self.append(txn, LogOp::SetBits, LogContext::Iam, |out| bits.encode(out))?,
@@ -373,6 +394,7 @@ impl AccessMethods {
     /// The inverse of a pending free, for rollback.
     pub(crate) fn keep_pending(&self, txn: &Transaction, bits: &MapBits, undo_next: Lsn) -> AccessResult<()> {
         let mut map = self.fix(PageId::unpack(bits.map), LatchMode::Exclusive)?;
+        assert_eq!(bits.change, MapChange::Pending, "only what was to become free is kept");
         let keep = MapBits { change: MapChange::Keep, ..bits.clone() };
         let lsn = self
             .append_compensation(txn, LogOp::SetBits, LogContext::Iam, undo_next, |out| keep.encode(out))?;
@@ -394,6 +416,7 @@ impl AccessMethods {
 /// Formats the first page of a unit.
 pub(crate) fn apply_create(page: &mut PageBytes, create: &UnitCreate) {
     let id = PageId::unpack(create.page);
+    assert!(!is_system_page(id), "page {id} belongs to the system");
     header::format(page, id, PageType::from_code(create.page_type), 0, create.unit);
     header::set_flags(page, create.page_flags);
 }
@@ -401,6 +424,9 @@ pub(crate) fn apply_create(page: &mut PageBytes, create: &UnitCreate) {
 /// Makes the change of a [`MapBits`] record to its latched map page.
 pub(crate) fn apply_bits(map: &mut PageGuard, bits: &MapBits, lsn: Lsn) -> AccessResult<()> {
     let map_id = map.id();
+    if map_of(map_id) != map_id {
+        return Err(AccessError::corrupt(map_id, "a log record takes this page for an allocation map"));
+    }
     let base = map_id.page - MAP_INDEX;
     for &(first, count) in &bits.runs {
         for index in u32::from(first)..u32::from(first) + u32::from(count) {
@@ -408,6 +434,9 @@ pub(crate) fn apply_bits(map: &mut PageGuard, bits: &MapBits, lsn: Lsn) -> Acces
                 return Err(AccessError::corrupt(map_id, "a log record names an entry beyond the map"));
             }
             let page = PageId::new(map_id.file, base + index);
+            if is_system_page(page) {
+                return Err(AccessError::corrupt(map_id, "a log record gives a page of the system away"));
+            }
             let before = owner(map.page(), page);
             let after = match bits.change {
                 MapChange::Free => 0,
@@ -423,6 +452,7 @@ pub(crate) fn apply_bits(map: &mut PageGuard, bits: &MapBits, lsn: Lsn) -> Acces
 
 /// Every page that a map page speaks of.
 pub(crate) fn entries(map_id: PageId) -> Vec<PageId> {
+    assert_eq!(map_of(map_id), map_id, "only a map page has entries");
     let base = map_id.page - MAP_INDEX;
     (base..base + INTERVAL_PAGES).map(|number| PageId::new(map_id.file, number)).collect()
 }
@@ -442,6 +472,8 @@ fn runs_of(pages: &[PageId]) -> Vec<(u16, u16)> {
             _ => runs.push((index, 1)),
         }
     }
+    let total: usize = runs.iter().map(|run| usize::from(run.1)).sum();
+    assert_eq!(total, pages.len(), "each page is in one run");
     runs
 }
 

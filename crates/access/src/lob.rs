@@ -7,7 +7,7 @@ use pages::{BODY_BYTES, HEADER_BYTES, LatchMode, PageBytes, PageId, PageType, he
 use txn::Transaction;
 use types::Value;
 
-use crate::alloc::set_owner;
+use crate::alloc::{owner, set_owner};
 use crate::error::{AccessError, AccessResult};
 use crate::methods::{AccessMethods, UnitId};
 use crate::row::{LobPointer, RowFormat};
@@ -20,6 +20,8 @@ const LOB_BYTES_MAX: usize = i32::MAX as usize;
 const STAMP: usize = HEADER_BYTES;
 const LENGTH: usize = HEADER_BYTES + 8;
 const DATA: usize = HEADER_BYTES + 10;
+const _: () = assert!(DATA + LOB_PIECE_BYTES == pages::PAGE_BYTES, "a piece fills its page");
+const _: () = assert!(STAMP + 8 == LENGTH && LENGTH + 2 == DATA, "stamp, length, data");
 
 impl AccessMethods {
     /// Appends the row of `values` to `out` for the heap or clustered index `unit`, long values stored out of row inside
@@ -83,11 +85,14 @@ impl AccessMethods {
             let lsn = self.append(txn, LogOp::FormatPage, LogContext::TextMix, |out| logged.encode(out))?;
             apply_lob(guard.page_mut(), &lob);
             guard.set_lsn(lsn);
+            assert_eq!(self::piece(guard.page()), Some((stamp, piece)), "what is stored can be read");
+            assert_eq!(owner(map.page(), page), 0, "a page becomes a unit's from nobody's");
             let map_id = map.id();
             set_owner(map.page_mut(), map_id, page, unit.0);
             map.set_lsn(lsn);
             next = page;
         }
+        assert!(!next.is_null(), "a value has a first piece");
         Ok(LobPointer { page: next, bytes: bytes.len() as u32, stamp })
     }
 

@@ -189,7 +189,9 @@ impl AccessMethods {
     ) -> AccessResult<Lsn> {
         RECORD.with_borrow_mut(|record| {
             payload(record.start(RecordHeader { context, ..RecordHeader::new(op) }));
-            Ok(txn.append(record)?)
+            let lsn = txn.append(record)?;
+            assert_eq!(lsn, txn.last_lsn(), "the change is its transaction's newest record");
+            Ok(lsn)
         })
     }
 
@@ -204,7 +206,9 @@ impl AccessMethods {
     ) -> AccessResult<Lsn> {
         RECORD.with_borrow_mut(|record| {
             payload(record.start(RecordHeader { context, ..RecordHeader::new(op) }));
-            Ok(txn.append_compensation(record, undo_next)?)
+            let lsn = txn.append_compensation(record, undo_next)?;
+            assert!(undo_next < lsn && lsn == txn.last_lsn(), "an undo is logged behind what it undoes");
+            Ok(lsn)
         })
     }
 
@@ -250,6 +254,7 @@ impl AccessMethods {
             );
             return Err(AccessError::corrupt(page, what));
         }
+        assert_eq!(guard.id(), page, "the page that was asked for");
         Ok(guard)
     }
 
@@ -261,6 +266,7 @@ impl AccessMethods {
     /// Remembers a page with ghosts for the cleanup. `root`: the tree's, NULL for a heap.
     pub(crate) fn note_ghosts(&self, page: PageId, root: PageId) {
         let mut pages = self.ghost_pages.lock();
+        assert!(!page.is_null() && pages.len() <= GHOST_PAGES_MAX, "{} pages wait", pages.len());
         if pages.len() < GHOST_PAGES_MAX && pages.last() != Some(&(page, root)) {
             pages.push((page, root));
         }

@@ -138,6 +138,10 @@ impl Waited<'_> {
         wait: LockWait,
     ) -> AccessResult<Waited<'_>> {
         txn.lock(resource, mode, wait)?;
+        let object = resource.parent_object();
+        let is_held = txn.held_mode(&resource).is_some_and(|held| held.covers(mode));
+        let is_covered = || object.is_some_and(|object| txn.held_mode(&object).is_some());
+        assert!(is_held || is_covered(), "what was waited for is held, or its object's lock covers it");
         Ok(Waited { txn, resource, mode })
     }
 }

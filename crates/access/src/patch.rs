@@ -7,6 +7,7 @@ pub(crate) fn difference<'o, 'n>(old: &'o [u8], new: &'n [u8]) -> (usize, &'o [u
     let prefix = old.iter().zip(new).take_while(|(one, other)| one == other).count();
     let (old, new) = (&old[prefix..], &new[prefix..]);
     let suffix = old.iter().rev().zip(new.iter().rev()).take_while(|(one, other)| one == other).count();
+    assert!(suffix <= old.len().min(new.len()), "what is the same at the end is in both");
     (prefix, &old[..old.len() - suffix], &new[..new.len() - suffix])
 }
 
@@ -30,6 +31,8 @@ pub(crate) fn apply(
 ) {
     let (before, after) = (usize::from(lengths.0), usize::from(lengths.1));
     assert!(new.len() == after, "a patch has the bytes that it promises");
+    let row = slots::row(page, slot).map_or(0, <[u8]>::len);
+    assert!(at + before <= row, "{before} bytes at {at} of a row of {row}");
     slots::splice(page, slot, at, before, new);
     let reserved = header::reserved_bytes(page);
     match change {

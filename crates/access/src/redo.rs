@@ -11,7 +11,7 @@ use log::{LogContext, LogOp, Lsn, RecordHeader, TxnId};
 use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
 use txn::{ResourceManager, Transaction, TxnError, TxnResult};
 
-use crate::alloc::{apply_bits, apply_create, map_of, set_owner};
+use crate::alloc::{self, apply_bits, apply_create, map_of, set_owner};
 use crate::btree::{
     apply_insert, apply_root_grow_child, apply_root_grow_root, apply_split_left, apply_split_parent,
     apply_split_right, apply_take_out, apply_unlink_parent,
@@ -92,6 +92,11 @@ impl AccessMethods {
         let map_id = map_of(page);
         let guard = self.space.fix_for_map_redo(map_id)?;
         redo_guard(guard, lsn, |map| {
+            let before = alloc::owner(map, page);
+            if alloc::is_system_page(page) || before != 0 && owner != 0 && before & !alloc::PENDING != owner {
+                let what = format!("a log record gives a page of unit {before:#x} to unit {owner}");
+                return Err(AccessError::corrupt(page, what));
+            }
             set_owner(map, map_id, page, owner);
             Ok(())
         })
@@ -164,6 +169,9 @@ impl AccessMethods {
     fn redo_heap_row(&self, lsn: Lsn, header: &RecordHeader, row: &HeapRow<'_>) -> AccessResult<()> {
         let is_clr = header.is_compensation();
         self.redo_page(PageId::unpack(row.page), lsn, |page| {
+            if header::page_type(page) != PageType::Heap {
+                return Err(mismatch(page, row.slot));
+            }
             match (header.op, is_clr) {
                 (LogOp::InsertRows, false) => {
                     if slots::row(page, row.slot).is_some() || !slots::fits(page, row.row.len()) {
@@ -194,6 +202,9 @@ impl AccessMethods {
         let is_clr = header.is_compensation();
         let change = if is_clr { Change::Compensation } else { Change::Forward(header.txn.0) };
         self.redo_page(PageId::unpack(row.page), lsn, |page| {
+            if header::page_type(page) != PageType::BTree {
+                return Err(mismatch(page, row.slot));
+            }
             let is_new = header.op == LogOp::InsertRows && !row.over_ghost;
             if is_new {
                 let bytes = crate::btree::page::entry_bytes(row.key, row.value.len());
@@ -225,7 +236,8 @@ impl AccessMethods {
             let (before, after) = (usize::from(record.lengths.0), usize::from(record.lengths.1));
             let row = slots::row(page, record.slot).map_or(0, <[u8]>::len);
             let fits = at + before <= row && after <= before + header::free_bytes(page);
-            if !fits || record.new.len() != after {
+            let is_moved = slots::flags(page, record.slot) & slots::FORWARDED != 0;
+            if !fits || record.new.len() != after || is_moved && record.is_stub.1 {
                 return Err(mismatch(page, record.slot));
             }
             match record.tree {
@@ -297,6 +309,9 @@ impl AccessMethods {
         })?;
         self.redo_page(PageId::unpack(unlink.parent), lsn, |page| {
             require_slots(page, &[unlink.parent_slot])?;
+            if header::page_type(page) != PageType::BTree {
+                return Err(mismatch(page, unlink.parent_slot));
+            }
             apply_unlink_parent(page, unlink.parent_slot);
             Ok(())
         })
@@ -340,7 +355,12 @@ impl AccessMethods {
             }
             (Lop::SetBits, _) => {
                 let bits = MapBits::decode(payload).map_err(undecodable)?;
-                assert!(bits.change == MapChange::Pending, "only pending frees are of a transaction");
+                if bits.change != MapChange::Pending {
+                    return Err(AccessError::corrupt(
+                        PageId::unpack(bits.map),
+                        "no pending free of a transaction",
+                    ));
+                }
                 self.keep_pending(txn, &bits, next)
             }
             (op, _) => Err(AccessError::corrupt(PageId::NULL, format!("{} cannot be undone", op.name()))),
@@ -358,6 +378,7 @@ fn redo_guard(
     }
     change(guard.page_mut())?;
     guard.set_lsn(lsn);
+    assert!(guard.lsn() == lsn && guard.is_exclusive(), "a record is redone once");
     Ok(())
 }
 

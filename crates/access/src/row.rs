@@ -118,6 +118,11 @@ impl RowFormat {
             }
             fixed_ends.push(fixed);
         }
+        assert!(
+            places.len() == columns.len() && fixed_ends.len() == columns.len() + 1,
+            "a place for each column"
+        );
+        assert!(fixed_ends.is_sorted(), "columns follow each other");
         RowFormat { columns, places, fixed_ends, variable_count: variable }
     }
 
@@ -180,6 +185,10 @@ impl RowFormat {
         while out.len() - start < ROW_BYTES_MIN {
             out.push(0);
         }
+        assert!(
+            (ROW_BYTES_MIN..=ROW_BYTES_MAX.max(limit)).contains(&(out.len() - start)),
+            "a row fits its page"
+        );
         Ok(())
     }
 
@@ -219,6 +228,8 @@ impl RowFormat {
         let mut end = 0usize;
         for (bytes, is_pointer) in &pieces {
             end += bytes.len();
+            assert!(end < usize::from(OUT_OF_ROW), "a variable column ends at {end}");
+            assert!(!is_pointer || bytes.len() == LOB_POINTER_BYTES, "a value out of row leaves its pointer");
             let mark = if *is_pointer { OUT_OF_ROW } else { 0 };
             out.extend_from_slice(&((end as u16 & !OUT_OF_ROW) | mark).to_le_bytes());
         }

@@ -27,6 +27,7 @@ pub fn compute(page: &PageBytes) -> u32 {
 
 /// Puts the checksum into the header.
 pub fn stamp(page: &mut PageBytes) {
+    assert!(header::version(page) != 0, "only a formatted page has a checksum");
     let value = compute(page);
     header::set_checksum(page, value);
     debug_assert_eq!(compute(page), value, "the field itself does not count");

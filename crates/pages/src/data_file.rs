@@ -128,6 +128,12 @@ impl DataFile {
         })
     }
 
+    fn assert_state(&self) {
+        assert!(self.file_id > 0, "files are numbered from 1");
+        let pages = self.pages();
+        assert!(pages > 0 && pages <= PAGES_MAX, "a file of {pages} pages");
+    }
+
     pub(crate) fn file_id(&self) -> u16 {
         self.file_id
     }
@@ -181,6 +187,7 @@ impl DataFile {
 
     /// Writes whole pages that follow each other; durable only after [`DataFile::sync`].
     pub(crate) fn write(&self, first_page: u32, bytes: &[u8]) -> Result<(), PageError> {
+        self.assert_state();
         assert!(bytes.len().is_multiple_of(PAGE_BYTES) && !bytes.is_empty(), "whole pages");
         assert!(
             first_page as usize + bytes.len() / PAGE_BYTES <= self.pages() as usize,
@@ -218,7 +225,10 @@ impl DataFile {
         if after <= wanted {
             return Err(full("MAXSIZE is reached"));
         }
-        self.extend(before, after, volatile)
+        assert!(after > before && after <= most, "growth from {before} to {after} pages, {most} at most");
+        self.extend(before, after, volatile)?;
+        assert!(self.pages() > wanted, "the page that was wanted exists");
+        Ok(())
     }
 
     /// Grows to exactly `pages` (ALTER DATABASE ... MODIFY FILE SIZE); never shrinks.
@@ -250,6 +260,7 @@ impl DataFile {
         if !volatile {
             os::sim::reach(|| "growth of a data file ends".to_owned());
         }
+        self.assert_state();
         Ok(())
     }
 
@@ -264,6 +275,7 @@ impl DataFile {
 
     /// Remembers a changed header; the caller writes it out.
     pub(crate) fn set_header(&self, header: FileHeader) {
+        self.assert_state();
         assert!(header.file_id == self.file_id, "a file keeps its number");
         *self.header.lock() = header;
     }

@@ -23,6 +23,7 @@ const MAGIC: [u8; 8] = *b"HARDPDWB";
 const VERSION: u16 = 1;
 const ENTRIES_AT: usize = 40;
 const ENTRY_BYTES: usize = 8;
+const _: () = assert!(PREFIX_BYTES.is_multiple_of(4096), "images are aligned for direct I/O");
 const _: () = assert!(ENTRIES_AT + BATCH_PAGES_MAX * ENTRY_BYTES <= PREFIX_BYTES);
 
 /// The doublewrite file of a database.
@@ -62,6 +63,7 @@ impl Doublewrite {
     pub(crate) fn write(&mut self, buffer: &mut AlignedBuf, pages: &[PageId]) -> Result<(), IoError> {
         assert!(!pages.is_empty() && pages.len() <= BATCH_PAGES_MAX);
         assert!(buffer.len() == PREFIX_BYTES + pages.len() * PAGE_BYTES, "prefix and images");
+        assert!(pages.is_sorted_by(|one, next| one < next), "each page once");
         self.batches_total += 1;
         buffer[..PREFIX_BYTES].fill(0);
         buffer[..8].copy_from_slice(&MAGIC);
@@ -75,6 +77,8 @@ impl Doublewrite {
         }
         let checksum = crc32c::crc32c(&buffer[16..PREFIX_BYTES]);
         buffer[12..16].copy_from_slice(&checksum.to_le_bytes());
+        let named = images(buffer).into_iter().map(|(page, _)| page);
+        assert!(named.eq(pages.iter().copied()), "what is written can be read back");
         self.file.write_at(buffer, 0, WriteMode::Durable)
     }
 }

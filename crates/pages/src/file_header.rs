@@ -17,6 +17,9 @@ pub const BOOT_PAGE: PageId = PageId::new(1, 9);
 pub const BOOT_PAYLOAD_BYTES_MAX: usize = BODY_BYTES - 64;
 /// Bytes of a logical file name in UTF-8, at most (128 UTF-16 units).
 pub const LOGICAL_NAME_BYTES_MAX: usize = 384;
+const _: () = assert!(42 + LOGICAL_NAME_BYTES_MAX <= BODY_BYTES, "the name fits page 0");
+const _: () =
+    assert!(BOOT_PAYLOAD_BYTES_MAX <= u16::MAX as usize && 64 + BOOT_PAYLOAD_BYTES_MAX <= BODY_BYTES);
 
 /// How a file grows when it is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +74,7 @@ impl FileHeader {
     /// The page, checksum included.
     pub fn encode(&self) -> Box<PageBytes> {
         assert!(self.logical_name.len() <= LOGICAL_NAME_BYTES_MAX, "logical name too long");
+        assert!(self.file_id > 0, "files are numbered from 1");
         let mut page = Box::new([0u8; PAGE_BYTES]);
         header::format(&mut page, PageId::new(self.file_id, 0), PageType::FileHeader, 0, 0);
         let (kind, amount) = match self.growth {
@@ -89,6 +93,8 @@ impl FileHeader {
         put(&mut page, 40, &(self.logical_name.len() as u16).to_le_bytes());
         put(&mut page, 42, self.logical_name.as_bytes());
         checksum::stamp(&mut page);
+        let read_back = FileHeader::decode(&page, Path::new("")).ok();
+        assert_eq!(read_back.as_ref(), Some(self), "what is written can be read back");
         page
     }
 
@@ -141,6 +147,8 @@ impl BootPage {
         put(&mut page, 24, &(self.payload.len() as u16).to_le_bytes());
         put(&mut page, 64, &self.payload);
         checksum::stamp(&mut page);
+        let read_back = BootPage::decode(&page, Path::new("")).ok();
+        assert_eq!(read_back.as_ref(), Some(self), "what is written can be read back");
         page
     }
 

@@ -87,6 +87,13 @@ impl Frame {
         self.key.store(key, Release);
     }
 
+    /// What holds while nobody else can reach the frame: one without a page has nothing to write.
+    pub(crate) fn assert_state(&self) {
+        assert!(self.key() != NO_KEY || !self.is_dirty(), "an empty frame has changes");
+        let (recovery, failed) = (self.recovery_lsn.load(Acquire), self.failed_lsn.load(Acquire));
+        assert!(failed == 0 || recovery == 0 || failed <= recovery, "what failed first is the oldest");
+    }
+
     #[inline]
     pub(crate) fn note_use(&self) {
         if !self.referenced.load(Relaxed) {
@@ -132,7 +139,9 @@ impl Frame {
     #[inline]
     fn note_change(&self, lsn: Lsn) {
         assert!(!lsn.is_null(), "a change has a log record");
-        if self.recovery_lsn.load(Relaxed) == 0 {
+        let recovery = self.recovery_lsn.load(Relaxed);
+        assert!(recovery <= lsn.raw(), "the first change that the disk lacks is the oldest");
+        if recovery == 0 {
             // Fails only when a failed write has just put an older LSN there.
             let _ = self.recovery_lsn.compare_exchange(0, lsn.raw(), AcqRel, Relaxed);
         }
@@ -140,6 +149,7 @@ impl Frame {
 
     /// Under the shared latch: claims the page for writing. False when it is clean or someone else writes it.
     pub(crate) fn begin_write(&self) -> bool {
+        assert!(self.key() != NO_KEY, "a frame without a page is not written");
         let recovery = self.recovery_lsn.load(Acquire);
         if recovery == 0 || self.writing_lsn.compare_exchange(0, recovery, AcqRel, Relaxed).is_err() {
             return false;
@@ -157,6 +167,8 @@ impl Frame {
     pub(crate) fn end_write(&self, succeeded: bool) {
         let writing = self.writing_lsn.load(Acquire);
         assert!(writing != 0, "a write ends that never began");
+        let newer = self.recovery_lsn.load(Acquire);
+        assert!(newer == 0 || newer >= writing, "changes since then have newer records");
         if !succeeded {
             if self.failed_lsn.load(Acquire) == 0 {
                 self.failed_lsn.store(writing, Release);
@@ -249,7 +261,9 @@ impl PageGuard {
         let page = self.page_mut();
         assert!(header::lsn(page) <= lsn, "page LSN goes back from {} to {lsn}", header::lsn(page));
         assert!(header::version(page) != 0, "a page is formatted before it is changed");
+        let own = header::id(page);
         header::set_lsn(page, lsn);
+        assert_eq!(own, self.id(), "a page stands in its own frame");
         self.frame.note_change(lsn);
         debug_assert!(self.frame.is_dirty());
     }
@@ -280,6 +294,7 @@ mod tests {
     fn a_page_whose_write_fails_never_looks_clean() {
         const ROUNDS: u64 = 2_000_000;
         let frame = Arc::new(Frame::new());
+        frame.set_key(PageId::new(1, 8).pack());
         frame.note_change(Lsn::from_raw(1));
         let done = Arc::new(AtomicBool::new(false));
         let (watched, watch_ended) = (Arc::clone(&frame), Arc::clone(&done));

@@ -2,7 +2,7 @@
 
 use log::Lsn;
 
-use crate::page_id::{HEADER_BYTES, PAGE_BYTES, PageBytes, PageId};
+use crate::page_id::{BODY_BYTES, HEADER_BYTES, PAGE_BYTES, PageBytes, PageId, SLOT_BYTES};
 
 /// The version of the page format that this code writes; 0 stands in pages that were never formatted.
 pub const PAGE_FORMAT_VERSION: u8 = 1;
@@ -25,6 +25,11 @@ const FREE_SLOTS: usize = 46;
 const LAST_REMOVER: usize = 48;
 const GHOSTS: usize = 56;
 const _: () = assert!(GHOSTS + 2 <= HEADER_BYTES);
+const _: () = assert!(CHECKSUM + 4 <= LSN && LSN + 8 <= ID && ID + 6 <= SLOT_COUNT && SLOT_COUNT + 2 <= PREV);
+const _: () = assert!(PREV + 6 <= FREE_OFFSET && FREE_OFFSET + 2 <= NEXT && NEXT + 6 <= FREE_BYTES);
+const _: () =
+    assert!(FREE_BYTES + 2 <= UNIT && UNIT + 4 <= RESERVED_BYTES && RESERVED_BYTES + 2 <= FREE_SLOTS);
+const _: () = assert!(FREE_SLOTS + 2 <= LAST_REMOVER && LAST_REMOVER + 8 <= GHOSTS);
 
 /// What a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,6 +166,7 @@ pub fn slot_count(page: &PageBytes) -> u16 {
 
 #[inline]
 pub(crate) fn set_slot_count(page: &mut PageBytes, count: u16) {
+    assert!(usize::from(count) * SLOT_BYTES <= BODY_BYTES, "{count} slots");
     put_u16(page, SLOT_COUNT, count);
 }
 
@@ -235,6 +241,7 @@ pub fn free_slots(page: &PageBytes) -> u16 {
 
 #[inline]
 pub(crate) fn set_free_slots(page: &mut PageBytes, count: u16) {
+    assert!(count <= slot_count(page), "{count} slots are free of {}", slot_count(page));
     put_u16(page, FREE_SLOTS, count);
 }
 
@@ -258,6 +265,7 @@ pub fn ghosts(page: &PageBytes) -> u16 {
 }
 
 pub(crate) fn set_ghosts(page: &mut PageBytes, count: u16) {
+    assert!(count <= slot_count(page), "{count} ghosts in {} slots", slot_count(page));
     put_u16(page, GHOSTS, count);
 }
 

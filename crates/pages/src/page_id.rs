@@ -11,6 +11,11 @@ pub const BODY_BYTES: usize = PAGE_BYTES - HEADER_BYTES;
 /// Bytes of one entry of the slot array.
 pub const SLOT_BYTES: usize = 4;
 
+const _: () =
+    assert!(PAGE_BYTES.is_power_of_two() && PAGE_BYTES.is_multiple_of(4096), "direct I/O moves whole pages");
+const _: () = assert!(HEADER_BYTES + BODY_BYTES == PAGE_BYTES && BODY_BYTES.is_multiple_of(SLOT_BYTES));
+const _: () = assert!(PAGE_BYTES <= u16::MAX as usize, "offsets in a page fit two bytes");
+
 /// The bytes of one page.
 pub type PageBytes = [u8; PAGE_BYTES];
 

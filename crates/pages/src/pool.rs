@@ -20,6 +20,8 @@ use crate::write_out::{self, IfLatched};
 const PARTITIONS: usize = 128;
 /// Dirty frames that one evictor writes together, at most.
 const EVICT_BATCH: usize = 32;
+const _: () = assert!(PARTITIONS.is_power_of_two(), "a key's partition is a few of its hash's bits");
+const _: () = assert!(EVICT_BATCH <= crate::doublewrite::BATCH_PAGES_MAX, "an evictor writes one batch");
 /// How often a search for a frame begins anew after it found all of them in use, and how long it rests before.
 const SEARCHES_MAX: u32 = 500;
 const REST_NS: u64 = 1_000_000;
@@ -54,6 +56,14 @@ struct FrameList {
     all: Vec<Arc<Frame>>,
     free: Vec<Arc<Frame>>,
     hand: usize,
+}
+
+impl FrameList {
+    fn assert_state(&self, frames_max: usize) {
+        assert!(self.free.len() <= self.all.len(), "free frames are among all");
+        assert!(self.all.len() <= frames_max, "{} of {frames_max} frames", self.all.len());
+        assert!(self.hand == 0 || self.hand < self.all.len(), "the clock's hand points at a frame");
+    }
 }
 
 /// Part of the page table: key to frame.
@@ -167,8 +177,10 @@ impl BufferPool {
             return Err(Arc::clone(other));
         }
         assert!(key != NO_KEY && frame.key() == NO_KEY && !frame.is_dirty(), "an empty frame takes a page");
+        frame.assert_state();
         frame.set_key(key);
-        partition.insert(key, Arc::clone(frame));
+        let before = partition.insert(key, Arc::clone(frame));
+        assert!(before.is_none(), "a page is in one frame");
         Ok(())
     }
 
@@ -178,19 +190,25 @@ impl BufferPool {
         let removed = partition.remove(&key);
         assert!(removed.is_some_and(|removed| Arc::ptr_eq(&removed, frame)), "withdraws its own frame only");
         frame.set_key(NO_KEY);
+        frame.assert_state();
     }
 
     /// Gives a frame back that never got a page.
     pub(crate) fn give_back(&self, frame: Arc<Frame>) {
         assert!(frame.key() == NO_KEY && !frame.is_dirty(), "only empty frames are free");
-        self.frames.lock().free.push(frame);
+        let mut list = self.frames.lock();
+        assert!(!list.free.iter().any(|free| Arc::ptr_eq(free, &frame)), "a frame is given back once");
+        list.free.push(frame);
+        list.assert_state(self.frames_max);
     }
 
     /// A frame without a page that nobody else knows: free, new, or taken from a page not used lately.
     pub(crate) fn take_frame(&self) -> Result<Arc<Frame>, PageError> {
         {
             let mut list = self.frames.lock();
+            list.assert_state(self.frames_max);
             if let Some(frame) = list.free.pop() {
+                frame.assert_state();
                 return Ok(frame);
             }
             if list.all.len() < self.frames_max {
@@ -256,6 +274,7 @@ impl BufferPool {
     fn next_candidate(&self) -> Arc<Frame> {
         let mut list = self.frames.lock();
         list.hand = (list.hand + 1) % list.all.len();
+        list.assert_state(self.frames_max);
         Arc::clone(&list.all[list.hand])
     }
 
@@ -264,7 +283,10 @@ impl BufferPool {
         let idle = Arc::strong_count(frame) == CLONES_WHEN_IDLE && frame.key() == key && !frame.is_dirty();
         if idle {
             let removed = partition.remove(&key);
-            assert!(removed.is_some(), "a keyed frame is in the table");
+            assert!(
+                removed.is_some_and(|removed| Arc::ptr_eq(&removed, frame)),
+                "a keyed frame is in the table"
+            );
             frame.set_key(NO_KEY);
         }
         idle
@@ -275,6 +297,7 @@ impl BufferPool {
     /// error is the answer.
     pub(crate) fn write_victims(&self, mut frames: Vec<Arc<Frame>>) -> Result<usize, PageError> {
         frames.sort_by_key(|frame| frame.key());
+        assert!(frames.len() <= self.frames_max, "victims are frames of this pool");
         let (mut written, mut failed) = (0, None);
         while let Some(first) = frames.first().map(|frame| (frame.key() >> 48) as u16) {
             let rest = frames.split_off(frames.partition_point(|frame| (frame.key() >> 48) as u16 <= first));
@@ -317,7 +340,11 @@ impl BufferPool {
             if frame.key() != key {
                 return;
             }
-            partition.remove(&key);
+            let removed = partition.remove(&key);
+            assert!(
+                removed.is_some_and(|removed| Arc::ptr_eq(&removed, frame)),
+                "a keyed frame is in the table"
+            );
             frame.forget_changes();
             frame.set_key(NO_KEY);
             drop(partition);

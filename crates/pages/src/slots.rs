@@ -3,7 +3,7 @@
 //! A slot is 4 bytes: offset of its row, and the row's length with three flag bits. Offset 0 is a free slot (heaps keep slot
 //! numbers; trees shift the array). Every operation depends only on the page's own bytes, so redo repeats it exactly.
 
-use crate::header;
+use crate::header::{self, PageType};
 use crate::page_id::{BODY_BYTES, HEADER_BYTES, PAGE_BYTES, PageBytes, SLOT_BYTES};
 
 /// The row is deleted, its bytes are kept: the deleter may roll back, or nobody has tidied up yet.
@@ -17,6 +17,7 @@ pub const SLOT_FLAGS: u16 = GHOST | FORWARD | FORWARDED;
 
 const LENGTH_MASK: u16 = !SLOT_FLAGS;
 const _: () = assert!(PAGE_BYTES <= LENGTH_MASK as usize + 1);
+const _: () = assert!(GHOST & FORWARD == 0 && GHOST & FORWARDED == 0 && FORWARD & FORWARDED == 0);
 
 #[inline]
 fn slot_at(slot: u16) -> usize {
@@ -48,7 +49,8 @@ fn assert_state(page: &PageBytes) {
     assert!((HEADER_BYTES..=PAGE_BYTES - array_bytes).contains(&free_offset), "rows end at {free_offset}");
     assert!(free_bytes >= PAGE_BYTES - array_bytes - free_offset, "the gap behind the rows is free");
     assert!(free_bytes <= BODY_BYTES - array_bytes, "{free_bytes} bytes are free beside {count} slots");
-    assert!(header::free_slots(page) <= count && header::ghosts(page) <= count);
+    let (free_slots, ghosts) = (header::free_slots(page), header::ghosts(page));
+    assert!(u32::from(free_slots) + u32::from(ghosts) <= u32::from(count), "a free slot is no ghost");
 }
 
 /// The row of a slot; `None` for a free slot or one beyond the array.
@@ -90,9 +92,17 @@ pub fn set_flags(page: &mut PageBytes, slot: u16, flags: u16) {
     assert!(slot < header::slot_count(page), "slot {slot} beyond the array");
     let (offset, length) = entry(page, slot);
     assert!(offset != 0, "flags of free slot {slot}");
-    assert!(flags & LENGTH_MASK == 0, "no flags: {flags:#x}");
+    assert_flags(flags);
     count_ghost(page, length, flags);
     set_entry(page, slot, offset, length & LENGTH_MASK | flags);
+    assert_state(page);
+}
+
+/// A row is where it is, moved away, or moved here: never both of the latter.
+#[inline]
+fn assert_flags(flags: u16) {
+    assert!(flags & LENGTH_MASK == 0, "no flags: {flags:#x}");
+    assert!(flags & (FORWARD | FORWARDED) != FORWARD | FORWARDED, "a stub is no moved row");
 }
 
 fn count_ghost(page: &mut PageBytes, before: u16, after: u16) {
@@ -127,6 +137,7 @@ pub fn vacant_slot(page: &PageBytes) -> u16 {
 pub fn put(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], flags: u16) {
     let count = header::slot_count(page);
     let bytes = pieces.iter().map(|piece| piece.len()).sum();
+    assert_state(page);
     if slot < count {
         assert!(entry(page, slot).0 == 0, "slot {slot} is occupied");
         assert!(header::free_slots(page) > 0, "a free slot is counted");
@@ -149,6 +160,8 @@ pub fn put(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], flags: u16) {
 pub fn insert(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], flags: u16) {
     let count = header::slot_count(page);
     assert!(slot <= count, "insert at slot {slot} of {count}");
+    assert!(header::page_type(page) != PageType::Heap, "the slots of a heap keep their numbers");
+    assert_state(page);
     let bytes = pieces.iter().map(|piece| piece.len()).sum();
     make_contiguous(page, bytes + SLOT_BYTES);
     let end = slot_at(slot) + SLOT_BYTES;
@@ -168,7 +181,8 @@ fn place(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], bytes: usize, flags:
         at += piece.len();
     }
     assert!(bytes > 0, "a row has bytes");
-    assert!(flags & LENGTH_MASK == 0);
+    assert!(at <= slot_at(slot), "rows end before the slots begin");
+    assert_flags(flags);
     count_ghost(page, 0, flags);
     set_entry(page, slot, offset, bytes as u16 | flags);
     header::set_free_offset(page, at);
@@ -178,6 +192,7 @@ fn place(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], bytes: usize, flags:
 
 /// Empties a slot and keeps its number; free slots at the end of the array are given back.
 pub fn free(page: &mut PageBytes, slot: u16) {
+    assert!(header::page_type(page) != PageType::BTree, "the slots of a tree have no gaps");
     release_row(page, slot);
     set_entry(page, slot, 0, 0);
     let mut count = header::slot_count(page);
@@ -196,6 +211,7 @@ pub fn free(page: &mut PageBytes, slot: u16) {
 
 /// Takes a slot out, moving all after it down by one (trees).
 pub fn remove(page: &mut PageBytes, slot: u16) {
+    assert!(header::page_type(page) != PageType::Heap, "the slots of a heap keep their numbers");
     release_row(page, slot);
     let count = header::slot_count(page);
     let start = PAGE_BYTES - SLOT_BYTES * usize::from(count);
@@ -211,6 +227,7 @@ pub fn truncate(page: &mut PageBytes, slot: u16) {
         remove(page, header::slot_count(page) - 1);
     }
     assert!(header::slot_count(page) <= slot);
+    assert_state(page);
 }
 
 fn release_row(page: &mut PageBytes, slot: u16) {
@@ -236,6 +253,7 @@ pub fn splice(page: &mut PageBytes, slot: u16, at: usize, old_bytes: usize, new:
     }
     let mut row = [0u8; PAGE_BYTES];
     let after = bytes - old_bytes + new.len();
+    assert!(after > 0 && after <= BODY_BYTES, "a row of {after} bytes");
     row[..at].copy_from_slice(&page[offset..offset + at]);
     row[at..at + new.len()].copy_from_slice(new);
     row[at + new.len()..after].copy_from_slice(&page[offset + at + old_bytes..offset + bytes]);
@@ -247,6 +265,8 @@ pub fn replace(page: &mut PageBytes, slot: u16, row: &[u8], flags: u16) {
     let (offset, length) = entry(page, slot);
     let bytes = usize::from(length & LENGTH_MASK);
     assert!(offset != 0 && slot < header::slot_count(page), "replace free slot {slot}");
+    assert_flags(flags);
+    assert_state(page);
     if row.len() <= bytes {
         page[offset..offset + row.len()].copy_from_slice(row);
         count_ghost(page, length, flags);
@@ -271,6 +291,7 @@ fn make_contiguous(page: &mut PageBytes, bytes: usize) {
     if array - header::free_offset(page) < bytes {
         compact(page);
     }
+    assert!(array - header::free_offset(page) >= bytes, "what is free lies between rows and slots");
 }
 
 /// Moves all rows together, in slot order.
@@ -283,6 +304,7 @@ pub fn compact(page: &mut PageBytes) {
             continue;
         }
         let bytes = usize::from(length & LENGTH_MASK);
+        assert!(offset >= HEADER_BYTES, "slot {slot}: a row at {offset}");
         page[at..at + bytes].copy_from_slice(&before[offset..offset + bytes]);
         set_entry(page, slot, at, length);
         at += bytes;
@@ -290,6 +312,7 @@ pub fn compact(page: &mut PageBytes) {
     header::set_free_offset(page, at);
     let array = PAGE_BYTES - SLOT_BYTES * usize::from(header::slot_count(page));
     assert_eq!(header::free_bytes(page), array - at, "all that is free lies between rows and slots");
+    assert_state(page);
 }
 
 /// The slots that hold rows, in array order.

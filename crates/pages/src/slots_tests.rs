@@ -1,7 +1,6 @@
 //! Tests of the slotted page: random operations against a plain vector of rows.
 
 use super::*;
-use crate::header::PageType;
 use crate::page_id::PageId;
 
 struct Dice(u64);
@@ -18,9 +17,9 @@ impl Dice {
     }
 }
 
-fn empty_page() -> Box<PageBytes> {
+fn empty_page(page_type: PageType) -> Box<PageBytes> {
     let mut page = Box::new([0; PAGE_BYTES]);
-    header::format(&mut page, PageId::new(1, 8), PageType::Heap, 0, 1);
+    header::format(&mut page, PageId::new(1, 8), page_type, 0, 1);
     page
 }
 
@@ -28,7 +27,7 @@ fn empty_page() -> Box<PageBytes> {
 fn heap_operations_match_a_vector_of_options() {
     let mut dice = Dice(7);
     for _ in 0..30 {
-        let mut page = empty_page();
+        let mut page = empty_page(PageType::Heap);
         let mut model: Vec<Option<(Vec<u8>, u16)>> = Vec::new();
         for _ in 0..600 {
             let slot = dice.roll(model.len() as u64 + 1) as u16;
@@ -80,7 +79,7 @@ fn heap_operations_match_a_vector_of_options() {
 fn tree_operations_match_a_vector() {
     let mut dice = Dice(11);
     for _ in 0..30 {
-        let mut page = empty_page();
+        let mut page = empty_page(PageType::BTree);
         let mut model: Vec<Vec<u8>> = Vec::new();
         for _ in 0..600 {
             let slot = dice.roll(model.len() as u64 + 1) as u16;
@@ -111,7 +110,7 @@ fn tree_operations_match_a_vector() {
 
 #[test]
 fn one_row_may_fill_the_page() {
-    let mut page = empty_page();
+    let mut page = empty_page(PageType::Heap);
     let row = vec![1; BODY_BYTES - SLOT_BYTES];
     assert!(fits(&page, row.len()) && !fits(&page, row.len() + 1));
     put(&mut page, 0, &[&row], 0);
@@ -121,7 +120,7 @@ fn one_row_may_fill_the_page() {
 
 #[test]
 fn reserved_bytes_are_kept_from_new_rows() {
-    let mut page = empty_page();
+    let mut page = empty_page(PageType::Heap);
     put(&mut page, 0, &[&[1; 4000]], 0);
     put(&mut page, 1, &[&[2; 4000]], 0);
     splice(&mut page, 1, 10, 3990, &[]);
@@ -135,7 +134,7 @@ fn reserved_bytes_are_kept_from_new_rows() {
 fn hostile_pages_are_refused_not_trusted() {
     let mut dice = Dice(3);
     for _ in 0..2000 {
-        let mut page = empty_page();
+        let mut page = empty_page(PageType::Heap);
         for slot in 0..20 {
             put(&mut page, slot, &[&dice.bytes(100)], 0);
         }

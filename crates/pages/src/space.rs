@@ -157,6 +157,9 @@ impl FileSpace {
         repaired: Vec<PageId>,
     ) -> Arc<FileSpace> {
         let (shared, exclusive) = (WaitType::LATCH_SH, WaitType::LATCH_EX);
+        assert_eq!(doublewrite.is_none(), volatile, "pages that last go through the doublewrite file");
+        let is_numbered = |(index, file): (usize, &Arc<DataFile>)| usize::from(file.file_id()) == index + 1;
+        assert!(files.iter().enumerate().all(is_numbered), "files stand at their numbers");
         pool.register(|number| {
             Arc::new(FileSpace {
                 number,
@@ -175,6 +178,7 @@ impl FileSpace {
 
     /// Names the log that must be ahead of every page written. Once, before the first change.
     pub fn attach_log(&self, log: Arc<Log>) {
+        assert_eq!(log.is_volatile(), self.volatile, "pages last as long as their log");
         assert!(self.log.set(log).is_ok(), "a database has one log");
     }
 
@@ -242,6 +246,7 @@ impl FileSpace {
 
     /// Latches a page exclusively that the caller is about to format: its old content does not matter and is not read.
     pub fn fix_new(&self, id: PageId) -> Result<PageGuard, PageError> {
+        assert!(!id.is_null(), "no page is formatted at the end of a chain");
         self.fix_slowly(id, LatchMode::Exclusive, Missing::Zeros)
     }
 
@@ -295,6 +300,7 @@ impl FileSpace {
                 }
                 Missing::Read => self.read_page(id, guard.page_mut()),
             };
+            assert_eq!(guard.id(), id, "the frame was taken for this page");
             if let Err(error) = filled {
                 self.pool.withdraw(key, &frame);
                 drop(guard);
@@ -383,6 +389,7 @@ impl FileSpace {
         let mut files = self.files.write();
         assert_eq!(files.len() + 1, usize::from(number), "files are numbered without a gap");
         files.push(Arc::new(file));
+        assert_eq!(files.last().map(|file| file.file_id()), Some(number), "a file stands at its number");
         Ok(number)
     }
 
@@ -411,6 +418,7 @@ impl FileSpace {
     pub fn write_boot(&self, boot: &BootPage) -> Result<(), PageError> {
         assert!(boot.database_guid == self.database_guid, "a database keeps its identity");
         let mut current = self.boot.lock();
+        assert!(boot.checkpoint_lsn >= current.checkpoint_lsn, "checkpoints only go forward");
         self.write_page_now(BOOT_PAGE, &boot.encode())?;
         *current = boot.clone();
         Ok(())
@@ -428,6 +436,7 @@ impl FileSpace {
     /// before the call: pages being changed at the moment are waited for. The caller holds no page latch. An error once a page
     /// could not be written: no checkpoint may be recorded any more.
     pub fn dirty_pages(&self) -> Result<Vec<(PageId, Lsn)>, PageError> {
+        assert_no_page_latch_held();
         let mut dirty = Vec::new();
         self.pool.for_each_frame(|frame| {
             if let Some(lsn) = self.recovery_lsn_of(frame) {
@@ -454,6 +463,7 @@ impl FileSpace {
     /// Writes out every page whose oldest missing record is at or below `up_to` (NULL: every dirty page), at most
     /// `pages_per_second` of them (0: no limit); returns how many were written. The caller holds no page latch.
     pub fn write_out_dirty(&self, up_to: Lsn, pages_per_second: u64) -> Result<u64, PageError> {
+        assert_no_page_latch_held();
         let limit = if up_to.is_null() { Lsn::MAX } else { up_to };
         let mut written = 0;
         loop {
@@ -514,6 +524,11 @@ impl FileSpace {
             os::report::error("pages", &format!("database is suspect, nothing more is written: {error}"));
         }
     }
+}
+
+/// Who waits for pages that others have must have none that they wait for.
+fn assert_no_page_latch_held() {
+    assert!(!os::held_ranks().contains(&LatchRank::BTreePage), "waiting for pages while holding one");
 }
 
 enum Missing {

@@ -10,7 +10,8 @@ use log::{FlushReason, Lsn};
 use os::sim::{Bug, is_planted};
 use os::{AlignedBuf, ReadGuard};
 
-use crate::checksum;
+use crate::checksum::{self, PageCheck};
+use crate::data_file::page_of;
 use crate::doublewrite::{BATCH_PAGES_MAX, Doublewrite, PREFIX_BYTES};
 use crate::error::PageError;
 use crate::frame::{Frame, FrameBytes};
@@ -100,7 +101,17 @@ struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     fn new(capacity: usize) -> Batch<'a> {
+        assert!(capacity > 0 && capacity <= BATCH_PAGES_MAX, "a batch of {capacity} pages");
         Batch { buffer: None, capacity, pages: Vec::new(), frames: Vec::new(), highest_lsn: Lsn::NULL }
+    }
+
+    /// What holds between two images: a place for each, none twice, in page order.
+    fn assert_state(&self) {
+        assert!(self.pages.len() == self.frames.len() && self.pages.len() <= self.capacity);
+        assert!(self.pages.is_empty() || self.buffer.is_some(), "images lie in the buffer");
+        let last_two = self.pages.last_chunk::<2>();
+        assert!(last_two.is_none_or(|[one, next]| one < next), "images go out in page order, each once");
+        assert!(self.pages.is_empty() || !self.highest_lsn.is_null(), "a changed page has a log record");
     }
 
     fn take_image(&mut self, space: &FileSpace, frame: &'a Arc<Frame>, guard: ReadGuard<'_, FrameBytes>) {
@@ -119,12 +130,15 @@ impl<'a> Batch<'a> {
         assert!(header::version(image) != 0, "page {} was changed but never formatted", PageId::unpack(key));
         checksum::stamp(image);
         assert_eq!(header::id(image), PageId::unpack(key), "a page knows its address");
+        assert!(!header::lsn(image).is_null(), "a dirty page was changed by a log record");
         self.highest_lsn = self.highest_lsn.max(header::lsn(image));
         self.pages.push(PageId::unpack(key));
         self.frames.push(frame);
+        self.assert_state();
     }
 
     fn parts(&mut self) -> (&mut AlignedBuf, &[PageId]) {
+        self.assert_state();
         let used = PREFIX_BYTES + self.pages.len() * PAGE_BYTES;
         let buffer = self.buffer.as_mut().expect("a batch with frames has a buffer");
         if buffer.len() != used {
@@ -140,6 +154,7 @@ fn harden(space: &FileSpace, lsn: Lsn) -> Result<(), PageError> {
         return Ok(());
     }
     let log = space.log().expect("a durable database has its log before a page of it is changed");
+    assert!(lsn < log.end(), "page LSN {lsn} is of a record that was appended");
     if log.hardened() < lsn {
         log.harden(lsn, FlushReason::WriteAhead)?;
     }
@@ -155,6 +170,12 @@ pub(crate) fn write_images(
 ) -> Result<(), PageError> {
     assert!(pages.is_sorted_by(|one, other| one < other), "images go out in page order, each once");
     assert_eq!(buffer.len(), PREFIX_BYTES + pages.len() * PAGE_BYTES, "an image for each page");
+    let images = buffer[PREFIX_BYTES..].chunks(PAGE_BYTES).zip(pages);
+    let is_sound = |image, page| checksum::check(page_of(image), page) == PageCheck::Sound;
+    assert!(
+        images.into_iter().all(|(image, page)| is_sound(image, *page)),
+        "what is written can be read back"
+    );
     // Held to the end, the verdict included: after a failed sync the images of its batch may be all that is left of the pages, and
     // whoever waits here must not take their room.
     let mut doublewrite = space.doublewrite().lock();
@@ -172,6 +193,7 @@ fn write_in_place(
     buffer: &mut AlignedBuf,
     pages: &[PageId],
 ) -> Result<(), PageError> {
+    assert_eq!(doublewrite.is_none(), space.is_volatile(), "pages that last go through the doublewrite file");
     if let Some(doublewrite) = doublewrite {
         doublewrite.write(buffer, pages)?;
     }

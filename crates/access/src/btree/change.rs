@@ -89,6 +89,11 @@ impl BTree {
         key: &[u8],
         value: &[u8],
     ) -> AccessResult<Inserted> {
+        let count = header::slot_count(leaf.page());
+        assert!(header::level(leaf.page()) == 0 && slot <= count, "rows lie in leaves");
+        let begin = if over_ghost { slot + 1 } else { slot };
+        assert!(slot == 0 || key_at(leaf.page(), slot - 1) < key, "keys ascend");
+        assert!(begin >= count || key < key_at(leaf.page(), begin), "keys ascend");
         let image = if self.methods.undo_only { &[] } else { value };
         let page = leaf.id().pack();
         let record = TreeRow { page, slot, over_ghost, root: self.def.root.pack(), key, value: image };
@@ -96,6 +101,7 @@ impl BTree {
         let lsn = self.methods.append(txn, LogOp::InsertRows, context, |out| record.encode(out))?;
         apply_insert(leaf.page_mut(), slot, over_ghost, key, value, Change::Forward(txn.id().0));
         leaf.set_lsn(lsn);
+        assert_eq!(slots::flags(leaf.page(), slot), 0, "what was inserted is there");
         Ok(Inserted::Done)
     }
 
@@ -126,6 +132,7 @@ impl BTree {
         key: &[u8],
         bytes: usize,
     ) -> AccessResult<()> {
+        assert!(leaf.is_exclusive() && bytes > 0, "room is made in a leaf at hand");
         if self.expunge_leaf(txn.manager(), &mut leaf)? && slots::room(leaf.page()) >= bytes {
             return Ok(());
         }
@@ -187,6 +194,7 @@ impl BTree {
             let at = KEY_LENGTH_BYTES + key.len() + at;
             patch::apply(leaf.page_mut(), slot, at, lengths, new, Change::Forward(txn.id().0));
             leaf.set_lsn(lsn);
+            assert!(key_at(leaf.page(), slot) == key, "an update leaves the key");
             return Ok(());
         }
     }
@@ -210,6 +218,7 @@ impl BTree {
         let lsn = self.methods.append(txn, LogOp::DeleteRows, context, |out| record.encode(out))?;
         apply_ghost(leaf.page_mut(), slot, txn.id().0);
         leaf.set_lsn(lsn);
+        assert!(header::last_remover(leaf.page()) >= txn.id().0, "its ghost stays until it has ended");
         if header::ghosts(leaf.page()) == 1 {
             self.methods.note_ghosts(leaf.id(), self.def.root);
         }

@@ -112,6 +112,18 @@ impl BTree {
     ) -> AccessResult<()> {
         let page = leaf.id();
         os::sim::reach(|| "tree leaf unlinked".to_owned());
+        assert!(
+            header::slot_count(leaf.page()) == 0 && header::level(leaf.page()) == 0,
+            "an empty leaf goes"
+        );
+        assert!(
+            header::level(parent.page()) == 1 && header::slot_count(parent.page()) > 1,
+            "its parent stays"
+        );
+        assert!(
+            leaf.is_exclusive() && right.is_exclusive() && parent.is_exclusive(),
+            "nobody is on the way there"
+        );
         let left_id = left.as_ref().map_or(PageId::NULL, PageGuard::id);
         let unlink = TreeUnlink {
             page: page.pack(),
@@ -137,6 +149,8 @@ impl BTree {
         leaf.set_lsn(lsn);
         set_owner(map.page_mut(), map_id, page, 0);
         map.set_lsn(lsn);
+        let around = left.as_ref().is_none_or(|left| header::next(left.page()) == right.id());
+        assert!(around && header::prev(right.page()) == left_id, "its neighbours follow each other");
         self.methods.allocator.lower_hint(page);
         Ok(())
     }

@@ -100,6 +100,10 @@ impl BTreeCursor {
         } else if !self.fill(txn)? {
             return Ok(false);
         }
+        assert!(
+            self.at < self.rows.len() && self.kept.is_none(),
+            "one row is at hand, the one before is let go"
+        );
         if let Some(Locking::Hold { until_next: true, .. }) = self.locking {
             self.kept = Some(self.tree.key_resource(self.key()));
         }

@@ -6,6 +6,25 @@
 //! ghosts until their deleter has ended, so that undo finds their room and range locks their key.
 //!
 //! Who waits for a row lock holds no latch: release, wait, look again.
+//!
+//! Invariants (in brackets where each is asserted when it is made; `verify.rs`, and so DBCC CHECKDB, looks for the first six):
+//!
+//! 1. Keys ascend in a page and from a leaf to the next, ghosts included; no key stands twice. [`change.rs: write_row`, `split.rs: cut_page`]
+//! 2. An interior page has at least one child. Its first entry stands for everything below the second, whatever key it carries; every other
+//!    entry's key is above all keys to its left and not above any below it. [`split.rs: cut_interior`, `cut_page`; `page.rs: separator`]
+//! 3. Levels fall by one from parent to child, leaves are level 0. [`split.rs: split`, `descend_with_fence`]
+//! 4. `next` and `prev` chain the pages of a level in key order, both ways. [`split.rs: cut_page`, `cleanup.rs: unlink`]
+//! 5. Every page but the root has one parent entry; the root keeps its place and loses its rows to its first child when it grows.
+//!    [`split.rs: cut_page`, `grow_root`]
+//! 6. Slots of a tree page have no gaps, and no row of a tree is a stub or was moved here. [`pages/slots.rs: free`; `log/page_records.rs:
+//!    RowPatch::encode`; `page.rs: stub_in_tree`]
+//! 7. A split moves rows and loses none; both halves have a place in the parent before anybody can see either. [`split.rs: cut_page`]
+//! 8. Only an empty leaf that is neither the last of the tree nor its parent's only child is unlinked, with parent and neighbours latched.
+//!    [`cleanup.rs: unlink`]
+//! 9. A ghost stays until every transaction up to its page's `last_remover` has ended, and while a range lock names it. [`change.rs: delete`,
+//!    `heap/mod.rs: expunge`]
+//! 10. A row is changed in a leaf latched exclusively, after its record, which is then its transaction's newest and the page's LSN.
+//!     [`methods.rs: append`, `pages/frame.rs: set_lsn`]
 
 mod change;
 mod cleanup;
@@ -109,7 +128,9 @@ impl BTree {
         let mut hasher = FxHasher::default();
         hasher.write(key);
         let hash = hasher.finish();
-        self.hash_resource(if hash == HASH_END { 0 } else { hash })
+        let hash = if hash == HASH_END { 0 } else { hash };
+        assert!(hash != HASH_END, "no key is the end");
+        self.hash_resource(hash)
     }
 
     /// The lock resource of what comes after the last key.
@@ -220,6 +241,8 @@ impl BTree {
             guard = next;
             level -= 1;
         }
+        assert_eq!(header::level(guard.page()), 0, "the way down ends at a leaf");
+        assert_eq!(guard.is_exclusive(), mode == LatchMode::Exclusive, "the leaf is latched as was asked");
         Ok(guard)
     }
 

@@ -70,6 +70,7 @@ fn search_many(page: &PageBytes, key: &[u8], start: u16, count: u16) -> Result<u
         return search_between(page, key, start, count);
     };
     let (guess, mut low, mut high) = (guess + start, start, count - 1);
+    assert!(start <= guess && guess < high, "a guess lies among the slots");
     // From the guess outward in doubling steps, until the key is between two slots looked at.
     let (mut at, mut step) = (guess, 1);
     loop {
@@ -94,6 +95,7 @@ fn search_many(page: &PageBytes, key: &[u8], start: u16, count: u16) -> Result<u
         }
         step *= 2;
     }
+    assert!(start <= low && low <= high && high < count, "the key lies between two slots looked at");
     search_between(page, key, low, high)
 }
 
@@ -155,6 +157,7 @@ pub(crate) fn entry_bytes(key: &[u8], rest: usize) -> usize {
 pub(crate) fn separator<'a>(below: &[u8], above: &'a [u8]) -> &'a [u8] {
     assert!(below < above, "keys ascend");
     let shared = below.iter().zip(above).take_while(|(one, other)| one == other).count();
+    assert!(shared < above.len(), "what is above goes on where they differ");
     &above[..shared + 1]
 }
 

@@ -55,6 +55,10 @@ impl BTree {
             path.insert(1, child);
             at = 1;
         }
+        assert!(path.iter().all(PageGuard::is_exclusive), "all pages of the path are latched");
+        let goes_down =
+            |pair: &[PageGuard]| header::level(pair[0].page()) == header::level(pair[1].page()) + 1;
+        assert!(path.windows(2).all(goes_down), "each page is the parent of the next");
         let cut = match header::level(path[at].page()) {
             0 => cut_leaf(path[at].page(), key, bytes),
             _ => cut_interior(path[at].page(), key),
@@ -66,6 +70,10 @@ impl BTree {
             // A grown root has put one more page above.
             at += path.len() - depth;
         }
+        assert!(
+            at > 0 && slots::room(path[at - 1].page()) >= wanted,
+            "the parent has room for one child more"
+        );
         let (upper, lower) = path.split_at_mut(at);
         let right = self.cut_page(&mut lower[0], &mut upper[at - 1], &cut, for_rollback)?;
         if key >= cut.separator.as_slice() {
@@ -103,6 +111,16 @@ impl BTree {
             facts: facts_of(&before),
             rows: rows_from(&before, cut.slot),
         };
+        assert!(cut.slot <= header::slot_count(&before), "the cut is in the page");
+        assert!(
+            level == 0 || cut.slot > 0,
+            "an interior page keeps a child; a leaf may wait for the row to come"
+        );
+        assert_eq!(
+            child_at(parent.page(), split.parent_slot - 1)?,
+            left_id,
+            "the parent leads to what splits"
+        );
         let context = if level == 0 { crate::heap::context_of(&before) } else { LogContext::IndexInterior };
         // In a database that is never redone the images need not be in the log.
         let logged = match self.methods.undo_only {
@@ -125,6 +143,7 @@ impl BTree {
         }
         apply_split_parent(parent.page_mut(), &split);
         parent.set_lsn(lsn);
+        assert_halves(&before, left, &right, cut);
         if level == 0 && next_id.is_null() {
             self.state.rightmost.store(right_id.pack(), Relaxed);
         }
@@ -160,9 +179,27 @@ impl BTree {
         child.set_lsn(lsn);
         apply_root_grow_root(root.page_mut(), &grow);
         root.set_lsn(lsn);
+        assert_eq!(header::slot_count(child.page()), header::slot_count(&before), "the child has all rows");
+        assert_eq!(child_at(root.page(), 0)?, child_id, "the root leads to its only child");
         self.state.rightmost.store(0, Relaxed);
         Ok(child)
     }
+}
+
+/// What a split leaves behind: all rows, each on its side of the separator, on pages that follow each other.
+fn assert_halves(before: &PageBytes, left: &PageGuard, right: &PageGuard, cut: &Cut) {
+    let (kept, moved) = (header::slot_count(left.page()), header::slot_count(right.page()));
+    assert_eq!(kept + moved, header::slot_count(before), "a split moves rows and loses none");
+    // The first entry of an interior page stands for all below the second, whatever key it carries.
+    let has_last = kept > 1 || kept == 1 && header::level(before) == 0;
+    let last = if has_last { key_at(left.page(), kept - 1) } else { &[][..] };
+    assert!(last < cut.separator.as_slice(), "what stays lies below the separator");
+    assert!(moved == 0 || key_at(right.page(), 0) >= cut.separator.as_slice(), "what moves does not");
+    let is_chain = header::next(left.page()) == right.id() && header::prev(right.page()) == left.id();
+    assert!(is_chain, "the halves follow each other");
+    assert_eq!(header::level(left.page()), header::level(right.page()), "they are of one level");
+    let owner = header::unit(before);
+    assert!(header::unit(left.page()) == owner && header::unit(right.page()) == owner, "and of one tree");
 }
 
 /// Cuts a leaf in the middle, the new entry counted in; behind its last key when keys rise at the end of the tree.
@@ -195,6 +232,7 @@ fn cut_leaf(page: &PageBytes, key: &[u8], bytes: usize) -> Cut {
     }
     let separator = separator(entries[index - 1].0, entries[index].0).to_vec();
     let slot = if is_new && index > usize::from(position) { index - 1 } else { index };
+    assert!(index > 0 && index < entries.len(), "both halves get a row");
     Cut { slot: slot as u16, separator }
 }
 
@@ -204,6 +242,7 @@ fn cut_interior(page: &PageBytes, key: &[u8]) -> Cut {
     assert!(count >= 2, "an interior page that is full has at least two children");
     let position = child_slot(page, key, false);
     let slot = if position + 1 == count { count - 1 } else { count / 2 };
+    assert!(slot > 0 && slot < count, "neither half is empty");
     Cut { slot, separator: key_at(page, slot).to_vec() }
 }
 

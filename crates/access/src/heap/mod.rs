@@ -6,19 +6,21 @@
 //!
 //! Latching: one page at a time, except when a page is appended (first, last, map, new).
 //!
-//! Invariants (where each is made; `verify.rs` looks for 1, 2, 3 and 5, the others are about what came before and are asserted on the way):
+//! Invariants (in brackets where each is asserted when it is made; `verify.rs`, and so DBCC CHECKDB, looks for 1, 2, 3 and 5; the others are
+//! about what came before):
 //!
 //! 1. The chain from the first page by `next` visits every page of the heap once; `prev` of a page names the one before, `prev` of the first
-//!    the last (NULL while it is alone). `last_page_with_room`
-//! 2. A slot is free, a row, a stub (FORWARD) or a moved row (FORWARDED); never a stub and a moved row at once. `apply_patch`, `apply_ghost`
+//!    the last (NULL while it is alone). [`last_page_with_room`]
+//! 2. A slot is free, a row, a stub (FORWARD) or a moved row (FORWARDED); never a stub and a moved row at once. [`pages/slots.rs: assert_flags`]
 //! 3. Each stub that is no ghost names a moved row that is no ghost, and each such row has one stub. A stub never names a stub: a row that
-//!    moves on gets its first stub corrected. `update`
+//!    moves on gets its first stub corrected. [`update`, `patch_row`]
 //! 4. An address, once given out, means the same row until the row's deleter has committed: stubs and ghosts keep their slot; a slot is
-//!    reused only when nobody has a lock on its address. `place`
-//! 5. Every row has room for a stub: it is padded to `ROW_BYTES_MIN`. `place`, `update`
+//!    reused only when nobody has a lock on its address. [`place`; `pages/slots.rs: insert`, `remove` are not for heaps]
+//! 5. Every row has room for a stub: it is padded to `ROW_BYTES_MIN`. [`place`, `patch_row`]
 //! 6. What a transaction has given up of a page (ghosts, shortened rows) is counted in `reserved_bytes` and kept until every transaction up
-//!    to `last_remover` has ended: its rollback finds the room. `expunge`
+//!    to `last_remover` has ended: its rollback finds the room. [`ghost`, `expunge`]
 //! 7. A row is changed under its exclusive lock and its page's exclusive latch, after the record is appended; the page's LSN is that record's.
+//!    [`methods.rs: append`, `pages/frame.rs: page_mut`, `set_lsn`]
 
 mod scan;
 
@@ -126,6 +128,10 @@ impl Heap {
         let bytes = row.len() + padding.len();
         let mut guard = self.page_with_room(txn, bytes)?;
         let page = guard.id();
+        assert!(
+            bytes >= ROW_BYTES_MIN && slots::fits(guard.page(), bytes),
+            "{bytes} bytes have room on {page}"
+        );
         let mut rid = Rid { page, slot: slots::vacant_slot(guard.page()) };
         if placing == Placing::Row && !txn.try_lock(self.row_resource(rid), LockMode::X) {
             // Somebody still waits for the row that was there: a fresh slot is nobody's.
@@ -137,6 +143,7 @@ impl Heap {
                 return self.place(txn, row, placing);
             }
         }
+        assert!(slots::row(guard.page(), rid.slot).is_none(), "address {rid:?} is vacant");
         let is_forwarded = placing == Placing::Forwarded;
         let lsn = self.methods.append(txn, LogOp::InsertRows, LogContext::Heap, |out| {
             let image = if self.methods.undo_only { &[] } else { row };
@@ -148,6 +155,11 @@ impl Heap {
         let flags = if is_forwarded { slots::FORWARDED } else { 0 };
         slots::put(guard.page_mut(), rid.slot, &[row, padding], flags);
         guard.set_lsn(lsn);
+        assert_eq!(
+            slots::row(guard.page(), rid.slot).map(<[u8]>::len),
+            Some(bytes),
+            "the row has room for a stub"
+        );
         Ok(rid)
     }
 
@@ -174,6 +186,7 @@ impl Heap {
             }
         }
         let guard = self.last_page_with_room(txn, bytes)?;
+        assert!(guard.is_exclusive() && header::unit(guard.page()) == self.def.unit.0, "a page of this heap");
         self.state.insert_page.store(guard.id().pack(), Relaxed);
         Ok(guard)
     }
@@ -234,6 +247,13 @@ impl Heap {
         }
         apply_append_first(first.page_mut(), &append);
         first.set_lsn(lsn);
+        assert_eq!(header::prev(first.page()), page, "the first page names the last");
+        let before = last.as_ref().unwrap_or(&first);
+        assert!(
+            header::next(before.page()) == page && header::prev(new.page()) == before.id(),
+            "a chain both ways"
+        );
+        assert!(header::next(new.page()).is_null(), "the last page has none behind it");
         Ok(new)
     }
 
@@ -243,6 +263,7 @@ impl Heap {
         if candidates.len() < CANDIDATES_MAX && !candidates.contains(&page) {
             candidates.push_back(page);
         }
+        assert!(candidates.len() <= CANDIDATES_MAX, "{} pages are remembered", candidates.len());
     }
 
     /// Replaces a row; it keeps its address. The row is locked exclusively; the caller holds IX on the table.
@@ -269,12 +290,16 @@ impl Heap {
         }
         // The exclusive lock keeps the stub as it is while its page is not latched.
         let target = Rid::from_bytes(old).ok_or_else(|| bad_stub(rid))?;
+        if target == rid {
+            return Err(bad_stub(rid));
+        }
         drop(guard);
         let guard = self.fix_row_page(target.page, LatchMode::Exclusive)?;
         if self.fits_in_place(txn, guard, target.slot, &padded)? {
             return Ok(());
         }
         let new_target = self.place(txn, &padded, Placing::Forwarded)?;
+        assert!(new_target != target && new_target != rid, "a row that moves on gets another address");
         self.replace_row(txn, rid, &new_target.to_bytes(), (true, true))?;
         self.ghost(txn, target)
     }
@@ -322,6 +347,10 @@ impl Heap {
         if old.is_empty() && new.is_empty() && is_stub.0 == is_stub.1 {
             return Ok(());
         }
+        let flags = slots::flags(guard.page(), slot);
+        assert_eq!(is_stub.0, flags & slots::FORWARD != 0, "the record says what the row was");
+        assert!(flags & slots::GHOST == 0, "a deleted row is not changed");
+        assert!(row.len() >= ROW_BYTES_MIN, "a row keeps room for a stub");
         let lengths = (old.len() as u16, new.len() as u16);
         let record = RowPatch {
             page: guard.id().pack(),
@@ -336,6 +365,11 @@ impl Heap {
         let lsn = self.methods.append(txn, LogOp::ModifyRow, LogContext::Heap, |out| record.encode(out))?;
         apply_patch(guard.page_mut(), slot, at, lengths, new, is_stub.1, Change::Forward(txn.id().0));
         guard.set_lsn(lsn);
+        assert_eq!(
+            slots::row(guard.page(), slot).map(<[u8]>::len),
+            Some(row.len()),
+            "the row is the new one"
+        );
         if lengths.1 < lengths.0 && header::reserved_bytes(guard.page()) >= WORTH_BYTES {
             self.note_candidate(guard.id());
         }
@@ -367,10 +401,12 @@ impl Heap {
         if slots::row(guard.page(), rid.slot).is_none() {
             return Err(AccessError::RowGone);
         }
+        assert!(slots::flags(guard.page(), rid.slot) & slots::GHOST == 0, "a row is deleted once");
         let record = HeapRow { page: rid.page.pack(), slot: rid.slot, is_forwarded: false, row: &[] };
         let lsn = self.methods.append(txn, LogOp::DeleteRows, LogContext::Heap, |out| record.encode(out))?;
         apply_ghost(guard.page_mut(), rid.slot, txn.id().0);
         guard.set_lsn(lsn);
+        assert!(header::last_remover(guard.page()) >= txn.id().0, "its ghost stays until it has ended");
         if header::ghosts(guard.page()) == 1 {
             self.note_candidate(rid.page);
             self.methods.note_ghosts(rid.page, PageId::NULL);
@@ -510,10 +546,15 @@ impl AccessMethods {
         if record.slots.is_empty() && header::reserved_bytes(page) == 0 {
             return Ok(false);
         }
+        assert!(guard.is_exclusive(), "nobody reads what is taken out");
+        let before = header::ghosts(page);
         let context = context_of(page);
         let lsn = self.append_structural(false, LogOp::ExpungeRows, context, |out| record.encode(out))?;
         apply_expunge(guard.page_mut(), &record.slots);
         guard.set_lsn(lsn);
+        let after = usize::from(header::ghosts(guard.page()));
+        assert_eq!(after + record.slots.len(), usize::from(before), "only ghosts are taken out");
+        assert_eq!(header::reserved_bytes(guard.page()), 0, "nothing is kept for who has ended");
         Ok(true)
     }
 }

@@ -60,6 +60,10 @@ impl HeapCursor {
             self.rows.clear();
             return Ok(false);
         }
+        assert!(
+            self.at < self.rows.len() && self.kept.is_none(),
+            "one row is at hand, the one before is let go"
+        );
         if let Some(Locking::Hold { until_next: true, .. }) = self.locking {
             self.kept = Some(self.rid());
         }
@@ -137,6 +141,7 @@ impl HeapCursor {
                 Seen::Moved => return Ok(Stop::Moved(rid)),
             };
             let start = self.bytes.len();
+            assert!(self.rows.last().is_none_or(|(last, _, _)| *last < rid), "rows come in physical order");
             self.bytes.extend_from_slice(row);
             self.rows.push((rid, start, self.bytes.len()));
             if !reader.locking.reads_ahead() {
