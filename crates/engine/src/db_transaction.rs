@@ -252,13 +252,22 @@ impl DbTransaction {
         }
     }
 
-    /// The first half of a commit over several databases: all that it has changed is hard, and it may still go either way.
+    /// The first half of a commit over several databases: all that it has changed is on its way to be hard, and may still go either way.
+    /// `finish_prepare` waits for it.
     ///
     /// # Errors
     /// As `commit`; it is then for the caller to roll back.
     pub(crate) fn prepare(&self, prepared: &PrepXact) -> SqlResult<()> {
         self.database.check_commit()?;
         self.transaction.prepare(prepared).map_err(|error| self.sql_error(&error))
+    }
+
+    /// All that it has changed is hard when this returns.
+    ///
+    /// # Errors
+    /// As `prepare`.
+    pub(crate) fn finish_prepare(&self) -> SqlResult<()> {
+        self.transaction.finish_prepare().map_err(|error| self.sql_error(&error))
     }
 
     /// The second half, after the decision: gives the end record, which nobody waits for.

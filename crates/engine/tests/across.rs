@@ -5,6 +5,7 @@ mod support;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hardpan_engine::{
     Database, DatabaseState, Instance, InstanceOptions, IsolationLevel, SqlResult, TransactionSet,
@@ -201,6 +202,39 @@ fn exact_flushes_of_a_commit_over_databases() {
             })
             .assert_ok();
     }
+}
+
+/// What it costs in time: two waits, one for all that are prepared together and one for the decision, however many databases take part.
+/// Each log is written once.
+#[test]
+fn a_commit_over_databases_waits_twice_however_many_they_are() {
+    let mut times_ns = Vec::new();
+    for names in [&["a"][..], &["a", "b"], &NAMES] {
+        let world = World::new(3, Profile::constant_latency());
+        set_up(&world);
+        let time_ns = Arc::new(AtomicU64::new(0));
+        let noted = Arc::clone(&time_ns);
+        world
+            .run(move |os| {
+                let instance = open(os);
+                let all = databases(&instance, &["a", "b", "c", "master"]);
+                all.iter().for_each(|database| database.log().suspend_background_flush(true));
+                let writes =
+                    || all.iter().map(|database| database.log().file_stats().writes_total).sum::<u64>();
+                let set = changed(&instance, names, 7);
+                let (writes_before, began_ns) = (writes(), os.clock().monotonic_ns());
+                commit(set).expect("a healthy disk");
+                noted.store(os.clock().monotonic_ns() - began_ns, Relaxed);
+                let expected = if names.len() == 1 { 1 } else { names.len() as u64 + 1 };
+                assert_eq!(writes() - writes_before, expected, "each prepare is one write, and the decision");
+                instance.shutdown();
+            })
+            .assert_ok();
+        times_ns.push(time_ns.load(Relaxed));
+    }
+    let [one, two, three] = times_ns[..] else { panic!("{times_ns:?}") };
+    assert!(two < 3 * one && three < 3 * one, "{times_ns:?}: a commit over databases waits twice");
+    assert!(three < two + one / 2, "{times_ns:?}: a database more costs no wait more");
 }
 
 /// A decision stays as long as an end record is not hard, and goes with the next one (or the background) after it is.

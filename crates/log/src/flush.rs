@@ -164,6 +164,25 @@ impl Shared {
         }
     }
 
+    /// See `Log::ask`.
+    pub(crate) fn ask(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
+        if !self.is_to_harden(lsn)? {
+            return Ok(());
+        }
+        self.check_alive()?;
+        let mut queue = self.queue.lock();
+        if lsn <= self.positions.issued() {
+            return Ok(());
+        }
+        queue.asked = Some(queue.asked.map_or((lsn, reason), |(other, why)| (other.max(lsn), why)));
+        let ring = queue.rouse(&[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]);
+        drop(queue);
+        if ring {
+            self.bell.set();
+        }
+        Ok(())
+    }
+
     /// A committer's own write: one block, the open one if no sealed one waits.
     fn write_inline(&self, mut role: WriterRole, reason: FlushReason) {
         let Some(mut block) = self.take_next(Some(reason)) else {

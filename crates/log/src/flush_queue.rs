@@ -89,6 +89,8 @@ pub(crate) struct FlushQueue {
     pub(crate) delayed: Lsn,
     /// When the oldest of that log that is not issued was first wanted.
     pub(crate) delayed_since_ns: u64,
+    /// Somebody will wait for this record and wants the LOG WRITER to write it meanwhile (`Log::ask`), and why.
+    pub(crate) asked: Option<(Lsn, FlushReason)>,
 }
 
 impl FlushQueue {
@@ -106,6 +108,7 @@ impl FlushQueue {
             writer: WriterState::Awake,
             delayed: Lsn::NULL,
             delayed_since_ns: 0,
+            asked: None,
         }
     }
 
@@ -160,6 +163,7 @@ impl FlushQueue {
     pub(crate) fn note_waiters(&mut self, issued: Lsn) {
         let waiting = self.waiters.len();
         self.uncovered = self.waiters.iter().filter(|waiter| waiter.lsn > issued).count();
+        self.asked = self.asked.filter(|(asked, _)| *asked > issued);
         self.crowd = waiting.max(self.crowd - self.crowd.div_ceil(32));
         self.gathering = None;
         let sample = (waiting as u32).min(1_000) * MEAN_ONE;

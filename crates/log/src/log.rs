@@ -197,6 +197,15 @@ impl Log {
         self.shared.finish_harden(pending)
     }
 
+    /// Asks the LOG WRITER to write everything up to the record at once, for `reason`; does not wait. For a caller who has several logs to
+    /// harden: he asks all, then calls [`Log::harden`] on each, and their writes go on together.
+    ///
+    /// # Errors
+    /// Those of `harden` that are known already.
+    pub fn ask(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
+        self.shared.ask(lsn, reason)
+    }
+
     /// Asks for the same without waiting: a delayed commit, drained by policy (the flush then counts as Background).
     pub fn want(&self, lsn: Lsn) {
         self.shared.want(lsn);

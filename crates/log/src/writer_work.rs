@@ -39,7 +39,8 @@ impl Shared {
             }
         };
         let (delayed_due, due_in_ns) = self.delayed_due(&queue);
-        let seal_open = led_for.or(delayed_due.then_some(BACKGROUND));
+        let asked = queue.asked.filter(|(lsn, _)| *lsn > issued).map(|(_, reason)| reason);
+        let seal_open = led_for.or(asked).or(delayed_due.then_some(BACKGROUND));
         if !sealed_waits && seal_open.is_none() {
             if stopping {
                 return Work::Stop;
@@ -51,7 +52,7 @@ impl Shared {
             queue.writer = WriterState::WantsTurn;
             return Work::Wait(None);
         }
-        let in_a_hurry = sealed_waits || delayed_due || stopping;
+        let in_a_hurry = sealed_waits || delayed_due || asked.is_some() || stopping;
         if !in_a_hurry && let Some(step_ns) = queue.gather(self.os.clock().monotonic_ns()) {
             return Work::Wait(Some(step_ns));
         }

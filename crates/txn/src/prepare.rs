@@ -1,6 +1,6 @@
 //! The first phase of a commit over several databases: everything of the transaction is hard in this one, and it may still go either way.
 //!
-//! Prepared: append LOP_PREP_XACT → harden. It names where the decision is looked up. From then on the transaction changes nothing and keeps
+//! Prepared: append LOP_PREP_XACT → ask for it ... (the other databases meanwhile) ... → harden. It names where the decision is looked up. From then on the transaction changes nothing and keeps
 //! its locks; it ends by [`Transaction::commit_prepared`], by `rollback`, or, when nobody can say what was decided, by
 //! [`Transaction::leave_in_doubt`]. After a crash it is in doubt: recovery asks for the decision, and none means that it is rolled back
 //! (presumed abort), so a decision against it needs no record.
@@ -12,8 +12,12 @@ use os::sim::{Bug, is_planted};
 use crate::TxnResult;
 use crate::transaction::{Transaction, XactState};
 
+/// Why a prepared transaction flushes; its only mention.
+const PREPARE: FlushReason = FlushReason::Prepare;
+
 impl Transaction {
-    /// Prepares the transaction, which has changed data. After an error it is rolled back as ever.
+    /// Logs that the transaction, which has changed data, is prepared, and has that written without waiting for it:
+    /// [`Transaction::finish_prepare`] must follow before anything is decided. After an error of either it is rolled back as ever.
     pub fn prepare(&self, prepared: &PrepXact) -> TxnResult<()> {
         assert!(self.has_changed_data() && !self.is_system(), "only changes of users are prepared");
         let _mask = os::task::mask_interrupts();
@@ -26,7 +30,18 @@ impl Transaction {
         if is_planted(Bug::DecideBeforePrepared) {
             return Ok(());
         }
-        self.manager.log().harden(lsn, FlushReason::Prepare)?;
+        Ok(self.manager.log().ask(lsn, PREPARE)?)
+    }
+
+    /// Returns when the prepared transaction is hard.
+    pub fn finish_prepare(&self) -> TxnResult<()> {
+        let _mask = os::task::mask_interrupts();
+        self.assert_state(XactState::Prepared);
+        if is_planted(Bug::DecideBeforePrepared) {
+            return Ok(());
+        }
+        let lsn = self.entry.last();
+        self.manager.log().harden(lsn, PREPARE)?;
         assert!(self.manager.log().hardened() >= lsn, "a prepared transaction is hard");
         Ok(())
     }

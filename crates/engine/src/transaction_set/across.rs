@@ -7,6 +7,7 @@ use txn::{CommitMode, LockWait, XactState};
 
 use super::{Member, TransactionSet};
 use crate::database::Database;
+use crate::db_transaction::DbTransaction;
 use crate::decision;
 use crate::error::SqlResult;
 use crate::instance::MASTER;
@@ -39,6 +40,11 @@ impl TransactionSet {
                 participants.push(number);
             }
         }
+        // Every log is being written by now: the slowest is waited for, not their sum.
+        let prepared_ones = self.open.iter().map(|member| &member.transaction);
+        prepared_ones
+            .filter(|transaction| transaction.inner().state() == XactState::Prepared)
+            .try_for_each(DbTransaction::finish_prepare)?;
         self.decide(&master, prepared.decision, &participants)?;
         // It is committed, and the user is told so: a database that fails from here on finds the decision when it is recovered.
         let mut ends = Vec::with_capacity(participants.len());
