@@ -184,6 +184,10 @@ impl AccessMethods {
         loop {
             for file in 1..=files {
                 if let Some(found) = self.find_free_in(file)? {
+                    assert!(
+                        found.0.file == file && map_of(found.0) == found.1.id(),
+                        "a page comes with its map"
+                    );
                     return Ok(found);
                 }
             }
@@ -258,6 +262,7 @@ impl AccessMethods {
     /// Gives the pages of a heap or tree back when `txn` commits; until then, and after a rollback, it stays as it is.
     /// The caller holds Sch-M on its table.
     pub fn drop_unit(&self, txn: &Transaction, unit: UnitId) -> AccessResult<()> {
+        assert!(unit.0 > 0 && unit.0 < PENDING, "unit numbers are 1..2^31");
         self.allocator.pending.lock().entry(txn.id().0).or_default().units.push(unit.0);
         self.for_each_map(|map| {
             let pages = pages_of_unit(map.page(), map.id(), unit.0);
@@ -315,6 +320,7 @@ impl AccessMethods {
     /// Frees what transactions of an earlier life had freed and committed without coming to an end here. After undo, before
     /// the database is opened; not needed after a clean shutdown. Returns the number of pages.
     pub fn sweep_pending_frees(&self) -> AccessResult<u64> {
+        assert!(self.allocator.pending.lock().is_empty(), "nobody frees pages before the database is open");
         let mut total = 0;
         self.for_each_map(|map| {
             let mut pages = entries(map.id());

@@ -103,6 +103,7 @@ impl KeyRange {
         while let Some(last) = end.pop() {
             if last < u8::MAX {
                 end.push(last + 1);
+                assert!(end.as_slice() > prefix, "the bound lies behind the prefix");
                 return Bound::Excluded(end);
             }
         }

@@ -98,13 +98,15 @@ impl AccessMethods {
     /// The access methods of a database whose space has its log.
     pub fn new(options: AccessOptions) -> Arc<AccessMethods> {
         let log = Arc::clone(options.space.log().expect("the log is attached before anything changes pages"));
+        let undo_only = options.logging == Logging::UndoOnly;
+        assert!(!undo_only || log.is_volatile(), "what is redone after a crash has its images in the log");
         Arc::new_cyclic(|me| AccessMethods {
             me: Weak::clone(me),
             allocator: Allocator::new(),
             space: options.space,
             log,
             database: options.database,
-            undo_only: options.logging == Logging::UndoOnly,
+            undo_only,
             cleanup_locks: options.cleanup_locks,
             heaps: Latch::new(LatchRank::Leaf, FxHashMap::default()),
             trees: Latch::new(LatchRank::Leaf, FxHashMap::default()),

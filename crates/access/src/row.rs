@@ -67,6 +67,7 @@ pub struct LobPointer {
 impl LobPointer {
     /// As kept in rows.
     pub fn to_bytes(self) -> [u8; LOB_POINTER_BYTES] {
+        assert!(!self.page.is_null(), "a value out of row has a page");
         let mut bytes = [0; LOB_POINTER_BYTES];
         bytes[..6].copy_from_slice(&self.page.to_bytes());
         bytes[6..10].copy_from_slice(&self.bytes.to_le_bytes());

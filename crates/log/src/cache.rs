@@ -160,6 +160,8 @@ impl Cache {
             );
             assert!(open.capacity_bytes <= BLOCK_BYTES_MAX && open.used_bytes <= open.capacity_bytes);
             assert_eq!(open.offsets.is_empty(), open.used_bytes == BLOCK_HEADER_BYTES, "records take bytes");
+            let is_aligned = open.file_offset.is_multiple_of(self.sector_bytes as u64);
+            assert!(is_aligned, "blocks begin at sectors of the device");
             assert!(
                 open.reason.is_none() && open.padded_bytes == 0,
                 "what closes a block is not known before"

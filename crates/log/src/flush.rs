@@ -174,6 +174,7 @@ impl Shared {
         if lsn <= self.positions.issued() {
             return Ok(());
         }
+        assert!(lsn.slot() > 0 && lsn < self.positions.end(), "{reason:?} asks for record {lsn}");
         queue.asked = Some(queue.asked.map_or((lsn, reason), |(other, why)| (other.max(lsn), why)));
         let ring = queue.rouse(&[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]);
         drop(queue);

@@ -116,6 +116,7 @@ impl LogReader {
             lsn if lsn.slot() == 0 => Lsn::from_raw(lsn.raw() | 1),
             lsn => lsn,
         };
+        assert!(self.target.slot() > 0, "reading begins at a record");
     }
 
     /// The next record; `None` at the end of what has been appended so far (later calls see what came meanwhile).

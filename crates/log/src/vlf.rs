@@ -277,7 +277,9 @@ impl VlfMap {
 
     /// The VLF whose present or last use has this sequence number.
     pub fn by_sequence(&self, sequence: u32) -> Option<&Vlf> {
-        self.by_sequence.get(&sequence).map(|index| &self.vlfs[*index])
+        let vlf = self.by_sequence.get(&sequence).map(|index| &self.vlfs[*index]);
+        assert!(vlf.is_none_or(|vlf| vlf.sequence == sequence), "a VLF is found by its own number");
+        vlf
     }
 
     /// The file offset of a block; `None` when its VLF is not (or no longer) in the log.

@@ -107,6 +107,10 @@ impl BTree {
 
     /// The lock resource of the key that follows slot `slot` of a latched leaf, ghosts included.
     pub(super) fn next_key_resource(&self, leaf: &PageGuard, slot: u16) -> AccessResult<Resource> {
+        assert!(
+            header::level(leaf.page()) == 0 && slot <= header::slot_count(leaf.page()),
+            "a place in a leaf"
+        );
         if slot < header::slot_count(leaf.page()) {
             return Ok(self.key_resource(key_at(leaf.page(), slot)));
         }
@@ -142,6 +146,7 @@ impl BTree {
 
     /// Takes out the ghosts of a leaf that nobody may bring back and no range lock names.
     pub(super) fn expunge_leaf(&self, manager: &txn::TxnManager, leaf: &mut PageGuard) -> AccessResult<bool> {
+        assert!(leaf.is_exclusive() && header::level(leaf.page()) == 0, "ghosts are taken out of leaves");
         let has_ranges = self.state.has_ranges.load(Relaxed);
         let (locks, space) = (manager.lock_manager(), &self.methods.cleanup_locks);
         self.methods.expunge(manager, leaf, |row| {
@@ -219,6 +224,7 @@ impl BTree {
         apply_ghost(leaf.page_mut(), slot, txn.id().0);
         leaf.set_lsn(lsn);
         assert!(header::last_remover(leaf.page()) >= txn.id().0, "its ghost stays until it has ended");
+        assert!(slots::flags(leaf.page(), slot) & slots::GHOST != 0, "a deleted row stays as a ghost");
         if header::ghosts(leaf.page()) == 1 {
             self.methods.note_ghosts(leaf.id(), self.def.root);
         }
@@ -259,6 +265,7 @@ pub(crate) fn apply_insert(
     value: &[u8],
     change: Change,
 ) {
+    assert!(key.len() <= usize::from(u16::MAX), "the length of a key has two bytes");
     let length = (key.len() as u16).to_le_bytes();
     if !over_ghost {
         slots::insert(page, slot, &[&length, key, value], 0);

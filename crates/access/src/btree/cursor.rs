@@ -228,6 +228,10 @@ impl BTreeCursor {
                 && header::page_type(guard.page()) == PageType::BTree
                 && header::unit(guard.page()) == self.tree.def.unit.0;
             if is_same {
+                assert!(
+                    place.slot <= header::slot_count(guard.page()),
+                    "an unchanged page has as many slots"
+                );
                 return Ok((guard, place.slot));
             }
         }
@@ -253,6 +257,10 @@ impl BTreeCursor {
     /// SERIALIZABLE, one key: while it is there its own lock keeps everybody from removing it, and nobody can insert it again. Only where
     /// it is not (`Next`), the gap must be locked.
     fn fill_with_only_key(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
+        assert!(
+            matches!(reader.locking, Locking::Hold { .. }),
+            "the key's own lock is enough while it is there"
+        );
         let key = self.range.only_key().expect("the caller has asked");
         let guard = self.tree.descend(key, LatchMode::Shared, false)?;
         let lock = || self.tree.key_resource(key);
@@ -313,6 +321,7 @@ impl BTreeCursor {
 
     /// The tree has no further key: a serializable scan locks what comes after the last.
     fn end_of_tree(&mut self, reader: Reader<'_>) -> Stop {
+        assert!(!self.options.backward, "a scan downward ends at the first key");
         if let Locking::Range { mode } = reader.locking {
             let resource = self.tree.end_resource();
             if !reader.txn.try_lock(resource, range_only(mode)) {
@@ -357,6 +366,7 @@ impl BTreeCursor {
             if fence.is_empty() {
                 return Ok(Stop::End);
             }
+            assert!(fence <= bound, "each page lies to the left of the one before");
             key = Some(fence);
             included = false;
         }

@@ -260,6 +260,7 @@ impl BTree {
             drop(guard);
             let guard = self.fix_page(self.def.root, mode)?;
             if header::level(guard.page()) == 0 {
+                assert!(guard.is_exclusive() && guard.id() == self.def.root, "the root is the leaf");
                 return Ok(guard);
             }
         }
@@ -283,6 +284,7 @@ impl BTree {
             && header::level(page) == 0
             && header::next(page).is_null();
         if is_rightmost && count > 0 && page::key_at(page, count - 1) < key {
+            assert!(guard.is_exclusive(), "the leaf is for a change");
             return Ok(Some(guard));
         }
         if !is_rightmost {

@@ -153,6 +153,9 @@ impl BTree {
     /// Moves all of the root's rows to a new child; returns the child.
     fn grow_root(&self, root: &mut PageGuard, for_rollback: bool) -> AccessResult<PageGuard> {
         assert!(root.id() == self.def.root, "only the root grows upward");
+        assert!(
+            root.is_exclusive() && header::prev(root.page()).is_null() && header::next(root.page()).is_null()
+        );
         let (child_id, mut map) = self.methods.find_free_page()?;
         let mut child = self.methods.space.fix_new(child_id)?;
         let before = *root.page();

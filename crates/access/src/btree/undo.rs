@@ -26,8 +26,11 @@ impl AccessMethods {
         let context = context_of(leaf.page());
         let lsn =
             self.append_compensation(txn, LogOp::DeleteRows, context, undo_next, |out| clr.encode(out))?;
+        let before = header::slot_count(leaf.page());
         apply_take_out(leaf.page_mut(), slot, record.over_ghost);
         leaf.set_lsn(lsn);
+        let after = header::slot_count(leaf.page()) + u16::from(!record.over_ghost);
+        assert_eq!(before, after, "a row that was inserted is gone, or the ghost that it was");
         if header::slot_count(leaf.page()) == 0 {
             self.note_ghosts(leaf.id(), tree.def.root);
         }
@@ -58,6 +61,7 @@ impl AccessMethods {
             self.append_compensation(txn, LogOp::InsertRows, context, undo_next, |out| clr.encode(out))?;
         apply_insert(leaf.page_mut(), slot, true, record.key, record.value, Change::Compensation);
         leaf.set_lsn(lsn);
+        assert_eq!(slots::flags(leaf.page(), slot), 0, "a row that was deleted is back");
         Ok(())
     }
 

@@ -330,6 +330,7 @@ impl Heap {
         row: &[u8],
         is_stub: (bool, bool),
     ) -> AccessResult<()> {
+        assert!(is_stub.1 && row.len() == Rid::BYTES, "a stub is an address");
         let mut guard = self.fix_row_page(rid.page, LatchMode::Exclusive)?;
         self.patch_row(txn, &mut guard, rid.slot, row, is_stub)
     }
@@ -646,6 +647,7 @@ impl AccessMethods {
         let flags = slots::flags(guard.page(), record.slot);
         slots::set_flags(guard.page_mut(), record.slot, flags & !slots::GHOST);
         guard.set_lsn(lsn);
+        assert!(slots::row(guard.page(), record.slot).is_some(), "a row that was deleted is back");
         Ok(())
     }
 
