@@ -387,7 +387,9 @@ impl ConnectionEntry {
         let wanted = match self.stream.peek_now(&mut first) {
             Ok(None) => false,
             Ok(Some(0)) | Err(_) => true,
-            Ok(Some(_)) => self.encrypted.load(Ordering::Acquire) || first[0] == ATTENTION,
+            Ok(Some(_)) => {
+                self.encrypted.load(Ordering::Acquire) || first[0] == ATTENTION || self.stream.has_hung_up()
+            }
         };
         if wanted {
             state.signalled = true;

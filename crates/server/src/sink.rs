@@ -1,6 +1,7 @@
 //! A session's results as TDS: `session::ResultSink` over the encoder, sending packets as they fill.
 
 use os::IoError;
+use os::task::InterruptReason;
 
 use tds::server::{Column, Encoder};
 use tds::token::{DoneKind, DoneToken, EnvChange, done};
@@ -15,6 +16,10 @@ const SEND_THRESHOLD_BYTES: usize = 32 * 1024;
 pub trait PacketSink {
     /// Sends whole packets.
     fn send(&mut self, packets: &[u8]) -> Result<(), IoError>;
+    /// Has the client sent an attention behind its request, or gone away?
+    fn is_cancelled(&self) -> bool {
+        false
+    }
 }
 
 /// What outlives one answer, or must be given back by it.
@@ -167,6 +172,13 @@ impl<'a> TdsSink<'a> {
         if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES && self.state.before_commit.is_none() {
             self.encoder.take_packets(SEND_THRESHOLD_BYTES, &mut self.state.packets);
             self.send();
+            // No more is sent after an attention: a stream is fast enough to send some MB until the monitor looks.
+            if self.out.is_cancelled() {
+                os::task::current().interrupt(InterruptReason::Attention);
+            }
+            if os::task::interrupt_pending() {
+                return Flow::Stop;
+            }
         }
         if self.state.failure.is_some() || self.state.is_broken { Flow::Stop } else { Flow::Continue }
     }

@@ -40,6 +40,8 @@ pub trait Stream: Send + Sync {
     fn write(&self, bytes: &[u8]) -> Result<usize, IoError>;
     /// What could be read now without taking it: bytes copied (0: the peer has closed), `None` when nothing is there.
     fn peek_now(&self, buffer: &mut [u8]) -> Result<Option<usize>, IoError>;
+    /// Has the peer ended its half of the connection, or all of it, whatever lies unread before that?
+    fn has_hung_up(&self) -> bool;
     /// `None`: for ever.
     fn set_read_timeout(&self, timeout_ns: Option<u64>) -> Result<(), IoError>;
     /// `None`: for ever.

@@ -11,6 +11,9 @@ use crate::clock::monotonic_ns;
 use crate::error::{IoError, IoErrorKind};
 use crate::wait::{WaitType, Waiting};
 
+/// What a server's socket takes beyond what is on the wire, in bytes: all of it is read before the answer to an attention. (By default some MB.)
+const UNSENT_BYTES_MAX: libc::c_int = 128 << 10;
+
 pub(super) struct TcpNet;
 
 struct TcpListening {
@@ -127,13 +130,16 @@ fn wait_readable(descriptor: i32, deadline_ns: Option<u64>) -> bool {
     true
 }
 
-/// Dead peers are noticed in about two minutes. A refusal is no reason to refuse the connection.
+/// Sets an option to a number. A refusal is no reason to refuse the connection.
+fn set_option(stream: &TcpStream, level: libc::c_int, name: libc::c_int, value: libc::c_int) {
+    let (pointer, size) = ((&raw const value).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: a valid descriptor and an int of the size told.
+    unsafe { libc::setsockopt(stream.as_raw_fd(), level, name, pointer, size) };
+}
+
+/// Dead peers are noticed in about two minutes.
 fn set_keepalive(stream: &TcpStream) {
-    let set = |level, name, value: libc::c_int| {
-        let (pointer, size) = ((&raw const value).cast(), size_of::<libc::c_int>() as libc::socklen_t);
-        // SAFETY: a valid descriptor and an int of the size told.
-        unsafe { libc::setsockopt(stream.as_raw_fd(), level, name, pointer, size) };
-    };
+    let set = |level, name, value| set_option(stream, level, name, value);
     set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1);
     set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 60);
     set(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 15);
@@ -143,7 +149,10 @@ fn set_keepalive(stream: &TcpStream) {
 impl TcpConnection {
     /// A connection from the listener's queue.
     fn accepted(stream: TcpStream) -> std::io::Result<TcpConnection> {
+        // One that was reset has no peer: nothing is set up for it, so that thousands of them hold nobody up.
+        stream.peer_addr()?;
         stream.set_nonblocking(false)?;
+        set_option(&stream, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT_BYTES_MAX);
         TcpConnection::new(stream)
     }
 
@@ -229,6 +238,13 @@ impl Stream for TcpConnection {
 
     fn peek_now(&self, buffer: &mut [u8]) -> Result<Option<usize>, IoError> {
         self.receive_now(buffer, libc::MSG_PEEK)
+    }
+
+    fn has_hung_up(&self) -> bool {
+        let mut poll = libc::pollfd { fd: self.stream.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
+        // SAFETY: one valid pollfd; returns at once.
+        let ready = unsafe { libc::poll(&mut poll, 1, 0) };
+        ready > 0 && poll.revents & (libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR) != 0
     }
 
     fn set_read_timeout(&self, timeout_ns: Option<u64>) -> Result<(), IoError> {
