@@ -15,6 +15,8 @@ use crate::files::absolute;
 const DATA_DIR: &str = "./hardpan-data";
 const LISTEN: &str = "127.0.0.1:1433";
 const CONNECTIONS_MAX: usize = 1_000;
+/// Memory of all requests together, at least, in bytes.
+const REQUESTS_BYTES_MIN: u64 = 64 << 20;
 /// Exit codes: stopped at once by a second signal; a broken invariant.
 const EXIT_AT_ONCE: i32 = 130;
 const EXIT_BROKEN: i32 = 70;
@@ -61,7 +63,7 @@ pub struct ServeArguments {
     /// Key (PEM) of that certificate
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Memory for pages, in MB
+    /// Memory for pages, in MB; requests may use as much again (at least 64)
     #[arg(long, value_name = "MB", default_value_t = 256)]
     memory: u64,
     /// Form of log lines on standard error
@@ -105,6 +107,7 @@ pub fn run(os: &Os, arguments: &ServeArguments) -> ExitCode {
         LogFormat::Json => os::report::Format::Json,
     });
     os::process::raise_open_file_limit();
+    os::memory::keep_little();
     crash_on_broken_storage();
     match serve(os, arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -139,6 +142,7 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
     options.answers_while_opening = true;
     let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
+    limit_memory(options.buffer_pool_bytes);
     let mut config = Config::new(arguments.data.clone());
     config.listen = arguments.listen.clone();
     config.connections_max = arguments.max_connections.max(1);
@@ -164,6 +168,14 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     instance.shutdown();
     os::report::info("Server", "stopped");
     Ok(())
+}
+
+/// All requests together may use as much as there is for pages, one of them three quarters of it. Beside that stand the cached programs and what
+/// describes the pages. (Decision 0014.)
+fn limit_memory(pool_bytes: u64) {
+    let requests_bytes = pool_bytes.max(REQUESTS_BYTES_MIN);
+    let beside_bytes = session::PROGRAM_CACHE_BYTES_MAX + pool_bytes / 32;
+    os::memory::set_limits(requests_bytes + beside_bytes, requests_bytes / 4 * 3);
 }
 
 /// The password for sa from the file or the environment.

@@ -19,6 +19,7 @@ mod counters;
 mod disk;
 mod error;
 mod latch;
+pub mod memory;
 mod net;
 mod never;
 mod os;

@@ -1,4 +1,5 @@
-//! The lazy writer: a background thread that keeps clean pages at hand, so that statements seldom write pages themselves.
+//! The lazy writer: a background thread that keeps clean pages at hand, so that statements seldom write pages themselves; and gives memory that
+//! requests have freed back to the system.
 
 use std::sync::Arc;
 
@@ -13,6 +14,10 @@ const PAUSE_NS: u64 = 100_000_000;
 /// Pages that it writes in one round, at most.
 const ROUND_PAGES: usize = 256;
 
+/// How many rounds pass between two looks at what can be given back, and how much is worth it, in bytes.
+const GIVE_BACK_ROUNDS: u32 = 10;
+const GIVE_BACK_BYTES: u64 = 16 << 20;
+
 /// The running lazy writer; [`LazyWriter::stop`] ends it.
 pub struct LazyWriter {
     stop: Arc<Signal>,
@@ -26,9 +31,14 @@ impl LazyWriter {
         let (signal, pool) = (Arc::clone(&stop), Arc::clone(pool));
         let os = pool.os().clone();
         let thread = os.spawn("LAZY WRITER", move || {
+            let mut rounds: u32 = 0;
             while !matches!(signal.wait(WaitType::LAZYWRITER_SLEEP, Some(PAUSE_NS)), WaitOutcome::Set) {
                 if let Err(error) = write_round(&pool) {
                     os::report::warn("lazy writer", &error.to_string());
+                }
+                rounds = rounds.wrapping_add(1);
+                if rounds.is_multiple_of(GIVE_BACK_ROUNDS) {
+                    os::memory::give_back(GIVE_BACK_BYTES);
                 }
             }
         });

@@ -328,6 +328,10 @@ pub struct SessionRow {
     pub local_tcp_port: i32,
     /// Packet size.
     pub net_packet_size: i32,
+    /// What its running request uses, in bytes.
+    pub memory_bytes: u64,
+    /// The most that its running or last request has used at once, in bytes.
+    pub memory_peak_bytes: u64,
 }
 
 /// What a statement may ask about its session. `session` implements it.

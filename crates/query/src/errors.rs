@@ -81,6 +81,11 @@ pub(crate) fn too_deep() -> SqlError {
     error(191, &[])
 }
 
+/// 701: the request has used the memory that it may use, or all together have.
+pub fn out_of_memory(_: os::memory::OutOfMemory) -> SqlError {
+    error(701, &[&"default"]).with_state(123)
+}
+
 /// 8623: what a statement stands for is larger than any plan may be.
 pub(crate) fn plan_too_large() -> SqlError {
     error(8623, &[])

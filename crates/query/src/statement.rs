@@ -311,9 +311,14 @@ fn run_select(
         return Ok(outcome);
     }
     let (mut source, mut found) = first?;
+    let any_large = select.columns.iter().any(|column| column.sql_type.is_large_object());
     let mut count = 0;
     while found {
         count += 1;
+        runtime.check_cancelled()?;
+        if any_large {
+            room_to_send(&row)?;
+        }
         if sink.row(&row) == Flow::Stop || count == limit {
             break;
         }
@@ -323,11 +328,18 @@ fn run_select(
     Ok(outcome)
 }
 
+/// A large value is copied into the answer, then into its packets, then into TLS's records: 701 before that is tried in vain.
+fn room_to_send(row: &Row) -> Result<(), SqlError> {
+    let bytes: usize = row.iter().map(Value::long_bytes).sum();
+    os::memory::ask(bytes.saturating_mul(3)).map_err(crate::errors::out_of_memory)
+}
+
 fn run_assign(assign: &AssignPlan, runtime: &Runtime<'_>) -> Result<StatementOutcome, SqlError> {
     let mut count = 0;
     let mut source = exec::open(&assign.plan, runtime)?;
     let mut row = Row::new();
     while source.next(runtime, &mut row)? {
+        runtime.check_cancelled()?;
         count += 1;
         for (slot, node) in &assign.items {
             let value = node.eval(runtime, &row)?;

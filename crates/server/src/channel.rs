@@ -14,6 +14,8 @@ use crate::tls::TlsSession;
 const READ_BYTES: usize = 8 * 1024;
 /// Room that buffers keep between messages; what a huge row has taken is given back.
 const KEPT_BYTES: usize = 64 * 1024;
+/// Messages longer than this are given up when memory is spent.
+const LARGE_MESSAGE_BYTES: usize = 256 * 1024;
 /// First byte of a TLS handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
 
@@ -157,6 +159,11 @@ impl Channel {
             if !taken? {
                 return Ok(Next::Closed);
             }
+            // A list of bytes doubles when it is full.
+            let so_far = self.reader.bytes_so_far();
+            if so_far > LARGE_MESSAGE_BYTES && !os::memory::has_room_for(so_far) {
+                self.reader.give_up();
+            }
         }
     }
 
@@ -173,6 +180,11 @@ impl Channel {
     /// The payload of the message that came last.
     pub fn payload(&self) -> &[u8] {
         self.reader.payload()
+    }
+
+    /// The message that came last has been decoded: its payload, if large, is freed.
+    pub fn forget_large_payload(&mut self) {
+        self.reader.forget_large_payload();
     }
 
     /// True when an attention has already been read behind the message that came last.
@@ -309,6 +321,19 @@ impl Channel {
 }
 
 impl PacketSink for Channel {
+    /// With TLS the kind of packet cannot be seen: any bytes count as an attention.
+    fn is_cancelled(&self) -> bool {
+        if !self.reader.unread().is_empty() {
+            return self.has_attention();
+        }
+        let mut first = [0];
+        match self.stream.peek_now(&mut first) {
+            Ok(None) => false,
+            Ok(Some(0)) | Err(_) => true,
+            Ok(Some(_)) => self.is_encrypted() || first[0] == PacketKind::Attention as u8,
+        }
+    }
+
     fn send(&mut self, packets: &[u8]) -> Result<(), IoError> {
         match &mut self.protection {
             Protection::Plain => self.stream.write_all(packets),

@@ -24,6 +24,9 @@ use crate::workers::Workers;
 /// Exit code when only recovery can put things right.
 const EXIT_BROKEN: i32 = 70;
 
+/// How many times its length a request takes while it is decoded.
+const DECODED_COPIES: usize = 2;
+
 /// What all connections of a server share.
 pub struct Shared {
     /// The world.
@@ -179,6 +182,7 @@ impl Connection {
             Ok(channel::Next::Message(head)) => self.one_message(entry, head),
             Ok(channel::Next::Nothing) => Ok(After::Wait),
             Ok(channel::Next::Closed) => Ok(After::End),
+            Err(ChannelError::Protocol(tds::ProtocolError::GivenUp)) => self.answer_error(&out_of_memory()),
             // A request that is too long has been read to its end and thrown away.
             Err(ChannelError::Protocol(error)) if error.is_refusal() => {
                 self.answer_error(&stream_is_incorrect(16, &error))
@@ -225,7 +229,12 @@ impl Connection {
                 "The client gave the request up while sending it.".into(),
             ));
         }
-        match decode_request(head.kind, self.channel.payload(), self.encoder.version()) {
+        if !os::memory::has_room_for(self.channel.payload().len().saturating_mul(DECODED_COPIES)) {
+            return self.answer_error(&out_of_memory());
+        }
+        let decoded = decode_request(head.kind, self.channel.payload(), self.encoder.version());
+        self.channel.forget_large_payload();
+        match decoded {
             Ok(request) => self.run_request(entry, head, request),
             Err(error) if error.is_refusal() => {
                 self.answer_error(&SqlError::custom(40510, 16, 1, format!("{error}.")))
@@ -307,6 +316,11 @@ impl Connection {
         sink.end(false, false)?;
         Ok(self.after_answer())
     }
+}
+
+/// 701: there is no room even for the request itself.
+fn out_of_memory() -> SqlError {
+    SqlError::new(701, &[&"default"]).with_state(123)
 }
 
 /// 4002. At severity 20 the connection ends.

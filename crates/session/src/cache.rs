@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::program::Program;
 
 /// When the cached programs together are larger than this, the ones not used since the last sweep go.
-const CACHE_BYTES_MAX: usize = 32 << 20;
+pub(crate) const CACHE_BYTES_MAX: usize = 32 << 20;
 /// Larger texts are not kept at all.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
@@ -79,6 +79,11 @@ impl ProgramCache {
         *self.kept.lock() = Kept::default();
     }
 
+    /// Larger texts are not even looked for.
+    pub(crate) fn may_keep(text: &str) -> bool {
+        text.len() <= TEXT_BYTES_MAX
+    }
+
     pub(crate) fn get(&self, key: &ProgramKey) -> Option<Arc<Program>> {
         let program = self.kept.lock().programs.get(key).cloned();
         program.inspect(|program| program.note_used())
@@ -91,7 +96,7 @@ impl ProgramCache {
 
     pub(crate) fn put(&self, key: ProgramKey, program: Arc<Program>, era: u64) {
         let bytes = program.size_bytes();
-        if program.text.len() > TEXT_BYTES_MAX || bytes > CACHE_BYTES_MAX || program.uses_alias_types {
+        if !ProgramCache::may_keep(&program.text) || bytes > CACHE_BYTES_MAX || program.uses_alias_types {
             return;
         }
         let mut kept = self.kept.lock();

@@ -93,6 +93,7 @@ struct Compiler<'a> {
 
 impl Compiler<'_> {
     fn statement(&mut self, statement: &ast::Statement) -> SqlResult<()> {
+        os::memory::check().map_err(query::errors::out_of_memory)?;
         self.line = statement.span.line;
         self.span = statement.span;
         match &statement.kind {

@@ -45,6 +45,9 @@ const BATCH_ENDING: [i32; 34] = [
     4514, 8106, 8107, 8114, 8169, 8180, 8630, 9001, 9002, 9420, 9441, 9451, 11702, 11703, 11708,
 ];
 
+/// The memory that the batch may use is spent, its variables' too: the statements behind it would meet the same, a loop for ever. The transaction stays.
+const BATCH_ONLY_ENDING: [i32; 1] = [701];
+
 /// Errors of name resolution and compilation: the scope in which they happen ends.
 const SCOPE_ENDING: [i32; 54] = [
     102, 105, 111, 113, 120, 121, 128, 137, 139, 141, 145, 147, 156, 178, 191, 206, 207, 208, 209, 213, 319,
@@ -76,6 +79,9 @@ pub(crate) fn reach(error: &SqlError, origin: Origin, xact_abort: bool) -> Reach
     }
     if ends_transaction(number, origin) || (xact_abort && ROLLING_BACK_COMPILATION.contains(&number)) {
         return Reach::Batch;
+    }
+    if BATCH_ONLY_ENDING.contains(&number) && origin != Origin::RaisError {
+        return if xact_abort { Reach::Batch } else { Reach::BatchOnly };
     }
     match origin {
         Origin::Throw if xact_abort => Reach::Batch,
@@ -170,6 +176,8 @@ mod tests {
             (3701, 11, Origin::Definition, [Reach::Statement, Reach::Statement]),
             (50000, 16, Origin::RaisError, [Reach::Statement, Reach::Statement]),
             (50000, 16, Origin::Throw, [Reach::BatchOnly, Reach::Batch]),
+            (701, 17, Origin::Runtime, [Reach::BatchOnly, Reach::Batch]),
+            (701, 17, Origin::InnerText, [Reach::BatchOnly, Reach::Batch]),
             (5701, 10, Origin::Runtime, [Reach::Nothing, Reach::Nothing]),
             (823, 24, Origin::Runtime, [Reach::Connection, Reach::Connection]),
         ];

@@ -39,9 +39,12 @@ pub use session::{RequestEnd, Session, SessionShared};
 pub use sink::{ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, NullSink, ResultSink};
 
 /// A syntax error as the message a client gets.
+/// How much the programs kept for all sessions take at most, in bytes.
+pub const PROGRAM_CACHE_BYTES_MAX: u64 = cache::CACHE_BYTES_MAX as u64;
+
 pub(crate) fn syntax_error(error: tsql::SyntaxError) -> types::SqlError {
     let message = error.message();
-    let mut sql_error = types::SqlError::custom(error.number, 15, error.state, message);
+    let mut sql_error = types::SqlError::custom(error.number, error.severity, error.state, message);
     sql_error.line = error.line;
     sql_error
 }

@@ -24,6 +24,8 @@ pub struct SessionSlot {
     command: AtomicU8,
     /// `@@TRANCOUNT` when that statement began.
     transaction_count: AtomicI32,
+    /// What its requests use.
+    pub(crate) memory: Arc<os::memory::Account>,
     /// It has been killed: no further request of it runs.
     killed: AtomicBool,
 }
@@ -127,6 +129,7 @@ impl SessionRegistry {
             published: Latch::new(LatchRank::Session, Published { row, runner: None, hang_up: None }),
             command: AtomicU8::new(Command::None as u8),
             transaction_count: AtomicI32::new(0),
+            memory: Arc::default(),
             killed: AtomicBool::new(false),
         });
         slots.insert(session_id, slot.clone());
@@ -181,6 +184,8 @@ impl SessionSlot {
         row.status = if runner.is_some() { "running" } else { "sleeping" };
         row.command = COMMAND_NAMES[usize::from(self.command.load(Relaxed))];
         row.open_transaction_count = self.transaction_count.load(Relaxed);
+        row.memory_bytes = self.memory.used_bytes();
+        row.memory_peak_bytes = self.memory.peak_bytes();
         if let Some((wait_type, wait_ns)) = runner.and_then(|task| task.current_wait()) {
             row.wait_type = Some(wait_type.name());
             row.wait_time_ms = i32::try_from(wait_ns / 1_000_000).unwrap_or(i32::MAX);

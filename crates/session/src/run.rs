@@ -134,7 +134,9 @@ impl Session {
             if self.is_commit_pending() && !instruction.kind.is_only_a_way() {
                 self.settle_before_more(sink)?;
             }
-            let next = match self.step(frame, instruction, at, sink) {
+            // What variables and a CATCH block's surroundings keep counts, too.
+            let room = os::memory::check().map_err(|spent| query::errors::out_of_memory(spent).into());
+            let next = match room.and_then(|()| self.step(frame, instruction, at, sink)) {
                 Ok(next) => next,
                 Err(interruption) => self.fail(frame, instruction, at, interruption, sink)?,
             };

@@ -162,6 +162,7 @@ impl Session {
             sink.message(&SqlError::custom(596, 21, 1, KILLED.into()).at_line(1));
             return RequestEnd::Close;
         }
+        let _memory = os::memory::Request::begin(&self.slot.memory);
         let (runner, began_ticks) = (task::current(), self.now_ticks());
         self.slot.update(|published| {
             published.runner = Some(runner);
@@ -265,8 +266,9 @@ impl Session {
         parameters: &[query::VariableDef],
         in_procedure: bool,
     ) -> Result<Arc<Program>, Vec<SqlError>> {
-        let key = ProgramKey::new(text, self.program_conditions(), parameters);
-        if let Some(program) = self.programs.get(&key) {
+        let key = ProgramCache::may_keep(text)
+            .then(|| ProgramKey::new(text, self.program_conditions(), parameters));
+        if let Some(program) = key.as_ref().and_then(|key| self.programs.get(key)) {
             return Ok(program);
         }
         let era = self.programs.era();
@@ -274,7 +276,9 @@ impl Session {
         if program.parse_only != Some(true) {
             self.bind_ahead(&program)?;
         }
-        self.programs.put(key, program.clone(), era);
+        if let Some(key) = key {
+            self.programs.put(key, program.clone(), era);
+        }
         Ok(program)
     }
 
@@ -295,7 +299,7 @@ impl Session {
         in_procedure: bool,
     ) -> Result<Program, Vec<SqlError>> {
         let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
-        let batch = tsql::parse_batch(text, &options)
+        let batch = tsql::parse_batch_while(text, &options, os::memory::is_spent)
             .map_err(|errors| errors.into_iter().map(crate::syntax_error).collect::<Vec<SqlError>>())?;
         let types_in = Some(self.types_in());
         compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure, types_in)

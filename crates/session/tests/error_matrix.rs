@@ -91,6 +91,7 @@ fn meaning(reach: &str) -> (bool, bool, bool) {
 
 #[test]
 fn an_error_ends_what_its_row_says() {
+    os::memory::set_limits(4 << 30, 1 << 30);
     let world = World::new("error-matrix");
     let mut wrong = Vec::new();
     for row in table() {

@@ -24,6 +24,8 @@ pub enum ProtocolError {
         /// The limit in bytes.
         limit: usize,
     },
+    /// A message whose rest was passed over because its reader gave it up (sent to the client as a refusal).
+    GivenUp,
     /// Well-formed, but something this server does not speak (sent to the client as a refusal, not a hang-up).
     Unsupported {
         /// The feature, in words for a user.
@@ -42,7 +44,9 @@ impl ProtocolError {
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            ProtocolError::Unsupported { .. } | ProtocolError::TooLong { part: crate::packet::MESSAGE, .. }
+            ProtocolError::Unsupported { .. }
+                | ProtocolError::GivenUp
+                | ProtocolError::TooLong { part: crate::packet::MESSAGE, .. }
         )
     }
 }
@@ -53,6 +57,7 @@ impl fmt::Display for ProtocolError {
             ProtocolError::Truncated { part } => write!(f, "the TDS stream ends inside {part}"),
             ProtocolError::Invalid { part, value } => write!(f, "{part} has the invalid value 0x{value:X}"),
             ProtocolError::TooLong { part, limit } => write!(f, "{part} is longer than {limit} bytes"),
+            ProtocolError::GivenUp => f.write_str("the message was given up"),
             ProtocolError::Unsupported { what } => write!(f, "{what} is not supported"),
         }
     }

@@ -171,6 +171,8 @@ pub struct MessageReader {
     complete: bool,
     /// The message is longer than allowed: the rest of it is passed over.
     overlong: bool,
+    /// Its reader has given it up: the same.
+    given_up: bool,
 }
 
 /// What a reader needs only while somebody is at work on it: see [`MessageReader::exchange`].
@@ -207,6 +209,7 @@ impl MessageReader {
             payload,
             complete: false,
             overlong: false,
+            given_up: false,
         }
     }
 
@@ -250,6 +253,10 @@ impl MessageReader {
             self.join(header)?;
             self.consumed += length;
             if header.status & status::END_OF_MESSAGE != 0 {
+                if std::mem::take(&mut self.given_up) {
+                    self.head = None;
+                    return Err(ProtocolError::GivenUp);
+                }
                 if std::mem::take(&mut self.overlong) {
                     self.head = None;
                     return Err(ProtocolError::TooLong {
@@ -262,6 +269,26 @@ impl MessageReader {
             }
         }
         Ok(None)
+    }
+
+    /// Bytes of the message that is coming in.
+    pub fn bytes_so_far(&self) -> usize {
+        if self.head.is_some() { self.payload.len() } else { 0 }
+    }
+
+    /// Gives up the message that is coming in: what there is of it is freed, the rest passed over, and its end is [`ProtocolError::GivenUp`].
+    pub fn give_up(&mut self) {
+        if self.head.is_some() {
+            self.given_up = true;
+            self.payload = Vec::new();
+        }
+    }
+
+    /// Lets go of the payload of a large message: it has been decoded.
+    pub fn forget_large_payload(&mut self) {
+        if self.complete && self.payload.capacity() > 1 << 20 {
+            self.payload = Vec::new();
+        }
     }
 
     /// The payload of the message that [`next`](Self::next) returned last.
@@ -308,6 +335,9 @@ impl MessageReader {
             None => self.head = Some(MessageHead { kind: header.kind, status: header.status }),
         }
         let body = PACKET_HEADER_BYTES..usize::from(header.length);
+        if self.given_up {
+            return Ok(());
+        }
         if self.overlong || self.payload.len() + body.len() > self.limits.message_bytes_max {
             self.overlong = true;
             self.payload = Vec::new();
@@ -516,6 +546,24 @@ mod tests {
             refused |= reader.feed(&[0; 4096]).is_err();
         }
         assert!(refused);
+    }
+
+    #[test]
+    fn a_message_that_is_given_up_is_passed_over_and_the_next_one_read() {
+        let mut reader = MessageReader::new(ReadLimits::default());
+        reader.give_up();
+        let (long, next) =
+            (message(PacketKind::SqlBatch, &[7; 5_000], 512), message(PacketKind::SqlBatch, b"x", 512));
+        reader.feed(&long[..2_000]).unwrap();
+        assert_eq!((reader.next(), reader.bytes_so_far()), (Ok(None), 3 * 504));
+        reader.give_up();
+        assert_eq!(reader.bytes_so_far(), 0);
+        reader.feed(&long[2_000..]).unwrap();
+        reader.feed(&next).unwrap();
+        assert_eq!(reader.next(), Err(ProtocolError::GivenUp));
+        assert!(reader.next().unwrap().is_some() && reader.payload() == b"x");
+        reader.forget_large_payload();
+        assert_eq!(reader.payload(), b"x", "not a large one");
     }
 
     #[test]

@@ -5,9 +5,9 @@
 pub struct SyntaxError {
     /// SQL Server's message number: 102, 105, 111, 113, 156, 191, 319, ...
     pub number: i32,
-    /// Always 15 here.
+    /// 15; 17 for 701.
     pub severity: u8,
-    /// Always 1 here unless SQL Server differs.
+    /// 1; 123 for 701.
     pub state: u8,
     /// 1-based line in the batch.
     pub line: u32,
@@ -40,6 +40,7 @@ impl SyntaxError {
             168 => format!("The floating point value '{near}' is out of the range of float."),
             178 => "RETURN with a value may stand only in a stored procedure or function.".to_string(),
             343 => format!("Unknown kind of object '{near}' in a CREATE, ALTER or DROP statement."),
+            701 => "There is insufficient system memory in resource pool 'default' to run this query.".to_string(),
             1007 => format!("The number '{near}' has more digits than decimal may have (38)."),
             1067 => "A SET SHOWPLAN statement must be the only statement of its batch.".to_string(),
             4145 => format!("A condition is expected, but the expression near '{near}' is not of boolean type."),

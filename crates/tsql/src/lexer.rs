@@ -43,6 +43,11 @@ pub enum TokenKind {
     End,
 }
 
+/// Tokens between two looks at whether to go on.
+const TOKENS_A_LOOK: usize = 4_096;
+/// Tokens that room is made for before any is seen.
+const TOKENS_AT_FIRST: usize = 65_536;
+
 /// One token.
 #[derive(Debug, Clone, Copy)]
 pub struct Token {
@@ -77,13 +82,22 @@ impl<'t> Lexer<'t> {
     }
 
     /// All tokens, closed by one `End`.
-    pub fn tokenize(mut self) -> Vec<Token> {
-        let mut tokens = Vec::with_capacity((self.text.len() - self.position) / 5 + 2);
+    pub fn tokenize(self) -> Vec<Token> {
+        self.tokenize_while(|| false).0
+    }
+
+    /// The same, given up with an `End` before its time when `is_spent` says so (it is asked every 4,096 tokens); false then.
+    pub(crate) fn tokenize_while(mut self, is_spent: fn() -> bool) -> (Vec<Token>, bool) {
+        let mut tokens = Vec::with_capacity(((self.text.len() - self.position) / 5 + 2).min(TOKENS_AT_FIRST));
         loop {
-            let token = self.next_token();
+            let mut token = self.next_token();
+            let gives_up = tokens.len() % TOKENS_A_LOOK == TOKENS_A_LOOK - 1 && is_spent();
+            if gives_up {
+                token.kind = TokenKind::End;
+            }
             tokens.push(token);
             if token.kind == TokenKind::End {
-                return tokens;
+                return (tokens, !gives_up);
             }
         }
     }

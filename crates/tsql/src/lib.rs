@@ -34,6 +34,16 @@ pub fn parse_batch(text: &str, options: &ParseOptions) -> Result<ast::Batch, Vec
     parser::parse_batch(text, options)
 }
 
+/// The same as [`parse_batch`], given up with error 701 (severity 17, state 123) when `is_spent` says so. It is asked for every construct and
+/// every few thousand tokens, so it should be quick.
+pub fn parse_batch_while(
+    text: &str,
+    options: &ParseOptions,
+    is_spent: fn() -> bool,
+) -> Result<ast::Batch, Vec<SyntaxError>> {
+    parser::parse_batch_while(text, options, is_spent)
+}
+
 /// Parses one expression that must fill `text` (stored defaults, checks, computed columns).
 pub fn parse_expression(text: &str, options: &ParseOptions) -> Result<ast::Expr, Vec<SyntaxError>> {
     parser::parse_expression(text, options)

@@ -90,3 +90,27 @@ fn ordinary_nesting_is_accepted() {
     let text = format!("IF {}1 = 1{} PRINT 1", "(".repeat(150), " OR 2 = 2)".repeat(150));
     assert_eq!(parse_on_small_stack(text), 0);
 }
+
+#[test]
+fn a_parse_is_given_up_when_its_caller_says_so() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static LOOKS: AtomicU32 = AtomicU32::new(0);
+    fn is_spent() -> bool {
+        LOOKS.fetch_add(1, Ordering::Relaxed) > 500
+    }
+    let options = hardpan_tsql::ParseOptions::default();
+    let texts = [
+        "SELECT 1\n".repeat(100_000),
+        format!("SELECT {}", vec!["a.b"; 1_000_000].join(",")),
+        "x 'y' ".repeat(2_000_000),
+        format!("BEGIN {} END", "IF 1 = 1 PRINT (1) ".repeat(50_000)),
+    ];
+    for text in texts {
+        LOOKS.store(0, Ordering::Relaxed);
+        let errors = hardpan_tsql::parse_batch_while(&text, &options, is_spent).expect_err("given up");
+        let found: Vec<_> = errors.iter().map(|error| (error.number, error.severity, error.state)).collect();
+        assert_eq!(found, [(701, 17, 123)]);
+        assert!(LOOKS.load(Ordering::Relaxed) < 1_000, "at once");
+    }
+    assert!(hardpan_tsql::parse_batch_while("SELECT 1", &options, || false).is_ok());
+}

@@ -116,6 +116,17 @@ impl Value {
         }
     }
 
+    /// Bytes that a character or binary value keeps outside of itself, about; 0 for every other value.
+    #[inline]
+    pub fn long_bytes(&self) -> usize {
+        match self {
+            Value::Char(bytes) | Value::Binary(bytes) => bytes.len(),
+            Value::NChar(units) => units.len() * 2,
+            Value::Variant(inner) => inner.value.long_bytes(),
+            _ => 0,
+        }
+    }
+
     /// The text of a character value; `None` for every other value.
     pub fn as_text(&self) -> Option<String> {
         match self {

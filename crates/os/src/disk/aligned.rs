@@ -1,6 +1,7 @@
-//! `AlignedBuf`: zeroed memory aligned to 4096 bytes, as direct I/O wants it.
+//! `AlignedBuf`: zeroed memory aligned to 4096 bytes, as direct I/O wants it. It comes straight from the system's allocator: pages and log blocks
+//! have limits of their own and do not count as memory of requests (`memory`).
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -26,7 +27,7 @@ impl AlignedBuf {
         }
         let layout = AlignedBuf::layout(len);
         // SAFETY: the layout has a size above 0.
-        let start = unsafe { alloc_zeroed(layout) };
+        let start = unsafe { System.alloc_zeroed(layout) };
         match NonNull::new(start) {
             Some(start) => AlignedBuf { start, len },
             None => handle_alloc_error(layout),
@@ -67,7 +68,7 @@ impl Drop for AlignedBuf {
     fn drop(&mut self) {
         if self.len > 0 {
             // SAFETY: allocated in `new` with this very layout.
-            unsafe { dealloc(self.start.as_ptr(), AlignedBuf::layout(self.len)) }
+            unsafe { System.dealloc(self.start.as_ptr(), AlignedBuf::layout(self.len)) }
         }
     }
 }

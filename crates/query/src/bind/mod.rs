@@ -250,6 +250,7 @@ impl<'a> Binder<'a> {
         if levels > MAX_DEPTH - self.depth {
             return Err(crate::errors::too_deep());
         }
+        os::memory::check().map_err(crate::errors::out_of_memory)?;
         self.depth += levels;
         let result = f(self);
         self.depth -= levels;

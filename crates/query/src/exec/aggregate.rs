@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::{SqlError, SqlType, Value};
 
 use super::keys::{compare_values, sort_values, write_key, write_value};
+use super::room::Room;
 use super::{Row, RowSource, open};
 use crate::expr::number;
 use crate::expr::runtime::Runtime;
@@ -54,6 +55,8 @@ impl<'p> Aggregate<'p> {
                             .iter()
                             .map(|node| node.eval(runtime, &row))
                             .collect::<Result<Row, SqlError>>()?;
+                        groups.room_for_one()?;
+                        table.room_for_one()?;
                         groups.push(self.new_group(values));
                         table.insert(key.as_slice().into(), groups.len() - 1);
                         groups.len() - 1
@@ -139,6 +142,7 @@ impl<'p> Accumulator<'p> {
         if let Some(seen) = &mut self.seen {
             let mut key = Vec::new();
             write_value(&value, self.node.collation, &mut key);
+            seen.room_for_one()?;
             if !seen.insert(key.into_boxed_slice()) {
                 return Ok(());
             }
@@ -173,6 +177,7 @@ impl<'p> Accumulator<'p> {
             }
             (State::Strings(list), _) => {
                 let order = sort_values(&self.node.order, runtime, row)?;
+                list.room_for_one()?;
                 list.push((order, value));
             }
             (State::Nothing | State::Integer(_) | State::Value(_), kind) => {
@@ -253,6 +258,9 @@ impl<'p> Accumulator<'p> {
             return Ok(Value::Null);
         }
         list.sort_by(|a, b| compare_values(&self.node.order, &a.0, &b.0));
+        let bytes: usize = list.iter().map(|item| item.1.long_bytes() + separator.long_bytes()).sum();
+        // As UTF-16, in a list that doubles, then as a value.
+        os::memory::ask(bytes.saturating_mul(6)).map_err(crate::errors::out_of_memory)?;
         Ok(number::join_strings(list.iter().map(|item| &item.1), &separator, &self.node.sql_type))
     }
 }

@@ -8,6 +8,7 @@ use types::SqlError;
 
 use super::constraints::Constraints;
 use super::output::{OutputPlan, OutputRows};
+use super::room::Room;
 use super::update::pick;
 use super::{Row, open};
 use crate::context::{RowSink, StatementOutcome};
@@ -47,6 +48,7 @@ pub(crate) fn run(
         }
         let old = pick(&row, &delete.old);
         let input = if outputs.is_wanted() { row.clone() } else { Row::new() };
+        victims.room_for_one()?;
         victims.push((locator, old, input));
     }
     drop(source);

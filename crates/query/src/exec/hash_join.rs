@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 use types::SqlError;
 
 use super::keys::write_key;
+use super::room::Room;
 use super::simple::pad_nulls;
 use super::{Row, RowSource, open};
 use crate::expr::runtime::Runtime;
@@ -59,6 +60,7 @@ impl<'p> HashJoin<'p> {
                 continue;
             }
             let index = self.rows.len() as u32;
+            self.rows.room_for_one()?;
             self.rows.push(std::mem::take(&mut row));
             self.chain.push(NONE);
             if !complete {
@@ -71,6 +73,7 @@ impl<'p> HashJoin<'p> {
                     *tail = index;
                 }
                 None => {
+                    self.table.room_for_one()?;
                     self.table.insert(self.key.as_slice().into(), index);
                 }
             }

@@ -77,7 +77,6 @@ pub(crate) fn run(
             let mut source = open(plan, runtime)?;
             let mut row = Row::new();
             while source.next(runtime, &mut row)? {
-                runtime.check_cancelled()?;
                 insert_one(insert, runtime, stores, &row, &mut outputs, &mut later)?;
                 count += 1;
             }
@@ -167,6 +166,7 @@ fn insert_one<'p>(
     outputs: &mut OutputRows<'_>,
     later: &mut Later<'p>,
 ) -> Result<(), SqlError> {
+    runtime.check_cancelled()?;
     let row = insert_row(runtime, &insert.source, stores, &insert.constraints, input)?;
     // The row stands before its references are looked at: whoever takes the key away meanwhile meets it.
     if !insert.constraints.references.is_empty() {

@@ -10,6 +10,7 @@ pub(crate) mod keys;
 pub(crate) mod nested_loop;
 pub(crate) mod output;
 pub(crate) mod references;
+pub(crate) mod room;
 pub(crate) mod scan;
 pub(crate) mod set_op;
 pub(crate) mod simple;
@@ -21,6 +22,7 @@ pub(crate) mod window;
 
 use types::{SqlError, Value};
 
+use self::room::Room;
 use crate::expr::runtime::Runtime;
 use crate::plan::physical::Plan;
 
@@ -83,6 +85,8 @@ pub(crate) fn read_all(plan: &Plan, runtime: &Runtime<'_>) -> Result<Vec<Row>, S
     let mut rows = Vec::new();
     let mut row = Row::new();
     while source.next(runtime, &mut row)? {
+        runtime.check_cancelled()?;
+        rows.room_for_one()?;
         rows.push(std::mem::take(&mut row));
     }
     Ok(rows)

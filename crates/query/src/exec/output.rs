@@ -6,6 +6,7 @@ use types::SqlError;
 
 use super::Row;
 use super::constraints::Constraints;
+use super::room::Room;
 use super::store::Store;
 use crate::context::{ColumnDescription, Flow, RowSink};
 use crate::expr::program::Node;
@@ -55,11 +56,13 @@ impl<'p> OutputRows<'p> {
         inserted: &[types::Value],
         deleted: &[types::Value],
     ) -> Result<(), SqlError> {
+        runtime.check_cancelled()?;
         self.buffer.clear();
         self.buffer.extend_from_slice(source);
         self.buffer.extend_from_slice(inserted);
         self.buffer.extend_from_slice(deleted);
         for (plan, rows) in self.plans.iter().zip(&mut self.rows) {
+            rows.room_for_one()?;
             rows.push(
                 plan.items
                     .iter()

@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 use types::{Collation, SqlError};
 
 use super::keys::write_row_key;
+use super::room::Room;
 use super::{Row, RowSource, open};
 use crate::expr::runtime::Runtime;
 use crate::plan::physical::Plan;
@@ -28,6 +29,7 @@ impl RowSource for Distinct<'_> {
             runtime.check_cancelled()?;
             write_row_key(row, self.collations, &mut self.key);
             if !self.seen.contains(self.key.as_slice()) {
+                self.seen.room_for_one()?;
                 self.seen.insert(self.key.as_slice().into());
                 return Ok(true);
             }
@@ -75,6 +77,7 @@ impl RowSource for SetOp<'_> {
                 runtime.check_cancelled()?;
                 write_row_key(row, self.collations, &mut self.key);
                 if !keys.contains(self.key.as_slice()) {
+                    keys.room_for_one()?;
                     keys.insert(self.key.as_slice().into());
                 }
             }
@@ -87,6 +90,7 @@ impl RowSource for SetOp<'_> {
             if keys.contains(self.key.as_slice()) == self.intersect
                 && !self.seen.contains(self.key.as_slice())
             {
+                self.seen.room_for_one()?;
                 self.seen.insert(self.key.as_slice().into());
                 return Ok(true);
             }
@@ -120,6 +124,7 @@ impl RowSource for Recursive<'_> {
         loop {
             if self.running.next(runtime, row)? {
                 runtime.check_cancelled()?;
+                self.made.room_for_one()?;
                 self.made.push(row.clone());
                 return Ok(true);
             }

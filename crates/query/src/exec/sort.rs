@@ -3,6 +3,7 @@
 use types::{SqlError, Value};
 
 use super::keys::{compare_values, sort_values};
+use super::room::Room;
 use super::simple::row_limit;
 use super::{Row, RowSource, open};
 use crate::expr::program::Node;
@@ -34,6 +35,7 @@ impl<'p> Sort<'p> {
         while source.next(runtime, &mut row)? {
             runtime.check_cancelled()?;
             let key = sort_values(self.keys, runtime, &row)?;
+            rows.room_for_one()?;
             rows.push((key, std::mem::take(&mut row)));
             if rows.len() >= high_water {
                 rows.sort_by(|a, b| compare_values(self.keys, &a.0, &b.0));

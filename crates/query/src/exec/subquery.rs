@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 use types::{Collation, SqlError, Value};
 
 use super::keys::write_value;
+use super::room::Room;
 use super::{Row, open};
 use crate::expr::CompareOp;
 use crate::expr::program::Node;
@@ -76,6 +77,7 @@ pub(crate) fn is_in(
                 has_null |= value.is_null();
                 let mut key = Vec::new();
                 write_value(value, collation, &mut key);
+                keys.room_for_one()?;
                 keys.insert(key);
             }
             let keys = Arc::new(keys);
@@ -133,6 +135,7 @@ fn values(plan: &SubPlan, runtime: &Runtime<'_>, row: &[Value]) -> Result<Arc<Ve
     let mut list = Vec::new();
     while source.next(runtime, &mut inner)? {
         runtime.check_cancelled()?;
+        list.room_for_one()?;
         list.push(std::mem::take(&mut inner[plan.column]));
     }
     let list = Arc::new(list);

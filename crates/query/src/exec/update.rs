@@ -9,6 +9,7 @@ use types::{SqlError, Value};
 
 use super::constraints::Constraints;
 use super::output::{OutputPlan, OutputRows};
+use super::room::Room;
 use super::store::{Store, check_not_null};
 use super::{Row, open};
 use crate::context::{RowSink, StatementOutcome};
@@ -140,6 +141,7 @@ fn find(update: &UpdatePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<
         renew_row_version(&update.source, &mut new, runtime);
         update.constraints.compute(runtime, &mut new)?;
         let input = if keep_input { row.clone() } else { Row::new() };
+        changes.room_for_one()?;
         changes.push(Change { locator, old, new, input });
     }
     Ok(changes)

@@ -7,6 +7,7 @@ use types::{SqlError, Value};
 
 use super::aggregate::Accumulator;
 use super::keys::{compare_values, sort_values};
+use super::room::Room;
 use super::{Row, RowSource, open, read_all};
 use crate::expr::runtime::Runtime;
 use crate::plan::logical::{FrameBound, WindowFrame};
@@ -33,9 +34,11 @@ impl<'p> Window<'p> {
         let plan = self.plan;
         let mut rows = Vec::new();
         for row in read_all(&plan.input, runtime)? {
+            runtime.check_cancelled()?;
             let partition =
                 plan.partition.iter().map(|node| node.eval(runtime, &row)).collect::<Result<Vec<_>, _>>()?;
             let order = sort_values(&plan.order, runtime, &row)?;
+            rows.room_for_one()?;
             rows.push(Keyed { partition, order, row });
         }
         let by_partition = |a: &Keyed, b: &Keyed| {
@@ -67,6 +70,7 @@ impl<'p> Window<'p> {
     fn compute_partition(&self, runtime: &Runtime<'_>, rows: &mut [Keyed]) -> Result<(), SqlError> {
         runtime.check_cancelled()?;
         for call in &self.plan.calls {
+            runtime.check_cancelled()?;
             let values = self.call_values(runtime, call, rows)?;
             assert!(values.len() == rows.len(), "a window function gives one value a row");
             for (keyed, value) in rows.iter_mut().zip(values) {
@@ -192,6 +196,7 @@ impl<'p> Window<'p> {
                 taken = range.start..range.start;
             }
             for row in &rows[taken.end.min(range.end)..range.end] {
+                runtime.check_cancelled()?;
                 running.add_row(runtime, &row.row)?;
             }
             let value = if range == taken && !afresh {

@@ -37,6 +37,7 @@ impl Layout {
 impl Planner<'_> {
     /// Compiles a value expression.
     pub(crate) fn node(&mut self, expr: &Expr, layout: &Layout) -> Result<Node, SqlError> {
+        os::memory::check().map_err(crate::errors::out_of_memory)?;
         if let Some(kind) = IntKind::of(&expr.sql_type)
             && matches!(expr.kind, ExprKind::Binary(..) | ExprKind::Unary(..) | ExprKind::Convert(..))
             && self.is_integer_shape(expr)

@@ -11,6 +11,15 @@ use super::{CompareOp, ConversionKind};
 use crate::exec::subquery;
 use crate::functions::Call;
 
+/// How many times its length a value takes while it is converted: decoded, encoded and shared.
+const CONVERSION_COPIES: usize = 6;
+
+/// Values that together have so many bytes are about to be copied so many times: 701 before that is tried in vain.
+#[inline]
+fn room_for(bytes: usize, copies: usize) -> Result<(), SqlError> {
+    os::memory::ask(bytes.saturating_mul(copies)).map_err(crate::errors::out_of_memory)
+}
+
 impl Node {
     /// The value for a row.
     pub(crate) fn eval(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError> {
@@ -31,6 +40,7 @@ impl Node {
                 {
                     return Ok(joined);
                 }
+                room_for(left.long_bytes() + right.long_bytes(), 2)?;
                 runtime.forgive(arith::evaluate(node.op, &left, &right, &node.result), Value::Null)
             }
             Node::Unary(op, node, result) => {
@@ -99,6 +109,7 @@ fn convert(node: &ConvertNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<V
     if value.is_null() {
         return Ok(Value::Null);
     }
+    room_for(value.long_bytes(), CONVERSION_COPIES)?;
     let result =
         types::convert(&value, &node.from, &node.to, node.conversion.style, runtime.convert_context());
     match node.conversion.kind {
@@ -135,6 +146,7 @@ fn apply(node: &CallNode, runtime: &Runtime<'_>, args: &[Value]) -> Result<Value
     if node.function.strict && args.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
+    room_for(args.iter().map(Value::long_bytes).sum(), node.function.copies)?;
     let call =
         Call { args, types: &node.argument_types, result: node.result, collation: node.collation, runtime };
     runtime.forgive((node.function.evaluate)(&call), Value::Null)

@@ -166,9 +166,11 @@ impl<'a> Runtime<'a> {
         self.convert.get_or_init(|| crate::expr::number::convert_context(self.options))
     }
 
-    /// Ends the statement when an attention, KILL or shutdown has come. Cheap: looks every so many calls.
+    /// Ends the statement when its memory is spent (701), or when an attention, KILL or shutdown has come. Cheap: looks for the latter every
+    /// so many calls. Whoever keeps rows calls it for each.
     #[inline]
     pub(crate) fn check_cancelled(&self) -> Result<(), SqlError> {
+        os::memory::check().map_err(crate::errors::out_of_memory)?;
         let left = self.rows_until_check.get();
         if left > 0 {
             self.rows_until_check.set(left - 1);

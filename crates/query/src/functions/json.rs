@@ -14,7 +14,8 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("JSON_VALUE", &[Wide, Wide], Fixed(SqlType::nvarchar(4000)), json_value),
     FunctionDef::new("JSON_QUERY", &[Wide, Wide], Fixed(SqlType::NVARCHAR_MAX), json_query).arity(1, 2),
     FunctionDef::new("JSON_MODIFY", &[Wide, Wide, Any], Fixed(SqlType::NVARCHAR_MAX), json_modify)
-        .sees_nulls(),
+        .sees_nulls()
+        .copies(20),
     FunctionDef::new("ISJSON", &[Wide, Wide], Fixed(SqlType::Int), is_json).arity(1, 2),
 ];
 

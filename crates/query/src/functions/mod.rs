@@ -38,6 +38,8 @@ pub(crate) struct FunctionDef {
     pub(crate) determinism: Determinism,
     /// Any NULL argument makes the result NULL without calling the evaluator.
     pub(crate) strict: bool,
+    /// How many times the length of its arguments it allocates at most, as the result and on the way. What makes more than that asks itself.
+    pub(crate) copies: usize,
     /// The result is NULL only for NULL arguments (for `nullable` of columns).
     pub(crate) evaluate: fn(&Call<'_, '_>) -> Result<Value, SqlError>,
 }
@@ -139,6 +141,7 @@ impl FunctionDef {
             result,
             determinism: Determinism::Deterministic,
             strict: true,
+            copies: 10,
             evaluate,
         }
     }
@@ -153,6 +156,13 @@ impl FunctionDef {
     /// Looks at NULL arguments itself.
     const fn sees_nulls(mut self) -> FunctionDef {
         self.strict = false;
+        self
+    }
+
+    /// Allocates no more than so many times the length of its arguments, instead of the usual: one unit of UTF-16 and one weight for each byte,
+    /// and the same for the result.
+    const fn copies(mut self, copies: usize) -> FunctionDef {
+        self.copies = copies;
         self
     }
 

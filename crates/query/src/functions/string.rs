@@ -11,11 +11,11 @@ use ResultRule::{Fixed, Rule};
 type Result<T> = std::result::Result<T, SqlError>;
 
 pub(crate) static TABLE: &[FunctionDef] = &[
-    FunctionDef::new("SUBSTRING", &[Any, BigInt, BigInt], Rule(same_text), substring).arity(2, 3),
-    FunctionDef::new("LEFT", &[TextParameter, BigInt], Rule(same_text), left),
-    FunctionDef::new("RIGHT", &[TextParameter, BigInt], Rule(same_text), right),
-    FunctionDef::new("LEN", &[TextParameter], Rule(length_type), len),
-    FunctionDef::new("DATALENGTH", &[Any], Rule(length_type), data_length),
+    FunctionDef::new("SUBSTRING", &[Any, BigInt, BigInt], Rule(same_text), substring).arity(2, 3).copies(2),
+    FunctionDef::new("LEFT", &[TextParameter, BigInt], Rule(same_text), left).copies(1),
+    FunctionDef::new("RIGHT", &[TextParameter, BigInt], Rule(same_text), right).copies(1),
+    FunctionDef::new("LEN", &[TextParameter], Rule(length_type), len).copies(0),
+    FunctionDef::new("DATALENGTH", &[Any], Rule(length_type), data_length).copies(0),
     FunctionDef::new("LTRIM", &[TextParameter, TextParameter], Rule(same_text), ltrim).arity(1, 2),
     FunctionDef::new("RTRIM", &[TextParameter, TextParameter], Rule(same_text), rtrim).arity(1, 2),
     FunctionDef::new("TRIM", &[TextParameter, TextParameter], Rule(same_text), trim).arity(1, 2),
@@ -42,7 +42,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("PARSENAME", &[Wide, Int], Fixed(SqlType::nvarchar(128)), parse_name),
     FunctionDef::new("STR", &[Float, Int, Int], Fixed(SqlType::varchar(8000)), str_of).arity(1, 3),
     FunctionDef::new("TRANSLATE", &[TextParameter, TextParameter, TextParameter], Rule(long_text), translate),
-    FunctionDef::new("STRING_ESCAPE", &[Wide, Wide], Fixed(SqlType::NVARCHAR_MAX), string_escape),
+    FunctionDef::new("STRING_ESCAPE", &[Wide, Wide], Fixed(SqlType::NVARCHAR_MAX), string_escape).copies(20),
     FunctionDef::new("FORMATMESSAGE", &[Any, Any], Fixed(SqlType::nvarchar(2048)), format_message)
         .arity(1, 21)
         .sees_nulls(),
@@ -113,9 +113,12 @@ fn left(call: &Call<'_, '_>) -> Result<Value> {
     if count < 0 {
         return Err(crate::errors::invalid_length("left"));
     }
-    let text = Text::of(&call.args[0]);
-    let end = (count as usize).min(text.units.len());
-    Ok(text.with(text.units[..end].to_vec()).into_value())
+    let end = |len: usize| (count as usize).min(len);
+    Ok(match &call.args[0] {
+        Value::Char(bytes) => Value::Char(bytes[..end(bytes.len())].into()),
+        Value::NChar(units) => Value::NChar(units[..end(units.len())].into()),
+        _ => Value::varchar(""),
+    })
 }
 
 fn right(call: &Call<'_, '_>) -> Result<Value> {
@@ -123,17 +126,23 @@ fn right(call: &Call<'_, '_>) -> Result<Value> {
     if count < 0 {
         return Err(crate::errors::invalid_length("right"));
     }
-    let text = Text::of(&call.args[0]);
-    let start = text.units.len().saturating_sub(count as usize);
-    Ok(text.with(text.units[start..].to_vec()).into_value())
+    let start = |len: usize| len.saturating_sub(count as usize);
+    Ok(match &call.args[0] {
+        Value::Char(bytes) => Value::Char(bytes[start(bytes.len())..].into()),
+        Value::NChar(units) => Value::NChar(units[start(units.len())..].into()),
+        _ => Value::varchar(""),
+    })
 }
 
 const BLANK: u16 = b' ' as u16;
 
 fn len(call: &Call<'_, '_>) -> Result<Value> {
-    let text = Text::of(&call.args[0]);
-    let blanks = text.units.iter().rev().take_while(|unit| **unit == BLANK).count();
-    Ok(integer(call, (text.units.len() - blanks) as i64))
+    let length = match &call.args[0] {
+        Value::Char(bytes) => bytes.len() - bytes.iter().rev().take_while(|byte| **byte == b' ').count(),
+        Value::NChar(units) => units.len() - units.iter().rev().take_while(|unit| **unit == BLANK).count(),
+        _ => 0,
+    };
+    Ok(integer(call, length as i64))
 }
 
 fn data_length(call: &Call<'_, '_>) -> Result<Value> {
@@ -225,15 +234,25 @@ fn replace(call: &Call<'_, '_>) -> Result<Value> {
     let (weights, wanted) = (text.weights(call.collation), wanted.weights(call.collation));
     let mut units = Vec::with_capacity(text.units.len());
     let mut at = 0;
+    let growth = by.units.len().saturating_sub(wanted.len());
     while let Some(found) = find(&weights, &wanted, at) {
         units.extend_from_slice(&text.units[at..found]);
         units.extend_from_slice(&by.units);
         at = found + wanted.len();
         call.runtime.check_cancelled()?;
+        // The list of units doubles when it is full; in the end it is copied into a value.
+        if growth > 0 && units.capacity() - units.len() < by.units.len() + text.units.len() - at {
+            room_for_units(units.len() * 3)?;
+        }
     }
     units.extend_from_slice(&text.units[at..]);
     units.truncate(limit(call));
     Ok(text.with(units).into_value())
+}
+
+/// 701 when there is no room for so many more UTF-16 units.
+fn room_for_units(units: usize) -> Result<()> {
+    os::memory::ask(units.saturating_mul(2)).map_err(crate::errors::out_of_memory)
 }
 
 fn replicate(call: &Call<'_, '_>) -> Result<Value> {
@@ -244,11 +263,14 @@ fn replicate(call: &Call<'_, '_>) -> Result<Value> {
     let text = Text::of(&call.args[0]);
     let wanted = text.units.len().saturating_mul(count as usize).min(limit(call));
     // A whole number of copies, cut at the limit of the type.
-    Ok(text
-        .with(
-            text.units.iter().copied().cycle().take(if text.units.is_empty() { 0 } else { wanted }).collect(),
-        )
-        .into_value())
+    let wanted = if text.units.is_empty() { 0 } else { wanted };
+    // Made, then copied into a value.
+    room_for_units(if text.wide { wanted.saturating_mul(2) } else { wanted })?;
+    let units = text.units.iter().copied().cycle().take(wanted);
+    Ok(match text.wide {
+        true => Value::NChar(units.collect::<Vec<u16>>().into()),
+        false => Value::Char(units.map(|unit| unit as u8).collect::<Vec<u8>>().into()),
+    })
 }
 
 fn space(call: &Call<'_, '_>) -> Result<Value> {

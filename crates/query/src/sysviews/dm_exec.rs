@@ -8,6 +8,9 @@ use types::{SqlError, Value};
 use super::{Cell, SystemView, ViewContext};
 use crate::context::SessionRow;
 
+/// Memory is counted in pages there.
+const PAGE_BYTES: u64 = 8_192;
+
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
 pub(super) static VIEWS: &[SystemView] = &[
@@ -46,6 +49,16 @@ pub(super) static VIEWS: &[SystemView] = &[
          statement_sql_handle varbinary(64), statement_context_id bigint, dop int not null, parallel_worker_count int, \
          external_script_request_id uniqueidentifier, is_resumable bit, page_resource binary(8), page_server_reads bigint not null",
         requests,
+    ),
+    SystemView::new(
+        "dm_exec_query_memory_grants",
+        "session_id smallint, request_id int, scheduler_id int, dop smallint, request_time datetime, grant_time datetime, \
+         requested_memory_kb bigint, granted_memory_kb bigint, required_memory_kb bigint, used_memory_kb bigint, max_used_memory_kb bigint, \
+         query_cost float, timeout_sec int, resource_semaphore_id smallint, queue_id smallint, wait_order int, is_next_candidate bit, \
+         wait_time_ms bigint, plan_handle varbinary(64), sql_handle varbinary(64), group_id int, pool_id int, is_small bit, \
+         ideal_memory_kb bigint, reserved_worker_count int, used_worker_count int, max_used_worker_count int, \
+         reserved_node_bitmap bigint",
+        memory_grants,
     ),
     SystemView::new(
         "dm_exec_connections",
@@ -153,6 +166,7 @@ fn sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("last_request_end_time", moment(session.last_request_end_ticks).into()),
             ("reads", session.reads.into()),
             ("writes", session.writes.into()),
+            ("memory_usage", (session.memory_bytes / PAGE_BYTES).into()),
             ("is_user_process", session.is_user_process.into()),
             ("original_security_id", Value::binary(&[1]).into()),
             ("original_login_name", session.login_name.as_str().into()),
@@ -197,8 +211,34 @@ fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("reads", session.reads.into()),
             ("writes", session.writes.into()),
             ("dop", 1.into()),
+            ("granted_query_memory", (session.memory_bytes / PAGE_BYTES).into()),
         ]);
         context.row(&cells);
+    }
+    Ok(())
+}
+
+/// Nothing is granted ahead: a request has what it uses, up to its limit.
+fn memory_grants(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for session in context.runtime.facts.sessions() {
+        if session.command.is_empty() {
+            continue;
+        }
+        let used_kb = session.memory_bytes / 1_024;
+        context.row(&[
+            ("session_id", i32::from(session.session_id).into()),
+            ("request_id", 0.into()),
+            ("dop", 1.into()),
+            ("request_time", moment(session.last_request_start_ticks).into()),
+            ("grant_time", moment(session.last_request_start_ticks).into()),
+            ("requested_memory_kb", used_kb.into()),
+            ("granted_memory_kb", used_kb.into()),
+            ("used_memory_kb", used_kb.into()),
+            ("max_used_memory_kb", (session.memory_peak_bytes / 1_024).into()),
+            ("resource_semaphore_id", 0.into()),
+            ("group_id", 2.into()),
+            ("pool_id", 2.into()),
+        ]);
     }
     Ok(())
 }

@@ -48,6 +48,24 @@ pub(super) static VIEWS: &[SystemView] = &[
         sys_info,
     ),
     SystemView::new(
+        "dm_os_memory_clerks",
+        "memory_clerk_address varbinary(8) not null, type nvarchar(60) not null, name nvarchar(256) not null, \
+         memory_node_id smallint not null, pages_kb bigint not null, virtual_memory_reserved_kb bigint not null, \
+         virtual_memory_committed_kb bigint not null, awe_allocated_kb bigint not null, shared_memory_reserved_kb bigint not null, \
+         shared_memory_committed_kb bigint not null, page_size_in_bytes bigint not null, page_allocator_address varbinary(8) not null, \
+         host_address varbinary(8) not null, parent_memory_broker_type nvarchar(60)",
+        memory_clerks,
+    ),
+    SystemView::new(
+        "dm_os_process_memory",
+        "physical_memory_in_use_kb bigint not null, large_page_allocations_kb bigint not null, locked_page_allocations_kb bigint not null, \
+         total_virtual_address_space_kb bigint not null, virtual_address_space_reserved_kb bigint not null, \
+         virtual_address_space_committed_kb bigint not null, virtual_address_space_available_kb bigint not null, \
+         page_fault_count bigint not null, memory_utilization_percentage int not null, available_commit_limit_kb bigint not null, \
+         process_physical_memory_low bit not null, process_virtual_memory_low bit not null",
+        process_memory,
+    ),
+    SystemView::new(
         "dm_os_host_info",
         "host_platform nvarchar(256) not null, host_distribution nvarchar(256) not null, host_release nvarchar(256) not null, \
          host_service_pack_level nvarchar(256) not null, host_sku int, os_language_version int not null, host_architecture nvarchar(256) not null",
@@ -114,6 +132,40 @@ pub(super) static VIEWS: &[SystemView] = &[
         |_| Ok(()),
     ),
 ];
+
+/// The buffer pool, what requests use, and all else that is allocated.
+fn memory_clerks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let pool_bytes = context.runtime.instance.pool().stats().frames as u64 * 8_192;
+    let requests_bytes: u64 =
+        context.runtime.facts.sessions().iter().map(|session| session.memory_bytes).sum();
+    let other_bytes = os::memory::total_bytes().saturating_sub(requests_bytes);
+    for (kind, name, bytes) in [
+        ("MEMORYCLERK_SQLBUFFERPOOL", "Default", pool_bytes),
+        ("MEMORYCLERK_SQLQERESERVATIONS", "Default", requests_bytes),
+        ("MEMORYCLERK_SQLGENERAL", "Default", other_bytes),
+    ] {
+        context.row(&[
+            ("type", kind.into()),
+            ("name", name.into()),
+            ("pages_kb", (bytes / 1_024).into()),
+            ("page_size_in_bytes", 8_192.into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn process_memory(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let limit_bytes = os::memory::total_bytes_max();
+    let is_low = limit_bytes.is_some_and(|limit| os::memory::total_bytes() > limit);
+    let (resident_bytes, machine_bytes) =
+        (os::process::resident_bytes(), os::process::physical_memory_bytes());
+    context.row(&[
+        ("physical_memory_in_use_kb", (resident_bytes / 1_024).into()),
+        ("memory_utilization_percentage", (resident_bytes * 100 / machine_bytes.max(1)).into()),
+        ("process_physical_memory_low", is_low.into()),
+    ]);
+    Ok(())
+}
 
 /// Counters as the registry has them; names are padded by the column type.
 fn performance_counters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {

@@ -101,12 +101,6 @@ pub(super) static VIEWS: &[SystemView] = &[
         none,
     ),
     SystemView::new(
-        "dm_os_memory_clerks",
-        "memory_clerk_address varbinary(8), type nvarchar(60), name nvarchar(256), memory_node_id smallint, pages_kb bigint, \
-         virtual_memory_reserved_kb bigint, virtual_memory_committed_kb bigint",
-        none,
-    ),
-    SystemView::new(
         "availability_groups",
         "group_id uniqueidentifier not null, name sysname, resource_id nvarchar(40)",
         none,

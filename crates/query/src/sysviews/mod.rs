@@ -117,6 +117,7 @@ impl SystemView {
         let mut context =
             ViewContext { runtime, database, arguments, view: self, positions, rows: Vec::new() };
         (self.rows)(&mut context)?;
+        os::memory::check().map_err(crate::errors::out_of_memory)?;
         Ok(context.rows)
     }
 }
@@ -128,8 +129,12 @@ impl std::fmt::Debug for SystemView {
 }
 
 impl ViewContext<'_, '_> {
-    /// Adds a row from `(column, value)` pairs. Values are brought to the columns' types; an unknown name is our bug.
+    /// Adds a row from `(column, value)` pairs. Values are brought to the columns' types; an unknown name is our bug. When memory is spent, the
+    /// rows are in vain: `read` will say so.
     pub(crate) fn row(&mut self, cells: &[(&str, Cell)]) {
+        if os::memory::is_spent() {
+            return;
+        }
         let columns = self.view.columns();
         let mut row: Row = columns
             .iter()

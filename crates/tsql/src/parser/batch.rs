@@ -43,7 +43,7 @@ impl Parser<'_> {
         let mut statements = Vec::new();
         loop {
             statements.append(&mut self.statement_list());
-            if self.kind() == TokenKind::End || self.errors.len() >= ERRORS_MAX {
+            if self.kind() == TokenKind::End || self.errors.len() >= ERRORS_MAX || self.given_up.is_some() {
                 break;
             }
             // An END without its BEGIN.
@@ -89,7 +89,7 @@ impl Parser<'_> {
             while self.accept_symbol(b';') {
                 terminated = true;
             }
-            if self.at_list_end() || self.errors.len() >= ERRORS_MAX {
+            if self.at_list_end() || self.errors.len() >= ERRORS_MAX || self.given_up.is_some() {
                 return statements;
             }
             let (start, depth) = (self.position, self.depth);

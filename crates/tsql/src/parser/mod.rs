@@ -70,15 +70,34 @@ pub(crate) struct Parser<'t> {
     scope: Scope,
     /// The first SET SHOWPLAN met.
     showplan: Option<Token>,
+    /// Must the parse be given up?
+    is_spent: fn() -> bool,
+    /// It has been: where.
+    given_up: Option<Token>,
 }
 
 /// Parses a whole batch.
 pub(crate) fn parse_batch(text: &str, options: &ParseOptions) -> Result<Batch, Vec<SyntaxError>> {
-    let mut parser = Parser::new(text, options);
+    parse_batch_while(text, options, || false)
+}
+
+/// The same until `is_spent` says that it must be given up: then that is the only error.
+pub(crate) fn parse_batch_while(
+    text: &str,
+    options: &ParseOptions,
+    is_spent: fn() -> bool,
+) -> Result<Batch, Vec<SyntaxError>> {
+    let mut parser = Parser::within(text, options, is_spent);
+    if let Some(token) = parser.given_up {
+        return Err(vec![*parser.out_of_memory(token)]);
+    }
     if let Some(error) = parser.too_long_identifier() {
         return Err(vec![error]);
     }
     let statements = parser.batch();
+    if let Some(token) = parser.given_up {
+        return Err(vec![*parser.out_of_memory(token)]);
+    }
     if parser.errors.is_empty() { Ok(Batch { statements }) } else { Err(parser.errors) }
 }
 
@@ -93,8 +112,14 @@ pub(crate) fn parse_expression(text: &str, options: &ParseOptions) -> Result<Exp
 
 impl<'t> Parser<'t> {
     fn new(text: &'t str, options: &ParseOptions) -> Parser<'t> {
-        let tokens = Lexer::new(text, options.quoted_identifier).tokenize();
+        Parser::within(text, options, || false)
+    }
+
+    fn within(text: &'t str, options: &ParseOptions, is_spent: fn() -> bool) -> Parser<'t> {
+        let (tokens, whole) = Lexer::new(text, options.quoted_identifier).tokenize_while(is_spent);
         Parser {
+            is_spent,
+            given_up: if whole { None } else { tokens.last().copied() },
             quoted_identifier: options.quoted_identifier,
             relex_budget: 100,
             text,
@@ -118,7 +143,11 @@ impl<'t> Parser<'t> {
         let last = self.tokens[self.position - 1];
         if memchr::memchr(b'"', &self.text.as_bytes()[last.end as usize..]).is_some() {
             self.tokens.truncate(self.position);
-            self.tokens.extend(Lexer::resume(self.text, on, last).tokenize());
+            let (tokens, whole) = Lexer::resume(self.text, on, last).tokenize_while(self.is_spent);
+            self.tokens.extend(tokens);
+            if !whole {
+                self.given_up = self.tokens.last().copied();
+            }
         }
     }
 
@@ -327,6 +356,9 @@ impl<'t> Parser<'t> {
         if self.depth + weight > NESTING_MAX {
             return Err(self.too_deep());
         }
+        if (self.is_spent)() {
+            return Err(self.give_up());
+        }
         self.depth += weight;
         self.deepest = self.deepest.max(self.depth);
         let result = inner(self);
@@ -340,6 +372,20 @@ impl<'t> Parser<'t> {
     }
 
     // ---- errors
+
+    /// No more is parsed: what is left of the text counts as its end.
+    #[cold]
+    #[inline(never)]
+    fn give_up(&mut self) -> Box<SyntaxError> {
+        let token = *self.given_up.get_or_insert(self.tokens[self.position]);
+        self.position = self.tokens.len() - 1;
+        self.out_of_memory(token)
+    }
+
+    fn out_of_memory(&self, token: Token) -> Box<SyntaxError> {
+        let error = self.error_at(701, token, String::new());
+        Box::new(SyntaxError { severity: 17, state: 123, ..*error })
+    }
 
     #[cold]
     #[inline(never)]

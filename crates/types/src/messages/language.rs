@@ -395,7 +395,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The READPAST lock may be given only at the READ COMMITTED or REPEATABLE READ isolation levels.",
     ),
-    entry(701, 17, "There is not enough system memory in resource pool '%s' to run this query."),
+    entry(701, 17, "There is insufficient system memory in resource pool '%s' to run this query."),
     entry(802, 17, "There is insufficient memory available in the buffer pool."),
     entry(
         823,

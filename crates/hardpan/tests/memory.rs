@@ -1,0 +1,294 @@
+//! The real program under a limit of its address space, with little memory: whatever is asked of it, it lives, others are served, and what was freed
+//! goes back to the system.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test prepares its folders itself, starts processes and keeps time"
+)]
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use os::{Os, Stream};
+use tds::client::{RequestWriter, Token, TokenReader};
+use tds::login7::{Login7, Password, TdsVersion};
+use tds::packet::{MessageReader, ReadLimits};
+use tds::token::done;
+
+const PASSWORD: &str = "Memory-1";
+/// What `--memory` says, and the limit of the address space.
+const MEMORY_MB: u64 = 64;
+const ADDRESS_SPACE_KB: u64 = 2_000_000;
+/// Pages, requests, and what a process and its allocator take beside that.
+const RESIDENT_MB_MAX: u64 = 2 * MEMORY_MB + 200;
+
+struct Server {
+    child: Child,
+    folder: PathBuf,
+    address: String,
+}
+
+impl Server {
+    fn start(name: &str) -> Server {
+        let folder = std::env::temp_dir().join(format!("hardpan-memory-{name}-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&folder));
+        let limited = format!("ulimit -v {ADDRESS_SPACE_KB}; exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &limited, env!("CARGO_BIN_EXE_hardpan"), "serve", "--listen", "127.0.0.1:0"]);
+        command.args(["--memory", &MEMORY_MB.to_string(), "--data"]).arg(&folder);
+        command.env("HARDPAN_SA_PASSWORD", PASSWORD).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
+        let line = lines.find(|line| line.contains("listening on")).expect("the server starts");
+        let address = line.split_whitespace().last().unwrap().to_string();
+        Server { child, folder, address }
+    }
+
+    fn resident_mb(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("the process lives");
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+    }
+
+    fn assert_alive(&mut self) {
+        assert_eq!(self.child.try_wait().unwrap(), None, "the server lives");
+        let resident_mb = self.resident_mb();
+        assert!(resident_mb < RESIDENT_MB_MAX, "{resident_mb} MB");
+    }
+
+    fn client(&self) -> Client {
+        let stream = Os::real().net().connect(&self.address, 5_000_000_000).unwrap();
+        stream.set_read_timeout(Some(60_000_000_000)).unwrap();
+        let version = TdsVersion::V7_4;
+        let mut client = Client {
+            stream,
+            reader: MessageReader::new(ReadLimits::session(1 << 30)),
+            writer: RequestWriter::new(version, 4096),
+            version,
+        };
+        let login = Login7 {
+            version,
+            user_name: "sa".into(),
+            password: Password(PASSWORD.into()),
+            database: "master".into(),
+            ..Login7::default()
+        };
+        let bytes = client.writer.login7(&login);
+        client.stream.write_all(&bytes).unwrap();
+        assert!(client.tokens().iter().any(|token| matches!(token, Token::LoginAck { .. })));
+        client
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+        drop(std::fs::remove_dir_all(&self.folder));
+    }
+}
+
+struct Client {
+    stream: Arc<dyn Stream>,
+    reader: MessageReader,
+    writer: RequestWriter,
+    version: TdsVersion,
+}
+
+impl Client {
+    fn send(&mut self, text: &str) {
+        let bytes = self.writer.batch(text, 0);
+        self.stream.write_all(&bytes).unwrap();
+    }
+
+    fn tokens(&mut self) -> Vec<Token> {
+        let mut buffer = [0; 65_536];
+        loop {
+            if self.reader.next().unwrap().is_some() {
+                return TokenReader::new(self.reader.payload(), self.version).collect().unwrap();
+            }
+            let count = self.stream.read(&mut buffer).unwrap();
+            assert!(count > 0, "the connection goes on");
+            self.reader.feed(&buffer[..count]).unwrap();
+        }
+    }
+
+    /// The errors of a batch and how many rows it gave.
+    fn batch(&mut self, text: &str) -> (Vec<i32>, usize) {
+        self.send(text);
+        let tokens = self.tokens();
+        let errors = tokens.iter().filter_map(|token| match token {
+            Token::Message { error, .. } if error.severity > 10 => Some(error.number),
+            _ => None,
+        });
+        (errors.collect(), tokens.iter().filter(|token| matches!(token, Token::Row(_))).count())
+    }
+
+    fn number(&mut self, text: &str) -> i64 {
+        self.send(text);
+        let row = self.tokens().into_iter().find_map(|token| match token {
+            Token::Row(row) => row[0].as_i64(),
+            _ => None,
+        });
+        row.unwrap_or_else(|| panic!("{text}"))
+    }
+}
+
+/// 24,000 rows of 1,500 bytes.
+fn fill(client: &mut Client) {
+    let made = "CREATE TABLE w (i int NOT NULL, v varchar(2000)) \
+                INSERT w SELECT TOP 1500 ROW_NUMBER() OVER (ORDER BY (SELECT 1)), REPLICATE('v', 1500) FROM sys.all_columns";
+    assert_eq!(client.batch(made).0, []);
+    for d in 0..4 {
+        let text = format!("INSERT w SELECT TOP 12000 i + {}, v FROM w", 1500 << d);
+        assert_eq!(client.batch(&text).0, [], "{text}");
+    }
+    assert_eq!(client.number("SELECT COUNT(*) FROM w"), 24_000);
+}
+
+const HUNGRY: [&str; 6] = [
+    "DECLARE @s varchar(max) = 'x' WHILE 1 = 1 SET @s = @s + @s",
+    "SELECT REPLICATE(CAST('x' AS varchar(max)), 1900000000)",
+    "SELECT * FROM w a CROSS JOIN (VALUES (1), (2), (3), (4)) b (n) ORDER BY v, i",
+    "SELECT DISTINCT v + CAST(n AS char(1)), i FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
+    "SELECT COUNT(*) FROM w a JOIN (SELECT v, i FROM w UNION ALL SELECT v, i FROM w UNION ALL SELECT v, i FROM w) b ON a.i = b.i AND a.v = b.v",
+    "DECLARE @t TABLE (s varchar(8000)) INSERT @t VALUES (REPLICATE('t', 8000)) WHILE 1 = 1 INSERT @t SELECT s FROM @t",
+];
+
+#[test]
+fn one_after_the_other_and_twenty_at_once_are_refused_and_their_memory_goes_back() {
+    let mut server = Server::start("hungry");
+    let (mut client, mut other) = (server.client(), server.client());
+    fill(&mut client);
+    for text in HUNGRY {
+        let began = Instant::now();
+        assert_eq!(client.batch(text).0, [701], "{text}");
+        assert!(began.elapsed() < Duration::from_secs(30), "{text}");
+        assert_eq!(other.batch("SELECT name FROM sys.databases WHERE database_id = 1"), (vec![], 1));
+        server.assert_alive();
+    }
+    let mut clients: Vec<Client> = (0..20).map(|_| server.client()).collect();
+    for (at, client) in clients.iter_mut().enumerate() {
+        client.send(HUNGRY[at % HUNGRY.len()]);
+    }
+    for _ in 0..20 {
+        assert_eq!(other.batch("SELECT TOP 3 i FROM w WHERE i < 4 ORDER BY v, i"), (vec![], 3));
+        server.assert_alive();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for client in &mut clients {
+        let refused = client
+            .tokens()
+            .iter()
+            .any(|token| matches!(token, Token::Message { error, .. } if error.number == 701));
+        assert!(refused);
+        assert_eq!(client.number("SELECT @@TRANCOUNT + 5"), 5);
+    }
+    server.assert_alive();
+    assert_eq!(client.number("SELECT COUNT(*) FROM w"), 24_000);
+    // Pages stay; what requests had goes back.
+    let began = Instant::now();
+    while server.resident_mb() > MEMORY_MB + 100 {
+        assert!(began.elapsed() < Duration::from_secs(20), "{} MB stay", server.resident_mb());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn long_texts_are_refused_whole_or_while_they_come_in() {
+    let mut server = Server::start("texts");
+    let mut client = server.client();
+    // 2,000,000 statements, 50 MB on the wire.
+    for text in ["SELECT 1 FROM".replace("FROM", "\n").repeat(2_000_000), "SET @x=1 ".repeat(2_500_000)] {
+        let began = Instant::now();
+        assert_eq!(client.batch(&text).0, [701]);
+        assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+        server.assert_alive();
+    }
+    assert_eq!(client.number("SELECT 8"), 8);
+    // Many that never come to an end, then end.
+    let mut halves: Vec<Client> = (0..8).map(|_| server.client()).collect();
+    let text = "PRINT 1 ".repeat(2_000_000);
+    let bytes = client.writer.batch(&text, 0);
+    let most = bytes.len() - 10_000;
+    for half in &mut halves {
+        half.stream.write_all(&bytes[..most]).unwrap();
+        server.assert_alive();
+    }
+    assert_eq!(client.number("SELECT 9"), 9);
+    for half in &mut halves {
+        half.stream.write_all(&bytes[most..]).unwrap();
+        let tokens = half.tokens();
+        assert!(
+            tokens.iter().any(|token| matches!(token, Token::Message { error, .. } if error.number == 701)),
+            "{tokens:?}"
+        );
+        assert_eq!(half.number("SELECT 10"), 10);
+    }
+    server.assert_alive();
+}
+
+#[test]
+fn a_client_that_does_not_read_costs_little_and_one_that_goes_away_nothing() {
+    let mut server = Server::start("slow");
+    let (mut slow, mut other) = (server.client(), server.client());
+    fill(&mut other);
+    slow.send("SELECT a.v, b.v FROM w a CROSS JOIN w b");
+    let mut gone: Vec<Client> = (0..3).map(|_| server.client()).collect();
+    gone[0].send("DECLARE @s varchar(max) = REPLICATE(CAST('x' AS varchar(max)), 1000000) WHILE 1 = 1 SET @s = REVERSE(@s)");
+    gone[1].send("WHILE 1 = 1 SET LANGUAGE us_english");
+    // The next request lies unread behind the one that runs.
+    gone[2].send("WHILE 1 = 1 DECLARE @i int = 1");
+    gone[2].send("SELECT 2");
+    std::thread::sleep(Duration::from_millis(500));
+    server.assert_alive();
+    let running = "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE session_id <> @@SPID";
+    assert_eq!(other.number(running), 4);
+    drop(gone);
+    let began = Instant::now();
+    while other.number(running) > 1 {
+        assert!(began.elapsed() < Duration::from_secs(5), "loops of clients that are gone end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(slow);
+    while other.number(running) > 0 {
+        assert!(began.elapsed() < Duration::from_secs(5));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.assert_alive();
+}
+
+/// What still comes behind an attention is what lay in the sockets' buffers: it does not grow with the result.
+#[test]
+fn an_attention_in_the_middle_of_a_result_is_answered_behind_what_was_on_its_way() {
+    let server = Server::start("attention");
+    let mut client = server.client();
+    fill(&mut client);
+    for wait_ms in [20, 200] {
+        client.send("SELECT a.v, b.v FROM w a CROSS JOIN w b");
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        let attention = client.writer.attention();
+        client.stream.write_all(&attention).unwrap();
+        let began = Instant::now();
+        let (mut bytes, mut buffer) = (0, vec![0; 65_536]);
+        // The rest of the answer, then the acknowledgement.
+        let mut ends = Vec::new();
+        while ends.len() < 2 {
+            let count = client.stream.read(&mut buffer).unwrap();
+            bytes += count;
+            client.reader.feed(&buffer[..count]).unwrap();
+            while client.reader.next().unwrap().is_some() {
+                let payload = client.reader.payload();
+                ends.push(u16::from_le_bytes([payload[payload.len() - 12], payload[payload.len() - 11]]));
+            }
+        }
+        assert_eq!((ends[0] & done::ERROR, ends[1] & done::ATTENTION), (done::ERROR, done::ATTENTION));
+        println!("{bytes} bytes in {:?} after the attention", began.elapsed());
+        assert!(bytes < 1 << 20, "{bytes} bytes after the attention");
+        assert_eq!(client.number("SELECT 3"), 3);
+    }
+}

@@ -1,0 +1,387 @@
+//! Memory: what the process has allocated, what a request has allocated, and how much each may. Every allocation is counted by
+//! the process's allocator, so that nothing has to be charged by hand and nothing can be forgotten; who works asks now and then.
+//!
+//! ```text
+//!  allocate, free ──► a count of the thread ──every 64 KB──► the process's total, the request's use, its account for the views
+//!                                                              │ one of them above its limit
+//!                                                              ▼
+//!                      check() and ask() on that thread refuse, until enough has been freed
+//! ```
+//!
+//! The buffers of [`crate::AlignedBuf`] (pages, log blocks) do not count: their number has limits of its own.
+//! Decision 0014 says why this and nothing else.
+
+mod allocator;
+mod reserve;
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
+
+/// A thread's count goes to the total whenever it has changed by so much, in bytes.
+const CHUNK_BYTES: i64 = 64 << 10;
+/// Requests that use no more than this go on when the total is spent, a little beyond it.
+const SMALL_BYTES: i64 = 1 << 20;
+/// Larger blocks are mapped, and given back when they are freed; an arena keeps no more at its end.
+const KEPT_BLOCK_BYTES: usize = 4 << 20;
+/// Blocks at least this large come from the system, one by one: whether it has one can be asked. (glibc maps blocks beyond 32 MB.)
+const MAPPED_BYTES: usize = 33 << 20;
+
+/// All that is allocated and counted; short by what threads have not told yet.
+static TOTAL: AtomicI64 = AtomicI64::new(0);
+static TOTAL_MAX: AtomicI64 = AtomicI64::new(i64::MAX);
+static REQUEST_MAX: AtomicI64 = AtomicI64::new(i64::MAX);
+static REFUSALS: AtomicU64 = AtomicU64::new(0);
+/// The system had less than the limit, and nobody has told the log yet.
+static FELL_SHORT: AtomicBool = AtomicBool::new(false);
+/// The total was high: there may be something to give back.
+static PEAK: AtomicI64 = AtomicI64::new(0);
+/// What was allocated when the limits were set: the total's limit never falls to that.
+static BASE: AtomicI64 = AtomicI64::new(0);
+
+thread_local! {
+    /// Allocated less freed since the total was told.
+    static UNTOLD: Cell<i64> = const { Cell::new(0) };
+    /// The same since the request began, up to that moment.
+    static USED: Cell<i64> = const { Cell::new(0) };
+    /// What the thread's request may use; none runs: everything.
+    static USED_MAX: Cell<i64> = const { Cell::new(i64::MAX) };
+    static IS_SPENT: Cell<bool> = const { Cell::new(false) };
+    /// The account of the request; null without one. Points into the `Arc` of the innermost `Request` guard.
+    static ACCOUNT: Cell<*const Account> = const { Cell::new(std::ptr::null()) };
+}
+
+/// A request has used what it may, or the server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory;
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the memory that may be used is spent")
+    }
+}
+
+impl std::error::Error for OutOfMemory {}
+
+/// What a session's requests use, for the views. Written by the thread that runs the request, 64 KB at a time.
+#[derive(Debug, Default)]
+pub struct Account {
+    used_bytes: AtomicI64,
+    peak_bytes: AtomicI64,
+}
+
+impl Account {
+    /// What the running request uses, in bytes; 0 when none runs.
+    pub fn used_bytes(&self) -> u64 {
+        self.used_bytes.load(Relaxed).max(0).unsigned_abs()
+    }
+
+    /// The most that the running or last request has used at once, in bytes.
+    pub fn peak_bytes(&self) -> u64 {
+        self.peak_bytes.load(Relaxed).max(0).unsigned_abs()
+    }
+}
+
+/// While it lives, the calling thread works for a request: what it allocates is the request's use.
+pub struct Request {
+    account: Arc<Account>,
+    outer: (i64, i64, *const Account),
+}
+
+impl Request {
+    /// Begins a request. Inside another one it has a use of its own, and the outer one has used all of it in the end.
+    pub fn begin(account: &Arc<Account>) -> Request {
+        tell();
+        let account = account.clone();
+        account.used_bytes.store(0, Relaxed);
+        account.peak_bytes.store(0, Relaxed);
+        let outer = (USED.get(), USED_MAX.get(), ACCOUNT.replace(Arc::as_ptr(&account)));
+        USED.set(0);
+        USED_MAX.set(REQUEST_MAX.load(Relaxed));
+        judge();
+        Request { account, outer }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        tell();
+        self.account.used_bytes.store(0, Relaxed);
+        let (used, used_max, account) = self.outer;
+        USED.set(used + USED.get());
+        USED_MAX.set(used_max);
+        ACCOUNT.set(account);
+        judge();
+    }
+}
+
+/// Makes the system's allocator keep little of what is freed, for a process that lives long: by default each of its arenas (eight a processor) may
+/// keep up to 64 MB at its end once large blocks have been freed, which nothing gives back. To be called before threads are started.
+pub fn keep_little() {
+    let arenas = (2 * crate::process::processor_count()).clamp(4, 64);
+    let settings = [
+        (libc::M_ARENA_MAX, arenas),
+        (libc::M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES),
+        (libc::M_TRIM_THRESHOLD, KEPT_BLOCK_BYTES),
+    ];
+    for (setting, value) in settings {
+        // SAFETY: plain numbers; what the allocator does not take it ignores.
+        unsafe { libc::mallopt(setting, libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX)) };
+    }
+}
+
+/// Sets how much may be allocated beyond what is now, by all and by one request, in bytes. Without it everything may.
+pub fn set_limits(beyond_now_bytes: u64, request_bytes: u64) {
+    tell();
+    let limit = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+    let base = TOTAL.load(Relaxed).max(0);
+    BASE.store(base, Relaxed);
+    TOTAL_MAX.store(base.saturating_add(limit(beyond_now_bytes)), Relaxed);
+    REQUEST_MAX.store(limit(request_bytes), Relaxed);
+    reserve::hold();
+}
+
+/// All that is allocated and counted, in bytes, short by at most 64 KB a thread.
+pub fn total_bytes() -> u64 {
+    TOTAL.load(Relaxed).max(0).unsigned_abs()
+}
+
+/// The limit of that, `None` without one.
+pub fn total_bytes_max() -> Option<u64> {
+    Some(TOTAL_MAX.load(Relaxed)).filter(|max| *max != i64::MAX).map(i64::unsigned_abs)
+}
+
+/// What one request may use, `None` without a limit.
+pub fn request_bytes_max() -> Option<u64> {
+    Some(REQUEST_MAX.load(Relaxed)).filter(|max| *max != i64::MAX).map(i64::unsigned_abs)
+}
+
+/// How often somebody was refused.
+pub fn refusals_total() -> u64 {
+    REFUSALS.load(Relaxed)
+}
+
+/// May the thread's request go on? To be asked wherever something grows: costs one read of a thread's own memory.
+///
+/// # Errors
+/// The request uses more than it may, or all together do and it is not a small one.
+#[inline]
+pub fn check() -> Result<(), OutOfMemory> {
+    if IS_SPENT.get() { Err(refused()) } else { Ok(()) }
+}
+
+/// The same as a question.
+#[inline]
+pub fn is_spent() -> bool {
+    IS_SPENT.get()
+}
+
+/// May the thread's request allocate `bytes` more? To be asked before anything large is made; nothing is set aside.
+///
+/// # Errors
+/// As [`check`], as if the bytes were allocated; and when they are many and the system has no such block.
+#[inline]
+pub fn ask(bytes: usize) -> Result<(), OutOfMemory> {
+    if bytes < CHUNK_BYTES as usize { check() } else { ask_for_many(bytes) }
+}
+
+fn ask_for_many(bytes: usize) -> Result<(), OutOfMemory> {
+    tell();
+    let wanted = i64::try_from(bytes).unwrap_or(i64::MAX);
+    if is_too_much(USED.get().saturating_add(wanted), TOTAL.load(Relaxed).saturating_add(wanted)) {
+        return Err(refused());
+    }
+    if bytes >= MAPPED_BYTES && Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
+        return Err(refused());
+    }
+    Ok(())
+}
+
+/// Is there room for `bytes` more in the total? For those who work for no request yet: whoever takes a request in.
+pub fn has_room_for(bytes: usize) -> bool {
+    let wanted = i64::try_from(bytes).unwrap_or(i64::MAX);
+    TOTAL.load(Relaxed).saturating_add(wanted) <= TOTAL_MAX.load(Relaxed)
+}
+
+#[cold]
+fn refused() -> OutOfMemory {
+    REFUSALS.fetch_add(1, Relaxed);
+    OutOfMemory
+}
+
+fn is_too_much(used: i64, total: i64) -> bool {
+    let total_max = TOTAL_MAX.load(Relaxed);
+    let used_max = USED_MAX.get();
+    // A thread without a request (recovery, checkpoints, a rollback at a connection's end) is never told to stop.
+    if used_max == i64::MAX && ACCOUNT.get().is_null() {
+        return false;
+    }
+    // Those who use most leave a part to those who use little.
+    let request_max = REQUEST_MAX.load(Relaxed);
+    let kept_free = if request_max == i64::MAX { 0 } else { request_max / 3 };
+    let allowance = match used {
+        ..=SMALL_BYTES => total_max.saturating_add(kept_free / 2),
+        used if used <= request_max / 12 => total_max,
+        _ => total_max.saturating_sub(kept_free),
+    };
+    used > used_max || (total > allowance && used > CHUNK_BYTES)
+}
+
+/// Counts what the thread has allocated (or, below 0, freed).
+#[inline]
+fn count(bytes: i64) {
+    let untold = UNTOLD.get() + bytes;
+    UNTOLD.set(untold);
+    if !(-CHUNK_BYTES..=CHUNK_BYTES).contains(&untold) {
+        tell();
+        judge();
+    }
+}
+
+/// Tells the total what the thread has counted. Allocates nothing.
+fn tell() {
+    let untold = UNTOLD.replace(0);
+    let total = TOTAL.fetch_add(untold, Relaxed) + untold;
+    if total > PEAK.load(Relaxed) {
+        PEAK.store(total, Relaxed);
+    }
+    USED.set(USED.get() + untold);
+}
+
+/// Notes whether the thread's request has to stop. Allocates nothing.
+fn judge() {
+    let used = USED.get();
+    let account = ACCOUNT.get();
+    if !account.is_null() {
+        // SAFETY: set by `Request`, which owns a share of the account and takes the pointer away before it lets go of it.
+        let account = unsafe { &*account };
+        account.used_bytes.store(used, Relaxed);
+        account.peak_bytes.fetch_max(used, Relaxed);
+    }
+    IS_SPENT.set(is_too_much(used, TOTAL.load(Relaxed)));
+}
+
+/// Gives what has been freed and is still with the process back to the system, when that is worth the work: at least
+/// `at_least_bytes` less are allocated than at the peak since the last time. True when it was done.
+///
+/// Walks the allocator's free lists, some ms for each 100 MB: for a thread that nobody waits for.
+pub fn give_back(at_least_bytes: u64) -> bool {
+    if FELL_SHORT.swap(false, Relaxed) {
+        crate::report::error(
+            "Server",
+            "the system has refused memory although the limit of --memory allowed it; the limit is lower from now on",
+        );
+    }
+    let total = TOTAL.load(Relaxed);
+    let freed = PEAK.load(Relaxed).saturating_sub(total).max(0).unsigned_abs();
+    if freed < at_least_bytes.max(1) {
+        return false;
+    }
+    PEAK.store(total, Relaxed);
+    reserve::hold();
+    // SAFETY: no arguments that could be wrong; the allocator takes its own locks.
+    unsafe { libc::malloc_trim(0) };
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts and limits are the process's: one test looks at them.
+    #[test]
+    fn a_request_is_refused_beyond_its_share_and_goes_on_when_it_has_freed_enough() {
+        what_is_freed_goes_back_to_the_system();
+        pages_and_log_blocks_do_not_count();
+        let before = total_bytes();
+        set_limits(64 << 20, 8 << 20);
+        let account = Arc::new(Account::default());
+        let request = Request::begin(&account);
+        assert_eq!((check(), ask(8 << 20 >> 1)), (Ok(()), Ok(())));
+        assert_eq!(ask(9 << 20), Err(OutOfMemory), "asked for before it is made");
+        assert_eq!(ask(usize::MAX), Err(OutOfMemory), "no sum overflows");
+        let mut kept: Vec<Vec<u8>> = Vec::new();
+        while check().is_ok() {
+            assert!(kept.len() < 10_000, "refused at last");
+            kept.push(vec![1; 1_000]);
+        }
+        let used = kept.len() * 1_000;
+        assert!((7 << 20..10 << 20).contains(&used), "{used}");
+        assert!((7 << 20..10 << 20).contains(&account.used_bytes()), "{account:?}");
+        assert!(total_bytes() >= before + (7 << 20));
+        kept.truncate(1_000);
+        assert_eq!(check(), Ok(()), "enough is free again");
+        // A request inside: a use of its own, which the outer one has used in the end.
+        let inner = Request::begin(&Arc::default());
+        kept.push(vec![1; 6 << 20]);
+        assert_eq!(check(), Ok(()));
+        drop(inner);
+        kept.push(vec![1; 2 << 20]);
+        assert_eq!(check(), Err(OutOfMemory));
+        drop(kept);
+        drop(request);
+        assert_eq!((account.used_bytes(), check()), (0, Ok(())));
+        assert!(account.peak_bytes() > 8 << 20);
+
+        the_total_is_shared();
+        threads_without_a_request_are_not_stopped();
+        set_limits(i64::MAX as u64, i64::MAX as u64);
+    }
+
+    /// Two requests within their shares, together beyond the total: the large ones are refused, a small one is not.
+    fn the_total_is_shared() {
+        set_limits(16 << 20, 12 << 20);
+        std::thread::scope(|scope| {
+            let (holds, held) = std::sync::mpsc::channel();
+            let (release, released) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || {
+                let _request = Request::begin(&Arc::default());
+                let kept = vec![1_u8; 11 << 20];
+                holds.send(check()).expect("awaited");
+                released.recv().expect("sent");
+                drop(kept);
+            });
+            assert_eq!(held.recv().expect("sent"), Ok(()));
+            let _request = Request::begin(&Arc::default());
+            let small = vec![1_u8; 500 << 10];
+            assert_eq!(check(), Ok(()));
+            let large = vec![1_u8; 6 << 20];
+            assert_eq!((check(), ask(1 << 20)), (Err(OutOfMemory), Err(OutOfMemory)));
+            drop(large);
+            assert_eq!(check(), Ok(()));
+            drop(small);
+            release.send(()).expect("awaited");
+        });
+    }
+
+    fn threads_without_a_request_are_not_stopped() {
+        set_limits(1 << 20, 1 << 20);
+        let kept = vec![1_u8; 20 << 20];
+        assert_eq!((check(), ask(100 << 20)), (Ok(()), Ok(())));
+        drop(kept);
+    }
+
+    fn what_is_freed_goes_back_to_the_system() {
+        let rows: Vec<Vec<u8>> = (0..400_000).map(|at| vec![at as u8; 200]).collect();
+        let resident = crate::process::resident_bytes();
+        assert!(resident > 80 << 20);
+        // One row stays at the end of the heap.
+        let last = rows.into_iter().last();
+        assert!(give_back(50 << 20));
+        let left = crate::process::resident_bytes();
+        assert!(left + (60 << 20) < resident, "{resident} before, {left} after");
+        assert!(!give_back(50 << 20), "nothing more to give");
+        drop(last);
+    }
+
+    fn pages_and_log_blocks_do_not_count() {
+        tell();
+        let used = USED.get();
+        let buffer = crate::AlignedBuf::new(32 << 20);
+        tell();
+        assert!(USED.get() - used < 1 << 20);
+        drop(buffer);
+    }
+}

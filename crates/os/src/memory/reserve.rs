@@ -1,0 +1,42 @@
+//! Address space kept back, for the moment in which the system refuses memory: what a request needs until it notices that it must stop.
+//! Never touched, so it costs nothing.
+
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
+/// How much is kept back: a few times what is allocated between two looks at the count.
+pub(super) const BYTES: usize = 64 << 20;
+
+static RESERVE: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Keeps it back, unless it is already or there is too little.
+pub(super) fn hold() {
+    if !RESERVE.load(Acquire).is_null() {
+        return;
+    }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at an address of the system's choice.
+    let mapped =
+        unsafe { libc::mmap(std::ptr::null_mut(), BYTES, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    if mapped == libc::MAP_FAILED {
+        return;
+    }
+    if RESERVE.compare_exchange(std::ptr::null_mut(), mapped, AcqRel, Acquire).is_err() {
+        unmap(mapped);
+    }
+}
+
+/// Gives it up; true when there was one.
+pub(super) fn give_up() -> bool {
+    let mapped = RESERVE.swap(std::ptr::null_mut(), AcqRel);
+    if mapped.is_null() {
+        return false;
+    }
+    unmap(mapped);
+    true
+}
+
+fn unmap(mapped: *mut libc::c_void) {
+    // SAFETY: mapped by `hold` with this length, and taken out of the only place that knows it.
+    unsafe { libc::munmap(mapped, BYTES) };
+}
