@@ -375,6 +375,24 @@ fn an_interrupt_cancels_a_batch_in_this_process() {
     Ran::of(local(&["-Q", "SET NOCOUNT ON; SELECT COUNT(*) FROM t"], &data).output().unwrap()).is(0, &["0"]);
 }
 
+/// Whoever reads only the beginning of what a subcommand prints closes the pipe: no panic.
+#[test]
+fn a_reader_that_has_seen_enough_ends_a_subcommand_in_peace() {
+    let folder = Folder::new("pipe");
+    let file = folder.write("wrong.sql", "SELECT FROM\nGO\n".repeat(20_000));
+    let mut child = Command::new(PROGRAM)
+        .args(["check", &file])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("Msg "), "{line}");
+    let ran = ended(child);
+    assert!(ran.status == Some(0) && ran.err.is_empty(), "{ran:?}");
+}
+
 /// On a terminal, which `script` of util-linux gives: Ctrl-C cancels the batch and the prompt is there again.
 #[test]
 fn at_a_prompt_ctrl_c_cancels_and_a_second_one_leaves() {

@@ -157,8 +157,12 @@ pub trait SessionNames {
     fn add_temp_procedure(&self, name: &str) -> Result<String, SqlError> {
         self.add_temp_table(name)
     }
-    /// Forgets a dropped one.
+    /// Forgets one that was not made, or is dropped for good.
     fn remove_temp_table(&self, name: &str);
+    /// It is dropped in a transaction, whose rollback brings it back.
+    fn drop_temp_table(&self, name: &str) {
+        self.remove_temp_table(name);
+    }
 }
 
 /// No temporary tables at all (tests, constant folding).

@@ -1,9 +1,10 @@
 //! Temporary tables and procedures of one session: what in tempdb stands behind `#name` at each nesting level.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use engine::Database;
 use query::SessionNames;
 use types::SqlError;
 
@@ -16,7 +17,10 @@ pub(crate) type NameCount = Arc<AtomicU32>;
 /// The temporary tables that a session can see, innermost procedure last.
 pub struct TemporaryNames {
     count: NameCount,
+    /// Tells what a rollback has brought back or taken away.
+    tempdb: Arc<Database>,
     scopes: RefCell<Vec<Vec<Entry>>>,
+    has_dropped: Cell<bool>,
 }
 
 struct Entry {
@@ -24,11 +28,52 @@ struct Entry {
     name: String,
     /// In tempdb.
     real_name: String,
+    /// Dropped in a transaction.
+    is_dropped: bool,
+}
+
+impl Entry {
+    fn is_called(&self, wanted: &str) -> bool {
+        self.name == wanted || self.real_name.eq_ignore_ascii_case(wanted)
+    }
+
+    fn is_there(&self, tempdb: &Database) -> bool {
+        tempdb.catalog().find("dbo", &self.real_name).is_some()
+    }
 }
 
 impl TemporaryNames {
-    pub(crate) fn new(count: NameCount) -> TemporaryNames {
-        TemporaryNames { count, scopes: RefCell::new(vec![Vec::new()]) }
+    pub(crate) fn new(count: NameCount, tempdb: Arc<Database>) -> TemporaryNames {
+        let scopes = RefCell::new(vec![Vec::new()]);
+        TemporaryNames { count, tempdb, scopes, has_dropped: Cell::new(false) }
+    }
+
+    /// No transaction is open: what it dropped is gone, or is there again.
+    pub fn settle(&self) {
+        if !self.has_dropped.replace(false) {
+            return;
+        }
+        for scope in self.scopes.borrow_mut().iter_mut() {
+            scope.retain_mut(|entry| {
+                entry.is_dropped = entry.is_dropped && !entry.is_there(&self.tempdb);
+                !entry.is_dropped
+            });
+        }
+    }
+
+    /// The real name behind a name, from the innermost entry on. Where several have the name, some have been dropped or were made by what was
+    /// rolled back: the first that is there counts.
+    fn find<'e>(&self, entries: impl Iterator<Item = &'e Entry>, wanted: &str) -> Option<String> {
+        let is_there = |entry: &Entry| entry.is_there(&self.tempdb);
+        let found: Vec<&Entry> = entries
+            .filter(|entry| entry.is_called(wanted) && (!entry.is_dropped || is_there(entry)))
+            .collect();
+        let first = match found.as_slice() {
+            [] => return None,
+            [one] => one,
+            [first, ..] => found.iter().find(|entry| is_there(entry)).unwrap_or(first),
+        };
+        Some(first.real_name.clone())
     }
 
     /// A procedure or dynamic batch begins; what it creates is dropped when it ends.
@@ -56,7 +101,7 @@ impl TemporaryNames {
         let mut scopes = self.scopes.borrow_mut();
         if let Some(scope) = scopes.last_mut() {
             scope.retain(|entry| entry.name != name.to_lowercase());
-            scope.push(Entry { name: name.to_lowercase(), real_name: real_name.clone() });
+            scope.push(Entry { name: name.to_lowercase(), real_name: real_name.clone(), is_dropped: false });
         }
         real_name
     }
@@ -78,20 +123,22 @@ impl SessionNames for TemporaryNames {
         let wanted = name.to_lowercase();
         let scopes = self.scopes.borrow();
         if wanted.starts_with('@') {
-            return find(scopes.last()?, &wanted);
+            return self.find(scopes.last()?.iter().rev(), &wanted);
         }
-        scopes.iter().rev().find_map(|scope| find(scope, &wanted))
+        self.find(scopes.iter().rev().flat_map(|scope| scope.iter().rev()), &wanted)
     }
 
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError> {
         let mut scopes = self.scopes.borrow_mut();
         let wanted = name.to_lowercase();
         let scope = scopes.last_mut().expect("the outermost scope is never left");
-        if find(scope, &wanted).is_some() {
+        // One that a rollback has taken back leaves its name to others.
+        scope.retain(|entry| entry.is_dropped || !entry.is_called(&wanted) || entry.is_there(&self.tempdb));
+        if self.find(scope.iter().rev(), &wanted).is_some() {
             return Err(SqlError::new(2714, &[&name]));
         }
         let real_name = self.real_name(name);
-        scope.push(Entry { name: wanted, real_name: real_name.clone() });
+        scope.push(Entry { name: wanted, real_name: real_name.clone(), is_dropped: false });
         Ok(real_name)
     }
 
@@ -99,12 +146,12 @@ impl SessionNames for TemporaryNames {
     fn add_temp_procedure(&self, name: &str) -> Result<String, SqlError> {
         let mut scopes = self.scopes.borrow_mut();
         let wanted = name.to_lowercase();
-        if scopes.iter().any(|scope| find(scope, &wanted).is_some()) {
+        if self.find(scopes.iter().flatten(), &wanted).is_some() {
             return Err(SqlError::new(2714, &[&name]));
         }
         let real_name = if name.starts_with("##") { name.to_string() } else { self.real_name(name) };
         let outermost = scopes.first_mut().expect("the outermost scope is never left");
-        outermost.push(Entry { name: wanted, real_name: real_name.clone() });
+        outermost.push(Entry { name: wanted, real_name: real_name.clone(), is_dropped: false });
         Ok(real_name)
     }
 
@@ -117,44 +164,14 @@ impl SessionNames for TemporaryNames {
             }
         }
     }
-}
 
-/// By the name as written or by the real one, which the binder puts in its place.
-fn find(scope: &[Entry], wanted: &str) -> Option<String> {
-    let found =
-        scope.iter().rev().find(|entry| entry.name == wanted || entry.real_name.eq_ignore_ascii_case(wanted));
-    found.map(|entry| entry.real_name.clone())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_inner_table_hides_the_outer_one_and_goes_with_its_scope() {
-        let names = TemporaryNames::new(NameCount::default());
-        let outer = names.add_temp_table("#T").unwrap();
-        assert_eq!(names.temp_table("#t"), Some(outer.clone()));
-        assert_eq!(names.add_temp_table("#t").unwrap_err().number, 2714);
-        names.enter_scope();
-        assert_eq!(names.temp_table("#t"), Some(outer.clone()));
-        let inner = names.add_temp_table("#t").unwrap();
-        assert_ne!(inner, outer);
-        assert_eq!(names.temp_table("#t"), Some(inner.clone()));
-        assert_eq!(names.leave_scope(), vec![inner]);
-        assert_eq!(names.temp_table("#t"), Some(outer.clone()));
-        names.remove_temp_table("#t");
-        assert_eq!(names.temp_table("#t"), None);
-    }
-
-    #[test]
-    fn a_table_variable_is_seen_only_in_its_own_scope() {
-        let names = TemporaryNames::new(NameCount::default());
-        names.add_table_variable("@t");
-        assert!(names.temp_table("@T").is_some());
-        names.enter_scope();
-        assert!(names.temp_table("@t").is_none());
-        names.leave_scope();
-        assert_eq!(names.clear().len(), 1);
+    fn drop_temp_table(&self, name: &str) {
+        let wanted = name.to_lowercase();
+        let mut scopes = self.scopes.borrow_mut();
+        let mut entries = scopes.iter_mut().rev().flat_map(|scope| scope.iter_mut().rev());
+        if let Some(entry) = entries.find(|entry| !entry.is_dropped && entry.is_called(&wanted)) {
+            entry.is_dropped = true;
+            self.has_dropped.set(true);
+        }
     }
 }

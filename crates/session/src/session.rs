@@ -100,7 +100,7 @@ impl Session {
             transactions,
             database,
             facts: Facts::new(session_id, login, shared.registry.clone()),
-            names: TemporaryNames::new(Arc::clone(&shared.name_count)),
+            names: TemporaryNames::new(Arc::clone(&shared.name_count), shared.instance.tempdb()),
             prepared: Prepared::default(),
             transaction_name: None,
             guards: 0,
@@ -191,6 +191,9 @@ impl Session {
 
     /// No request runs any more.
     pub(crate) fn request_ended(&mut self) {
+        if self.facts.transaction_count == 0 {
+            self.names.settle();
+        }
         self.slot.note(Command::None, self.facts.transaction_count);
         let ended_ticks = self.now_ticks();
         self.publish(|published| {

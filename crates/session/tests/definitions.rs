@@ -111,7 +111,7 @@ const INDEXES_AND_CONSTRAINTS: &[Case] = &[
     case(
         "ALTER TABLE other ADD CONSTRAINT n CHECK (i > 0)",
         "ALTER TABLE loose ADD CONSTRAINT n CHECK (i > 0)",
-        "2714 1750",
+        "2714",
         "",
     ),
     case("ALTER TABLE other ADD CONSTRAINT n UNIQUE (i)", "CREATE TABLE n (i INT)", "2714", ""),
@@ -121,7 +121,7 @@ const INDEXES_AND_CONSTRAINTS: &[Case] = &[
         "2714",
         "",
     ),
-    case("CREATE TABLE n (i INT)", "ALTER TABLE other ADD CONSTRAINT n UNIQUE (i)", "2714 1750", ""),
+    case("CREATE TABLE n (i INT)", "ALTER TABLE other ADD CONSTRAINT n UNIQUE (i)", "2714", ""),
     case("CREATE TABLE c (i INT CONSTRAINT n PRIMARY KEY)", "CREATE TABLE n (i INT)", "2714", ""),
     case("ALTER TABLE child DROP CONSTRAINT fk_child", "CREATE TABLE fk_child (i INT)", "", "2714"),
     case("ALTER TABLE child DROP CONSTRAINT fk_child", "DELETE t", "1 rows", "547"),

@@ -29,7 +29,6 @@ pub(super) fn table(
         return Err(SqlError::new(193, &[&new.name, &TEMPORARY_CHARACTERS_MAX]));
     }
     if temporary {
-        forget_rolled_back(context.names, &database, &new.name);
         new.name = context.names.add_temp_table(&create.name.name.value)?;
     }
     let result = with_transaction(context, &database, |transaction| {
@@ -39,19 +38,6 @@ pub(super) fn table(
         context.names.remove_temp_table(&create.name.name.value);
     }
     result
-}
-
-/// A temporary table that a rollback has taken back leaves its name to others.
-pub(super) fn forget_rolled_back(
-    names: &dyn crate::context::SessionNames,
-    tempdb: &engine::Database,
-    name: &str,
-) {
-    if let Some(real) = names.temp_table(name)
-        && tempdb.catalog().find("dbo", &real).is_none()
-    {
-        names.remove_temp_table(&real);
-    }
 }
 
 /// DECLARE @t TABLE.

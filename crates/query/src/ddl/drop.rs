@@ -50,9 +50,17 @@ fn table(name: &ObjectName, if_exists: bool, context: &mut ExecContext<'_>) -> R
     };
     with_transaction(context, &database, |transaction| database.drop_table(transaction, &table))?;
     if name.name.value.starts_with('#') {
-        context.names.remove_temp_table(&name.name.value);
+        drop_name(&name.name.value, context);
     }
     Ok(())
+}
+
+/// The name of what is dropped goes; inside a transaction it comes back with a rollback.
+fn drop_name(name: &str, context: &ExecContext<'_>) {
+    match context.facts.transaction_count() {
+        0 => context.names.remove_temp_table(name),
+        _ => context.names.drop_temp_table(name),
+    }
 }
 
 fn module(
@@ -67,7 +75,7 @@ fn module(
         Some(ObjectDef::Module(module)) if kinds.contains(&module.kind) => {
             with_transaction(context, &database, |transaction| database.drop_module(transaction, &module))?;
             if name.name.value.starts_with('#') {
-                context.names.remove_temp_table(&name.name.value);
+                drop_name(&name.name.value, context);
             }
             Ok(())
         }

@@ -105,7 +105,6 @@ pub(crate) fn run_select_into(
     if !into.name.starts_with('#') {
         return make_and_fill(into, into.name.clone(), runtime);
     }
-    super::create::forget_rolled_back(runtime.names, &into.database, &into.name);
     let name = runtime.names.add_temp_table(&into.name)?;
     make_and_fill(into, name, runtime).inspect_err(|_| runtime.names.remove_temp_table(&into.name))
 }
