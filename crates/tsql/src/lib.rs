@@ -49,6 +49,11 @@ pub fn parse_expression(text: &str, options: &ParseOptions) -> Result<ast::Expr,
     parser::parse_expression(text, options)
 }
 
+/// Is it one of the words that must be quoted to be a name? In any letter case.
+pub fn is_reserved(word: &str) -> bool {
+    keywords::lookup(word.as_bytes(), 0, word.len()).is_some()
+}
+
 /// Prints a batch canonically: parsing the result gives an equal tree.
 pub fn format(batch: &ast::Batch) -> String {
     format::batch(batch)

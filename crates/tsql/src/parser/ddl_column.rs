@@ -40,7 +40,7 @@ impl Parser<'_> {
     /// A column, constraint, index or period.
     pub(super) fn table_element(&mut self) -> Parsed<TableElement> {
         match self.kind() {
-            TokenKind::Keyword(Keyword::Index) => Ok(TableElement::Index(self.inline_index()?)),
+            TokenKind::Keyword(Keyword::Index) => Ok(TableElement::Index(self.inline_index(false)?)),
             TokenKind::Keyword(Keyword::Default) => Ok(TableElement::Constraint(self.table_constraint()?)),
             TokenKind::Keyword(_) if self.at_table_constraint() => {
                 Ok(TableElement::Constraint(self.table_constraint()?))
@@ -125,7 +125,7 @@ impl Parser<'_> {
                 self.advance();
                 column.is_rowguidcol = true;
             }
-            TokenKind::Keyword(Keyword::Index) => column.index = Some(self.inline_index()?),
+            TokenKind::Keyword(Keyword::Index) => column.index = Some(self.inline_index(true)?),
             TokenKind::Keyword(
                 Keyword::Constraint
                 | Keyword::Default
@@ -470,14 +470,18 @@ impl Parser<'_> {
     }
 
     /// INDEX inside a table definition.
-    pub(super) fn inline_index(&mut self) -> Parsed<InlineIndex> {
+    pub(super) fn inline_index(&mut self, of_column: bool) -> Parsed<InlineIndex> {
         self.expect(Keyword::Index)?;
         let name = self.ident()?;
         let unique = self.accept(Keyword::Unique);
         let clustered = self.clustered_opt();
         let hash = self.accept_word("HASH");
         let columnstore = self.accept_word("COLUMNSTORE");
-        let columns = if self.at_symbol(b'(') { self.index_columns()? } else { Vec::new() };
+        let has_columns = self.at_symbol(b'(');
+        if !(has_columns || of_column || columnstore) {
+            return Err(self.unexpected());
+        }
+        let columns = if has_columns { self.index_columns()? } else { Vec::new() };
         let include = if self.accept_word("INCLUDE") { self.ident_list()? } else { Vec::new() };
         let filter = if self.accept(Keyword::Where) { Some(self.condition()?) } else { None };
         let options = self.index_options_opt()?;

@@ -444,7 +444,6 @@ impl Parser<'_> {
             }
             Keyword::CurrentTimestamp
             | Keyword::CurrentDate
-            | Keyword::CurrentTime
             | Keyword::CurrentUser
             | Keyword::SessionUser
             | Keyword::SystemUser

@@ -324,7 +324,27 @@ impl Parser<'_> {
             && self.ident_ahead(1)
             && self.at_ahead(2, Keyword::As)
             && self.symbol_ahead(3, b'(');
-        if self.at_label() || named_window || self.at_word("USING") {
+        // USING of MERGE has a source behind it.
+        let using = self.at_word("USING")
+            && !matches!(
+                self.peek_kind(1),
+                TokenKind::End
+                    | TokenKind::Symbol(b',' | b')' | b';')
+                    | TokenKind::Keyword(
+                        Keyword::Where
+                            | Keyword::Join
+                            | Keyword::Inner
+                            | Keyword::Left
+                            | Keyword::Right
+                            | Keyword::Full
+                            | Keyword::Cross
+                            | Keyword::On
+                            | Keyword::Order
+                            | Keyword::Group
+                            | Keyword::With
+                    )
+            );
+        if self.at_label() || named_window || using {
             return Ok(None);
         }
         Ok(self.ident_opt())
@@ -334,7 +354,7 @@ impl Parser<'_> {
     fn alias_and_columns(&mut self) -> Parsed<(Option<Ident>, Vec<Ident>)> {
         let alias = self.table_alias_opt()?;
         let columns = match alias {
-            Some(_) if self.at_symbol(b'(') && !self.at_old_style_hint() => self.ident_list()?,
+            Some(_) if self.at_symbol(b'(') => self.ident_list()?,
             _ => Vec::new(),
         };
         Ok((alias, columns))
@@ -663,6 +683,8 @@ impl Parser<'_> {
         } else if self.accept_symbol(b'(') {
             self.hint_arguments(&mut hint)?;
             self.expect_symbol(b')')?;
+        } else if hint.name.is("INDEX") {
+            return Err(self.unexpected());
         }
         Ok(hint)
     }
