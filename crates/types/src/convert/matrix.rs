@@ -26,7 +26,7 @@ pub fn conversion(from: &SqlType, to: &SqlType) -> Conversion {
         (F::Variant, F::Xml) | (F::Xml, F::Variant) => NotAllowed,
         (F::Variant, _) if *to == SqlType::RowVersion || to.is_large_object() => NotAllowed,
         (F::Variant, _) => Explicit,
-        (_, F::Variant) if from.is_large_object() => NotAllowed,
+        (_, F::Variant) if from.is_large_object() || *from == SqlType::RowVersion => NotAllowed,
         (_, F::Variant) => Implicit,
         (F::Xml, F::Char | F::NChar | F::Binary) => Explicit,
         (F::Xml, _) => NotAllowed,
@@ -98,5 +98,74 @@ pub fn check(from: &SqlType, to: &SqlType, explicit: bool) -> Result<(), SqlErro
         Explicit => Err(SqlError::new(257, &[&from.name(), &to.name()])),
         NotAllowed if explicit => Err(SqlError::new(529, &[&from.name(), &to.name()])),
         NotAllowed => Err(SqlError::new(206, &[&from.name(), &to.name()])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Length;
+
+    /// The types of the chart, in its order.
+    const TYPES: [SqlType; 30] = [
+        SqlType::Binary(8),
+        SqlType::VarBinary(Length::N(8)),
+        SqlType::Char(8),
+        SqlType::VarChar(Length::N(8)),
+        SqlType::NChar(8),
+        SqlType::NVarChar(Length::N(8)),
+        SqlType::DateTime,
+        SqlType::SmallDateTime,
+        SqlType::Date,
+        SqlType::Time(7),
+        SqlType::DateTimeOffset(7),
+        SqlType::DateTime2(7),
+        SqlType::Decimal { precision: 9, scale: 2 },
+        SqlType::Numeric { precision: 9, scale: 2 },
+        SqlType::Float,
+        SqlType::Real,
+        SqlType::BigInt,
+        SqlType::Int,
+        SqlType::SmallInt,
+        SqlType::TinyInt,
+        SqlType::Money,
+        SqlType::SmallMoney,
+        SqlType::Bit,
+        SqlType::RowVersion,
+        SqlType::UniqueIdentifier,
+        SqlType::Image,
+        SqlType::NText,
+        SqlType::Text,
+        SqlType::SqlVariant,
+        SqlType::Xml,
+    ];
+
+    #[test]
+    fn the_matrix_is_the_chart() {
+        let lines: Vec<&str> =
+            include_str!("matrix.txt").lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(lines.len(), TYPES.len());
+        for (from, line) in TYPES.iter().zip(lines) {
+            let letters: Vec<&str> = line.split_whitespace().skip(1).collect();
+            assert_eq!(letters.len(), TYPES.len(), "{line}");
+            for (to, letter) in TYPES.iter().zip(letters) {
+                let expected = match letter {
+                    "I" => Implicit,
+                    "E" => Explicit,
+                    _ => NotAllowed,
+                };
+                assert_eq!(conversion(from, to), expected, "{} to {}", from.name(), to.name());
+            }
+        }
+    }
+
+    #[test]
+    fn types_without_limit_do_not_enter_a_variant() {
+        for sql_type in
+            [SqlType::VARCHAR_MAX, SqlType::NVarChar(Length::Max), SqlType::VarBinary(Length::Max)]
+        {
+            assert_eq!(conversion(&sql_type, &SqlType::SqlVariant), NotAllowed);
+            assert_eq!(conversion(&SqlType::SqlVariant, &sql_type), NotAllowed);
+        }
     }
 }
