@@ -13,6 +13,7 @@ mod db_transaction;
 mod decision;
 mod error;
 mod files;
+mod filter;
 mod ghost_cleanup;
 mod identity;
 mod instance;
@@ -29,14 +30,15 @@ mod transaction_set;
 
 pub use catalog::{
     CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, Entry, EntryKey, FIRST_USER_TYPE_ID,
-    MessageDef, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable, PropertyDef, PropertyOwner,
-    TablePart, TypeDef,
+    MessageDef, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable, PropertyDef,
+    PropertyOwner, TablePart, TypeDef,
 };
 pub use cursor::Cursor;
 pub use database::Database;
 pub use db_transaction::{DbSavepoint, DbTransaction};
 pub use error::{STALE_PLAN, SqlResult, StorageError, interrupted, stale_plan};
 pub use files::FilePlaces;
+pub use filter::{FilterOp, FilterTerm, FilterTest, IndexFilter};
 pub use identity::value_of as identity_value;
 pub use instance::{
     CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance, InstanceOptions, MASTER,

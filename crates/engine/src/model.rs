@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use txn::{CommitMode, TxnOptions};
 
-use crate::catalog::{Entry, NewColumn, NewConstraint, NewIndex, NewTable};
+use crate::catalog::{Entry, NewColumn, NewConstraint, NewFilter, NewIndex, NewTable};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
@@ -105,6 +105,11 @@ fn as_new(table: &TableDef) -> NewTable {
                 clustered: index.kind == IndexKind::Clustered,
                 columns: key,
                 included: index.included.iter().map(|o| name_of(*o)).collect(),
+                filter: index.filter.as_ref().map(|filter| NewFilter {
+                    text: filter.text.to_string(),
+                    terms: filter.terms.iter().map(|t| (name_of(t.ordinal), t.test.clone())).collect(),
+                }),
+                replaces: false,
             });
         }
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use pages::PageId;
 use types::{Collation, DateTime, SqlType};
 
+use crate::filter::IndexFilter;
+
 /// Number of an object (`object_id`), unique in its database.
 pub type ObjectId = i32;
 
@@ -259,10 +261,32 @@ pub struct IndexDef {
     pub key: Vec<IndexColumn>,
     /// Ordinals (positions in `TableDef::columns`) of included columns.
     pub included: Vec<usize>,
+    /// Only rows that satisfy it have entries; `None`: all have. Of nonclustered indexes only.
+    pub filter: Option<IndexFilter>,
+    /// ALTER INDEX ... DISABLE: a nonclustered index then has no unit (0) and no entries; of a table whose clustered index is disabled, the
+    /// rows are there but nobody reads or changes them.
+    pub is_disabled: bool,
     /// Allocation unit.
     pub unit: u32,
     /// First page of a heap, root of a tree; fixed for the unit's life.
     pub root: PageId,
+}
+
+impl IndexDef {
+    /// Are there pages behind it? A disabled nonclustered index has none.
+    pub fn has_unit(&self) -> bool {
+        !self.is_disabled || self.kind != IndexKind::Nonclustered
+    }
+
+    /// Does it hold every row of the table?
+    pub fn is_whole(&self) -> bool {
+        self.filter.is_none() && self.has_unit()
+    }
+
+    /// Its name is this one, in any letter case.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name.as_ref().is_some_and(|own| Collation::DEFAULT.same_name(own, name))
+    }
 }
 
 /// One key column.
@@ -376,20 +400,32 @@ impl TableDef {
         self.name.starts_with('#')
     }
 
+    /// Has it an index with a filter that is kept now?
+    pub fn has_filtered_index(&self) -> bool {
+        self.indexes.iter().any(|index| index.filter.is_some() && index.has_unit())
+    }
+
+    /// An index by its name, in any letter case.
+    pub fn index_named(&self, name: &str) -> Option<&IndexDef> {
+        self.indexes.iter().find(|index| index.is_named(name))
+    }
+
     /// The unique index by which a foreign key finds its rows here: the one whose key columns are those referred to.
     pub fn referenced_index(&self, key: &ForeignKeyDef) -> Option<&IndexDef> {
         self.key_over(&key.referenced_column_ids)
     }
 
-    /// The unique index over exactly these columns (by number, in any order); a primary key comes first.
+    /// The unique index over exactly these columns (by number, in any order) of all rows. One that is disabled comes last, a primary key
+    /// first.
     pub fn key_over(&self, column_ids: &[i32]) -> Option<&IndexDef> {
         let covers = |index: &&IndexDef| {
             index.unique
+                && index.filter.is_none()
                 && index.key.len() == column_ids.len()
                 && index.key.iter().all(|k| column_ids.contains(&self.columns[k.ordinal].column_id))
         };
         let mut found: Vec<&IndexDef> = self.indexes.iter().filter(covers).collect();
-        found.sort_by_key(|index| !index.primary_key);
+        found.sort_by_key(|index| (index.is_disabled, !index.primary_key));
         found.first().copied()
     }
 

@@ -104,11 +104,25 @@ pub(crate) enum Base {
 /// A nonclustered index.
 pub(crate) struct Secondary {
     pub(crate) index_id: i32,
+    /// Its place in `TableDef::indexes`: disabled ones are not here.
+    position: usize,
     pub(crate) tree: BTree,
     key: KeyFormat,
     /// Columns whose values stand in the entries, by position in the table.
     pub(crate) stored: Vec<usize>,
     pub(crate) format: RowFormat,
+}
+
+impl Inner {
+    /// The definition of a nonclustered index by its place among those that are kept.
+    pub(crate) fn index_of(&self, at: usize) -> &IndexDef {
+        &self.definition.indexes[self.secondary[at].position]
+    }
+
+    /// Has a row an entry in the index? A filter leaves rows out.
+    pub(crate) fn has_entry_of(&self, at: usize, row: &[Value]) -> bool {
+        self.index_of(at).filter.as_ref().is_none_or(|filter| filter.accepts(&self.definition, row))
+    }
 }
 
 impl Table {
@@ -131,10 +145,12 @@ impl Table {
             _ => (Base::Tree(tree(base_index)), Some(key_format(&definition, base_index))),
         };
         let all: Vec<usize> = (0..definition.columns.len()).collect();
-        let secondary = definition.indexes[1..].iter().map(|index| {
+        let kept = definition.indexes.iter().enumerate().skip(1).filter(|(_, index)| index.has_unit());
+        let secondary = kept.map(|(position, index)| {
             let stored = stored_columns(&definition, index);
             Secondary {
                 index_id: index.index_id,
+                position,
                 tree: tree(index),
                 key: key_format(&definition, index),
                 format: row_format(&definition, &stored),
@@ -183,17 +199,18 @@ impl Table {
         found.is_some_and(|secondary| columns.iter().all(|column| secondary.stored.contains(column)))
     }
 
-    /// The number of rows as they stand now, committed or not, read from the heap or clustered index. `go_on` is asked for each.
+    /// The number of rows as they stand now, committed or not, read from a heap or index by its number. `go_on` is asked for each.
     ///
     /// # Errors
     /// 1222; the marker of a stale plan; those of `go_on`.
     pub fn count_rows(
         &self,
         txn: &DbTransaction,
+        index_id: i32,
         go_on: &mut dyn FnMut() -> SqlResult<()>,
     ) -> SqlResult<u64> {
         let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
-        let mut cursor = self.scan(txn, self.inner.definition.base().index_id, &options, Some(&[]))?;
+        let mut cursor = self.scan(txn, index_id, &options, Some(&[]))?;
         let (mut row, mut rows) = (Vec::new(), 0);
         while cursor.next(txn, &mut row)? {
             go_on()?;
@@ -230,6 +247,7 @@ impl Table {
     ) -> SqlResult<Cursor> {
         let inner = &self.inner;
         let is_secondary = inner.secondary.iter().any(|s| s.index_id == index_id);
+        assert!(is_secondary || index_id <= 1, "no plan reads a disabled index");
         self.lock_for_read(txn, options, matches!(inner.base, Base::Heap(_)) && !is_secondary)?;
         // Large values are read after their row: it stays locked until then.
         let base_options =
@@ -237,7 +255,7 @@ impl Table {
         let source = match (&inner.base, inner.secondary.iter().position(|s| s.index_id == index_id)) {
             (_, Some(at)) => {
                 let secondary = &inner.secondary[at];
-                let index = &inner.definition.indexes[at + 1];
+                let index = inner.index_of(at);
                 let covers =
                     columns.is_some_and(|wanted| wanted.iter().all(|c| secondary.stored.contains(c)));
                 let reads_lobs = covers && secondary.format.may_have_lobs();
@@ -591,7 +609,7 @@ impl Table {
         locator: &RowLocator,
     ) -> SqlResult<(Vec<u8>, Vec<u8>)> {
         let secondary = &self.inner.secondary[at];
-        let index = &self.inner.definition.indexes[at + 1];
+        let index = self.inner.index_of(at);
         let locator = locator.to_bytes();
         let mut key = Vec::with_capacity(32);
         secondary.key.encode(index.key.iter().map(|k| &row[k.ordinal]), &mut key);
@@ -619,12 +637,16 @@ impl Table {
         row: &[Value],
         locator: &RowLocator,
     ) -> SqlResult<()> {
-        self.check_key_length(&self.inner.definition.indexes[at + 1], self.inner.may_overflow[at + 1], row)?;
+        if !self.inner.has_entry_of(at, row) {
+            return Ok(());
+        }
+        let position = self.inner.secondary[at].position;
+        self.check_key_length(self.inner.index_of(at), self.inner.may_overflow[position], row)?;
         let (key, value) = self.entry(txn, at, row, locator)?;
         let tree = &self.inner.secondary[at].tree;
         match tree.insert(txn.inner(), &key, &value).map_err(|error| self.fail(txn, error))? {
             Inserted::Done => Ok(()),
-            Inserted::Duplicate => Err(self.duplicate(&self.inner.definition.indexes[at + 1], row)),
+            Inserted::Duplicate => Err(self.duplicate(self.inner.index_of(at), row)),
         }
     }
 
@@ -635,6 +657,9 @@ impl Table {
         row: &[Value],
         locator: &RowLocator,
     ) -> SqlResult<()> {
+        if !self.inner.has_entry_of(at, row) {
+            return Ok(());
+        }
         let key = self.entry_key(at, row, locator);
         self.delete_entry_at(txn, at, &key)
     }
@@ -665,7 +690,7 @@ impl Table {
     }
 
     fn entry_key(&self, at: usize, row: &[Value], locator: &RowLocator) -> Vec<u8> {
-        let index = &self.inner.definition.indexes[at + 1];
+        let index = self.inner.index_of(at);
         let mut key = Vec::with_capacity(32);
         self.inner.secondary[at].key.encode(index.key.iter().map(|k| &row[k.ordinal]), &mut key);
         if !index.unique {

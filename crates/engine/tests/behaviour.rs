@@ -61,6 +61,8 @@ fn indexes_and_truncate_are_transactional() {
             clustered: false,
             columns: vec![("filler".into(), true)],
             included: vec!["tag".into()],
+            filter: None,
+            replaces: false,
         };
         session
             .autocommit(None, |txn| database.create_index(txn, made.definition(), &index))
@@ -128,6 +130,8 @@ fn duplicate_keys_are_told_with_names() {
             clustered: false,
             columns: vec![("tag".into(), false)],
             included: Vec::new(),
+            filter: None,
+            replaces: false,
         };
         session
             .autocommit(None, |txn| database.create_index(txn, made.definition(), &unique))

@@ -205,6 +205,8 @@ fn an_index_can_be_added_to_rows_and_dropped() {
         clustered,
         columns: vec![(column.into(), true)],
         included: Vec::new(),
+        filter: None,
+        replaces: false,
     };
     assert_eq!(database.create_index(txn, &table, &index("ux", true, false, "a")).unwrap_err().number, 1505);
     set.rollback().unwrap();

@@ -86,3 +86,6 @@ script!("scripts/" typed_null);
 script!("scripts/" computed_columns);
 script!("scripts/" row_counts);
 script!("scripts/" errors);
+script!("scripts/" filtered_indexes);
+script!("scripts/" alter_index);
+script!("scripts/" included_columns);

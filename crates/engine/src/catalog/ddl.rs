@@ -6,7 +6,10 @@ use txn::LockMode;
 use types::{SqlError, SqlType, Value};
 
 use super::new::{NewColumn, NewConstraint, NewIndex, NewTable};
-use super::shape::{append_index, heap_definition, remove_constraint, remove_index, same, users_of_column};
+use super::shape::{
+    append_index, heap_definition, indexes_against_change, remove_constraint, remove_index, replace_index,
+    same, users_of_column,
+};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
@@ -99,14 +102,20 @@ impl Database {
     /// CREATE INDEX.
     ///
     /// # Errors
-    /// 1505 on duplicate keys, 1902, 1911, 1913; those of storage.
+    /// 1505 on duplicate keys, 1902, 1909, 1911, 1913, 1987, 1999; 3723, 7999 of one that is to be replaced; those of storage.
     pub fn create_index(
         self: &Arc<Self>,
         txn: &DbTransaction,
         table: &Arc<TableDef>,
         index: &NewIndex,
     ) -> SqlResult<()> {
-        self.change_definition(txn, table, |new| append_index(new, index, None))
+        self.change_definition(txn, table, |new| match index.replaces {
+            true => {
+                self.check_index_is_free(new, &index.name)?;
+                replace_index(new, index)
+            }
+            false => append_index(new, index, None),
+        })
     }
 
     /// DROP INDEX.
@@ -120,20 +129,29 @@ impl Database {
         name: &str,
     ) -> SqlResult<()> {
         self.change_definition(txn, table, |new| {
-            let wanted = new.indexes.iter().find(|i| i.name.as_ref().is_some_and(|n| same(n, name)));
             let shown = format!("{}.{name}", new.name);
-            let Some(index) = wanted else { return Err(SqlError::new(3701, &[&"drop", &"index", &shown])) };
-            if index.constraint_id != 0 {
-                let kind = if index.primary_key { "PRIMARY KEY" } else { "UNIQUE KEY" };
-                return Err(SqlError::new(3723, &[&shown, &kind]));
-            }
+            let Some(index) = new.index_named(name) else {
+                return Err(SqlError::new(3701, &[&"drop", &"index", &shown]));
+            };
             let index_id = index.index_id;
-            if self.foreign_key_on(new, index).is_some() {
-                return Err(SqlError::new(3723, &[&shown, &"FOREIGN KEY"]));
-            }
+            self.check_index_is_free(new, name)?;
             remove_index(new, index_id);
             Ok(())
         })
+    }
+
+    /// No constraint has the index. Error 3723.
+    fn check_index_is_free(&self, table: &TableDef, name: &str) -> SqlResult<()> {
+        let Some(index) = table.index_named(name) else { return Ok(()) };
+        let shown = format!("{}.{name}", table.name);
+        if index.constraint_id != 0 {
+            let kind = if index.primary_key { "PRIMARY KEY" } else { "UNIQUE KEY" };
+            return Err(SqlError::new(3723, &[&shown, &kind]));
+        }
+        if self.foreign_key_on(table, index).is_some() {
+            return Err(SqlError::new(3723, &[&shown, &"FOREIGN KEY"]));
+        }
+        Ok(())
     }
 
     /// ALTER TABLE ADD column; `fill` gives each row that exists its value, from those it has; without it they get NULL.
@@ -148,6 +166,7 @@ impl Database {
         fill: Option<&dyn Fn(&[Value]) -> SqlResult<Value>>,
     ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table)?;
+        self.check_rows_in_use(&old)?;
         let mut new = old.as_ref().clone();
         self.append_column(txn, &mut new, column)?;
         let needs_value = !column.nullable && column.identity.is_none() && fill.is_none();
@@ -180,6 +199,7 @@ impl Database {
         name: &str,
     ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table)?;
+        self.check_rows_in_use(&old)?;
         let at = old
             .column_ordinal(name)
             .ok_or_else(|| SqlError::new(4924, &[&"ALTER TABLE DROP COLUMN", &name, &old.name]))?;
@@ -193,6 +213,8 @@ impl Database {
         for index in &mut new.indexes {
             index.key.iter_mut().for_each(|k| k.ordinal -= usize::from(k.ordinal > at));
             index.included.iter_mut().for_each(|ordinal| *ordinal -= usize::from(*ordinal > at));
+            let terms = index.filter.iter_mut().flat_map(|filter| &mut filter.terms);
+            terms.for_each(|term| term.ordinal -= usize::from(term.ordinal > at));
         }
         let shorten = |row: &[Value]| {
             Ok(row.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, v)| v.clone()).collect())
@@ -218,6 +240,12 @@ impl Database {
             .column_ordinal(name)
             .ok_or_else(|| SqlError::new(4924, &[&"ALTER TABLE ALTER COLUMN", &name, &old.name]))?;
         self.share_type(txn, user_type_id)?;
+        self.check_rows_in_use(&old)?;
+        let against = indexes_against_change(&old, at, sql_type, nullable);
+        if !against.is_empty() {
+            let error = SqlError::new(4922, &[&"ALTER TABLE ALTER COLUMN", &name]).with_state(9);
+            return Err(error.after_all(against));
+        }
         let mut new = old.as_ref().clone();
         new.columns[at].sql_type = *sql_type;
         new.columns[at].user_type_id = user_type_id;
@@ -244,6 +272,7 @@ impl Database {
         constraint: &NewConstraint,
     ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table)?;
+        self.check_rows_in_use(&old)?;
         self.change_definition(txn, table, |new| {
             self.append_constraint(txn, new, constraint)?;
             self.touch_referenced(txn, &old.foreign_keys, &new.foreign_keys)

@@ -2,6 +2,7 @@
 
 use types::{DateTime, Value};
 
+use super::filter_rows::filter_rows;
 use super::rows::{column_row, index_column_rows, index_row, int, text, text_class};
 use super::system_tables;
 use crate::schema::{ConstraintState, ModuleDef, ObjectDef, TableDef};
@@ -91,6 +92,10 @@ fn table_rows(table: &TableDef) -> Vec<SystemRow> {
     }
     for index in &table.indexes {
         rows.push((system_tables::INDEXES, index_row(id, index)));
+        if let Some(filter) = &index.filter {
+            let filter = filter_rows((id, index.index_id), filter, &table.columns);
+            rows.extend(filter.into_iter().map(|row| (system_tables::INDEX_FILTERS, row)));
+        }
         rows.extend(
             index_column_rows(id, index, &table.columns)
                 .into_iter()

@@ -41,7 +41,7 @@ impl Database {
                 false => SqlError::new(8139, &[&table.name]),
             });
         }
-        if other.key_over(&referenced).is_none() {
+        if other.key_over(&referenced).is_none_or(|index| index.is_disabled) {
             return Err(SqlError::new(1776, &[&other.qualified_name(), &name]));
         }
         for (own, target) in columns.iter().zip(&referenced) {
@@ -91,7 +91,7 @@ impl Database {
     /// caller's to test.
     ///
     /// # Errors
-    /// Those of storage.
+    /// 1989 when the index that a foreign key needs is disabled; those of storage.
     pub fn set_constraint_states(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -101,6 +101,11 @@ impl Database {
         let old = self.lock_for_change(txn, table)?;
         self.change_definition(txn, table, |new| {
             for (id, state) in states {
+                if let Some(key) = new.foreign_keys.iter().find(|key| key.object_id == *id)
+                    && !state.is_disabled
+                {
+                    self.check_key_is_in_use(new, key)?;
+                }
                 let checks = new.checks.iter_mut().filter(|check| check.object_id == *id);
                 checks.for_each(|check| check.state = *state);
                 let keys = new.foreign_keys.iter_mut().filter(|key| key.object_id == *id);

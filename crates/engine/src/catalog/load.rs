@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use types::Value;
 
+use super::filter_rows::filter_of;
 use super::rows::{
     Fields, column_status, constraint_status, index_column_status, index_status, kind_of, text_class, type_of,
 };
@@ -76,6 +77,7 @@ struct Groups<'a> {
     index_columns: BTreeMap<ObjectId, Vec<&'a [Value]>>,
     texts: BTreeMap<ObjectId, Vec<&'a [Value]>>,
     foreign_keys: BTreeMap<ObjectId, Vec<&'a [Value]>>,
+    filters: BTreeMap<ObjectId, Vec<&'a [Value]>>,
 }
 
 fn group(rows: &[Vec<Value>]) -> BTreeMap<ObjectId, Vec<&[Value]>> {
@@ -101,6 +103,7 @@ impl<'a> Groups<'a> {
             index_columns: group(&rows[system_tables::INDEX_COLUMNS]),
             texts: group(&rows[system_tables::TEXTS]),
             foreign_keys: group(&rows[system_tables::FOREIGN_KEYS]),
+            filters: group(&rows[system_tables::INDEX_FILTERS]),
         }
     }
 
@@ -197,6 +200,8 @@ impl<'a> Groups<'a> {
                 key.push(IndexColumn { ordinal, descending: flags & index_column_status::DESCENDING != 0 });
             }
         }
+        let of_filter = of(&self.filters, id).filter(|row| row.int(1) == Some(index_id)).map(|row| row.0);
+        let filter = filter_of(&of_filter.collect::<Vec<_>>(), columns)?;
         Some(IndexDef {
             index_id,
             name: row.text(2),
@@ -208,6 +213,8 @@ impl<'a> Groups<'a> {
             is_system_named: status & index_status::SYSTEM_NAMED != 0,
             key,
             included,
+            filter,
+            is_disabled: status & index_status::DISABLED != 0,
             unit: u32::try_from(row.int(6)?).ok()?,
             root: row.page(7)?,
         })

@@ -8,7 +8,9 @@
 mod ddl;
 mod definition_rows;
 mod entries;
+mod filter_rows;
 mod foreign_keys;
+mod index_state;
 mod load;
 mod modules;
 pub(crate) mod names;
@@ -30,7 +32,7 @@ pub use entries::{Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef, 
 pub(crate) use load::load;
 pub use names::CatalogImage;
 use names::{Change, Look, NameKey, Reserve, State};
-pub use new::{NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
+pub use new::{NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable};
 pub use rename::TablePart;
 pub use shape::CONSTRAINT_NAME_TAKEN;
 

@@ -2,6 +2,7 @@
 
 use types::{Collation, SqlType};
 
+use crate::filter::FilterTest;
 use crate::schema::{ComputedDef, IdentityDef, ObjectId};
 
 /// A column to be made.
@@ -95,6 +96,19 @@ pub struct NewIndex {
     pub columns: Vec<(String, bool)>,
     /// INCLUDE.
     pub included: Vec<String>,
+    /// WHERE.
+    pub filter: Option<NewFilter>,
+    /// WITH (DROP_EXISTING = ON): it takes the place of the index of its name.
+    pub replaces: bool,
+}
+
+/// The filter of an index to be made.
+#[derive(Clone, Debug)]
+pub struct NewFilter {
+    /// As the catalog shows it.
+    pub text: String,
+    /// Columns by name, and what their values must be: constants of the column's type.
+    pub terms: Vec<(String, FilterTest)>,
 }
 
 /// A table to be made.

@@ -167,7 +167,8 @@ impl Database {
         let is_kept = |index: &IndexDef| {
             same_home && index.unit != 0 && old.indexes.iter().any(|o| o.unit == index.unit)
         };
-        let fresh: Vec<i32> = new.indexes.iter().filter(|i| !is_kept(i)).map(|i| i.index_id).collect();
+        let to_build = new.indexes.iter().filter(|i| i.has_unit() && !is_kept(i));
+        let fresh: Vec<i32> = to_build.map(|i| i.index_id).collect();
         self.make_units(txn, &mut new, |index| fresh.contains(&index.index_id))?;
         let new = Arc::new(new);
         if !fresh.is_empty() {
@@ -185,14 +186,14 @@ impl Database {
         self.write_definition(txn, Some(ObjectDef::Table(old.clone())), Some(ObjectDef::Table(new)))
     }
 
-    /// Makes empty units for the indexes that `wanted` names.
+    /// Makes empty units for the indexes that `wanted` names; those that are disabled have none.
     pub(super) fn make_units(
         self: &Arc<Self>,
         txn: &DbTransaction,
         table: &mut TableDef,
         wanted: impl Fn(&IndexDef) -> bool,
     ) -> SqlResult<()> {
-        for index in table.indexes.iter_mut().filter(|i| wanted(i)) {
+        for index in table.indexes.iter_mut().filter(|i| i.has_unit() && wanted(i)) {
             index.unit = self.catalog().new_unit();
             let unit = access::UnitId(index.unit);
             let made = match index.kind {
@@ -208,7 +209,7 @@ impl Database {
     }
 
     pub(super) fn drop_units(&self, txn: &DbTransaction, indexes: &[IndexDef]) -> SqlResult<()> {
-        for index in indexes {
+        for index in indexes.iter().filter(|index| index.has_unit()) {
             self.access
                 .drop_unit(txn.inner(), access::UnitId(index.unit))
                 .map_err(|error| txn.sql_error(&error.into()))?;

@@ -28,6 +28,7 @@ pub(crate) mod index_status {
     pub(crate) const PRIMARY_KEY: i32 = 2;
     pub(crate) const UNIQUE_CONSTRAINT: i32 = 4;
     pub(crate) const SYSTEM_NAMED: i32 = 8;
+    pub(crate) const DISABLED: i32 = 16;
 }
 
 /// Bits of the status of CHECK and FOREIGN KEY constraints (sysobjvalues, sysfkcols).
@@ -172,6 +173,7 @@ pub(crate) fn index_row(object_id: i32, index: &IndexDef) -> Vec<Value> {
     set(index.primary_key, index_status::PRIMARY_KEY);
     set(index.unique_constraint, index_status::UNIQUE_CONSTRAINT);
     set(index.is_system_named, index_status::SYSTEM_NAMED);
+    set(index.is_disabled, index_status::DISABLED);
     vec![
         int(object_id),
         int(index.index_id),

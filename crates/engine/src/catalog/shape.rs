@@ -2,10 +2,11 @@
 
 use types::{Collation, SqlError, SqlType};
 
-use super::new::{NewColumn, NewConstraint, NewIndex};
+use super::new::{NewColumn, NewConstraint, NewFilter, NewIndex};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
+use crate::filter::{FilterTerm, FilterTest, IndexFilter};
 use crate::schema::{
     CheckDef, ColumnDef, ConstraintState, DefaultDef, IndexColumn, IndexDef, IndexKind, ObjectId, TableDef,
 };
@@ -168,6 +169,8 @@ pub(super) fn heap_definition() -> IndexDef {
         is_system_named: true,
         key: Vec::new(),
         included: Vec::new(),
+        filter: None,
+        is_disabled: false,
         unit: 0,
         root: pages::PageId::NULL,
     }
@@ -179,28 +182,20 @@ pub(super) fn append_index(
     new: &NewIndex,
     constraint: Option<(ObjectId, bool, bool)>,
 ) -> SqlResult<()> {
-    if table.indexes.iter().any(|i| i.name.as_ref().is_some_and(|n| same(n, &new.name))) {
+    if table.index_named(&new.name).is_some() {
         return Err(SqlError::new(1913, &[&new.name, &table.qualified_name()]));
+    }
+    if table.base().is_disabled {
+        let shown: [&dyn std::fmt::Display; 6] =
+            [&"create", &"index", &new.name, &"table", &table.name, &"clustered index"];
+        return Err(SqlError::new(1987, &shown));
     }
     if new.columns.len() > KEY_COLUMNS_MAX {
         return Err(SqlError::new(1904, &[&new.name, &table.name, &new.columns.len(), &KEY_COLUMNS_MAX]));
     }
-    let ordinal = |name: &String| table.column_ordinal(name).ok_or_else(|| SqlError::new(1911, &[name]));
-    let mut key = Vec::with_capacity(new.columns.len());
-    for (name, descending) in &new.columns {
-        let ordinal = ordinal(name)?;
-        if !may_be_key(&table.columns[ordinal].sql_type) {
-            return Err(SqlError::new(1919, &[name, &table.name]));
-        }
-        if key.iter().any(|k: &IndexColumn| k.ordinal == ordinal) {
-            return Err(SqlError::new(1909, &[name]));
-        }
-        key.push(IndexColumn { ordinal, descending: *descending });
-    }
-    let included = new.included.iter().map(ordinal).collect::<SqlResult<Vec<usize>>>()?;
-    if let Some(at) = included.iter().position(|ordinal| is_old_large(&table.columns[*ordinal].sql_type)) {
-        return Err(SqlError::new(1999, &[&new.included[at], &table.name]));
-    }
+    let key = key_columns(table, new)?;
+    let included = included_columns(table, new, &key)?;
+    let filter = new.filter.as_ref().map(|filter| resolved(table, filter)).transpose()?;
     let next_id = table.indexes.iter().map(|i| i.index_id).max().unwrap_or(0).max(1) + 1;
     let (constraint_id, primary_key, is_system_named) = constraint.unwrap_or((0, false, false));
     let index = IndexDef {
@@ -214,6 +209,8 @@ pub(super) fn append_index(
         is_system_named,
         key,
         included,
+        filter,
+        is_disabled: false,
         unit: 0,
         root: pages::PageId::NULL,
     };
@@ -230,8 +227,83 @@ pub(super) fn append_index(
         let existing = table.base().name.clone().unwrap_or_else(|| "".into());
         return Err(SqlError::new(1902, &[&table.name, &existing]));
     }
+    assert!(index.filter.is_none(), "a clustered index has every row");
     table.indexes[0] = index;
-    table.indexes[1..].iter_mut().for_each(|i| i.unit = 0);
+    for other in &mut table.indexes[1..] {
+        other.unit = 0;
+        // A new clustered index makes every other anew, also those that are disabled; DROP_EXISTING leaves these as they are.
+        other.is_disabled &= new.replaces;
+    }
+    Ok(())
+}
+
+/// The key columns of an index. Errors 1909, 1911, 1919, 1977.
+fn key_columns(table: &TableDef, new: &NewIndex) -> SqlResult<Vec<IndexColumn>> {
+    let ordinal = |name: &String| table.column_ordinal(name).ok_or_else(|| SqlError::new(1911, &[name]));
+    let mut key = Vec::with_capacity(new.columns.len());
+    for (name, descending) in &new.columns {
+        let ordinal = ordinal(name)?;
+        let sql_type = table.columns[ordinal].sql_type;
+        if sql_type == SqlType::Xml {
+            return Err(SqlError::new(1977, &[&new.name, name, &table.name]));
+        }
+        if !may_be_key(&sql_type) {
+            return Err(SqlError::new(1919, &[name, &table.name]));
+        }
+        if key.iter().any(|k: &IndexColumn| k.ordinal == ordinal) {
+            return Err(SqlError::new(1909, &[name]));
+        }
+        key.push(IndexColumn { ordinal, descending: *descending });
+    }
+    Ok(key)
+}
+
+/// Positions of the columns of INCLUDE. Errors 1909, 1911, 1999, 10601.
+fn included_columns(table: &TableDef, new: &NewIndex, key: &[IndexColumn]) -> SqlResult<Vec<usize>> {
+    if new.clustered && !new.included.is_empty() {
+        return Err(SqlError::new(10601, &[]));
+    }
+    let mut included = Vec::with_capacity(new.included.len());
+    for name in &new.included {
+        let ordinal = table.column_ordinal(name).ok_or_else(|| SqlError::new(1911, &[name]))?;
+        if included.contains(&ordinal) || key.iter().any(|k| k.ordinal == ordinal) {
+            return Err(SqlError::new(1909, &[name]));
+        }
+        if is_old_large(&table.columns[ordinal].sql_type) {
+            return Err(SqlError::new(1999, &[name, &table.name]));
+        }
+        included.push(ordinal);
+    }
+    Ok(included)
+}
+
+/// A filter with its columns found. Error 207.
+fn resolved(table: &TableDef, filter: &NewFilter) -> SqlResult<IndexFilter> {
+    let term = |(name, test): &(String, FilterTest)| {
+        let ordinal = table.column_ordinal(name).ok_or_else(|| SqlError::new(207, &[name]))?;
+        Ok(FilterTerm { ordinal, test: test.clone() })
+    };
+    let terms = filter.terms.iter().map(term).collect::<SqlResult<Vec<_>>>()?;
+    assert!(!terms.is_empty(), "a filter says something");
+    Ok(IndexFilter { text: filter.text.as_str().into(), terms })
+}
+
+/// Puts an index into the place of the one with its name (DROP_EXISTING). Errors 1925, 7999 and those of `append_index`.
+pub(super) fn replace_index(table: &mut TableDef, new: &NewIndex) -> SqlResult<()> {
+    let Some(at) = table.indexes.iter().position(|index| index.is_named(&new.name)) else {
+        return Err(SqlError::new(7999, &[&new.name, &table.name]));
+    };
+    let old = table.indexes[at].clone();
+    if old.kind == IndexKind::Clustered && !new.clustered {
+        return Err(SqlError::new(1925, &[]));
+    }
+    remove_index(table, old.index_id);
+    append_index(table, new, None)?;
+    if !new.clustered {
+        let mut index = table.indexes.pop().expect("appended just now");
+        index.index_id = old.index_id;
+        table.indexes.insert(at, index);
+    }
     Ok(())
 }
 
@@ -240,6 +312,7 @@ fn may_be_key(sql_type: &SqlType) -> bool {
     sql_type.max_length() != -1 && *sql_type != SqlType::Xml && !is_old_large(sql_type)
 }
 
+/// The old large types cannot be in an index at all.
 fn is_old_large(sql_type: &SqlType) -> bool {
     matches!(sql_type, SqlType::Text | SqlType::NText | SqlType::Image)
 }
@@ -304,6 +377,8 @@ fn append_key(
         clustered,
         columns: columns.to_vec(),
         included: Vec::new(),
+        filter: None,
+        replaces: false,
     };
     append_index(table, &index, Some((object_id, primary, is_system_named)))
 }
@@ -315,7 +390,9 @@ pub(super) fn users_of_column(table: &TableDef, ordinal: usize) -> Vec<SqlError>
     let mut users = Vec::new();
     users.extend(column.default.iter().map(|default| depends("object", &default.name)));
     let uses = |index: &&IndexDef| {
-        index.key.iter().any(|k| k.ordinal == ordinal) || index.included.contains(&ordinal)
+        index.key.iter().any(|k| k.ordinal == ordinal)
+            || index.included.contains(&ordinal)
+            || index.filter.as_ref().is_some_and(|filter| filter.is_about(&[ordinal]))
     };
     for index in table.indexes.iter().filter(uses) {
         let kind = if index.constraint_id != 0 { "object" } else { "index" };
@@ -324,6 +401,38 @@ pub(super) fn users_of_column(table: &TableDef, ordinal: usize) -> Vec<SqlError>
     let keys = table.foreign_keys.iter().filter(|key| key.column_ids.contains(&column.column_id));
     users.extend(keys.map(|key| depends("object", &key.name)));
     users
+}
+
+/// What keeps a column from becoming another, an error 5074 for each: of an indexed column only the length of a variable type may grow, outside
+/// of a primary key and of filters (documented under ALTER TABLE, "ALTER COLUMN").
+pub(super) fn indexes_against_change(
+    table: &TableDef,
+    ordinal: usize,
+    sql_type: &SqlType,
+    nullable: bool,
+) -> Vec<SqlError> {
+    let column = &table.columns[ordinal];
+    if (column.sql_type, column.nullable) == (*sql_type, nullable) {
+        return Vec::new();
+    }
+    let is_variable = matches!(sql_type, SqlType::VarChar(_) | SqlType::NVarChar(_) | SqlType::VarBinary(_));
+    let has_room = |new: i32, old: i32| new == -1 || (old != -1 && new >= old);
+    let grows = is_variable
+        && sql_type.system_type_id() == column.sql_type.system_type_id()
+        && has_room(i32::from(sql_type.max_length()), i32::from(column.sql_type.max_length()));
+    let is_against = |index: &&IndexDef| {
+        let is_key = index.key.iter().any(|k| k.ordinal == ordinal);
+        let is_filtered = index.filter.as_ref().is_some_and(|filter| filter.is_about(&[ordinal]));
+        let may_grow = grows && !index.primary_key && !(is_key && sql_type.max_length() == -1);
+        is_filtered || ((is_key || index.included.contains(&ordinal)) && !may_grow)
+    };
+    let against = table.indexes.iter().filter(is_against);
+    let depends = against.filter_map(|index| {
+        let kind = if index.constraint_id != 0 { "object" } else { "index" };
+        let name = index.name.as_ref()?;
+        Some(SqlError::new(5074, &[&kind, name, &"column", &column.name]))
+    });
+    depends.collect()
 }
 
 /// The name that the system gives a constraint: prefix, pieces of the table's and column's names, a number nobody else has.

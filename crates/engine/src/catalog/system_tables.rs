@@ -50,9 +50,11 @@ pub const TYPES: usize = 11;
 pub const MESSAGES: usize = 12;
 /// Configured values of the server (used in master only).
 pub const CONFIGURATIONS: usize = 13;
+/// Filters of indexes: the text (`subid` 0) and the terms, one row a constant.
+pub const INDEX_FILTERS: usize = 14;
 
 /// All system tables, in order of their units.
-pub static ALL: [SystemTable; 14] = [
+pub static ALL: [SystemTable; 15] = [
     SystemTable {
         name: "sysclsobjs",
         key_columns: 1,
@@ -208,6 +210,20 @@ pub static ALL: [SystemTable; 14] = [
         key_columns: 1,
         columns: &[("id", SqlType::Int, false), ("value", SqlType::Int, false)],
     },
+    SystemTable {
+        name: "sysidxfilters",
+        key_columns: 3,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("indid", SqlType::Int, false),
+            ("subid", SqlType::Int, false),
+            ("term", SqlType::Int, false),
+            ("colid", SqlType::Int, false),
+            ("test", SqlType::TinyInt, false),
+            ("value", SqlType::SqlVariant, true),
+            ("text", TEXT, true),
+        ],
+    },
 ];
 
 /// The allocation unit of a system table; its object number is the same plus two.
@@ -242,6 +258,8 @@ pub fn definition(table: usize, root: PageId) -> Arc<TableDef> {
         is_system_named: true,
         key: key.collect(),
         included: Vec::new(),
+        filter: None,
+        is_disabled: false,
         unit: unit_of(table),
         root,
     };

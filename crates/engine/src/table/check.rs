@@ -79,7 +79,7 @@ impl Table {
             return Ok(found);
         }
         for (at, secondary) in self.inner.secondary.iter().enumerate() {
-            let index = &self.inner.definition.indexes[at + 1];
+            let index = self.inner.index_of(at);
             let report = self.check_structure(index, UnitKind::BTree, &mut found);
             if !report.problems.is_empty() {
                 continue;
@@ -166,7 +166,7 @@ impl Table {
         Ok(())
     }
 
-    /// Every row must have its entry, with the row's values. Gives the number of rows that have.
+    /// Every row that belongs into the index must have its entry, with the row's values. Gives the number of rows that have.
     fn check_rows_have_entries(
         &self,
         txn: &DbTransaction,
@@ -188,10 +188,13 @@ impl Table {
                 }
             }
             let locator = cursor.locator()?;
+            if !self.inner.has_entry_of(at, &row) {
+                continue;
+            }
             if self.has_entry(txn, at, &row, &locator) {
                 matched += 1;
             } else {
-                let index = &self.inner.definition.indexes[at + 1];
+                let index = self.inner.index_of(at);
                 let shown = self.shown_key(index, &row);
                 found.note(SqlError::new(
                     8951,
@@ -225,7 +228,7 @@ impl Table {
         found: &mut TableCheck,
     ) -> SqlResult<()> {
         let secondary = &self.inner.secondary[at];
-        let index = &self.inner.definition.indexes[at + 1];
+        let index = self.inner.index_of(at);
         let mut cursor = secondary.tree.scan(KeyRange::all(), READ);
         let mut row = Vec::new();
         while cursor.next(txn.inner()).map_err(|error| self.fail(txn, error))? {
@@ -234,6 +237,7 @@ impl Table {
             let is_there = match &locator {
                 Some(locator) => {
                     self.fetch(txn, locator, &READ, &mut row).unwrap_or(false)
+                        && self.inner.has_entry_of(at, &row)
                         && self.entry_key(at, &row, locator) == cursor.key()
                 }
                 None => false,

@@ -38,9 +38,10 @@ impl Table {
     /// May changes of these columns give rows new unique keys? Only then must several rows be changed in two passes.
     pub fn has_unique_key_among(&self, changed: &[usize]) -> bool {
         let indexes = self.inner.definition.indexes.iter();
-        indexes
-            .filter(|index| index.unique)
-            .any(|index| index.key.iter().any(|k| changed.contains(&k.ordinal)))
+        indexes.filter(|index| index.unique && index.has_unit()).any(|index| {
+            let enters = index.filter.as_ref().is_some_and(|filter| filter.is_about(changed));
+            enters || index.key.iter().any(|k| changed.contains(&k.ordinal))
+        })
     }
 
     /// Replaces a row. Gives the locator of the row afterwards.
@@ -66,9 +67,10 @@ impl Table {
         self.update_base(txn, change)?;
         let mut entries = Vec::new();
         for (at, secondary) in self.inner.secondary.iter().enumerate() {
-            if secondary.stored.iter().any(|column| change.changed.contains(column))
-                && !self.update_entry(txn, at, change)?
-            {
+            let filter = self.inner.index_of(at).filter.as_ref();
+            let is_touched = secondary.stored.iter().any(|column| change.changed.contains(column))
+                || filter.is_some_and(|filter| filter.is_about(change.changed));
+            if is_touched && !self.update_entry(txn, at, change)? {
                 entries.push(at);
             }
         }
@@ -125,11 +127,23 @@ impl Table {
         updated.map_err(|error| self.fail(txn, error))
     }
 
-    /// Brings a row's entry in a nonclustered index up to date; false when only its old key is out, because a new unique key is to come.
+    /// Brings a row's entry in a nonclustered index up to date, also into and out of its filter; false when only its old key is out, because a
+    /// new unique key is to come.
     fn update_entry(&self, txn: &DbTransaction, at: usize, change: RowChange<'_>) -> SqlResult<bool> {
         let RowChange { locator, old, new, .. } = change;
-        let index = &self.inner.definition.indexes[at + 1];
+        let index = self.inner.index_of(at);
         let tree = &self.inner.secondary[at].tree;
+        if !self.inner.has_entry_of(at, old) {
+            if index.unique {
+                return Ok(!self.inner.has_entry_of(at, new));
+            }
+            self.insert_entry(txn, at, new, locator)?;
+            return Ok(true);
+        }
+        if !self.inner.has_entry_of(at, new) {
+            self.delete_entry(txn, at, old, locator)?;
+            return Ok(true);
+        }
         let old_key = self.entry_key(at, old, locator);
         let new_key = self.entry_key(at, new, locator);
         if old_key == new_key {

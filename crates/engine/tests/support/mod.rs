@@ -91,6 +91,8 @@ pub fn items(name: &str) -> NewTable {
         clustered: false,
         columns: vec![("tag".into(), false)],
         included: Vec::new(),
+        filter: None,
+        replaces: false,
     };
     let columns = vec![
         column("id", SqlType::Int, false),

@@ -242,7 +242,8 @@ fn key_place(source: &Arc<TableSource>, column_ids: &[i32]) -> Option<KeyPlace> 
         first.iter().map(|part| columns.iter().position(|ordinal| *ordinal == part.ordinal)).collect()
     };
     // The clustered index first, then unique ones: the fewest reads.
-    let mut indexes: Vec<&engine::IndexDef> = source.def.indexes.iter().collect();
+    let mut indexes: Vec<&engine::IndexDef> =
+        source.def.indexes.iter().filter(|index| index.is_whole()).collect();
     indexes.sort_by_key(|index| (index.kind != engine::IndexKind::Clustered, !index.unique));
     let index = indexes.into_iter().find_map(|index| Some((index.index_id, order_in(index)?)));
     Some(KeyPlace { source: source.clone(), columns, index })

@@ -172,6 +172,7 @@ impl Binder<'_> {
                     Err(crate::errors::system_catalog_update())
                 }
                 ObjectDef::Table(table) => {
+                    super::target::check_in_use(table)?;
                     let source = Arc::new(BaseTable::new(database, table.clone()));
                     self.base_source(source, &object, (&exposed, alias.is_some()), hints, wanted)
                 }

@@ -6,7 +6,7 @@ use engine::IsolationLevel;
 use tsql::ast;
 use types::SqlError;
 
-use crate::plan::logical::{Rel, ScanHints};
+use crate::plan::logical::{HintedIndex, Rel, ScanHints};
 
 /// What hints ask for; those without a case here stand in the table of clauses. Errors 321, 650 and 1047.
 pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
@@ -29,10 +29,7 @@ pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError
             "READPAST" => result.read_past = true,
             "NOWAIT" => result.no_wait = true,
             "INDEX" => {
-                if let Some(ast::ExprKind::Column(column)) = hint.args.first().map(|argument| &argument.kind)
-                {
-                    result.index = Some(column.name.value.clone());
-                }
+                result.indexes = hint.args.iter().map(hinted_index).collect::<Result<_, _>>()?;
             }
             _ if !crate::clauses::is_known("table hint", &name) => {
                 return Err(crate::errors::unknown_hint(&hint.name.value));
@@ -48,6 +45,15 @@ pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError
     }
     check(&result)?;
     Ok(result)
+}
+
+/// A name or number inside INDEX (..).
+fn hinted_index(argument: &ast::Expr) -> Result<HintedIndex, SqlError> {
+    match &argument.kind {
+        ast::ExprKind::Column(column) => Ok(HintedIndex::Name(column.name.value.clone())),
+        ast::ExprKind::Literal(ast::Literal::Int(number)) => Ok(HintedIndex::Number(*number)),
+        _ => Err(crate::errors::syntax_near("INDEX")),
+    }
 }
 
 /// Hints of a table that is changed: 1065 when they ask to read what is not committed.
@@ -89,7 +95,7 @@ pub(crate) fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlErr
                 table_lock: own.table_lock || hints.table_lock,
                 read_past: own.read_past || hints.read_past,
                 no_wait: own.no_wait || hints.no_wait,
-                index: own.index,
+                indexes: own.indexes,
             };
             check(&scan.hints)
         }
@@ -117,6 +123,27 @@ pub(crate) fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlErr
 }
 
 impl ScanHints {
+    /// The numbers of the indexes that INDEX (..) asks for. Errors 307, 308, 315.
+    pub(crate) fn hinted(&self, table: &engine::TableDef) -> Result<Vec<i32>, SqlError> {
+        let number = |hint: &HintedIndex| {
+            let found = match hint {
+                HintedIndex::Number(0) => return Ok(0),
+                HintedIndex::Number(id) => table.index(*id),
+                HintedIndex::Name(name) => table.index_named(name),
+            };
+            match (found, hint) {
+                (Some(index), _) if index.is_disabled => {
+                    let name = index.name.clone().unwrap_or_default();
+                    Err(SqlError::new(315, &[&name, &table.qualified_name()]))
+                }
+                (Some(index), _) => Ok(index.index_id),
+                (None, HintedIndex::Number(id)) => Err(SqlError::new(307, &[id, &table.qualified_name()])),
+                (None, HintedIndex::Name(name)) => Err(SqlError::new(308, &[name, &table.qualified_name()])),
+            }
+        };
+        self.indexes.iter().map(number).collect()
+    }
+
     /// READPAST needs READ COMMITTED or REPEATABLE READ: 650.
     pub(crate) fn check_level(&self, level: IsolationLevel) -> Result<(), SqlError> {
         let is_allowed = matches!(level, IsolationLevel::ReadCommitted | IsolationLevel::RepeatableRead);
@@ -132,7 +159,7 @@ impl ScanHints {
             table_lock: self.table_lock || target.table_lock,
             read_past: self.read_past || target.read_past,
             no_wait: self.no_wait || target.no_wait,
-            index: self.index.or_else(|| target.index.clone()),
+            indexes: if self.indexes.is_empty() { target.indexes.clone() } else { self.indexes },
         };
         if both.isolation == Some(IsolationLevel::ReadUncommitted) {
             return Err(crate::errors::uncommitted_target());

@@ -120,6 +120,7 @@ impl Binder<'_> {
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Table(table) if table.is_system => Err(crate::errors::system_catalog_update()),
                 ObjectDef::Table(table) => {
+                    check_in_use(table)?;
                     Ok(Named::Table(Arc::new(TableSource::new(database, table.clone()))))
                 }
                 ObjectDef::Module(module) if module.kind == ModuleKind::View => {
@@ -339,6 +340,15 @@ impl Binder<'_> {
 pub(crate) fn is_cut_by_length(sql_type: &SqlType) -> bool {
     use types::sql_type::TypeFamily::{Binary, Char, NChar, Variant, Xml};
     matches!(sql_type.family(), Char | NChar | Binary | Variant | Xml)
+}
+
+/// The rows of a table are out of reach while its clustered index is disabled. Error 8655.
+pub(super) fn check_in_use(table: &engine::TableDef) -> Result<(), SqlError> {
+    let base = table.base();
+    if base.is_disabled {
+        return Err(SqlError::new(8655, &[&base.name.clone().unwrap_or_default(), &table.name]));
+    }
+    Ok(())
 }
 
 /// `tempdb.dbo.real`.

@@ -98,10 +98,12 @@ fn add(
             TableElement::Constraint(constraint) => {
                 new.constraints.push(create::table_constraint(constraint, text, context, name)?)
             }
-            TableElement::Index(index) => new.indexes.push(create::inline_index(index, None)?),
+            TableElement::Index(index) => new.indexes.push(super::index::inline_index(index, None)?),
             TableElement::Period(..) => return Err(crate::errors::unsupported("PERIOD FOR SYSTEM_TIME")),
         }
         table = reload(database, &table)?;
+        new.columns = existing_columns(&table);
+        super::index::add_filters(&mut new, std::slice::from_ref(element), &written(name), context)?;
         for constraint in &mut new.constraints {
             match constraint {
                 NewConstraint::Check { is_not_trusted, .. } => *is_not_trusted = !to.check,
@@ -130,7 +132,7 @@ fn add(
     Ok(())
 }
 
-fn existing_columns(table: &TableDef) -> Vec<engine::NewColumn> {
+pub(super) fn existing_columns(table: &TableDef) -> Vec<engine::NewColumn> {
     table
         .columns
         .iter()

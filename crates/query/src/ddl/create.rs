@@ -1,10 +1,11 @@
-//! CREATE TABLE, CREATE INDEX, CREATE SCHEMA.
+//! CREATE TABLE, CREATE SCHEMA.
 
-use engine::{ComputedDef, IdentityDef, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewTable};
-use tsql::ast::{self, ColumnConstraintKind, IndexKind, TableConstraintKind, TableElement};
+use engine::{ComputedDef, IdentityDef, NewColumn, NewConstraint, NewForeignKey, NewTable};
+use tsql::ast::{self, ColumnConstraintKind, TableConstraintKind, TableElement};
 use types::{Collation, SqlError, SqlType};
 
-use super::{bind_context, database_of, find_table, find_table_for_change, schema_of, with_transaction};
+use super::index::inline_index;
+use super::{bind_context, database_of, find_table, schema_of, with_transaction};
 use crate::bind::data_type::{Declared, declared_in};
 use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
@@ -125,6 +126,7 @@ fn definition(
         return Err(SqlError::new(2738, &[&table.name.value, &second.name]));
     }
     check_expressions(elements, &new, context)?;
+    super::index::add_filters(&mut new, elements, &written(table), context)?;
     Ok(new)
 }
 
@@ -452,7 +454,7 @@ fn source_text(expr: &ast::Expr, text: &str) -> String {
     }
 }
 
-fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {
+pub(super) fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {
     columns.iter().map(|column| (column.name.value.clone(), column.descending == Some(true))).collect()
 }
 
@@ -548,62 +550,6 @@ fn action_number(action: Option<ast::ReferentialAction>) -> u8 {
         Some(ast::ReferentialAction::SetNull) => 2,
         Some(ast::ReferentialAction::SetDefault) => 3,
     }
-}
-
-/// INDEX inside a table definition.
-pub(super) fn inline_index(index: &ast::InlineIndex, column: Option<&str>) -> Result<NewIndex, SqlError> {
-    if index.columnstore || index.hash {
-        return Err(crate::errors::unsupported("columnstore and hash indexes"));
-    }
-    if index.filter.is_some() {
-        return Err(crate::errors::unsupported("filtered indexes"));
-    }
-    let mut columns = key_columns(&index.columns);
-    if let (true, Some(column)) = (columns.is_empty(), column) {
-        columns.push((column.to_string(), false));
-    }
-    Ok(NewIndex {
-        name: index.name.value.clone(),
-        unique: index.unique,
-        clustered: index.clustered == Some(true),
-        columns,
-        included: index.include.iter().map(|name| name.value.clone()).collect(),
-    })
-}
-
-/// CREATE INDEX.
-pub(super) fn index(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
-    if create.kind != IndexKind::Rows {
-        return Err(crate::errors::unsupported("columnstore, XML and special indexes"));
-    }
-    if create.filter.is_some() {
-        return Err(crate::errors::unsupported("filtered indexes"));
-    }
-    let Some((database, table)) = find_table_for_change(&create.table, context)? else {
-        return Err(crate::errors::index_without_table(&written(&create.table)));
-    };
-    let new = NewIndex {
-        name: create.name.value.clone(),
-        unique: create.unique,
-        clustered: create.clustered == Some(true),
-        columns: key_columns(&create.columns),
-        included: create.include.iter().map(|name| name.value.clone()).collect(),
-    };
-    let drop_first = create.options.iter().any(|option| option.name.is("DROP_EXISTING") && is_on(option));
-    with_transaction(context, &database, |transaction| {
-        if drop_first
-            && table.indexes.iter().any(|index| {
-                index.name.as_ref().is_some_and(|name| crate::bind::names::same_name(name, &new.name))
-            })
-        {
-            database.drop_index(transaction, &table, &new.name)?;
-        }
-        database.create_index(transaction, &table, &new)
-    })
-}
-
-fn is_on(option: &ast::NamedOption) -> bool {
-    matches!(option.value, Some(ast::OptionValue::Switch(true, _)))
 }
 
 /// CREATE SCHEMA with its elements.

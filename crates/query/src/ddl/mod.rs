@@ -5,6 +5,8 @@ mod alter;
 mod constraint_state;
 mod create;
 mod drop;
+pub(crate) mod filter;
+mod index;
 mod into;
 mod module;
 mod property;
@@ -33,12 +35,8 @@ pub fn execute(
     context: &mut ExecContext<'_>,
 ) -> Result<Vec<SqlError>, SqlError> {
     let keys_before = wide_keys::before(statement, context)?;
-    execute_inside(statement, text, context)
+    let mut notices = execute_inside(statement, text, context)
         .map_err(|error| concluded(&statement.kind, error).at_line(statement.span.line))?;
-    let mut notices = match &statement.kind {
-        StatementKind::CreateTable(table) => create::notices(table),
-        _ => Vec::new(),
-    };
     notices.extend(wide_keys::warnings(statement, keys_before, context)?);
     Ok(notices)
 }
@@ -61,9 +59,9 @@ fn concluded(statement: &StatementKind, error: SqlError) -> SqlError {
 
 /// Does the error say why a constraint, or an index in a table's definition, could not be made? That rows break it (547) is told alone.
 fn is_about_a_constraint(error: &SqlError) -> bool {
-    const REASONS: [i32; 26] = [
+    const REASONS: [i32; 28] = [
         1505, 1752, 1753, 1757, 1761, 1762, 1763, 1767, 1768, 1769, 1770, 1773, 1774, 1776, 1778, 1779, 1781,
-        1785, 1902, 1904, 1909, 1911, 1919, 1944, 1999, 8111,
+        1785, 1902, 1904, 1909, 1911, 1919, 1944, 1977, 1999, 8111, 10601,
     ];
     match error.number {
         2714 => error.state == engine::CONSTRAINT_NAME_TAKEN,
@@ -75,13 +73,16 @@ fn execute_inside(
     statement: &ast::Statement,
     text: &str,
     context: &mut ExecContext<'_>,
-) -> Result<(), SqlError> {
+) -> Result<Vec<SqlError>, SqlError> {
     crate::clauses::check_definition(statement)?;
-    match &statement.kind {
-        StatementKind::CreateTable(table) => create::table(table, text, context),
+    let done = match &statement.kind {
+        StatementKind::CreateTable(table) => {
+            create::table(table, text, context)?;
+            return Ok(create::notices(table));
+        }
         StatementKind::AlterTable(alter) => alter::table(alter, text, context),
-        StatementKind::CreateIndex(index) => create::index(index, context),
-        StatementKind::AlterIndex(_) => Ok(()),
+        StatementKind::CreateIndex(index) => index::create(index, context),
+        StatementKind::AlterIndex(alter) => return index::alter(alter, context),
         StatementKind::CreateStatistics(_)
         | StatementKind::UpdateStatistics(_)
         | StatementKind::DropStatistics(_) => statistics::statement(&statement.kind, context),
@@ -94,7 +95,8 @@ fn execute_inside(
         StatementKind::CreateType(create) => alias::create(create, context),
         StatementKind::CreateSchema(schema) => create::schema(schema, text, context),
         _ => Err(crate::errors::unsupported("this statement")),
-    }
+    };
+    done.map(|()| Vec::new())
 }
 
 /// `DECLARE @t TABLE (...)`: makes the table in tempdb under the given real name.

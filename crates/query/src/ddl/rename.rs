@@ -147,7 +147,7 @@ fn alias_type(lookup: Lookup<'_>, database: &Arc<Database>, parts: &[String]) ->
     Ok(lookup.type_named(database, &schema, &name)?.map(Found::Type))
 }
 
-/// Error 15336 when the text of a CHECK or of a computed column names the column: it would not be found any more.
+/// Error 15336 when the text of a CHECK, of a computed column or of an index's filter names the column: it would not be found any more.
 fn check_not_named(
     context: &ExecContext<'_>,
     database: &Arc<Database>,
@@ -158,7 +158,8 @@ fn check_not_named(
     let checks = table.checks.iter().map(|check| &check.text);
     let computed =
         table.columns.iter().filter_map(|column| column.computed.as_ref()).map(|computed| &computed.text);
-    for text in checks.chain(computed) {
+    let filters = table.indexes.iter().filter_map(|index| index.filter.as_ref()).map(|filter| &filter.text);
+    for text in checks.chain(computed).chain(filters) {
         if crate::sysviews::named_columns(&bind, database, table, text).contains(&column_id) {
             let column = table.columns.iter().find(|column| column.column_id == column_id);
             let shown = column.map_or_else(String::new, |column| {

@@ -34,6 +34,7 @@ pub(crate) fn run(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
+    super::store::check_settings(&delete.source, runtime, "DELETE")?;
     let mut outputs = OutputRows::new(&delete.outputs);
     let mut victims: Vec<(RowLocator, Row, Row)> = Vec::new();
     let mut seen: FxHashSet<RowLocator> = FxHashSet::default();

@@ -7,7 +7,7 @@ use types::{SqlError, SqlType, Value};
 
 use super::constraints::Constraints;
 use super::output::{OutputPlan, OutputRows};
-use super::store::{Store, check_not_null};
+use super::store::{Store, check_not_null, check_settings};
 use super::{Row, open, read_all};
 use crate::bind::names::same_name;
 use crate::context::{RowSink, SetOptions, StatementOutcome};
@@ -55,6 +55,7 @@ pub(crate) fn run(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
+    check_settings(&insert.source, runtime, "INSERT")?;
     check_identity_insert(insert, runtime)?;
     lock_table(insert, runtime)?;
     let mut outputs = OutputRows::new(&insert.outputs);
@@ -94,6 +95,7 @@ pub(crate) fn run_rows(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
+    check_settings(&insert.source, runtime, "INSERT")?;
     lock_table(insert, runtime)?;
     let mut outputs = OutputRows::new(&insert.outputs);
     let mut later = Later::new();

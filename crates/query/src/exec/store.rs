@@ -95,6 +95,18 @@ fn fits_as_it_is(value: &Value, to: &SqlType) -> bool {
     }
 }
 
+/// Error 1934 when the table has an index with a filter and the session's settings are not those that one needs.
+pub(crate) fn check_settings(
+    source: &TableSource,
+    runtime: &Runtime<'_>,
+    verb: &str,
+) -> Result<(), SqlError> {
+    match source.def.has_filtered_index() {
+        true => crate::ddl::filter::check_settings(runtime.options, verb),
+        false => Ok(()),
+    }
+}
+
 /// Error 515 when a column that takes no NULL has one.
 pub(crate) fn check_not_null(source: &TableSource, row: &Row, verb: &str) -> Result<(), SqlError> {
     for (column, value) in source.def.columns.iter().zip(row) {

@@ -10,7 +10,7 @@ use types::{SqlError, Value};
 use super::constraints::Constraints;
 use super::output::{OutputPlan, OutputRows};
 use super::room::Room;
-use super::store::{Store, check_not_null};
+use super::store::{Store, check_not_null, check_settings};
 use super::{Row, open};
 use crate::context::{RowSink, StatementOutcome};
 use crate::expr::program::Node;
@@ -84,6 +84,7 @@ pub(super) fn apply(
     runtime: &Runtime<'_>,
     changes: &[Change],
 ) -> Result<(), SqlError> {
+    check_settings(source, runtime, "UPDATE")?;
     let table = &source.table;
     let one_by_one = |work: &mut dyn FnMut(&DbTransaction, RowChange<'_>) -> Result<(), SqlError>| {
         for Change { locator, old, new, .. } in changes {

@@ -226,7 +226,8 @@ fn object_property_ex(call: &Call<'_, '_>) -> Result<Value> {
             .map_or(Value::Null, |found| variant(Value::varchar(&format!("{:<2}", found.code()))))),
         "cardinality" => match table_by_id(call, i64::from(id))? {
             Some(table) => {
-                let rows = crate::sysviews::columns::count_rows(call.runtime, database, &table)?;
+                let rows =
+                    crate::sysviews::columns::count_rows(call.runtime, database, &table, table.base())?;
                 Ok(variant(Value::BigInt(rows)))
             }
             None => Ok(Value::Null),
@@ -339,11 +340,11 @@ fn index_property(call: &Call<'_, '_>) -> Result<Value> {
         "isunique" => truth(index.unique),
         "isclustered" => truth(index.index_id == 1),
         "isprimarykey" => truth(index.primary_key),
+        "isdisabled" => truth(index.is_disabled),
         "indexdepth"
         | "isstatistics"
         | "isautostatistics"
         | "ishypothetical"
-        | "isdisabled"
         | "ispadindex"
         | "isfulltextkey"
         | "indexfillfactor"

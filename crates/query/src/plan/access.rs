@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 use types::sql_type::TypeFamily;
 use types::{Collation, SqlError, SqlType};
 
+use super::filter::Facts;
 use super::logical::{ScanHints, SystemScan, TableScan};
 use super::physical::Plan;
 use super::table::TableSource;
@@ -17,6 +18,8 @@ use crate::expr::{ColumnId, CompareOp, Conversion, ConversionKind, Expr, ExprKin
 
 /// Rows assumed where the engine does not know.
 const ROWS_UNKNOWN: f64 = 1000.0;
+/// Share of the rows that an index with a filter is thought to have.
+const FILTERED_SHARE: f64 = 0.2;
 /// A lookup of the base row costs this many rows read.
 const LOOKUP_COST: f64 = 3.0;
 
@@ -119,22 +122,36 @@ impl Planner<'_> {
         };
         let sargables: Vec<Sargable<'_>> =
             predicates.iter().flat_map(|predicate| sargable(predicate, scan, &own)).collect();
+        let hinted = scan.hints.hinted(&source.def)?;
+        let facts = match source.def.has_filtered_index() {
+            true => Facts::of(&predicates, scan),
+            false => Facts::default(),
+        };
+        let has_all_rows = |index: &IndexDef| {
+            index.has_unit() && index.filter.as_ref().is_none_or(|filter| facts.imply(filter, &source.def))
+        };
+        let is_without = |id: &i32| source.def.index(*id).is_some_and(|index| !has_all_rows(index));
+        if hinted.iter().any(is_without) {
+            return Err(SqlError::new(8622, &[]));
+        }
         let best = source
             .def
             .indexes
             .iter()
             .filter(|index| index.kind != IndexKind::Heap)
-            .filter(|index| {
-                scan.hints.index.as_ref().is_none_or(|wanted| {
-                    index.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(wanted))
-                })
+            .filter(|index| hinted.is_empty() || hinted.contains(&index.index_id))
+            .filter(|index| has_all_rows(index))
+            .filter_map(|index| {
+                // An index that is asked for, or that has only some of the rows, may also be read from end to end.
+                let is_scanned =
+                    index.kind == IndexKind::Nonclustered && (index.filter.is_some() || !hinted.is_empty());
+                candidate(index, &sargables, total, covers(index), is_scanned)
             })
-            .filter_map(|index| candidate(index, &sargables, total, covers(index)))
             .min_by(|a, b| a.cost.total_cmp(&b.cost));
         let selectivity = 0.3f64.powi(predicates.len().min(4) as i32);
         let mut covered = None;
         let (path, rows, seeks_by_outer) = match best {
-            Some(best) if best.cost < total || scan.hints.index.is_some() => {
+            Some(best) if best.cost < total || !hinted.is_empty() => {
                 covered = wanted.clone().filter(|_| covers(best.index));
                 let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
                 (AccessPath::Seek { index_id: best.index.index_id, ranges }, best.rows, by_outer)
@@ -341,12 +358,13 @@ fn comparable(column: &SqlType, value: &SqlType, equality: bool, plain: bool) ->
     }
 }
 
-/// How well an index serves the predicates; `None` when not at all.
+/// How well an index serves the predicates; `None` when not at all. `is_scanned`: without any keys it is read from end to end.
 fn candidate<'e>(
     index: &'e IndexDef,
     sargables: &[Sargable<'_>],
     total: f64,
     covers: bool,
+    is_scanned: bool,
 ) -> Option<Candidate<'e>> {
     let find = |ordinal: usize, accept: &dyn Fn(&Sargable<'_>) -> bool| {
         sargables.iter().position(|found| found.ordinal == ordinal && !found.is_like && accept(found))
@@ -371,7 +389,9 @@ fn candidate<'e>(
         }
         break;
     }
-    if equal.is_empty() && list.is_none() && lower.is_none() && upper.is_none() && like.is_none() {
+    let has_keys =
+        !equal.is_empty() || list.is_some() || lower.is_some() || upper.is_some() || like.is_some();
+    if !has_keys && !is_scanned {
         return None;
     }
     let matched = equal.len() + usize::from(list.is_some());
@@ -387,6 +407,9 @@ fn candidate<'e>(
     }
     if like.is_some() {
         rows = (rows * 0.1).max(1.0);
+    }
+    if index.filter.is_some() {
+        rows = (rows * FILTERED_SHARE).max(1.0);
     }
     let per_row = if covers || index.kind == IndexKind::Clustered { 1.0 } else { LOOKUP_COST };
     // Among equals prefer unique and longer matches.

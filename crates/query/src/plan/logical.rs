@@ -104,7 +104,16 @@ pub(crate) struct ScanHints {
     pub(crate) table_lock: bool,
     pub(crate) read_past: bool,
     pub(crate) no_wait: bool,
-    pub(crate) index: Option<String>,
+    /// INDEX (..): empty when nothing is said.
+    pub(crate) indexes: Vec<HintedIndex>,
+}
+
+/// An index as a hint names it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum HintedIndex {
+    Name(String),
+    /// `index_id`; 0 is a scan of the heap or clustered index.
+    Number(i32),
 }
 
 /// A system view or function with its arguments.

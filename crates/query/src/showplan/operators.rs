@@ -661,12 +661,18 @@ fn sought(
 ) -> Operator {
     let base = source.def.base();
     let is_base = index.index_id == base.index_id;
-    let name = if is_base { "Clustered Index Seek" } else { "Index Seek" };
+    let name = match (is_base, seeks.iter().all(|seek| seek.prefix.is_empty() && seek.bounds.is_empty())) {
+        (true, _) => "Clustered Index Seek",
+        (false, true) => "Index Scan",
+        (false, false) => "Index Seek",
+    };
     let object = object(source, index);
     let residual = filter.as_ref().map(|filter| format!(", WHERE:({})", filter.text())).unwrap_or_default();
     let own = if lookup.is_none() { residual.as_str() } else { "" };
-    let argument =
-        format!("OBJECT:({}), SEEK:({}){own} ORDERED FORWARD", object.text(), seek_text(&seeks, ranges));
+    let argument = match name {
+        "Index Scan" => format!("OBJECT:({}){own}", object.text()),
+        _ => format!("OBJECT:({}), SEEK:({}){own} ORDERED FORWARD", object.text(), seek_text(&seeks, ranges)),
+    };
     let seek = Operator {
         argument,
         objects: vec![object],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, IndexKind, ObjectDef, TableDef};
+use engine::{Database, IndexDef, IndexKind, ObjectDef, TableDef};
 use types::{SqlError, SqlType, Value};
 
 use crate::expr::runtime::Runtime;
@@ -258,8 +258,11 @@ fn indexes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("is_primary_key", index.primary_key.into()),
                 ("is_unique_constraint", index.unique_constraint.into()),
                 ("fill_factor", 0.into()),
+                ("is_disabled", index.is_disabled.into()),
                 ("allow_row_locks", true.into()),
                 ("allow_page_locks", true.into()),
+                ("has_filter", index.filter.is_some().into()),
+                ("filter_definition", index.filter.as_ref().map(|filter| filter.text.to_string()).into()),
             ]);
         }
     }
@@ -429,22 +432,38 @@ fn foreign_key_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The true number of rows of a table, whatever others have not committed yet.
+/// The true number of rows of a heap or index, whatever others have not committed yet.
 pub(crate) fn count_rows(
     runtime: &Runtime<'_>,
     database: &Arc<Database>,
     table: &Arc<TableDef>,
+    index: &IndexDef,
 ) -> Result<i64, SqlError> {
     let mut transactions = runtime.transactions.borrow_mut();
     let transaction = transactions.in_database(database, runtime.options.isolation)?;
-    let rows = database.table(table).count_rows(transaction, &mut || runtime.check_cancelled())?;
+    let rows =
+        database.table(table).count_rows(transaction, index.index_id, &mut || runtime.check_cancelled())?;
     Ok(i64::try_from(rows).unwrap_or(i64::MAX))
+}
+
+/// The rows of an index: all of the table's, or those that its filter lets in.
+fn rows_of_index(
+    context: Context<'_, '_, '_>,
+    table: &Arc<TableDef>,
+    index: &IndexDef,
+    all: i64,
+) -> Result<i64, SqlError> {
+    match index.filter {
+        Some(_) => count_rows(context.runtime, context.database, table, index),
+        None => Ok(all),
+    }
 }
 
 fn partitions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
-        let rows = count_rows(context.runtime, context.database, &table)?;
-        for index in &table.indexes {
+        let all = count_rows(context.runtime, context.database, &table, table.base())?;
+        for index in table.indexes.iter().filter(|index| index.has_unit()) {
+            let rows = rows_of_index(context, &table, index, all)?;
             let hobt = i64::from(index.unit);
             context.row(&[
                 ("partition_id", hobt.into()),
@@ -465,8 +484,9 @@ fn partitions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn partition_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
-        let rows = count_rows(context.runtime, context.database, &table)?;
-        for index in &table.indexes {
+        let all = count_rows(context.runtime, context.database, &table, table.base())?;
+        for index in table.indexes.iter().filter(|index| index.has_unit()) {
+            let rows = rows_of_index(context, &table, index, all)?;
             context.row(&[
                 ("partition_id", i64::from(index.unit).into()),
                 ("object_id", table.object_id.into()),

@@ -100,6 +100,11 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The database '%s' is enabled for database mirroring. Mirroring must be removed before the database is dropped.",
     ),
+    entry(
+        3750,
+        10,
+        "Warning: Index '%s' on %s '%s' was disabled as a result of disabling the clustered index on the %s.",
+    ),
     entry(3902, 16, "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION."),
     entry(3903, 16, "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION."),
     entry(3906, 16, "Failed to update database \"%s\" because the database is read-only."),
@@ -476,7 +481,18 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "A CONTAINS or FREETEXT predicate cannot be used on %s '%s': it is not full-text indexed.",
     ),
+    entry(
+        7729,
+        16,
+        "A partition number cannot be given in the %s statement: the index '%s' is not partitioned.",
+    ),
+    entry(
+        7735,
+        16,
+        "A partition number cannot be given in the %s statement to rebuild or reorganize a partition of %s '%s', which is not partitioned.",
+    ),
     entry(7969, 16, "No active open transactions."),
     entry(7977, 10, "Started execution of DBCC %s."),
     entry(7983, 14, "User '%s' lacks permission to run DBCC %s for database '%s'."),
+    entry(7999, 16, "Could not find any index named '%s' for table '%s'."),
 ];

@@ -174,6 +174,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "The requested operation could not be performed: the minimum query memory is not available.",
     ),
     entry(
+        8655,
+        16,
+        "The query processor is unable to produce a plan because the index '%s' on table or view '%s' is disabled.",
+    ),
+    entry(
         8672,
         16,
         "MERGE tried to update or delete the same row more than once, because a target row matches several source rows. Refine the ON clause, or use GROUP BY to group the source rows.",
@@ -258,5 +263,32 @@ pub(super) const MESSAGES: &[Message] = &[
         9819,
         16,
         "Conversion failed when converting string value '%s' to data type %s using culture '%s'.",
+    ),
+    entry(10601, 16, "A clustered index has no included columns: INCLUDE cannot be given for it."),
+    entry(
+        10609,
+        16,
+        "Filtered %s '%s' cannot be created on table '%s' because the column '%s' in the filter expression is a computed column.",
+    ),
+    entry(10610, 16, "Filtered %s '%s' cannot be created on object '%s' because it is not a user table."),
+    entry(
+        10611,
+        16,
+        "Filtered %s '%s' cannot be created on table '%s' because the column '%s' in the filter expression is compared with a constant of higher data type precedence or of a different collation. Convert the constant to the column's type.",
+    ),
+    entry(
+        10612,
+        16,
+        "Filtered %s '%s' cannot be created on table '%s' because the column '%s' in the filter expression is compared with a constant that cannot be converted to the data type of the column.",
+    ),
+    entry(
+        10618,
+        16,
+        "Cannot %s filtered index '%s' on table '%s' because the statement sets the IGNORE_DUP_KEY option to ON.",
+    ),
+    entry(
+        10620,
+        16,
+        "Filtered %s '%s' cannot be created on table '%s' because the filter expression contains a comparison with a literal NULL value. Use IS [NOT] NULL to test for it.",
     ),
 ];

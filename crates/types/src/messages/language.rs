@@ -220,9 +220,11 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The text, ntext, and image data types cannot be compared or sorted, except with IS NULL or LIKE.",
     ),
+    entry(307, 16, "Index ID %d on table '%s' (named in the FROM clause) does not exist."),
     entry(308, 16, "Index '%s' on table '%s' (named in the FROM clause) does not exist."),
     entry(310, 15, "The value %d given for MAXRECURSION is above the allowed maximum of %d."),
     entry(313, 16, "Too few arguments were supplied for the procedure or function %s."),
+    entry(315, 16, "Index '%s' on table '%s' (named in the FROM clause) is disabled."),
     entry(
         319,
         15,

@@ -75,7 +75,7 @@ pub(super) const MESSAGES: &[Message] = &[
         15,
         "Variables cannot be assigned in a statement with UNION, INTERSECT or EXCEPT at its top level.",
     ),
-    entry(10735, 15, "WHEN NOT MATCHED is allowed only once."),
+    entry(10735, 15, "Incorrect WHERE clause for filtered %s '%s' on table '%s'."),
     entry(10738, 15, "The VALUES clause has %d rows; at most %d are allowed in an INSERT."),
     entry(10739, 15, "The column list of the INSERT in a MERGE cannot have names of several parts."),
     entry(10741, 15, "TOP cannot be used in the same query or subquery as OFFSET."),

@@ -272,6 +272,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "Column '%s' of table '%s' has a type that cannot be a key column of an index, statistics or partition.",
     ),
     entry(1921, 16, "An invalid %s '%s' was given."),
+    entry(
+        1925,
+        16,
+        "A clustered index cannot become a nonclustered one with DROP_EXISTING. Drop it and make the other anew.",
+    ),
     entry(1927, 16, "The table or view '%s' already has statistics named '%s'."),
     entry(1934, 16, "%s failed because these SET options have incorrect settings: '%s'."),
     entry(1935, 16, "The index cannot be made: object '%s' was made with these SET options off: '%s'."),
@@ -288,7 +293,23 @@ pub(super) const MESSAGES: &[Message] = &[
         "The operation failed: an entry of %d bytes for index '%s' is above the limit of %d bytes for %s indexes.",
     ),
     entry(1973, 16, "The operation cannot be performed on the disabled index '%s' on %s '%s'."),
-    entry(1987, 16, "%s %s '%s' cannot be performed because the index is on a filegroup that is offline."),
+    entry(
+        1974,
+        16,
+        "The operation cannot be performed on %s '%s' because its clustered index '%s' is disabled.",
+    ),
+    entry(1977, 16, "Index '%s' cannot be made: key column '%s' of table '%s' is of type xml."),
+    entry(1987, 16, "Cannot %s %s '%s' on %s '%s' because its %s is disabled."),
+    entry(
+        1989,
+        16,
+        "Foreign key constraint '%s' cannot be enabled: the index '%s' of the key it refers to is disabled.",
+    ),
+    entry(
+        1992,
+        10,
+        "Warning: Foreign key '%s' on table '%s' referencing table '%s' was disabled as a result of disabling the index '%s'.",
+    ),
     entry(1999, 16, "Column '%s' of table '%s' has a type that cannot be an included column of an index."),
     entry(
         2007,

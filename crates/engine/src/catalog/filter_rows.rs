@@ -1,0 +1,85 @@
+//! The filter of an index as rows of sysidxfilters, and back: its text, and a row for each term, or for each constant of an IN.
+
+use std::sync::Arc;
+
+use types::{Value, Variant};
+
+use super::rows::{Fields, int, text};
+use crate::filter::{FilterOp, FilterTerm, FilterTest, IndexFilter};
+use crate::schema::{ColumnDef, ObjectId};
+
+/// Numbers of tests; a comparison is its operator's place in `FilterOp::ALL`.
+mod test_number {
+    pub(super) const IS_NULL: u8 = 10;
+    pub(super) const IS_NOT_NULL: u8 = 11;
+    pub(super) const IN: u8 = 12;
+}
+
+/// The rows of an index's filter.
+pub(super) fn filter_rows(
+    (object_id, index_id): (ObjectId, i32),
+    filter: &IndexFilter,
+    columns: &[ColumnDef],
+) -> Vec<Vec<Value>> {
+    let row = |subid: usize, term: usize, column_id: i32, test: u8, value: Value, shown: Value| {
+        let (subid, term) = (int(subid as i32), int(term as i32));
+        vec![int(object_id), int(index_id), subid, term, int(column_id), Value::TinyInt(test), value, shown]
+    };
+    let mut rows = vec![row(0, 0, 0, 0, Value::Null, text(&filter.text))];
+    for (at, FilterTerm { ordinal, test }) in filter.terms.iter().enumerate() {
+        let column = &columns[*ordinal];
+        let constant = |value: &Value| {
+            // Text keeps its own length, which may be another than the column's.
+            let sql_type = match value {
+                Value::Char(_) | Value::NChar(_) | Value::Binary(_) => value.natural_type(),
+                _ => column.sql_type,
+            };
+            Value::Variant(Arc::new(Variant { sql_type, value: value.clone() }))
+        };
+        let (number, constants) = match test {
+            FilterTest::IsNull => (test_number::IS_NULL, vec![Value::Null]),
+            FilterTest::IsNotNull => (test_number::IS_NOT_NULL, vec![Value::Null]),
+            FilterTest::Compare(op, value) => {
+                let number = FilterOp::ALL.iter().position(|one| one == op).expect("all are listed");
+                (number as u8, vec![constant(value)])
+            }
+            FilterTest::In(list) => (test_number::IN, list.iter().map(constant).collect()),
+        };
+        for value in constants {
+            rows.push(row(rows.len(), at, column.column_id, number, value, Value::Null));
+        }
+    }
+    rows
+}
+
+/// The filter that the rows of one index mean; `None` when they make no sense, `Some(None)` when there are none.
+pub(super) fn filter_of(rows: &[&[Value]], columns: &[ColumnDef]) -> Option<Option<IndexFilter>> {
+    let Some((first, terms)) = rows.split_first() else { return Some(None) };
+    let mut filter = IndexFilter { text: Fields(first).text(7)?, terms: Vec::new() };
+    let mut last = None;
+    for row in terms {
+        let fields = Fields(row);
+        let (term, column_id, number) = (fields.int(3)?, fields.int(4)?, fields.tiny(5)?);
+        let ordinal = columns.iter().position(|column| column.column_id == column_id)?;
+        let constant = match row.get(6)? {
+            Value::Variant(variant) => variant.value.clone(),
+            other => other.clone(),
+        };
+        match (filter.terms.last_mut(), number) {
+            (Some(FilterTerm { test: FilterTest::In(list), .. }), test_number::IN) if last == Some(term) => {
+                list.push(constant);
+            }
+            _ => {
+                let test = match number {
+                    test_number::IS_NULL => FilterTest::IsNull,
+                    test_number::IS_NOT_NULL => FilterTest::IsNotNull,
+                    test_number::IN => FilterTest::In(vec![constant]),
+                    op => FilterTest::Compare(*FilterOp::ALL.get(usize::from(op))?, constant),
+                };
+                filter.terms.push(FilterTerm { ordinal, test });
+            }
+        }
+        last = Some(term);
+    }
+    Some(Some(filter))
+}

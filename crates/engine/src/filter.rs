@@ -1,0 +1,141 @@
+//! The filter of an index (CREATE INDEX ... WHERE): which rows have entries in it.
+//!
+//! The language allows comparisons of a column with constants, IN, IS [NOT] NULL and AND. That needs no expressions: a filter is a list of
+//! terms, each about one column, with values of that column's type. So rows can be judged here, below the language.
+
+use std::sync::Arc;
+
+use types::{Collation, Value};
+
+use crate::schema::TableDef;
+
+/// Rows that satisfy every term have entries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexFilter {
+    /// As `sys.indexes.filter_definition` shows it.
+    pub text: Arc<str>,
+    /// All must hold; never empty.
+    pub terms: Vec<FilterTerm>,
+}
+
+/// What a filter says of one column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilterTerm {
+    /// Position in `TableDef::columns`.
+    pub ordinal: usize,
+    /// What its value must be.
+    pub test: FilterTest,
+}
+
+/// A condition on a value. NULL satisfies `IsNull` only.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FilterTest {
+    /// IS NULL.
+    IsNull,
+    /// IS NOT NULL.
+    IsNotNull,
+    /// A comparison with a constant, which is not NULL.
+    Compare(FilterOp, Value),
+    /// IN a list of constants, none of them NULL.
+    In(Vec<Value>),
+}
+
+/// A comparison operator; `!<` and `!>` are stored as what they mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterOp {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl FilterOp {
+    /// All, in order of their numbers in the catalog.
+    pub const ALL: [FilterOp; 6] = [
+        FilterOp::Equal,
+        FilterOp::NotEqual,
+        FilterOp::Less,
+        FilterOp::LessOrEqual,
+        FilterOp::Greater,
+        FilterOp::GreaterOrEqual,
+    ];
+
+    /// Does a value satisfy the operator that stands so to the constant?
+    pub fn accepts(self, ordering: std::cmp::Ordering) -> bool {
+        match self {
+            FilterOp::Equal => ordering.is_eq(),
+            FilterOp::NotEqual => ordering.is_ne(),
+            FilterOp::Less => ordering.is_lt(),
+            FilterOp::LessOrEqual => ordering.is_le(),
+            FilterOp::Greater => ordering.is_gt(),
+            FilterOp::GreaterOrEqual => ordering.is_ge(),
+        }
+    }
+}
+
+impl FilterTest {
+    /// Does a value of the column satisfy it?
+    pub fn accepts(&self, value: &Value, collation: Collation) -> bool {
+        let compared = |constant: &Value| types::sort_compare(value, constant, collation);
+        match self {
+            FilterTest::IsNull => value.is_null(),
+            FilterTest::IsNotNull => !value.is_null(),
+            FilterTest::Compare(op, constant) => !value.is_null() && op.accepts(compared(constant)),
+            FilterTest::In(list) => {
+                !value.is_null() && list.iter().any(|constant| compared(constant).is_eq())
+            }
+        }
+    }
+}
+
+impl IndexFilter {
+    /// Has a row of the table entries in the index?
+    pub fn accepts(&self, table: &TableDef, row: &[Value]) -> bool {
+        assert_eq!(row.len(), table.columns.len(), "a filter judges whole rows");
+        let holds =
+            |term: &FilterTerm| term.test.accepts(&row[term.ordinal], table.columns[term.ordinal].collation);
+        self.terms.iter().all(holds)
+    }
+
+    /// Does it say something of one of these columns?
+    pub fn is_about(&self, ordinals: &[usize]) -> bool {
+        self.terms.iter().any(|term| ordinals.contains(&term.ordinal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_satisfies_is_null_only() {
+        let tests = [
+            (FilterTest::IsNull, true, false),
+            (FilterTest::IsNotNull, false, true),
+            (FilterTest::Compare(FilterOp::NotEqual, Value::Int(5)), false, true),
+            (FilterTest::Compare(FilterOp::Less, Value::Int(5)), false, true),
+            (FilterTest::Compare(FilterOp::GreaterOrEqual, Value::Int(5)), false, false),
+            (FilterTest::In(vec![Value::Int(5), Value::Int(4)]), false, true),
+            (FilterTest::In(vec![Value::Int(5)]), false, false),
+        ];
+        for (test, of_null, of_four) in tests {
+            assert_eq!(test.accepts(&Value::Null, Collation::DEFAULT), of_null, "{test:?} of NULL");
+            assert_eq!(test.accepts(&Value::Int(4), Collation::DEFAULT), of_four, "{test:?} of 4");
+        }
+    }
+
+    #[test]
+    fn text_compares_as_the_column_does() {
+        let open = FilterTest::Compare(FilterOp::Equal, Value::varchar("Open"));
+        assert!(open.accepts(&Value::varchar("OPEN  "), Collation::DEFAULT));
+        assert!(!open.accepts(&Value::varchar("closed"), Collation::DEFAULT));
+    }
+}

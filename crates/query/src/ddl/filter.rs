@@ -1,0 +1,209 @@
+//! The filter of an index, from CREATE INDEX ... WHERE to the engine's terms.
+//!
+//! The documented grammar: comparisons of a column with a constant, `column IN (constants)`, `column IS [NOT] NULL`, and AND between them.
+//! The column is never converted: a constant that cannot become one of the column's type is refused (10611, 10612).
+
+use engine::{FilterOp, FilterTest, NewColumn, NewFilter};
+use tsql::ast::{self, ExprKind};
+use types::sql_type::TypeFamily;
+use types::{SqlError, SqlType, Value};
+
+use super::bind_context;
+use crate::bind::names::same_name;
+use crate::bind::{Binder, Scope};
+use crate::context::ExecContext;
+use crate::plan::filter::{constant_value, same_in_type, unlimited};
+
+/// The index that a filter is for.
+pub(super) struct Filtered<'a> {
+    /// Its name.
+    pub(super) index: &'a str,
+    /// Its table as it was written.
+    pub(super) table: String,
+    /// The table's columns.
+    pub(super) columns: &'a [NewColumn],
+}
+
+/// A filter with its constants worked out. Errors 207, 1934, 10609, 10611, 10612, 10620, 10735.
+pub(super) fn bind(
+    predicate: &ast::Expr,
+    of: &Filtered<'_>,
+    context: &ExecContext<'_>,
+) -> Result<NewFilter, SqlError> {
+    let conjuncts = match &predicate.kind {
+        ExprKind::And(list) => list.iter().collect(),
+        _ => vec![predicate],
+    };
+    let (mut terms, mut texts) = (Vec::new(), Vec::new());
+    for conjunct in conjuncts {
+        of.term(conjunct, context, &mut terms, &mut texts)?;
+    }
+    Ok(NewFilter { text: format!("({})", texts.join(" AND ")), terms })
+}
+
+/// Error 1934 when the session's settings are not those that a filter needs.
+pub(crate) fn check_settings(options: &crate::context::SetOptions, statement: &str) -> Result<(), SqlError> {
+    let settings = [
+        ("ANSI_NULLS", options.ansi_nulls),
+        ("QUOTED_IDENTIFIER", options.quoted_identifier),
+        ("CONCAT_NULL_YIELDS_NULL", options.concat_null_yields_null),
+        ("ANSI_WARNINGS", options.ansi_warnings),
+        ("ANSI_PADDING", options.ansi_padding),
+        // ON with ANSI_WARNINGS.
+        ("ARITHABORT", options.arithabort || options.ansi_warnings),
+        ("NUMERIC_ROUNDABORT", !options.numeric_roundabort),
+    ];
+    let wrong: Vec<&str> = settings.iter().filter(|setting| !setting.1).map(|setting| setting.0).collect();
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(SqlError::new(1934, &[&statement, &wrong.join(", ")]))
+}
+
+impl Filtered<'_> {
+    fn malformed(&self) -> SqlError {
+        SqlError::new(10735, &[&"index", &self.index, &self.table])
+    }
+
+    fn term(
+        &self,
+        conjunct: &ast::Expr,
+        context: &ExecContext<'_>,
+        terms: &mut Vec<(String, FilterTest)>,
+        texts: &mut Vec<String>,
+    ) -> Result<(), SqlError> {
+        match &conjunct.kind {
+            ExprKind::And(list) => {
+                return list.iter().try_for_each(|part| self.term(part, context, terms, texts));
+            }
+            ExprKind::IsNull { operand, negated } => {
+                let column = self.column(operand)?;
+                let (test, word) = match negated {
+                    true => (FilterTest::IsNotNull, "IS NOT NULL"),
+                    false => (FilterTest::IsNull, "IS NULL"),
+                };
+                texts.push(format!("{} {word}", quoted(&column.name)));
+                terms.push((column.name.clone(), test));
+            }
+            ExprKind::Comparison(comparison) => {
+                let column = self.column(&comparison.left)?;
+                let (op, sign) = operator(comparison.op).ok_or_else(|| self.malformed())?;
+                let value = self.constant(&comparison.right, column, context)?;
+                texts.push(format!("{}{sign}{}", quoted(&column.name), shown(&comparison.right)));
+                terms.push((column.name.clone(), FilterTest::Compare(op, value)));
+            }
+            ExprKind::In(list) if !list.negated => {
+                let column = self.column(&list.operand)?;
+                let ast::InList::Values(items) = &list.list else { return Err(self.malformed()) };
+                let values = items.iter().map(|item| self.constant(item, column, context));
+                let values = values.collect::<Result<Vec<Value>, SqlError>>()?;
+                let shown: Vec<String> = items.iter().map(shown).collect();
+                texts.push(format!("{} IN ({})", quoted(&column.name), shown.join(", ")));
+                terms.push((column.name.clone(), FilterTest::In(values)));
+            }
+            _ => return Err(self.malformed()),
+        }
+        Ok(())
+    }
+
+    /// The column that a term is about. Errors 207, 10609, 10735.
+    fn column(&self, expr: &ast::Expr) -> Result<&NewColumn, SqlError> {
+        let ExprKind::Column(name) = &expr.kind else { return Err(self.malformed()) };
+        if name.qualifier.is_some() {
+            return Err(self.malformed());
+        }
+        let column = self.columns.iter().find(|column| same_name(&column.name, &name.name.value));
+        let column = column.ok_or_else(|| crate::errors::invalid_column(&name.name.value))?;
+        if column.computed.is_some() {
+            return Err(SqlError::new(10609, &[&"index", &self.index, &self.table, &column.name]));
+        }
+        Ok(column)
+    }
+
+    /// A constant as a value of the column's type. Errors 10611, 10612, 10620, 10735.
+    fn constant(
+        &self,
+        expr: &ast::Expr,
+        column: &NewColumn,
+        context: &ExecContext<'_>,
+    ) -> Result<Value, SqlError> {
+        if matches!(expr.kind, ExprKind::Literal(ast::Literal::Null)) {
+            return Err(SqlError::new(10620, &[&"index", &self.index, &self.table]));
+        }
+        if !is_constant(expr) {
+            return Err(self.malformed());
+        }
+        let bind = bind_context(context, &[]);
+        let mut binder = Binder::new(&bind);
+        binder.scopes.push(Scope::default());
+        let bound = binder.value(expr)?;
+        let refused =
+            |number: i32| SqlError::new(number, &[&"index", &self.index, &self.table, &column.name]);
+        let convert_context = crate::expr::number::convert_context(context.options);
+        let value = constant_value(&bound, &convert_context).ok_or_else(|| refused(10612))?;
+        if value.is_null() {
+            return Err(SqlError::new(10620, &[&"index", &self.index, &self.table]));
+        }
+        let (from, to) = (&bound.sql_type, &column.sql_type);
+        // Constants of exact numbers are taken as ones of the column's type if they are (a bit column compared with 0).
+        let is_number = |sql_type: &SqlType| {
+            matches!(sql_type.family(), TypeFamily::Integer | TypeFamily::Decimal | TypeFamily::Money)
+        };
+        let is_kin = from.family() == to.family() || (is_number(from) && is_number(to));
+        let keeps_value = is_kin && from.family() != TypeFamily::DateTime;
+        if from.precedence() > to.precedence() && !keeps_value {
+            return Err(refused(10611));
+        }
+        let is_allowed = types::convert::matrix::check(from, to, false).is_ok() && is_compared(to);
+        let converted = match is_kin {
+            _ if !is_allowed => None,
+            true => same_in_type(&value, from, to, column.collation, &convert_context),
+            false => {
+                types::convert(&value, from, &unlimited(to), types::DEFAULT_STYLE, &convert_context).ok()
+            }
+        };
+        converted.ok_or_else(|| refused(if is_number(from) && is_number(to) { 10611 } else { 10612 }))
+    }
+}
+
+/// Types whose values a filter can compare.
+fn is_compared(sql_type: &SqlType) -> bool {
+    !matches!(sql_type, SqlType::Text | SqlType::NText | SqlType::Image | SqlType::Xml | SqlType::SqlVariant)
+}
+
+/// Literals, also with a sign and inside CAST and CONVERT.
+fn is_constant(expr: &ast::Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(_) | ExprKind::OdbcLiteral(..) => true,
+        ExprKind::Unary(_, inner) => is_constant(inner),
+        ExprKind::Convert(convert) => is_constant(&convert.operand),
+        _ => false,
+    }
+}
+
+fn operator(op: ast::ComparisonOp) -> Option<(FilterOp, &'static str)> {
+    use ast::ComparisonOp;
+    Some(match op {
+        ComparisonOp::Equal => (FilterOp::Equal, "="),
+        ComparisonOp::NotEqual => (FilterOp::NotEqual, "<>"),
+        ComparisonOp::Less => (FilterOp::Less, "<"),
+        ComparisonOp::LessEqual => (FilterOp::LessOrEqual, "<="),
+        ComparisonOp::Greater => (FilterOp::Greater, ">"),
+        ComparisonOp::GreaterEqual => (FilterOp::GreaterOrEqual, ">="),
+        ComparisonOp::LeftOuter | ComparisonOp::RightOuter => return None,
+    })
+}
+
+fn quoted(name: &str) -> String {
+    format!("[{}]", name.replace(']', "]]"))
+}
+
+/// A constant as the catalog shows it: numbers in parentheses, strings as they are.
+fn shown(constant: &ast::Expr) -> String {
+    let text = tsql::format_expression(constant);
+    match &constant.kind {
+        ExprKind::Literal(ast::Literal::Int(_) | ast::Literal::Numeric(_) | ast::Literal::Float(_))
+        | ExprKind::Unary(..) => format!("({text})"),
+        _ => text,
+    }
+}

@@ -1,0 +1,191 @@
+//! CREATE INDEX, ALTER INDEX, and INDEX inside a table definition.
+
+use std::sync::Arc;
+
+use engine::{IndexDef, IndexKind, NewIndex, NewTable, TableDef};
+use tsql::ast::{self, AlterIndexAction, TableElement};
+use types::SqlError;
+
+use super::create::key_columns;
+use super::filter::{self, Filtered};
+use super::{find_object, find_table_for_change, with_transaction};
+use crate::bind::names::{same_name, written};
+use crate::context::ExecContext;
+
+/// INDEX inside a table definition; its filter comes later, when all columns are known (`add_filters`).
+pub(super) fn inline_index(index: &ast::InlineIndex, column: Option<&str>) -> Result<NewIndex, SqlError> {
+    if index.columnstore || index.hash {
+        return Err(crate::errors::unsupported("columnstore and hash indexes"));
+    }
+    let mut columns = key_columns(&index.columns);
+    if let (true, Some(column)) = (columns.is_empty(), column) {
+        columns.push((column.to_string(), false));
+    }
+    let clustered = index.clustered == Some(true);
+    check_filtered_kind(clustered, index.filter.as_ref())?;
+    Ok(NewIndex {
+        name: index.name.value.clone(),
+        unique: index.unique,
+        clustered,
+        columns,
+        included: index.include.iter().map(|name| name.value.clone()).collect(),
+        filter: None,
+        replaces: false,
+    })
+}
+
+/// The filters of the indexes in a table definition whose columns are all known.
+pub(super) fn add_filters(
+    new: &mut NewTable,
+    elements: &[TableElement],
+    table: &str,
+    context: &ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let written = elements.iter().filter_map(|element| match element {
+        TableElement::Column(column) => column.index.as_ref(),
+        TableElement::Index(index) => Some(index),
+        _ => None,
+    });
+    for index in written {
+        let Some(predicate) = &index.filter else { continue };
+        filter::check_settings(context.options, "CREATE TABLE")?;
+        let of = Filtered { index: &index.name.value, table: table.to_string(), columns: &new.columns };
+        let filter = filter::bind(predicate, &of, context)?;
+        let made = new.indexes.iter_mut().find(|made| same_name(&made.name, &index.name.value));
+        made.expect("every index written has been noted").filter = Some(filter);
+    }
+    Ok(())
+}
+
+/// A clustered index cannot have a filter: its grammar has none.
+fn check_filtered_kind(clustered: bool, predicate: Option<&ast::Expr>) -> Result<(), SqlError> {
+    match predicate {
+        Some(_) if clustered => Err(crate::errors::syntax_near("WHERE")),
+        _ => Ok(()),
+    }
+}
+
+/// CREATE INDEX.
+pub(super) fn create(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
+    if create.kind != ast::IndexKind::Rows {
+        return Err(crate::errors::unsupported("columnstore, XML and special indexes"));
+    }
+    let clustered = create.clustered == Some(true);
+    check_filtered_kind(clustered, create.filter.as_ref())?;
+    let shown = written(&create.table);
+    let Some((database, table)) = find_table_for_change(&create.table, context)? else {
+        let database = super::database_of(&create.table, context)?;
+        let object = find_object(&database, &create.table, context)?;
+        return Err(match (object, &create.filter) {
+            (Some(_), Some(_)) => SqlError::new(10610, &[&"index", &create.name.value, &shown]),
+            _ => crate::errors::index_without_table(&shown),
+        });
+    };
+    let filter = match &create.filter {
+        None => None,
+        Some(predicate) => {
+            filter::check_settings(context.options, "CREATE INDEX")?;
+            let columns = super::alter::existing_columns(&table);
+            let of = Filtered { index: &create.name.value, table: shown, columns: &columns };
+            Some(filter::bind(predicate, &of, context)?)
+        }
+    };
+    let new = NewIndex {
+        name: create.name.value.clone(),
+        unique: create.unique,
+        clustered,
+        columns: key_columns(&create.columns),
+        included: create.include.iter().map(|name| name.value.clone()).collect(),
+        filter,
+        replaces: create.options.iter().any(|option| option.name.is("DROP_EXISTING") && is_on(option)),
+    };
+    with_transaction(context, &database, |transaction| database.create_index(transaction, &table, &new))
+}
+
+fn is_on(option: &ast::NamedOption) -> bool {
+    matches!(option.value, Some(ast::OptionValue::Switch(true, _)))
+}
+
+/// ALTER INDEX. Gives the warnings of DISABLE. Errors 1088, 1934, 1973, 1987, 2727, 7729, 7735.
+pub(super) fn alter(
+    alter: &ast::AlterIndex,
+    context: &mut ExecContext<'_>,
+) -> Result<Vec<SqlError>, SqlError> {
+    let Some((database, table)) = find_table_for_change(&alter.table, context)? else {
+        return Err(crate::errors::index_without_table(&written(&alter.table)));
+    };
+    let chosen: Vec<&IndexDef> = match &alter.name {
+        None => table.indexes.iter().filter(|index| index.kind != IndexKind::Heap).collect(),
+        Some(name) => match table.index_named(&name.value) {
+            Some(index) => vec![index],
+            None => return Err(SqlError::new(2727, &[&name.value])),
+        },
+    };
+    let numbers: Vec<i32> = chosen.iter().map(|index| index.index_id).collect();
+    check_partition(alter, &table)?;
+    match &alter.action {
+        AlterIndexAction::Disable => with_transaction(context, &database, |transaction| {
+            database.disable_indexes(transaction, &table, &numbers)
+        }),
+        AlterIndexAction::Rebuild { .. } => {
+            if chosen.iter().any(|index| index.filter.is_some()) {
+                filter::check_settings(context.options, "ALTER INDEX")?;
+            }
+            check_clustered_in_use(&table, &chosen)?;
+            with_transaction(context, &database, |transaction| {
+                database.rebuild_indexes(transaction, &table, &numbers)
+            })?;
+            Ok(Vec::new())
+        }
+        // Pages are compacted when they empty; what is left of both is advice, but not for an index that is out of use.
+        AlterIndexAction::Reorganize { .. } | AlterIndexAction::Set(_) => {
+            let disabled = chosen.iter().find(|index| index.is_disabled);
+            match disabled.filter(|_| alter.name.is_some()) {
+                Some(index) => {
+                    let name = index.name.clone().unwrap_or_default();
+                    Err(SqlError::new(1973, &[&name, &"table", &table.name]))
+                }
+                None => Ok(Vec::new()),
+            }
+        }
+        _ => Err(crate::errors::unsupported("this ALTER INDEX")),
+    }
+}
+
+/// A nonclustered index cannot be made from rows that are out of use, unless these come back with it. Error 1987.
+fn check_clustered_in_use(table: &TableDef, chosen: &[&IndexDef]) -> Result<(), SqlError> {
+    let includes_base = chosen.iter().any(|index| index.kind == IndexKind::Clustered);
+    match chosen.first() {
+        Some(index) if table.base().is_disabled && !includes_base => {
+            let name: Arc<str> = index.name.clone().unwrap_or_default();
+            let shown: [&dyn std::fmt::Display; 6] =
+                [&"rebuild", &"index", &name, &"table", &table.name, &"clustered index"];
+            Err(SqlError::new(1987, &shown))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Nothing is partitioned: only PARTITION = ALL may be said. Errors 7729, 7735.
+fn check_partition(alter: &ast::AlterIndex, table: &TableDef) -> Result<(), SqlError> {
+    let partition = match &alter.action {
+        AlterIndexAction::Rebuild { partition, .. } | AlterIndexAction::Reorganize { partition, .. } => {
+            partition.as_ref()
+        }
+        _ => None,
+    };
+    let is_all = |expr: &ast::Expr| matches!(&expr.kind, ast::ExprKind::Literal(ast::Literal::String(word)) if word == "ALL");
+    if partition.is_none_or(is_all) {
+        return Ok(());
+    }
+    Err(match &alter.name {
+        Some(name) => SqlError::new(7729, &[&"ALTER INDEX", &name.value]),
+        None => {
+            let first = table.indexes.iter().find_map(|index| index.name.clone());
+            match first {
+                Some(index) => SqlError::new(7735, &[&"ALTER INDEX", &"index", &index]),
+                None => SqlError::new(7735, &[&"ALTER INDEX", &"table", &table.name]),
+            }
+        }
+    })
+}
