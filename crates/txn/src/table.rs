@@ -172,7 +172,6 @@ impl XactEntry {
         self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
         self.reserved.store(self.reserved.load(Relaxed) + reserved, Relaxed);
         self.end_append();
-        self.assert_state();
     }
 }
 

@@ -143,7 +143,6 @@ impl Heap {
                 return self.place(txn, row, placing);
             }
         }
-        assert!(slots::row(guard.page(), rid.slot).is_none(), "address {rid:?} is vacant");
         let is_forwarded = placing == Placing::Forwarded;
         let lsn = self.methods.append(txn, LogOp::InsertRows, LogContext::Heap, |out| {
             let image = if self.methods.undo_only { &[] } else { row };

@@ -243,6 +243,7 @@ impl LockManager {
         let granted = head.try_grant(space, owner, mode);
         // A refusal leaves no head behind that nobody is at.
         head.assert_in_use();
+        assert!(granted.is_none_or(|held| held.covers(mode)), "{granted:?} where {mode:?} was asked for");
         granted
     }
 
