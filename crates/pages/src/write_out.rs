@@ -82,6 +82,7 @@ fn write_batch(
     let written = batch.frames.len();
     let result = harden(space, batch.highest_lsn).and_then(|()| {
         let (buffer, pages) = batch.parts();
+        assert_log_is_hard(space, &buffer[PREFIX_BYTES..]);
         write_images(space, buffer, pages)
     });
     batch.frames.iter().for_each(|frame| frame.end_write(result.is_ok()));
@@ -160,6 +161,20 @@ fn harden(space: &FileSpace, lsn: Lsn) -> Result<(), PageError> {
     }
     assert!(log.hardened() >= lsn, "harden({lsn}) came back at {}", log.hardened());
     Ok(())
+}
+
+/// The WAL rule, asked of each image that is about to leave. Not where the simulation plants the bug that breaks it: its oracles are to see
+/// that by themselves.
+fn assert_log_is_hard(space: &FileSpace, images: &[u8]) {
+    if space.is_volatile() || is_planted(Bug::PageBeforeLog) {
+        return;
+    }
+    let hardened = space.log().map_or(Lsn::NULL, |log| log.hardened());
+    for image in images.chunks_exact(PAGE_BYTES) {
+        let page: &PageBytes = image.try_into().expect("a slice of one page");
+        let (id, lsn) = (header::id(page), header::lsn(page));
+        assert!(lsn <= hardened, "page {id} goes out with {lsn}, hard is {hardened}");
+    }
 }
 
 /// Makes images durable in their places. `buffer` holds them behind the doublewrite prefix, in the order of `pages`.

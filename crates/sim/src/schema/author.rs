@@ -139,7 +139,7 @@ impl Author {
         if !answer.errors.is_empty() {
             return self.give_up(client, &answer);
         }
-        if self.rng.chance(1, 6) {
+        if self.rng.chance(1, if self.plan.is_wild { 4 } else { 6 }) {
             self.ledger.lock().rolled_back(self.client);
             let answer = client.execute("ROLLBACK TRAN");
             return if answer.errors.is_empty() { Went::Back } else { self.tolerate("ROLLBACK", &answer) };
@@ -182,6 +182,7 @@ impl Author {
                     client.execute("ROLLBACK TRAN here")
                 }
                 4 => self.mark(client, work),
+                5 if self.plan.is_wild => self.mark(client, work),
                 _ => {
                     let change = self.drawer.draw(&mut self.rng, &work.tables);
                     let answer = client.execute(&change.sql);
@@ -203,7 +204,8 @@ impl Author {
 
     /// A new version of one of the marks, which nobody may see before its commit is asked for.
     fn mark(&mut self, client: &mut Client, work: &mut Work) -> Answer {
-        let version = self.next_number << 4 | work.marks.len() as i64;
+        // Several marks may have the same.
+        let version = self.next_number << 4 | (work.marks.len() as i64).min(15);
         let id = self.rng.below(MARKS as u64) as i64;
         let kind = if self.plan.is_wild { self.rng.below(8) } else { 0 };
         if kind <= 2 {
@@ -214,10 +216,12 @@ impl Author {
         match kind {
             // So much wider or narrower that the row moves, moves on, and comes back.
             3..=5 => {
-                let bytes = if self.rng.chance(1, 2) { self.rng.below(5_000) } else { self.rng.below(40) };
-                work.marks.push((SHELF + id, Some(version)));
+                let bytes = [20, 1_500, 2_800, 4_200, 5_800][self.rng.below(5) as usize] + self.rng.below(200);
+                let last = (id + self.rng.below(4) as i64).min(MARKS - 1);
+                work.marks.extend((id..=last).map(|id| (SHELF + id, Some(version))));
                 client.execute(&format!(
-                    "UPDATE shelf SET version = {version}, filler = REPLICATE('f', {bytes}) WHERE id = {id}"
+                    "UPDATE shelf SET version = {version}, filler = REPLICATE('f', {bytes}) \
+                     WHERE id BETWEEN {id} AND {last}"
                 ))
             }
             6 => {

@@ -25,9 +25,7 @@ pub fn undo(manager: &Arc<TxnManager>, losers: &[Loser]) -> TxnResult<UndoStats>
     assert_eq!(numbers.len(), losers.len(), "each transaction is undone once");
     let oldest = losers.iter().map(|loser| loser.begin).min().unwrap_or(Lsn::MAX);
     let _pin = manager.log().pin(LogReuseWait::ActiveTransaction, "recovery", oldest);
-    let mut order = losers.to_vec();
-    order.sort_by_key(|loser| (!loser.is_system, std::cmp::Reverse(loser.last)));
-    for loser in order {
+    for loser in in_order(losers) {
         assert!(!loser.last.is_null(), "a loser has written");
         let transaction = manager.resume(&loser, XactState::RollingBack);
         transaction.finish_rollback()?;
@@ -40,4 +38,28 @@ pub fn undo(manager: &Arc<TxnManager>, losers: &[Loser]) -> TxnResult<UndoStats>
     }
     assert_eq!(stats.transaction_count + stats.system_count, losers.len() as u64, "all of them are undone");
     Ok(stats)
+}
+
+fn in_order(losers: &[Loser]) -> Vec<Loser> {
+    let mut order = losers.to_vec();
+    order.sort_by_key(|loser| (!loser.is_system, std::cmp::Reverse(loser.last)));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use log::TxnId;
+
+    use super::*;
+
+    #[test]
+    fn structure_is_undone_before_rows_and_what_is_newer_before_what_is_older() {
+        let loser = |id, is_system| {
+            let (begin, last) = (Lsn::new(1, id, 1), Lsn::new(1, 100 + id, 1));
+            Loser { id: TxnId(u64::from(id)), begin, last, is_system }
+        };
+        let losers = [loser(20, false), loser(30, true), loser(40, false), loser(50, true)];
+        let order: Vec<u64> = in_order(&losers).iter().map(|loser| loser.id.0).collect();
+        assert_eq!(order, [50, 30, 40, 20]);
+    }
 }
