@@ -390,6 +390,7 @@ impl<'a> TreeSplit<'a> {
             self.left != self.right && self.right != self.next && self.right != self.parent,
             "the right half is new"
         );
+        // One half may be empty until the entry that needs the room is put there: before the first row, or behind the last.
         assert!(!self.separator.is_empty(), "something lies below the right half");
         put_varint(out, u64::from(self.unit));
         for page in [self.left, self.right, self.next, self.parent] {

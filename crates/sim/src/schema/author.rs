@@ -216,7 +216,8 @@ impl Author {
         match kind {
             // So much wider or narrower that the row moves, moves on, and comes back.
             3..=5 => {
-                let bytes = [20, 1_500, 2_800, 4_200, 5_800][self.rng.below(5) as usize] + self.rng.below(200);
+                let bytes =
+                    [20, 1_500, 2_800, 4_200, 5_800][self.rng.below(5) as usize] + self.rng.below(200);
                 let last = (id + self.rng.below(4) as i64).min(MARKS - 1);
                 work.marks.extend((id..=last).map(|id| (SHELF + id, Some(version))));
                 client.execute(&format!(
