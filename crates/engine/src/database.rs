@@ -16,8 +16,12 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::identity::Identities;
 use crate::options::{DatabaseOptions, DatabaseState};
+use crate::row_version::RowVersions;
 use crate::schema::{IdentityDef, ObjectId, TableDef};
 use crate::table::Table;
+
+/// The row of `sysidentities` that holds the ceiling of the database's rowversion values.
+pub(crate) const ROW_VERSIONS_ID: ObjectId = 0;
 
 /// Incarnations so far of all instances of the process.
 static INCARNATIONS: AtomicU64 = AtomicU64::new(0);
@@ -34,6 +38,7 @@ pub struct Database {
     pub(crate) txns: Arc<TxnManager>,
     pub(crate) catalog: Catalog,
     pub(crate) identities: Identities,
+    pub(crate) row_versions: RowVersions,
     pub(crate) checkpoint_state: CheckpointState,
     /// Held by the background thread that works on the database; true once it closes, and none may begin.
     is_closing: Latch<bool>,
@@ -77,6 +82,7 @@ impl Database {
             txns: parts.txns,
             catalog: parts.catalog,
             identities: Identities::default(),
+            row_versions: RowVersions::default(),
             checkpoint_state: CheckpointState::default(),
             is_closing: Latch::new(LatchRank::Database, false),
             system: parts.system,
@@ -276,15 +282,23 @@ impl Database {
         noted: i64,
     ) -> SqlResult<()> {
         let replaces = |before| if identity.increment > 0 { noted > before } else { noted < before };
-        self.write_identity(object_id, noted, &replaces)?;
+        self.write_identity(object_id, noted, &replaces, CommitMode::Volatile)?;
         self.identities.was_noted(object_id, identity, noted);
         Ok(())
     }
 
+    /// Rowversion values up to `noted` may be handed out, once this has returned: it is hard then. It stands among the identities, under
+    /// a number that no table has.
+    pub(crate) fn note_row_versions(self: &Arc<Self>, noted: i64) -> SqlResult<()> {
+        self.write_identity(ROW_VERSIONS_ID, noted, &|before| noted > before, CommitMode::Full)
+    }
+
     /// A clean close: the exact positions, so that the next start leaves no gap.
-    pub(crate) fn note_identity_positions(self: &Arc<Self>) -> SqlResult<()> {
-        for (object_id, last) in self.identities.positions() {
-            self.write_identity(object_id, last, &|_| true)?;
+    pub(crate) fn note_positions(self: &Arc<Self>) -> SqlResult<()> {
+        let row_versions = self.row_versions.position().and_then(|last| i64::try_from(last).ok());
+        let row_versions = row_versions.map(|last| (ROW_VERSIONS_ID, last));
+        for (object_id, last) in self.identities.positions().into_iter().chain(row_versions) {
+            self.write_identity(object_id, last, &|_| true, CommitMode::Volatile)?;
         }
         Ok(())
     }
@@ -295,9 +309,10 @@ impl Database {
         object_id: ObjectId,
         noted: i64,
         replaces: &dyn Fn(i64) -> bool,
+        mode: CommitMode,
     ) -> SqlResult<()> {
         loop {
-            match self.try_write_identity(object_id, noted, replaces) {
+            match self.try_write_identity(object_id, noted, replaces, mode) {
                 Err(error) if matches!(error.number, 2601 | 2627) => {}
                 result => return result,
             }
@@ -309,6 +324,7 @@ impl Database {
         object_id: ObjectId,
         noted: i64,
         replaces: &dyn Fn(i64) -> bool,
+        mode: CommitMode,
     ) -> SqlResult<()> {
         let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
         let table = self.system_table(system_tables::IDENTITIES);
@@ -319,7 +335,7 @@ impl Database {
             table.insert(&own, &[Value::Int(object_id), Value::BigInt(value)])
         });
         match written {
-            Ok(()) => own.commit(CommitMode::Volatile),
+            Ok(()) => own.commit(mode),
             Err(error) => {
                 own.rollback()?;
                 Err(error)

@@ -1,6 +1,6 @@
 //! [`DbTransaction`]: one session's transaction in one database, with what must be undone in memory when it rolls back.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -16,6 +16,7 @@ use crate::catalog::names::Change;
 use crate::database::Database;
 use crate::error::{SqlResult, sql_error};
 use crate::lookup::Shared;
+use crate::row_version::ActiveRowVersion;
 use crate::schema::ObjectId;
 
 /// Errors from this severity on stand in the error log, too.
@@ -32,6 +33,8 @@ pub struct DbTransaction {
     catalog_undo: RefCell<Vec<CatalogUndo>>,
     /// Object locks that only the running statement needs (READ COMMITTED reads), and how often it asked for each.
     statement_locks: RefCell<Vec<(Resource, LockMode, u32)>>,
+    /// Its first rowversion value, which is active as long as this stands.
+    row_version: OnceCell<ActiveRowVersion>,
 }
 
 /// A point of a [`DbTransaction`] to roll back to.
@@ -59,6 +62,7 @@ impl DbTransaction {
             lock_wait: Cell::new(LockWait::Session),
             catalog_undo: RefCell::new(Vec::new()),
             statement_locks: RefCell::new(Vec::new()),
+            row_version: OnceCell::new(),
         }
     }
 
@@ -172,6 +176,14 @@ impl DbTransaction {
         let manager = self.database.transactions().lock_manager();
         Shared::wait(manager, space, resource, self.lock_wait.get())
             .map_err(|error| self.sql_error(&error.into()))
+    }
+
+    /// A new rowversion value of its database, active until the transaction ends.
+    ///
+    /// # Errors
+    /// 9001 and 9002 when the note of a new range cannot be written, 8115 behind the last value.
+    pub fn next_row_version(&self) -> SqlResult<u64> {
+        self.database.next_row_version(&self.row_version)
     }
 
     /// Has it changed the catalog?

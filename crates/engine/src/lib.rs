@@ -23,13 +23,14 @@ mod open;
 mod options;
 mod recover;
 mod registry;
+mod row_version;
 mod schema;
 mod shutdown;
 mod table;
 mod transaction_set;
 
 pub use catalog::{
-    CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, Entry, EntryKey, FIRST_USER_TYPE_ID,
+    CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, ColumnFill, Entry, EntryKey, FIRST_USER_TYPE_ID,
     MessageDef, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable, PropertyDef,
     PropertyOwner, TablePart, TypeDef,
 };

@@ -11,7 +11,7 @@ use txn::{CommitMode, LockManager, TxnManager, TxnManagerOptions, TxnOptions};
 use types::DateTime;
 
 use crate::catalog::{self, system_tables};
-use crate::database::{Database, DatabaseParts};
+use crate::database::{Database, DatabaseParts, ROW_VERSIONS_ID};
 use crate::db_transaction::DbTransaction;
 use crate::decision::Known;
 use crate::error::StorageError;
@@ -202,12 +202,16 @@ pub(crate) fn read_system_tables(
 }
 
 impl Database {
-    /// Fills the catalog's cache and the identity counters from rows of the system tables.
+    /// Fills the catalog's cache, the identity counters and that of rowversion values from rows of the system tables.
     fn fill_catalog(&self, rows: &Vec<Vec<Vec<types::Value>>>) -> Result<(), StorageError> {
         catalog::load(&self.catalog, &self.system, rows)?;
         for row in &rows[system_tables::IDENTITIES] {
             if let (Some(table), Some(noted)) = (row[0].as_i64(), row[1].as_i64()) {
-                self.identities.restore(i32::try_from(table).unwrap_or(0), noted);
+                match i32::try_from(table) {
+                    Ok(ROW_VERSIONS_ID) => self.row_versions.restore(noted.unsigned_abs()),
+                    Ok(table) => self.identities.restore(table, noted),
+                    Err(_) => return Err(StorageError::Catalog(format!("identity of object {table}"))),
+                }
             }
         }
         Ok(())

@@ -395,6 +395,14 @@ impl TableDef {
         self.indexes.iter().find(|i| i.index_id == index_id)
     }
 
+    /// Is it a table variable (or none of tempdb's)? Its name there is `#` and eight hexadecimal digits; temporary tables have longer ones.
+    pub fn is_table_variable(&self) -> bool {
+        match self.name.as_bytes() {
+            [b'#', digits @ ..] => digits.len() == 8 && digits.iter().all(u8::is_ascii_hexdigit),
+            _ => false,
+        }
+    }
+
     /// Is it a temporary table or table variable of tempdb?
     pub fn is_temporary(&self) -> bool {
         self.name.starts_with('#')

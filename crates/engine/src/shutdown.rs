@@ -30,11 +30,11 @@ pub(crate) fn close_database(database: &Arc<Database>) -> Result<(), StorageErro
 
 fn drain(database: &Arc<Database>) -> Result<(), StorageError> {
     if !database.is_volatile() {
-        let noted = database.note_identity_positions();
+        let noted = database.note_positions();
         if let Err(error) = noted {
             os::report::warn(
                 "shutdown",
-                &format!("database {}: identity positions: {error}", database.name()),
+                &format!("database {}: positions of identities: {error}", database.name()),
             );
         }
         quiesce(&database.log, database.log.last())?;

@@ -13,6 +13,7 @@
 
 mod across;
 mod database_locks;
+mod variables;
 
 pub use database_locks::ExclusiveDatabase;
 
@@ -45,6 +46,8 @@ pub struct TransactionSet {
     in_statement: bool,
     savepoints: Vec<NamedSavepoint>,
     pending: Option<PendingSet>,
+    /// Of the running statement, if it has touched a table variable.
+    variables: Option<DbTransaction>,
     /// What the session itself owns: S on the databases it is in, application locks.
     session_locks: HeldLocks,
 }
@@ -89,6 +92,7 @@ impl TransactionSet {
             in_statement: false,
             savepoints: Vec::new(),
             pending: None,
+            variables: None,
         }
     }
 
@@ -147,6 +151,7 @@ impl TransactionSet {
     /// A statement begins: what it does can be taken back alone.
     pub fn statement_begin(&mut self) {
         self.assert_settled();
+        assert!(self.variables.is_none(), "table variables are settled with their statement");
         self.in_statement = true;
         for member in &mut self.open {
             member.statement = Some(member.transaction.savepoint());
@@ -156,7 +161,7 @@ impl TransactionSet {
     /// The statement succeeded.
     ///
     /// # Errors
-    /// None today; the seam for deferred constraint checks.
+    /// Those of tempdb's log, when it has changed table variables.
     pub fn statement_end(&mut self) -> SqlResult<()> {
         self.assert_settled();
         self.in_statement = false;
@@ -164,7 +169,7 @@ impl TransactionSet {
             member.statement = None;
             member.transaction.release_statement_locks();
         }
-        Ok(())
+        self.keep_table_variables()
     }
 
     /// Takes the running statement's changes back.
@@ -174,7 +179,7 @@ impl TransactionSet {
     pub fn statement_rollback(&mut self) -> SqlResult<()> {
         self.assert_settled();
         self.in_statement = false;
-        let mut result = Ok(());
+        let mut result = self.take_back_table_variables();
         for member in &mut self.open {
             if let Some(point) = member.statement.take() {
                 result = result.and(member.transaction.rollback_to(point));
@@ -261,6 +266,7 @@ impl TransactionSet {
 
     fn commit_members(&mut self, asked: Option<bool>, waker: Option<&Waker>) -> SqlResult<()> {
         self.assert_settled();
+        self.keep_table_variables()?;
         if self.is_across() {
             return self.commit_across();
         }
@@ -291,7 +297,7 @@ impl TransactionSet {
     /// The first failure; all members are rolled back as far as possible.
     pub fn rollback(&mut self) -> SqlResult<()> {
         self.assert_settled();
-        let mut result = Ok(());
+        let mut result = self.take_back_table_variables();
         for member in self.open.drain(..) {
             result = result.and(member.transaction.rollback());
         }
@@ -308,7 +314,7 @@ impl TransactionSet {
 
     /// Has no database been touched since the last end?
     pub fn is_idle(&self) -> bool {
-        self.open.is_empty()
+        self.open.is_empty() && self.variables.is_none()
     }
 
     /// A user transaction is open.

@@ -271,7 +271,7 @@ impl CompiledStatement {
         for source in &self.tables {
             let mut transactions = runtime.transactions.borrow_mut();
             let isolation = runtime.options.isolation;
-            source.table.hold_definition(transactions.in_database(&source.database, isolation)?)?;
+            source.table.hold_definition(transactions.for_table(&source.table, isolation)?)?;
         }
         let outcome = match &self.kind {
             StatementKind::Select(select) => run_select(select, &runtime, sink),

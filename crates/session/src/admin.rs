@@ -48,21 +48,24 @@ impl Session {
         Ok(())
     }
 
-    /// DECLARE @t TABLE: a new, empty table of tempdb, dropped with its scope. Not undone by a rollback of the user's transaction
-    /// would be right; here it shares the transaction, as its rows do.
+    /// DECLARE @t TABLE: a new, empty table of tempdb, dropped with its batch, procedure or dynamic text. No rollback of the user's transaction undoes it.
     pub(crate) fn declare_table(
         &mut self,
         frame: &mut Frame,
         _instruction: &Instruction,
         table: &ast::DeclareTable,
     ) -> Result<(), Interruption> {
-        if let Some(old) = query::SessionNames::temp_table(&self.names, &table.name) {
-            self.drop_real_tables(&[old]);
+        // It lasts as long as its scope: in a loop it is declared once, and keeps its rows.
+        if query::SessionNames::temp_table(&self.names, &table.name).is_some() {
+            return Ok(());
         }
         let real_name = self.names.add_table_variable(&table.name);
         self.transactions.statement_begin();
         let mut context = self.context(frame);
         let result = query::ddl::create_table_variable(table, &real_name, &mut context);
+        if result.is_err() {
+            query::SessionNames::remove_temp_table(&self.names, &table.name);
+        }
         self.end_statement(result.is_ok())?;
         Ok(result?)
     }

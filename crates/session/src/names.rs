@@ -89,6 +89,14 @@ impl TemporaryNames {
         ended.into_iter().map(|entry| entry.real_name).collect()
     }
 
+    /// A batch ends: the real names of its table variables. Those of inner scopes have gone with them.
+    pub fn end_batch(&self) -> Vec<String> {
+        let mut scopes = self.scopes.borrow_mut();
+        let outermost = scopes.first_mut().expect("the outermost scope is never left");
+        let ended = outermost.extract_if(.., |entry| entry.name.starts_with('@'));
+        ended.map(|entry| entry.real_name).collect()
+    }
+
     /// The session ends or is reset: the real names of all tables to drop.
     pub fn clear(&self) -> Vec<String> {
         let ended = std::mem::replace(&mut *self.scopes.borrow_mut(), vec![Vec::new()]);

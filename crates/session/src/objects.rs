@@ -83,9 +83,18 @@ pub(crate) fn drop_temporary_table(
 ) -> SqlResult<()> {
     let tempdb = instance.tempdb();
     let Some(found) = Lookup::new(transactions).object(&tempdb, "dbo", real_name)? else { return Ok(()) };
-    let transaction = transactions.in_database(&tempdb, IsolationLevel::ReadCommitted)?;
     match found {
-        ObjectDef::Table(table) => tempdb.drop_table(transaction, &table),
-        ObjectDef::Module(module) => tempdb.drop_module(transaction, &module),
+        ObjectDef::Table(table) => {
+            let handle = tempdb.table(&table);
+            let dropped = {
+                let transaction = transactions.for_table(&handle, IsolationLevel::ReadCommitted)?;
+                tempdb.drop_table(transaction, &table)
+            };
+            dropped.and_then(|()| transactions.keep_table_variables())
+        }
+        ObjectDef::Module(module) => {
+            let transaction = transactions.in_database(&tempdb, IsolationLevel::ReadCommitted)?;
+            tempdb.drop_module(transaction, &module)
+        }
     }
 }

@@ -423,6 +423,9 @@ impl Session {
         if self.inside_insert_execute {
             return Err(SqlError::new(8164, &[]).into());
         }
+        if self.facts.doomed {
+            return Err(SqlError::new(3930, &[]).into());
+        }
         let mut gathered = Gathered::new(sink);
         self.inside_insert_execute = true;
         let outcome = self.execute_statement(frame, instruction, at, execute, &mut gathered).map(drop);
@@ -745,6 +748,8 @@ impl Session {
         // An expression with a subquery has read tables: its autocommit transaction ends with it.
         if self.facts.transaction_count == 0 && !self.transactions.is_idle() {
             self.end_statement(result.is_ok())?;
+        } else {
+            self.transactions.keep_table_variables()?;
         }
         Ok(result?)
     }

@@ -173,6 +173,11 @@ impl Session {
         if outcome.is_err() {
             outcome = self.settle_before_more(sink).and(outcome);
         }
+        let ended = self.names.end_batch();
+        if !ended.is_empty() {
+            // Dropping them takes a transaction of its own.
+            outcome = self.settle_before_more(sink).and(outcome);
+        }
         assert_eq!(self.guards, 0, "every guarded call has ended");
         self.facts.caught.clear();
         if self.is_commit_pending() {
@@ -180,6 +185,7 @@ impl Session {
             return RequestEnd::Finished;
         }
         let end = self.conclude(outcome, sink);
+        self.drop_real_tables(&ended);
         self.request_ended();
         end
     }

@@ -2,8 +2,10 @@
 //!
 //! Some transfers take a receipt: a row whose number comes from an IDENTITY column of a type with a small cache. A value may come again
 //! only when the row that had it is gone (rolled back, or a delayed commit that a crash took) and the server has been restarted.
+//! A receipt has a stamp, too, from a rowversion column: no stamp comes twice, whatever became of its row, and each life's are larger than
+//! those of the lives before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sql_ledger::Transfer;
 
@@ -19,6 +21,10 @@ pub(crate) struct Receipts {
     taken: BTreeMap<i64, i64>,
     asked_total: i64,
     lives: i64,
+    /// Stamps that were handed out, in all lives.
+    stamps: BTreeSet<i64>,
+    /// The database's last stamp when this life began.
+    stamp_floor: i64,
 }
 
 impl Receipts {
@@ -41,6 +47,27 @@ impl Receipts {
             ));
         }
         Ok(())
+    }
+
+    /// A receipt was given a stamp. An error's text says what is wrong with it.
+    pub(crate) fn hand_out_stamp(&mut self, stamp: i64) -> Result<(), String> {
+        if stamp <= self.stamp_floor {
+            return Err(format!("REPEAT: stamp {stamp} in a life that began behind {}", self.stamp_floor));
+        }
+        if !self.stamps.insert(stamp) {
+            return Err(format!("REPEAT: stamp {stamp} was handed out before"));
+        }
+        Ok(())
+    }
+
+    /// Judges the stamp that recovery shows as the database's last (`@@DBTS`).
+    pub(crate) fn judge_stamps(&mut self, last: i64) -> Vec<String> {
+        let known = self.stamps.last().copied().unwrap_or(0).max(self.stamp_floor);
+        self.stamp_floor = last.max(known);
+        if last < known {
+            return vec![format!("REPEAT: stamps go on behind {last}, although {known} was handed out")];
+        }
+        Vec::new()
     }
 
     /// Judges the rows (number, transaction) that recovery shows beside the history; what is gone counts as never handed out.
@@ -105,6 +132,18 @@ mod tests {
         assert!(receipts.hand_out(105, 2).is_err_and(|text| text.starts_with("REPEAT")));
         receipts.ask(106);
         assert!(receipts.hand_out(106, 200).is_err_and(|text| text.starts_with("GAP")));
+    }
+
+    #[test]
+    fn no_stamp_comes_twice_in_any_life() {
+        let mut receipts = Receipts::default();
+        assert_eq!(receipts.hand_out_stamp(2_002), Ok(()));
+        assert_eq!(receipts.hand_out_stamp(2_001), Ok(()), "sessions are told in any order");
+        assert!(receipts.hand_out_stamp(2_002).is_err());
+        assert_eq!(receipts.judge_stamps(4_000), Vec::<String>::new());
+        assert!(receipts.hand_out_stamp(3_999).is_err(), "a later life has larger ones");
+        assert_eq!(receipts.hand_out_stamp(4_001), Ok(()));
+        assert_eq!(kinds(&receipts.judge_stamps(4_000)), ["REPEAT"]);
     }
 
     #[test]

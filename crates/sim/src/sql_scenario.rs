@@ -100,7 +100,7 @@ fn prepare(is_crowded: bool) -> DiskImage {
         client.must("CREATE INDEX by_amount ON history (amount)");
         client.must("CREATE TABLE heap (number bigint NOT NULL, payload varchar(2000) NOT NULL)");
         // No key: the oracle is to see it when a value comes twice, not error 2627 to prevent it.
-        client.must("CREATE TABLE receipts (receipt tinyint IDENTITY(1, 1) NOT NULL, number bigint NOT NULL)");
+        client.must("CREATE TABLE receipts (receipt tinyint IDENTITY(1, 1) NOT NULL, number bigint NOT NULL, stamp rowversion)");
         if is_crowded {
             client.must("CREATE TABLE visits (number bigint NOT NULL)");
         }
@@ -194,6 +194,7 @@ fn recover(world: &World, ledgers: &Ledgers, is_crowded: bool, rng: &mut Rng, ou
                 let receipts = ledgers.receipts.lock().judge(&shown.receipts, &shown.bank.history);
                 outcome.violations.extend(ledgers.bank.lock().judge(&shown.bank));
                 outcome.violations.extend(receipts);
+                outcome.violations.extend(ledgers.receipts.lock().judge_stamps(shown.last_stamp));
                 outcome.violations.extend(ledgers.visits.lock().judge(&shown.visits));
                 if shown.tempdb_tables > 0 {
                     outcome.violations.push(format!("TEMPDB: {} tables in it", shown.tempdb_tables));
@@ -209,6 +210,7 @@ struct Shown {
     bank: Found,
     /// Number and transaction.
     receipts: Vec<(i64, i64)>,
+    last_stamp: i64,
     /// Empty without a crowd.
     visits: Vec<i64>,
     tempdb_tables: i64,
@@ -250,5 +252,6 @@ fn show(os: &Os, is_crowded: bool) -> Result<Shown, String> {
     let tempdb_tables = read("SELECT COUNT(*) FROM tempdb.sys.objects WHERE type = 'U'")?[0][0];
     client.close();
     instance.shutdown();
-    Ok(Shown { bank, receipts, visits, tempdb_tables })
+    let last_stamp = read("SELECT CAST(@@DBTS AS bigint)")?[0][0];
+    Ok(Shown { bank, receipts, last_stamp, visits, tempdb_tables })
 }

@@ -202,11 +202,13 @@ impl Teller {
         self.ledgers.bank.lock().set_stage(number, stage);
     }
 
-    /// Runs a batch whose only row, if there is one, is the number of a receipt.
+    /// Runs a batch whose only row, if there is one, is the number and stamp of a receipt.
     fn ask(&self, client: &mut Client, number: i64, text: &str) -> Answer {
         let answer = client.execute(text);
         for row in answer.numbers().expect("receipts have numbers") {
-            let handed_out = self.ledgers.receipts.lock().hand_out(number, row[0]);
+            let mut receipts = self.ledgers.receipts.lock();
+            let handed_out = receipts.hand_out(number, row[0]).and_then(|()| receipts.hand_out_stamp(row[1]));
+            drop(receipts);
             if let Err(text) = handed_out {
                 panic!("{text}");
             }
@@ -274,7 +276,7 @@ impl Teller {
         );
         if extras.takes_receipt {
             text.push_str(&format!(
-                " INSERT INTO receipts (number) OUTPUT inserted.receipt VALUES ({number});"
+                " INSERT INTO receipts (number) OUTPUT inserted.receipt, CAST(inserted.stamp AS bigint) VALUES ({number});"
             ));
         }
         if extras.scratches {

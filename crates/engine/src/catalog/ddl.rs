@@ -5,6 +5,7 @@ use std::sync::Arc;
 use txn::LockMode;
 use types::{SqlError, SqlType, Value};
 
+use super::fill::ColumnFill;
 use super::new::{NewColumn, NewConstraint, NewIndex, NewTable};
 use super::shape::{
     append_index, heap_definition, indexes_against_change, remove_constraint, remove_index, replace_index,
@@ -154,7 +155,8 @@ impl Database {
         Ok(())
     }
 
-    /// ALTER TABLE ADD column; `fill` gives each row that exists its value, from those it has; without it they get NULL.
+    /// ALTER TABLE ADD column, begun: the caller gives each row that exists its value (see [`ColumnFill`]). `has_fill`: does he know one
+    /// other than NULL?
     ///
     /// # Errors
     /// 2705, 4901 when rows exist and the column needs a value; those of storage.
@@ -163,29 +165,18 @@ impl Database {
         txn: &DbTransaction,
         table: &Arc<TableDef>,
         column: &NewColumn,
-        fill: Option<&dyn Fn(&[Value]) -> SqlResult<Value>>,
-    ) -> SqlResult<()> {
+        has_fill: bool,
+    ) -> SqlResult<ColumnFill> {
         let old = self.lock_for_change(txn, table)?;
         self.check_rows_in_use(&old)?;
         let mut new = old.as_ref().clone();
         self.append_column(txn, &mut new, column)?;
-        let needs_value = !column.nullable && column.identity.is_none() && fill.is_none();
+        let needs_value = !column.nullable && column.identity.is_none() && !has_fill;
         if needs_value && self.has_rows(txn, &old)? {
             return Err(SqlError::new(4901, &[&column.name, &old.name]));
         }
-        let next = std::cell::Cell::new(column.identity.map(|i| i.seed));
-        let extend = |row: &[Value]| {
-            let mut longer = row.to_vec();
-            longer.push(match (next.get(), column.identity) {
-                (Some(value), Some(identity)) => {
-                    next.set(Some(value + identity.increment));
-                    crate::identity::value_of(value, &column.sql_type)?
-                }
-                _ => fill.map_or(Ok(Value::Null), |fill| fill(row))?,
-            });
-            Ok(longer)
-        };
-        self.restructure(txn, &old, new, &extend)
+        let rebuild = self.begin_rebuild(txn, &old, new)?;
+        ColumnFill::begin(self, txn, rebuild, column)
     }
 
     /// ALTER TABLE DROP COLUMN.

@@ -8,6 +8,7 @@
 mod ddl;
 mod definition_rows;
 mod entries;
+mod fill;
 mod filter_rows;
 mod foreign_keys;
 mod index_state;
@@ -29,6 +30,7 @@ use txn::Resource;
 use types::Collation;
 
 pub use entries::{Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef, PropertyOwner, TypeDef};
+pub use fill::ColumnFill;
 pub(crate) use load::load;
 pub use names::CatalogImage;
 use names::{Change, Look, NameKey, Reserve, State};

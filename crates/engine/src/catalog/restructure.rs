@@ -16,6 +16,21 @@ use crate::lookup::{Shared, settled};
 use crate::schema::{IndexDef, IndexKind, ObjectDef, SCHEMA_SYS, SchemaDef, TableDef};
 use crate::table::{ScanOptions, Table};
 
+/// A table on its way from one shape to another.
+pub(super) struct Rebuild {
+    pub(super) old: Arc<TableDef>,
+    pub(super) new: Arc<TableDef>,
+    /// Indexes whose units are new and empty.
+    fresh: Vec<i32>,
+}
+
+impl Rebuild {
+    /// Do the rows move to another home, or change their form?
+    pub(super) fn moves_rows(&self) -> bool {
+        self.fresh.contains(&self.new.base().index_id)
+    }
+}
+
 impl Database {
     /// Locks an object for a change of its definition, whatever its kind.
     ///
@@ -154,9 +169,29 @@ impl Database {
         self: &Arc<Self>,
         txn: &DbTransaction,
         old: &Arc<TableDef>,
-        mut new: TableDef,
+        new: TableDef,
         map: &dyn Fn(&[Value]) -> SqlResult<Vec<Value>>,
     ) -> SqlResult<()> {
+        let rebuild = self.begin_rebuild(txn, old, new)?;
+        if !rebuild.fresh.is_empty() {
+            let (source, target) = (self.table(old), self.unpublished_table(&rebuild.new));
+            let moves = rebuild.moves_rows();
+            let copied = source.for_each_located(txn, &mut |row, locator| match moves {
+                true => target.insert(txn, &map(row)?),
+                false => target.insert_entries(txn, row, locator, &rebuild.fresh),
+            });
+            copied.map_err(|error| target.while_building(error))?;
+        }
+        self.end_rebuild(txn, rebuild)
+    }
+
+    /// Makes the units that the new shape needs and the old one cannot give it; they are empty.
+    pub(super) fn begin_rebuild(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        old: &Arc<TableDef>,
+        mut new: TableDef,
+    ) -> SqlResult<Rebuild> {
         new.modify_date = self.now();
         let same_rows = old.columns.len() == new.columns.len()
             && old.columns.iter().zip(&new.columns).all(|(a, b)| same_storage(a, b));
@@ -170,20 +205,16 @@ impl Database {
         let to_build = new.indexes.iter().filter(|i| i.has_unit() && !is_kept(i));
         let fresh: Vec<i32> = to_build.map(|i| i.index_id).collect();
         self.make_units(txn, &mut new, |index| fresh.contains(&index.index_id))?;
-        let new = Arc::new(new);
-        if !fresh.is_empty() {
-            let (source, target) = (self.table(old), self.unpublished_table(&new));
-            let moves = fresh.contains(&new.base().index_id);
-            let copied = source.for_each_located(txn, &mut |row, locator| match moves {
-                true => target.insert(txn, &map(row)?),
-                false => target.insert_entries(txn, row, locator, &fresh),
-            });
-            copied.map_err(|error| target.while_building(error))?;
-        }
+        Ok(Rebuild { old: old.clone(), new: Arc::new(new), fresh })
+    }
+
+    /// The new units are full: gives up what only the old shape used, and publishes the new one.
+    pub(super) fn end_rebuild(self: &Arc<Self>, txn: &DbTransaction, rebuild: Rebuild) -> SqlResult<()> {
+        let Rebuild { old, new, .. } = rebuild;
         let dropped: Vec<IndexDef> =
             old.indexes.iter().filter(|o| !new.indexes.iter().any(|n| n.unit == o.unit)).cloned().collect();
         self.drop_units(txn, &dropped)?;
-        self.write_definition(txn, Some(ObjectDef::Table(old.clone())), Some(ObjectDef::Table(new)))
+        self.write_definition(txn, Some(ObjectDef::Table(old)), Some(ObjectDef::Table(new)))
     }
 
     /// Makes empty units for the indexes that `wanted` names; those that are disabled have none.

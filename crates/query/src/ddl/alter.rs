@@ -14,7 +14,8 @@ use crate::bind::names::{same_name, written};
 use crate::bind::{Binder, Clause, Scope};
 use crate::context::ExecContext;
 use crate::exec::constraints::Constraints;
-use crate::exec::scan_all;
+use crate::exec::insert::row_version;
+use crate::exec::{Row, scan_all};
 use crate::expr::compile::Layout;
 use crate::expr::program::Node;
 use crate::expr::runtime::Runtime;
@@ -168,22 +169,33 @@ fn add_column(
         (None, Some(default)) => Some(fill_node(default, None, made, context)?),
         (None, None) => None,
     };
+    let is_version = made.sql_type == types::SqlType::RowVersion;
+    let has_fill = node.is_some() || is_version;
     let runtime = Runtime::new(context);
-    let from_node = |row: &[Value]| match &node {
-        Some(node) => node.eval(&runtime, row),
-        None => Ok(Value::Null),
-    };
-    let version = |_: &[Value]| Ok(crate::exec::insert::next_row_version(&runtime));
-    let fill: Option<&dyn Fn(&[Value]) -> Result<Value, SqlError>> = if node.is_some() {
-        Some(&from_node)
-    } else if made.sql_type == types::SqlType::RowVersion {
-        Some(&version)
-    } else {
-        None
-    };
+    // The transaction is borrowed for each step alone: the expression may read tables.
+    let mut fill =
+        in_transaction(&runtime, database, |txn| database.add_column(txn, table, made, has_fill))?;
+    let mut row = Row::new();
+    while in_transaction(&runtime, database, |txn| fill.next_row(txn, &mut row))? {
+        runtime.check_cancelled()?;
+        let value = match &node {
+            Some(node) => node.eval(&runtime, &row)?,
+            None if is_version => row_version(in_transaction(&runtime, database, |txn| txn.next_row_version())?),
+            None => Value::Null,
+        };
+        in_transaction(&runtime, database, |txn| fill.put(txn, &mut row, value))?;
+    }
+    in_transaction(&runtime, database, |txn| fill.finish(txn))
+}
+
+/// Runs `work` with the transaction in a database; `work` evaluates nothing.
+fn in_transaction<T>(
+    runtime: &Runtime<'_>,
+    database: &Arc<Database>,
+    work: impl FnOnce(&engine::DbTransaction) -> Result<T, SqlError>,
+) -> Result<T, SqlError> {
     let mut transactions = runtime.transactions.borrow_mut();
-    let transaction = transactions.in_database(database, runtime.options.isolation)?;
-    database.add_column(transaction, table, made, fill)
+    work(transactions.in_database(database, runtime.options.isolation)?)
 }
 
 /// The expression that fills a column, over the table's rows when it is a computed one.

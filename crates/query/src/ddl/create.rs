@@ -55,7 +55,10 @@ pub(super) fn table_variable(
     new.columns.iter_mut().for_each(|column| column.user_type_id = 0);
     new.schema = "dbo".to_string();
     new.name = real_name.to_string();
-    with_transaction(context, &database, |transaction| database.create_table(transaction, &new).map(|_| ()))
+    let transaction = context.transactions.for_table_variables(context.options.isolation)?;
+    let made = database.create_table(transaction, &new)?;
+    assert!(made.is_table_variable(), "the session names it so that it is known as one");
+    Ok(())
 }
 
 /// Columns, constraints and indexes of a table definition.

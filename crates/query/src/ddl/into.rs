@@ -154,7 +154,7 @@ fn make_and_fill(
 /// Runs TRUNCATE TABLE.
 pub(crate) fn truncate(source: &TableSource, runtime: &Runtime<'_>) -> Result<StatementOutcome, SqlError> {
     let mut transactions = runtime.transactions.borrow_mut();
-    let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+    let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
     source.database.truncate_table(transaction, &source.def)?;
     Ok(StatementOutcome::default())
 }

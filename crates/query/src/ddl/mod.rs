@@ -113,20 +113,6 @@ pub fn create_table_variable(
     })
 }
 
-/// Drops a temporary table or table variable by its real name, when its scope ends. Nothing happens when it is gone already.
-pub fn drop_temporary_table(
-    instance: &Arc<engine::Instance>,
-    transactions: &mut engine::TransactionSet,
-    real_name: &str,
-) -> Result<(), SqlError> {
-    let tempdb = instance.tempdb();
-    let Some(engine::ObjectDef::Table(table)) = tempdb.catalog().find("dbo", real_name) else {
-        return Ok(());
-    };
-    let transaction = transactions.in_database(&tempdb, engine::IsolationLevel::ReadCommitted)?;
-    tempdb.drop_table(transaction, &table)
-}
-
 /// A context for binding expressions inside definitions.
 pub(crate) fn bind_context<'b>(
     context: &'b ExecContext<'_>,

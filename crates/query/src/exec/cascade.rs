@@ -102,7 +102,7 @@ fn deleted<'p>(
                     runtime.check_cancelled()?;
                     let mut transactions = runtime.transactions.borrow_mut();
                     let transaction =
-                        transactions.in_database(&here.source.database, runtime.options.isolation)?;
+                        transactions.for_table(&here.source.table, runtime.options.isolation)?;
                     here.source.table.delete(transaction, &row.locator, &row.row)?;
                 }
                 let rows: Vec<&Row> = found.iter().map(|found| &found.row).collect();
@@ -183,7 +183,7 @@ fn finish_row(
     row: &mut Row,
     runtime: &Runtime<'_>,
 ) -> Result<(), SqlError> {
-    super::update::renew_row_version(source, row, runtime);
+    super::update::renew_row_version(source, row, runtime)?;
     constraints.compute(runtime, row)?;
     check_not_null(source, row, "UPDATE")?;
     constraints.check_row(runtime, source, row, "UPDATE")

@@ -57,7 +57,7 @@ pub(crate) fn run(
         runtime.check_cancelled()?;
         {
             let mut transactions = runtime.transactions.borrow_mut();
-            let transaction = transactions.in_database(&delete.source.database, runtime.options.isolation)?;
+            let transaction = transactions.for_table(&delete.source.table, runtime.options.isolation)?;
             delete.source.table.delete(transaction, locator, old)?;
         }
         if outputs.is_wanted() {

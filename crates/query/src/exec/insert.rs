@@ -137,7 +137,7 @@ fn lock_table(insert: &InsertPlan, runtime: &Runtime<'_>) -> Result<(), SqlError
     }
     let wait = if insert.hints.no_wait { LockWait::NoWait } else { LockWait::Session };
     let mut transactions = runtime.transactions.borrow_mut();
-    let transaction = transactions.in_database(&insert.source.database, runtime.options.isolation)?;
+    let transaction = transactions.for_table(&insert.source.table, runtime.options.isolation)?;
     insert.source.table.lock_exclusively(transaction, wait)
 }
 
@@ -198,7 +198,7 @@ pub(crate) fn insert_row(
     check_not_null(source, &row, "INSERT")?;
     constraints.check_row(runtime, source, &row, "INSERT")?;
     let mut transactions = runtime.transactions.borrow_mut();
-    let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+    let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
     source.table.insert(transaction, &row)?;
     if let Some(ordinal) = explicit_identity(source, stores) {
         source.table.note_identity(transaction, &row[ordinal])?;
@@ -218,16 +218,22 @@ fn explicit_identity(source: &TableSource, stores: &[Store]) -> Option<usize> {
 /// The next identity value in the column's type. Error 8115 when the type is used up.
 pub(crate) fn next_identity(runtime: &Runtime<'_>, source: &TableSource) -> Result<Value, SqlError> {
     let mut transactions = runtime.transactions.borrow_mut();
-    let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+    let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
     let value = source.table.next_identity(transaction)?;
     runtime.note_identity(value.clone());
     Ok(value)
 }
 
-/// A new rowversion, unique in time.
-pub(crate) fn next_row_version(runtime: &Runtime<'_>) -> Value {
-    let ticks = runtime.instance.os().clock().monotonic_ns();
-    Value::binary(&ticks.to_be_bytes())
+/// A new rowversion value of the table's database.
+pub(crate) fn next_row_version(runtime: &Runtime<'_>, source: &TableSource) -> Result<Value, SqlError> {
+    let mut transactions = runtime.transactions.borrow_mut();
+    let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
+    Ok(row_version(transaction.next_row_version()?))
+}
+
+/// A rowversion as a value of its type.
+pub(crate) fn row_version(number: u64) -> Value {
+    Value::binary(&number.to_be_bytes())
 }
 
 /// Is the type one that identity columns may have?

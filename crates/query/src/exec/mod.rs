@@ -102,14 +102,14 @@ pub(crate) fn scan_all(
         engine::ScanOptions { isolation: runtime.options.isolation, ..engine::ScanOptions::default() };
     let mut cursor = {
         let mut transactions = runtime.transactions.borrow_mut();
-        let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+        let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
         source.table.scan(transaction, source.def.base().index_id, &options, None)?
     };
     let mut row = Row::new();
     loop {
         let found = {
             let mut transactions = runtime.transactions.borrow_mut();
-            let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+            let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
             cursor.next(transaction, &mut row)?
         };
         if !found {

@@ -175,7 +175,7 @@ impl KeyPlace {
         options: &ScanOptions,
     ) -> Result<Cursor, SqlError> {
         let mut transactions = runtime.transactions.borrow_mut();
-        let transaction = transactions.in_database(&self.source.database, runtime.options.isolation)?;
+        let transaction = transactions.for_table(&self.source.table, runtime.options.isolation)?;
         match range {
             Some((index, range)) => self.source.table.seek(transaction, index, range, options, None),
             None => self.source.table.scan(transaction, self.source.def.base().index_id, options, None),
@@ -193,7 +193,7 @@ impl KeyPlace {
         loop {
             runtime.check_cancelled()?;
             let mut transactions = runtime.transactions.borrow_mut();
-            let transaction = transactions.in_database(&self.source.database, runtime.options.isolation)?;
+            let transaction = transactions.for_table(&self.source.table, runtime.options.isolation)?;
             if !cursor.next(transaction, &mut row)? {
                 return Ok(());
             }

@@ -118,7 +118,7 @@ impl Scan<'_> {
     fn advance(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
         let source = &self.plan.source;
         let mut transactions = runtime.transactions.borrow_mut();
-        let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+        let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
         self.cursor = match &self.plan.path {
             AccessPath::Scan if self.done => None,
             AccessPath::Scan => {
@@ -149,7 +149,7 @@ impl RowSource for Scan<'_> {
             let found = {
                 let mut transactions = runtime.transactions.borrow_mut();
                 let transaction =
-                    transactions.in_database(&self.plan.source.database, runtime.options.isolation)?;
+                    transactions.for_table(&self.plan.source.table, runtime.options.isolation)?;
                 cursor.next(transaction, row)?
             };
             if !found {
@@ -162,7 +162,7 @@ impl RowSource for Scan<'_> {
             {
                 let mut transactions = runtime.transactions.borrow_mut();
                 cursor.release_row(
-                    transactions.in_database(&self.plan.source.database, runtime.options.isolation)?,
+                    transactions.for_table(&self.plan.source.table, runtime.options.isolation)?,
                 );
                 continue;
             }

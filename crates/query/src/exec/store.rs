@@ -40,7 +40,7 @@ impl Store {
             StoreKind::Assign(node, from) => self.assign(runtime, source, &node.eval(runtime, input)?, from),
             StoreKind::Null => Ok(Value::Null),
             StoreKind::Identity => super::insert::next_identity(runtime, source),
-            StoreKind::RowVersion => Ok(super::insert::next_row_version(runtime)),
+            StoreKind::RowVersion => super::insert::next_row_version(runtime, source),
         }
     }
 

@@ -90,7 +90,7 @@ pub(super) fn apply(
         for Change { locator, old, new, .. } in changes {
             runtime.check_cancelled()?;
             let mut transactions = runtime.transactions.borrow_mut();
-            let transaction = transactions.in_database(&source.database, runtime.options.isolation)?;
+            let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
             work(transaction, RowChange { locator, old, new, changed })?;
         }
         Ok(())
@@ -139,7 +139,7 @@ fn find(update: &UpdatePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<
                 }
             }
         }
-        renew_row_version(&update.source, &mut new, runtime);
+        renew_row_version(&update.source, &mut new, runtime)?;
         update.constraints.compute(runtime, &mut new)?;
         let input = if keep_input { row.clone() } else { Row::new() };
         changes.room_for_one()?;
@@ -149,12 +149,17 @@ fn find(update: &UpdatePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<
 }
 
 /// A changed row gets a new version.
-pub(crate) fn renew_row_version(source: &TableSource, row: &mut Row, runtime: &Runtime<'_>) {
+pub(crate) fn renew_row_version(
+    source: &TableSource,
+    row: &mut Row,
+    runtime: &Runtime<'_>,
+) -> Result<(), SqlError> {
     for (ordinal, column) in source.def.columns.iter().enumerate() {
         if column.sql_type == types::SqlType::RowVersion {
-            row[ordinal] = super::insert::next_row_version(runtime);
+            row[ordinal] = super::insert::next_row_version(runtime, source)?;
         }
     }
+    Ok(())
 }
 
 /// The values of a row at some positions.

@@ -76,7 +76,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("@@MAX_CONNECTIONS", &[], INT, |_| Ok(Value::Int(32767))).runtime(),
     FunctionDef::new("@@MICROSOFTVERSION", &[], INT, |_| Ok(Value::Int(0x1000_1027))).runtime(),
     FunctionDef::new("@@DBTS", &[], Fixed(SqlType::varbinary(8)), |call| {
-        Ok(crate::exec::insert::next_row_version(call.runtime))
+        Ok(crate::exec::insert::row_version(call.runtime.database.last_row_version()))
     })
     .runtime(),
     FunctionDef::new("@@REMSERVER", &[], Fixed(SqlType::nvarchar(128)), |_| Ok(Value::Null)).runtime(),

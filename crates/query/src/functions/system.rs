@@ -63,7 +63,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("CURRENT_TRANSACTION_ID", &[], Fixed(SqlType::BigInt), |_| Ok(Value::BigInt(0)))
         .runtime(),
     FunctionDef::new("MIN_ACTIVE_ROWVERSION", &[], Fixed(SqlType::Binary(8)), |call| {
-        Ok(crate::exec::insert::next_row_version(call.runtime))
+        Ok(crate::exec::insert::row_version(call.runtime.database.min_active_row_version()))
     })
     .runtime(),
     FunctionDef::new("GETANSINULL", &[Wide], INT, |_| Ok(Value::Int(1))).arity(0, 1).runtime(),

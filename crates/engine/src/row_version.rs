@@ -1,0 +1,196 @@
+//! The counter behind `rowversion` columns, `@@DBTS` and `MIN_ACTIVE_ROWVERSION()`: one a database, never given a value twice.
+//!
+//! Values are handed out in memory up to a ceiling that stands, hardened, in the database. Whoever needs a value above it raises the
+//! ceiling by [`RANGE_VALUES`] in a transaction of its own, which is flushed before the first value of the new range is used: a client may
+//! have seen a value whose transaction is lost in a crash, and must not take another row's for it. After a crash counting goes on from the
+//! ceiling, after a clean close from the value handed out last. tempdb counts from the beginning at each start.
+//!
+//! A value is *active* while the transaction that used it has not ended. A transaction's first value stands for all of them: it is the
+//! lowest. It is entered in one step with the value's making, so no reader of the lowest active value can be overtaken.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use os::{Latch, LatchRank};
+use types::SqlError;
+
+use crate::database::Database;
+use crate::error::SqlResult;
+
+/// Values that a new database counts as used; SQL Server's databases begin there, too.
+pub(crate) const USED_AT_FIRST: u64 = 2_000;
+/// Values by which the ceiling is raised.
+pub(crate) const RANGE_VALUES: u64 = 2_000;
+
+/// The counter of one database.
+pub(crate) struct RowVersions {
+    state: Latch<State>,
+}
+
+struct State {
+    /// The value handed out last.
+    last: u64,
+    /// Values up to here may be handed out: a hardened note says so.
+    ceiling: u64,
+    /// The first values of transactions that have not ended.
+    active: BTreeSet<u64>,
+}
+
+/// What asking for a value gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Drawn {
+    Value(u64),
+    /// This ceiling is used up.
+    UsedUp(u64),
+}
+
+impl Default for RowVersions {
+    fn default() -> Self {
+        let state = State { last: USED_AT_FIRST, ceiling: USED_AT_FIRST, active: BTreeSet::new() };
+        RowVersions { state: Latch::new(LatchRank::Sequence, state) }
+    }
+}
+
+impl RowVersions {
+    /// What the database notes: values up to `noted` may have been handed out.
+    pub(crate) fn restore(&self, noted: u64) {
+        let mut state = self.state.lock();
+        assert!(noted >= state.last, "a note is never below the first values");
+        (state.last, state.ceiling) = (noted, noted);
+    }
+
+    fn draw(&self, is_first: bool) -> Drawn {
+        let mut state = self.state.lock();
+        assert!(state.last <= state.ceiling, "no value is handed out before its note");
+        if state.last == state.ceiling {
+            return Drawn::UsedUp(state.ceiling);
+        }
+        state.last += 1;
+        let value = state.last;
+        if is_first {
+            state.active.insert(value);
+        }
+        Drawn::Value(value)
+    }
+
+    fn raise(&self, ceiling: u64) {
+        let mut state = self.state.lock();
+        state.ceiling = state.ceiling.max(ceiling);
+    }
+
+    /// The value handed out last (`@@DBTS`).
+    pub(crate) fn last(&self) -> u64 {
+        self.state.lock().last
+    }
+
+    /// The lowest value of a transaction that has not ended; without one, the next value (`MIN_ACTIVE_ROWVERSION()`).
+    pub(crate) fn lowest_active(&self) -> u64 {
+        let state = self.state.lock();
+        state.active.first().copied().unwrap_or(state.last + 1)
+    }
+
+    /// What a clean close writes: the value handed out last, if the note says another.
+    pub(crate) fn position(&self) -> Option<u64> {
+        let state = self.state.lock();
+        (state.last != state.ceiling).then_some(state.last)
+    }
+}
+
+/// A transaction's first value; active until this is dropped, which its transaction does when it has ended and its locks are gone.
+pub(crate) struct ActiveRowVersion {
+    database: Arc<Database>,
+    value: u64,
+}
+
+impl Drop for ActiveRowVersion {
+    fn drop(&mut self) {
+        // A simulated power loss unwinds through this point; nobody asks afterwards.
+        if !std::thread::panicking() {
+            let was_active = self.database.row_versions.state.lock().active.remove(&self.value);
+            assert!(was_active, "a value is active until its transaction ends");
+        }
+    }
+}
+
+impl Database {
+    /// The rowversion value used last in the database (`@@DBTS`).
+    pub fn last_row_version(&self) -> u64 {
+        self.row_versions.last()
+    }
+
+    /// The lowest rowversion value of a transaction that has not ended, or the next value (`MIN_ACTIVE_ROWVERSION()`).
+    pub fn min_active_row_version(&self) -> u64 {
+        self.row_versions.lowest_active()
+    }
+
+    /// A new value; `first` is filled when it is the transaction's first.
+    pub(crate) fn next_row_version(
+        self: &Arc<Self>,
+        first: &std::cell::OnceCell<ActiveRowVersion>,
+    ) -> SqlResult<u64> {
+        loop {
+            match self.row_versions.draw(first.get().is_none()) {
+                Drawn::Value(value) => {
+                    first.get_or_init(|| ActiveRowVersion { database: self.clone(), value });
+                    return Ok(value);
+                }
+                Drawn::UsedUp(ceiling) => self.raise_row_version_ceiling(ceiling)?,
+            }
+        }
+    }
+
+    /// Others may raise it at the same time: they write the same, and each goes on when it is hard.
+    fn raise_row_version_ceiling(self: &Arc<Self>, from: u64) -> SqlResult<()> {
+        let overflow = || SqlError::new(8115, &[&"ROWVERSION", &"timestamp"]);
+        let ceiling = from.checked_add(RANGE_VALUES).ok_or_else(overflow)?;
+        if !self.is_volatile() {
+            self.note_row_versions(i64::try_from(ceiling).map_err(|_| overflow())?)?;
+        }
+        self.row_versions.raise(ceiling);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_handed_out_above_the_ceiling() {
+        let versions = RowVersions::default();
+        assert_eq!(versions.draw(true), Drawn::UsedUp(2_000));
+        assert_eq!(versions.last(), 2_000);
+        versions.raise(2_002);
+        versions.raise(2_001);
+        assert_eq!(versions.draw(true), Drawn::Value(2_001));
+        assert_eq!(versions.draw(false), Drawn::Value(2_002));
+        assert_eq!(versions.draw(false), Drawn::UsedUp(2_002));
+        assert_eq!(versions.position(), None);
+    }
+
+    #[test]
+    fn after_a_crash_counting_goes_on_behind_the_ceiling() {
+        let versions = RowVersions::default();
+        versions.restore(4_000);
+        assert_eq!(versions.last(), 4_000);
+        assert_eq!(versions.draw(true), Drawn::UsedUp(4_000));
+        versions.raise(6_000);
+        assert_eq!(versions.draw(true), Drawn::Value(4_001));
+        assert_eq!(versions.position(), Some(4_001));
+    }
+
+    #[test]
+    fn the_lowest_active_value_is_that_of_the_oldest_transaction() {
+        let versions = RowVersions::default();
+        versions.raise(4_000);
+        assert_eq!(versions.lowest_active(), 2_001);
+        assert_eq!(versions.draw(true), Drawn::Value(2_001));
+        assert_eq!(versions.draw(true), Drawn::Value(2_002));
+        assert_eq!(versions.draw(false), Drawn::Value(2_003));
+        assert_eq!(versions.lowest_active(), 2_001);
+        versions.state.lock().active.remove(&2_001);
+        assert_eq!(versions.lowest_active(), 2_002);
+        versions.state.lock().active.remove(&2_002);
+        assert_eq!(versions.lowest_active(), 2_004);
+    }
+}

@@ -1,0 +1,58 @@
+//! Table variables are no part of the user's transaction: what a statement does to them is kept when the statement succeeds, whatever
+//! becomes of the transaction around it, and taken back when it fails.
+//!
+//! A statement that touches one has a transaction of its own in tempdb for all of them. It shares the session's lock space, so that it
+//! meets nobody: not the session's own transaction in tempdb, and nobody else knows the table.
+
+use txn::{CommitMode, IsolationLevel, TxnOptions};
+
+use super::TransactionSet;
+use crate::db_transaction::DbTransaction;
+use crate::error::SqlResult;
+use crate::table::Table;
+
+impl TransactionSet {
+    /// The transaction in which a table is read and changed: the user's in its database, or that of the table variables.
+    ///
+    /// # Errors
+    /// As [`TransactionSet::in_database`].
+    #[inline]
+    pub fn for_table(&mut self, table: &Table, isolation: IsolationLevel) -> SqlResult<&DbTransaction> {
+        match table.definition().is_table_variable() && table.database().is_volatile() {
+            true => self.for_table_variables(isolation),
+            false => self.in_database(table.database(), isolation),
+        }
+    }
+
+    /// The transaction of the table variables that the running statement makes, changes, reads or drops.
+    ///
+    /// # Errors
+    /// As [`TransactionSet::in_database`].
+    pub fn for_table_variables(&mut self, isolation: IsolationLevel) -> SqlResult<&DbTransaction> {
+        self.assert_settled();
+        if self.variables.is_none() {
+            let tempdb = self.instance.tempdb();
+            tempdb.check_usable()?;
+            crate::checkpoint::before_transaction(&tempdb);
+            let options = TxnOptions { space: Some(self.space.clone()), ..TxnOptions::default() };
+            let inner = tempdb.transactions().begin(options);
+            self.variables = Some(DbTransaction::new(tempdb, inner, self.session_id));
+        }
+        let transaction = self.variables.as_ref().expect("begun above");
+        transaction.set_isolation(isolation);
+        Ok(transaction)
+    }
+
+    /// The statement, or the expression outside of one, has ended.
+    ///
+    /// # Errors
+    /// Those of tempdb's log.
+    pub fn keep_table_variables(&mut self) -> SqlResult<()> {
+        self.variables.take().map_or(Ok(()), |transaction| transaction.commit(CommitMode::Volatile))
+    }
+
+    /// The statement has failed.
+    pub(super) fn take_back_table_variables(&mut self) -> SqlResult<()> {
+        self.variables.take().map_or(Ok(()), DbTransaction::rollback)
+    }
+}
