@@ -97,6 +97,7 @@ impl Bench {
         };
         let unique = os.clock().monotonic_ns();
         let new = NewTable {
+            ansi_nulls: true,
             schema: "dbo".into(),
             name: format!("{name} {unique}"),
             columns: vec![column],

@@ -274,15 +274,20 @@ impl Database {
     }
 
     /// Identity values of a table up to `noted` may have been handed out. A transaction of its own, so that the user's rollback does not
-    /// take it back; it rides with the log and is not flushed for its own sake (claim 113).
+    /// take it back; it rides with the log and is not flushed for its own sake (claim 113). A transaction that has emptied the table has the
+    /// note to itself, and writes it itself: with its rows the note goes or stays.
     pub(crate) fn note_identity(
         self: &Arc<Self>,
+        txn: &DbTransaction,
         object_id: ObjectId,
         identity: IdentityDef,
         noted: i64,
     ) -> SqlResult<()> {
         let replaces = |before| if identity.increment > 0 { noted > before } else { noted < before };
-        self.write_identity(object_id, noted, &replaces, CommitMode::Volatile)?;
+        match txn.has_forgotten_identity(object_id) {
+            true => self.put_identity(txn, object_id, noted, &replaces)?,
+            false => self.write_identity(object_id, noted, &replaces, CommitMode::Volatile)?,
+        }
         self.identities.was_noted(object_id, identity, noted);
         Ok(())
     }
@@ -327,14 +332,7 @@ impl Database {
         mode: CommitMode,
     ) -> SqlResult<()> {
         let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
-        let table = self.system_table(system_tables::IDENTITIES);
-        let key = [Value::Int(object_id)];
-        let written = table.take_key(&own, &key).and_then(|before| {
-            let before = before.and_then(|row| row[1].as_i64());
-            let value = before.filter(|&before| !replaces(before)).unwrap_or(noted);
-            table.insert(&own, &[Value::Int(object_id), Value::BigInt(value)])
-        });
-        match written {
+        match self.put_identity(&own, object_id, noted, replaces) {
             Ok(()) => own.commit(mode),
             Err(error) => {
                 own.rollback()?;
@@ -343,14 +341,28 @@ impl Database {
         }
     }
 
-    /// A table is gone or empty: its identity begins again.
+    fn put_identity(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        object_id: ObjectId,
+        noted: i64,
+        replaces: &dyn Fn(i64) -> bool,
+    ) -> SqlResult<()> {
+        let table = self.system_table(system_tables::IDENTITIES);
+        let before = table.take_key(txn, &[Value::Int(object_id)])?.and_then(|row| row[1].as_i64());
+        let value = before.filter(|&before| !replaces(before)).unwrap_or(noted);
+        table.insert(txn, &[Value::Int(object_id), Value::BigInt(value)])
+    }
+
+    /// A table is gone or empty: its identity begins again, unless the transaction is rolled back.
     pub(crate) fn forget_identity(
         self: &Arc<Self>,
         txn: &DbTransaction,
         object_id: ObjectId,
     ) -> SqlResult<()> {
-        self.identities.forget(object_id);
-        self.system_table(system_tables::IDENTITIES).delete_key(txn, &[Value::Int(object_id)])
+        self.system_table(system_tables::IDENTITIES).delete_key(txn, &[Value::Int(object_id)])?;
+        txn.note_forgotten_identity(object_id, self.identities.forget(object_id));
+        Ok(())
     }
 
     pub(crate) fn system_definitions(&self) -> &[Arc<TableDef>] {

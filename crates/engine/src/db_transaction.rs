@@ -15,6 +15,7 @@ use crate::catalog::CatalogUndo;
 use crate::catalog::names::Change;
 use crate::database::Database;
 use crate::error::{SqlResult, sql_error};
+use crate::identity::Counter;
 use crate::lookup::Shared;
 use crate::row_version::ActiveRowVersion;
 use crate::schema::ObjectId;
@@ -33,6 +34,8 @@ pub struct DbTransaction {
     catalog_undo: RefCell<Vec<CatalogUndo>>,
     /// Object locks that only the running statement needs (READ COMMITTED reads), and how often it asked for each.
     statement_locks: RefCell<Vec<(Resource, LockMode, u32)>>,
+    /// The identity counters that it has set back, oldest first, with where they stood: tables that it has emptied or dropped.
+    forgotten_identities: RefCell<Vec<(ObjectId, Option<Counter>)>>,
     /// Its first rowversion value, which is active as long as this stands.
     row_version: OnceCell<ActiveRowVersion>,
 }
@@ -42,13 +45,19 @@ pub struct DbTransaction {
 pub struct DbSavepoint {
     savepoint: Savepoint,
     catalog_undo_len: usize,
+    forgotten_len: usize,
     locks: LockMark,
 }
 
 impl DbSavepoint {
     /// Before everything.
     pub(crate) fn start() -> DbSavepoint {
-        DbSavepoint { savepoint: Savepoint::start(), catalog_undo_len: 0, locks: LockMark::START }
+        DbSavepoint {
+            savepoint: Savepoint::start(),
+            catalog_undo_len: 0,
+            forgotten_len: 0,
+            locks: LockMark::START,
+        }
     }
 }
 
@@ -62,6 +71,7 @@ impl DbTransaction {
             lock_wait: Cell::new(LockWait::Session),
             catalog_undo: RefCell::new(Vec::new()),
             statement_locks: RefCell::new(Vec::new()),
+            forgotten_identities: RefCell::new(Vec::new()),
             row_version: OnceCell::new(),
         }
     }
@@ -196,6 +206,7 @@ impl DbTransaction {
         DbSavepoint {
             savepoint: self.transaction.savepoint(),
             catalog_undo_len: self.catalog_undo.borrow().len(),
+            forgotten_len: self.forgotten_identities.borrow().len(),
             locks: self.transaction.lock_mark(),
         }
     }
@@ -212,6 +223,7 @@ impl DbTransaction {
     pub fn rollback_to(&self, savepoint: DbSavepoint) -> SqlResult<()> {
         // The cache goes back first, as in `rollback`.
         self.undo_catalog(savepoint.catalog_undo_len);
+        self.undo_forgetting(savepoint.forgotten_len);
         let result = self.transaction.rollback_to(savepoint.savepoint);
         result.map_err(|error| self.failed_rollback(&error))
     }
@@ -229,6 +241,7 @@ impl DbTransaction {
     pub fn rollback(self) -> SqlResult<()> {
         // The cache goes back first: once the locks are gone others may look at it.
         self.undo_catalog(0);
+        self.undo_forgetting(0);
         self.transaction.rollback().map_err(|error| {
             let error = self.failed_rollback(&error);
             self.transaction.abandon();
@@ -326,6 +339,26 @@ impl DbTransaction {
         self.database.suspect(&error.to_string());
         self.undo_catalog(0);
         Err(self.sql_error(&error))
+    }
+
+    /// An identity counter was set back; a rollback puts it where it was.
+    pub(crate) fn note_forgotten_identity(&self, table: ObjectId, before: Option<Counter>) {
+        self.forgotten_identities.borrow_mut().push((table, before));
+    }
+
+    /// Has it set the table's identity counter back, so that nobody else can reach the note of it?
+    pub(crate) fn has_forgotten_identity(&self, table: ObjectId) -> bool {
+        self.forgotten_identities.borrow().iter().any(|forgotten| forgotten.0 == table)
+    }
+
+    fn undo_forgetting(&self, keep: usize) {
+        let mut forgotten = self.forgotten_identities.borrow_mut();
+        for (table, before) in forgotten.drain(keep..).rev() {
+            self.database.identities.put_back(table, before);
+        }
+        for (table, _) in forgotten.iter() {
+            self.database.identities.note_anew(*table);
+        }
     }
 
     fn undo_catalog(&self, keep: usize) {

@@ -26,8 +26,9 @@ pub(crate) struct Identities {
     counters: Latch<FxHashMap<ObjectId, Counter>>,
 }
 
-#[derive(Clone, Copy)]
-struct Counter {
+/// Where one table's counting stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counter {
     /// The value handed out last; none before the first.
     last: Option<i64>,
     /// Values up to here may be handed out without a new note.
@@ -58,9 +59,25 @@ impl Identities {
         self.counters.lock().insert(table, Counter { last: Some(noted), noted: Some(noted) });
     }
 
-    /// The table is gone or counts anew.
-    pub(crate) fn forget(&self, table: ObjectId) {
-        self.counters.lock().remove(&table);
+    /// The table is gone or counts anew; gives what `put_back` takes when that is rolled back.
+    pub(crate) fn forget(&self, table: ObjectId) -> Option<Counter> {
+        self.counters.lock().remove(&table)
+    }
+
+    /// The table is there again, or has its rows again.
+    pub(crate) fn put_back(&self, table: ObjectId, counter: Option<Counter>) {
+        let mut counters = self.counters.lock();
+        match counter {
+            Some(counter) => drop(counters.insert(table, counter)),
+            None => drop(counters.remove(&table)),
+        }
+    }
+
+    /// What was noted since the table was forgotten may have been rolled back: it is noted again.
+    pub(crate) fn note_anew(&self, table: ObjectId) {
+        if let Some(counter) = self.counters.lock().get_mut(&table) {
+            counter.noted = None;
+        }
     }
 
     /// The next value; none when the type's range is used up (error 8115). A value that comes with a note may be used only after the note
@@ -165,6 +182,22 @@ mod tests {
         identities.restore(7, 1000);
         let handed = identities.next(7, IdentityDef { seed: 1, increment: 1 }, 1000).unwrap();
         assert_eq!(handed.value, 1001);
+    }
+
+    #[test]
+    fn what_was_forgotten_can_be_put_back() {
+        let identities = Identities::default();
+        let identity = IdentityDef { seed: 1, increment: 1 };
+        identities.restore(7, 40);
+        let before = identities.forget(7);
+        assert_eq!(identities.next(7, identity, 10).unwrap().value, 1);
+        identities.was_noted(7, identity, 10);
+        identities.note_anew(7);
+        assert_eq!(identities.next(7, identity, 10), Some(Handed { value: 2, note: Some(11) }));
+        identities.put_back(7, before);
+        assert_eq!(identities.next(7, identity, 10).unwrap().value, 41);
+        identities.put_back(7, None);
+        assert_eq!(identities.current(7), None);
     }
 
     #[test]

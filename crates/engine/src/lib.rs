@@ -30,9 +30,9 @@ mod table;
 mod transaction_set;
 
 pub use catalog::{
-    CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, ColumnFill, Entry, EntryKey, FIRST_USER_TYPE_ID,
-    MessageDef, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable, PropertyDef,
-    PropertyOwner, TablePart, TypeDef,
+    CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, ColumnFill, Entry, EntryKey,
+    FIRST_USER_TYPE_ID, MessageDef, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable,
+    PropertyDef, PropertyOwner, TablePart, TypeDef,
 };
 pub use cursor::Cursor;
 pub use database::Database;

@@ -119,6 +119,7 @@ fn as_new(table: &TableDef) -> NewTable {
         is_not_trusted: c.state.is_not_trusted,
     }));
     NewTable {
+        ansi_nulls: table.ansi_nulls,
         schema: table.schema.to_string(),
         name: table.name.to_string(),
         columns: columns.collect(),

@@ -108,6 +108,8 @@ pub struct TableDef {
     pub name: Arc<str>,
     /// One of the catalog's own tables.
     pub is_system: bool,
+    /// SET ANSI_NULLS when it was created: under it its CHECK constraints, defaults and computed columns are read.
+    pub ansi_nulls: bool,
     /// In order of `column_id`; dropped columns are gone from here but keep their number unused.
     pub columns: Vec<ColumnDef>,
     /// The heap or clustered index first (index_id 0 or 1), then the nonclustered ones.

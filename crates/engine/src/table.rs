@@ -411,7 +411,7 @@ impl Table {
     ///
     /// # Errors
     /// 8115 when the column's type cannot hold it.
-    pub fn next_identity(&self, _txn: &DbTransaction) -> SqlResult<Value> {
+    pub fn next_identity(&self, txn: &DbTransaction) -> SqlResult<Value> {
         let definition = &self.inner.definition;
         let ordinal = definition.identity_ordinal().expect("asked only for tables with an identity column");
         let column = &definition.columns[ordinal];
@@ -421,7 +421,7 @@ impl Table {
         let handed = handed.ok_or_else(|| SqlError::new(8115, &[&"IDENTITY", &column.sql_type.name()]))?;
         let value = identity::value_of(handed.value, &column.sql_type)?;
         if let Some(noted) = handed.note {
-            self.inner.database.note_identity(definition.object_id, def, noted)?;
+            self.inner.database.note_identity(txn, definition.object_id, def, noted)?;
         }
         Ok(value)
     }
@@ -430,12 +430,12 @@ impl Table {
     ///
     /// # Errors
     /// Those of storage.
-    pub fn note_identity(&self, _txn: &DbTransaction, value: &Value) -> SqlResult<()> {
+    pub fn note_identity(&self, txn: &DbTransaction, value: &Value) -> SqlResult<()> {
         let definition = &self.inner.definition;
         let identity = definition.identity_ordinal().and_then(|at| definition.columns[at].identity);
         if let (Some(identity), Some(value)) = (identity, value.as_i64()) {
             if let Some(noted) = self.identities().note_explicit(definition.object_id, identity, value) {
-                self.inner.database.note_identity(definition.object_id, identity, noted)?;
+                self.inner.database.note_identity(txn, definition.object_id, identity, noted)?;
             }
         }
         Ok(())

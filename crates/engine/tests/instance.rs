@@ -50,6 +50,7 @@ fn people() -> NewTable {
     let mut id = column("id", SqlType::Int);
     id.identity = Some(IdentityDef { seed: 1, increment: 1 });
     NewTable {
+        ansi_nulls: true,
         schema: "dbo".into(),
         name: "People".into(),
         columns: vec![
@@ -188,6 +189,7 @@ fn an_index_can_be_added_to_rows_and_dropped() {
     let mut set = TransactionSet::new(&instance, 51);
     let txn = set.in_database(&database, IsolationLevel::ReadCommitted).unwrap();
     let new = NewTable {
+        ansi_nulls: true,
         schema: "dbo".into(),
         name: "T".into(),
         columns: vec![column("a", SqlType::Int), column("b", SqlType::Int)],

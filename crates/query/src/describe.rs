@@ -105,10 +105,7 @@ fn in_procedure(
     if module.kind != ModuleKind::Procedure {
         return Ok(None);
     }
-    let batch = tsql::parse_batch(&module.definition, &tsql::ParseOptions::default())
-        .map_err(|_| crate::errors::stored_text_damaged())?;
-    let Some(StatementKind::CreateProcedure(procedure)) = batch.statements.into_iter().map(|s| s.kind).next()
-    else {
+    let StatementKind::CreateProcedure(procedure) = crate::stored::parse_module(&module)? else {
         return Ok(None);
     };
     let ast::ModuleBody::Statements(body) = &procedure.body else { return Ok(None) };

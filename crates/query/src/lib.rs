@@ -17,6 +17,7 @@ pub(crate) mod plan;
 pub mod scripts;
 pub mod showplan;
 mod statement;
+pub mod stored;
 pub mod sysviews;
 
 pub use bind::data_type::{Declared, declared as resolve_type, declared_in as resolve_type_in};

@@ -8,6 +8,7 @@ use types::{SqlError, SqlResult, SqlType, Value};
 
 use crate::cache::ProgramKey;
 use crate::errors::Origin;
+use crate::objects::FoundProcedure;
 use crate::procs;
 use crate::program::{Compiled, ExecuteCells, ExecuteTarget, Instruction, Program};
 use crate::rpc::{RpcCall, RpcTarget, procedure_name};
@@ -184,7 +185,15 @@ impl Session {
                 return result;
             }
             if let Some(text) = procs::in_sql(&own) {
-                return self.call_module(&own, text, database, 0, arguments, sink);
+                let found = FoundProcedure {
+                    name: own.as_str().into(),
+                    definition: text.into(),
+                    database,
+                    object_id: 0,
+                    quoted_identifier: true,
+                    ansi_nulls: true,
+                };
+                return self.call_module(found, arguments, sink);
             }
         }
         let found = crate::objects::find_procedure(&self.transactions, &self.names, &self.database, name)
@@ -192,27 +201,29 @@ impl Session {
         let Some(found) = found else {
             return Err(SqlError::new(2812, &[&tsql_name(name)]).into());
         };
-        self.call_module(&found.name, &found.definition, found.database, found.object_id, arguments, sink)
+        self.call_module(found, arguments, sink)
     }
 
-    /// Runs a stored procedure's text with its parameters bound.
+    /// Runs a stored procedure's text with its parameters bound, under the settings with which it was created.
     fn call_module(
         &mut self,
-        name: &str,
-        text: &str,
-        database: Arc<engine::Database>,
-        object_id: i32,
+        found: FoundProcedure,
         arguments: Vec<Argument>,
         sink: &mut dyn ResultSink,
     ) -> Result<CallResult, Interruption> {
         // What the caller is in stays locked; a USE inside changes only the procedure's own.
+        let FoundProcedure { name, definition, database, object_id, .. } = found;
         self.transactions.enter_known_database(&database).map_err(refused_entry)?;
         let outer_database = std::mem::replace(&mut self.database, database);
-        let outcome = self.module_program(text).map_err(uncompiled).and_then(|module| {
-            let (variables, targets) = self.bind_parameters(name, &module, &arguments)?;
-            let result = self.run_scope(module.clone(), variables, Some(name), object_id, sink)?;
+        let outer_settings = (self.options.quoted_identifier, self.options.ansi_nulls);
+        (self.options.quoted_identifier, self.options.ansi_nulls) =
+            (found.quoted_identifier, found.ansi_nulls);
+        let outcome = self.module_program(&definition).map_err(uncompiled).and_then(|module| {
+            let (variables, targets) = self.bind_parameters(&name, &module, &arguments)?;
+            let result = self.run_scope(module.clone(), variables, Some(&name), object_id, sink)?;
             Ok((module, targets, result))
         });
+        (self.options.quoted_identifier, self.options.ansi_nulls) = outer_settings;
         self.move_to(outer_database);
         let (module, targets, (status, variables)) = outcome?;
         let mut outputs = Vec::new();

@@ -16,6 +16,9 @@ pub(crate) struct FoundProcedure {
     /// Where it lives and runs.
     pub(crate) database: Arc<Database>,
     pub(crate) object_id: i32,
+    /// SET QUOTED_IDENTIFIER and ANSI_NULLS of its creation, under which it runs.
+    pub(crate) quoted_identifier: bool,
+    pub(crate) ansi_nulls: bool,
 }
 
 /// A user's procedure by its one- to three-part name; `sp_` procedures of master are found from every database.
@@ -46,6 +49,8 @@ pub(crate) fn find_procedure(
                     name: module.name.clone(),
                     definition: module.definition.clone(),
                     object_id: module.object_id,
+                    quoted_identifier: module.quoted_identifier,
+                    ansi_nulls: module.ansi_nulls,
                     database,
                 }));
             }
@@ -69,6 +74,8 @@ fn find_temporary_procedure(
             name: name.into(),
             definition: module.definition.clone(),
             object_id: module.object_id,
+            quoted_identifier: module.quoted_identifier,
+            ansi_nulls: module.ansi_nulls,
             database: current.clone(),
         }),
         _ => None,
@@ -90,7 +97,10 @@ pub(crate) fn drop_temporary_table(
                 let transaction = transactions.for_table(&handle, IsolationLevel::ReadCommitted)?;
                 tempdb.drop_table(transaction, &table)
             };
-            dropped.and_then(|()| transactions.keep_table_variables())
+            match dropped {
+                Ok(()) => transactions.keep_table_variables(),
+                Err(error) => transactions.take_back_table_variables().and(Err(error)),
+            }
         }
         ObjectDef::Module(module) => {
             let transaction = transactions.in_database(&tempdb, IsolationLevel::ReadCommitted)?;

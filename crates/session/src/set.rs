@@ -24,9 +24,13 @@ impl Session {
         };
         match &set.statement {
             SetStatement::Switches { options, on } => {
-                let before = self.options.ansi_nulls;
+                let (quoted, before) = (self.options.quoted_identifier, self.options.ansi_nulls);
                 for option in options {
                     self.switch(*option, *on)?;
+                    if frame.procedure.is_some() {
+                        // A module keeps the two with which it was created, also under ANSI_DEFAULTS.
+                        (self.options.quoted_identifier, self.options.ansi_nulls) = (quoted, before);
+                    }
                     match (option, on) {
                         (SwitchOption::AnsiPadding, false) => {
                             let text =

@@ -33,18 +33,34 @@ fn no_rollback_reaches_a_table_variable() {
         ("BEGIN TRAN INSERT @t VALUES (1) INSERT u VALUES (1, 1) ROLLBACK", &["1"]),
         ("INSERT @t VALUES (1), (2) BEGIN TRAN UPDATE @t SET i = i + 10 ROLLBACK", &["11", "12"]),
         ("INSERT @t VALUES (1), (2) BEGIN TRAN DELETE @t WHERE i = 1 ROLLBACK", &["2"]),
-        ("BEGIN TRAN SAVE TRAN s INSERT @t VALUES (1) ROLLBACK TRAN s INSERT @t VALUES (2) COMMIT", &["1", "2"]),
+        (
+            "BEGIN TRAN SAVE TRAN s INSERT @t VALUES (1) ROLLBACK TRAN s INSERT @t VALUES (2) COMMIT",
+            &["1", "2"],
+        ),
         ("BEGIN TRAN BEGIN TRAN INSERT @t VALUES (1) COMMIT ROLLBACK", &["1"]),
         ("BEGIN TRAN INSERT u OUTPUT inserted.i INTO @t VALUES (3, 0) ROLLBACK", &["3"]),
-        ("INSERT u VALUES (4, 0) BEGIN TRAN DELETE u OUTPUT deleted.i INTO @t WHERE i = 4 ROLLBACK DELETE u", &["4"]),
+        (
+            "INSERT u VALUES (4, 0) BEGIN TRAN DELETE u OUTPUT deleted.i INTO @t WHERE i = 4 ROLLBACK DELETE u",
+            &["4"],
+        ),
         ("BEGIN TRAN INSERT @t EXEC two ROLLBACK", &["7", "8"]),
         ("BEGIN TRAN INSERT @t SELECT 5 ROLLBACK TRAN", &["5"]),
-        ("SET IMPLICIT_TRANSACTIONS ON INSERT u VALUES (1, 1) INSERT @t SELECT i FROM u ROLLBACK SET IMPLICIT_TRANSACTIONS OFF", &["1"]),
-        ("SET XACT_ABORT ON BEGIN TRY BEGIN TRAN INSERT @t VALUES (1) SELECT 1/0 END TRY BEGIN CATCH ROLLBACK END CATCH SET XACT_ABORT OFF", &["1"]),
+        (
+            "SET IMPLICIT_TRANSACTIONS ON INSERT u VALUES (1, 1) INSERT @t SELECT i FROM u ROLLBACK SET IMPLICIT_TRANSACTIONS OFF",
+            &["1"],
+        ),
+        (
+            "SET XACT_ABORT ON BEGIN TRY BEGIN TRAN INSERT @t VALUES (1) SELECT 1/0 END TRY BEGIN CATCH ROLLBACK END CATCH SET XACT_ABORT OFF",
+            &["1"],
+        ),
     ];
     for (text, expected) in cases {
         let (found, messages) = last_set(&mut session, &format!("{declare} {text} {SHOW}"));
-        assert_eq!((found.as_slice(), messages.as_slice()), (expected.map_to_strings().as_slice(), &[][..]), "{text}");
+        assert_eq!(
+            (found.as_slice(), messages.as_slice()),
+            (expected.map_to_strings().as_slice(), &[][..]),
+            "{text}"
+        );
         assert_eq!(rows(&mut session, "SELECT @@TRANCOUNT, (SELECT COUNT(*) FROM u)"), ["0|0"], "{text}");
     }
     session.close();

@@ -161,6 +161,7 @@ fn make_table(instance: &Arc<Instance>, database: &Arc<Database>) -> SqlResult<(
         columns: vec![("id".into(), false)],
     };
     let new = NewTable {
+        ansi_nulls: true,
         schema: "dbo".into(),
         name: "T".into(),
         columns: vec![

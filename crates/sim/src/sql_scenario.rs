@@ -250,8 +250,8 @@ fn show(os: &Os, is_crowded: bool) -> Result<Shown, String> {
     let visits = if is_crowded { read("SELECT number FROM visits")? } else { Vec::new() };
     let visits = visits.iter().map(|row| row[0]).collect();
     let tempdb_tables = read("SELECT COUNT(*) FROM tempdb.sys.objects WHERE type = 'U'")?[0][0];
+    let last_stamp = read("SELECT CAST(@@DBTS AS bigint)")?[0][0];
     client.close();
     instance.shutdown();
-    let last_stamp = read("SELECT CAST(@@DBTS AS bigint)")?[0][0];
     Ok(Shown { bank, receipts, last_stamp, visits, tempdb_tables })
 }

@@ -41,6 +41,7 @@ impl Database {
             schema: schema.name.clone(),
             name: new.name.as_str().into(),
             is_system: false,
+            ansi_nulls: new.ansi_nulls,
             columns: Vec::new(),
             indexes: vec![heap_definition()],
             checks: Vec::new(),

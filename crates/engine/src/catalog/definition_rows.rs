@@ -3,7 +3,7 @@
 use types::{DateTime, Value};
 
 use super::filter_rows::filter_rows;
-use super::rows::{column_row, index_column_rows, index_row, int, text, text_class};
+use super::rows::{column_row, index_column_rows, index_row, int, table_status, text, text_class};
 use super::system_tables;
 use crate::schema::{ConstraintState, ModuleDef, ObjectDef, TableDef};
 
@@ -60,8 +60,9 @@ fn module_rows(module: &ModuleDef) -> Vec<SystemRow> {
 fn table_rows(table: &TableDef) -> Vec<SystemRow> {
     let object = ObjectDef::Table(std::sync::Arc::new(table.clone()));
     let id = table.object_id;
+    let status = if table.ansi_nulls { 0 } else { table_status::ANSI_NULLS_OFF };
     let mut rows =
-        vec![object_row(&object, 0, 0, table.next_column_id, table.create_date, table.modify_date)];
+        vec![object_row(&object, 0, status, table.next_column_id, table.create_date, table.modify_date)];
     for column in &table.columns {
         rows.push((system_tables::COLUMNS, column_row(id, column)));
         if let Some(default) = &column.default {

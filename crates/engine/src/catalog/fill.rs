@@ -60,10 +60,6 @@ impl ColumnFill {
             sql_type: column.sql_type,
             last: None,
         });
-        if identity.is_some() {
-            // What another identity column of the table has noted, or this one before it was rolled back.
-            database.forget_identity(txn, rebuild.old.object_id)?;
-        }
         Ok(ColumnFill {
             cursor: source.scan(txn, rebuild.old.base().index_id, &options, None)?,
             target: database.unpublished_table(&rebuild.new),
@@ -99,6 +95,7 @@ impl ColumnFill {
     /// # Errors
     /// Those of storage.
     pub fn finish(self, txn: &DbTransaction) -> SqlResult<()> {
+        // What an earlier identity column of the table has noted stays when it is further: a rollback may bring that column back.
         if let Some(last) = self.identity.and_then(|counting| counting.last) {
             self.target.note_identity(txn, &last)?;
         }

@@ -7,7 +7,8 @@ use types::Value;
 
 use super::filter_rows::filter_of;
 use super::rows::{
-    Fields, column_status, constraint_status, index_column_status, index_status, kind_of, text_class, type_of,
+    Fields, column_status, constraint_status, index_column_status, index_status, kind_of, table_status,
+    text_class, type_of,
 };
 use super::{Catalog, Entry, system_tables};
 use crate::error::StorageError;
@@ -136,6 +137,7 @@ impl<'a> Groups<'a> {
             schema,
             name,
             is_system: false,
+            ansi_nulls: fields.int(5)? & table_status::ANSI_NULLS_OFF == 0,
             indexes: self.indexes(id, &columns)?,
             checks: self.checks(id)?,
             foreign_keys: self.foreign_keys(id)?,

@@ -124,4 +124,6 @@ pub struct NewTable {
     pub constraints: Vec<NewConstraint>,
     /// Inline indexes.
     pub indexes: Vec<NewIndex>,
+    /// SET ANSI_NULLS of who makes it.
+    pub ansi_nulls: bool,
 }

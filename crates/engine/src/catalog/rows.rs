@@ -22,6 +22,12 @@ pub(crate) mod column_status {
     pub(crate) const PERSISTED: i32 = 128;
 }
 
+/// Bits of sysschobjs.status of tables.
+pub(crate) mod table_status {
+    /// Created under SET ANSI_NULLS OFF.
+    pub(crate) const ANSI_NULLS_OFF: i32 = 1;
+}
+
 /// Bits of sysidxstats.status.
 pub(crate) mod index_status {
     pub(crate) const UNIQUE: i32 = 1;

@@ -270,6 +270,7 @@ pub fn definition(table: usize, root: PageId) -> Arc<TableDef> {
         schema: "sys".into(),
         name: shape.name.into(),
         is_system: true,
+        ansi_nulls: true,
         columns: columns.collect(),
         indexes: vec![index],
         checks: Vec::new(),

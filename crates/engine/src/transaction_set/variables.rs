@@ -51,8 +51,11 @@ impl TransactionSet {
         self.variables.take().map_or(Ok(()), |transaction| transaction.commit(CommitMode::Volatile))
     }
 
-    /// The statement has failed.
-    pub(super) fn take_back_table_variables(&mut self) -> SqlResult<()> {
+    /// The statement has failed: what it did to them is taken back.
+    ///
+    /// # Errors
+    /// Those of tempdb's log.
+    pub fn take_back_table_variables(&mut self) -> SqlResult<()> {
         self.variables.take().map_or(Ok(()), DbTransaction::rollback)
     }
 }

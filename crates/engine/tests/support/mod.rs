@@ -69,6 +69,7 @@ pub fn identity_column(name: &str, sql_type: SqlType) -> NewColumn {
 /// A table `dbo.name` without keys.
 pub fn heap(name: &str, columns: Vec<NewColumn>) -> NewTable {
     NewTable {
+        ansi_nulls: true,
         schema: "dbo".into(),
         name: name.into(),
         columns,

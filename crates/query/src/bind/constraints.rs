@@ -97,8 +97,10 @@ impl Binder<'_> {
             let Some(computed) = &column.computed else {
                 continue;
             };
-            let expr = self
-                .stored_expression(&computed.text, Some(table.clone()), |binder, expr| binder.value(expr))?;
+            let expr =
+                self.stored_expression(&def, &computed.text, Some(table.clone()), |binder, expr| {
+                    binder.value(expr)
+                })?;
             let expr = super::coerce::implicit(expr, &column.sql_type)?;
             constraints.computed.push((ordinal, Planner::new(&self.columns).node(&expr, &layout)?));
         }
@@ -117,7 +119,9 @@ impl Binder<'_> {
         change: Change<'_>,
     ) -> Result<Option<Check>, SqlError> {
         let expr =
-            self.stored_expression(&check.text, Some(table.clone()), |binder, expr| binder.condition(expr))?;
+            self.stored_expression(&source.def, &check.text, Some(table.clone()), |binder, expr| {
+                binder.condition(expr)
+            })?;
         let used = expr.columns();
         let ordinals: Vec<usize> =
             (0..table.columns.len()).filter(|ordinal| used.contains(&table.columns[*ordinal].id)).collect();

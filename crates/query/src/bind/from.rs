@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{ModuleKind, ObjectDef};
+use engine::{ModuleDef, ModuleKind, ObjectDef};
 use tsql::ast::{self, Ident, ObjectName, TableSource};
 use types::{Collation, SqlError, SqlType};
 
@@ -177,8 +177,8 @@ impl Binder<'_> {
                     self.base_source(source, &object, (&exposed, alias.is_some()), hints, wanted)
                 }
                 ObjectDef::Module(module) if module.kind == ModuleKind::View => {
-                    let text = module.definition.clone();
-                    let query = self.isolated(database.clone(), |binder| binder.view_query(&text))?;
+                    let query = self
+                        .isolated(database.clone(), module.ansi_nulls, |binder| binder.view_query(module))?;
                     self.note_query(&query.rows.rel, &module.name, false, query.has_check_option);
                     let mut rel = self.add_query(query.rows, &exposed, &query.names)?;
                     super::hints::hint_tables(&mut rel, &hints)?;
@@ -267,7 +267,7 @@ impl Binder<'_> {
         dirty: bool,
     ) -> Result<Rel, SqlError> {
         if let Some(text) = view.query {
-            let query = self.isolated(database, |binder| binder.system_view_query(view, text))?;
+            let query = self.isolated(database, true, |binder| binder.system_view_query(view, text))?;
             let rel = self.add_query(query, alias, &[])?;
             self.scope().tables.last_mut().expect("added above").schema = Some(view.schema.to_string());
             return Ok(rel);
@@ -356,19 +356,15 @@ impl Binder<'_> {
     }
 
     /// The query of a view's text.
-    pub(crate) fn view_query(&mut self, text: &str) -> Result<ViewQuery, SqlError> {
-        let batch = tsql::parse_batch(text, &tsql::ParseOptions::default())
-            .map_err(|_| crate::errors::stored_text_damaged())?;
-        for statement in batch.statements {
-            if let ast::StatementKind::CreateView(view) = statement.kind {
-                if let Some(with) = &view.query.with {
-                    self.add_common_tables(with)?;
-                }
-                let rows = self.query(&view.query.query)?;
-                return Ok(ViewQuery { rows, names: view.columns, has_check_option: view.check_option });
-            }
+    pub(crate) fn view_query(&mut self, module: &ModuleDef) -> Result<ViewQuery, SqlError> {
+        let ast::StatementKind::CreateView(view) = crate::stored::parse_module(module)? else {
+            return Err(crate::errors::stored_text_damaged());
+        };
+        if let Some(with) = &view.query.with {
+            self.add_common_tables(with)?;
         }
-        Err(crate::errors::stored_text_damaged())
+        let rows = self.query(&view.query.query)?;
+        Ok(ViewQuery { rows, names: view.columns, has_check_option: view.check_option })
     }
 
     /// Brings the tables of WITH into sight. The caller restores `common_tables`.
@@ -517,9 +513,9 @@ impl Binder<'_> {
             }
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Module(module) if module.kind == ModuleKind::InlineFunction => {
-                    let text = module.definition.clone();
-                    let query =
-                        self.isolated(database.clone(), |binder| binder.inline_function(&text, arguments))?;
+                    let query = self.isolated(database.clone(), module.ansi_nulls, |binder| {
+                        binder.inline_function(&*stored_function(module)?, arguments)
+                    })?;
                     self.note_query(&query.rel, &module.name, false, false);
                     let rel = self.add_query(query, &alias, &function.columns)?;
                     self.observe(&database, &object);
@@ -531,14 +527,11 @@ impl Binder<'_> {
     }
 
     /// The query of an inline table-valued function, its parameters replaced by arguments.
-    fn inline_function(&mut self, text: &str, arguments: Vec<Expr>) -> Result<BoundQuery, SqlError> {
-        let batch = tsql::parse_batch(text, &tsql::ParseOptions::default())
-            .map_err(|_| crate::errors::stored_text_damaged())?;
-        let Some(ast::StatementKind::CreateFunction(function)) =
-            batch.statements.into_iter().next().map(|statement| statement.kind)
-        else {
-            return Err(crate::errors::stored_text_damaged());
-        };
+    fn inline_function(
+        &mut self,
+        function: &ast::CreateFunction,
+        arguments: Vec<Expr>,
+    ) -> Result<BoundQuery, SqlError> {
         let ast::FunctionBody::Query(select) = &function.body else {
             return Err(crate::errors::unsupported("a multi-statement table-valued function"));
         };
@@ -561,15 +554,17 @@ impl Binder<'_> {
     }
 
     /// The query of an inline function with typed NULLs for its parameters: what its columns are.
-    pub(crate) fn inline_function_query(&mut self, text: &str) -> Result<BoundQuery, SqlError> {
-        let batch = tsql::parse_batch(text, &tsql::ParseOptions::default())
-            .map_err(|_| crate::errors::stored_text_damaged())?;
-        let parameters = batch.statements.iter().find_map(|statement| match &statement.kind {
-            ast::StatementKind::CreateFunction(function) => Some(function.parameters.len()),
-            _ => None,
-        });
-        let arguments = std::iter::repeat_with(Expr::null).take(parameters.unwrap_or(0)).collect();
-        self.inline_function(text, arguments)
+    pub(crate) fn inline_function_query(&mut self, module: &ModuleDef) -> Result<BoundQuery, SqlError> {
+        self.inline_function_columns(&*stored_function(module)?)
+    }
+
+    /// The same for one that is being made.
+    pub(crate) fn inline_function_columns(
+        &mut self,
+        function: &ast::CreateFunction,
+    ) -> Result<BoundQuery, SqlError> {
+        let arguments = function.parameters.iter().map(|_| Expr::null()).collect();
+        self.inline_function(function, arguments)
     }
 
     fn rename_columns(&mut self, names: &[Ident]) -> Result<(), SqlError> {
@@ -602,6 +597,14 @@ fn is_same_exposed(one: &ScopeTable, other: &ScopeTable) -> bool {
 fn shown(table: &ScopeTable) -> String {
     let parts = [&table.database, &table.schema];
     parts.into_iter().flatten().map(|part| format!("{part}.")).collect::<String>() + &table.alias
+}
+
+/// The statement that made a function.
+fn stored_function(module: &ModuleDef) -> Result<Box<ast::CreateFunction>, SqlError> {
+    match crate::stored::parse_module(module)? {
+        ast::StatementKind::CreateFunction(function) => Ok(function),
+        _ => Err(crate::errors::stored_text_damaged()),
+    }
 }
 
 /// A join node.

@@ -42,6 +42,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) context: &'a BindContext<'a>,
     /// The database in which one- and two-part names are looked up; a view's own while it is expanded.
     pub(crate) database: Arc<Database>,
+    /// SET ANSI_NULLS of the text; a view's own while it is expanded.
+    pub(crate) ansi_nulls: bool,
     pub(crate) columns: Columns,
     pub(crate) scopes: Vec<Scope>,
     pub(crate) common_tables: Vec<CommonTableEntry>,
@@ -187,6 +189,7 @@ impl<'a> Binder<'a> {
         Binder {
             context,
             database: context.database.clone(),
+            ansi_nulls: context.options.ansi_nulls,
             columns: Columns::default(),
             scopes: Vec::new(),
             common_tables: Vec::new(),
@@ -263,10 +266,12 @@ impl<'a> Binder<'a> {
         if self.expansions > MAX_EXPANSIONS { Err(crate::errors::plan_too_large()) } else { Ok(()) }
     }
 
-    /// Runs `f` as the body of a view or function: nothing of the surrounding statement is in sight.
+    /// Runs `f` as the body of a view or function, or an expression of a table, made under `ansi_nulls`: nothing of the surrounding
+    /// statement is in sight.
     pub(crate) fn isolated<T>(
         &mut self,
         database: Arc<Database>,
+        ansi_nulls: bool,
         f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
         if self.view_depth >= MAX_VIEW_DEPTH {
@@ -277,9 +282,11 @@ impl<'a> Binder<'a> {
         let common_tables = std::mem::take(&mut self.common_tables);
         let arguments = std::mem::take(&mut self.arguments);
         let outer = std::mem::replace(&mut self.database, database);
+        let outer_nulls = std::mem::replace(&mut self.ansi_nulls, ansi_nulls);
         self.view_depth += 1;
         let result = f(self);
         self.view_depth -= 1;
+        self.ansi_nulls = outer_nulls;
         self.database = outer;
         self.arguments = arguments;
         self.common_tables = common_tables;

@@ -156,15 +156,30 @@ impl Binder<'_> {
     }
 
     fn compare(&mut self, op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-        if !self.context.options.ansi_nulls
-            && (left.is_null_literal() || right.is_null_literal())
-            && matches!(op, CompareOp::Equal | CompareOp::NotEqual)
-        {
-            let tested = if left.is_null_literal() { right } else { left };
-            let test = Expr::predicate(ExprKind::IsNull(Box::new(tested)));
-            return Ok(if op == CompareOp::Equal { test } else { negate(test) });
+        if self.ansi_nulls || !matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
+            return coerce::compare(op, left, right);
         }
-        coerce::compare(op, left, right)
+        let is_null = |expr: &Expr| Expr::predicate(ExprKind::IsNull(Box::new(expr.clone())));
+        let tested = |expr: &Expr| match op {
+            CompareOp::Equal => is_null(expr),
+            _ => negate(is_null(expr)),
+        };
+        match (left.is_null_literal(), right.is_null_literal()) {
+            (true, _) => return Ok(tested(&right)),
+            (_, true) => return Ok(tested(&left)),
+            _ => {}
+        }
+        // A variable counts as NULL when it is (documentation of SET ANSI_NULLS); two columns are compared as ever.
+        let both = |one, other| Expr::predicate(ExprKind::And(Box::new(one), Box::new(other)));
+        let mut result = coerce::compare(op, left.clone(), right.clone())?;
+        for (side, other) in [(&left, &right), (&right, &left)] {
+            if matches!(side.kind, ExprKind::Variable(_)) {
+                let as_null = both(is_null(side), tested(other));
+                let as_value = both(negate(is_null(side)), result);
+                result = Expr::predicate(ExprKind::Or(Box::new(as_null), Box::new(as_value)));
+            }
+        }
+        Ok(result)
     }
 
     fn is_distinct(&mut self, left: &ast::Expr, right: &ast::Expr, negated: bool) -> Result<Expr, SqlError> {

@@ -270,21 +270,21 @@ impl Binder<'_> {
             return Ok(Store { ordinal, kind: StoreKind::Null });
         };
         let text = default.text.clone();
-        let expr = self.stored_expression(&text, None, |binder, expr| binder.value(expr))?;
+        let expr = self.stored_expression(&source.def, &text, None, |binder, expr| binder.value(expr))?;
         self.store(source, ordinal, expr, &Layout::default())
     }
 
-    /// Binds a stored expression (default, check, computed column) over the columns of a table.
+    /// Binds a stored expression (default, check, computed column) of a table over its columns.
     pub(crate) fn stored_expression(
         &mut self,
+        table: &engine::TableDef,
         text: &str,
         columns: Option<super::ScopeTable>,
         bind: impl FnOnce(&mut Self, &ast::Expr) -> Result<Expr, SqlError>,
     ) -> Result<Expr, SqlError> {
-        let parsed = tsql::parse_expression(text, &tsql::ParseOptions::default())
-            .map_err(|_| crate::errors::stored_text_damaged())?;
+        let parsed = crate::stored::parse_expression(text)?;
         let database = self.database.clone();
-        self.isolated(database, |binder| {
+        self.isolated(database, table.ansi_nulls, |binder| {
             binder.scopes.push(Scope {
                 tables: columns.into_iter().collect(),
                 clause: Clause::Rows,

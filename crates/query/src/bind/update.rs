@@ -233,11 +233,12 @@ impl Binder<'_> {
             return Err(crate::errors::column_assigned_twice(&column.name.value));
         }
         let value = if matches!(value.kind, ast::ExprKind::Default) {
-            match target.source.def.columns[ordinal].default.clone() {
+            let def = target.source.def.clone();
+            match &def.columns[ordinal].default {
                 Some(default) => {
-                    self.stored_expression(&default.text, None, |binder, expr| binder.value(expr))?
+                    self.stored_expression(&def, &default.text, None, |binder, expr| binder.value(expr))?
                 }
-                None => Binder::null_of(target.source.def.columns[ordinal].sql_type),
+                None => Binder::null_of(def.columns[ordinal].sql_type),
             }
         } else {
             let value = self.value(value)?;

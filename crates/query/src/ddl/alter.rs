@@ -80,6 +80,7 @@ fn add(
     let (database, name) = (to.database, to.name);
     for element in elements {
         let mut new = NewTable {
+            ansi_nulls: table.ansi_nulls,
             schema: String::new(),
             name: table.name.to_string(),
             columns: Vec::new(),
@@ -165,22 +166,25 @@ fn add_column(
         _ => None,
     });
     let node = match (&column.computed, default) {
-        (Some(computed), _) => Some(fill_node(&computed.expr, Some(table), made, context)?),
-        (None, Some(default)) => Some(fill_node(default, None, made, context)?),
+        (Some(computed), _) => {
+            Some(fill_node(&computed.expr, (Some(table), table.ansi_nulls), made, context)?)
+        }
+        (None, Some(default)) => Some(fill_node(default, (None, table.ansi_nulls), made, context)?),
         (None, None) => None,
     };
     let is_version = made.sql_type == types::SqlType::RowVersion;
     let has_fill = node.is_some() || is_version;
     let runtime = Runtime::new(context);
     // The transaction is borrowed for each step alone: the expression may read tables.
-    let mut fill =
-        in_transaction(&runtime, database, |txn| database.add_column(txn, table, made, has_fill))?;
+    let mut fill = in_transaction(&runtime, database, |txn| database.add_column(txn, table, made, has_fill))?;
     let mut row = Row::new();
     while in_transaction(&runtime, database, |txn| fill.next_row(txn, &mut row))? {
         runtime.check_cancelled()?;
         let value = match &node {
             Some(node) => node.eval(&runtime, &row)?,
-            None if is_version => row_version(in_transaction(&runtime, database, |txn| txn.next_row_version())?),
+            None if is_version => {
+                row_version(in_transaction(&runtime, database, |txn| txn.next_row_version())?)
+            }
             None => Value::Null,
         };
         in_transaction(&runtime, database, |txn| fill.put(txn, &mut row, value))?;
@@ -201,12 +205,13 @@ fn in_transaction<T>(
 /// The expression that fills a column, over the table's rows when it is a computed one.
 fn fill_node(
     expr: &ast::Expr,
-    table: Option<&Arc<TableDef>>,
+    (table, ansi_nulls): (Option<&Arc<TableDef>>, bool),
     made: &engine::NewColumn,
     context: &ExecContext<'_>,
 ) -> Result<Node, SqlError> {
     let bind = bind_context(context, &[]);
     let mut binder = Binder::new(&bind);
+    binder.ansi_nulls = ansi_nulls;
     let columns = table.map(|table| create::scope_of(&mut binder, &existing_columns(table)));
     let layout = columns.iter().flat_map(|table| table.columns.iter().map(|column| column.id));
     let layout = Layout::new(&layout.collect::<Vec<_>>());

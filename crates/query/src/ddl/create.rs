@@ -11,6 +11,7 @@ use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 use crate::context::ExecContext;
 use crate::exec::insert::is_identity_type;
+use crate::stored::expression_text;
 
 /// Characters of a temporary table's name: the rest is the system's.
 const TEMPORARY_CHARACTERS_MAX: usize = 116;
@@ -70,6 +71,7 @@ fn definition(
     table: &ast::ObjectName,
 ) -> Result<NewTable, SqlError> {
     let mut new = NewTable {
+        ansi_nulls: context.options.ansi_nulls,
         schema: String::new(),
         name: String::new(),
         columns: Vec::new(),
@@ -158,7 +160,7 @@ pub(super) fn column(
 ) -> Result<NewColumn, SqlError> {
     if let Some(computed) = &column.computed {
         let sql_type = computed_type(computed, context, others)?;
-        let text = source_text(&computed.expr, text);
+        let text = expression_text(&computed.expr, text);
         return Ok(NewColumn {
             sql_type,
             nullable: column.nullable != Some(false),
@@ -232,7 +234,7 @@ fn null_by_default(context: &ExecContext<'_>) -> bool {
 
 /// Text of a default as the catalog shows it: in parentheses.
 pub(super) fn default_text(value: &ast::Expr, text: &str) -> String {
-    let text = source_text(value, text);
+    let text = expression_text(value, text);
     let text = without_parentheses(&text);
     match &value.kind {
         ast::ExprKind::Literal(ast::Literal::Int(_) | ast::Literal::Numeric(_) | ast::Literal::Float(_)) => {
@@ -446,15 +448,7 @@ pub(super) fn table_constraint(
 }
 
 fn check_text(condition: &ast::Expr, text: &str) -> String {
-    format!("({})", source_text(condition, text))
-}
-
-/// An expression as it was written; printed anew when its text is not at hand.
-fn source_text(expr: &ast::Expr, text: &str) -> String {
-    match expr.span.slice(text) {
-        "" => tsql::format_expression(expr),
-        written => written.to_string(),
-    }
+    format!("({})", expression_text(condition, text))
 }
 
 pub(super) fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {

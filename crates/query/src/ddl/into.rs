@@ -115,6 +115,7 @@ fn make_and_fill(
     runtime: &Runtime<'_>,
 ) -> Result<StatementOutcome, SqlError> {
     let new = NewTable {
+        ansi_nulls: runtime.options.ansi_nulls,
         schema: into.schema.clone(),
         name,
         columns: into.columns.clone(),

@@ -33,11 +33,11 @@ pub(super) fn create(
     check_temporary(name, kind)?;
     match &statement.kind {
         StatementKind::CreateView(view) => check_view(view, context)?,
-        StatementKind::CreateFunction(_) if kind == ModuleKind::InlineFunction => {
+        StatementKind::CreateFunction(function) if kind == ModuleKind::InlineFunction => {
             let bind = super::bind_context(context, &[]);
             let mut binder = crate::bind::Binder::new(&bind);
             binder.refuses_temporary = true;
-            binder.inline_function_query(text)?;
+            binder.inline_function_columns(function)?;
         }
         _ => {}
     }

@@ -161,9 +161,8 @@ impl RowSource for Scan<'_> {
                 && filter.test(runtime, row)? != Some(true)
             {
                 let mut transactions = runtime.transactions.borrow_mut();
-                cursor.release_row(
-                    transactions.for_table(&self.plan.source.table, runtime.options.isolation)?,
-                );
+                cursor
+                    .release_row(transactions.for_table(&self.plan.source.table, runtime.options.isolation)?);
                 continue;
             }
             if self.plan.locator {

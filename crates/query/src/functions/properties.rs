@@ -114,9 +114,10 @@ fn object_property(call: &Call<'_, '_>) -> Result<Value> {
         "execisquotedidenton" | "isquotedidenton" => {
             module.map_or(truth(found.table().is_some()), |module| truth(module.quoted_identifier))
         }
-        "execisansinullson" | "isansinullson" => {
-            module.map_or(truth(found.table().is_some()), |module| truth(module.ansi_nulls))
-        }
+        "execisansinullson" | "isansinullson" => match (module, found.table()) {
+            (Some(module), _) => truth(module.ansi_nulls),
+            (None, table) => truth(table.is_some_and(|table| table.ansi_nulls)),
+        },
         "execisstartup" | "isencrypted" | "isschemabound" | "isindexed" | "isreplproc" => truth(false),
         "isindexable" => truth(found.table().is_some()),
         "isdeterministic" => truth(false),

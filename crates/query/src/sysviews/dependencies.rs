@@ -58,10 +58,8 @@ fn bound_module(context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundMo
     let mut binder = Binder::new(context);
     binder.observed = Some(RefCell::default());
     let query = match module.kind {
-        ModuleKind::View => binder.view_query(&module.definition).map(|query| (query.rows, query.names)),
-        ModuleKind::InlineFunction => {
-            binder.inline_function_query(&module.definition).map(|query| (query, Vec::new()))
-        }
+        ModuleKind::View => binder.view_query(module).map(|query| (query.rows, query.names)),
+        ModuleKind::InlineFunction => binder.inline_function_query(module).map(|query| (query, Vec::new())),
         _ => return None,
     };
     let (query, names) = query.ok()?;
@@ -128,7 +126,7 @@ pub(crate) fn named_columns(
     let scope = ScopeTable { alias: table.name.to_string(), schema: None, database: None, columns };
     binder.scopes.push(Scope { tables: vec![scope], ..Scope::default() });
     binder.observe(database, &ObjectDef::Table(table.clone()));
-    if let Ok(expression) = tsql::parse_expression(text, &tsql::ParseOptions::default()) {
+    if let Ok(expression) = crate::stored::parse_expression(text) {
         // A predicate, or else a value. A text that no longer binds tells what it named before it failed.
         drop(binder.condition(&expression).or_else(|_| binder.value(&expression)));
     }

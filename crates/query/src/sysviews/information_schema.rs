@@ -239,7 +239,7 @@ fn views(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         if let ObjectDef::Module(module) = &object
             && module.kind == ModuleKind::View
         {
-            let is_checked = super::objects::has_check_option(&module.definition);
+            let is_checked = super::objects::has_check_option(module);
             let check_option = if is_checked { "CASCADE" } else { "NONE" };
             context.row(&[
                 ("TABLE_CATALOG", database.as_str().into()),

@@ -191,7 +191,7 @@ fn tables(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         cells.extend([
             ("lob_data_space_id", 0.into()),
             ("max_column_id_used", (table.next_column_id - 1).into()),
-            ("uses_ansi_nulls", true.into()),
+            ("uses_ansi_nulls", table.ansi_nulls.into()),
             ("text_in_row_limit", 0.into()),
             ("lock_escalation", 0.into()),
             ("lock_escalation_desc", "TABLE".into()),
@@ -214,7 +214,7 @@ fn modules_of(context: Context<'_, '_, '_>, kinds: &[ModuleKind]) -> Result<(), 
         {
             let mut cells = object_cells(&object);
             if module.kind == ModuleKind::View {
-                cells.push(("with_check_option", has_check_option(&module.definition).into()));
+                cells.push(("with_check_option", has_check_option(module).into()));
             }
             context.row(&cells);
         }
@@ -223,13 +223,11 @@ fn modules_of(context: Context<'_, '_, '_>, kinds: &[ModuleKind]) -> Result<(), 
 }
 
 /// Is a view WITH CHECK OPTION?
-pub(super) fn has_check_option(definition: &str) -> bool {
-    let batch = tsql::parse_batch(definition, &tsql::ParseOptions::default());
-    let is_checked = |statement: &tsql::ast::Statement| match &statement.kind {
-        tsql::ast::StatementKind::CreateView(view) => view.check_option,
+pub(super) fn has_check_option(module: &engine::ModuleDef) -> bool {
+    match module_statement(module) {
+        Some(tsql::ast::StatementKind::CreateView(view)) => view.check_option,
         _ => false,
-    };
-    batch.is_ok_and(|batch| batch.statements.iter().any(is_checked))
+    }
 }
 
 fn sql_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
@@ -351,8 +349,7 @@ pub(crate) struct ModuleParameter {
 }
 
 fn module_statement(module: &engine::ModuleDef) -> Option<tsql::ast::StatementKind> {
-    let batch = tsql::parse_batch(&module.definition, &tsql::ParseOptions::default()).ok()?;
-    batch.statements.into_iter().map(|statement| statement.kind).next()
+    crate::stored::parse_module(module).ok()
 }
 
 fn typed(

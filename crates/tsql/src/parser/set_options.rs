@@ -1,5 +1,6 @@
 //! SET: variables, session options, isolation level.
 
+use super::batch::ScopeKind;
 use super::{Parsed, Parser};
 use crate::ast::{
     Expr, ExprKind, IsolationLevel, Literal, SetStatement, SetVariable, StatementKind, StatisticsKind,
@@ -131,7 +132,9 @@ impl Parser<'_> {
                     self.showplan.get_or_insert(start);
                 }
                 let on = self.on_off()?;
-                if options.contains(&SwitchOption::QuotedIdentifier) {
+                // A module keeps the setting with which it is created, whatever it says itself.
+                let is_batch = self.scope.kind == ScopeKind::Batch;
+                if is_batch && options.contains(&SwitchOption::QuotedIdentifier) {
                     self.set_quoted_identifier(on);
                 }
                 Ok(SetStatement::Switches { options, on })
