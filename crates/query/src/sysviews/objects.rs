@@ -11,6 +11,13 @@ const OBJECT_COLUMNS: &str = "name sysname, object_id int not null, principal_id
      type char(2), type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
      is_schema_published bit";
 
+/// Columns of sys.views and sys.all_views.
+const VIEW_COLUMNS: &str = "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
+         type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
+         is_schema_published bit, is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, \
+         with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit, has_snapshot bit, ledger_view_type tinyint, \
+         ledger_view_type_desc nvarchar(60), is_dropped_ledger_view bit";
+
 pub(super) const MODULE_LIST: &str = "object_id int not null, definition nvarchar, uses_ansi_nulls bit, uses_quoted_identifier bit, is_schema_bound bit, \
      uses_database_collation bit, is_recompiled bit, null_on_null_input bit, execute_as_principal_id int, uses_native_compilation bit, \
      inline_type bit, is_inlineable bit";
@@ -39,16 +46,8 @@ pub(super) static VIEWS: &[SystemView] = &[
          ledger_view_id int, is_dropped_ledger_table bit",
         tables,
     ),
-    SystemView::new(
-        "views",
-        "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
-         type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
-         is_schema_published bit, is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, \
-         with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit, has_snapshot bit, ledger_view_type tinyint, \
-         ledger_view_type_desc nvarchar(60), is_dropped_ledger_view bit",
-        |context| modules_of(context, &[ModuleKind::View]),
-    ),
-    SystemView::new("all_views", OBJECT_COLUMNS, all_views),
+    SystemView::new("views", VIEW_COLUMNS, |context| modules_of(context, &[ModuleKind::View])),
+    SystemView::new("all_views", VIEW_COLUMNS, all_views),
     SystemView::new("system_views", OBJECT_COLUMNS, |context| {
         system_rows(context);
         Ok(())
