@@ -126,13 +126,19 @@ fn definition(
             column.nullable = false;
         }
     }
-    let mut versions = new.columns.iter().filter(|column| column.sql_type == SqlType::RowVersion);
-    if let (Some(_), Some(second)) = (versions.next(), versions.next()) {
-        return Err(SqlError::new(2738, &[&table.name.value, &second.name]));
-    }
+    check_row_versions(&new, table)?;
     check_expressions(elements, &new, context)?;
     super::index::add_filters(&mut new, elements, &written(table), context)?;
     Ok(new)
+}
+
+/// A table has one rowversion column at most. Error 2738.
+fn check_row_versions(new: &NewTable, table: &ast::ObjectName) -> Result<(), SqlError> {
+    let mut versions = new.columns.iter().filter(|column| column.sql_type == SqlType::RowVersion);
+    match (versions.next(), versions.next()) {
+        (Some(_), Some(second)) => Err(SqlError::new(2738, &[&table.name.value, &second.name])),
+        _ => Ok(()),
+    }
 }
 
 /// A computed column of which nothing is known but the name.
