@@ -71,6 +71,7 @@ pub(crate) struct DatabaseParts {
 impl Database {
     pub(crate) fn new(parts: DatabaseParts) -> Arc<Database> {
         assert!(parts.number > 0, "database ids begin with 1");
+        parts.log.set_limits(parts.options.log_limits.limits());
         Arc::new(Database {
             os: parts.os,
             number: parts.number,
@@ -156,6 +157,7 @@ impl Database {
 
     pub(crate) fn set_options(&self, options: DatabaseOptions) {
         self.delayed.store(options.delayed_durability as u8, Ordering::Release);
+        self.log.set_limits(options.log_limits.limits());
         *self.options.lock() = options;
     }
 

@@ -45,7 +45,7 @@ pub use instance::{
     CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance, InstanceOptions, MASTER,
     MODEL, NewDatabaseFile, TEMPDB,
 };
-pub use log::{DelayedFlushPolicy, Growth};
+pub use log::{DelayedFlushPolicy, Growth, LogLimitsProfile};
 pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;

@@ -87,6 +87,8 @@ impl DatabaseState {
 pub struct DatabaseOptions {
     /// DELAYED_DURABILITY.
     pub delayed_durability: DelayedDurability,
+    /// LOG_LIMITS: how much of its log may be on its way to the device at once.
+    pub log_limits: log::LogLimitsProfile,
     /// RECOVERY.
     pub recovery_model: RecoveryModel,
     /// COMPATIBILITY_LEVEL, 100..=160.
@@ -103,6 +105,7 @@ impl Default for DatabaseOptions {
     fn default() -> Self {
         DatabaseOptions {
             delayed_durability: DelayedDurability::Disabled,
+            log_limits: log::LogLimitsProfile::default(),
             recovery_model: RecoveryModel::Simple,
             compatibility_level: 160,
             read_only: false,
@@ -117,6 +120,8 @@ impl Default for DatabaseOptions {
 pub enum OptionChange {
     /// DELAYED_DURABILITY.
     DelayedDurability(DelayedDurability),
+    /// LOG_LIMITS.
+    LogLimits(log::LogLimitsProfile),
     /// RECOVERY.
     Recovery(RecoveryModel),
     /// COMPATIBILITY_LEVEL.

@@ -119,6 +119,7 @@ fn options_json(options: &DatabaseOptions) -> Json {
         options.switches.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
     json!({
         "delayed_durability": options.delayed_durability as u8,
+        "log_limits": options.log_limits as u8,
         "recovery_model": options.recovery_model.number(),
         "compatibility_level": options.compatibility_level,
         "read_only": options.read_only,
@@ -136,6 +137,7 @@ fn options_from_json(json: &Json) -> DatabaseOptions {
     options.delayed_durability = byte("delayed_durability")
         .and_then(DelayedDurability::from_number)
         .unwrap_or(DelayedDurability::Disabled);
+    options.log_limits = byte("log_limits").and_then(log::LogLimitsProfile::from_number).unwrap_or_default();
     options.recovery_model =
         byte("recovery_model").and_then(RecoveryModel::from_number).unwrap_or(RecoveryModel::Simple);
     options.compatibility_level = byte("compatibility_level").unwrap_or(160);
@@ -180,6 +182,7 @@ mod tests {
     fn an_entry_survives_as_a_row() {
         let mut options = DatabaseOptions {
             delayed_durability: DelayedDurability::Forced,
+            log_limits: log::LogLimitsProfile::Sql2005X64,
             read_only: true,
             ..DatabaseOptions::default()
         };

@@ -71,7 +71,8 @@ impl Shared {
         assert!(lsn.slot() > 0, "{reason:?} waits for record {lsn}");
         let bell = waker.clone();
         let mut queue = self.queue.lock();
-        let writes_itself = lsn > self.positions.issued() && queue.may_lead_inline();
+        let writes_itself =
+            lsn > self.positions.issued() && queue.may_lead_inline(|| self.os.clock().monotonic_ns());
         if writes_itself || lsn <= self.positions.hardened() {
             return Ok(None);
         }
@@ -107,7 +108,7 @@ impl Shared {
             }
             self.check_alive()?;
             if lsn > self.positions.issued()
-                && let Some(role) = queue.lead_inline()
+                && let Some(role) = queue.lead_inline(|| self.os.clock().monotonic_ns())
             {
                 drop(queue);
                 os::set_patient(false);
@@ -266,7 +267,7 @@ impl Shared {
 
     /// Whether the limits allow one more block in flight.
     pub(crate) fn admits_another(&self) -> bool {
-        self.queue.lock().in_flight.admits(BLOCK_BYTES_MAX as u64)
+        self.queue.lock().in_flight.admits(BLOCK_BYTES_MAX as u64, || self.os.clock().monotonic_ns())
     }
 
     fn register(&self, queue: &mut FlushQueue, block: &CachedBlock) -> u64 {
@@ -344,7 +345,7 @@ impl Shared {
             queue.inline_writes -= 1;
         }
         assert!(last > self.positions.hardened() && last <= self.positions.issued());
-        let (prefix, hardened) = queue.in_flight.complete(number, block);
+        let (prefix, hardened) = queue.in_flight.complete(number, block, || self.os.clock().monotonic_ns());
         assert!(prefix.is_none_or(|prefix| prefix > self.positions.hardened()), "hardened only goes forward");
         let prefix = if is_planted(Bug::HardenedJumpsOverHole) { Some(last) } else { prefix };
         if let Some(prefix) = prefix {

@@ -142,16 +142,16 @@ impl FlushQueue {
     }
 
     /// Whether a committer could write now.
-    pub(crate) fn may_lead_inline(&mut self) -> bool {
+    pub(crate) fn may_lead_inline(&mut self, now_ns: impl FnOnce() -> u64) -> bool {
         self.leader == LeaderState::Inline
             && self.inline_writes < self.inline_writes_max()
             && self.role.is_some()
-            && self.in_flight.admits(BLOCK_BYTES_MAX as u64)
+            && self.in_flight.admits(BLOCK_BYTES_MAX as u64, now_ns)
     }
 
     /// Takes the role for a committer, if committers write at all at present.
-    pub(crate) fn lead_inline(&mut self) -> Option<WriterRole> {
-        if !self.may_lead_inline() {
+    pub(crate) fn lead_inline(&mut self, now_ns: impl FnOnce() -> u64) -> Option<WriterRole> {
+        if !self.may_lead_inline(now_ns) {
             return None;
         }
         self.inline_writes += 1;
@@ -284,32 +284,32 @@ mod tests {
     #[test]
     fn a_committer_leads_unless_somebody_else_does() {
         let mut queue = FlushQueue::new(LogLimits::default(), 0);
-        assert!(queue.may_lead_inline());
-        let role = queue.lead_inline();
-        assert!(role.is_some() && !queue.may_lead_inline(), "another is about to issue");
+        assert!(queue.may_lead_inline(|| 0));
+        let role = queue.lead_inline(|| 0);
+        assert!(role.is_some() && !queue.may_lead_inline(|| 0), "another is about to issue");
         queue.in_flight.issue(lsn(5), 512);
         queue.role = role;
-        assert!(!queue.may_lead_inline() && queue.lead_inline().is_none(), "another writes");
+        assert!(!queue.may_lead_inline(|| 0) && queue.lead_inline(|| 0).is_none(), "another writes");
         for (raw, may_lead) in [(6, false), (7, false), (8, true)] {
             queue.add_waiter(waiter(raw, Waker::noop().clone(), true), lsn(5));
-            assert_eq!(queue.may_lead_inline(), may_lead, "with three waiting there may be two");
+            assert_eq!(queue.may_lead_inline(|| 0), may_lead, "with three waiting there may be two");
         }
-        let second = queue.lead_inline();
+        let second = queue.lead_inline(|| 0);
         assert!(second.is_some() && queue.inline_writes == 2);
         queue.role = second;
-        assert!(!queue.may_lead_inline());
+        assert!(!queue.may_lead_inline(|| 0));
         queue.inline_writes = 0;
-        assert!(queue.may_lead_inline());
+        assert!(queue.may_lead_inline(|| 0));
         queue.leader = LeaderState::LogWriter;
-        assert!(!queue.may_lead_inline() && queue.lead_inline().is_none());
+        assert!(!queue.may_lead_inline(|| 0) && queue.lead_inline(|| 0).is_none());
     }
 
     #[test]
     fn nobody_leads_while_the_device_has_as_much_as_it_may_have() {
         let mut queue = FlushQueue::new(LogLimits { outstanding_ios_max: 1, ..LogLimits::default() }, 0);
-        assert!(queue.may_lead_inline());
+        assert!(queue.may_lead_inline(|| 0));
         queue.in_flight.issue(lsn(5), 512);
-        assert!(!queue.may_lead_inline() && queue.lead_inline().is_none());
+        assert!(!queue.may_lead_inline(|| 0) && queue.lead_inline(|| 0).is_none());
         assert_eq!(queue.inline_writes, 0);
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::block::BlockState;
 use crate::cache::CachedBlock;
-use crate::limits::LogLimits;
+use crate::limits::{BLOCK_BYTES_MAX, LogLimits};
 use crate::lsn::Lsn;
 
 /// One write, in issue order, which is LSN order.
@@ -16,20 +16,29 @@ struct Issued {
     done: Option<CachedBlock>,
 }
 
+/// One of the two limits, and how often and how long somebody wanted to write and might not because of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reached {
+    pub(crate) times_total: u64,
+    pub(crate) ns_total: u64,
+}
+
 /// Everything in flight of one log, oldest first.
 pub(crate) struct InFlight {
     limits: LogLimits,
+    /// The limits, or what was on its way when they were lowered, as long as that is more.
+    ceiling: LogLimits,
     writes: VecDeque<Issued>,
     /// Number of the oldest write in `writes`.
     first_number: u64,
     outstanding_ios: u32,
     outstanding_bytes: u64,
-    /// A write was refused since the last one was issued (so that one wait counts once).
-    refused: bool,
+    /// Writes have been refused, because of the limit of bytes (else of writes), since this time: one wait counts once.
+    refused: Option<(bool, u64)>,
     pub(crate) ios_high_water: u64,
     pub(crate) bytes_high_water: u64,
-    pub(crate) ios_limit_reached_total: u64,
-    pub(crate) bytes_limit_reached_total: u64,
+    pub(crate) ios_limit: Reached,
+    pub(crate) bytes_limit: Reached,
 }
 
 impl InFlight {
@@ -37,16 +46,41 @@ impl InFlight {
         assert!(limits.outstanding_ios_max > 0 && limits.outstanding_bytes_max > 0);
         InFlight {
             limits,
+            ceiling: limits,
             writes: VecDeque::new(),
             first_number: 0,
             outstanding_ios: 0,
             outstanding_bytes: 0,
-            refused: false,
+            refused: None,
             ios_high_water: 0,
             bytes_high_water: 0,
-            ios_limit_reached_total: 0,
-            bytes_limit_reached_total: 0,
+            ios_limit: Reached::default(),
+            bytes_limit: Reached::default(),
         }
+    }
+
+    /// Limits for what is issued from now on; what is on its way stays there.
+    pub(crate) fn set_limits(&mut self, limits: LogLimits) {
+        assert!(limits.outstanding_ios_max > 0 && limits.outstanding_bytes_max > 0);
+        self.limits = limits;
+        self.lower_ceiling();
+        self.assert_state();
+    }
+
+    fn lower_ceiling(&mut self) {
+        self.ceiling = LogLimits {
+            outstanding_ios_max: self.limits.outstanding_ios_max.max(self.outstanding_ios),
+            outstanding_bytes_max: self.limits.outstanding_bytes_max.max(self.outstanding_bytes),
+        };
+    }
+
+    pub(crate) fn limits(&self) -> LogLimits {
+        self.limits
+    }
+
+    /// Bytes that the device has not confirmed.
+    pub(crate) fn outstanding_bytes(&self) -> u64 {
+        self.outstanding_bytes
     }
 
     /// What holds between calls: nothing at the front is complete, the sums are those of the writes.
@@ -54,8 +88,8 @@ impl InFlight {
         assert!(self.writes.front().is_none_or(|oldest| oldest.done.is_none()), "the prefix was passed on");
         assert!(self.outstanding_ios as usize <= self.writes.len());
         assert_eq!(self.outstanding_ios == 0, self.outstanding_bytes == 0, "writes have bytes");
-        assert!(self.outstanding_ios <= self.limits.outstanding_ios_max, "the limit of writes in flight");
-        let is_within = self.outstanding_bytes <= self.limits.outstanding_bytes_max;
+        assert!(self.outstanding_ios <= self.ceiling.outstanding_ios_max, "the limit of writes in flight");
+        let is_within = self.outstanding_bytes <= self.ceiling.outstanding_bytes_max;
         assert!(is_within || self.outstanding_ios == 1, "the limit of bytes in flight");
     }
 
@@ -64,29 +98,49 @@ impl InFlight {
         self.outstanding_ios
     }
 
-    /// Whether one more write of `bytes` may be issued; counts a refusal. A single block may always go.
-    pub(crate) fn admits(&mut self, bytes: u64) -> bool {
+    /// Whether one more write of `bytes` may be issued; counts a refusal, from `now_ns` on. A single block may always go.
+    pub(crate) fn admits(&mut self, bytes: u64, now_ns: impl FnOnce() -> u64) -> bool {
+        let by_bytes = match self.obstacle(bytes) {
+            None => return true,
+            Some(by_bytes) => by_bytes,
+        };
+        if self.refused.is_none() {
+            self.refused = Some((by_bytes, now_ns()));
+            self.reached(by_bytes).times_total += 1;
+        }
+        false
+    }
+
+    /// What forbids a write of `bytes`: the limit of bytes (true) or of writes (false).
+    fn obstacle(&self, bytes: u64) -> Option<bool> {
+        assert!(bytes > 0, "a write moves something");
         if self.outstanding_ios == 0 {
-            return true;
+            return None;
         }
-        let again = std::mem::replace(&mut self.refused, true);
         if self.outstanding_ios >= self.limits.outstanding_ios_max {
-            self.ios_limit_reached_total += u64::from(!again);
-            return false;
+            return Some(false);
         }
-        if self.outstanding_bytes + bytes > self.limits.outstanding_bytes_max {
-            self.bytes_limit_reached_total += u64::from(!again);
-            return false;
+        (self.outstanding_bytes.saturating_add(bytes) > self.limits.outstanding_bytes_max).then_some(true)
+    }
+
+    fn reached(&mut self, by_bytes: bool) -> &mut Reached {
+        if by_bytes { &mut self.bytes_limit } else { &mut self.ios_limit }
+    }
+
+    /// A write has ended: whoever was refused may go on when there is room for a block again.
+    fn end_refusal(&mut self, now_ns: impl FnOnce() -> u64) {
+        let Some((by_bytes, since_ns)) = self.refused else { return };
+        if self.obstacle(BLOCK_BYTES_MAX as u64).is_none() {
+            self.refused = None;
+            assert!(self.reached(by_bytes).times_total > 0, "a wait that ends was counted when it began");
+            self.reached(by_bytes).ns_total += now_ns().saturating_sub(since_ns);
         }
-        self.refused = false;
-        true
     }
 
     /// Notes that the block ending at `last` goes to the device; returns the write's number.
     pub(crate) fn issue(&mut self, last: Lsn, bytes: u64) -> u64 {
         assert!(self.writes.back().is_none_or(|newest| newest.last < last), "blocks are issued in LSN order");
         assert!(bytes > 0 && last.slot() > 0, "a block holds a record");
-        self.refused = false;
         self.writes.push_back(Issued { last, bytes, done: None });
         self.outstanding_ios += 1;
         self.outstanding_bytes += bytes;
@@ -98,7 +152,12 @@ impl InFlight {
 
     /// Notes that write `number` is durable. Returns the new end of the contiguous prefix, if it moved, and the blocks
     /// that now belong to it. Completions come in any order; a hole holds back what lies behind it.
-    pub(crate) fn complete(&mut self, number: u64, block: CachedBlock) -> (Option<Lsn>, Vec<CachedBlock>) {
+    pub(crate) fn complete(
+        &mut self,
+        number: u64,
+        block: CachedBlock,
+        now_ns: impl FnOnce() -> u64,
+    ) -> (Option<Lsn>, Vec<CachedBlock>) {
         block.state.assert_state(BlockState::Issued);
         let at = number.checked_sub(self.first_number).expect("the write is in flight") as usize;
         let write = &mut self.writes[at];
@@ -107,6 +166,8 @@ impl InFlight {
         self.outstanding_ios -= 1;
         self.outstanding_bytes -= write.bytes;
         write.done = Some(block);
+        self.lower_ceiling();
+        self.end_refusal(now_ns);
         let (mut prefix, mut hardened) = (None, Vec::new());
         while let Some(front) = self.writes.front_mut() {
             let Some(mut block) = front.done.take() else { break };
@@ -128,6 +189,7 @@ mod tests {
 
     use super::*;
     use crate::flush_reason::FlushReason;
+    use crate::limits::LogLimitsProfile;
     use crate::lsn::TxnId;
 
     fn block(sector: u32) -> CachedBlock {
@@ -150,9 +212,9 @@ mod tests {
     fn a_hole_holds_back_what_lies_behind_it() {
         let mut flight = InFlight::new(LogLimits::sql2008());
         let numbers: Vec<u64> = (16..19).map(|sector| flight.issue(block(sector).last(), 512)).collect();
-        assert_eq!(flight.complete(numbers[1], block(17)).0, None);
-        assert_eq!(flight.complete(numbers[2], block(18)).0, None);
-        let (prefix, hardened) = flight.complete(numbers[0], block(16));
+        assert_eq!(flight.complete(numbers[1], block(17), || 0).0, None);
+        assert_eq!(flight.complete(numbers[2], block(18), || 0).0, None);
+        let (prefix, hardened) = flight.complete(numbers[0], block(16), || 0);
         assert_eq!((prefix, hardened.len()), (Some(Lsn::new(1, 18, 1)), 3));
         assert_eq!(flight.outstanding_ios(), 0);
     }
@@ -162,15 +224,15 @@ mod tests {
         // Claims of seed 002: 8 writes and 480 KB, 32 and 3,840 KB.
         let mut flight = InFlight::new(LogLimits::sql2005());
         for sector in 0..8 {
-            assert!(flight.admits(512));
+            assert!(flight.admits(512, || 7));
             flight.issue(block(16 + sector).last(), 512);
         }
-        assert!(!flight.admits(512));
-        assert_eq!((flight.ios_high_water, flight.ios_limit_reached_total), (8, 1));
+        assert!(!flight.admits(512, || 7));
+        assert_eq!((flight.ios_high_water, flight.ios_limit.times_total), (8, 1));
         let mut flight = InFlight::new(LogLimits::sql2008());
         for index in 0..64 {
             // 64 blocks of 60 KB would fit 3,840 KB, but 32 is the most writes.
-            let admitted = flight.admits(61_440);
+            let admitted = flight.admits(61_440, || 7);
             assert_eq!(admitted, index < 32);
             if admitted {
                 flight.issue(block(16 + index).last(), 61_440);
@@ -180,7 +242,40 @@ mod tests {
         let mut flight = InFlight::new(LogLimits { outstanding_ios_max: 200, ..LogLimits::sql2008() });
         (0..64)
             .for_each(|index| assert_eq!(flight.issue(block(16 + index).last(), 61_440), u64::from(index)));
-        assert!(!flight.admits(512));
-        assert_eq!(flight.bytes_limit_reached_total, 1);
+        assert!(!flight.admits(512, || 7));
+        assert_eq!(flight.bytes_limit.times_total, 1);
+    }
+
+    #[test]
+    fn a_wait_at_a_limit_counts_once_and_lasts_until_there_is_room_for_a_block() {
+        let mut flight = InFlight::new(LogLimitsProfile::Sql2005X86.limits());
+        let numbers: Vec<u64> = (16..24).map(|sector| flight.issue(block(sector).last(), 512)).collect();
+        assert!(!flight.admits(512, || 100));
+        assert!(!flight.admits(512, || unreachable!("the wait has begun")));
+        flight.complete(numbers[3], block(19), || 350);
+        assert_eq!(flight.ios_limit, Reached { times_total: 1, ns_total: 250 });
+        assert!(flight.admits(512, || unreachable!("there is room")));
+        assert_eq!(flight.bytes_limit, Reached::default());
+    }
+
+    #[test]
+    fn limits_that_are_lowered_hold_for_what_comes_next() {
+        let mut flight = InFlight::new(LogLimits::sql2012());
+        let numbers: Vec<u64> = (16..36).map(|sector| flight.issue(block(sector).last(), 512)).collect();
+        flight.set_limits(LogLimitsProfile::Sql2000.limits());
+        let mut admitted_at = None;
+        for (index, number) in numbers.iter().enumerate() {
+            flight.complete(*number, block(16 + index as u32), || 0);
+            if flight.admits(512, || 0) {
+                admitted_at = admitted_at.or(Some(flight.outstanding_ios()));
+            }
+        }
+        assert_eq!(admitted_at, Some(7), "eight may be on their way");
+        // No limit of bytes.
+        for sector in 36..44 {
+            assert!(flight.admits(u64::MAX, || 0));
+            flight.issue(block(sector).last(), 61_440);
+        }
+        assert!(!flight.admits(512, || 0));
     }
 }

@@ -55,7 +55,7 @@ pub use dump::{DumpOptions, DumpSummary, dump_file};
 pub use error::LogError;
 pub use flush::PendingHarden;
 pub use flush_reason::{DelayedFlushPolicy, FlushReason};
-pub use limits::LogLimits;
+pub use limits::{LogLimits, LogLimitsProfile};
 pub use log::{Log, Tail};
 pub use lsn::{Lsn, LsnParseError, TxnId};
 pub use options::{Growth, LogOptions};

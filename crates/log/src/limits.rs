@@ -54,7 +54,7 @@ pub struct LogLimits {
 }
 
 impl LogLimits {
-    /// SQL Server 2008, 64-bit: 32 writes, 3,840 KB. The default.
+    /// SQL Server 2008, 64-bit: 32 writes, 3,840 KB.
     pub const fn sql2008() -> LogLimits {
         LogLimits { outstanding_ios_max: 32, outstanding_bytes_max: 3_840 * 1024 }
     }
@@ -64,7 +64,7 @@ impl LogLimits {
         LogLimits { outstanding_ios_max: 8, outstanding_bytes_max: 480 * 1024 }
     }
 
-    /// SQL Server 2012 and later: 112 writes, 3,840 KB.
+    /// SQL Server 2012 and later: 112 writes, 3,840 KB. The default.
     pub const fn sql2012() -> LogLimits {
         LogLimits { outstanding_ios_max: 112, outstanding_bytes_max: 3_840 * 1024 }
     }
@@ -72,11 +72,90 @@ impl LogLimits {
 
 impl Default for LogLimits {
     fn default() -> LogLimits {
-        LogLimits::sql2008()
+        LogLimits::sql2012()
     }
 }
 
 const _: () =
     assert!(LogLimits::sql2012().outstanding_ios_max as usize <= CACHE_BLOCKS_MAX, "each needs a buffer");
+
+/// The limits of a release, by the word of `ALTER DATABASE ... SET LOG_LIMITS`; the numbers are kept with the database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum LogLimitsProfile {
+    /// 2012 and later: 112 writes, 3,840 KB.
+    #[default]
+    Sql2012 = 0,
+    /// Before 2005 SP1: 8 writes, however large.
+    Sql2000 = 1,
+    /// 2005 SP1, 32-bit: 8 writes, 480 KB.
+    Sql2005X86 = 2,
+    /// 2005 SP1, 64-bit: 32 writes, 480 KB.
+    Sql2005X64 = 3,
+    /// 2008, 32-bit: 8 writes, 3,840 KB.
+    Sql2008X86 = 4,
+    /// 2008, 64-bit: 32 writes, 3,840 KB.
+    Sql2008X64 = 5,
+}
+
+impl LogLimitsProfile {
+    /// All, in the order of their numbers.
+    pub const ALL: [LogLimitsProfile; 6] = [
+        LogLimitsProfile::Sql2012,
+        LogLimitsProfile::Sql2000,
+        LogLimitsProfile::Sql2005X86,
+        LogLimitsProfile::Sql2005X64,
+        LogLimitsProfile::Sql2008X86,
+        LogLimitsProfile::Sql2008X64,
+    ];
+
+    /// The word of LOG_LIMITS.
+    pub const fn word(self) -> &'static str {
+        match self {
+            LogLimitsProfile::Sql2012 => "SQL2012",
+            LogLimitsProfile::Sql2000 => "SQL2000",
+            LogLimitsProfile::Sql2005X86 => "SQL2005_X86",
+            LogLimitsProfile::Sql2005X64 => "SQL2005_X64",
+            LogLimitsProfile::Sql2008X86 => "SQL2008_X86",
+            LogLimitsProfile::Sql2008X64 => "SQL2008_X64",
+        }
+    }
+
+    /// By its word, in any case.
+    pub fn from_word(word: &str) -> Option<LogLimitsProfile> {
+        LogLimitsProfile::ALL.into_iter().find(|profile| profile.word().eq_ignore_ascii_case(word))
+    }
+
+    /// By its number.
+    pub fn from_number(number: u8) -> Option<LogLimitsProfile> {
+        LogLimitsProfile::ALL.get(usize::from(number)).copied()
+    }
+
+    /// What it allows.
+    pub const fn limits(self) -> LogLimits {
+        let (outstanding_ios_max, outstanding_bytes_max) = match self {
+            LogLimitsProfile::Sql2012 => return LogLimits::sql2012(),
+            LogLimitsProfile::Sql2008X64 => return LogLimits::sql2008(),
+            LogLimitsProfile::Sql2005X86 => return LogLimits::sql2005(),
+            LogLimitsProfile::Sql2000 => (8, u64::MAX),
+            LogLimitsProfile::Sql2005X64 => (32, 480 * 1024),
+            LogLimitsProfile::Sql2008X86 => (8, 3_840 * 1024),
+        };
+        LogLimits { outstanding_ios_max, outstanding_bytes_max }
+    }
+}
+
+const _: () = {
+    let mut at = 0;
+    while at < LogLimitsProfile::ALL.len() {
+        assert!(LogLimitsProfile::ALL[at] as usize == at, "each profile stands at its number");
+        let limits = LogLimitsProfile::ALL[at].limits();
+        assert!(
+            limits.outstanding_ios_max <= LogLimits::sql2012().outstanding_ios_max,
+            "the writer's queue has so many places"
+        );
+        at += 1;
+    }
+};
 const _: () = assert!(LogLimits::sql2005().outstanding_bytes_max == 8 * BLOCK_BYTES_MAX as u64);
 const _: () = assert!(LogLimits::sql2008().outstanding_bytes_max == 64 * BLOCK_BYTES_MAX as u64);

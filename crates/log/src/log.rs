@@ -13,7 +13,7 @@ use crate::file::LogFile;
 use crate::flush::PendingHarden;
 use crate::flush_queue::FlushQueue;
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
-use crate::limits::{FIRST_BLOCK_SECTOR, LOG_BYTES_MIN};
+use crate::limits::{FIRST_BLOCK_SECTOR, LOG_BYTES_MIN, LogLimits};
 use crate::lsn::Lsn;
 use crate::options::{Growth, LogOptions};
 use crate::reader::LogReader;
@@ -320,6 +320,16 @@ impl Log {
         self.shared.log_file.pending()
     }
 
+    /// How much may be in flight from now on; what is there already stays there.
+    pub fn set_limits(&self, limits: LogLimits) {
+        let places =
+            self.shared.options.limits.outstanding_ios_max.max(LogLimits::sql2012().outstanding_ios_max);
+        assert!(limits.outstanding_ios_max <= places, "the writer's queue has {places} places");
+        self.shared.queue.lock().in_flight.set_limits(limits);
+        // Who waited for the former limits looks again.
+        self.shared.bell.set();
+    }
+
     /// When delayed commits drain from now on.
     pub fn set_delayed_flush_policy(&self, policy: DelayedFlushPolicy) {
         self.shared.policy.store(policy.to_raw(), Relaxed);
@@ -505,8 +515,13 @@ impl Shared {
             active_vlf_count,
             outstanding_ios_high_water: flight.ios_high_water,
             outstanding_bytes_high_water: flight.bytes_high_water,
-            outstanding_ios_limit_reached_total: flight.ios_limit_reached_total,
-            outstanding_bytes_limit_reached_total: flight.bytes_limit_reached_total,
+            limits: flight.limits(),
+            outstanding_ios: u64::from(flight.outstanding_ios()),
+            outstanding_bytes: flight.outstanding_bytes(),
+            outstanding_ios_limit_reached_total: flight.ios_limit.times_total,
+            outstanding_ios_limit_ns_total: flight.ios_limit.ns_total,
+            outstanding_bytes_limit_reached_total: flight.bytes_limit.times_total,
+            outstanding_bytes_limit_ns_total: flight.bytes_limit.ns_total,
         }
     }
 }

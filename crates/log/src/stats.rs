@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use os::{Counter, Os};
 
 use crate::flush_reason::FlushReason;
+use crate::limits::LogLimits;
 use crate::lsn::Lsn;
 
 /// A snapshot of a log's figures, for sys.dm_db_log_stats and friends.
@@ -53,10 +54,20 @@ pub struct LogStats {
     pub outstanding_ios_high_water: u64,
     /// Most bytes ever in flight at once.
     pub outstanding_bytes_high_water: u64,
+    /// The limits in force.
+    pub limits: LogLimits,
+    /// Writes in flight now.
+    pub outstanding_ios: u64,
+    /// Bytes in flight now.
+    pub outstanding_bytes: u64,
     /// Times a block had to wait for the limit of writes in flight.
     pub outstanding_ios_limit_reached_total: u64,
+    /// How long blocks waited for it, in nanoseconds.
+    pub outstanding_ios_limit_ns_total: u64,
     /// Times a block had to wait for the limit of bytes in flight.
     pub outstanding_bytes_limit_reached_total: u64,
+    /// How long blocks waited for it, in nanoseconds.
+    pub outstanding_bytes_limit_ns_total: u64,
 }
 
 /// The log's counters of object `SQLServer:Databases`, instance = database name (reference 8.3).

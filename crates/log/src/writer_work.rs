@@ -48,7 +48,9 @@ impl Shared {
             return self.writer_waits(&mut queue, idle, due_in_ns);
         }
         let device_busy = queue.in_flight.outstanding_ios() > 0;
-        if (device_busy && !sealed_waits) || !queue.in_flight.admits(BLOCK_BYTES_MAX as u64) {
+        if (device_busy && !sealed_waits)
+            || !queue.in_flight.admits(BLOCK_BYTES_MAX as u64, || self.os.clock().monotonic_ns())
+        {
             queue.writer = WriterState::WantsTurn;
             return Work::Wait(None);
         }

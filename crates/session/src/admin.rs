@@ -341,6 +341,17 @@ fn bytes_of(size: &ast::FileSize) -> u64 {
 /// Where the table of clauses has the options of ALTER DATABASE ... SET.
 const SET_PLACE: &str = "ALTER DATABASE SET";
 
+/// `LOG_LIMITS = SQL2008_X64`: Hardpan's own option.
+fn log_limits(option: &ast::NamedOption) -> Result<OptionChange, SqlError> {
+    let word = match &option.value {
+        Some(ast::OptionValue::Word(word)) => word.value.as_str(),
+        _ => "",
+    };
+    let all = "SQL2000, SQL2005_X86, SQL2005_X64, SQL2008_X86, SQL2008_X64 and SQL2012";
+    let refused = || not_supported(&format!("LOG_LIMITS of another release than {all}"));
+    engine::LogLimitsProfile::from_word(word).map(OptionChange::LogLimits).ok_or_else(refused)
+}
+
 /// What one option of ALTER DATABASE ... SET changes.
 fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
     Ok(match option {
@@ -390,6 +401,7 @@ fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
                 level.ok_or_else(|| SqlError::new(15048, &[&"100, 110, 120, 130, 140, 150, 160"]))?,
             )]
         }
+        DatabaseOption::Value(named) if named.name.is("LOG_LIMITS") => vec![log_limits(named)?],
         DatabaseOption::Word(name, word) => {
             query::clauses::check_option(SET_PLACE, &name.value, Some(&word.value.to_uppercase()))?;
             Vec::new()

@@ -1,17 +1,19 @@
-//! `sys.dm_io_pending_io_requests` on a device slow enough to see requests on their way, read as article 002 reads it (claims 248 to 251).
+//! `sys.dm_io_pending_io_requests` on a device slow enough to see requests on their way, read as article 002 reads it (claims 248 to 251),
+//! and the limits of releases on how many there may be.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;
 
 use common::simulated::{NAME, Server, connect};
 use common::{rows, run};
-use os::WaitType;
+use hardpan_session::Session;
 use os::sim::{Profile, World};
+use os::{Os, WaitType};
 
 /// A durable write takes so long.
 const WRITE_NS: u64 = 200_000_000;
 
-/// The article's query for a file; `physical_name` and the handles stand at its end, where they can be cut off.
+/// The article's query for a file.
 fn query(file: &str) -> String {
     format!(
         "select vfs.database_id, df.name, df.physical_name
@@ -24,27 +26,52 @@ where df.name = '{file}'"
     )
 }
 
-#[test]
-fn writes_of_the_log_are_seen_while_they_are_on_their_way_and_no_longer() {
+/// A machine whose device takes its time.
+fn slow_machine(seed: u64, body: impl FnOnce(&Os) + Send + 'static) {
     let profile = Profile {
         durable_write_ns: (WRITE_NS, WRITE_NS),
         ns_per_kib: 0,
         switches_max: 40_000_000,
         ..Profile::nvme()
     };
-    let report = World::new(9, profile).run(|os| {
-        let server = Server::open(os);
-        let mut session = server.session_in("master");
-        run(&mut session, &format!("CREATE DATABASE {NAME}"));
-        run(&mut session, &format!("USE {NAME}; CREATE TABLE dbo.T1(col1 INT NOT NULL, filler char(8000) NOT NULL)"));
+    World::new(seed, profile).run(body).assert_ok();
+}
+
+/// A server with the tests' database and a table of wide rows in it.
+fn server_with_wide_rows(os: &Os) -> (Server, Session) {
+    let server = Server::open(os);
+    let mut session = server.session_in("master");
+    // A log that need not grow: zeroing more of it would be on its way, too.
+    let files = format!(
+        "ON (NAME = d, FILENAME = 'C:\\d.mdf') LOG ON (NAME = {NAME}_log, FILENAME = 'C:\\l.ldf', SIZE = 128MB)"
+    );
+    run(&mut session, &format!("CREATE DATABASE {NAME} {files}"));
+    run(
+        &mut session,
+        &format!("USE {NAME}; CREATE TABLE dbo.T1(col1 INT NOT NULL, filler char(8000) NOT NULL)"),
+    );
+    (server, session)
+}
+
+/// In a session of its own: so many wide rows in one transaction.
+fn write_rows(os: &Os, server: &Server, count: u32) -> os::JoinHandle {
+    let shared = server.shared();
+    os.spawn("writer", move || {
+        let mut other = connect(&shared, NAME);
+        let text =
+            format!("BEGIN TRAN; INSERT dbo.T1 SELECT TOP ({count}) 1, 'x' FROM master..spt_values; COMMIT");
+        assert!(run(&mut other, &text).messages.is_empty());
+        other.close();
+    })
+}
+
+#[test]
+fn writes_of_the_log_are_seen_while_they_are_on_their_way_and_no_longer() {
+    slow_machine(9, |os| {
+        let (server, mut session) = server_with_wide_rows(os);
         let log = query(&format!("{NAME}_log"));
         assert!(rows(&mut session, &log).is_empty(), "idle: nothing is on its way");
-        let shared = server.shared();
-        let writer = os.spawn("writer", move || {
-            let mut other = connect(&shared, NAME);
-            run(&mut other, "BEGIN TRAN; INSERT dbo.T1 SELECT TOP (40) 1, 'x' FROM master..spt_values; COMMIT");
-            other.close();
-        });
+        let writer = write_rows(os, &server, 40);
         os.sleep(WRITE_NS / 2, WaitType::WAITFOR).unwrap();
         let seen = rows(&mut session, &log);
         let outstanding = server.database().log().pending_io().len();
@@ -61,12 +88,64 @@ fn writes_of_the_log_are_seen_while_they_are_on_their_way_and_no_longer() {
         let first = rows(&mut session, more).remove(0);
         let cells: Vec<&str> = first.split('|').collect();
         assert_eq!((cells[0], cells[4]), ("disk", ".ldf"), "{first}");
-        assert!((1..=200).contains(&cells[1].parse::<i64>().unwrap()), "milliseconds since it was asked: {first}");
+        assert!(
+            (1..=200).contains(&cells[1].parse::<i64>().unwrap()),
+            "milliseconds since it was asked: {first}"
+        );
         assert!(cells[3].parse::<i64>().unwrap() >= 8192, "behind the file's header: {first}");
         writer.join().unwrap();
         assert!(rows(&mut session, &log).is_empty(), "answered");
-        assert!(rows(&mut session, &query(NAME)).is_empty(), "the data file was not asked for anything");
+        assert!(rows(&mut session, &query("d")).is_empty(), "the data file was not asked for anything");
         server.stop(session);
     });
-    report.assert_ok();
+}
+
+/// LOG_LIMITS (article 002's table of releases): seen from outside, never more is on its way than the release allowed; how often and how
+/// long writers stood at the limit is counted; the database keeps the choice.
+#[test]
+fn the_limits_of_a_release_hold_for_a_database() {
+    slow_machine(10, |os| {
+        let (server, mut session) = server_with_wide_rows(os);
+        let limits = "SELECT log_limits, outstanding_ios_max, outstanding_kb_max FROM sys.dm_db_log_limits WHERE database_id = DB_ID()";
+        assert_eq!(rows(&mut session, limits), ["SQL2012|112|3840"]);
+        let releases = [
+            ("SQL2000", "8|NULL", 8),
+            ("SQL2005_X86", "8|480", 8),
+            ("SQL2005_X64", "32|480", 8),
+            ("SQL2008_X86", "8|3840", 8),
+            ("SQL2008_X64", "32|3840", 32),
+            ("SQL2012", "112|3840", 68),
+        ];
+        for (word, shown, most) in releases {
+            assert!(
+                run(&mut session, &format!("ALTER DATABASE {NAME} SET LOG_LIMITS = {word}"))
+                    .messages
+                    .is_empty()
+            );
+            assert_eq!(rows(&mut session, limits), [format!("{word}|{shown}")]);
+            // 600 rows of 8 KB: about 85 blocks of 56.5 KB, since the eighth row does not fit a block; 68 of them are 3,840 KB.
+            let writer = write_rows(os, &server, 600);
+            let mut highest = 0;
+            loop {
+                os.sleep(WRITE_NS / 10, WaitType::WAITFOR).unwrap();
+                let seen = rows(&mut session, &query(&format!("{NAME}_log"))).len();
+                highest = highest.max(seen);
+                if seen == 0 {
+                    break;
+                }
+            }
+            writer.join().unwrap();
+            assert_eq!(highest, most, "{word}: as many as it allows, and no more");
+        }
+        let reached = "SELECT IIF(ios_limit_reached_count > 0, 'counted', ''), IIF(ios_limit_reached_ms >= 200, 'timed', ''), \
+                       IIF(kb_limit_reached_count > 0, 'counted', ''), IIF(kb_limit_reached_ms >= 200, 'timed', ''), \
+                       IIF(highest_outstanding_kb <= 3840, 'within', ''), outstanding_ios FROM sys.dm_db_log_limits WHERE database_id = DB_ID()";
+        assert_eq!(rows(&mut session, reached), ["counted|timed|counted|timed|within|0"]);
+        run(&mut session, &format!("ALTER DATABASE {NAME} SET LOG_LIMITS = SQL2005_X64"));
+        server.stop(session);
+        let server = Server::open(os);
+        let mut session = server.session();
+        assert_eq!(rows(&mut session, limits), ["SQL2005_X64|32|480"]);
+        server.stop(session);
+    });
 }

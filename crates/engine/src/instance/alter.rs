@@ -177,6 +177,7 @@ pub(super) fn data_growth(growth: Growth) -> pages::Growth {
 fn apply(options: &mut DatabaseOptions, database: &Database, change: &OptionChange) {
     match change {
         OptionChange::DelayedDurability(mode) => options.delayed_durability = *mode,
+        OptionChange::LogLimits(profile) => options.log_limits = *profile,
         OptionChange::Recovery(model) => options.recovery_model = *model,
         OptionChange::CompatibilityLevel(level) => options.compatibility_level = *level,
         OptionChange::ReadOnly(on) => options.read_only = *on,

@@ -92,6 +92,14 @@ pub(super) static VIEWS: &[SystemView] = &[
     )
     .with_parameters(1),
     SystemView::new(
+        "dm_db_log_limits",
+        "database_id int not null, log_limits nvarchar(60) not null, outstanding_ios_max int not null, outstanding_kb_max bigint, \
+         outstanding_ios int not null, outstanding_kb bigint not null, highest_outstanding_ios int not null, \
+         highest_outstanding_kb bigint not null, ios_limit_reached_count bigint not null, ios_limit_reached_ms bigint not null, \
+         kb_limit_reached_count bigint not null, kb_limit_reached_ms bigint not null",
+        log_limits,
+    ),
+    SystemView::new(
         "dm_db_log_stats",
         "database_id int not null, recovery_model nvarchar(60), log_min_lsn nvarchar(24), log_end_lsn nvarchar(24), \
          current_vlf_sequence_number bigint, current_vlf_size_mb float, total_vlf_count bigint, total_log_size_mb float, \
@@ -401,6 +409,36 @@ pub(super) fn pending_io_requests(context: Context<'_, '_, '_>) -> Result<(), Sq
                 ]);
             }
         }
+    }
+    Ok(())
+}
+
+/// Hardpan's own: how much of each log may be on its way at once (article 002; ALTER DATABASE ... SET LOG_LIMITS), how much is and has
+/// been, and how often and how long somebody waited for the limit. `outstanding_kb_max` NULL: as much as there is.
+fn log_limits(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for info in context.runtime.instance.database_infos() {
+        let Some(database) = &info.database else {
+            continue;
+        };
+        let stats = database.log().stats();
+        let kb = |bytes: u64| (bytes / 1024) as i64;
+        let ms = |ns: u64| (ns / 1_000_000) as i64;
+        let limits = stats.limits;
+        let kb_max = (limits.outstanding_bytes_max < u64::MAX).then(|| kb(limits.outstanding_bytes_max));
+        context.row(&[
+            ("database_id", i32::from(info.id).into()),
+            ("log_limits", database.options().log_limits.word().into()),
+            ("outstanding_ios_max", (limits.outstanding_ios_max as i32).into()),
+            ("outstanding_kb_max", kb_max.map_or(Value::Null, Value::BigInt).into()),
+            ("outstanding_ios", (stats.outstanding_ios as i32).into()),
+            ("outstanding_kb", kb(stats.outstanding_bytes).into()),
+            ("highest_outstanding_ios", (stats.outstanding_ios_high_water as i32).into()),
+            ("highest_outstanding_kb", kb(stats.outstanding_bytes_high_water).into()),
+            ("ios_limit_reached_count", (stats.outstanding_ios_limit_reached_total as i64).into()),
+            ("ios_limit_reached_ms", ms(stats.outstanding_ios_limit_ns_total).into()),
+            ("kb_limit_reached_count", (stats.outstanding_bytes_limit_reached_total as i64).into()),
+            ("kb_limit_reached_ms", ms(stats.outstanding_bytes_limit_ns_total).into()),
+        ]);
     }
     Ok(())
 }
