@@ -133,7 +133,8 @@ impl StubSession {
                         return RequestEnd::Attention;
                     }
                     if sink.row(&[Value::Int(n), Value::nvarchar("row with some text")]) == Flow::Stop {
-                        return RequestEnd::Close;
+                        let stopped = task::interrupt_pending();
+                        return if stopped { RequestEnd::Attention } else { RequestEnd::Close };
                     }
                 }
                 self.done(sink, kind, Some(count as u64));
