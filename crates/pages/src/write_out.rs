@@ -38,16 +38,19 @@ pub(crate) fn write_out(
     let mut written = 0;
     while !frames.is_empty() {
         // What has been written is let go at once: somebody may be waiting for a frame with a page latched that is waited for here.
-        let mut left = frames;
-        frames = left.split_off(left.len().min(BATCH_PAGES_MAX));
-        while !left.is_empty() {
-            let (some, passed_over) = write_batch(space, &left, if_latched)?;
-            written += some;
-            if if_latched == IfLatched::PassOver {
-                break;
-            }
-            assert!(passed_over.len() < left.len(), "at least the first page was waited for");
-            left = passed_over;
+        let mut some = frames;
+        frames = some.split_off(some.len().min(BATCH_PAGES_MAX));
+        let (count, passed_over) = write_batch(space, &some, IfLatched::PassOver)?;
+        written += count;
+        if if_latched == IfLatched::PassOver {
+            continue;
+        }
+        // One after the other, with no other frame pinned: these may be all that the pool has.
+        let latched: Vec<u64> = passed_over.iter().map(|frame| frame.key()).collect();
+        drop((some, passed_over));
+        for key in latched {
+            let Some(frame) = space.pool().lookup(key) else { continue };
+            written += write_batch(space, &[frame], IfLatched::Wait)?.0;
         }
     }
     Ok(written)

@@ -364,3 +364,35 @@ fn pages_thrown_out_in_the_middle_of_a_failing_write_leave_clean_frames() {
     });
     report.assert_ok();
 }
+
+/// A checkpoint of as many pages as the pool has frames waits for a page whose holder is looking for a frame: it has no other pinned then.
+/// (Seed 103 of the simulation's scenario `store`: 701.)
+#[test]
+fn a_checkpoint_leaves_frames_to_whom_it_waits_for() {
+    for seed in 0..40 {
+        let report = World::new(seed, Profile::nvme()).run(|os| {
+            let (_, space, log) = create(os);
+            let pool = BufferPool::new(os, PoolOptions { memory_bytes: 64 * PAGE_BYTES as u64 });
+            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            let space =
+                FileSpace::open(&pool, &OpenSpace { files: vec![PathBuf::from(DATA)] }).expect("sound");
+            space.attach_log(Arc::clone(&log));
+            fill(&space, &log, 8..72, 1);
+            let (changed, log_of_changes) = (Arc::clone(&space), Arc::clone(&log));
+            let changer = os.spawn("changer", move || {
+                for number in 0..60u32 {
+                    let id = PageId::new(1, 8 + number);
+                    let mut held = changed.fix(id, LatchMode::Exclusive).expect("a frame");
+                    held.set_lsn(append(&log_of_changes));
+                    // With the page latched.
+                    fill(&changed, &log_of_changes, 100 + number..101 + number, 2);
+                }
+            });
+            for _ in 0..12 {
+                space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            }
+            changer.join().expect("a frame for everybody");
+        });
+        report.assert_ok();
+    }
+}

@@ -35,8 +35,8 @@ pub(crate) const DATABASE: &str = "works";
 const DATA_FILE: &str = "/data/works.mdf";
 /// Rows of the common table that readers watch.
 pub(crate) const MARKS: i64 = 12;
-/// Common rows that come and go, and where their numbers begin.
-pub(crate) const VISITING_MARKS: (i64, i64) = (100, 6);
+/// Where the numbers of rows begin that come and go, one for each author.
+pub(crate) const VISITING_MARKS: i64 = 100;
 /// Where the numbers of the marks on the shelf, a heap in wild worlds, begin in the ledger.
 pub(crate) const SHELF: i64 = 1_000;
 const AUTHORS_MAX: usize = 4;
