@@ -1,4 +1,4 @@
-//! [`Instance`]: a data directory with its databases: master, model, tempdb and those of users.
+//! [`Instance`]: a data directory with its databases: master, model, msdb, tempdb and those of users.
 
 mod alter;
 mod start_stop;
@@ -17,6 +17,7 @@ use txn::{CommitMode, LockManager, TxnOptions};
 use types::{Collation, DateTime, SqlError};
 
 use crate::checkpoint::Checkpointer;
+use crate::configuration::InUse;
 use crate::database::{Database, date_time_of};
 use crate::db_transaction::DbTransaction;
 use crate::decision::Decisions;
@@ -33,8 +34,18 @@ pub const MASTER: u16 = 1;
 pub const TEMPDB: u16 = 2;
 /// model.
 pub const MODEL: u16 = 3;
+/// msdb.
+pub const MSDB: u16 = 4;
 /// User databases begin here, as in SQL Server.
 pub const FIRST_USER_DATABASE: u16 = 5;
+
+/// Name, logical name of the data file, data file and log file of the system databases, by number: those of SQL Server, which scripts name.
+const SYSTEM_FILES: [(&str, &str, &str, &str); 4] = [
+    ("master", "master", "master.mdf", "mastlog.ldf"),
+    ("tempdb", "tempdev", "tempdb.mdf", "templog.ldf"),
+    ("model", "modeldev", "model.mdf", "modellog.ldf"),
+    ("msdb", "MSDBData", "MSDBData.mdf", "MSDBLog.ldf"),
+];
 
 /// Says that a directory is ours; its content is the version of the layout.
 const MARKER: &str = "hardpan.instance";
@@ -88,6 +99,8 @@ pub struct Instance {
     /// The threads that open databases, until somebody has waited for them.
     openers: Latch<Vec<os::JoinHandle>>,
     started: DateTime,
+    memory_bytes: u64,
+    pub(crate) configuration_in_use: InUse,
     /// Given back by shutdown, so that another server may open the directory.
     lock: Latch<Option<FileLock>>,
 }
@@ -214,6 +227,8 @@ impl Instance {
             decisions: Decisions::new(),
             openers: Latch::new(LatchRank::Leaf, Vec::new()),
             started: date_time_of(os.clock().utc_100ns()),
+            memory_bytes: options.buffer_pool_bytes,
+            configuration_in_use: Latch::new(LatchRank::Leaf, BTreeMap::new()),
             foundation,
             lock: Latch::new(LatchRank::Leaf, Some(lock)),
         });
@@ -221,8 +236,11 @@ impl Instance {
             instance.make_system_databases()?;
             Vec::new()
         } else {
-            instance.open_system_databases()?
+            let waiting = instance.open_system_databases()?;
+            instance.make_missing_msdb()?;
+            waiting
         };
+        instance.reconfigure();
         instance.make_tempdb()?;
         instance.open_others(waiting)?;
         if !options.answers_while_opening {
@@ -257,6 +275,11 @@ impl Instance {
     /// Pages of all databases.
     pub fn pool(&self) -> &Arc<BufferPool> {
         &self.foundation.pool
+    }
+
+    /// Memory for pages, bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
     }
 
     /// The data directory.
@@ -502,12 +525,10 @@ impl Instance {
         ))
     }
 
-    /// First start: master and model, and the marker that says that they are complete.
+    /// First start: master, model and msdb, and the marker that says that they are complete.
     fn make_system_databases(self: &Arc<Self>) -> Result<(), StorageError> {
-        for (number, name, data, log) in
-            [(MASTER, "master", "master.mdf", "mastlog.ldf"), (MODEL, "model", "model.mdf", "modellog.ldf")]
-        {
-            let (plan, entry) = self.system_plan(number, name, data, log);
+        for number in [MASTER, MODEL, MSDB] {
+            let (plan, entry) = self.system_plan(number);
             let database = self.foundation.create(&plan)?;
             self.insert(Slot::online(entry.clone(), database));
             self.save_entry(&entry).map_err(|error| StorageError::Catalog(error.to_string()))?;
@@ -515,7 +536,32 @@ impl Instance {
         write_marker(self.os(), &self.data_dir)
     }
 
-    fn system_plan(&self, number: u16, name: &str, data: &str, log: &str) -> (Plan, Entry) {
+    /// A data directory of a time when there was no msdb gets one, as CREATE DATABASE makes one.
+    fn make_missing_msdb(self: &Arc<Self>) -> Result<(), StorageError> {
+        let failed = |error: SqlError| StorageError::Catalog(error.to_string());
+        if self.databases.lock().contains_key(&MSDB) {
+            return Ok(());
+        }
+        let name = SYSTEM_FILES[usize::from(MSDB) - 1].0;
+        if self.slot_named(name).is_some() {
+            os::report::warn(
+                "engine",
+                "a user's database is named msdb: there is no system database of that name",
+            );
+            return Ok(());
+        }
+        let (plan, mut entry) = self.system_plan(MSDB);
+        entry.phase = Phase::Creating;
+        self.save_entry(&entry).map_err(failed)?;
+        let database = self.foundation.create(&plan)?;
+        entry.phase = Phase::Present;
+        self.save_entry(&entry).map_err(failed)?;
+        self.insert(Slot::online(entry, database));
+        Ok(())
+    }
+
+    fn system_plan(&self, number: u16) -> (Plan, Entry) {
+        let (name, logical_name, data, log) = SYSTEM_FILES[usize::from(number) - 1];
         let created = date_time_of(self.os().clock().utc_100ns());
         // An administrator may have put a link to a faster disk in a file's place. One that leads to no allowed place is refused when the
         // file is opened.
@@ -526,7 +572,7 @@ impl Instance {
         let mut log_options = LogOptions::new(place(log), name);
         log_options.size_bytes = SYSTEM_LOG_BYTES;
         log_options.volatile = number == TEMPDB;
-        let data_file = NewFile::new(place(data), name);
+        let data_file = NewFile::new(place(data), logical_name);
         let logical_log = log.trim_end_matches(".ldf").to_string();
         let entry = Entry {
             number,
@@ -554,7 +600,7 @@ impl Instance {
 
     /// tempdb is made anew at each start, as a copy of model (claim 78).
     fn make_tempdb(self: &Arc<Self>) -> Result<(), StorageError> {
-        let (plan, entry) = self.system_plan(TEMPDB, "tempdb", "tempdb.mdf", "templog.ldf");
+        let (plan, entry) = self.system_plan(TEMPDB);
         for file in entry.files() {
             if self.os().disk().exists(&file) {
                 self.os().disk().remove(&file)?;
@@ -576,7 +622,7 @@ impl Instance {
     }
 }
 
-/// Size of the logs of master, model and tempdb.
+/// Size of the logs of the system databases.
 const SYSTEM_LOG_BYTES: u64 = 1 << 20;
 
 impl Slot {
@@ -673,18 +719,12 @@ fn prepare_directory(os: &Os, directory: &Path) -> Result<bool, StorageError> {
     }
     let creating = directory.join(CREATING_MARKER);
     if disk.exists(&creating) {
-        for name in [
-            "master.mdf",
-            "master.mdf.dwb",
-            "master.dwb",
-            "mastlog.ldf",
-            "model.mdf",
-            "model.mdf.dwb",
-            "model.dwb",
-            "modellog.ldf",
-        ] {
-            if disk.exists(&directory.join(name)) {
-                disk.remove(&directory.join(name))?;
+        for (_, _, data, log) in SYSTEM_FILES {
+            let stem = data.trim_end_matches(".mdf");
+            for name in [data.to_string(), format!("{data}.dwb"), format!("{stem}.dwb"), log.to_string()] {
+                if disk.exists(&directory.join(&name)) {
+                    disk.remove(&directory.join(&name))?;
+                }
             }
         }
         return Ok(true);

@@ -6,6 +6,7 @@
 mod catalog;
 mod check;
 mod checkpoint;
+mod configuration;
 mod counters;
 mod cursor;
 mod database;
@@ -34,6 +35,9 @@ pub use catalog::{
     FIRST_USER_TYPE_ID, MessageDef, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable,
     PropertyDef, PropertyOwner, TablePart, TypeDef,
 };
+pub use configuration::{
+    ConfigurationOption, OPTIONS as CONFIGURATION_OPTIONS, SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
+};
 pub use cursor::Cursor;
 pub use database::Database;
 pub use db_transaction::{DbSavepoint, DbTransaction};
@@ -43,7 +47,7 @@ pub use filter::{FilterOp, FilterTerm, FilterTest, IndexFilter};
 pub use identity::value_of as identity_value;
 pub use instance::{
     CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance, InstanceOptions, MASTER,
-    MODEL, NewDatabaseFile, TEMPDB,
+    MODEL, MSDB, NewDatabaseFile, TEMPDB,
 };
 pub use log::{DelayedFlushPolicy, Growth, LogLimitsProfile};
 pub use lookup::Lookup;

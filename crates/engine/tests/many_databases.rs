@@ -61,7 +61,7 @@ fn a_start_answers_before_its_databases_are_open() {
     }
     assert!(seen_recovering > 0, "forty databases are not open at once");
     // One that is being opened is neither dropped nor made again; its name and number are taken.
-    let last = instance.database_infos().into_iter().find(|info| info.state == DatabaseState::Recovering);
+    let last = instance.database_infos().into_iter().rfind(|info| info.state == DatabaseState::Recovering);
     let mut left = 40;
     if let Some(info) = last {
         match instance.drop_database(&info.name) {

@@ -482,7 +482,7 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         StatementKind::Checkpoint(_) => InstructionKind::Checkpoint,
         StatementKind::Kill(kill) => InstructionKind::Kill(kill.clone()),
         StatementKind::Dbcc(dbcc) => InstructionKind::Dbcc(dbcc.clone()),
-        StatementKind::Reconfigure { .. } => InstructionKind::Accept,
+        StatementKind::Reconfigure { .. } => InstructionKind::Reconfigure,
         StatementKind::CreateTable(_)
         | StatementKind::AlterTable(_)
         | StatementKind::CreateIndex(_)

@@ -97,8 +97,7 @@ pub(crate) enum InstructionKind {
     Dbcc(Box<ast::Dbcc>),
     /// Valid T-SQL that Hardpan does not execute (yet): refused by name.
     Refuse(types::SqlError),
-    /// RECONFIGURE: what sp_configure sets holds at once.
-    Accept,
+    Reconfigure,
 }
 
 /// RAISERROR.
@@ -271,8 +270,7 @@ impl InstructionKind {
             | InstructionKind::JumpUnless(..)
             | InstructionKind::SetVariable { .. }
             | InstructionKind::LeaveCatch
-            | InstructionKind::Return(_)
-            | InstructionKind::Accept => return None,
+            | InstructionKind::Return(_) => return None,
             _ => Command::Other,
         })
     }

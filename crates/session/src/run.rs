@@ -287,7 +287,7 @@ impl Session {
             InstructionKind::Kill(kill) => self.kill(kill)?,
             InstructionKind::Dbcc(dbcc) => self.dbcc(dbcc, sink)?,
             InstructionKind::Refuse(refusal) => return Err(refusal.clone().into()),
-            InstructionKind::Accept => {}
+            InstructionKind::Reconfigure => crate::procs::configure::reconfigure(self)?,
             InstructionKind::Jump(_)
             | InstructionKind::JumpUnless(..)
             | InstructionKind::LeaveCatch

@@ -91,7 +91,7 @@ impl Session {
         let mut transactions = TransactionSet::new(&shared.instance, session_id);
         let entered = transactions.enter_database(name).map_err(refused);
         let database = entered.inspect_err(|_| shared.registry.unregister(session_id))?;
-        let options = options_at_login(&login);
+        let options = options_at_login(&shared.instance, &login);
         Ok(Session {
             instance: shared.instance.clone(),
             programs: shared.programs.clone(),
@@ -398,7 +398,7 @@ impl Session {
         }
         self.drop_temporary_tables();
         self.prepared = Prepared::default();
-        self.options = options_at_login(&self.facts.login);
+        self.options = options_at_login(&self.instance, &self.facts.login);
         self.tell_lock_options();
         if self.facts.transaction_count == 0 {
             self.facts.reset();
@@ -467,8 +467,9 @@ fn is_deferred(error: &SqlError) -> bool {
     matches!(error.number, 208 | 1222 | 2812 | 911 | 922 | 926 | 945 | 1087 | 4902 | 942)
 }
 
-fn options_at_login(login: &LoginInfo) -> SetOptions {
+fn options_at_login(instance: &engine::Instance, login: &LoginInfo) -> SetOptions {
     let mut options = SetOptions::default();
+    crate::procs::configure::apply_user_options(instance, &mut options);
     if !login.ansi_defaults {
         options.quoted_identifier = login.client_interface_name.is_empty() || options.quoted_identifier;
     }

@@ -26,7 +26,7 @@ impl Instance {
     /// Every later start: master tells which databases there are. Master and model are open afterwards; the others are listed as recovering
     /// and given back.
     pub(super) fn open_system_databases(self: &Arc<Self>) -> Result<Vec<Entry>, StorageError> {
-        let (plan, entry) = self.system_plan(MASTER, "master", "master.mdf", "mastlog.ldf");
+        let (plan, entry) = self.system_plan(MASTER);
         let master = self.foundation.open(&plan, &Known::default())?;
         let rows = read_system_tables(&master)?;
         self.insert(Slot::online(entry, master));
@@ -177,5 +177,40 @@ fn join_all(threads: Vec<JoinHandle>, what: &str) {
         if thread.join().is_err() {
             os::report::error("engine", &format!("{what} ended in a panic"));
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test prepares its folder itself")]
+mod tests {
+    use super::*;
+    use crate::instance::{InstanceOptions, MSDB};
+
+    #[test]
+    fn a_data_directory_without_msdb_gets_one_also_after_a_start_that_was_cut_off() {
+        let folder = std::env::temp_dir().join(format!("hardpan-engine-msdb-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&folder));
+        let options = InstanceOptions::new(&folder);
+        let instance = Instance::open(&os::Os::real(), &options).unwrap();
+        let entry = instance.slot_named("msdb").unwrap().entry;
+        instance.forget_entry(MSDB).unwrap();
+        instance.shutdown();
+        entry.files().iter().for_each(|file| std::fs::remove_file(file).unwrap());
+
+        let instance = Instance::open(&os::Os::real(), &options).unwrap();
+        let made = instance.database("msdb").unwrap();
+        assert_eq!(made.number(), MSDB);
+        drop(made);
+        // Cut off between the first and the last word about it: what is there is begun again.
+        let mut entry = instance.slot_named("msdb").unwrap().entry;
+        entry.phase = Phase::Creating;
+        instance.save_entry(&entry).unwrap();
+        instance.shutdown();
+
+        let instance = Instance::open(&os::Os::real(), &options).unwrap();
+        assert_eq!(instance.database("msdb").unwrap().number(), MSDB);
+        assert_eq!(instance.slot_named("msdb").unwrap().entry.phase, Phase::Present);
+        instance.shutdown();
+        drop(std::fs::remove_dir_all(&folder));
     }
 }

@@ -364,28 +364,18 @@ fn database_principals(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn configurations(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let variant = |number: i32| crate::functions::metadata::variant(Value::Int(number));
-    let rows = [
-        (101, "recovery interval (min)", 0, 0, 32767, "Maximum recovery interval in minutes"),
-        (103, "user connections", 0, 0, 32767, "Number of user connections allowed"),
-        (124, "default language", 0, 0, 9999, "default language"),
-        (518, "show advanced options", 0, 0, 1, "show advanced options"),
-        (1534, "user options", 0, 0, 32767, "user options"),
-        (1538, "cost threshold for parallelism", 5, 0, 32767, "cost threshold for parallelism"),
-        (1539, "max degree of parallelism", 1, 0, 32767, "maximum degree of parallelism"),
-        (1543, "min server memory (MB)", 0, 0, i32::MAX, "Minimum size of server memory (MB)"),
-        (1544, "max server memory (MB)", i32::MAX, 128, i32::MAX, "Maximum size of server memory (MB)"),
-        (16390, "xp_cmdshell", 0, 0, 1, "Enable or disable command shell"),
-    ];
-    for (id, name, value, minimum, maximum, description) in rows {
+    let instance = context.runtime.instance;
+    for option in engine::CONFIGURATION_OPTIONS {
         context.row(&[
-            ("configuration_id", id.into()),
-            ("name", name.into()),
-            ("value", variant(value).into()),
-            ("minimum", variant(minimum).into()),
-            ("maximum", variant(maximum).into()),
-            ("value_in_use", variant(value).into()),
-            ("description", description.into()),
-            ("is_dynamic", true.into()),
+            ("configuration_id", option.id.into()),
+            ("name", option.name.into()),
+            ("value", variant(instance.configured(option)).into()),
+            ("minimum", variant(option.minimum).into()),
+            ("maximum", variant(option.maximum).into()),
+            ("value_in_use", variant(instance.configured_in_use(option)).into()),
+            ("description", option.description.into()),
+            ("is_dynamic", option.is_dynamic.into()),
+            ("is_advanced", option.is_advanced.into()),
         ]);
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! The system's own procedures: some in Rust, because they touch the session; the rest in T-SQL over the catalog views.
 
+pub(crate) mod configure;
 mod definitions;
 mod describe;
 mod locks;
@@ -33,6 +34,7 @@ pub(crate) fn native(name: &str) -> Option<Native> {
         "sp_addextendedproperty" => definitions::sp_addextendedproperty,
         "sp_updateextendedproperty" => definitions::sp_updateextendedproperty,
         "sp_dropextendedproperty" => definitions::sp_dropextendedproperty,
+        "sp_configure" => configure::sp_configure,
         "sp_addmessage" => messages::sp_addmessage,
         "sp_altermessage" => messages::sp_altermessage,
         "sp_dropmessage" => messages::sp_dropmessage,

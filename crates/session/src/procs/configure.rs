@@ -1,0 +1,162 @@
+//! sp_configure and RECONFIGURE: the server's options. One with an effect can be set; any other has the value that is a fact here, and no
+//! other value is taken.
+
+use engine::{ConfigurationOption, Entry, EntryKey, MASTER};
+use query::{ExecContext, SetOptions, VariableDef};
+use types::{SqlError, SqlResult, SqlType, Value};
+
+use super::{argument, int_argument, text_argument};
+use crate::execute::{Argument, CallResult};
+use crate::run::{Interruption, not_supported};
+use crate::session::Session;
+use crate::sink::ResultSink;
+
+/// Bits of `user options` with which sessions begin when they are configured.
+const USER_OPTIONS_SET: i32 = IMPLICIT_TRANSACTIONS | ARITHIGNORE | NOCOUNT | XACT_ABORT;
+const IMPLICIT_TRANSACTIONS: i32 = 2;
+const ARITHIGNORE: i32 = 128;
+const NOCOUNT: i32 = 512;
+const XACT_ABORT: i32 = 16384;
+/// ANSI_WARNINGS, ANSI_PADDING, ANSI_NULLS, ARITHABORT, QUOTED_IDENTIFIER, ANSI_NULL_DFLT_ON, CONCAT_NULL_YIELDS_NULL: every session begins
+/// with them anyway, as the sessions of ODBC and its kin do in SQL Server.
+const USER_OPTIONS_ALWAYS: i32 = 8 | 16 | 32 | 64 | 256 | 1024 | 4096;
+
+/// `sp_configure [@configname [, @configvalue]]`
+pub(super) fn sp_configure(
+    session: &mut Session,
+    arguments: Vec<Argument>,
+    sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
+    if session.facts.transaction_count > 0 {
+        return Err(SqlError::new(15002, &[&"sys.sp_configure"]).into());
+    }
+    let name = text_argument(&arguments, 0, "@configname").filter(|name| !name.trim().is_empty());
+    let value = match argument(&arguments, 1, "@configvalue").map(Argument::or_null) {
+        Some(given) if !given.is_null() => int_argument(&arguments, 1, "@configvalue")?,
+        _ => None,
+    };
+    let (Some(name), Some(value)) = (&name, value) else {
+        if name.is_none() && value.is_some() {
+            return Err(SqlError::new(15123, &[&"(null)"]).into());
+        }
+        return show(session, name.as_deref(), sink);
+    };
+    let option = match find(session, name).as_slice() {
+        [one] => *one,
+        [] => return Err(SqlError::new(15123, &[name]).into()),
+        _ => {
+            list(session, name, sink)?;
+            return Err(SqlError::new(15124, &[name]).into());
+        }
+    };
+    let old = session.instance.configured(option);
+    let zero_is_taken = value == 0 && option.default == 0;
+    if !(option.minimum..=option.maximum).contains(&value) && !zero_is_taken {
+        return Err(SqlError::new(15129, &[&value, &option.name]).into());
+    }
+    if value != old {
+        check_effect(option, value)?;
+        configure(session, sink, option.id, value)?;
+    }
+    sink.message(&SqlError::new(15457, &[&option.name, &old, &value]));
+    Ok(CallResult::default())
+}
+
+/// RECONFIGURE [WITH OVERRIDE].
+pub(crate) fn reconfigure(session: &Session) -> SqlResult<()> {
+    if session.facts.transaction_count > 0 {
+        return Err(SqlError::new(574, &[&"CONFIG statement"]));
+    }
+    session.instance.reconfigure();
+    Ok(())
+}
+
+/// The options with which a session begins, as far as `user options` says.
+pub(crate) fn apply_user_options(instance: &engine::Instance, options: &mut SetOptions) {
+    let bits = instance.configuration(engine::USER_OPTIONS);
+    options.implicit_transactions |= bits & IMPLICIT_TRANSACTIONS != 0;
+    options.arithignore |= bits & ARITHIGNORE != 0;
+    options.nocount |= bits & NOCOUNT != 0;
+    options.xact_abort |= bits & XACT_ABORT != 0;
+}
+
+/// Only what has an effect is taken.
+fn check_effect(option: &ConfigurationOption, value: i32) -> SqlResult<()> {
+    let has_effect = match option.id {
+        engine::USER_OPTIONS => value & !(USER_OPTIONS_SET | USER_OPTIONS_ALWAYS) == 0,
+        _ => option.may_be_set(),
+    };
+    if has_effect { Ok(()) } else { Err(not_supported(&format!("sp_configure '{}', {value}", option.name))) }
+}
+
+/// Options whose name begins so; the one whose name it is, if there is one. Advanced ones only while they are shown.
+fn find(session: &Session, name: &str) -> Vec<&'static ConfigurationOption> {
+    let wanted = name.trim().to_lowercase();
+    let shows_advanced = session.instance.configuration(engine::SHOW_ADVANCED_OPTIONS) != 0;
+    let known = engine::CONFIGURATION_OPTIONS.iter().filter(|one| shows_advanced || !one.is_advanced);
+    let found: Vec<_> = known.filter(|one| one.name.to_lowercase().starts_with(&wanted)).collect();
+    match found.iter().find(|one| one.name.eq_ignore_ascii_case(&wanted)) {
+        Some(exact) => vec![exact],
+        None => found,
+    }
+}
+
+fn show(
+    session: &mut Session,
+    name: Option<&str>,
+    sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
+    if let Some(name) = name {
+        match find(session, name).as_slice() {
+            [one] => list(session, one.name, sink)?,
+            [] => return Err(SqlError::new(15123, &[&name]).into()),
+            _ => {
+                list(session, name, sink)?;
+                return Err(SqlError::new(15124, &[&name]).into());
+            }
+        }
+    } else {
+        list(session, "", sink)?;
+    }
+    Ok(CallResult::default())
+}
+
+/// The result set: options whose names begin so.
+fn list(session: &mut Session, beginning: &str, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+    let shows_advanced = session.instance.configuration(engine::SHOW_ADVANCED_OPTIONS) != 0;
+    let parameters = [
+        VariableDef { name: "@beginning".into(), sql_type: SqlType::nvarchar(35) },
+        VariableDef { name: "@advanced".into(), sql_type: SqlType::Int },
+    ];
+    session.run_text(
+        "SELECT name, CAST(minimum AS int) AS minimum, CAST(maximum AS int) AS maximum, CAST(value AS int) AS config_value,
+                CAST(value_in_use AS int) AS run_value
+         FROM sys.configurations
+         WHERE LEFT(name, LEN(@beginning)) = @beginning AND (@advanced = 1 OR is_advanced = 0)
+         ORDER BY name",
+        &parameters,
+        vec![Value::nvarchar(beginning.trim()), Value::Int(i32::from(shows_advanced))],
+        sink,
+    )?;
+    Ok(())
+}
+
+/// Writes the value into master, in a transaction of its own whatever IMPLICIT_TRANSACTIONS says.
+fn configure(
+    session: &mut Session,
+    sink: &mut dyn ResultSink,
+    id: i32,
+    value: i32,
+) -> Result<(), Interruption> {
+    let implicit = std::mem::replace(&mut session.options.implicit_transactions, false);
+    let done = session.change_definitions(sink, |context: &mut ExecContext<'_>| {
+        let Some(master) = context.instance.database_by_id(MASTER as i16) else {
+            return Err(SqlError::new(911, &[&"master"]));
+        };
+        let old = master.catalog().entry(&EntryKey::Configuration(id));
+        let transaction = context.transactions.in_database(&master, context.options.isolation)?;
+        master.change_entry(transaction, old.as_deref(), Some(Entry::Configuration(id, value)))
+    });
+    session.options.implicit_transactions = implicit;
+    done
+}

@@ -1,0 +1,129 @@
+//! sp_configure, RECONFIGURE and sys.configurations: what can be set has an effect, what cannot says so; msdb is there.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use common::{World, numbers, rows, run};
+
+const SHOWN: &str =
+    "SELECT CAST(value AS int), CAST(value_in_use AS int) FROM sys.configurations WHERE name = ";
+
+#[test]
+fn a_value_is_configured_then_installed_and_survives_a_restart() {
+    let mut world = World::new("configure");
+    let mut session = world.session();
+    let shown = format!("{SHOWN}'show advanced options'");
+    let seen = run(&mut session, "EXEC sp_configure 'show advanced options', 1");
+    assert_eq!(numbers(&seen), [15457]);
+    assert!(
+        seen.messages[0].2.contains("'show advanced options' changed from 0 to 1"),
+        "{:?}",
+        seen.messages
+    );
+    assert_eq!(rows(&mut session, &shown), ["1|0"]);
+    // Not in use yet: an advanced option is not known.
+    assert_eq!(numbers(&run(&mut session, "EXEC sp_configure 'max degree of parallelism'")), [15123]);
+    assert!(run(&mut session, "RECONFIGURE").messages.is_empty());
+    assert_eq!(rows(&mut session, &shown), ["1|1"]);
+    assert_eq!(
+        rows(&mut session, "EXEC sp_configure 'max degree of parallelism'"),
+        ["max degree of parallelism|0|32767|1|1"]
+    );
+    drop(session);
+    world.restart();
+    assert_eq!(rows(&mut world.session(), &shown), ["1|1"]);
+}
+
+#[test]
+fn without_arguments_all_options_are_listed_the_advanced_ones_when_they_are_shown() {
+    let world = World::new("configure-list");
+    let mut session = world.session();
+    let plain = run(&mut session, "EXEC sp_configure");
+    assert_eq!(plain.sets[0].0, ["name", "minimum", "maximum", "config_value", "run_value"]);
+    let plain: Vec<String> = plain.sets[0].1.iter().map(|row| row[0].clone()).collect();
+    assert!(plain.is_sorted_by_key(|name| name.to_lowercase()) && plain.contains(&"clr enabled".to_string()));
+    assert!(!plain.contains(&"xp_cmdshell".to_string()));
+    run(&mut session, "EXEC sp_configure 'show adv', 1 RECONFIGURE WITH OVERRIDE");
+    let all = rows(&mut session, "EXEC sp_configure");
+    let counted = rows(&mut session, "SELECT COUNT(*) FROM sys.configurations");
+    assert_eq!(all.len().to_string(), counted[0]);
+    assert!(all.len() > plain.len());
+}
+
+#[test]
+fn user_options_are_those_with_which_sessions_begin() {
+    let world = World::new("configure-user-options");
+    let mut session = world.session();
+    let on = "SELECT @@OPTIONS & (512 | 16384)";
+    assert_eq!(rows(&mut session, on), ["0"]);
+    run(&mut session, "EXEC sp_configure 'user options', 16896 RECONFIGURE");
+    assert_eq!(rows(&mut session, on), ["0"], "the session that configures keeps its own");
+    assert_eq!(rows(&mut world.session(), on), ["16896"]);
+    session.reset(false, &mut common::Seen::default());
+    assert_eq!(rows(&mut session, on), ["16896"]);
+    let mut other = world.session();
+    run(&mut other, "CREATE TABLE t (i int)");
+    assert!(run(&mut other, "INSERT t VALUES (1)").counts.is_empty(), "NOCOUNT");
+}
+
+#[test]
+fn what_has_no_effect_is_refused_and_mistakes_are_told() {
+    let world = World::new("configure-errors");
+    let mut session = world.session();
+    for (text, expected) in [
+        ("EXEC sp_configure 'no such option', 1", 15123),
+        ("EXEC sp_configure 'xp_cmdshell', 1", 15123),
+        ("EXEC sp_configure 'backup', 1", 15124),
+        ("EXEC sp_configure 'show advanced options', 2", 15129),
+        ("EXEC sp_configure 'user options', -1", 15129),
+        ("EXEC sp_configure 'user options', 1", 40517),
+        ("EXEC sp_configure 'clr enabled', 1", 40517),
+        ("EXEC sp_configure 'remote access', 1", 40517),
+        // A fact may be said again.
+        ("EXEC sp_configure 'clr enabled', 0", 15457),
+        ("EXEC sp_configure 'nested triggers', 1", 15457),
+        ("BEGIN TRAN EXEC sp_configure 'show advanced options', 1 ROLLBACK", 15002),
+        ("BEGIN TRAN; RECONFIGURE; ROLLBACK", 574),
+    ] {
+        let seen = run(&mut session, text);
+        assert_eq!(numbers(&seen).first(), Some(&expected), "{text}: {:?}", seen.messages);
+        run(&mut session, "IF @@TRANCOUNT > 0 ROLLBACK");
+    }
+    assert_eq!(rows(&mut session, &format!("{SHOWN}'show advanced options'")), ["0|0"]);
+    // Whatever the session's setting is, the value is committed.
+    run(
+        &mut session,
+        "SET IMPLICIT_TRANSACTIONS ON EXEC sp_configure 'show advanced options', 1 RECONFIGURE",
+    );
+    assert_eq!(rows(&mut world.session(), &format!("{SHOWN}'show advanced options'")), ["1|1"]);
+}
+
+#[test]
+fn the_system_databases_have_their_names_numbers_and_files() {
+    let mut world = World::new("configure-msdb");
+    let listed = "SELECT d.name, d.database_id, f.name FROM sys.databases d JOIN sys.master_files f ON f.database_id = d.database_id
+                  WHERE d.database_id < 5 ORDER BY d.database_id, f.file_id";
+    let expected = [
+        "master|1|master",
+        "master|1|mastlog",
+        "tempdb|2|tempdev",
+        "tempdb|2|templog",
+        "model|3|modeldev",
+        "model|3|modellog",
+        "msdb|4|MSDBData",
+        "msdb|4|MSDBLog",
+    ];
+    assert_eq!(rows(&mut world.session(), listed), expected);
+    let mut session = world.session();
+    run(&mut session, "USE msdb CREATE TABLE mine (i int) INSERT mine VALUES (7)");
+    assert_eq!(numbers(&run(&mut session, "USE master DROP DATABASE msdb")), [5701, 3708]);
+    assert_eq!(numbers(&run(&mut session, "CREATE DATABASE msdb")), [1801]);
+    assert_eq!(numbers(&run(&mut session, "ALTER DATABASE msdb MODIFY NAME = other")), [3708]);
+    run(&mut session, "CREATE DATABASE first");
+    assert_eq!(rows(&mut session, "SELECT DB_ID('first'), DB_ID('msdb')"), ["5|4"]);
+    assert_eq!(rows(&mut session, "SELECT OBJECT_ID('first..mine')"), ["NULL"], "msdb is not copied");
+    drop(session);
+    world.restart();
+    assert_eq!(rows(&mut world.session(), listed), expected);
+    assert_eq!(rows(&mut world.session(), "SELECT i FROM msdb..mine"), ["7"]);
+}
