@@ -338,6 +338,103 @@ pub struct SessionRow {
     pub memory_peak_bytes: u64,
 }
 
+/// Sum, last, least and greatest of what was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measure {
+    /// Sum.
+    pub total: u64,
+    /// The last one.
+    pub last: u64,
+    /// The least one; `None` before the first.
+    pub minimum: Option<u64>,
+    /// The greatest one.
+    pub maximum: u64,
+}
+
+impl Measure {
+    /// One more.
+    #[inline]
+    pub fn note(&mut self, amount: u64) {
+        self.total += amount;
+        self.last = amount;
+        self.minimum = Some(self.minimum.map_or(amount, |least| least.min(amount)));
+        self.maximum = self.maximum.max(amount);
+    }
+
+    /// Those of another, which came later.
+    pub fn add(&mut self, other: &Measure) {
+        let Some(least) = other.minimum else { return };
+        self.total += other.total;
+        self.last = other.last;
+        self.minimum = Some(self.minimum.map_or(least, |own| own.min(least)));
+        self.maximum = self.maximum.max(other.maximum);
+    }
+}
+
+/// A procedure that comes with the server.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemProcedure {
+    /// Name in `sys`.
+    pub name: &'static str,
+    /// `P ` or `X `.
+    pub type_code: &'static str,
+    /// Its text, when it is one in T-SQL.
+    pub definition: Option<&'static str>,
+}
+
+/// What a cached program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CachedPlanKind {
+    /// A batch.
+    Adhoc,
+    /// A text with parameters.
+    Prepared,
+    /// A stored procedure.
+    Procedure,
+}
+
+/// A cached program, for `sys.dm_exec_cached_plans` and its kin.
+#[derive(Clone, Debug)]
+pub struct CachedPlan {
+    /// Its number in the cache.
+    pub number: u64,
+    /// The database it was bound in.
+    pub incarnation: u64,
+    /// What it is.
+    pub kind: CachedPlanKind,
+    /// Its text.
+    pub text: Arc<str>,
+    /// What it is counted as in the cache.
+    pub size_bytes: usize,
+    /// When it was made, 100 ns since 0001-01-01.
+    pub made_ticks: u64,
+    /// How often it was run.
+    pub runs: u64,
+    /// Its statements that have run.
+    pub statements: Vec<CachedStatement>,
+}
+
+/// One statement of a cached program.
+#[derive(Clone, Copy, Debug)]
+pub struct CachedStatement {
+    /// First byte of the text.
+    pub start: usize,
+    /// One past the last.
+    pub end: usize,
+    /// How often it was bound.
+    pub generation: u64,
+    /// How often it ran to its end.
+    pub executions: u64,
+    /// When it ran last, 100 ns since 0001-01-01.
+    pub last_began_ticks: u64,
+    /// From begin to end, ns.
+    pub elapsed_ns: Measure,
+    /// The same without the waits, ns.
+    pub working_ns: Measure,
+    /// Rows returned or changed.
+    pub rows: Measure,
+}
+
 /// What a statement may ask about its session. `session` implements it.
 pub trait SessionFacts {
     /// `@@SPID`.
@@ -419,6 +516,18 @@ pub trait SessionFacts {
     /// All sessions, for `sys.dm_exec_sessions`.
     fn sessions(&self) -> Vec<SessionRow> {
         Vec::new()
+    }
+    /// The programs in the cache.
+    fn cached_plans(&self) -> Vec<CachedPlan> {
+        Vec::new()
+    }
+    /// The procedures that come with the server.
+    fn system_procedures(&self) -> Vec<SystemProcedure> {
+        Vec::new()
+    }
+    /// The plan of the cached program of that number, as SHOWPLAN_XML writes it.
+    fn plan_document(&self, _number: u64) -> Option<String> {
+        None
     }
     /// Start time of the server, ticks of 100 ns since 0001-01-01.
     fn server_start_ticks(&self) -> u64 {

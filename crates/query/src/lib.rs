@@ -22,8 +22,9 @@ pub mod sysviews;
 
 pub use bind::data_type::{Declared, declared as resolve_type, declared_in as resolve_type_in};
 pub use context::{
-    BindContext, ColumnDescription, ExecContext, Flow, NoNames, RowSink, SessionFacts, SessionNames,
-    SessionRow, SetOptions, ShowplanForm, StatementOutcome, VariableDef,
+    BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, ExecContext, Flow, Measure,
+    NoNames, RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, ShowplanForm, StatementOutcome,
+    SystemProcedure, VariableDef,
 };
 pub use errors::is_cancelled;
 pub use statement::{

@@ -14,6 +14,9 @@ pub(crate) const CACHE_BYTES_MAX: usize = 32 << 20;
 /// Larger texts are not kept at all.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
+/// In the parameters' place of a module's key.
+const MODULE: &str = "module";
+
 /// What a text's meaning hangs on, besides the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProgramConditions {
@@ -40,9 +43,23 @@ pub(crate) struct ProgramKey {
 }
 
 impl ProgramKey {
+    /// Whose names it was bound to.
+    pub(crate) fn incarnation(&self) -> u64 {
+        self.conditions.incarnation
+    }
+
+    /// `objtype` of `sys.dm_exec_cached_plans`.
+    pub(crate) fn kind(&self) -> query::CachedPlanKind {
+        match &*self.parameters {
+            "" => query::CachedPlanKind::Adhoc,
+            MODULE => query::CachedPlanKind::Procedure,
+            _ => query::CachedPlanKind::Prepared,
+        }
+    }
+
     /// For the text of a stored module, which as a batch would mean something else: it would create the module.
     pub(crate) fn module(text: &str, conditions: ProgramConditions) -> ProgramKey {
-        ProgramKey { text: text.into(), conditions, parameters: "module".into() }
+        ProgramKey { text: text.into(), conditions, parameters: MODULE.into() }
     }
 
     pub(crate) fn new(text: &str, conditions: ProgramConditions, parameters: &[VariableDef]) -> ProgramKey {
@@ -63,6 +80,8 @@ pub(crate) struct ProgramCache {
 struct Kept {
     programs: FxHashMap<ProgramKey, Arc<Program>>,
     bytes: usize,
+    /// How many programs have come: their numbers.
+    numbered: u64,
     /// How often databases have been forgotten: what was being made meanwhile is not kept.
     era: u64,
 }
@@ -74,9 +93,27 @@ impl Default for ProgramCache {
 }
 
 impl ProgramCache {
-    /// DBCC FREEPROCCACHE.
+    /// DBCC FREEPROCCACHE. Numbers go on: a handle never comes to mean another program.
     pub(crate) fn clear(&self) {
-        *self.kept.lock() = Kept::default();
+        let mut kept = self.kept.lock();
+        let Kept { numbered, era, .. } = *kept;
+        *kept = Kept { numbered, era, ..Kept::default() };
+    }
+
+    /// What the views show of every program.
+    pub(crate) fn shown(&self) -> Vec<query::CachedPlan> {
+        let kept: Vec<(ProgramKey, Arc<Program>)> = {
+            let kept = self.kept.lock();
+            kept.programs.iter().map(|(key, program)| (key.clone(), program.clone())).collect()
+        };
+        kept.iter().map(|(key, program)| program.as_cached_plan(key)).collect()
+    }
+
+    /// The plan of the program of that number.
+    pub(crate) fn plan_document(&self, number: u64) -> Option<String> {
+        let programs: Vec<Arc<Program>> = self.kept.lock().programs.values().cloned().collect();
+        let found = programs.into_iter().find(|program| program.statistics.number() == number);
+        found.map(|program| program.plan_document())
     }
 
     /// Larger texts are not even looked for.
@@ -107,6 +144,8 @@ impl ProgramCache {
             kept.sweep(CACHE_BYTES_MAX - bytes);
         }
         kept.bytes += bytes;
+        kept.numbered += 1;
+        program.statistics.numbered(kept.numbered);
         if let Some(old) = kept.programs.insert(key, program) {
             kept.bytes -= old.size_bytes();
         }

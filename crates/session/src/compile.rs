@@ -47,6 +47,7 @@ pub(crate) fn compile(
         cells: Program::empty_cells(compiler.sources.len()),
         sources: compiler.sources,
         used: Default::default(),
+        statistics: Default::default(),
         uses_alias_types: compiler.uses_alias_types,
     })
 }

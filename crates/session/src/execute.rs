@@ -11,7 +11,7 @@ use crate::errors::Origin;
 use crate::objects::FoundProcedure;
 use crate::procs;
 use crate::program::{Compiled, ExecuteCells, ExecuteTarget, Instruction, Program};
-use crate::rpc::{RpcCall, RpcTarget, procedure_name};
+use crate::rpc::{RpcCall, RpcParameter, RpcTarget, procedure_name};
 use crate::run::{Failure, Frame, Interruption, Stop};
 use crate::session::{RequestEnd, Session, refused_entry};
 use crate::sink::{Done, DoneKind, ResultSink};
@@ -19,6 +19,17 @@ use crate::values;
 
 /// Procedures, triggers and dynamic batches may nest this deep (error 217).
 const NEST_LEVEL_MAX: i32 = 32;
+
+/// 8023: a number that real and float do not have. No other value on the wire can be outside its type.
+fn refused_value(parameters: &[RpcParameter]) -> Option<SqlError> {
+    let at = parameters.iter().position(|parameter| match parameter.value {
+        Value::Real(number) => !number.is_finite(),
+        Value::Float(number) => !number.is_finite(),
+        _ => false,
+    })?;
+    let RpcParameter { name, sql_type, .. } = &parameters[at];
+    Some(SqlError::new(8023, &[&(at + 1), name, &sql_type.name()]).with_state(2))
+}
 
 /// One argument of a call, evaluated.
 #[derive(Clone, Debug)]
@@ -262,6 +273,7 @@ impl Session {
         program.uses_alias_types |= uses_alias_types;
         program.parameters.clone_from(&procedure.parameters);
         let program = Arc::new(program);
+        program.statistics.made(self.now_ticks());
         self.programs.put(key, program.clone(), era);
         Ok(program)
     }
@@ -439,10 +451,12 @@ impl Session {
                 let error = SqlError::new(8003, &[&crate::compile::PARAMETERS_MAX]);
                 return session.answer_rpc(Err(error.into()), &callers, sink);
             }
+            let refusal = refused_value(&call.parameters);
             let arguments: Vec<Argument> = call.parameters.into_iter().map(Argument::from_rpc).collect();
-            let outcome = match call.target {
-                RpcTarget::Number(number) => session.call_number(number, arguments, sink),
-                RpcTarget::Name(name) => parse_name(&name)
+            let outcome = match (refusal, call.target) {
+                (Some(error), _) => Err(error.into()),
+                (None, RpcTarget::Number(number)) => session.call_number(number, arguments, sink),
+                (None, RpcTarget::Name(name)) => parse_name(&name)
                     .map_err(Interruption::from)
                     .and_then(|name| session.call(&name, arguments, sink)),
             };

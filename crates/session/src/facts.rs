@@ -6,6 +6,7 @@ use std::sync::Arc;
 use query::{SessionFacts, SessionRow};
 use types::{SqlError, Value};
 
+use crate::cache::ProgramCache;
 use crate::registry::SessionRegistry;
 
 /// Who has logged in and from where.
@@ -44,6 +45,7 @@ pub struct Facts {
     pub(crate) session_id: i16,
     pub(crate) login: LoginInfo,
     pub(crate) registry: Arc<SessionRegistry>,
+    programs: Arc<ProgramCache>,
     /// `@@TRANCOUNT`.
     pub(crate) transaction_count: i32,
     /// The open transaction can only be rolled back.
@@ -63,11 +65,17 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub(crate) fn new(session_id: i16, login: LoginInfo, registry: Arc<SessionRegistry>) -> Facts {
+    pub(crate) fn new(
+        session_id: i16,
+        login: LoginInfo,
+        registry: Arc<SessionRegistry>,
+        programs: Arc<ProgramCache>,
+    ) -> Facts {
         Facts {
             session_id,
             login,
             registry,
+            programs,
             transaction_count: 0,
             doomed: false,
             row_count: 0,
@@ -85,7 +93,8 @@ impl Facts {
     /// Back to the state after login; the transaction has been dealt with.
     pub(crate) fn reset(&mut self) {
         assert_eq!(self.transaction_count, 0, "a session is reset only outside transactions");
-        *self = Facts::new(self.session_id, std::mem::take(&mut self.login), self.registry.clone());
+        let login = std::mem::take(&mut self.login);
+        *self = Facts::new(self.session_id, login, self.registry.clone(), self.programs.clone());
     }
 
     /// A statement generated an identity value.
@@ -152,6 +161,15 @@ impl SessionFacts for Facts {
     }
     fn sessions(&self) -> Vec<SessionRow> {
         self.registry.rows()
+    }
+    fn cached_plans(&self) -> Vec<query::CachedPlan> {
+        self.programs.shown()
+    }
+    fn system_procedures(&self) -> Vec<query::SystemProcedure> {
+        crate::procs::listed()
+    }
+    fn plan_document(&self, number: u64) -> Option<String> {
+        self.programs.plan_document(number)
     }
     fn server_start_ticks(&self) -> u64 {
         self.registry.start_ticks()

@@ -28,6 +28,7 @@ mod run;
 mod session;
 mod set;
 mod sink;
+mod statistics;
 mod survey;
 mod tran;
 mod values;

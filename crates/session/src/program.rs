@@ -12,6 +12,7 @@ use query::{CompiledStatement, ScalarProgram, VariableDef};
 use tsql::ast;
 
 use crate::registry::Command;
+use crate::statistics::ProgramStatistics;
 
 /// A batch or a procedure's body, ready to run. Shared by all sessions that run the same text.
 pub(crate) struct Program {
@@ -30,6 +31,8 @@ pub(crate) struct Program {
     pub(crate) sources: Vec<CellSource>,
     /// It has been asked for again since the cache was swept or it came.
     pub(crate) used: AtomicBool,
+    /// What its runs have left.
+    pub(crate) statistics: ProgramStatistics,
     /// Its variables have alias types, which may come to mean something else: it is not kept for others.
     pub(crate) uses_alias_types: bool,
 }
@@ -202,6 +205,7 @@ impl Program {
 
     /// Keeps what has been bound for the next who needs it, unless it has become stale meanwhile.
     pub(crate) fn keep(&self, cell: Cell, compiled: &Arc<Compiled>) {
+        self.statistics.note_bound(cell);
         let mut place = self.cells[cell].lock();
         // Whoever makes plans stale looks for them afterwards: either he finds it here or it is found stale here.
         *place = Some(compiled.clone()).filter(|compiled| compiled.is_valid());

@@ -23,6 +23,7 @@ use crate::pending::CommitPlace;
 use crate::program::{Cell, CellSource, Compiled, Instruction, InstructionKind, Program};
 use crate::session::Session;
 use crate::sink::{Done, DoneKind, NullSink, ResultSink};
+use crate::statistics::Tally;
 
 /// How often a statement is compiled again because the objects that it uses keep changing.
 pub(crate) const STALE_PLANS_MAX: usize = 16;
@@ -35,6 +36,7 @@ pub(crate) struct Frame {
     local: Vec<Option<Arc<Compiled>>>,
     /// What is bound from here on is bound under other settings than the program was made for.
     own_settings: bool,
+    tally: Tally,
     /// Errors that outer frames handle; this frame's come above.
     pub(crate) caught_base: usize,
     /// Name for error messages, when it is a procedure.
@@ -112,7 +114,16 @@ impl Frame {
     ) -> Frame {
         variables.resize(program.variables.len(), Value::Null);
         let local = vec![None; program.sources.len()];
-        Frame { program, variables, local, own_settings: false, caught_base, procedure: None, done_kind }
+        Frame {
+            program,
+            variables,
+            local,
+            own_settings: false,
+            tally: Tally::default(),
+            caught_base,
+            procedure: None,
+            done_kind,
+        }
     }
 
     /// The cell is bound again before it is used again.
@@ -129,6 +140,17 @@ impl Session {
         if program.parse_only == Some(true) {
             return Ok(0);
         }
+        let outcome = self.run_instructions(frame, &program, sink);
+        program.statistics.add(std::mem::take(&mut frame.tally));
+        outcome
+    }
+
+    fn run_instructions(
+        &mut self,
+        frame: &mut Frame,
+        program: &Program,
+        sink: &mut dyn ResultSink,
+    ) -> Result<i32, Stop> {
         let mut at = if self.options.runs() { 0 } else { self.survey(frame, 0, sink)? };
         while let Some(instruction) = program.instructions.get(at) {
             if self.is_commit_pending() && !instruction.kind.is_only_a_way() {
@@ -337,9 +359,20 @@ impl Session {
         command: u16,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
+        let clock_ns = |session: &Session| session.instance.os().clock().monotonic_ns();
+        let waited_ns = || task::current().waits_total().1;
+        let (began_ns, waited_before_ns) = (clock_ns(self), waited_ns());
+        let began_ticks = frame.tally.ticks_at(began_ns, || self.now_ticks());
         for _ in 0..STALE_PLANS_MAX {
             match self.query_once(frame, instruction, at, cell, command, sink) {
                 Err(interruption) if interruption.is_stale_plan() => frame.forget(cell),
+                Ok(()) => {
+                    let elapsed_ns = clock_ns(self).saturating_sub(began_ns);
+                    let waited_ns = waited_ns().saturating_sub(waited_before_ns);
+                    let rows = u64::try_from(self.facts.row_count).unwrap_or(0);
+                    frame.tally.note(cell, began_ticks, elapsed_ns, waited_ns, rows);
+                    return Ok(());
+                }
                 other => return other,
             }
         }

@@ -99,7 +99,7 @@ impl Session {
             options,
             transactions,
             database,
-            facts: Facts::new(session_id, login, shared.registry.clone()),
+            facts: Facts::new(session_id, login, shared.registry.clone(), shared.programs.clone()),
             names: TemporaryNames::new(Arc::clone(&shared.name_count), shared.instance.tempdb()),
             prepared: Prepared::default(),
             transaction_name: None,
@@ -236,7 +236,7 @@ impl Session {
     }
 
     /// The moment as the views keep it: 100 ns since 0001-01-01.
-    fn now_ticks(&self) -> u64 {
+    pub(crate) fn now_ticks(&self) -> u64 {
         ticks_of(self.instance.os())
     }
 
@@ -285,6 +285,7 @@ impl Session {
         if program.parse_only != Some(true) {
             self.bind_ahead(&program)?;
         }
+        program.statistics.made(self.now_ticks());
         if let Some(key) = key {
             self.programs.put(key, program.clone(), era);
         }

@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::sink::{Done, DoneKind, ResultSink};
 
 /// Build number in the documents: that of the product version.
-const BUILD: &str = "16.0.4135.4";
+pub(crate) const BUILD: &str = "16.0.4135.4";
 
 /// What a survey has found so far.
 #[derive(Default)]

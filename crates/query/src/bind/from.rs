@@ -9,7 +9,7 @@ use types::{Collation, SqlError, SqlType};
 use super::names::{Resolved, same_name, written};
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
 use crate::expr::Expr;
-use crate::plan::logical::{JoinKind, Rel, ScanHints, SystemScan, TableScan};
+use crate::plan::logical::{CatalogReading, JoinKind, Rel, ScanHints, SystemScan, TableScan};
 use crate::plan::table::TableSource as BaseTable;
 
 /// The query of a view.
@@ -163,8 +163,8 @@ impl Binder<'_> {
                     view,
                     database,
                     Vec::new(),
-                    &exposed,
-                    hints.isolation == Some(engine::IsolationLevel::ReadUncommitted),
+                    (&exposed, alias.is_some()),
+                    super::hints::catalog_reading(&hints),
                 )
             }
             Resolved::Object(database, object) => match &object {
@@ -263,13 +263,19 @@ impl Binder<'_> {
         view: &'static crate::sysviews::SystemView,
         database: Arc<engine::Database>,
         arguments: Vec<Expr>,
-        alias: &str,
-        dirty: bool,
+        (exposed, is_alias): (&str, bool),
+        reading: CatalogReading,
     ) -> Result<Rel, SqlError> {
+        let (schema, catalog) = if is_alias {
+            (None, None)
+        } else {
+            (Some(view.schema.to_string()), Some(database.name().to_string()))
+        };
         if let Some(text) = view.query {
             let query = self.isolated(database, true, |binder| binder.system_view_query(view, text))?;
-            let rel = self.add_query(query, alias, &[])?;
-            self.scope().tables.last_mut().expect("added above").schema = Some(view.schema.to_string());
+            let rel = self.add_query(query, exposed, &[])?;
+            let table = self.scope().tables.last_mut().expect("added above");
+            (table.schema, table.database) = (schema, catalog);
             return Ok(rel);
         }
         let mut columns = Vec::new();
@@ -280,12 +286,12 @@ impl Binder<'_> {
             visible.push(ScopeColumn { name: column.name.clone(), id, identity: false, base: false });
         }
         self.scope().tables.push(ScopeTable {
-            alias: alias.to_string(),
-            schema: Some(view.schema.to_string()),
-            database: None,
+            alias: exposed.to_string(),
+            schema,
+            database: catalog,
             columns: visible,
         });
-        Ok(Rel::System(Box::new(SystemScan { view, database, arguments, columns, dirty })))
+        Ok(Rel::System(Box::new(SystemScan { view, database, arguments, columns, reading })))
     }
 
     /// A system view that is a query: its rows in the types that the view's column list says.
@@ -507,7 +513,8 @@ impl Binder<'_> {
                 if arguments.len() > view.parameters {
                     return Err(crate::errors::too_many_arguments(&written(&call.name)));
                 }
-                let rel = self.add_system(view, database, arguments, &alias, false)?;
+                let rel =
+                    self.add_system(view, database, arguments, (&alias, true), CatalogReading::Settled)?;
                 self.rename_columns(&function.columns)?;
                 Ok(rel)
             }

@@ -6,7 +6,7 @@ use engine::IsolationLevel;
 use tsql::ast;
 use types::SqlError;
 
-use crate::plan::logical::{HintedIndex, Rel, ScanHints};
+use crate::plan::logical::{CatalogReading, HintedIndex, Rel, ScanHints};
 
 /// What hints ask for; those without a case here stand in the table of clauses. Errors 321, 650 and 1047.
 pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
@@ -53,6 +53,17 @@ fn hinted_index(argument: &ast::Expr) -> Result<HintedIndex, SqlError> {
         ast::ExprKind::Column(column) => Ok(HintedIndex::Name(column.name.value.clone())),
         ast::ExprKind::Literal(ast::Literal::Int(number)) => Ok(HintedIndex::Number(*number)),
         _ => Err(crate::errors::syntax_near("INDEX")),
+    }
+}
+
+/// How a catalog view is read under these hints.
+pub(crate) fn catalog_reading(hints: &ScanHints) -> CatalogReading {
+    if hints.isolation == Some(IsolationLevel::ReadUncommitted) {
+        CatalogReading::Uncommitted
+    } else if hints.read_past {
+        CatalogReading::SkipUnsettled
+    } else {
+        CatalogReading::Settled
     }
 }
 

@@ -140,7 +140,7 @@ impl Binder<'_> {
                     let (mut name, mut identity) = (String::new(), false);
                     if let ast::ExprKind::Column(column) = &expr.kind {
                         let (found, _) = self.find_column(column)?;
-                        (name, identity) = (found.name, found.identity);
+                        (name, identity) = (super::select::shown_name(column, found.name), found.identity);
                     }
                     if let Some(alias) = alias {
                         name.clone_from(&alias.value);

@@ -262,7 +262,7 @@ impl Binder<'_> {
         let (mut name, mut identity, mut base) = (String::new(), false, false);
         if let ast::ExprKind::Column(column) = &expr.kind {
             let (found, _) = self.find_column(column)?;
-            (name, identity, base) = (found.name, found.identity, found.base);
+            (name, identity, base) = (shown_name(column, found.name), found.identity, found.base);
         }
         if let Some(alias) = alias {
             name.clone_from(&alias.value);
@@ -379,6 +379,11 @@ impl Binder<'_> {
         self.scopes.pop();
         Ok(BoundQuery { rel: limited?, columns: bound.columns })
     }
+}
+
+/// What a column is called in a result: the name as the query writes it, in whatever letter case; `$identity` by the column's own.
+pub(crate) fn shown_name(column: &ast::ColumnRef, found: String) -> String {
+    if same_name(&column.name.value, &found) { column.name.value.clone() } else { found }
 }
 
 fn item_shell(name: String, identity: bool, base: bool, variable: Option<usize>) -> Item {

@@ -285,11 +285,16 @@ pub(crate) fn identity_definition(
 
 /// An integer literal with its sign.
 fn whole_number(expr: &ast::Expr) -> Option<i64> {
+    i64::try_from(wide_number(expr)?).ok()
+}
+
+/// Wider than the result: the digits of the least bigint are one more than the greatest.
+fn wide_number(expr: &ast::Expr) -> Option<i128> {
     match &expr.kind {
-        ast::ExprKind::Literal(ast::Literal::Int(number)) => Some(i64::from(*number)),
+        ast::ExprKind::Literal(ast::Literal::Int(number)) => Some(i128::from(*number)),
         ast::ExprKind::Literal(ast::Literal::Numeric(text)) => text.parse().ok(),
-        ast::ExprKind::Unary(ast::UnaryOp::Minus, inner) => whole_number(inner).map(|number| -number),
-        ast::ExprKind::Unary(ast::UnaryOp::Plus, inner) => whole_number(inner),
+        ast::ExprKind::Unary(ast::UnaryOp::Minus, inner) => wide_number(inner).and_then(i128::checked_neg),
+        ast::ExprKind::Unary(ast::UnaryOp::Plus, inner) => wide_number(inner),
         _ => None,
     }
 }

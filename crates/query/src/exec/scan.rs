@@ -9,6 +9,7 @@ use super::simple::{Buffered, Empty};
 use super::{Row, RowSource};
 use crate::expr::runtime::Runtime;
 use crate::plan::access::{AccessPath, ScanPlan, SeekKey, SeekRange, SystemPlan};
+use crate::plan::logical::CatalogReading;
 
 /// Starts a scan or seek.
 pub(crate) fn open<'p>(
@@ -48,11 +49,19 @@ pub(crate) fn open_system(plan: &SystemPlan, runtime: &Runtime<'_>) -> Result<Bu
         .iter()
         .map(|node| node.eval(runtime, &[]))
         .collect::<Result<Vec<Value>, SqlError>>()?;
-    let dirty = plan.dirty || runtime.options.isolation == IsolationLevel::ReadUncommitted;
-    let rows = if dirty {
-        read_system(plan, &arguments, CatalogImage::Present, runtime)?
-    } else {
-        read_settled(plan, &arguments, runtime)?
+    let reads_uncommitted = runtime.options.isolation == IsolationLevel::ReadUncommitted;
+    let rows = match plan.reading {
+        CatalogReading::SkipUnsettled => {
+            // What is the same before and after the changes that are under way.
+            let present = read_system(plan, &arguments, CatalogImage::Present, runtime)?;
+            let mut settled = read_system(plan, &arguments, CatalogImage::Settled, runtime)?;
+            settled.retain(|row| present.contains(row));
+            settled
+        }
+        CatalogReading::Settled if !reads_uncommitted => read_settled(plan, &arguments, runtime)?,
+        CatalogReading::Settled | CatalogReading::Uncommitted => {
+            read_system(plan, &arguments, CatalogImage::Present, runtime)?
+        }
     };
     Ok(Buffered { rows: rows.into_iter() })
 }

@@ -143,7 +143,9 @@ fn server_property(call: &Call<'_, '_>) -> Result<Value> {
         "processid" => number(std::process::id() as i32),
         "resourceversion" => text(super::globals::PRODUCT_VERSION),
         "buildclrversion" => text("v4.0.30319"),
-        "instancedefaultdatapath" | "instancedefaultlogpath" | "instancedefaultbackuppath" => Value::Null,
+        "instancedefaultdatapath" | "instancedefaultlogpath" | "instancedefaultbackuppath" => {
+            text(&format!("{}/", call.runtime.instance.data_dir().display()))
+        }
         "hadrmanagerstatus" => number(2),
         _ => Value::Null,
     })

@@ -8,7 +8,7 @@ use types::sql_type::TypeFamily;
 use types::{Collation, SqlError, SqlType};
 
 use super::filter::Facts;
-use super::logical::{ScanHints, SystemScan, TableScan};
+use super::logical::{CatalogReading, ScanHints, SystemScan, TableScan};
 use super::physical::Plan;
 use super::table::TableSource;
 use super::{Planned, Planner};
@@ -73,8 +73,7 @@ pub(crate) struct SystemPlan {
     pub(crate) database: Arc<engine::Database>,
     pub(crate) arguments: Vec<Node>,
     pub(crate) filter: Option<BoolNode>,
-    /// Read as READ UNCOMMITTED does.
-    pub(crate) dirty: bool,
+    pub(crate) reading: CatalogReading,
 }
 
 impl std::fmt::Debug for SystemPlan {
@@ -194,8 +193,8 @@ impl Planner<'_> {
             Some(predicate) => Some(self.predicate(&predicate, &Layout::new(&scan.columns))?),
             None => None,
         };
-        let (database, dirty) = (scan.database.clone(), scan.dirty);
-        let plan = SystemPlan { view: scan.view, database, arguments, filter, dirty };
+        let (database, reading) = (scan.database.clone(), scan.reading);
+        let plan = SystemPlan { view: scan.view, database, arguments, filter, reading };
         Ok(Planned {
             plan: Plan::System(Box::new(plan)),
             layout: scan.columns.clone(),

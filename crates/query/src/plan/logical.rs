@@ -123,8 +123,18 @@ pub(crate) struct SystemScan {
     pub(crate) database: Arc<engine::Database>,
     pub(crate) arguments: Vec<Expr>,
     pub(crate) columns: Vec<ColumnId>,
-    /// Read as READ UNCOMMITTED does.
-    pub(crate) dirty: bool,
+    pub(crate) reading: CatalogReading,
+}
+
+/// What a catalog view shows of what others are changing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CatalogReading {
+    /// It waits until that is settled, if the answer hangs on it.
+    Settled,
+    /// NOLOCK: the change.
+    Uncommitted,
+    /// READPAST: nothing of it.
+    SkipUnsettled,
 }
 
 impl std::fmt::Debug for SystemScan {

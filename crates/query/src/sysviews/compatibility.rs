@@ -289,9 +289,4 @@ pub(super) static VIEWS: &[SystemView] = &[
         super::objects::PARAMETER_LIST,
         "SELECT * FROM sys.parameters WHERE object_id < 0",
     ),
-    SystemView::in_sql(
-        "system_sql_modules",
-        super::objects::MODULE_LIST,
-        "SELECT * FROM sys.sql_modules WHERE object_id < 0",
-    ),
 ];

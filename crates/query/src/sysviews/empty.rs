@@ -146,7 +146,10 @@ fn spt_values(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn collations(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let mut id = 0;
     while let Some(collation) = types::Collation::by_id(id) {
-        context.row(&[("name", collation.name().into()), ("description", collation.name().into())]);
+        context.row(&[
+            ("name", collation.name().into()),
+            ("description", collation.info().description().into()),
+        ]);
         id += 1;
     }
     Ok(())

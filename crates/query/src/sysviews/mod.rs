@@ -2,6 +2,7 @@
 //!
 //! To add a view: one `SystemView` in the table of its family's file. Columns that a row does not set are NULL, or 0 for `bit`.
 
+mod cached_plans;
 pub(crate) mod columns;
 mod compatibility;
 mod databases;
@@ -288,6 +289,7 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
     databases::VIEWS,
     dm_os::VIEWS,
     dm_exec::VIEWS,
+    cached_plans::VIEWS,
     information_schema::VIEWS,
     empty::VIEWS,
     compatibility::VIEWS,
@@ -302,14 +304,14 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
 /// The same under the name the views themselves use.
 pub(crate) use SYSTEM_VIEWS as VIEW_TABLES;
 
-/// A system view by schema and name, in any letter case. The compatibility views (`sysobjects` and its kin) are found without a schema
-/// and in `dbo`, too; of the others, without a schema, only those of `dbo`.
+/// A system view by schema and name, in any letter case. The compatibility views (`sysobjects` and its kin) and the functions `fn_..` are
+/// found without a schema and in `dbo`, too; of the others, without a schema, only those of `dbo`.
 pub(crate) fn find(schema: Option<&str>, name: &str) -> Option<&'static SystemView> {
     let name = name.to_ascii_lowercase();
     let schema = schema.unwrap_or("dbo").to_ascii_lowercase();
     let found = VIEWS.get(&format!("{schema}.{name}"));
     let found = found.or_else(|| {
-        let is_old = schema == "dbo" && name.starts_with("sys");
+        let is_old = schema == "dbo" && (name.starts_with("sys") || name.starts_with("fn_"));
         if is_old { VIEWS.get(&format!("sys.{name}")) } else { None }
     });
     found.copied()
@@ -372,6 +374,7 @@ fn parse_column(item: &str) -> ViewColumn {
         "nchar" => SqlType::NChar(first.unwrap_or(1)),
         "varchar" => first.map_or(SqlType::VARCHAR_MAX, SqlType::varchar),
         "nvarchar" => first.map_or(SqlType::NVARCHAR_MAX, SqlType::nvarchar),
+        "xml" => SqlType::Xml,
         "binary" => SqlType::Binary(first.unwrap_or(1)),
         "varbinary" => first.map_or(SqlType::VARBINARY_MAX, SqlType::varbinary),
         other => panic!("unknown type {other} in a system view"),
@@ -438,8 +441,13 @@ pub(crate) fn by_object_id(id: i32) -> Option<&'static SystemView> {
 
 /// A stable negative number for a system view.
 pub(crate) fn object_id_of(view: &SystemView) -> i32 {
+    system_object_id(view.schema, view.name)
+}
+
+/// The same for anything that comes with the server.
+pub(crate) fn system_object_id(schema: &str, name: &str) -> i32 {
     let mut hash: u32 = 0x811c_9dc5;
-    for byte in format!("{}.{}", view.schema, view.name).bytes() {
+    for byte in format!("{schema}.{name}").bytes() {
         hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     }
     -((hash & 0x3fff_ffff) as i32) - 1

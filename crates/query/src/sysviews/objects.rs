@@ -3,7 +3,7 @@
 use engine::{ModuleKind, ObjectDef, TableDef};
 use types::{SqlError, SqlType, Value};
 
-use super::{Cell, SystemView, VIEW_TABLES, ViewContext, all_types, object_id_of};
+use super::{Cell, SystemView, VIEW_TABLES, ViewContext, all_types, system_object_id};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -49,7 +49,7 @@ pub(super) static VIEWS: &[SystemView] = &[
     SystemView::new("views", VIEW_COLUMNS, |context| modules_of(context, &[ModuleKind::View])),
     SystemView::new("all_views", VIEW_COLUMNS, all_views),
     SystemView::new("system_views", OBJECT_COLUMNS, |context| {
-        system_rows(context);
+        view_rows(context);
         Ok(())
     }),
     SystemView::new(
@@ -61,7 +61,11 @@ pub(super) static VIEWS: &[SystemView] = &[
         |context| modules_of(context, &[ModuleKind::Procedure]),
     ),
     SystemView::new("sql_modules", MODULE_LIST, sql_modules),
-    SystemView::new("all_sql_modules", MODULE_LIST, sql_modules),
+    SystemView::new("all_sql_modules", MODULE_LIST, |context| {
+        sql_modules(context)?;
+        system_modules(context)
+    }),
+    SystemView::new("system_sql_modules", MODULE_LIST, system_modules),
     SystemView::new(
         "syscomments",
         "id int not null, number smallint, colid smallint not null, status smallint, ctext varbinary(8000), texttype smallint, \
@@ -100,6 +104,7 @@ fn type_description(code: &str) -> &'static str {
         "TR" => "SQL_TRIGGER",
         "PK" => "PRIMARY_KEY_CONSTRAINT",
         "UQ" => "UNIQUE_CONSTRAINT",
+        "X" => "EXTENDED_STORED_PROCEDURE",
         "C" => "CHECK_CONSTRAINT",
         "D" => "DEFAULT_CONSTRAINT",
         "F" => "FOREIGN_KEY_CONSTRAINT",
@@ -151,28 +156,54 @@ fn objects(context: Context<'_, '_, '_>, user: bool, system: bool) -> Result<(),
     Ok(())
 }
 
-/// The system views as objects.
+/// What comes with the server: views and procedures.
 fn system_rows(context: Context<'_, '_, '_>) {
+    view_rows(context);
+    for procedure in context.runtime.facts.system_procedures() {
+        shipped_row(context, procedure.name, "sys", procedure.type_code);
+    }
+}
+
+fn shipped_row(context: &mut ViewContext<'_, '_>, name: &str, schema: &str, code: &'static str) {
+    let date = Value::DateTime(types::DateTime { days: 42_400, ticks: 0 });
+    context.row(&[
+        ("name", name.into()),
+        ("object_id", system_object_id(schema, name).into()),
+        ("schema_id", if schema == "sys" { 4 } else { 3 }.into()),
+        ("parent_object_id", 0.into()),
+        ("type", code.into()),
+        ("type_desc", type_description(code).into()),
+        ("create_date", date.clone().into()),
+        ("modify_date", date.into()),
+        ("is_ms_shipped", true.into()),
+    ]);
+}
+
+/// The texts of the procedures that are written in T-SQL.
+fn system_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for procedure in context.runtime.facts.system_procedures() {
+        if let Some(definition) = procedure.definition {
+            context.row(&[
+                ("object_id", system_object_id("sys", procedure.name).into()),
+                ("definition", definition.into()),
+                ("uses_ansi_nulls", true.into()),
+                ("uses_quoted_identifier", true.into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+/// The system views as objects.
+fn view_rows(context: Context<'_, '_, '_>) {
     for view in VIEW_TABLES.iter().copied().flatten().filter(|view| view.schema != "dbo") {
-        let function = view.parameters > 0;
-        let date = Value::DateTime(types::DateTime { days: 42_400, ticks: 0 });
-        context.row(&[
-            ("name", view.name.into()),
-            ("object_id", object_id_of(view).into()),
-            ("schema_id", if view.schema == "sys" { 4 } else { 3 }.into()),
-            ("parent_object_id", 0.into()),
-            ("type", if function { "IF" } else { "V" }.into()),
-            ("type_desc", type_description(if function { "IF" } else { "V" }).into()),
-            ("create_date", date.clone().into()),
-            ("modify_date", date.into()),
-            ("is_ms_shipped", true.into()),
-        ]);
+        shipped_row(context, view.name, view.schema, if view.parameters > 0 { "IF" } else { "V " });
     }
 }
 
 fn all_views(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     modules_of(context, &[ModuleKind::View])?;
-    system_rows(context);
+    view_rows(context);
     Ok(())
 }
 

@@ -20,29 +20,60 @@ pub(crate) type Native =
 
 /// The procedure of that lower-case name, if it is one of those in Rust.
 pub(crate) fn native(name: &str) -> Option<Native> {
-    Some(match name {
-        "sp_executesql" => prepared::sp_executesql,
-        "sp_prepare" => prepared::sp_prepare,
-        "sp_execute" => prepared::sp_execute,
-        "sp_prepexec" => prepared::sp_prepexec,
-        "sp_prepexecrpc" => prepared::sp_prepexecrpc,
-        "sp_unprepare" => prepared::sp_unprepare,
-        "sp_flush_log" => sp_flush_log,
-        "sp_reset_connection" => sp_reset_connection,
-        "sp_set_session_context" => sp_set_session_context,
-        "sp_rename" => definitions::sp_rename,
-        "sp_addextendedproperty" => definitions::sp_addextendedproperty,
-        "sp_updateextendedproperty" => definitions::sp_updateextendedproperty,
-        "sp_dropextendedproperty" => definitions::sp_dropextendedproperty,
-        "sp_configure" => configure::sp_configure,
-        "sp_addmessage" => messages::sp_addmessage,
-        "sp_altermessage" => messages::sp_altermessage,
-        "sp_dropmessage" => messages::sp_dropmessage,
-        "sp_describe_first_result_set" => describe::sp_describe_first_result_set,
-        "sp_getapplock" => locks::sp_getapplock,
-        "sp_releaseapplock" => locks::sp_releaseapplock,
-        _ => return None,
-    })
+    NATIVE.iter().find(|(known, _)| *known == name).map(|(_, procedure)| *procedure)
+}
+
+/// Those in Rust, the ones that every driver calls first.
+const NATIVE: &[(&str, Native)] = &[
+    ("sp_executesql", prepared::sp_executesql),
+    ("sp_prepare", prepared::sp_prepare),
+    ("sp_execute", prepared::sp_execute),
+    ("sp_prepexec", prepared::sp_prepexec),
+    ("sp_prepexecrpc", prepared::sp_prepexecrpc),
+    ("sp_unprepare", prepared::sp_unprepare),
+    ("sp_flush_log", sp_flush_log),
+    ("sp_reset_connection", sp_reset_connection),
+    ("sp_set_session_context", sp_set_session_context),
+    ("sp_rename", definitions::sp_rename),
+    ("sp_addextendedproperty", definitions::sp_addextendedproperty),
+    ("sp_updateextendedproperty", definitions::sp_updateextendedproperty),
+    ("sp_dropextendedproperty", definitions::sp_dropextendedproperty),
+    ("sp_configure", configure::sp_configure),
+    ("sp_addmessage", messages::sp_addmessage),
+    ("sp_altermessage", messages::sp_altermessage),
+    ("sp_dropmessage", messages::sp_dropmessage),
+    ("sp_describe_first_result_set", describe::sp_describe_first_result_set),
+    ("sp_getapplock", locks::sp_getapplock),
+    ("sp_releaseapplock", locks::sp_releaseapplock),
+];
+
+/// Extended procedures in SQL Server: they have no text there either.
+const EXTENDED: &[&str] = &[
+    "sp_executesql",
+    "sp_prepare",
+    "sp_execute",
+    "sp_prepexec",
+    "sp_prepexecrpc",
+    "sp_unprepare",
+    "sp_getapplock",
+    "sp_reset_connection",
+    "sp_set_session_context",
+    "sp_describe_first_result_set",
+];
+
+/// All of them, as the catalog views show them: name, type, text.
+pub(crate) fn listed() -> Vec<query::SystemProcedure> {
+    let native = NATIVE.iter().map(|(name, _)| query::SystemProcedure {
+        name,
+        type_code: if EXTENDED.contains(name) { "X " } else { "P " },
+        definition: None,
+    });
+    let in_sql = IN_SQL.iter().map(|(name, text)| query::SystemProcedure {
+        name,
+        type_code: "P ",
+        definition: Some(text),
+    });
+    native.chain(in_sql).collect()
 }
 
 /// The source of the procedure of that lower-case name, if it is one of those in T-SQL.

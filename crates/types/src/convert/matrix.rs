@@ -24,7 +24,7 @@ pub fn conversion(from: &SqlType, to: &SqlType) -> Conversion {
         _ if is_old_large(from) || is_old_large(to) => old_large(from, to),
         (F::Variant, F::Variant) | (F::Xml, F::Xml) => Implicit,
         (F::Variant, F::Xml) | (F::Xml, F::Variant) => NotAllowed,
-        (F::Variant, _) if *to == SqlType::RowVersion || to.is_large_object() => NotAllowed,
+        (F::Variant, _) if *to == SqlType::RowVersion => NotAllowed,
         (F::Variant, _) => Explicit,
         (_, F::Variant) if from.is_large_object() || *from == SqlType::RowVersion => NotAllowed,
         (_, F::Variant) => Implicit,

@@ -10,6 +10,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "The incoming request has too many parameters. The server supports a maximum of %d parameters.",
     ),
     entry(
+        8023,
+        16,
+        "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (\"%s\"): The supplied value is not a valid instance of data type %s. Check the source data for invalid values.",
+    ),
+    entry(
         8101,
         16,
         "An explicit value for the identity column of table '%s' needs a column list and IDENTITY_INSERT ON.",

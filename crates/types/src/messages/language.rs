@@ -200,7 +200,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         273,
         16,
-        "A timestamp column takes no explicit value. Use INSERT with a column list that leaves it out, or DEFAULT.",
+        "Cannot insert an explicit value into a timestamp column. Leave it out of the column list, or give DEFAULT for it.",
     ),
     entry(281, 16, "%d is not a valid style number when converting from %s to a character string."),
     entry(

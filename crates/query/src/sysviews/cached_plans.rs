@@ -1,0 +1,224 @@
+//! `sys.dm_exec_cached_plans`, `sys.dm_exec_query_stats` and the functions that give a handle's text and plan.
+//!
+//! A handle is the kind's first bytes as in SQL Server, then the program's number in the cache (plan handle) or a hash of its text (SQL
+//! handle): it means one program as long as that is cached, and nothing afterwards. Columns of what is not measured are NULL.
+
+use std::sync::Arc;
+
+use engine::{Database, ObjectDef};
+use types::{SqlError, Value};
+
+use super::dm_exec::moment;
+use super::{Cell, SystemView, ViewContext};
+use crate::context::{CachedPlan, CachedPlanKind, CachedStatement, Measure};
+
+type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
+
+const SQL_HANDLE: [u8; 4] = [2, 0, 0, 0];
+const PLAN_HANDLE: [u8; 4] = [6, 0, 1, 0];
+/// `database_id` of the system's own procedures.
+const RESOURCE_DATABASE: i32 = 32767;
+
+const TEXT_LIST: &str = "dbid smallint, objectid int, number smallint, encrypted bit, text nvarchar";
+
+pub(super) static VIEWS: &[SystemView] = &[
+    SystemView::new(
+        "dm_exec_cached_plans",
+        "bucketid int not null, refcounts int not null, usecounts int not null, size_in_bytes int not null, \
+         memory_object_address varbinary(8), cacheobjtype nvarchar(34) not null, objtype nvarchar(16) not null, \
+         plan_handle varbinary(64) not null, pool_id int not null, parent_plan_handle varbinary(64)",
+        cached_plans,
+    ),
+    SystemView::new(
+        "dm_exec_query_stats",
+        "sql_handle varbinary(64) not null, statement_start_offset int not null, statement_end_offset int not null, \
+         plan_generation_num bigint not null, plan_handle varbinary(64) not null, creation_time datetime, last_execution_time datetime, \
+         execution_count bigint not null, total_worker_time bigint not null, last_worker_time bigint not null, \
+         min_worker_time bigint not null, max_worker_time bigint not null, total_physical_reads bigint, last_physical_reads bigint, \
+         min_physical_reads bigint, max_physical_reads bigint, total_logical_writes bigint, last_logical_writes bigint, \
+         min_logical_writes bigint, max_logical_writes bigint, total_logical_reads bigint, last_logical_reads bigint, \
+         min_logical_reads bigint, max_logical_reads bigint, total_clr_time bigint not null, last_clr_time bigint not null, \
+         min_clr_time bigint not null, max_clr_time bigint not null, total_elapsed_time bigint not null, \
+         last_elapsed_time bigint not null, min_elapsed_time bigint not null, max_elapsed_time bigint not null, query_hash binary(8), \
+         query_plan_hash binary(8), total_rows bigint not null, last_rows bigint not null, min_rows bigint not null, \
+         max_rows bigint not null, statement_sql_handle varbinary(64), statement_context_id bigint, total_dop bigint not null, \
+         last_dop bigint not null, min_dop bigint not null, max_dop bigint not null, total_grant_kb bigint, last_grant_kb bigint, \
+         min_grant_kb bigint, max_grant_kb bigint, total_used_grant_kb bigint, last_used_grant_kb bigint, min_used_grant_kb bigint, \
+         max_used_grant_kb bigint, total_spills bigint, last_spills bigint, min_spills bigint, max_spills bigint",
+        query_stats,
+    ),
+    SystemView::new("dm_exec_sql_text", TEXT_LIST, sql_text).with_parameters(1),
+    SystemView::new("fn_get_sql", TEXT_LIST, sql_text).with_parameters(1),
+    SystemView::new(
+        "dm_exec_query_plan",
+        "dbid smallint, objectid int, number smallint, encrypted bit, query_plan xml",
+        query_plan,
+    )
+    .with_parameters(1),
+    SystemView::new(
+        "dm_exec_text_query_plan",
+        "dbid smallint, objectid int, number smallint, encrypted bit, query_plan nvarchar",
+        query_plan,
+    )
+    .with_parameters(3),
+    SystemView::new(
+        "dm_exec_plan_attributes",
+        "attribute nvarchar(128) not null, value sql_variant, is_cache_key bit",
+        plan_attributes,
+    )
+    .with_parameters(1),
+];
+
+fn handle(kind: [u8; 4], number: u64) -> Value {
+    Value::binary(&[&kind[..], &number.to_be_bytes()].concat())
+}
+
+fn plan_handle(plan: &CachedPlan) -> Value {
+    handle(PLAN_HANDLE, plan.number)
+}
+
+fn sql_handle(plan: &CachedPlan) -> Value {
+    // FNV-1a: the handle of a text is the same in every database and after a restart.
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    handle(SQL_HANDLE, plan.text.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix))
+}
+
+fn cached_plans(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for plan in context.runtime.facts.cached_plans() {
+        let kind = match plan.kind {
+            CachedPlanKind::Adhoc => "Adhoc",
+            CachedPlanKind::Prepared => "Prepared",
+            CachedPlanKind::Procedure => "Proc",
+        };
+        context.row(&[
+            ("bucketid", i32::try_from(plan.number % 40_009).unwrap_or(0).into()),
+            ("refcounts", 1.into()),
+            ("usecounts", i32::try_from(plan.runs).unwrap_or(i32::MAX).into()),
+            ("size_in_bytes", i32::try_from(plan.size_bytes).unwrap_or(i32::MAX).into()),
+            ("cacheobjtype", "Compiled Plan".into()),
+            ("objtype", kind.into()),
+            ("plan_handle", plan_handle(&plan).into()),
+            ("pool_id", 2.into()),
+        ]);
+    }
+    Ok(())
+}
+
+fn query_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for plan in context.runtime.facts.cached_plans() {
+        for statement in &plan.statements {
+            let cells = statement_cells(&plan, statement);
+            context.row(&cells);
+        }
+    }
+    Ok(())
+}
+
+fn statement_cells(plan: &CachedPlan, statement: &CachedStatement) -> Vec<(&'static str, Cell)> {
+    let (begin, end) = offsets(&plan.text, statement.start, statement.end);
+    let mut cells = vec![
+        ("sql_handle", sql_handle(plan).into()),
+        ("statement_start_offset", begin.into()),
+        ("statement_end_offset", end.into()),
+        ("plan_generation_num", statement.generation.into()),
+        ("plan_handle", plan_handle(plan).into()),
+        ("creation_time", moment(plan.made_ticks).into()),
+        ("last_execution_time", moment(statement.last_began_ticks).into()),
+        ("execution_count", statement.executions.into()),
+        ("total_dop", statement.executions.into()),
+    ];
+    // A statement runs on one thread.
+    cells.extend(["last_dop", "min_dop", "max_dop"].map(|name| (name, 1.into())));
+    let microseconds = |measure: &Measure| {
+        let [total, last, least, most] = parts(measure).map(|ns| ns / 1000);
+        [total, last, least, most].map(Cell::from)
+    };
+    let worker = ["total_worker_time", "last_worker_time", "min_worker_time", "max_worker_time"];
+    cells.extend(worker.into_iter().zip(microseconds(&statement.working_ns)));
+    let elapsed = ["total_elapsed_time", "last_elapsed_time", "min_elapsed_time", "max_elapsed_time"];
+    cells.extend(elapsed.into_iter().zip(microseconds(&statement.elapsed_ns)));
+    let rows = ["total_rows", "last_rows", "min_rows", "max_rows"];
+    cells.extend(rows.into_iter().zip(parts(&statement.rows).map(Cell::from)));
+    cells
+}
+
+fn parts(measure: &Measure) -> [u64; 4] {
+    [measure.total, measure.last, measure.minimum.unwrap_or(0), measure.maximum]
+}
+
+/// Where a statement begins and ends in its text, in bytes of UTF-16 as documented: the end is that of its last character's first byte.
+fn offsets(text: &str, start: usize, end: usize) -> (i32, i32) {
+    let units = |part: Option<&str>| part.map_or(0, |part| part.encode_utf16().count());
+    let begin = units(text.get(..start)) * 2;
+    let last = begin + units(text.get(start..end)).saturating_sub(1) * 2;
+    (i32::try_from(begin).unwrap_or(i32::MAX), i32::try_from(last).unwrap_or(i32::MAX))
+}
+
+/// The program that the handle in the first argument means.
+fn meant(context: &ViewContext<'_, '_>) -> Option<CachedPlan> {
+    let given = context.arguments.first().filter(|value| !value.is_null())?;
+    let mut plans = context.runtime.facts.cached_plans().into_iter();
+    plans.find(|plan| plan_handle(plan) == *given || sql_handle(plan) == *given)
+}
+
+/// Database and object of a program: those of its module, else the database alone.
+fn origin(context: &ViewContext<'_, '_>, plan: &CachedPlan) -> [(&'static str, Cell); 4] {
+    let databases = context.runtime.instance.databases();
+    let database = databases.iter().find(|one| one.incarnation() == plan.incarnation);
+    let is_module = plan.kind == CachedPlanKind::Procedure;
+    let module = database.filter(|_| is_module).and_then(|one| module_of(one, &plan.text));
+    let database_id = match (is_module, module) {
+        (true, None) => Cell::from(RESOURCE_DATABASE),
+        _ => database.map(|one| i32::from(one.id())).into(),
+    };
+    let number: Cell = if is_module { 1.into() } else { Cell::Null };
+    [("dbid", database_id), ("objectid", module.into()), ("number", number), ("encrypted", false.into())]
+}
+
+fn module_of(database: &Arc<Database>, text: &str) -> Option<i32> {
+    database.catalog().objects().into_iter().find_map(|object| match object {
+        ObjectDef::Module(module) if *module.definition == *text => Some(module.object_id),
+        _ => None,
+    })
+}
+
+fn sql_text(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    if let Some(plan) = meant(context) {
+        let mut cells = origin(context, &plan).to_vec();
+        cells.push(("text", plan.text.to_string().into()));
+        context.row(&cells);
+    }
+    Ok(())
+}
+
+fn query_plan(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    if let Some(plan) = meant(context)
+        && let Some(document) = context.runtime.facts.plan_document(plan.number)
+    {
+        let mut cells = origin(context, &plan).to_vec();
+        cells.push(("query_plan", document.into()));
+        context.row(&cells);
+    }
+    Ok(())
+}
+
+/// What the plan's meaning hangs on.
+fn plan_attributes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let Some(plan) = meant(context) else { return Ok(()) };
+    let [(_, database), (_, object), ..] = origin(context, &plan);
+    let to_int = |cell: Cell| match cell {
+        Cell::Integer(number) => Value::Int(number as i32),
+        _ => Value::Int(0),
+    };
+    for (name, value, is_key) in [("dbid", to_int(database), true), ("objectid", to_int(object), true)] {
+        let value = crate::functions::metadata::variant(value);
+        context.row(&[("attribute", name.into()), ("value", value.into()), ("is_cache_key", is_key.into())]);
+    }
+    let handle = crate::functions::metadata::variant(sql_handle(&plan));
+    context.row(&[
+        ("attribute", "sql_handle".into()),
+        ("value", handle.into()),
+        ("is_cache_key", false.into()),
+    ]);
+    Ok(())
+}

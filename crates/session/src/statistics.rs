@@ -1,0 +1,175 @@
+//! How often the statements of cached programs ran and what that took: behind `sys.dm_exec_query_stats` and `sys.dm_exec_cached_plans`.
+//!
+//! A frame counts for itself and adds its sums to the program's when it ends: sessions that run the same text meet once a call, not once a
+//! statement.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use os::{Latch, LatchRank};
+use query::{CachedPlan, CachedStatement, Measure};
+
+use crate::cache::ProgramKey;
+use crate::program::{Cell, Compiled, InstructionKind, Program};
+
+/// What a program's runs have left.
+pub(crate) struct ProgramStatistics {
+    /// Which program of the cache it is; 0: of none.
+    number: AtomicU64,
+    made_ticks: AtomicU64,
+    sums: Latch<Sums>,
+}
+
+#[derive(Default)]
+struct Sums {
+    runs: u64,
+    statements: Vec<StatementSums>,
+}
+
+/// Sums of one statement; times in nanoseconds.
+#[derive(Clone, Copy, Default)]
+struct StatementSums {
+    executions: u64,
+    /// How often it was bound.
+    bound: u64,
+    last_began_ticks: u64,
+    elapsed: Measure,
+    working: Measure,
+    rows: Measure,
+}
+
+/// What one frame has counted and not yet handed on.
+#[derive(Default)]
+pub(crate) struct Tally {
+    /// The first statement's beginning by both clocks: the date is asked for once a frame.
+    first: Option<(u64, u64)>,
+    statements: Vec<StatementSums>,
+}
+
+impl Default for ProgramStatistics {
+    fn default() -> ProgramStatistics {
+        let sums = Latch::new(LatchRank::PlanCache, Sums::default());
+        ProgramStatistics { number: AtomicU64::new(0), made_ticks: AtomicU64::new(0), sums }
+    }
+}
+
+impl ProgramStatistics {
+    /// It has been made now.
+    pub(crate) fn made(&self, now_ticks: u64) {
+        self.made_ticks.store(now_ticks, Relaxed);
+    }
+
+    /// The cache takes it in under a number.
+    pub(crate) fn numbered(&self, number: u64) {
+        self.number.store(number, Relaxed);
+    }
+
+    /// Its number in the cache.
+    pub(crate) fn number(&self) -> u64 {
+        self.number.load(Relaxed)
+    }
+
+    /// A cell has been bound, first or again.
+    pub(crate) fn note_bound(&self, cell: Cell) {
+        self.sums.lock().at(cell).bound += 1;
+    }
+
+    /// A run of the program has ended.
+    pub(crate) fn add(&self, tally: Tally) {
+        let mut sums = self.sums.lock();
+        sums.runs += 1;
+        for (cell, one) in tally.statements.iter().enumerate().filter(|(_, one)| one.executions > 0) {
+            sums.at(cell).add(one);
+        }
+    }
+}
+
+impl Sums {
+    fn at(&mut self, cell: Cell) -> &mut StatementSums {
+        if self.statements.len() <= cell {
+            self.statements.resize(cell + 1, StatementSums::default());
+        }
+        &mut self.statements[cell]
+    }
+}
+
+impl StatementSums {
+    fn add(&mut self, other: &StatementSums) {
+        self.executions += other.executions;
+        self.last_began_ticks = self.last_began_ticks.max(other.last_began_ticks);
+        self.elapsed.add(&other.elapsed);
+        self.working.add(&other.working);
+        self.rows.add(&other.rows);
+    }
+}
+
+impl Tally {
+    /// The date of a moment of the running clock.
+    pub(crate) fn ticks_at(&mut self, moment_ns: u64, now_ticks: impl FnOnce() -> u64) -> u64 {
+        let (first_ns, first_ticks) = *self.first.get_or_insert_with(|| (moment_ns, now_ticks()));
+        first_ticks + moment_ns.saturating_sub(first_ns) / 100
+    }
+
+    /// A statement has run to its end.
+    pub(crate) fn note(&mut self, cell: Cell, began_ticks: u64, elapsed_ns: u64, waited_ns: u64, rows: u64) {
+        if self.statements.len() <= cell {
+            self.statements.resize(cell + 1, StatementSums::default());
+        }
+        let one = &mut self.statements[cell];
+        one.executions += 1;
+        one.last_began_ticks = began_ticks;
+        one.elapsed.note(elapsed_ns);
+        one.working.note(elapsed_ns.saturating_sub(waited_ns));
+        one.rows.note(rows);
+    }
+}
+
+impl Program {
+    /// What the views show of it.
+    pub(crate) fn as_cached_plan(&self, key: &ProgramKey) -> CachedPlan {
+        let sums = self.statistics.sums.lock();
+        let (runs, statements) = (sums.runs, sums.statements.clone());
+        drop(sums);
+        let mut shown = Vec::new();
+        for instruction in &self.instructions {
+            let InstructionKind::Query { cell, .. } = instruction.kind else { continue };
+            let Some(one) = statements.get(cell).filter(|one| one.executions > 0) else { continue };
+            shown.push(CachedStatement {
+                start: instruction.start as usize,
+                end: instruction.end as usize,
+                generation: one.bound,
+                executions: one.executions,
+                last_began_ticks: one.last_began_ticks,
+                elapsed_ns: one.elapsed,
+                working_ns: one.working,
+                rows: one.rows,
+            });
+        }
+        CachedPlan {
+            number: self.statistics.number.load(Relaxed),
+            incarnation: key.incarnation(),
+            kind: key.kind(),
+            text: self.text.clone(),
+            size_bytes: self.size_bytes(),
+            made_ticks: self.statistics.made_ticks.load(Relaxed),
+            runs,
+            statements: shown,
+        }
+    }
+
+    /// The plans of what has been bound, as SHOWPLAN_XML writes them.
+    pub(crate) fn plan_document(&self) -> String {
+        let mut statements = Vec::new();
+        for instruction in &self.instructions {
+            let InstructionKind::Query { cell, .. } = instruction.kind else { continue };
+            let compiled = self.cells[cell].lock().clone();
+            let Some(Compiled::Statement(statement)) = compiled.as_deref() else { continue };
+            let span = instruction.start as usize..instruction.end as usize;
+            statements.push(query::showplan::StatementPlan {
+                text: self.text.get(span).unwrap_or_default().trim().to_string(),
+                statement_type: statement.statement_type(),
+                root: statement.describe(&self.variables[..instruction.variables_visible]),
+            });
+        }
+        query::showplan::batch_document(crate::survey::BUILD, &statements)
+    }
+}
