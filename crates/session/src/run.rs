@@ -36,7 +36,7 @@ pub(crate) struct Frame {
     local: Vec<Option<Arc<Compiled>>>,
     /// What is bound from here on is bound under other settings than the program was made for.
     own_settings: bool,
-    tally: Tally,
+    pub(crate) tally: Tally,
     /// Errors that outer frames handle; this frame's come above.
     pub(crate) caught_base: usize,
     /// Name for error messages, when it is a procedure.
@@ -73,7 +73,7 @@ pub(crate) enum Interruption {
 
 impl Interruption {
     /// What was bound has been overtaken: bind again.
-    fn is_stale_plan(&self) -> bool {
+    pub(crate) fn is_stale_plan(&self) -> bool {
         matches!(self, Interruption::Failed(failure) if failure.error.number == engine::STALE_PLAN)
     }
 }
@@ -127,7 +127,7 @@ impl Frame {
     }
 
     /// The cell is bound again before it is used again.
-    fn forget(&mut self, cell: Cell) {
+    pub(crate) fn forget(&mut self, cell: Cell) {
         self.local[cell] = None;
         self.program.forget_stale_cell(cell);
     }
@@ -349,38 +349,8 @@ impl Session {
         }
     }
 
-    /// A query or data change. A plan that another session's DDL has overtaken is made anew and run again.
-    fn query(
-        &mut self,
-        frame: &mut Frame,
-        instruction: &Instruction,
-        at: usize,
-        cell: Cell,
-        command: u16,
-        sink: &mut dyn ResultSink,
-    ) -> Result<(), Interruption> {
-        let clock_ns = |session: &Session| session.instance.os().clock().monotonic_ns();
-        let waited_ns = || task::current().waits_total().1;
-        let (began_ns, waited_before_ns) = (clock_ns(self), waited_ns());
-        let began_ticks = frame.tally.ticks_at(began_ns, || self.now_ticks());
-        for _ in 0..STALE_PLANS_MAX {
-            match self.query_once(frame, instruction, at, cell, command, sink) {
-                Err(interruption) if interruption.is_stale_plan() => frame.forget(cell),
-                Ok(()) => {
-                    let elapsed_ns = clock_ns(self).saturating_sub(began_ns);
-                    let waited_ns = waited_ns().saturating_sub(waited_before_ns);
-                    let rows = u64::try_from(self.facts.row_count).unwrap_or(0);
-                    frame.tally.note(cell, began_ticks, elapsed_ns, waited_ns, rows);
-                    return Ok(());
-                }
-                other => return other,
-            }
-        }
-        Err(SqlError::new(2801, &[]).into())
-    }
-
     /// One run of it, with its transaction around it.
-    fn query_once(
+    pub(crate) fn query_once(
         &mut self,
         frame: &mut Frame,
         instruction: &Instruction,

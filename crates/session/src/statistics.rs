@@ -5,11 +5,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use os::{Latch, LatchRank};
+use os::{Latch, LatchRank, task};
 use query::{CachedPlan, CachedStatement, Measure};
+use types::SqlError;
 
 use crate::cache::ProgramKey;
-use crate::program::{Cell, Compiled, InstructionKind, Program};
+use crate::program::{Cell, Compiled, Instruction, InstructionKind, Program};
+use crate::run::{Frame, Interruption, STALE_PLANS_MAX};
+use crate::session::Session;
+use crate::sink::ResultSink;
 
 /// What a program's runs have left.
 pub(crate) struct ProgramStatistics {
@@ -171,5 +175,37 @@ impl Program {
             });
         }
         query::showplan::batch_document(crate::survey::BUILD, &statements)
+    }
+}
+
+impl Session {
+    /// A query or data change. A plan that another session's DDL has overtaken is made anew and run again.
+    pub(crate) fn query(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        at: usize,
+        cell: Cell,
+        command: u16,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
+        let clock_ns = |session: &Session| session.instance.os().clock().monotonic_ns();
+        let waited_ns = || task::current().waits_total().1;
+        let (began_ns, waited_before_ns) = (clock_ns(self), waited_ns());
+        let began_ticks = frame.tally.ticks_at(began_ns, || self.now_ticks());
+        for _ in 0..STALE_PLANS_MAX {
+            match self.query_once(frame, instruction, at, cell, command, sink) {
+                Err(interruption) if interruption.is_stale_plan() => frame.forget(cell),
+                Ok(()) => {
+                    let elapsed_ns = clock_ns(self).saturating_sub(began_ns);
+                    let waited_ns = waited_ns().saturating_sub(waited_before_ns);
+                    let rows = u64::try_from(self.facts.row_count).unwrap_or(0);
+                    frame.tally.note(cell, began_ticks, elapsed_ns, waited_ns, rows);
+                    return Ok(());
+                }
+                other => return other,
+            }
+        }
+        Err(SqlError::new(2801, &[]).into())
     }
 }

@@ -111,7 +111,9 @@ pub(crate) fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlErr
             check(&scan.hints)
         }
         Rel::System(scan) => {
-            scan.dirty |= hints.isolation == Some(IsolationLevel::ReadUncommitted);
+            if scan.reading == CatalogReading::Settled {
+                scan.reading = catalog_reading(hints);
+            }
             Ok(())
         }
         Rel::OneRow | Rel::Values { .. } | Rel::WorkTable { .. } => Ok(()),

@@ -34,7 +34,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("INDEX_COL", &[Wide, Int, Int], NAME, index_col).runtime(),
     FunctionDef::new("DATABASEPROPERTYEX", &[Wide, Wide], Fixed(SqlType::SqlVariant), database_property)
         .runtime(),
-    FunctionDef::new("DATABASEPROPERTY", &[Wide, Wide], INT, |_| Ok(Value::Int(0))).runtime(),
+    FunctionDef::new("DATABASEPROPERTY", &[Wide, Wide], INT, old_database_property).runtime(),
     FunctionDef::new("HAS_DBACCESS", &[Wide], INT, has_db_access).runtime(),
     FunctionDef::new("IDENT_SEED", &[Wide], Fixed(SqlType::Numeric { precision: 38, scale: 0 }), |call| {
         identity(call, |_, identity| Some(identity.seed))
@@ -58,6 +58,12 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("FILE_IDEX", &[Wide], INT, |call| Ok(file_id(call).map_or(Value::Null, Value::Int)))
         .runtime(),
     FunctionDef::new("FILE_NAME", &[Int], NAME, file_name).runtime(),
+    FunctionDef::new("FILEPROPERTY", &[Wide, Wide], INT, file_property).runtime(),
+    FunctionDef::new("FULLTEXTSERVICEPROPERTY", &[Wide], INT, |call| {
+        let is_known =
+            call.text(0).is_some_and(|name| name.trim().eq_ignore_ascii_case("isfulltextinstalled"));
+        Ok(if is_known { Value::Int(0) } else { Value::Null })
+    }),
     FunctionDef::new("FILEGROUP_ID", &[Wide], INT, |call| {
         Ok(if call.text(0).is_some_and(|name| name.eq_ignore_ascii_case("primary")) {
             Value::Int(1)
@@ -418,6 +424,29 @@ fn database_property(call: &Call<'_, '_>) -> Result<Value> {
     Ok(variant(sysviews::database_property(&database, &property)))
 }
 
+/// DATABASEPROPERTY: the states of old times, and those properties of DATABASEPROPERTYEX that are numbers.
+fn old_database_property(call: &Call<'_, '_>) -> Result<Value> {
+    let Ok(database) = call.runtime.instance.database(&call.text(0).unwrap_or_default()) else {
+        return Ok(Value::Null);
+    };
+    let property = call.text(1).unwrap_or_default();
+    let options = database.options();
+    let truth = |is: bool| Ok(Value::Int(i32::from(is)));
+    match property.trim().to_ascii_lowercase().as_str() {
+        "isreadonly" => return truth(options.read_only),
+        "istrunclog" => return truth(options.recovery_model == engine::RecoveryModel::Simple),
+        "isbulkcopy" => return truth(options.recovery_model == engine::RecoveryModel::BulkLogged),
+        // An open database is none of these.
+        "isoffline" | "issuspect" | "isinrecovery" | "isinload" | "isemergencymode" | "isshutdown"
+        | "isnotrecovered" => {
+            return truth(false);
+        }
+        _ => {}
+    }
+    let value = sysviews::database_property(&database, &property);
+    Ok(value.as_i64().and_then(|number| i32::try_from(number).ok()).map_or(Value::Null, Value::Int))
+}
+
 fn has_db_access(call: &Call<'_, '_>) -> Result<Value> {
     Ok(match call.runtime.instance.database(&call.text(0).unwrap_or_default()) {
         Ok(_) => Value::Int(1),
@@ -468,6 +497,25 @@ fn file_id(call: &Call<'_, '_>) -> Option<i32> {
         .into_iter()
         .find(|file| same_name(&file.1, name.trim_end()))
         .map(|file| file.0)
+}
+
+/// FILEPROPERTY: of a file of the current database; SpaceUsed in pages.
+fn file_property(call: &Call<'_, '_>) -> Result<Value> {
+    let Some(id) = file_id(call) else { return Ok(Value::Null) };
+    let database = call.runtime.database;
+    Ok(match call.text(1).unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+        "isprimaryfile" => Value::Int(i32::from(id == 1)),
+        "islogfile" => Value::Int(i32::from(id == sysviews::LOG_FILE_ID)),
+        "isreadonly" => Value::Int(i32::from(database.options().read_only)),
+        "spaceused" => {
+            let pages = match id {
+                sysviews::LOG_FILE_ID => database.log().stats().used_bytes.div_ceil(8192),
+                _ => database.used_pages(sysviews::data_file_of(id))?,
+            };
+            Value::Int(i32::try_from(pages).unwrap_or(i32::MAX))
+        }
+        _ => Value::Null,
+    })
 }
 
 fn file_name(call: &Call<'_, '_>) -> Result<Value> {

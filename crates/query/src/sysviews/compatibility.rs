@@ -262,6 +262,49 @@ pub(super) static VIEWS: &[SystemView] = &[
          FROM sys.dm_tran_locks",
     ),
     SystemView::in_sql(
+        "xml_indexes",
+        "object_id int not null, name nvarchar(128), index_id int not null, type tinyint not null, type_desc nvarchar(60), is_unique bit, \
+         data_space_id int, ignore_dup_key bit, is_primary_key bit, is_unique_constraint bit, fill_factor tinyint not null, is_padded bit, \
+         is_disabled bit, is_hypothetical bit, is_ignored_in_optimization bit, allow_row_locks bit, allow_page_locks bit, using_xml_index_id int, secondary_type char(1), secondary_type_desc nvarchar(60), has_filter bit, \
+         filter_definition nvarchar, xml_index_type tinyint, xml_index_type_description nvarchar(60), path_id int",
+        "SELECT object_id, name, index_id, type, type_desc, is_unique, data_space_id, ignore_dup_key, is_primary_key, is_unique_constraint,
+                fill_factor, is_padded, is_disabled, is_hypothetical, is_ignored_in_optimization, allow_row_locks, allow_page_locks, NULL, NULL, NULL, has_filter, filter_definition, NULL, NULL, NULL
+         FROM sys.indexes WHERE type = 3",
+    ),
+    SystemView::in_sql(
+        "spatial_indexes",
+        "object_id int not null, name nvarchar(128), index_id int not null, type tinyint not null, type_desc nvarchar(60), is_unique bit, \
+         data_space_id int, ignore_dup_key bit, is_primary_key bit, is_unique_constraint bit, fill_factor tinyint not null, is_padded bit, \
+         is_disabled bit, is_hypothetical bit, is_ignored_in_optimization bit, allow_row_locks bit, allow_page_locks bit, spatial_index_type tinyint, spatial_index_type_desc nvarchar(60), \
+         tessellation_scheme nvarchar(128), has_filter bit, filter_definition nvarchar, auto_created bit",
+        "SELECT object_id, name, index_id, type, type_desc, is_unique, data_space_id, ignore_dup_key, is_primary_key, is_unique_constraint,
+                fill_factor, is_padded, is_disabled, is_hypothetical, is_ignored_in_optimization, allow_row_locks, allow_page_locks, NULL, NULL, NULL, has_filter, filter_definition, auto_created
+         FROM sys.indexes WHERE type = 4",
+    ),
+    SystemView::in_sql(
+        "sql_logins",
+        "name sysname, principal_id int not null, sid varbinary(85), type char(1) not null, type_desc nvarchar(60), is_disabled bit, \
+         create_date datetime not null, modify_date datetime not null, default_database_name nvarchar(128), \
+         default_language_name nvarchar(128), credential_id int, is_policy_checked bit, is_expiration_checked bit, \
+         password_hash varbinary(256)",
+        "SELECT name, principal_id, sid, type, type_desc, is_disabled, create_date, modify_date, default_database_name,
+                default_language_name, credential_id, 0, 0, NULL
+         FROM sys.server_principals WHERE type = 'S'",
+    ),
+    SystemView::in_sql(
+        "database_mirroring",
+        "database_id int not null, mirroring_guid uniqueidentifier, mirroring_state tinyint, mirroring_state_desc nvarchar(60), \
+         mirroring_role tinyint, mirroring_role_desc nvarchar(60), mirroring_role_sequence int, mirroring_safety_level tinyint, \
+         mirroring_safety_level_desc nvarchar(60), mirroring_safety_sequence int, mirroring_partner_name nvarchar(128), \
+         mirroring_partner_instance nvarchar(128), mirroring_witness_name nvarchar(128), mirroring_witness_state tinyint, \
+         mirroring_witness_state_desc nvarchar(60), mirroring_failover_lsn numeric(25,0), mirroring_connection_timeout int, \
+         mirroring_redo_queue int, mirroring_redo_queue_type nvarchar(60), mirroring_end_of_log_lsn numeric(25,0), \
+         mirroring_replication_lsn numeric(25,0)",
+        "SELECT database_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+                NULL, NULL
+         FROM sys.databases",
+    ),
+    SystemView::in_sql(
         "stats",
         "object_id int not null, name nvarchar(128), stats_id int not null, auto_created bit, user_created bit, no_recompute bit, has_filter bit, \
          filter_definition nvarchar, is_temporary bit, is_incremental bit, has_persisted_sample bit, stats_generation_method int not null, \

@@ -542,6 +542,14 @@ fn log_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// `file_id` of the log.
+pub(crate) const LOG_FILE_ID: i32 = 2;
+
+/// The data file that a `file_id` other than the log's shows.
+pub(crate) fn data_file_of(shown: i32) -> u16 {
+    u16::try_from(shown - i32::from(shown > LOG_FILE_ID)).unwrap_or(0)
+}
+
 /// `file_id` as views show it: 1 is the first data file, 2 the log, further data files follow.
 fn shown_file_id(file: u16) -> i32 {
     i32::from(file) + i32::from(file >= 2)

@@ -20,7 +20,7 @@ mod properties;
 
 use std::sync::{Arc, LazyLock};
 
-pub(crate) use databases::file_names;
+pub(crate) use databases::{LOG_FILE_ID, data_file_of, file_names};
 pub(crate) use dependencies::{bound_columns, bound_views, named_columns};
 use engine::Database;
 pub(crate) use objects::module_parameters;
