@@ -52,19 +52,24 @@ pub struct Names {
 
 impl SessionNames for Names {
     fn temp_table(&self, name: &str) -> Option<String> {
-        self.made
-            .borrow()
-            .iter()
-            .find(|made| made.eq_ignore_ascii_case(name))
-            .map(|made| format!("{made}_51"))
+        let made = self.made.borrow();
+        made.iter().position(|made| made.eq_ignore_ascii_case(name)).map(|number| real_name(name, number))
     }
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError> {
-        self.made.borrow_mut().push(name.to_string());
-        Ok(format!("{name}_51"))
+        let mut made = self.made.borrow_mut();
+        made.push(name.to_string());
+        Ok(real_name(name, made.len() - 1))
     }
     fn remove_temp_table(&self, name: &str) {
-        self.made.borrow_mut().retain(|made| !made.eq_ignore_ascii_case(name));
+        // Its place stays: numbers are not given twice.
+        let mut made = self.made.borrow_mut();
+        made.iter_mut().filter(|made| made.eq_ignore_ascii_case(name)).for_each(String::clear);
     }
+}
+
+/// Names in tempdb as sessions give them: table variables are known by theirs.
+fn real_name(name: &str, number: usize) -> String {
+    if name.starts_with('@') { format!("#{number:08X}") } else { format!("{name}_51") }
 }
 
 #[derive(Default)]

@@ -160,12 +160,12 @@ mod tests {
     }
 
     #[test]
-    fn types_without_limit_do_not_enter_a_variant() {
+    fn types_without_limit_do_not_enter_a_variant_but_take_what_is_in_one() {
         for sql_type in
             [SqlType::VARCHAR_MAX, SqlType::NVarChar(Length::Max), SqlType::VarBinary(Length::Max)]
         {
             assert_eq!(conversion(&sql_type, &SqlType::SqlVariant), NotAllowed);
-            assert_eq!(conversion(&SqlType::SqlVariant, &sql_type), NotAllowed);
+            assert_eq!(conversion(&SqlType::SqlVariant, &sql_type), Explicit);
         }
     }
 }
