@@ -100,7 +100,7 @@ impl AccessMethods {
     pub fn load_lob(&self, pointer: &LobPointer) -> AccessResult<Vec<u8>> {
         let wanted = pointer.bytes as usize;
         let mut bytes = Vec::with_capacity(wanted.min(16 << 20));
-        self.walk_lob(pointer, |_, data| bytes.extend_from_slice(data))?;
+        os::task::in_large_value(|| self.walk_lob(pointer, |_, data| bytes.extend_from_slice(data)))?;
         if bytes.len() == wanted {
             Ok(bytes)
         } else {
@@ -112,7 +112,7 @@ impl AccessMethods {
     /// Frees a value once `txn` commits.
     pub fn free_lob(&self, txn: &Transaction, pointer: &LobPointer) -> AccessResult<()> {
         let mut pages = Vec::new();
-        self.walk_lob(pointer, |page, _| pages.push(page))?;
+        os::task::in_large_value(|| self.walk_lob(pointer, |page, _| pages.push(page)))?;
         self.free_at_commit(txn, &pages)
     }
 

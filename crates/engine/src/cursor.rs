@@ -37,6 +37,7 @@ impl Cursor {
     /// # Errors
     /// 1205, 1222, 823, 824, or the statement was stopped.
     pub fn next(&mut self, txn: &DbTransaction, out: &mut Vec<Value>) -> SqlResult<bool> {
+        let _charge = crate::table::io::charge(self.table.definition(), 0);
         self.locator = None;
         match &mut self.source {
             Source::Heap(cursor) => {

@@ -54,6 +54,7 @@ pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
 pub use schema::*;
+pub use table::io::{TableIo, measure_io, take_io};
 pub use table::{
     CheckOptions, KeyRange, RowChange, RowLocator, RowLock, ScanOptions, Table, TableCheck, TakenOut,
 };

@@ -7,6 +7,7 @@
 
 mod check;
 mod duplicate;
+pub(crate) mod io;
 mod key_length;
 mod update;
 
@@ -245,6 +246,7 @@ impl Table {
         options: &ScanOptions,
         columns: Option<&[usize]>,
     ) -> SqlResult<Cursor> {
+        let _charge = io::charge(&self.inner.definition, 1);
         let inner = &self.inner;
         let is_secondary = inner.secondary.iter().any(|s| s.index_id == index_id);
         assert!(is_secondary || index_id <= 1, "no plan reads a disabled index");
@@ -283,17 +285,14 @@ impl Table {
         options: &ScanOptions,
         out: &mut Vec<Value>,
     ) -> SqlResult<bool> {
+        let _charge = io::charge(&self.inner.definition, 0);
         // Large values are read after their row: it stays locked until then.
         let keeps_for_lobs = self.inner.format.may_have_lobs() && !options.keep_row;
-        let while_reading = ScanOptions { keep_row: options.keep_row || keeps_for_lobs, ..*options };
+        let held = ScanOptions { keep_row: options.keep_row || keeps_for_lobs, ..*options };
         let mut bytes = Vec::new();
         let found = match (&self.inner.base, locator) {
-            (Base::Heap(heap), RowLocator::Heap(rid)) => {
-                heap.fetch(txn.inner(), *rid, &while_reading, &mut bytes)
-            }
-            (Base::Tree(tree), RowLocator::Key(key)) => {
-                tree.get(txn.inner(), key, &while_reading, &mut bytes)
-            }
+            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.fetch(txn.inner(), *rid, &held, &mut bytes),
+            (Base::Tree(tree), RowLocator::Key(key)) => tree.get(txn.inner(), key, &held, &mut bytes),
             _ => return Err(stale_plan()),
         };
         if !found.map_err(|error| self.fail(txn, error))? {
@@ -301,7 +300,7 @@ impl Table {
         }
         let decoded = self.decode(txn, &bytes, out);
         if keeps_for_lobs && options.row_lock == RowLock::Shared {
-            self.release(txn, locator, &while_reading);
+            self.release(txn, locator, &held);
         }
         decoded.map(|()| true)
     }
@@ -320,6 +319,7 @@ impl Table {
     /// # Errors
     /// 2627 and 2601 for a key that exists, 511, 1205, 1222, 9002, 1105.
     pub fn insert(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<()> {
+        let _charge = io::charge(&self.inner.definition, 0);
         self.lock_for_write(txn)?;
         let locator = self.insert_base(txn, row)?;
         for at in 0..self.inner.secondary.len() {
@@ -349,6 +349,7 @@ impl Table {
     /// # Errors
     /// 601 when it is gone, 1205, 1222, 9002.
     pub fn delete(&self, txn: &DbTransaction, locator: &RowLocator, old: &[Value]) -> SqlResult<()> {
+        let _charge = io::charge(&self.inner.definition, 0);
         self.lock_for_write(txn)?;
         for at in 0..self.inner.secondary.len() {
             self.delete_entry(txn, at, old, locator)?;

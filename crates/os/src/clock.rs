@@ -14,6 +14,8 @@ pub trait Clock: Send + Sync {
     fn utc_100ns(&self) -> i64;
     /// Minutes that local time is ahead of UTC now (GETDATE, SYSDATETIMEOFFSET); 0 in simulation.
     fn local_offset_minutes(&self) -> i32;
+    /// Processor time that the calling thread has used, nanoseconds; in simulation, where computing takes no time, 0.
+    fn thread_cpu_ns(&self) -> u64;
 }
 
 /// This machine's clocks.
@@ -38,6 +40,11 @@ impl Clock for RealClock {
             local.tm_gmtoff
         };
         (offset / 60) as i32
+    }
+
+    fn thread_cpu_ns(&self) -> u64 {
+        let time = read(libc::CLOCK_THREAD_CPUTIME_ID);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     }
 }
 

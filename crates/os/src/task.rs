@@ -59,7 +59,24 @@ const PARKED: u32 = 2;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
+/// Pages that a thread has asked for since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageUses {
+    /// Asked for, in memory or not.
+    pub logical: u64,
+    /// Read from a file.
+    pub physical: u64,
+    /// Those of `logical` that hold pieces of large values.
+    pub lob_logical: u64,
+    /// Those of `physical`.
+    pub lob_physical: u64,
+}
+
 thread_local! {
+    static PAGE_USES: Cell<PageUses> = const {
+        Cell::new(PageUses { logical: 0, physical: 0, lob_logical: 0, lob_physical: 0 })
+    };
+    static IN_LARGE_VALUE: Cell<bool> = const { Cell::new(false) };
     static CURRENT: RefCell<Option<TaskRef>> = const { RefCell::new(None) };
     static MASKED: Cell<u32> = const { Cell::new(0) };
 }
@@ -73,6 +90,32 @@ pub fn current() -> TaskRef {
         })
         .clone()
     })
+}
+
+/// The calling thread has asked for a page; `is_read`: it had to be read from its file.
+#[inline]
+pub fn note_page_use(is_read: bool) {
+    let mut uses = PAGE_USES.get();
+    uses.logical += 1;
+    uses.physical += u64::from(is_read);
+    if IN_LARGE_VALUE.get() {
+        uses.lob_logical += 1;
+        uses.lob_physical += u64::from(is_read);
+    }
+    PAGE_USES.set(uses);
+}
+
+/// What the calling thread has asked for until now.
+pub fn page_uses() -> PageUses {
+    PAGE_USES.get()
+}
+
+/// Runs `body`, whose pages hold pieces of a large value.
+pub fn in_large_value<R>(body: impl FnOnce() -> R) -> R {
+    let before = IN_LARGE_VALUE.replace(true);
+    let result = body();
+    IN_LARGE_VALUE.set(before);
+    result
 }
 
 /// Makes `task` the calling thread's own.

@@ -230,6 +230,7 @@ impl FileSpace {
             frame.note_use();
             let guard = PageGuard::take(frame, mode);
             if guard.frame().key() == key {
+                os::task::note_page_use(false);
                 return Ok(guard);
             }
         }
@@ -241,7 +242,9 @@ impl FileSpace {
         let key = self.key(id);
         let frame = self.pool.lookup(key)?;
         frame.note_use();
-        PageGuard::try_take(frame, mode).filter(|guard| guard.frame().key() == key)
+        let guard = PageGuard::try_take(frame, mode).filter(|guard| guard.frame().key() == key)?;
+        os::task::note_page_use(false);
+        Some(guard)
     }
 
     /// Latches a page exclusively that the caller is about to format: its old content does not matter and is not read.
@@ -281,6 +284,7 @@ impl FileSpace {
                 frame.note_use();
                 let guard = PageGuard::take(frame, mode);
                 if guard.frame().key() == key {
+                    os::task::note_page_use(false);
                     return Ok(guard);
                 }
                 continue;
@@ -307,6 +311,7 @@ impl FileSpace {
                 self.pool.give_back(frame);
                 return Err(error);
             }
+            os::task::note_page_use(matches!(missing, Missing::Read));
             return Ok(if mode == LatchMode::Shared { guard.downgrade() } else { guard });
         }
     }

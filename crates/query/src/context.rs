@@ -53,6 +53,10 @@ pub struct SetOptions {
     pub parse_only: bool,
     /// SET SHOWPLAN_TEXT, _ALL, _XML: plans are shown instead of run.
     pub showplan: Option<ShowplanForm>,
+    /// SET STATISTICS IO: which pages of which tables each statement asks for.
+    pub statistics_io: bool,
+    /// SET STATISTICS TIME: how long compiling and running takes.
+    pub statistics_time: bool,
     /// SET ROWCOUNT, 0 = no limit.
     pub row_count: u64,
     /// SET TEXTSIZE, bytes.
@@ -94,6 +98,8 @@ impl Default for SetOptions {
             no_exec: false,
             parse_only: false,
             showplan: None,
+            statistics_io: false,
+            statistics_time: false,
             row_count: 0,
             text_size: i32::MAX,
             date_first: 7,
@@ -149,7 +155,7 @@ impl SetOptions {
 
 /// Names that only this session sees. `session` owns the mapping; the tables themselves live in tempdb.
 pub trait SessionNames {
-    /// Real name in tempdb's `dbo` of `#name` or of the table variable `@name`, if the session made one.
+    /// Real name in tempdb's `dbo` of `#name` or of the table variable `@name`, if the session made one; of `##name` that name itself.
     fn temp_table(&self, name: &str) -> Option<String>;
     /// Reserves a real name for `CREATE TABLE #name`; error 2714 if the session has one at this nesting level.
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError>;
@@ -157,6 +163,8 @@ pub trait SessionNames {
     fn add_temp_procedure(&self, name: &str) -> Result<String, SqlError> {
         self.add_temp_table(name)
     }
+    /// The object that has been made under a reserved name of everybody's (`##name`): it alone goes with the session.
+    fn note_made(&self, _real_name: &str, _object_id: i32) {}
     /// Forgets one that was not made, or is dropped for good.
     fn remove_temp_table(&self, name: &str);
     /// It is dropped in a transaction, whose rollback brings it back.

@@ -146,6 +146,26 @@ fn compile_inside(
     Ok(CompiledStatement { kind, dependencies, tables, max_recursion, names_rows })
 }
 
+/// The seed and increment that an identity column of SELECT INTO keeps. A join, a set operation, GROUP BY and several tables behind a view
+/// lose the property.
+fn inherited_identity(
+    body: &ast::QueryBody,
+    tables: &[Arc<crate::plan::table::TableSource>],
+) -> Option<engine::IdentityDef> {
+    let ast::QueryBody::Select(block) = body else { return None };
+    let [source] = block.from.as_slice() else { return None };
+    if matches!(source, ast::TableSource::Join(_)) || block.group_by.is_some() {
+        return None;
+    }
+    let mut found = tables
+        .iter()
+        .filter_map(|table| table.def.identity_ordinal().and_then(|at| table.def.columns[at].identity));
+    let first = found.next();
+    // The first table that was bound is the one in FROM, unless a view or a derived table stands there.
+    let is_table = matches!(source, ast::TableSource::Table(_) | ast::TableSource::Variable { .. });
+    if is_table || found.next().is_none() { first } else { None }
+}
+
 /// Does it make a table of its rows?
 pub fn is_select_into(select: &ast::SelectStatement) -> bool {
     crate::bind::set_op::first_block(&select.query.body).into.is_some()
@@ -168,9 +188,7 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
     if let Some(into) = into {
         binder.expects_into = true;
         let query = binder.query(&select.query)?;
-        // A join or a set operation gives no identity columns.
-        let from = &crate::bind::set_op::first_block(&select.query.body).from;
-        let inherits = matches!(from.as_slice(), [one] if !matches!(one, ast::TableSource::Join(_)));
+        let inherits = inherited_identity(&select.query.body, &binder.tables);
         return crate::ddl::select_into(binder, &into.table, query, inherits)
             .map(|plan| StatementKind::SelectInto(Box::new(plan)));
     }

@@ -144,17 +144,12 @@ impl Session {
             return Err(SqlError::new(5011, &[&name]));
         }
         match &alter.action {
-            AlterDatabaseAction::Set { options, .. } => {
-                let alone = |option: &DatabaseOption| matches!(option, DatabaseOption::State(word) if word.is("SINGLE_USER") || word.is("RESTRICTED_USER"));
-                if options.iter().any(alone) {
-                    let text = "The option is kept and shown; other sessions are neither kept out of the database nor ended.";
-                    sink.message(&SqlError::custom(0, 0, 1, text.to_string()).at_line(1));
-                }
+            AlterDatabaseAction::Set { options, termination } => {
                 let mut changes = Vec::new();
                 for option in options {
                     changes.extend(option_changes(option)?);
                 }
-                self.instance.alter_database(&name, &changes)
+                crate::single_user::set_options(self, &name, &changes, *termination, sink)
             }
             AlterDatabaseAction::Collate(collation) => query::clauses::database_collation(collation),
             AlterDatabaseAction::ModifyName(new_name) => self.rename_database(&name, &new_name.value),

@@ -27,6 +27,8 @@ mod rpc;
 mod run;
 mod session;
 mod set;
+mod set_statistics;
+mod single_user;
 mod sink;
 mod statistics;
 mod survey;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use engine::Database;
+use os::{Latch, LatchRank};
 use query::SessionNames;
 use types::SqlError;
 
@@ -21,6 +22,50 @@ pub struct TemporaryNames {
     tempdb: Arc<Database>,
     scopes: RefCell<Vec<Vec<Entry>>>,
     has_dropped: Cell<bool>,
+    /// Global tables and procedures that the session has made: everybody knows them by their own names.
+    globals: RefCell<Vec<Ended>>,
+}
+
+/// What is to be dropped in tempdb.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) real_name: String,
+    /// Only if it is this object: somebody else may have dropped a global one and made another of the name.
+    pub(crate) object_id: Option<i32>,
+}
+
+/// Global temporary objects whose makers have gone while others used them: whoever ends a request drops those that are free.
+#[derive(Clone)]
+pub(crate) struct Orphans {
+    count: Arc<AtomicU32>,
+    objects: Arc<Latch<Vec<Ended>>>,
+}
+
+impl Default for Orphans {
+    fn default() -> Self {
+        let objects = Arc::new(Latch::new(LatchRank::Leaf, Vec::new()));
+        Orphans { count: Arc::default(), objects }
+    }
+}
+
+impl Orphans {
+    pub(crate) fn add(&self, object: Ended) {
+        let mut objects = self.objects.lock();
+        objects.push(object);
+        self.count.store(objects.len() as u32, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// All of them; what cannot be dropped now is added again.
+    pub(crate) fn take(&self) -> Vec<Ended> {
+        let mut objects = self.objects.lock();
+        self.count.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *objects)
+    }
 }
 
 struct Entry {
@@ -45,7 +90,8 @@ impl Entry {
 impl TemporaryNames {
     pub(crate) fn new(count: NameCount, tempdb: Arc<Database>) -> TemporaryNames {
         let scopes = RefCell::new(vec![Vec::new()]);
-        TemporaryNames { count, tempdb, scopes, has_dropped: Cell::new(false) }
+        let (has_dropped, globals) = (Cell::new(false), RefCell::default());
+        TemporaryNames { count, tempdb, scopes, has_dropped, globals }
     }
 
     /// No transaction is open: what it dropped is gone, or is there again.
@@ -82,25 +128,26 @@ impl TemporaryNames {
     }
 
     /// It ends: the real names of the tables to drop.
-    pub fn leave_scope(&self) -> Vec<String> {
+    pub(crate) fn leave_scope(&self) -> Vec<Ended> {
         let mut scopes = self.scopes.borrow_mut();
         assert!(scopes.len() > 1, "the outermost scope ends only with the session");
         let ended = scopes.pop().unwrap_or_default();
-        ended.into_iter().map(|entry| entry.real_name).collect()
+        ended.into_iter().map(Ended::from).collect()
     }
 
     /// A batch ends: the real names of its table variables. Those of inner scopes have gone with them.
-    pub fn end_batch(&self) -> Vec<String> {
+    pub(crate) fn end_batch(&self) -> Vec<Ended> {
         let mut scopes = self.scopes.borrow_mut();
         let outermost = scopes.first_mut().expect("the outermost scope is never left");
         let ended = outermost.extract_if(.., |entry| entry.name.starts_with('@'));
-        ended.map(|entry| entry.real_name).collect()
+        ended.map(Ended::from).collect()
     }
 
     /// The session ends or is reset: the real names of all tables to drop.
-    pub fn clear(&self) -> Vec<String> {
+    pub(crate) fn clear(&self) -> Vec<Ended> {
         let ended = std::mem::replace(&mut *self.scopes.borrow_mut(), vec![Vec::new()]);
-        ended.into_iter().flatten().map(|entry| entry.real_name).collect()
+        let own = ended.into_iter().flatten().map(Ended::from);
+        own.chain(self.globals.take()).collect()
     }
 
     /// Reserves a name for a table variable, which belongs to the scope that declares it.
@@ -126,8 +173,21 @@ impl TemporaryNames {
     }
 }
 
+impl From<Entry> for Ended {
+    fn from(entry: Entry) -> Ended {
+        Ended { real_name: entry.real_name, object_id: None }
+    }
+}
+
+fn is_global(name: &str) -> bool {
+    name.starts_with("##")
+}
+
 impl SessionNames for TemporaryNames {
     fn temp_table(&self, name: &str) -> Option<String> {
+        if is_global(name) {
+            return Some(name.to_string());
+        }
         let wanted = name.to_lowercase();
         let scopes = self.scopes.borrow();
         if wanted.starts_with('@') {
@@ -137,6 +197,11 @@ impl SessionNames for TemporaryNames {
     }
 
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError> {
+        if is_global(name) {
+            // It lasts as long as the session; whether the name is free the catalog knows.
+            self.globals.borrow_mut().push(Ended { real_name: name.to_string(), object_id: None });
+            return Ok(name.to_string());
+        }
         let mut scopes = self.scopes.borrow_mut();
         let wanted = name.to_lowercase();
         let scope = scopes.last_mut().expect("the outermost scope is never left");
@@ -152,18 +217,35 @@ impl SessionNames for TemporaryNames {
 
     /// Unlike a table it lasts as long as the session, wherever it is made. A global one is known to all by its own name.
     fn add_temp_procedure(&self, name: &str) -> Result<String, SqlError> {
+        if is_global(name) {
+            return self.add_temp_table(name);
+        }
         let mut scopes = self.scopes.borrow_mut();
         let wanted = name.to_lowercase();
         if self.find(scopes.iter().flatten(), &wanted).is_some() {
             return Err(SqlError::new(2714, &[&name]));
         }
-        let real_name = if name.starts_with("##") { name.to_string() } else { self.real_name(name) };
+        let real_name = self.real_name(name);
         let outermost = scopes.first_mut().expect("the outermost scope is never left");
         outermost.push(Entry { name: wanted, real_name: real_name.clone(), is_dropped: false });
         Ok(real_name)
     }
 
+    fn note_made(&self, real_name: &str, object_id: i32) {
+        let mut globals = self.globals.borrow_mut();
+        let is_it = |made: &&mut Ended| made.real_name == real_name && made.object_id.is_none();
+        if let Some(made) = globals.iter_mut().find(is_it) {
+            made.object_id = Some(object_id);
+        }
+    }
+
     fn remove_temp_table(&self, name: &str) {
+        if is_global(name) {
+            // Only what was not made: what is dropped is not found again by its number.
+            let is_it = |made: &Ended| made.object_id.is_none() && made.real_name.eq_ignore_ascii_case(name);
+            self.globals.borrow_mut().retain(|made| !is_it(made));
+            return;
+        }
         let wanted = name.to_lowercase();
         for scope in self.scopes.borrow_mut().iter_mut().rev() {
             if let Some(at) = scope.iter().position(|entry| entry.name == wanted || entry.real_name == name) {

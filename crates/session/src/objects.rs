@@ -7,6 +7,8 @@ use query::SessionNames;
 use tsql::ast::ObjectName;
 use types::SqlResult;
 
+use crate::names::Ended;
+
 /// A procedure that was found by name.
 pub(crate) struct FoundProcedure {
     /// Its name as it was created.
@@ -86,10 +88,12 @@ fn find_temporary_procedure(
 pub(crate) fn drop_temporary_table(
     instance: &Arc<Instance>,
     transactions: &mut TransactionSet,
-    real_name: &str,
+    ended: &Ended,
 ) -> SqlResult<()> {
     let tempdb = instance.tempdb();
-    let Some(found) = Lookup::new(transactions).object(&tempdb, "dbo", real_name)? else { return Ok(()) };
+    let found = Lookup::new(transactions).object(&tempdb, "dbo", &ended.real_name)?;
+    let is_it = |found: &ObjectDef| ended.object_id.is_none_or(|id| id == found.object_id());
+    let Some(found) = found.filter(is_it) else { return Ok(()) };
     match found {
         ObjectDef::Table(table) => {
             let handle = tempdb.table(&table);

@@ -158,7 +158,10 @@ impl Session {
             }
             // What variables and a CATCH block's surroundings keep counts, too.
             let room = os::memory::check().map_err(|spent| query::errors::out_of_memory(spent).into());
-            let next = match room.and_then(|()| self.step(frame, instruction, at, sink)) {
+            let measured = self.measuring_begins(&instruction.kind);
+            let stepped = room.and_then(|()| self.step(frame, instruction, at, sink));
+            self.tell_measured(measured, instruction.line, sink);
+            let next = match stepped {
                 Ok(next) => next,
                 Err(interruption) => self.fail(frame, instruction, at, interruption, sink)?,
             };
@@ -209,7 +212,7 @@ impl Session {
             InstructionKind::Set(set) => {
                 self.note_command(instruction);
                 let language = self.options.language.clone();
-                self.set_option(frame, instruction, set, sink)?;
+                self.set_option(frame, instruction, set)?;
                 if crate::set::is_language(&set.statement) {
                     self.tell_language(&language, instruction.line, sink);
                 }

@@ -10,7 +10,7 @@ use types::{SqlError, SqlResult, Value};
 use crate::cache::{ProgramCache, ProgramConditions, ProgramKey};
 use crate::compile;
 use crate::facts::{Facts, LoginInfo};
-use crate::names::{NameCount, TemporaryNames};
+use crate::names::{Ended, NameCount, Orphans, TemporaryNames};
 use crate::pending::UnsettledCommit;
 use crate::prepared::Prepared;
 use crate::program::Program;
@@ -39,6 +39,7 @@ pub struct SessionShared {
     pub registry: Arc<SessionRegistry>,
     pub(crate) programs: Arc<ProgramCache>,
     name_count: NameCount,
+    orphans: Orphans,
 }
 
 impl SessionShared {
@@ -46,7 +47,8 @@ impl SessionShared {
     pub fn new(instance: Arc<Instance>, server_name: &str, start_ticks: u64) -> SessionShared {
         let registry = SessionRegistry::new(server_name, start_ticks);
         let programs = Arc::new(ProgramCache::default());
-        SessionShared { instance, registry, programs, name_count: NameCount::default() }
+        let orphans = Orphans::default();
+        SessionShared { instance, registry, programs, name_count: NameCount::default(), orphans }
     }
 }
 
@@ -60,6 +62,8 @@ pub struct Session {
     pub(crate) facts: Facts,
     pub(crate) transactions: TransactionSet,
     pub(crate) names: TemporaryNames,
+    /// Global temporary objects that nobody owns any more.
+    orphans: Orphans,
     pub(crate) prepared: Prepared,
     /// Name of the outermost transaction, when it has one.
     pub(crate) transaction_name: Option<String>,
@@ -101,6 +105,7 @@ impl Session {
             database,
             facts: Facts::new(session_id, login, shared.registry.clone(), shared.programs.clone()),
             names: TemporaryNames::new(Arc::clone(&shared.name_count), shared.instance.tempdb()),
+            orphans: shared.orphans.clone(),
             prepared: Prepared::default(),
             transaction_name: None,
             guards: 0,
@@ -130,6 +135,7 @@ impl Session {
     /// Runs one batch of T-SQL. Nothing of it runs when it has a syntax error.
     pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink) -> RequestEnd {
         self.request(sink, |session, sink| {
+            let compiling = session.compiling_begins();
             let program = match session.checks_only(text) {
                 Ok(true) => return Ok(()),
                 Ok(false) => session.program_for(text, &[], false),
@@ -139,6 +145,7 @@ impl Session {
                 Ok(program) => program,
                 Err(errors) => return session.refuse_batch(&errors, sink),
             };
+            session.tell_compiling(compiling, sink);
             if program.parse_only == Some(true) {
                 session.options.parse_only = true;
             }
@@ -199,6 +206,10 @@ impl Session {
     pub(crate) fn request_ended(&mut self) {
         if self.facts.transaction_count == 0 {
             self.names.settle();
+            if !self.orphans.is_empty() {
+                let free = self.orphans.take();
+                self.drop_free_tables(free);
+            }
         }
         self.slot.note(Command::None, self.facts.transaction_count);
         let ended_ticks = self.now_ticks();
@@ -425,21 +436,42 @@ impl Session {
     }
 
     fn drop_temporary_tables(&mut self) {
-        let tables = self.names.clear();
-        self.drop_real_tables(&tables);
+        let (own, global): (Vec<Ended>, Vec<Ended>) =
+            self.names.clear().into_iter().partition(|ended| !ended.real_name.starts_with("##"));
+        self.drop_real_tables(&own);
+        self.drop_free_tables(global);
+    }
+
+    /// Drops global temporary objects that nobody uses; the others wait for the end of whoever uses them, and for no other request here.
+    fn drop_free_tables(&mut self, objects: Vec<Ended>) {
+        for object in objects {
+            self.transactions.set_lock_timeout_ms(0);
+            self.transactions.statement_begin();
+            let dropped =
+                crate::objects::drop_temporary_table(&self.instance, &mut self.transactions, &object);
+            let ended = self.end_statement(dropped.is_ok());
+            match dropped.and(ended) {
+                Ok(()) => {}
+                Err(error) if matches!(error.number, 1205 | 1222 | engine::STALE_PLAN) => {
+                    self.orphans.add(object);
+                }
+                Err(error) => warn_not_dropped(&object, &error),
+            }
+        }
+        self.tell_lock_options();
     }
 
     /// Drops tables of tempdb by their real names; a table that is gone already is no error.
-    pub(crate) fn drop_real_tables(&mut self, tables: &[String]) {
+    pub(crate) fn drop_real_tables(&mut self, tables: &[Ended]) {
         for table in tables {
             if let Err(error) =
                 crate::objects::drop_temporary_table(&self.instance, &mut self.transactions, table)
             {
-                os::report::warn("session", &format!("temporary table {table} was not dropped: {error}"));
+                warn_not_dropped(table, &error);
             }
             if self.facts.transaction_count == 0 {
                 if let Err(error) = self.end_statement(true) {
-                    os::report::warn("session", &format!("temporary table {table} was not dropped: {error}"));
+                    warn_not_dropped(table, &error);
                 }
             }
         }
@@ -449,6 +481,11 @@ impl Session {
     pub(crate) fn to_int(&self, value: &Value) -> SqlResult<Option<i32>> {
         crate::values::to_int(value)
     }
+}
+
+fn warn_not_dropped(object: &Ended, error: &SqlError) {
+    let name = &object.real_name;
+    os::report::warn("session", &format!("temporary table {name} was not dropped: {error}"));
 }
 
 /// A database could not be entered: with an error, or because the wait for it was interrupted.

@@ -7,7 +7,6 @@ use types::{SqlError, SqlResult, Value};
 use crate::program::{Instruction, SetCells};
 use crate::run::{Frame, Interruption};
 use crate::session::Session;
-use crate::sink::ResultSink;
 use crate::values::{to_int, to_text};
 
 impl Session {
@@ -16,7 +15,6 @@ impl Session {
         frame: &mut Frame,
         instruction: &Instruction,
         set: &SetCells,
-        sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
         let value = match set.value {
             Some(cell) => Some(self.value(frame, instruction, cell)?),
@@ -31,19 +29,6 @@ impl Session {
                         // A module keeps the two with which it was created, also under ANSI_DEFAULTS.
                         (self.options.quoted_identifier, self.options.ansi_nulls) = (quoted, before);
                     }
-                    match (option, on) {
-                        (SwitchOption::AnsiPadding, false) => {
-                            let text =
-                                "SET ANSI_PADDING OFF has no effect: columns keep their trailing blanks.";
-                            tell(text, instruction, sink);
-                        }
-                        (SwitchOption::NumericRoundAbort, true) => {
-                            let text =
-                                "SET NUMERIC_ROUNDABORT ON has no effect: loss of precision is not an error.";
-                            tell(text, instruction, sink);
-                        }
-                        _ => {}
-                    }
                 }
                 if self.options.ansi_nulls != before {
                     frame.bind_anew();
@@ -52,16 +37,16 @@ impl Session {
             SetStatement::TransactionIsolation(level) => self.set_isolation(*level)?,
             SetStatement::IdentityInsert { table, on } => self.set_identity_insert(frame, table, *on)?,
             SetStatement::Value { option, .. } => self.set_value(*option, &value.unwrap_or(Value::Null))?,
-            SetStatement::Statistics { kinds, on: true } => {
+            SetStatement::Statistics { kinds, on } => {
                 for kind in kinds {
-                    let text = format!(
-                        "SET STATISTICS {} has no effect: nothing is measured.",
-                        statistics_word(*kind)
-                    );
-                    tell(&text, instruction, sink);
+                    match kind {
+                        StatisticsKind::Io => self.options.statistics_io = *on,
+                        StatisticsKind::Time => self.options.statistics_time = *on,
+                        StatisticsKind::Profile => only("STATISTICS PROFILE", on_off(*on))?,
+                        StatisticsKind::Xml => only("STATISTICS XML", on_off(*on))?,
+                    }
                 }
             }
-            SetStatement::Statistics { on: false, .. } => {}
             SetStatement::Offsets { on, .. } => only("OFFSETS", on_off(*on))?,
             SetStatement::ErrorLevel(_) => only("ERRLVL", "")?,
         }
@@ -103,7 +88,10 @@ impl Session {
             SwitchOption::FmtOnly => options.format_only = on,
             SwitchOption::ImplicitTransactions => options.implicit_transactions = on,
             SwitchOption::NoCount => options.nocount = on,
-            SwitchOption::NumericRoundAbort => options.numeric_roundabort = on,
+            SwitchOption::NumericRoundAbort => {
+                only("NUMERIC_ROUNDABORT", on_off(on))?;
+                options.numeric_roundabort = on;
+            }
             SwitchOption::QuotedIdentifier => options.quoted_identifier = on,
             SwitchOption::XactAbort => options.xact_abort = on,
             SwitchOption::DisableDefCnstChk => only("DISABLE_DEF_CNST_CHK", on_off(on))?,
@@ -231,22 +219,8 @@ fn only(option: &str, value: &str) -> SqlResult<()> {
     query::clauses::check_option("SET", option, Some(value))
 }
 
-/// A message that is no error.
-fn tell(text: &str, instruction: &Instruction, sink: &mut dyn ResultSink) {
-    sink.message(&SqlError::custom(0, 0, 1, text.to_string()).at_line(instruction.line));
-}
-
 fn on_off(on: bool) -> &'static str {
     if on { "ON" } else { "OFF" }
-}
-
-fn statistics_word(kind: StatisticsKind) -> &'static str {
-    match kind {
-        StatisticsKind::Io => "IO",
-        StatisticsKind::Time => "TIME",
-        StatisticsKind::Profile => "PROFILE",
-        StatisticsKind::Xml => "XML",
-    }
 }
 
 /// Is it SET LANGUAGE, of which clients are told?

@@ -97,7 +97,10 @@ fn files_servers_and_people() {
         assert_eq!(common::numbers(&run(&mut session, text)), [expected], "{text}");
     }
     assert_eq!(
-        common::rows(&mut session, "SELECT COUNT(*), SUM(IIF(mirroring_guid IS NULL, 0, 1)) FROM sys.database_mirroring"),
+        common::rows(
+            &mut session,
+            "SELECT COUNT(*), SUM(IIF(mirroring_guid IS NULL, 0, 1)) FROM sys.database_mirroring"
+        ),
         ["5|0"]
     );
 }

@@ -58,6 +58,7 @@ impl Table {
     /// # Errors
     /// As `update`, duplicates apart.
     pub fn take_out(&self, txn: &DbTransaction, change: RowChange<'_>) -> SqlResult<TakenOut> {
+        let _charge = super::io::charge(&self.inner.definition, 0);
         txn.lock_object(self.inner.definition.object_id, LockMode::IX)?;
         self.check_current()?;
         if self.moves(change) {
@@ -82,6 +83,7 @@ impl Table {
     /// # Errors
     /// 2627 and 2601 for a key that exists; otherwise as `update`.
     pub fn put_in(&self, txn: &DbTransaction, change: RowChange<'_>, out: TakenOut) -> SqlResult<RowLocator> {
+        let _charge = super::io::charge(&self.inner.definition, 0);
         match out {
             TakenOut::Row => {
                 let locator = self.insert_base(txn, change.new)?;

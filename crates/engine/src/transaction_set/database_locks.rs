@@ -15,6 +15,9 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::instance::{MASTER, TEMPDB};
 
+/// `user_access` of a database for one session at a time.
+const SINGLE_USER: u8 = 1;
+
 /// A database that a statement has for itself: nobody comes in until this is dropped. A session has one at a time.
 pub struct ExclusiveDatabase<'a> {
     locks: HeldLocks,
@@ -125,14 +128,62 @@ impl TransactionSet {
         if self.session_locks.mode(&resource).is_some() {
             return Ok(());
         }
+        let alone = self.alone_if_single(database)?;
         let taken = transaction.inner().lock(resource, LockMode::S, LockWait::Session);
         taken.map_err(|error| crate::error::sql_error(&error.into(), database.name(), self.session_id))?;
+        alone.into_iter().for_each(|mut alone| alone.unlock_all());
         // Whoever found it before it was dropped looks for the name again.
         self.check_present(database).map_err(|_| crate::error::stale_plan())
     }
 
+    /// The same, waiting for the others to leave.
+    ///
+    /// # Errors
+    /// As `lock_database_exclusively`; 1205, 1222, an interrupt.
+    pub fn wait_for_database(&mut self, name: &str) -> SqlResult<ExclusiveDatabase<'_>> {
+        let number = self.instance.database_number(name)?;
+        let mut locks =
+            HeldLocks::new(self.instance.locks().clone(), self.space.clone(), LockOwner::Workspace);
+        let taken = locks.lock(Resource::Database { database: number }, LockMode::X, LockWait::Session);
+        taken.map_err(|error| crate::error::sql_error(&error.into(), name, self.session_id))?;
+        Ok(ExclusiveDatabase { locks, session: PhantomData })
+    }
+
+    /// The sessions that are in a database, or whose transactions are, but for this one.
+    pub fn others_in_database(&self, number: u16) -> Vec<i16> {
+        let resource = Resource::Database { database: number };
+        let rows = self.instance.locks().snapshot().into_iter().filter(|row| row.resource == resource);
+        let mut sessions: Vec<i16> = rows.filter_map(|row| i16::try_from(row.session_id).ok()).collect();
+        sessions.retain(|session| *session != self.session_id && *session != 0);
+        sessions.sort_unstable();
+        sessions.dedup();
+        sessions
+    }
+
+    /// Into a database in single-user mode nobody comes while another is in it: 924. Whoever holds this when he locks it is alone.
+    fn alone_if_single(&self, database: &Database) -> SqlResult<Option<HeldLocks>> {
+        if database.options().user_access != SINGLE_USER {
+            return Ok(None);
+        }
+        let mut locks =
+            HeldLocks::new(self.instance.locks().clone(), self.space.clone(), LockOwner::Workspace);
+        let resource = Resource::Database { database: database.number() };
+        match locks.lock(resource, LockMode::X, LockWait::NoWait) {
+            Ok(()) => Ok(Some(locks)),
+            Err(_) => Err(SqlError::new(924, &[&database.name()])),
+        }
+    }
+
     fn lock_shared(&mut self, database: &Database) -> SqlResult<()> {
         let Some(resource) = shared_resource(database.number()) else { return Ok(()) };
+        if self.session_locks.mode(&resource).is_none()
+            && let Some(mut alone) = self.alone_if_single(database)?
+        {
+            let taken = self.session_locks.try_lock(resource, LockMode::S);
+            assert!(taken, "nobody else holds anything");
+            alone.unlock_all();
+            return Ok(());
+        }
         let taken = self.session_locks.lock(resource, LockMode::S, LockWait::Session);
         taken.map_err(|error| crate::error::sql_error(&error.into(), database.name(), self.session_id))
     }

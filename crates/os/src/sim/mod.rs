@@ -526,6 +526,10 @@ impl Clock for VirtualClock {
     fn local_offset_minutes(&self) -> i32 {
         0
     }
+
+    fn thread_cpu_ns(&self) -> u64 {
+        0
+    }
 }
 
 /// A world without a network (sessions are driven directly).

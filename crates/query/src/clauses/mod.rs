@@ -30,8 +30,6 @@ pub enum Takes<'t> {
     Only(Vec<&'t str>),
     /// Refused by name.
     Refused,
-    /// Taken with a message that says that it has no effect.
-    Told,
 }
 
 /// One row of the table.
@@ -66,7 +64,6 @@ fn row(line: &str) -> Option<Row<'_>> {
         "done" => Takes::Done,
         "advice" => Takes::Advice,
         "refused" => Takes::Refused,
-        "told" => Takes::Told,
         other => Takes::Only(other.strip_prefix("only ")?.split(',').map(str::trim).collect()),
     };
     Some(Row { place, words: words.split(',').map(str::trim).collect(), takes, meaning, examples })
@@ -89,7 +86,7 @@ pub fn check_option(place: &str, name: &str, value: Option<&str>) -> Result<(), 
     let name = name.to_uppercase();
     match known(place, &name) {
         None => Err(crate::errors::unknown_option(&name, place)),
-        Some(Takes::Done | Takes::Advice | Takes::Told) => Ok(()),
+        Some(Takes::Done | Takes::Advice) => Ok(()),
         Some(Takes::Only(values)) if value.is_some_and(|value| values.contains(&value)) => Ok(()),
         Some(Takes::Only(_) | Takes::Refused) => {
             let value = value.map_or(String::new(), |value| format!(" = {value}"));

@@ -257,6 +257,7 @@ fn alter_column(
     };
     let declared = declared_in(data_type, database, engine::Lookup::new(context.transactions))?;
     let to = declared.sql_type;
+    create::check_padding(&to, context)?;
     let ordinal = table
         .column_ordinal(&change.name.value)
         .ok_or_else(|| crate::errors::alter_missing_column(&change.name.value, &table.name))?;

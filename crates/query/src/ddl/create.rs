@@ -27,19 +27,19 @@ pub(super) fn table(
     new.schema = schema_of(&create.name);
     new.name = create.name.name.value.clone();
     let temporary = new.name.starts_with('#');
-    if temporary && new.name.chars().count() > TEMPORARY_CHARACTERS_MAX {
+    if temporary && !new.name.starts_with("##") && new.name.chars().count() > TEMPORARY_CHARACTERS_MAX {
         return Err(SqlError::new(193, &[&new.name, &TEMPORARY_CHARACTERS_MAX]));
     }
     if temporary {
         new.name = context.names.add_temp_table(&create.name.name.value)?;
     }
-    let result = with_transaction(context, &database, |transaction| {
-        database.create_table(transaction, &new).map(|_| ())
-    });
-    if result.is_err() && temporary {
-        context.names.remove_temp_table(&create.name.name.value);
+    let result = with_transaction(context, &database, |transaction| database.create_table(transaction, &new));
+    match &result {
+        Ok(made) if temporary => context.names.note_made(&new.name, made.object_id),
+        Err(_) if temporary => context.names.remove_temp_table(&create.name.name.value),
+        _ => {}
     }
-    result
+    result.map(drop)
 }
 
 /// DECLARE @t TABLE.
@@ -179,6 +179,7 @@ pub(super) fn column(
         None => Declared { sql_type: SqlType::RowVersion, alias_id: 0, nullable: None },
     };
     let sql_type = declared.sql_type;
+    check_padding(&sql_type, context)?;
     let collation = collation_of(column)?;
     let identity = match &column.identity {
         Some(identity) => {
@@ -218,6 +219,20 @@ pub(super) fn column(
         is_rowguidcol: column.is_rowguidcol,
         user_type_id: declared.alias_id,
     })
+}
+
+/// SET ANSI_PADDING OFF says that new columns lose trailing blanks and zeros, which is not done here.
+pub(super) fn check_padding(sql_type: &SqlType, context: &ExecContext<'_>) -> Result<(), SqlError> {
+    let is_padded = matches!(
+        sql_type,
+        SqlType::Char(_) | SqlType::VarChar(_) | SqlType::Binary(_) | SqlType::VarBinary(_)
+    );
+    if is_padded && !context.options.ansi_padding {
+        return Err(crate::errors::unsupported(
+            "a char, varchar, binary or varbinary column under SET ANSI_PADDING OFF",
+        ));
+    }
+    Ok(())
 }
 
 fn collation_of(column: &ast::ColumnDefinition) -> Result<Collation, SqlError> {

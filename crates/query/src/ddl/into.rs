@@ -26,17 +26,17 @@ pub(crate) struct SelectIntoPlan {
     generated: Option<usize>,
 }
 
-/// Plans a SELECT INTO. `inherits`: an identity column of the only table stays one. Errors 1038, 2705, 8108.
+/// Plans a SELECT INTO. `inherits`: what an identity column of the only table stays. Errors 1038, 2705, 8108.
 pub(crate) fn select_into(
     binder: &mut Binder<'_>,
     name: &ObjectName,
     query: BoundQuery,
-    inherits: bool,
+    inherits: Option<IdentityDef>,
 ) -> Result<SelectIntoPlan, SqlError> {
     let generated = binder.identity_item.take();
     let mut columns: Vec<NewColumn> = Vec::new();
     for (at, column) in query.columns.iter().enumerate() {
-        let inherits = inherits && generated.is_none_or(|generated| generated.0 != at);
+        let inherits = inherits.filter(|_| generated.is_none_or(|generated| generated.0 != at));
         if column.name.is_empty() {
             return Err(crate::errors::column_name_missing());
         }
@@ -49,7 +49,7 @@ pub(crate) fn select_into(
             sql_type: storable(info.sql_type),
             nullable: info.nullable,
             collation: info.collation,
-            identity: (column.identity && inherits).then_some(IdentityDef { seed: 1, increment: 1 }),
+            identity: inherits.filter(|_| column.identity),
             default: None,
             computed: None,
             is_rowguidcol: false,
@@ -129,6 +129,9 @@ fn make_and_fill(
         let transaction = transactions.in_database(&into.database, runtime.options.isolation)?;
         into.database.create_table(transaction, &new)?
     };
+    if into.name.starts_with('#') {
+        runtime.names.note_made(&new.name, def.object_id);
+    }
     let target = TableSource::new(into.database.clone(), def);
     let mut row = Row::new();
     let mut count = 0;

@@ -65,8 +65,10 @@ pub(super) fn create(
     let made = with_transaction(context, &database, |transaction| {
         database.create_module(transaction, kind, &schema, &real, text, quoted, nulls, replace.as_ref())
     });
-    if made.is_err() && temporary && replace.is_none() {
-        context.names.remove_temp_table(&name.name.value);
+    match &made {
+        Ok(object_id) if temporary && replace.is_none() => context.names.note_made(&real, *object_id),
+        Err(_) if temporary && replace.is_none() => context.names.remove_temp_table(&name.name.value),
+        _ => {}
     }
     match (made, action) {
         // Somebody else has made it meanwhile: it is altered.

@@ -54,6 +54,13 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(3606, 10, "Arithmetic overflow occurred."),
     entry(3607, 10, "Division by zero occurred."),
     entry(3609, 16, "The transaction ended in the trigger. The batch has been aborted."),
+    entry(3612, 10, "\n SQL Server Execution Times:\n   CPU time = %d ms,  elapsed time = %d ms."),
+    entry(3613, 10, "SQL Server parse and compile time: \n   CPU time = %d ms, elapsed time = %d ms."),
+    entry(
+        3615,
+        10,
+        "Table '%s'. Scan count %d, logical reads %d, physical reads %d, read-ahead reads %d, lob logical reads %d, lob physical reads %d, lob read-ahead reads %d.",
+    ),
     entry(
         3616,
         16,

@@ -1,0 +1,90 @@
+//! ALTER DATABASE ... SET SINGLE_USER: whoever is in the database leaves first, by himself or because he is ended; then one session at a time
+//! is in it (924, by the DATABASE locks of the engine).
+//!
+//! ```text
+//!  many users ──SINGLE_USER: others in it? ──no──► single
+//!                  │ WITH NO_WAIT: 5070     │ WITH ROLLBACK IMMEDIATE, AFTER n: killed     │ else: waited for
+//!  single, another in it ──any SET──► 5064
+//! ```
+
+use engine::{MASTER, OptionChange, TEMPDB};
+use os::WaitType;
+use tsql::ast::Termination;
+use types::{SqlError, SqlResult};
+
+use crate::session::Session;
+use crate::sink::ResultSink;
+
+/// `user_access` for one session at a time.
+const SINGLE_USER: u8 = 1;
+const A_SECOND_NS: u64 = 1_000_000_000;
+
+/// Changes options of a database.
+///
+/// # Errors
+/// 5058 (a database that cannot be single), 5064, 5070, both with 5069 behind; those of waiting and of the change itself.
+pub(crate) fn set_options(
+    session: &mut Session,
+    name: &str,
+    changes: &[OptionChange],
+    termination: Option<Termination>,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<()> {
+    let number = session.instance.database_number(name)?;
+    let becomes_single = changes
+        .iter()
+        .any(|change| matches!(change, OptionChange::UserAccess(access) if *access == SINGLE_USER));
+    if becomes_single && [MASTER, TEMPDB].contains(&number) {
+        return Err(SqlError::new(5058, &[&"SINGLE_USER", &name]));
+    }
+    // One that is not open says so itself.
+    let is_single =
+        session.instance.database(name).is_ok_and(|database| database.options().user_access == SINGLE_USER);
+    if !becomes_single && !is_single {
+        return session.instance.alter_database(name, changes);
+    }
+    let is_free = session.transactions.lock_database_exclusively(name)?.is_some();
+    if !is_free && is_single {
+        return Err(failed(SqlError::new(5064, &[&name])));
+    }
+    if !is_free {
+        clear(session, name, number, termination, sink)?;
+    }
+    let _alone = session.transactions.wait_for_database(name)?;
+    session.instance.alter_database(name, changes)
+}
+
+/// Sees to it that the others leave, as the statement says.
+fn clear(
+    session: &mut Session,
+    name: &str,
+    number: u16,
+    termination: Option<Termination>,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<()> {
+    let seconds = match termination {
+        None => return Ok(()),
+        Some(Termination::NoWait) => return Err(failed(SqlError::new(5070, &[&name]))),
+        Some(Termination::RollbackImmediate) => 0,
+        Some(Termination::RollbackAfter(seconds)) => seconds,
+    };
+    let os = session.instance.os().clone();
+    for _ in 0..seconds {
+        if session.transactions.others_in_database(number).is_empty() {
+            return Ok(());
+        }
+        os.sleep(A_SECOND_NS, WaitType::WAITFOR).map_err(|_| engine::interrupted())?;
+    }
+    let others = session.transactions.others_in_database(number);
+    if !others.is_empty() {
+        sink.message(&SqlError::new(5060, &[&0]));
+    }
+    others.into_iter().for_each(|other| {
+        session.facts.registry.kill(other);
+    });
+    Ok(())
+}
+
+fn failed(reason: SqlError) -> SqlError {
+    SqlError::new(5069, &[]).after(reason)
+}
