@@ -53,7 +53,10 @@ pub struct Names {
 impl SessionNames for Names {
     fn temp_table(&self, name: &str) -> Option<String> {
         let made = self.made.borrow();
-        made.iter().position(|made| made.eq_ignore_ascii_case(name)).map(|number| real_name(name, number))
+        let known = made.iter().enumerate().map(|(number, made)| (made, real_name(made, number)));
+        // What the binder has found out is asked for by its name in tempdb.
+        let mut found = known.filter(|(made, real)| made.eq_ignore_ascii_case(name) || real == name);
+        found.next().map(|(_, real)| real)
     }
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError> {
         let mut made = self.made.borrow_mut();
