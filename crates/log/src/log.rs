@@ -322,8 +322,7 @@ impl Log {
 
     /// How much may be in flight from now on; what is there already stays there.
     pub fn set_limits(&self, limits: LogLimits) {
-        let places =
-            self.shared.options.limits.outstanding_ios_max.max(LogLimits::sql2012().outstanding_ios_max);
+        let places = self.shared.options.queue_places();
         assert!(limits.outstanding_ios_max <= places, "the writer's queue has {places} places");
         self.shared.queue.lock().in_flight.set_limits(limits);
         // Who waited for the former limits looks again.

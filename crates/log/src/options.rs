@@ -48,6 +48,11 @@ pub struct LogOptions {
 }
 
 impl LogOptions {
+    /// Places in the LOG WRITER's queue: for the most that any limits allow, since limits may change while it runs.
+    pub(crate) fn queue_places(&self) -> u32 {
+        self.limits.outstanding_ios_max.max(LogLimits::sql2012().outstanding_ios_max)
+    }
+
     /// A durable log of default size and growth.
     pub fn new(path: impl Into<PathBuf>, database: impl Into<String>) -> LogOptions {
         LogOptions {

@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 use crate::cache::CachedBlock;
 use crate::flush_queue::WriterRole;
 use crate::flush_reason::FlushReason;
-use crate::limits::LogLimits;
 use crate::shared::Shared;
 use crate::writer_work::Work;
 
@@ -76,9 +75,7 @@ fn write_out(shared: &Shared, mut role: WriterRole, mut seal_open: Option<FlushR
 }
 
 fn submit(shared: &Shared, own: &mut OwnWrites, number: u64, mut block: CachedBlock, began_ns: u64) {
-    // Places for the most that any limits allow: they may change while it runs.
-    let depth =
-        shared.options.limits.outstanding_ios_max.max(LogLimits::sql2012().outstanding_ios_max) as usize;
+    let depth = shared.options.queue_places() as usize;
     let queue = own.queue.get_or_insert_with(|| shared.os.disk().io_queue(depth));
     while queue.in_flight() >= queue.depth() {
         // Limits are checked before; a queue of smaller depth than asked for is waited for here.

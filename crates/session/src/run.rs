@@ -157,9 +157,12 @@ impl Session {
                 self.settle_before_more(sink)?;
             }
             // What variables and a CATCH block's surroundings keep counts, too.
-            let room = os::memory::check().map_err(|spent| query::errors::out_of_memory(spent).into());
+            let room = os::memory::check();
             let measured = self.measuring_begins(&instruction.kind);
-            let stepped = room.and_then(|()| self.step(frame, instruction, at, sink));
+            let stepped = match room {
+                Ok(()) => self.step(frame, instruction, at, sink),
+                Err(spent) => Err(query::errors::out_of_memory(spent).into()),
+            };
             self.tell_measured(measured, instruction.line, sink);
             let next = match stepped {
                 Ok(next) => next,

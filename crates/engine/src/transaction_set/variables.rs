@@ -48,6 +48,10 @@ impl TransactionSet {
     /// # Errors
     /// Those of tempdb's log.
     pub fn keep_table_variables(&mut self) -> SqlResult<()> {
+        // Asked at the end of each expression: where there are none, nothing is moved.
+        if self.variables.is_none() {
+            return Ok(());
+        }
         self.variables.take().map_or(Ok(()), |transaction| transaction.commit(CommitMode::Volatile))
     }
 
