@@ -26,10 +26,10 @@ use log::{LogContext, LogOp, Lsn, TxnId};
 use os::{Latch, LatchRank};
 use pages::{BOOT_PAGE, HEADER_BYTES, LatchMode, PageBytes, PageError, PageGuard, PageId, PageType, header};
 use rustc_hash::{FxHashMap, FxHashSet};
-use txn::Transaction;
+use txn::{Transaction, UndoBytes};
 
 use crate::error::{AccessError, AccessResult};
-use crate::methods::{AccessMethods, UnitId};
+use crate::methods::{AccessMethods, MAP_BITS_OF_PAGE_BYTES, UnitId};
 
 /// Pages of an interval: as many as its map page has entries.
 pub(crate) const INTERVAL_PAGES: u32 = 2024;
@@ -249,7 +249,10 @@ impl AccessMethods {
         let (page, mut map) = self.find_free_page()?;
         let mut guard = self.space.fix_new(page)?;
         let create = UnitCreate { unit: unit.0, page: page.pack(), page_type: page_type as u8, page_flags };
-        let lsn = self.append(txn, LogOp::CreateAllocchain, LogContext::Null, |out| create.encode(out))?;
+        // Freed with it: its first page; the others have reserved for themselves.
+        let undo = UndoBytes { record_count: 2, payload_bytes: MAP_BITS_OF_PAGE_BYTES as u64 };
+        let lsn =
+            self.append(txn, LogOp::CreateAllocchain, LogContext::Null, undo, |out| create.encode(out))?;
         apply_create(guard.page_mut(), &create);
         guard.set_lsn(lsn);
         assert_eq!(owner(map.page(), page), 0, "a page becomes a unit's from nobody's");
@@ -386,7 +389,11 @@ impl AccessMethods {
         assert!(change != MapChange::Pending || !pages.iter().any(is_marked), "a page is given up once");
         let bits = MapBits { map: map.id().pack(), change, runs: runs_of(pages) };
         let lsn = match txn {
-            Some(txn) => self.append(txn, LogOp::SetBits, LogContext::Iam, |out| bits.encode(out))?,
+            Some(txn) => {
+                // Whichever way it ends: the same runs, kept or free.
+                let undo = UndoBytes::one(bits.encoded_bytes_max());
+                self.append(txn, LogOp::SetBits, LogContext::Iam, undo, |out| bits.encode(out))?
+            }
             None => self.append_structural(true, LogOp::SetBits, LogContext::Gam, |out| bits.encode(out))?,
         };
         apply_bits(&mut map, &bits, lsn)?;

@@ -4,12 +4,12 @@
 use log::page_records::LobPage;
 use log::{LogContext, LogOp};
 use pages::{BODY_BYTES, HEADER_BYTES, LatchMode, PageBytes, PageId, PageType, header};
-use txn::Transaction;
+use txn::{Transaction, UndoBytes};
 use types::Value;
 
 use crate::alloc::{owner, set_owner};
 use crate::error::{AccessError, AccessResult};
-use crate::methods::{AccessMethods, UnitId};
+use crate::methods::{AccessMethods, MAP_BITS_OF_PAGE_BYTES, UnitId};
 use crate::row::{LobPointer, RowFormat};
 
 /// Bytes of a value in one page: the body less the stamp and the length.
@@ -82,7 +82,9 @@ impl AccessMethods {
             let mut guard = self.space.fix_new(page)?;
             let lob = LobPage { unit: unit.0, page: page.pack(), next: next.pack(), stamp, data: piece };
             let logged = LobPage { data: if self.undo_only { &[] } else { piece }, ..lob };
-            let lsn = self.append(txn, LogOp::FormatPage, LogContext::TextMix, |out| logged.encode(out))?;
+            let undo = UndoBytes { record_count: 2, payload_bytes: MAP_BITS_OF_PAGE_BYTES as u64 };
+            let lsn =
+                self.append(txn, LogOp::FormatPage, LogContext::TextMix, undo, |out| logged.encode(out))?;
             apply_lob(guard.page_mut(), &lob);
             guard.set_lsn(lsn);
             assert_eq!(self::piece(guard.page()), Some((stamp, piece)), "what is stored can be read");

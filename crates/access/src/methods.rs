@@ -8,7 +8,7 @@ use log::{Log, LogContext, LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, Txn
 use os::{Latch, LatchRank, Os};
 use pages::{FileSpace, LatchMode, PageGuard, PageId, PageType, header};
 use rustc_hash::FxHashMap;
-use txn::{LockSpace, Transaction, XactState};
+use txn::{LockSpace, Transaction, UndoBytes};
 
 use crate::alloc::Allocator;
 use crate::btree::{BTree, BTreeDef, BTreeKind, TreeState};
@@ -86,6 +86,15 @@ pub struct AccessMethods {
     pub(crate) ghost_pages: Latch<Vec<(PageId, PageId)>>,
     next_stamp: AtomicU64,
 }
+
+/// Bytes by which what says where a row is may be longer in the compensation record than in the record: page and slot.
+pub(crate) const PLACE_BYTES: usize = 12;
+
+/// Bytes of offset and lengths in LOP_MODIFY_ROW, at most.
+pub(crate) const PATCH_BYTES: usize = 3 * 3;
+
+/// Bytes of a [`log::page_records::MapBits`] about one page, at most: map page, change, number of runs, one run.
+pub(crate) const MAP_BITS_OF_PAGE_BYTES: usize = 8 + 1 + 1 + 2 * 2;
 
 /// Pages that wait for the ghost cleanup, at most; more are found again by scans.
 const GHOST_PAGES_MAX: usize = 4096;
@@ -180,18 +189,19 @@ impl AccessMethods {
         }
     }
 
-    /// Appends a change of `txn` that can be undone. Page latches are held.
+    /// Appends a change of `txn` that can be undone by writing `undo` at most. Page latches are held.
     #[inline]
     pub(crate) fn append(
         &self,
         txn: &Transaction,
         op: LogOp,
         context: LogContext,
+        undo: UndoBytes,
         payload: impl FnOnce(&mut Vec<u8>),
     ) -> AccessResult<Lsn> {
         RECORD.with_borrow_mut(|record| {
             payload(record.start(RecordHeader { context, ..RecordHeader::new(op) }));
-            let lsn = txn.append(record)?;
+            let lsn = txn.append(record, undo)?;
             assert_eq!(lsn, txn.last_lsn(), "the change is its transaction's newest record");
             Ok(lsn)
         })
@@ -231,6 +241,23 @@ impl AccessMethods {
                 true => self.log.append_from_reservation(record)?,
                 false => self.log.append(record)?,
             })
+        })
+    }
+
+    /// The same for a change that `txn` makes on its way and that gives a page to a unit: room is kept to give the page up again, should the
+    /// transaction that rolls back be the one that has made the unit.
+    pub(crate) fn append_allocation(
+        &self,
+        txn: &Transaction,
+        op: LogOp,
+        context: LogContext,
+        payload: impl FnOnce(&mut Vec<u8>),
+    ) -> AccessResult<Lsn> {
+        RECORD.with_borrow_mut(|record| {
+            let flags = RecordFlags::SYSTEM;
+            payload(record.start(RecordHeader { context, flags, ..RecordHeader::new(op) }));
+            assert!(record.header.txn == TxnId::NULL, "structural records belong to no transaction");
+            Ok(txn.append_beside(record, UndoBytes::one(MAP_BITS_OF_PAGE_BYTES))?)
         })
     }
 
@@ -278,9 +305,4 @@ impl AccessMethods {
 /// May the page's ghosts and reserved bytes be reclaimed: has every transaction ended that made them?
 pub(crate) fn removers_are_done(page: &pages::PageBytes, oldest_active: TxnId) -> bool {
     header::last_remover(page) < oldest_active.0
-}
-
-/// Does `txn` write from its reservation?
-pub(crate) fn rolls_back(txn: &Transaction) -> bool {
-    txn.state() == XactState::RollingBack
 }

@@ -3,10 +3,14 @@
 //! One checkpoint, in order (each step makes the next one sound):
 //! 1. LOP_BEGIN_CKPT is appended at `C`.
 //! 2. Every page with a change older than `C` is written out (its log first: the WAL rule of `pages`).
-//! 3. Active transactions and the pages that are dirty still are noted in the log, then LOP_END_CKPT; the log is hardened.
+//! 3. Active transactions are noted in the log, then LOP_END_CKPT, which says where redo starts; the log is hardened.
 //! 4. The log's header names `C` as the place where recovery starts.
 //! 5. SIMPLE recovery model: log that nobody needs any more is free again. (FULL without a backup behaves the same, as in SQL Server;
 //!    backups do not exist yet.)
+//!
+//! A full log is when a checkpoint is needed most. One that will give a VLF back takes its few records' room from the log's margin; one that
+//! would only take (a transaction still needs the oldest VLF) is content with what is free, and is not made when that is nothing: the margin
+//! belongs to rollbacks.
 //!
 //! tempdb keeps no page safe: its checkpoint only gives log back.
 
@@ -14,10 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use log::records::DirtyPage;
+use log::{LogError, Lsn};
 use os::{JoinHandle, Latch, LatchRank, Signal, WaitType};
 use pages::PageError;
-use txn::recovery::write_checkpoint;
+use txn::TxnError;
+use txn::recovery::{CheckpointPayment, write_checkpoint};
 
 use crate::database::Database;
 use crate::error::StorageError;
@@ -99,34 +104,51 @@ pub(crate) fn before_transaction(database: &Arc<Database>) {
 
 fn run_alone(database: &Arc<Database>, reason: Reason) -> Result<(), StorageError> {
     let log_bytes = database.log.stats().record_bytes_total;
-    let result = if database.is_volatile() { give_log_back(database) } else { write_all(database) };
+    let result = if database.is_volatile() { give_log_back(database) } else { write_all(database, reason) };
     if let Err(error) = &result
         && is_fatal(error)
     {
         database.suspect(&format!("the checkpoint ({reason:?}) failed: {error}"));
     }
-    if result.is_ok() {
+    // Nothing to gain and no room for it: the thread need not try again before more has been written.
+    let is_vain = reason == Reason::Automatic && result.as_ref().is_err_and(is_for_want_of_room);
+    if result.is_ok() || is_vain {
         database.checkpoint_state.log_bytes.store(log_bytes, Relaxed);
     }
-    result
+    if is_vain { Ok(()) } else { result }
 }
 
-fn write_all(database: &Database) -> Result<(), StorageError> {
-    let begin = database.txns.begin_checkpoint()?;
+fn is_for_want_of_room(error: &StorageError) -> bool {
+    match error {
+        StorageError::Log(error) | StorageError::Txn(TxnError::Log(error)) => {
+            matches!(error, LogError::Full { .. })
+        }
+        _ => false,
+    }
+}
+
+/// Who gives room to the checkpoint's records.
+fn payment(database: &Database, reason: Reason) -> CheckpointPayment {
+    let needed = database.txns.oldest_begin().unwrap_or_else(|| database.log.end());
+    match reason {
+        Reason::Create | Reason::Recovery | Reason::Shutdown => CheckpointPayment::Margin,
+        Reason::Statement | Reason::Automatic if database.log.would_free(needed) => CheckpointPayment::Margin,
+        Reason::Statement | Reason::Automatic => CheckpointPayment::FreeSpace,
+    }
+}
+
+fn write_all(database: &Database, reason: Reason) -> Result<(), StorageError> {
+    let payment = payment(database, reason);
+    let begin = database.txns.begin_checkpoint(payment)?;
     let written = database.space.write_out_dirty(begin, 0)?;
     count_pages(database, written);
-    let dirty: Vec<DirtyPage> = database
-        .space
-        .dirty_pages()?
-        .into_iter()
-        .map(|(id, recovery)| DirtyPage { file: id.file, page: id.page, recovery })
-        .collect();
+    let dirty: Vec<Lsn> = database.space.dirty_pages()?.into_iter().map(|(_, recovery)| recovery).collect();
     // What keeps recovery short and lets the log be used again: step 2 has left nothing of before.
     assert!(
-        dirty.iter().all(|page| page.recovery > begin),
+        dirty.iter().all(|recovery| *recovery > begin),
         "a checkpoint writes every change older than itself"
     );
-    let image = write_checkpoint(&database.txns, begin, &dirty)?;
+    let image = write_checkpoint(&database.txns, begin, &dirty, payment)?;
     shutdown::quiesce(&database.log, image.end)?;
     // Once more: where recovery starts is not moved when a page could not be written meanwhile.
     database.space.refuse_if_suspect()?;

@@ -7,7 +7,7 @@ use os::{LatchGuard, WaitType};
 
 use crate::cache::{Blocked, Cache};
 use crate::error::LogError;
-use crate::limits::{BLOCK_HEADER_BYTES, RECORD_PAYLOAD_BYTES_MAX};
+use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, RECORD_PAYLOAD_BYTES_MAX};
 use crate::lsn::Lsn;
 use crate::options::Growth;
 use crate::record::RecordBuf;
@@ -21,8 +21,25 @@ const GROWTH_BYTES_MIN: u64 = 256 * 1024;
 pub(crate) enum Payment {
     /// Free space, and so many bytes are to be promised to the undo.
     FreeSpace { reserve: u64 },
-    /// A promise made earlier.
-    Reservation,
+    /// A promise made earlier, of which so many bytes are redeemed.
+    Reservation { paid: u64 },
+}
+
+/// Parts of a VLF's blocks that one end of it too short for the next record may take: a record of 8 KB in the least VLF (248 KB), and less.
+const VLF_END_SHARE: u64 = 24;
+
+/// See `Log::reservation_for`. A block is closed for want of room when more than half of it is used (or by one record that takes more
+/// than half), and then costs its header and less than a sector of padding.
+pub(crate) fn reservation_for(record_bytes: u64, sector_bytes: usize) -> u64 {
+    assert!(
+        sector_bytes.is_power_of_two() && sector_bytes >= crate::limits::SECTOR_BYTES,
+        "{sector_bytes} bytes"
+    );
+    let block_cost = (BLOCK_HEADER_BYTES + sector_bytes) as u64;
+    assert!(block_cost < BLOCK_BYTES_MAX as u64 / 2, "a block is mostly records");
+    record_bytes
+        + (record_bytes * block_cost).div_ceil(BLOCK_BYTES_MAX as u64 / 2)
+        + record_bytes.div_ceil(VLF_END_SHARE)
 }
 
 impl Shared {
@@ -32,7 +49,7 @@ impl Shared {
         assert!(payload_bytes <= RECORD_PAYLOAD_BYTES_MAX, "a record of {payload_bytes} bytes");
         self.os.yield_point();
         let mut sealed = false;
-        let _mask = (payment == Payment::Reservation).then(os::task::mask_interrupts);
+        let _mask = matches!(payment, Payment::Reservation { .. }).then(os::task::mask_interrupts);
         let result = self.append_latched(record, payment, &mut sealed);
         if sealed {
             self.ring_for_sealed();
@@ -80,8 +97,9 @@ impl Shared {
         let end = cache.end();
         assert!(lsn > self.positions.sealed(), "{lsn} joins a block that is sealed");
         assert!(lsn < end && self.positions.end() <= end, "the end lies behind {lsn} and never goes back");
-        if let Payment::FreeSpace { reserve } = payment {
-            cache.reserved_bytes += reserve;
+        match payment {
+            Payment::FreeSpace { reserve } => cache.reserved_bytes += reserve,
+            Payment::Reservation { paid } => cache.release(paid),
         }
         self.positions.end.store(end.raw(), Release);
         self.open_bytes.store(cache.open_bytes() as u32, Relaxed);

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 use std::task::Waker;
 
 use os::Os;
+use os::sim::{Bug, is_planted};
 
 use crate::append::Payment;
 use crate::cache::Cache;
@@ -13,7 +14,7 @@ use crate::file::LogFile;
 use crate::flush::PendingHarden;
 use crate::flush_queue::FlushQueue;
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
-use crate::limits::{FIRST_BLOCK_SECTOR, LOG_BYTES_MIN, LogLimits};
+use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR, LOG_BYTES_MIN, LogLimits};
 use crate::lsn::Lsn;
 use crate::options::{Growth, LogOptions};
 use crate::reader::LogReader;
@@ -149,9 +150,9 @@ impl Log {
         self.append_reserving(record, 0)
     }
 
-    /// The same, and keeps `undo_reserve_bytes` of log for undoing it later (the caller's estimate of the compensation
-    /// records, headers of some 20 bytes included; 0 for what is never undone). The caller sums what it reserved and
-    /// gives it back with [`Log::release_reservation`] when its transaction has ended.
+    /// The same, and keeps `undo_reserve_bytes` of log for undoing it later ([`Log::reservation_for`] the compensation
+    /// records; 0 for what is never undone). The caller sums what it reserved, pays with it
+    /// ([`Log::append_paying`]), and gives the rest back with [`Log::release_reservation`] when its transaction has ended.
     pub fn append_reserving(&self, record: &RecordBuf, undo_reserve_bytes: u64) -> Result<Lsn, LogError> {
         self.shared.append(record, Payment::FreeSpace { reserve: undo_reserve_bytes })
     }
@@ -159,7 +160,27 @@ impl Log {
     /// Appends a record for which room was reserved (compensation, abort, commit): never [`LogError::Full`] while the
     /// reservations are honest, and not interruptible.
     pub fn append_from_reservation(&self, record: &RecordBuf) -> Result<Lsn, LogError> {
-        self.shared.append(record, Payment::Reservation)
+        self.append_paying(record, 0)
+    }
+
+    /// The same, and `paid_bytes` of what the caller has reserved are no longer promised: the record was what they were for.
+    pub fn append_paying(&self, record: &RecordBuf, paid_bytes: u64) -> Result<Lsn, LogError> {
+        self.shared.append(record, Payment::Reservation { paid: paid_bytes })
+    }
+
+    /// How much log is to be reserved for a record of at most `record_bytes` (its header included), so that it surely finds room later:
+    /// its share of the headers and padding of the blocks that it will lie in, and of the ends of VLFs that are too short for it, included.
+    pub fn reservation_for(&self, record_bytes: u64) -> u64 {
+        let whole = crate::append::reservation_for(record_bytes, self.shared.sector_bytes());
+        assert!(whole >= record_bytes, "more than the record itself is reserved for it");
+        whole
+    }
+
+    /// The same for a record that closes its block, because somebody waits for it: the end of a transaction.
+    pub fn reservation_for_end(&self, record_bytes: u64) -> u64 {
+        let whole = record_bytes + (BLOCK_HEADER_BYTES + self.shared.sector_bytes()) as u64;
+        assert!(whole <= BLOCK_BYTES_MAX as u64, "one block holds the end of a transaction");
+        whole
     }
 
     /// Gives reserved room back.
@@ -290,6 +311,20 @@ impl Log {
         Ok(self.shared.truncate())
     }
 
+    /// Would a checkpoint free VLFs if nobody but it needed log below `needed`?
+    pub fn would_free(&self, needed: Lsn) -> bool {
+        let shared = &self.shared;
+        let others = shared.pins.min_but(LogReuseWait::Checkpoint).map_or(Lsn::MAX, |(lsn, _)| lsn);
+        let oldest = shared.vlfs.lock().oldest_active();
+        let least = needed.min(others).min(self.end());
+        assert!(
+            oldest > 0 && oldest <= self.end().vlf(),
+            "the log begins at VLF {oldest}, ends at {}",
+            self.end()
+        );
+        least.vlf() > oldest
+    }
+
     /// Why the log could not be truncated further, as of the last [`Log::truncate`].
     pub fn reuse_wait(&self) -> LogReuseWait {
         LogReuseWait::from_number(self.shared.reuse_wait.load(Relaxed))
@@ -417,6 +452,7 @@ impl Shared {
         };
         // What is not hardened is never freed, whatever the pins say.
         let min = min.min(self.positions.hardened());
+        let min = if is_planted(Bug::VlfReusedUnderPin) { self.positions.hardened() } else { min };
         let mut cache = self.cache.lock();
         let mut vlfs = self.vlfs.lock();
         assert!(min <= self.positions.hardened(), "what is not durable is never freed");

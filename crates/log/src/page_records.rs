@@ -536,6 +536,11 @@ pub struct MapBits {
 }
 
 impl MapBits {
+    /// Upper bound of the encoding, in bytes, whatever happens to the entries.
+    pub fn encoded_bytes_max(&self) -> usize {
+        8 + 1 + 2 + 4 * self.runs.len()
+    }
+
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
         assert!(!self.runs.is_empty() && self.runs.iter().all(|run| run.1 > 0), "a change changes something");

@@ -289,34 +289,21 @@ pub struct ActiveXact {
     pub system: bool,
 }
 
-/// A page that was dirty when a checkpoint looked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DirtyPage {
-    /// File number of the page.
-    pub file: u16,
-    /// Page number in the file.
-    pub page: u32,
-    /// The first change that may be missing on disk.
-    pub recovery: Lsn,
-}
-
-/// LOP_XACT_CKPT: active transactions and dirty pages. A checkpoint writes as many as it needs between BEGIN and END.
+/// LOP_XACT_CKPT: active transactions. A checkpoint writes as many as it needs between BEGIN and END.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct XactCkpt {
     /// Active transactions.
     pub transactions: Vec<ActiveXact>,
-    /// Dirty pages.
-    pub dirty_pages: Vec<DirtyPage>,
 }
 
 impl XactCkpt {
-    /// Entries (transactions and pages together) that surely fit one record.
+    /// Entries that surely fit one record.
     pub const ENTRIES_MAX: usize = RECORD_PAYLOAD_BYTES_MAX / 56;
 }
 
 impl Payload for XactCkpt {
     fn encode(&self, out: &mut Vec<u8>) {
-        let entries = self.transactions.len() + self.dirty_pages.len();
+        let entries = self.transactions.len();
         assert!(entries <= XactCkpt::ENTRIES_MAX, "{entries} entries in one record");
         put_varint(out, self.transactions.len() as u64);
         for xact in &self.transactions {
@@ -329,13 +316,6 @@ impl Payload for XactCkpt {
             {
                 put_varint(out, number);
             }
-        }
-        put_varint(out, self.dirty_pages.len() as u64);
-        for dirty in &self.dirty_pages {
-            assert!(!dirty.recovery.is_null() && dirty.file > 0, "{dirty:?} lacks a record on disk");
-            put_varint(out, u64::from(dirty.file));
-            put_varint(out, u64::from(dirty.page));
-            put_varint(out, dirty.recovery.raw());
         }
     }
 
@@ -351,20 +331,12 @@ impl Payload for XactCkpt {
                 system: reader.varint()? != 0,
             });
         }
-        for _ in 0..reader.varint()? {
-            image.dirty_pages.push(DirtyPage {
-                file: reader.varint_u16()?,
-                page: reader.varint_u32()?,
-                recovery: Lsn::from_raw(reader.varint()?),
-            });
-        }
         reader.finish()?;
         Ok(image)
     }
 
     fn describe(&self) -> String {
-        let mut line =
-            format!("{} transactions, {} dirty pages", self.transactions.len(), self.dirty_pages.len());
+        let mut line = format!("{} transactions", self.transactions.len());
         for xact in self.transactions.iter().take(4) {
             let _ = write!(line, ";{} began {}", xact.txn, xact.begin);
         }

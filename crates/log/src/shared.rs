@@ -199,6 +199,13 @@ impl Shared {
         DelayedFlushPolicy::from_raw(self.policy.load(Ordering::Relaxed))
     }
 
+    /// What blocks are padded to, in bytes.
+    pub(crate) fn sector_bytes(&self) -> usize {
+        let bytes = self.log_file.sector_bytes.max(self.options.padding_bytes);
+        assert!(bytes.is_multiple_of(crate::limits::SECTOR_BYTES), "blocks are whole sectors");
+        bytes
+    }
+
     /// Room that only rollbacks may use, beyond what they reserved: padding of their blocks, ends of VLFs.
     pub(crate) fn margin_bytes(&self) -> u64 {
         let size = self.counters.file_size_kb.get() as u64 * 1024;

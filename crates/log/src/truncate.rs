@@ -157,6 +157,16 @@ impl PinTable {
         (lowest.0 != Lsn::MAX).then_some(lowest)
     }
 
+    /// The lowest pin that has another reason.
+    pub(crate) fn min_but(&self, reason: LogReuseWait) -> Option<(Lsn, LogReuseWait)> {
+        assert!(reason != LogReuseWait::Nothing, "no pin is without a reason");
+        let pins = self.pins.lock();
+        let others = pins.iter().filter(|cell| cell.reason != reason);
+        others
+            .map(|cell| (Lsn::from_raw(cell.lsn.load(Ordering::Acquire)), cell.reason))
+            .min_by_key(|pin| pin.0)
+    }
+
     pub(crate) fn infos(&self) -> Vec<PinInfo> {
         let info = |cell: &Arc<PinCell>| PinInfo {
             reason: cell.reason,

@@ -12,6 +12,7 @@
 
 mod across_scenario;
 mod client;
+mod full_scenario;
 mod ledger;
 mod log_scenario;
 pub mod nemesis;
@@ -42,12 +43,14 @@ pub enum Scenario {
     Schema,
     /// Transactions over several databases.
     Across,
+    /// Changes of every kind in a log that is full.
+    Full,
 }
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Scenario; 5] =
-        [Scenario::Log, Scenario::Store, Scenario::Sql, Scenario::Schema, Scenario::Across];
+    pub const ALL: [Scenario; 6] =
+        [Scenario::Log, Scenario::Store, Scenario::Sql, Scenario::Schema, Scenario::Across, Scenario::Full];
 
     /// The name on the command line and of its corpus file.
     pub fn name(self) -> &'static str {
@@ -57,6 +60,7 @@ impl Scenario {
             Scenario::Sql => "sql",
             Scenario::Schema => "schema",
             Scenario::Across => "across",
+            Scenario::Full => "full",
         }
     }
 
@@ -68,10 +72,14 @@ impl Scenario {
     /// True when its workload runs the code that the bug would be in.
     pub fn can_see(self, bug: Bug) -> bool {
         match self {
-            Scenario::Log => !matches!(bug, Bug::PageBeforeLog | Bug::DecideBeforePrepared),
-            Scenario::Store | Scenario::Sql | Scenario::Schema => bug != Bug::DecideBeforePrepared,
+            Scenario::Log => matches!(bug, Bug::AcknowledgeBeforeHarden | Bug::HardenedJumpsOverHole),
+            Scenario::Store | Scenario::Sql | Scenario::Schema => {
+                matches!(bug, Bug::AcknowledgeBeforeHarden | Bug::HardenedJumpsOverHole | Bug::PageBeforeLog)
+            }
             // Its transactions are few and their pages go out at checkpoints: the others judge the log itself.
-            Scenario::Across => !matches!(bug, Bug::HardenedJumpsOverHole | Bug::PageBeforeLog),
+            Scenario::Across => matches!(bug, Bug::AcknowledgeBeforeHarden | Bug::DecideBeforePrepared),
+            // Its commits are few: it judges what is rolled back.
+            Scenario::Full => matches!(bug, Bug::ReservationTooSmall | Bug::VlfReusedUnderPin),
         }
     }
 
@@ -83,6 +91,7 @@ impl Scenario {
             Scenario::Sql => include_str!("../corpus/sql.seeds"),
             Scenario::Schema => include_str!("../corpus/schema.seeds"),
             Scenario::Across => include_str!("../corpus/across.seeds"),
+            Scenario::Full => include_str!("../corpus/full.seeds"),
         };
         let seed = |line: &str| line.split('#').next().and_then(|part| part.trim().parse().ok());
         text.lines().filter_map(seed).collect()
@@ -146,6 +155,7 @@ pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
         Scenario::Sql => sql_scenario::run(seed, bug),
         Scenario::Schema => schema::run(seed, bug),
         Scenario::Across => across_scenario::run(seed, bug),
+        Scenario::Full => full_scenario::run(seed, bug),
     }
 }
 
@@ -156,6 +166,8 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "hardened-jumps-over-hole" => Some(Bug::HardenedJumpsOverHole),
         "page-before-log" => Some(Bug::PageBeforeLog),
         "decide-before-prepared" => Some(Bug::DecideBeforePrepared),
+        "reservation-too-small" => Some(Bug::ReservationTooSmall),
+        "vlf-reused-under-pin" => Some(Bug::VlfReusedUnderPin),
         _ => None,
     }
 }

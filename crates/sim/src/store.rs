@@ -9,7 +9,6 @@ use access::{
     AccessError, AccessMethods, AccessOptions, BTree, BTreeDef, BTreeKind, Heap, HeapDef, Inserted, KeyRange,
     Logging, RowLock, ScanOptions, UnitId, UnitKind, UnitToVerify,
 };
-use log::records::DirtyPage;
 use log::{FlushReason, Growth, Log, LogOptions, Lsn};
 use os::{Latch, LatchRank, Os};
 use pages::{BufferPool, CreateSpace, FileSpace, LazyWriter, NewFile, OpenSpace, PageId, PoolOptions};
@@ -247,13 +246,13 @@ impl Store {
     /// A whole checkpoint, as the engine does it.
     pub(crate) fn checkpoint(&self) -> StoreResult<()> {
         let _one_at_a_time = self.checkpointing.lock();
-        let begin = self.txns.begin_checkpoint()?;
+        let begin = self.txns.begin_checkpoint(recovery::CheckpointPayment::Margin)?;
         self.space.write_out_dirty(begin, 0)?;
         let dirty = self.space.dirty_pages()?.into_iter();
-        let dirty: Vec<DirtyPage> =
-            dirty.map(|(id, recovery)| DirtyPage { file: id.file, page: id.page, recovery }).collect();
-        assert!(dirty.iter().all(|page| page.recovery > begin), "a checkpoint writes what is older");
-        let image = recovery::write_checkpoint(&self.txns, begin, &dirty)?;
+        let dirty: Vec<log::Lsn> = dirty.map(|(_, recovery)| recovery).collect();
+        assert!(dirty.iter().all(|recovery| *recovery > begin), "a checkpoint writes what is older");
+        let image =
+            recovery::write_checkpoint(&self.txns, begin, &dirty, recovery::CheckpointPayment::Margin)?;
         self.log.harden(image.end, FlushReason::Quiesce)?;
         self.log.record_checkpoint(begin, image.min)?;
         self.txns.oldest_begin();

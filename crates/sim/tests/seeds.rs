@@ -7,7 +7,8 @@ use os::sim::Bug;
 #[test]
 fn corpus_and_first_seeds_pass_and_repeat() {
     for scenario in Scenario::ALL {
-        let fresh = if matches!(scenario, Scenario::Sql | Scenario::Across) { 20 } else { 60 };
+        let fresh =
+            if matches!(scenario, Scenario::Sql | Scenario::Across | Scenario::Full) { 20 } else { 60 };
         let mut deferred = 0;
         for seed in scenario.corpus().into_iter().chain(0..fresh) {
             let outcome = run_seed(scenario, seed, None);
@@ -46,6 +47,8 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::HardenedJumpsOverHole,
             Bug::PageBeforeLog,
             Bug::DecideBeforePrepared,
+            Bug::ReservationTooSmall,
+            Bug::VlfReusedUnderPin,
         ] {
             if !scenario.can_see(bug) {
                 continue;

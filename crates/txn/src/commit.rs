@@ -167,6 +167,7 @@ impl Transaction {
         if self.manager.leave(&self.entry) {
             self.manager.resource_manager().finished(self.id(), from == XactState::Hardened);
         }
+        self.manager.release_reserved(&self.entry);
         self.manager.note_ended(&self.entry);
         if !self.is_system() {
             self.space().remove_log_bytes(self.entry.bytes());

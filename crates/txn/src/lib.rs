@@ -28,4 +28,4 @@ pub use lock::{
 pub use rm::ResourceManager;
 pub use rollback::Savepoint;
 pub use table::{ActiveRow, TxnManager, TxnManagerOptions};
-pub use transaction::{IsolationLevel, Transaction, TxnOptions, XactState};
+pub use transaction::{IsolationLevel, Transaction, TxnOptions, UndoBytes, XactState};

@@ -170,8 +170,22 @@ impl XactEntry {
         self.last.store(lsn.raw(), Release);
         self.records.store(self.records.load(Relaxed) + 1, Relaxed);
         self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
-        self.reserved.store(self.reserved.load(Relaxed) + reserved, Relaxed);
+        self.add_reserved(reserved);
         self.end_append();
+    }
+
+    /// More log is set aside for its undo.
+    pub(crate) fn add_reserved(&self, bytes: u64) {
+        self.reserved.store(self.reserved.load(Relaxed) + bytes, Relaxed);
+    }
+
+    /// Takes up to `bytes` off what is set aside, but leaves `kept`; returns how much.
+    pub(crate) fn pay(&self, bytes: u64, kept: u64) -> u64 {
+        let reserved = self.reserved.load(Relaxed);
+        let paid = bytes.min(reserved.saturating_sub(kept));
+        assert!(paid <= reserved, "what was never set aside pays for nothing");
+        self.reserved.store(reserved - paid, Relaxed);
+        paid
     }
 }
 
@@ -418,7 +432,8 @@ impl TxnManager {
         self.note_oldest(&table);
     }
 
-    /// Takes a transaction out, with what it had reserved; false when it never wrote and so is not in.
+    /// Takes a transaction out; false when it never wrote and so is not in. What it had reserved stays so until
+    /// [`TxnManager::release_reserved`]: its end may have something to write yet.
     pub(crate) fn leave(&self, entry: &XactEntry) -> bool {
         let mut table = self.table.lock();
         if table.entries.remove(&entry.id.0).is_none() {
@@ -430,8 +445,13 @@ impl TxnManager {
         drop(table);
         assert_eq!(entry.appending.load(Relaxed), 0, "it leaves after its last append");
         entry.assert_state();
-        self.log.release_reservation(entry.reserved.swap(0, Relaxed));
         true
+    }
+
+    /// Gives back what a transaction that is over had reserved.
+    pub(crate) fn release_reserved(&self, entry: &XactEntry) {
+        assert_eq!(entry.appending.load(Relaxed), 0, "transaction {} appends nothing more", entry.id);
+        self.log.release_reservation(entry.reserved.swap(0, Relaxed));
     }
 
     fn note_oldest(&self, table: &ActiveTable) {

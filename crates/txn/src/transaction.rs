@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use log::records::{BeginXact, LogTime};
 use log::{LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
+use os::sim::{Bug, is_planted};
 use os::{Latch, LatchRank};
 
 use crate::lock::{
@@ -25,9 +26,7 @@ use crate::lock::{
 use crate::table::{TxnManager, XactEntry};
 use crate::{TxnError, TxnResult};
 
-/// Log bytes that undoing a record may take beyond the record itself (compensation header, a page split on the way).
-const UNDO_OVERHEAD_BYTES: u64 = 96;
-/// Log bytes reserved at begin for LOP_COMMIT_XACT or LOP_ABORT_XACT.
+/// Log bytes of LOP_COMMIT_XACT or LOP_ABORT_XACT, at most; reserved at begin.
 const END_RECORD_BYTES: u64 = 64;
 
 /// `SET TRANSACTION ISOLATION LEVEL`; numbers as in `sys.dm_exec_sessions.transaction_isolation_level`.
@@ -45,6 +44,27 @@ pub enum IsolationLevel {
     Serializable = 4,
     /// Reads see the versions of the transaction's start.
     Snapshot = 5,
+}
+
+/// What undoing a change will write at most: so many records with so many bytes of payload together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndoBytes {
+    /// Compensation records, and records without transaction on the way.
+    pub record_count: u64,
+    /// Their payloads together, in bytes.
+    pub payload_bytes: u64,
+}
+
+impl UndoBytes {
+    /// One compensation record with a payload of so many bytes.
+    pub const fn one(payload_bytes: usize) -> UndoBytes {
+        UndoBytes { record_count: 1, payload_bytes: payload_bytes as u64 }
+    }
+
+    /// Headers and payloads.
+    pub const fn records_bytes(self) -> u64 {
+        self.record_count * log::limits::RECORD_HEADER_BYTES_MAX as u64 + self.payload_bytes
+    }
 }
 
 /// What a new transaction is to be.
@@ -183,16 +203,31 @@ impl Transaction {
     }
 
     /// Appends a change that can be undone: fills in transaction and chain, writes LOP_BEGIN_XACT before the first one, reserves log for
-    /// the undo. May be called while page latches are held.
-    pub fn append(&self, record: &mut RecordBuf) -> TxnResult<Lsn> {
+    /// the undo, which will write `undo` at most. May be called while page latches are held.
+    pub fn append(&self, record: &mut RecordBuf, undo: UndoBytes) -> TxnResult<Lsn> {
         self.assert_state(XactState::Active);
         if self.entry.last().is_null() {
             self.append_begin()?;
         }
         self.fill_header(record);
         assert!(!record.header.is_compensation(), "a change of its own, which can be undone");
-        let undo_bytes = record.encoded_bytes_max() as u64 + UNDO_OVERHEAD_BYTES;
-        self.append_chained(record, Some(undo_bytes))
+        let bytes = undo.records_bytes() / if is_planted(Bug::ReservationTooSmall) { 2 } else { 1 };
+        self.append_chained(record, Some(self.manager.log().reservation_for(bytes)))
+    }
+
+    /// Reserves log for what undoing an earlier or later change of the transaction will have to write besides its compensation record, with
+    /// the record `append` that makes it so; nothing while it rolls back.
+    pub fn append_beside(&self, record: &RecordBuf, undo: UndoBytes) -> TxnResult<Lsn> {
+        assert!(record.header.txn.is_null() && record.header.prev.is_null(), "it is in nobody's chain");
+        let log = self.manager.log();
+        if self.state() == XactState::RollingBack || self.entry.writes_from_reservation() {
+            return Ok(log.append_from_reservation(record)?);
+        }
+        let bytes = undo.records_bytes() / if is_planted(Bug::ReservationTooSmall) { 2 } else { 1 };
+        let reserved = log.reservation_for(bytes);
+        let lsn = log.append_reserving(record, reserved)?;
+        self.entry.add_reserved(reserved);
+        Ok(lsn)
     }
 
     /// Appends a compensation record: it redoes an undo, is never undone, and names the next record of the transaction that is still to
@@ -331,7 +366,8 @@ impl Transaction {
         self.fill_header(&mut record);
         // In the table before the record can be in the log: a checkpoint must not miss it.
         self.manager.enter(&self.entry);
-        let appended = self.append_chained(&mut record, Some(END_RECORD_BYTES));
+        let end_bytes = self.manager.log().reservation_for_end(END_RECORD_BYTES);
+        let appended = self.append_chained(&mut record, Some(end_bytes));
         assert!(appended.as_ref().is_ok_and(|lsn| *lsn == self.entry.begin()) || appended.is_err());
         if appended.is_err() {
             self.manager.leave(&self.entry);
@@ -364,7 +400,7 @@ impl Transaction {
             Some(undo_bytes) if !self.entry.writes_from_reservation() => {
                 log.append_reserving(record, undo_bytes)
             }
-            _ => log.append_from_reservation(record),
+            _ => log.append_paying(record, self.share_of(record)),
         };
         let lsn = match result {
             Ok(lsn) => lsn,
@@ -387,6 +423,21 @@ impl Transaction {
     }
 }
 
+impl Transaction {
+    /// What a record that undoes or ends takes off the transaction's reservation: what was set aside for it. The end of the transaction
+    /// leaves the rest in place, for what is to be written behind it.
+    fn share_of(&self, record: &RecordBuf) -> u64 {
+        if self.entry.writes_from_reservation() || !record.header.is_compensation() {
+            return 0;
+        }
+        let log = self.manager.log();
+        let for_end = log.reservation_for_end(END_RECORD_BYTES);
+        let paid = self.entry.pay(log.reservation_for(record.encoded_bytes_max() as u64), for_end);
+        assert!(record.header.undo_next < self.entry.last(), "a compensation record pays, others do not");
+        paid
+    }
+}
+
 impl Drop for Transaction {
     fn drop(&mut self) {
         assert!(
@@ -398,6 +449,7 @@ impl Drop for Transaction {
         // changed data leaves it to recovery, as a crash would.
         if self.state() == XactState::Active && !self.has_changed_data() && !std::thread::panicking() {
             assert!(!self.entry.has_ended(), "what wrote nothing has no end");
+            self.manager.release_reserved(&self.entry);
             self.manager.note_ended(&self.entry);
             self.locks.get_mut().unlock_all();
         }

@@ -10,7 +10,7 @@ mod cells;
 use std::sync::Arc;
 
 use cells::{ACCOUNTS, Cells, Disk, START_BALANCE, WORKERS};
-use hardpan_txn::recovery::{analyze, redo, undo, write_checkpoint};
+use hardpan_txn::recovery::{CheckpointPayment, analyze, redo, undo, write_checkpoint};
 use hardpan_txn::{
     CommitMode, LockManager, LockMode, LockWait, ResourceManager, TxnManager, TxnManagerOptions, TxnOptions,
 };
@@ -62,10 +62,10 @@ fn open(os: &Os, disk: &Arc<Disk>) -> Database {
 
 impl Database {
     fn checkpoint(&self) {
-        let begin = self.manager.begin_checkpoint().expect("begin of a checkpoint");
+        let begin = self.manager.begin_checkpoint(CheckpointPayment::Margin).expect("begin of a checkpoint");
         self.cells.write_out(begin);
         let dirty = self.cells.dirty();
-        let image = write_checkpoint(&self.manager, begin, &dirty).expect("image");
+        let image = write_checkpoint(&self.manager, begin, &dirty, CheckpointPayment::Margin).expect("image");
         self.log.harden(image.end, FlushReason::Quiesce).expect("a healthy disk");
         self.log.record_checkpoint(begin, image.min).expect("a healthy disk");
         self.manager.oldest_begin();

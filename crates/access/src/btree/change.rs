@@ -5,15 +5,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use log::LogOp;
 use log::page_records::{RowPatch, TreeRow};
 use pages::{BODY_BYTES, LatchMode, PageBytes, PageGuard, header, slots};
-use txn::{LockMode, LockOwner, LockWait, Resource, Transaction};
+use txn::{LockMode, LockOwner, LockWait, Resource, Transaction, UndoBytes};
 
 use super::page::{KEY_LENGTH_BYTES, entry_bytes, key_at, search, split_row};
 use super::{BTree, Inserted};
 use crate::error::{AccessError, AccessResult};
 use crate::heap::{apply_ghost, context_of};
 use crate::key::KEY_BYTES_MAX;
+use crate::methods::{PATCH_BYTES, PLACE_BYTES};
 use crate::options::Waited;
 use crate::patch::{self, Change};
+
+/// Bytes of a record about a row of a tree besides key and images, at most: where it is, the root, the length of the key.
+const TREE_ROW_BYTES: usize = PLACE_BYTES + 8 + 3;
 
 impl BTree {
     /// Inserts a key that is not there; it is locked exclusively. The caller holds IX on the table. Waits for whoever has
@@ -98,7 +102,8 @@ impl BTree {
         let page = leaf.id().pack();
         let record = TreeRow { page, slot, over_ghost, root: self.def.root.pack(), key, value: image };
         let context = context_of(leaf.page());
-        let lsn = self.methods.append(txn, LogOp::InsertRows, context, |out| record.encode(out))?;
+        let undo = UndoBytes::one(TREE_ROW_BYTES + key.len());
+        let lsn = self.methods.append(txn, LogOp::InsertRows, context, undo, |out| record.encode(out))?;
         apply_insert(leaf.page_mut(), slot, over_ghost, key, value, Change::Forward(txn.id().0));
         leaf.set_lsn(lsn);
         assert_eq!(slots::flags(leaf.page(), slot), 0, "what was inserted is there");
@@ -141,7 +146,7 @@ impl BTree {
             return Ok(());
         }
         drop(leaf);
-        self.split_for(key, bytes, crate::methods::rolls_back(txn))
+        self.split_for(txn, key, bytes)
     }
 
     /// Takes out the ghosts of a leaf that nobody may bring back and no range lock names.
@@ -195,7 +200,9 @@ impl BTree {
                 new: if self.methods.undo_only { &[] } else { new },
             };
             let context = context_of(leaf.page());
-            let lsn = self.methods.append(txn, LogOp::ModifyRow, context, |out| record.encode(out))?;
+            let image = if self.methods.undo_only { 0 } else { old.len() };
+            let undo = UndoBytes::one(TREE_ROW_BYTES + key.len() + PATCH_BYTES + image);
+            let lsn = self.methods.append(txn, LogOp::ModifyRow, context, undo, |out| record.encode(out))?;
             let at = KEY_LENGTH_BYTES + key.len() + at;
             patch::apply(leaf.page_mut(), slot, at, lengths, new, Change::Forward(txn.id().0));
             leaf.set_lsn(lsn);
@@ -220,7 +227,9 @@ impl BTree {
             value: split_row(row).1,
         };
         let context = context_of(leaf.page());
-        let lsn = self.methods.append(txn, LogOp::DeleteRows, context, |out| record.encode(out))?;
+        let image = if self.methods.undo_only { 0 } else { record.value.len() };
+        let undo = UndoBytes::one(TREE_ROW_BYTES + key.len() + image);
+        let lsn = self.methods.append(txn, LogOp::DeleteRows, context, undo, |out| record.encode(out))?;
         apply_ghost(leaf.page_mut(), slot, txn.id().0);
         leaf.set_lsn(lsn);
         assert!(header::last_remover(leaf.page()) >= txn.id().0, "its ghost stays until it has ended");

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use log::page_records::{MovedRow, PageFacts, RootGrow, TreeSplit};
 use log::{LogContext, LogOp};
 use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
+use txn::Transaction;
 
 use super::BTree;
 use super::page::{CHILD_BYTES, child_at, child_slot, entry_bytes, key_at, search, separator};
@@ -21,7 +22,7 @@ struct Cut {
 
 impl BTree {
     /// Splits the leaf of `key` unless `bytes` more fit on it meanwhile. The caller holds no latch of the tree.
-    pub(super) fn split_for(&self, key: &[u8], bytes: usize, for_rollback: bool) -> AccessResult<()> {
+    pub(super) fn split_for(&self, txn: &Transaction, key: &[u8], bytes: usize) -> AccessResult<()> {
         let mut path = vec![self.fix_page(self.def.root, LatchMode::Exclusive)?];
         loop {
             let last = &path[path.len() - 1];
@@ -37,21 +38,21 @@ impl BTree {
         if slots::room(page) >= bytes || is_alone || header::slot_count(page) == 0 {
             return Ok(());
         }
-        self.split(&mut path, leaf, key, bytes, for_rollback)
+        self.split(txn, &mut path, leaf, key, bytes)
     }
 
     /// Splits `path[at]` so that an entry of `bytes` with `key` may find room; `path` then leads to the half for `key`.
     /// All pages of the path are latched exclusively.
     fn split(
         &self,
+        txn: &Transaction,
         path: &mut Vec<PageGuard>,
         mut at: usize,
         key: &[u8],
         bytes: usize,
-        for_rollback: bool,
     ) -> AccessResult<()> {
         if at == 0 {
-            let child = self.grow_root(&mut path[0], for_rollback)?;
+            let child = self.grow_root(txn, &mut path[0])?;
             path.insert(1, child);
             at = 1;
         }
@@ -66,7 +67,7 @@ impl BTree {
         let wanted = entry_bytes(&cut.separator, CHILD_BYTES);
         while slots::room(path[at - 1].page()) < wanted {
             let depth = path.len();
-            self.split(path, at - 1, &cut.separator, wanted, for_rollback)?;
+            self.split(txn, path, at - 1, &cut.separator, wanted)?;
             // A grown root has put one more page above.
             at += path.len() - depth;
         }
@@ -75,7 +76,7 @@ impl BTree {
             "the parent has room for one child more"
         );
         let (upper, lower) = path.split_at_mut(at);
-        let right = self.cut_page(&mut lower[0], &mut upper[at - 1], &cut, for_rollback)?;
+        let right = self.cut_page(txn, &mut lower[0], &mut upper[at - 1], &cut)?;
         if key >= cut.separator.as_slice() {
             path[at] = right;
         }
@@ -84,10 +85,10 @@ impl BTree {
 
     fn cut_page(
         &self,
+        txn: &Transaction,
         left: &mut PageGuard,
         parent: &mut PageGuard,
         cut: &Cut,
-        for_rollback: bool,
     ) -> AccessResult<PageGuard> {
         let (left_id, level) = (left.id(), header::level(left.page()));
         let next_id = header::next(left.page());
@@ -127,9 +128,8 @@ impl BTree {
             true => TreeSplit { rows: Vec::new(), ..split.clone() },
             false => split.clone(),
         };
-        let lsn = self
-            .methods
-            .append_structural(for_rollback, LogOp::DeleteSplit, context, |out| logged.encode(out))?;
+        let lsn =
+            self.methods.append_allocation(txn, LogOp::DeleteSplit, context, |out| logged.encode(out))?;
         let map_id = map.id();
         set_owner(map.page_mut(), map_id, right_id, split.unit);
         map.set_lsn(lsn);
@@ -151,7 +151,7 @@ impl BTree {
     }
 
     /// Moves all of the root's rows to a new child; returns the child.
-    fn grow_root(&self, root: &mut PageGuard, for_rollback: bool) -> AccessResult<PageGuard> {
+    fn grow_root(&self, txn: &Transaction, root: &mut PageGuard) -> AccessResult<PageGuard> {
         assert!(root.id() == self.def.root, "only the root grows upward");
         assert!(
             root.is_exclusive() && header::prev(root.page()).is_null() && header::next(root.page()).is_null()
@@ -172,9 +172,8 @@ impl BTree {
             false => grow.clone(),
         };
         let context = LogContext::IndexInterior;
-        let lsn = self
-            .methods
-            .append_structural(for_rollback, LogOp::RootChange, context, |out| logged.encode(out))?;
+        let lsn =
+            self.methods.append_allocation(txn, LogOp::RootChange, context, |out| logged.encode(out))?;
         let map_id = map.id();
         set_owner(map.page_mut(), map_id, child_id, grow.unit);
         map.set_lsn(lsn);

@@ -52,7 +52,7 @@ impl AccessMethods {
                 break (leaf, slot);
             }
             drop(leaf);
-            tree.split_for(record.key, after - before, true)?;
+            tree.split_for(txn, record.key, after - before)?;
         };
         let value = if self.undo_only { &[] } else { record.value };
         let clr = TreeRow { page: leaf.id().pack(), slot, over_ghost: true, value, ..*record };
@@ -81,7 +81,7 @@ impl AccessMethods {
                 break (leaf, slot);
             }
             drop(leaf);
-            tree.split_for(key, growth, true)?;
+            tree.split_for(txn, key, growth)?;
         };
         let clr = RowPatch {
             page: leaf.id().pack(),

@@ -34,11 +34,11 @@ use log::page_records::{Expunge, HeapAppend, HeapRow, RowPatch};
 use log::{LogContext, LogOp, Lsn};
 use os::{Latch, LatchRank};
 use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
-use txn::{LockMode, LockWait, Resource, Transaction};
+use txn::{LockMode, LockWait, Resource, Transaction, UndoBytes};
 
 use crate::alloc::set_owner;
 use crate::error::{AccessError, AccessResult};
-use crate::methods::{AccessMethods, Rid, UnitId, removers_are_done};
+use crate::methods::{AccessMethods, PATCH_BYTES, PLACE_BYTES, Rid, UnitId, removers_are_done};
 use crate::options::{Locking, ScanOptions};
 use crate::patch::{self, Change};
 use crate::row::{ROW_BYTES_MAX, ROW_BYTES_MIN};
@@ -144,7 +144,8 @@ impl Heap {
             }
         }
         let is_forwarded = placing == Placing::Forwarded;
-        let lsn = self.methods.append(txn, LogOp::InsertRows, LogContext::Heap, |out| {
+        let undo = UndoBytes::one(PLACE_BYTES);
+        let lsn = self.methods.append(txn, LogOp::InsertRows, LogContext::Heap, undo, |out| {
             let image = if self.methods.undo_only { &[] } else { row };
             HeapRow { page: page.pack(), slot: rid.slot, is_forwarded, row: image }.encode(out);
             if !self.methods.undo_only {
@@ -234,7 +235,7 @@ impl Heap {
         };
         let lsn = self
             .methods
-            .append_structural(false, LogOp::FormatPage, LogContext::Heap, |out| append.encode(out))?;
+            .append_allocation(txn, LogOp::FormatPage, LogContext::Heap, |out| append.encode(out))?;
         let map_id = map.id();
         set_owner(map.page_mut(), map_id, page, append.unit);
         map.set_lsn(lsn);
@@ -362,7 +363,10 @@ impl Heap {
             old,
             new: if self.methods.undo_only { &[] } else { new },
         };
-        let lsn = self.methods.append(txn, LogOp::ModifyRow, LogContext::Heap, |out| record.encode(out))?;
+        let image = if self.methods.undo_only { 0 } else { old.len() };
+        let undo = UndoBytes::one(PLACE_BYTES + PATCH_BYTES + image);
+        let lsn =
+            self.methods.append(txn, LogOp::ModifyRow, LogContext::Heap, undo, |out| record.encode(out))?;
         apply_patch(guard.page_mut(), slot, at, lengths, new, is_stub.1, Change::Forward(txn.id().0));
         guard.set_lsn(lsn);
         assert_eq!(
@@ -403,7 +407,9 @@ impl Heap {
         }
         assert!(slots::flags(guard.page(), rid.slot) & slots::GHOST == 0, "a row is deleted once");
         let record = HeapRow { page: rid.page.pack(), slot: rid.slot, is_forwarded: false, row: &[] };
-        let lsn = self.methods.append(txn, LogOp::DeleteRows, LogContext::Heap, |out| record.encode(out))?;
+        let undo = UndoBytes::one(PLACE_BYTES + record.row.len());
+        let lsn =
+            self.methods.append(txn, LogOp::DeleteRows, LogContext::Heap, undo, |out| record.encode(out))?;
         apply_ghost(guard.page_mut(), rid.slot, txn.id().0);
         guard.set_lsn(lsn);
         assert!(header::last_remover(guard.page()) >= txn.id().0, "its ghost stays until it has ended");

@@ -8,11 +8,10 @@ use hardpan_access::{
     AccessMethods, AccessOptions, BTree, BTreeDef, BTreeKind, Heap, HeapDef, Logging, UnitId, UnitKind,
     UnitToVerify,
 };
-use log::records::DirtyPage;
 use log::{FlushReason, Log, LogOptions};
 use os::Os;
 use pages::{BootPage, BufferPool, CreateSpace, FileSpace, NewFile, OpenSpace, PageId, PoolOptions};
-use txn::recovery::{analyze, redo, undo, write_checkpoint};
+use txn::recovery::{CheckpointPayment, analyze, redo, undo, write_checkpoint};
 use txn::{CommitMode, LockManager, ResourceManager, TxnManager, TxnManagerOptions, TxnOptions};
 
 pub const HEAP: UnitId = UnitId(1);
@@ -150,16 +149,17 @@ impl Db {
 
     pub fn checkpoint(&self) -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
-        let begin = self.manager.begin_checkpoint().map_err(|e| text(&e))?;
+        let begin = self.manager.begin_checkpoint(CheckpointPayment::Margin).map_err(|e| text(&e))?;
         self.space.write_out_dirty(begin, 0).map_err(|e| text(&e))?;
-        let dirty: Vec<DirtyPage> = self
+        let dirty: Vec<log::Lsn> = self
             .space
             .dirty_pages()
             .map_err(|e| text(&e))?
             .into_iter()
-            .map(|(page, recovery)| DirtyPage { file: page.file, page: page.page, recovery })
+            .map(|(_, recovery)| recovery)
             .collect();
-        let image = write_checkpoint(&self.manager, begin, &dirty).map_err(|e| text(&e))?;
+        let image = write_checkpoint(&self.manager, begin, &dirty, CheckpointPayment::Margin)
+            .map_err(|e| text(&e))?;
         self.log.harden(image.end, FlushReason::Quiesce).map_err(|e| text(&e))?;
         self.log.record_checkpoint(begin, image.min).map_err(|e| text(&e))?;
         self.manager.oldest_begin();

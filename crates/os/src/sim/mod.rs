@@ -89,6 +89,10 @@ pub enum Bug {
     PageBeforeLog,
     /// A commit over several databases is decided although it is not hardened that each of them is prepared.
     DecideBeforePrepared,
+    /// A change reserves half the log that its undo needs.
+    ReservationTooSmall,
+    /// A VLF is given up for reuse although a transaction still needs it.
+    VlfReusedUnderPin,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.

@@ -1,14 +1,18 @@
 //! What a checkpoint leaves in the log: LOP_BEGIN_CKPT, LOP_XACT_CKPT (as many as needed), LOP_END_CKPT.
 //!
 //! A checkpoint is fuzzy: transactions go on. Its order makes it sound: first LOP_BEGIN_CKPT, then the dirty pages are written out, then
-//! the table of transactions and the pages that are dirty *still* are noted, then LOP_END_CKPT is hardened, and only then does the log's
-//! header name the new checkpoint. A crash before that last step recovers from the checkpoint before.
+//! the table of transactions is noted, then LOP_END_CKPT is hardened, and only then does the log's header name the new checkpoint. A crash
+//! before that last step recovers from the checkpoint before. Of the pages that are dirty *still* only their number and the oldest record
+//! that one of them may lack are noted (as part of where redo starts): redo asks each page itself what it has, so a list would be log that
+//! nobody reads.
+//!
+//! Its space: three records at least, 34 bytes or so more for each active transaction. Who pays is said by [`CheckpointPayment`].
 
-use log::records::{ActiveXact, BeginCkpt, DirtyPage, EndCkpt, XactCkpt};
+use log::records::{ActiveXact, BeginCkpt, EndCkpt, XactCkpt};
 use log::{LogOp, Lsn, RecordBuf, RecordHeader};
 
+use crate::TxnResult;
 use crate::table::TxnManager;
-use crate::{TxnError, TxnResult};
 
 /// What one checkpoint noted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,18 +31,40 @@ pub struct CheckpointImage {
     pub dirty_page_count: u32,
 }
 
+/// Where the records of a checkpoint find their room in a nearly full log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointPayment {
+    /// In what is free and not promised to anybody: error 9002 when there is nothing.
+    FreeSpace,
+    /// Beyond that: for a checkpoint that gives back more than it takes, or that the database cannot be opened or closed without.
+    Margin,
+}
+
+fn append(manager: &TxnManager, record: &RecordBuf, payment: CheckpointPayment) -> TxnResult<Lsn> {
+    assert!(record.header.txn.is_null(), "a checkpoint is nobody's transaction");
+    Ok(match payment {
+        CheckpointPayment::FreeSpace => manager.log().append(record)?,
+        CheckpointPayment::Margin => manager.log().append_from_reservation(record)?,
+    })
+}
+
 impl TxnManager {
     /// The first step of a checkpoint: LOP_BEGIN_CKPT. Dirty pages are to be written after it.
-    pub fn begin_checkpoint(&self) -> TxnResult<Lsn> {
+    pub fn begin_checkpoint(&self, payment: CheckpointPayment) -> TxnResult<Lsn> {
         let begin = BeginCkpt { begin_time: self.log_time(), max_txn: self.max_txn() };
         let record = RecordBuf::from_payload(RecordHeader::new(LogOp::BeginCkpt), &begin);
-        self.log().append_from_reservation(&record).map_err(TxnError::from)
+        append(self, &record, payment)
     }
 }
 
-/// The last step but one: notes the active transactions and `dirty` (the pages dirty after the checkpoint's writing) and appends
-/// LOP_END_CKPT. The caller then hardens the log, with the reason of its checkpoint, and records the checkpoint in the log's header.
-pub fn write_checkpoint(manager: &TxnManager, begin: Lsn, dirty: &[DirtyPage]) -> TxnResult<CheckpointImage> {
+/// The last step but one: notes the active transactions, and appends LOP_END_CKPT. `dirty`: for each page that is dirty after the
+/// checkpoint's writing, the oldest record that it may lack on disk. The caller then hardens the log, with the reason of its checkpoint, and records the checkpoint in the log's header.
+pub fn write_checkpoint(
+    manager: &TxnManager,
+    begin: Lsn,
+    dirty: &[Lsn],
+    payment: CheckpointPayment,
+) -> TxnResult<CheckpointImage> {
     let snapshot = manager.active_snapshot();
     let active: Vec<ActiveXact> = snapshot
         .rows
@@ -53,21 +79,21 @@ pub fn write_checkpoint(manager: &TxnManager, begin: Lsn, dirty: &[DirtyPage]) -
         })
         .collect();
     assert!(active.iter().all(|xact| xact.begin <= xact.last), "a transaction begins with its first record");
-    assert!(dirty.iter().all(|page| !page.recovery.is_null()), "a dirty page lacks a record on disk");
+    assert!(dirty.iter().all(|recovery| !recovery.is_null()), "a dirty page lacks a record on disk");
     assert!(
         active.iter().all(|xact| xact.txn <= manager.max_txn()),
         "numbers are given out before they are used"
     );
     assert!(begin < manager.log().end(), "a checkpoint begins with a record");
-    let oldest_dirty = dirty.iter().map(|page| page.recovery).min().unwrap_or(Lsn::MAX);
+    let oldest_dirty = dirty.iter().copied().min().unwrap_or(Lsn::MAX);
     let redo_start = begin.min(snapshot.scan_start).min(oldest_dirty);
     let oldest_active = active.iter().map(|xact| xact.begin).min().unwrap_or(Lsn::MAX);
     let min = redo_start.min(oldest_active);
-    append_image(manager, &active, dirty)?;
+    append_image(manager, &active, payment)?;
     let dirty_page_count = u32::try_from(dirty.len()).unwrap_or(u32::MAX);
     let end = EndCkpt { begin, end_time: manager.log_time(), min, redo_start, dirty_page_count };
     let record = RecordBuf::from_payload(RecordHeader::new(LogOp::EndCkpt), &end);
-    let end = manager.log().append_from_reservation(&record)?;
+    let end = append(manager, &record, payment)?;
     assert!(
         min <= redo_start && redo_start <= begin && begin < end,
         "the positions of a checkpoint are ordered"
@@ -75,17 +101,10 @@ pub fn write_checkpoint(manager: &TxnManager, begin: Lsn, dirty: &[DirtyPage]) -
     Ok(CheckpointImage { begin, end, redo_start, min, active, dirty_page_count })
 }
 
-fn append_image(manager: &TxnManager, active: &[ActiveXact], dirty: &[DirtyPage]) -> TxnResult<()> {
-    let append = |transactions: &[ActiveXact], dirty_pages: &[DirtyPage]| {
-        let image = XactCkpt { transactions: transactions.to_vec(), dirty_pages: dirty_pages.to_vec() };
-        let record = RecordBuf::from_payload(RecordHeader::new(LogOp::XactCkpt), &image);
-        manager.log().append_from_reservation(&record).map(|_| ())
-    };
+fn append_image(manager: &TxnManager, active: &[ActiveXact], payment: CheckpointPayment) -> TxnResult<()> {
     for part in active.chunks(XactCkpt::ENTRIES_MAX) {
-        append(part, &[])?;
-    }
-    for part in dirty.chunks(XactCkpt::ENTRIES_MAX) {
-        append(&[], part)?;
+        let image = XactCkpt { transactions: part.to_vec() };
+        append(manager, &RecordBuf::from_payload(RecordHeader::new(LogOp::XactCkpt), &image), payment)?;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ mod redo;
 mod undo;
 
 pub use analyze::{Analysis, Loser, analyze};
-pub use image::{CheckpointImage, write_checkpoint};
+pub use image::{CheckpointImage, CheckpointPayment, write_checkpoint};
 pub use in_doubt::{InDoubt, commit_decided};
 pub use redo::{RedoStats, redo};
 pub use undo::{UndoStats, undo};

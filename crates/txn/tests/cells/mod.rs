@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use hardpan_txn::{
-    LockError, LockMode, LockWait, Resource, ResourceManager, Transaction, TxnError, TxnResult,
+    LockError, LockMode, LockWait, Resource, ResourceManager, Transaction, TxnError, TxnResult, UndoBytes,
 };
-use log::records::DirtyPage;
 use log::{FlushReason, Log, LogContext, LogOp, Lsn, RecordBuf, RecordHeader};
 use os::sim::{Bug, is_planted};
 use os::{Latch, LatchRank, Rng};
@@ -71,12 +70,12 @@ impl Cells {
 
     /// Sets a cell, logged.
     pub fn set(&self, transaction: &Transaction, cell: usize, value: i64) -> TxnResult<()> {
-        self.change(cell, |_| value, |record| transaction.append(record))
+        self.change(cell, |_| value, |record| transaction.append(record, UndoBytes::one(32)))
     }
 
     /// Adds to a cell, logged.
     pub fn add(&self, transaction: &Transaction, cell: usize, amount: i64) -> TxnResult<()> {
-        self.change(cell, |value| value + amount, |record| transaction.append(record))
+        self.change(cell, |value| value + amount, |record| transaction.append(record, UndoBytes::one(32)))
     }
 
     /// Writes out every cell with a change below `up_to`, its log first.
@@ -98,13 +97,9 @@ impl Cells {
         }
     }
 
-    /// The dirty cells.
-    pub fn dirty(&self) -> Vec<DirtyPage> {
-        let dirty = |(number, cell): (usize, &Latch<Cell>)| {
-            let recovery = cell.lock().recovery;
-            (!recovery.is_null()).then_some(DirtyPage { file: 1, page: number as u32, recovery })
-        };
-        self.cells.iter().enumerate().filter_map(dirty).collect()
+    /// Of each dirty cell the oldest record that it may lack on disk.
+    pub fn dirty(&self) -> Vec<Lsn> {
+        self.cells.iter().map(|cell| cell.lock().recovery).filter(|recovery| !recovery.is_null()).collect()
     }
 
     fn write_cell(&self, number: usize) {
