@@ -307,7 +307,7 @@ impl Database {
         for (object_id, last) in self.identities.positions().into_iter().chain(row_versions) {
             self.write_identity(object_id, last, &|_| true, CommitMode::Volatile)?;
         }
-        Ok(())
+        self.note_sequence_positions()
     }
 
     /// Writes the note if it `replaces` the one that stands there. Two who make the first note of a table may meet (2601): then again.

@@ -26,14 +26,15 @@ mod recover;
 mod registry;
 mod row_version;
 mod schema;
+mod sequence;
 mod shutdown;
 mod table;
 mod transaction_set;
 
 pub use catalog::{
-    CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, ColumnFill, Entry, EntryKey,
-    FIRST_USER_TYPE_ID, MessageDef, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable,
-    PropertyDef, PropertyOwner, TablePart, TypeDef,
+    AlteredSequence, CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, ColumnFill, Entry, EntryKey,
+    FIRST_USER_TYPE_ID, MessageDef, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex,
+    NewSequence, NewTable, PropertyDef, PropertyOwner, TablePart, TypeDef,
 };
 pub use configuration::{
     ConfigurationOption, OPTIONS as CONFIGURATION_OPTIONS, SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
@@ -54,6 +55,10 @@ pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
 pub use schema::*;
+pub use sequence::{
+    AHEAD_RANGES_MAX, DEFAULT_CACHE, SequenceCache, SequenceCounter, SequenceDef, SequenceRange,
+    SequenceState,
+};
 pub use table::io::{TableIo, measure_io, take_io};
 pub use table::{
     CheckOptions, KeyRange, RowChange, RowLocator, RowLock, ScanOptions, Table, TableCheck, TakenOut,

@@ -129,7 +129,7 @@ impl<'a> Lookup<'a> {
         let has_name = |object: &ObjectDef| {
             let constraints = match object {
                 ObjectDef::Table(table) => table.constraints(),
-                ObjectDef::Module(_) => Vec::new(),
+                ObjectDef::Module(_) | ObjectDef::Sequence(_) => Vec::new(),
             };
             same(object.name(), name) || constraints.iter().any(|constraint| same(&constraint.1, name))
         };

@@ -37,6 +37,7 @@ pub(crate) fn copy(model: &Arc<Database>, target: &Arc<Database>) -> SqlResult<(
         match object {
             ObjectDef::Table(table) => copy_table(model, &source, target, &sink, &table)?,
             ObjectDef::Module(module) => copy_module(target, &sink, &module)?,
+            ObjectDef::Sequence(sequence) => drop(target.copy_sequence(&sink, &sequence)?),
         }
     }
     source.commit(CommitMode::Volatile)?;

@@ -6,6 +6,7 @@ use pages::PageId;
 use types::{Collation, DateTime, SqlType};
 
 use crate::filter::IndexFilter;
+use crate::sequence::SequenceDef;
 
 /// Number of an object (`object_id`), unique in its database.
 pub type ObjectId = i32;
@@ -33,6 +34,8 @@ pub enum ObjectDef {
     Table(Arc<TableDef>),
     /// A view, procedure, function or trigger: its text is what it is.
     Module(Arc<ModuleDef>),
+    /// A sequence.
+    Sequence(Arc<SequenceDef>),
 }
 
 impl ObjectDef {
@@ -41,6 +44,7 @@ impl ObjectDef {
         match self {
             ObjectDef::Table(table) => table.object_id,
             ObjectDef::Module(module) => module.object_id,
+            ObjectDef::Sequence(sequence) => sequence.object_id,
         }
     }
 
@@ -49,6 +53,7 @@ impl ObjectDef {
         match self {
             ObjectDef::Table(table) => table.schema_id,
             ObjectDef::Module(module) => module.schema_id,
+            ObjectDef::Sequence(sequence) => sequence.schema_id,
         }
     }
 
@@ -57,6 +62,7 @@ impl ObjectDef {
         match self {
             ObjectDef::Table(table) => &table.name,
             ObjectDef::Module(module) => &module.name,
+            ObjectDef::Sequence(sequence) => &sequence.name,
         }
     }
 
@@ -65,16 +71,18 @@ impl ObjectDef {
         match (self, other) {
             (ObjectDef::Table(one), ObjectDef::Table(other)) => Arc::ptr_eq(one, other),
             (ObjectDef::Module(one), ObjectDef::Module(other)) => Arc::ptr_eq(one, other),
+            (ObjectDef::Sequence(one), ObjectDef::Sequence(other)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
 
-    /// Two-letter type of `sys.objects`: "U ", "S ", "V ", "P ", "FN", "IF", "TF", "TR".
+    /// Two-letter type of `sys.objects`: "U ", "S ", "V ", "P ", "FN", "IF", "TF", "TR", "SO".
     pub fn type_code(&self) -> &'static str {
         match self {
             ObjectDef::Table(table) if table.is_system => "S ",
             ObjectDef::Table(_) => "U ",
             ObjectDef::Module(module) => module.kind.type_code(),
+            ObjectDef::Sequence(_) => "SO",
         }
     }
 
@@ -83,6 +91,7 @@ impl ObjectDef {
         match self {
             ObjectDef::Table(table) => table.create_date,
             ObjectDef::Module(module) => module.create_date,
+            ObjectDef::Sequence(sequence) => sequence.create_date,
         }
     }
 
@@ -91,6 +100,7 @@ impl ObjectDef {
         match self {
             ObjectDef::Table(table) => table.modify_date,
             ObjectDef::Module(module) => module.modify_date,
+            ObjectDef::Sequence(sequence) => sequence.modify_date,
         }
     }
 }

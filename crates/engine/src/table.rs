@@ -370,10 +370,7 @@ impl Table {
 
     /// The same, and gives the row that was there.
     pub(crate) fn take_key(&self, txn: &DbTransaction, key: &[Value]) -> SqlResult<Option<Vec<Value>>> {
-        let format = self.inner.clustered_key.as_ref().expect("system tables are clustered");
-        let mut bytes = Vec::new();
-        format.encode(key, &mut bytes);
-        let locator = RowLocator::Key(bytes.into());
+        let locator = self.key_locator(key);
         let mut row = Vec::new();
         let options = ScanOptions { row_lock: RowLock::Exclusive, ..ScanOptions::default() };
         self.lock_for_write(txn)?;

@@ -8,6 +8,7 @@ use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
 use crate::bind::select::SelectParts;
+use crate::bind::sequence::LIMITED;
 use crate::bind::{Binder, Clause, Scope, coerce};
 use crate::context::{BindContext, ColumnDescription, ExecContext, Flow, RowSink, StatementOutcome};
 use crate::ddl::SelectIntoPlan;
@@ -21,7 +22,7 @@ use crate::expr::program::{BoolNode, Node};
 use crate::expr::runtime::Runtime;
 use crate::plan::Planner;
 use crate::plan::physical::Plan;
-use crate::plan::table::TableSource;
+use crate::plan::table::{SequenceSource, TableSource};
 
 /// What a compiled thing depends on: recompile when it changes.
 #[derive(Clone, Default)]
@@ -55,6 +56,8 @@ pub struct CompiledStatement {
     /// The tables of a query that reads more than one. They are locked before anything has been sent or assigned: later the plan could
     /// turn out to be stale when it is too late to bind again. One table alone is locked before its first row.
     tables: Vec<Arc<TableSource>>,
+    /// The sequences that it draws from, held as long as it runs.
+    sequences: Vec<Arc<SequenceSource>>,
     max_recursion: Option<u32>,
     /// It reads a table, view or function.
     names_rows: bool,
@@ -89,6 +92,8 @@ pub struct ScalarProgram {
     sql_type: SqlType,
     dependencies: Dependencies,
     reads_tables: bool,
+    /// The sequences that it draws from.
+    sequences: Vec<Arc<SequenceSource>>,
 }
 
 enum ScalarForm {
@@ -139,11 +144,12 @@ fn compile_inside(
     if !is_query || tables.len() == 1 {
         tables.clear();
     }
+    let sequences = std::mem::take(&mut binder.draws.sequences);
     let dependencies = Dependencies::of(&mut binder);
     let names_rows = !dependencies.databases.is_empty()
         || matches!(&statement.kind, ast::StatementKind::Select(select)
             if !crate::bind::set_op::first_block(&select.query.body).from.is_empty());
-    Ok(CompiledStatement { kind, dependencies, tables, max_recursion, names_rows })
+    Ok(CompiledStatement { kind, dependencies, tables, sequences, max_recursion, names_rows })
 }
 
 /// The seed and increment that an identity column of SELECT INTO keeps. A join, a set operation, GROUP BY and several tables behind a view
@@ -182,16 +188,19 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
         if into.is_some() {
             return Err(SqlError::new(194, &[]));
         }
+        binder.draws.is_statement_next = true;
         let parts = binder.select(block, &select.query)?;
         return assignment(binder, parts);
     }
     if let Some(into) = into {
         binder.expects_into = true;
+        binder.draws.is_statement_next = true;
         let query = binder.query(&select.query)?;
         let inherits = inherited_identity(&select.query.body, &binder.tables);
         return crate::ddl::select_into(binder, &into.table, query, inherits)
             .map(|plan| StatementKind::SelectInto(Box::new(plan)));
     }
+    binder.draws.is_statement_next = true;
     let query = binder.query(&select.query)?;
     let columns = query
         .columns
@@ -286,6 +295,10 @@ impl CompiledStatement {
         if let Some(limit) = self.max_recursion {
             runtime.set_max_recursion(limit);
         }
+        if !self.sequences.is_empty() && runtime.options.row_count != 0 {
+            return Err(SqlError::new(LIMITED, &[]));
+        }
+        runtime.hold_sequences(&self.sequences)?;
         for source in &self.tables {
             let mut transactions = runtime.transactions.borrow_mut();
             let isolation = runtime.options.isolation;
@@ -385,6 +398,7 @@ pub fn compile_scalar(
         form: ScalarForm::Value(node),
         sql_type: bound.sql_type,
         reads_tables: bound.has_subquery(),
+        sequences: std::mem::take(&mut binder.draws.sequences),
         dependencies: Dependencies::of(&mut binder),
     })
 }
@@ -399,6 +413,7 @@ pub fn compile_predicate(expr: &ast::Expr, context: &BindContext<'_>) -> Result<
         form: ScalarForm::Predicate(node),
         sql_type: SqlType::Bit,
         reads_tables: bound.has_subquery(),
+        sequences: std::mem::take(&mut binder.draws.sequences),
         dependencies: Dependencies::of(&mut binder),
     })
 }
@@ -419,6 +434,7 @@ impl ScalarProgram {
     #[inline]
     pub fn eval(&self, context: &mut ExecContext<'_>) -> Result<Value, SqlError> {
         let runtime = Runtime::new(context);
+        runtime.hold_sequences(&self.sequences)?;
         match &self.form {
             ScalarForm::Value(node) => node.eval(&runtime, &[]),
             ScalarForm::Predicate(node) => Ok(node.test(&runtime, &[])?.map_or(Value::Null, Value::Bit)),
@@ -429,6 +445,7 @@ impl ScalarProgram {
     #[inline]
     pub fn eval_predicate(&self, context: &mut ExecContext<'_>) -> Result<bool, SqlError> {
         let runtime = Runtime::new(context);
+        runtime.hold_sequences(&self.sequences)?;
         match &self.form {
             ScalarForm::Predicate(node) => Ok(node.test(&runtime, &[])? == Some(true)),
             ScalarForm::Value(node) => {
@@ -443,6 +460,11 @@ impl ScalarProgram {
         let value = self.eval(context)?;
         context.variables[slot] = value;
         Ok(())
+    }
+
+    /// Does it draw from sequences?
+    pub fn draws(&self) -> bool {
+        !self.sequences.is_empty()
     }
 
     /// Has it a subquery, so that it needs a transaction?
@@ -471,6 +493,7 @@ impl ScalarProgram {
 pub struct InsertRows {
     plan: InsertPlan,
     stores: Vec<Store>,
+    sequences: Vec<Arc<SequenceSource>>,
     dependencies: Dependencies,
 }
 
@@ -486,7 +509,8 @@ pub fn compile_insert_rows(
     let mut binder = Binder::new(context);
     let (plan, stores) =
         binder.insert_rows(insert, columns).map_err(|error| error.at_line(statement.span.line))?;
-    Ok(InsertRows { plan, stores, dependencies: Dependencies::of(&mut binder) })
+    let sequences = std::mem::take(&mut binder.draws.sequences);
+    Ok(InsertRows { plan, stores, sequences, dependencies: Dependencies::of(&mut binder) })
 }
 
 impl InsertRows {
@@ -498,6 +522,7 @@ impl InsertRows {
         sink: &mut dyn RowSink,
     ) -> Result<StatementOutcome, SqlError> {
         let runtime = Runtime::new(context);
+        runtime.hold_sequences(&self.sequences)?;
         exec::insert::run_rows(&self.plan, &self.stores, rows, &runtime, sink)
     }
 

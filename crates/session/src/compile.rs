@@ -141,7 +141,9 @@ impl Compiler<'_> {
             StatementKind::Delete(_) => self.query(statement, command::DELETE),
             StatementKind::Merge(_) => self.query(statement, command::MERGE),
             StatementKind::Truncate(_) => self.query(statement, command::OTHER),
-            StatementKind::Print(message) => InstructionKind::Print(self.scalar(message)),
+            StatementKind::Print(message) => {
+                InstructionKind::Print(self.scalar_without_draws(message, 11738))
+            }
             StatementKind::RaisError(raise) => self.raise_error(raise)?,
             StatementKind::Throw(throw) => InstructionKind::Throw(
                 throw
@@ -191,6 +193,11 @@ impl Compiler<'_> {
 
     fn scalar(&mut self, expression: &ast::Expr) -> Cell {
         self.cell(CellSource::Scalar(Box::new(expression.clone())))
+    }
+
+    /// An expression in which NEXT VALUE FOR is refused by `number`.
+    fn scalar_without_draws(&mut self, expression: &ast::Expr, number: i32) -> Cell {
+        self.cell(CellSource::WithoutDraws(Box::new(expression.clone()), number))
     }
 
     fn query(&mut self, statement: &ast::Statement, command: u16) -> InstructionKind {
@@ -275,7 +282,7 @@ impl Compiler<'_> {
         if value.is_some() && !self.in_procedure {
             return Err(SqlError::new(178, &[]).at_line(self.line));
         }
-        let cell = value.map(|v| self.scalar(v));
+        let cell = value.map(|v| self.scalar_without_draws(v, 11719));
         self.emit(InstructionKind::Return(cell));
         Ok(())
     }
@@ -496,6 +503,8 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         | StatementKind::CreateView(_)
         | StatementKind::CreateProcedure(_)
         | StatementKind::CreateSchema(_)
+        | StatementKind::CreateSequence(_)
+        | StatementKind::AlterSequence(_)
         | StatementKind::CreateType(_) => InstructionKind::Definition(Box::new(statement.clone())),
         StatementKind::CreateFunction(function) => match function.returns {
             ast::FunctionReturns::InlineTable => InstructionKind::Definition(Box::new(statement.clone())),

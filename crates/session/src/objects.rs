@@ -110,5 +110,7 @@ pub(crate) fn drop_temporary_table(
             let transaction = transactions.in_database(&tempdb, IsolationLevel::ReadCommitted)?;
             tempdb.drop_module(transaction, &module)
         }
+        // No sequence has a temporary name (11714).
+        ObjectDef::Sequence(_) => Ok(()),
     }
 }

@@ -160,6 +160,8 @@ pub(crate) struct TryRegion {
 pub(crate) enum CellSource {
     Statement(Box<ast::Statement>),
     Scalar(Box<ast::Expr>),
+    /// A scalar in which NEXT VALUE FOR is refused by a number.
+    WithoutDraws(Box<ast::Expr>, i32),
     /// A scalar converted to the type of a variable.
     Assignment(Box<ast::Expr>, usize),
     Predicate(Box<ast::Expr>),

@@ -667,6 +667,13 @@ impl Session {
             CellSource::Scalar(expression) => {
                 Compiled::Scalar(query::compile_scalar(expression, None, &context)?)
             }
+            CellSource::WithoutDraws(expression, number) => {
+                let program = query::compile_scalar(expression, None, &context)?;
+                if program.draws() {
+                    return Err(SqlError::new(*number, &[]).at_line(expression.span.line));
+                }
+                Compiled::Scalar(program)
+            }
             CellSource::Assignment(expression, slot) => {
                 let target = &program.variables[*slot].sql_type;
                 Compiled::Scalar(query::compile_scalar(expression, Some(target), &context)?)

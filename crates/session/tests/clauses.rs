@@ -105,6 +105,7 @@ fn the_statements_of_each_row_are_refused_or_run() {
                 run(&mut session, &format!("USE {database}"));
             }
             run(&mut session, "CREATE TABLE t (i int NOT NULL)");
+            run(&mut session, "CREATE SEQUENCE q AS int START WITH 1");
             let statement = statement.replace("DATABASE d ", &format!("DATABASE {database} "));
             let statement = statement.replace("DATABASE x ", &format!("DATABASE x{database} "));
             let seen = run(&mut session, &statement);

@@ -26,6 +26,9 @@ const SETUP: &[&str] = &[
     "CREATE TABLE s.inside (i INT NOT NULL)",
     "CREATE SCHEMA hollow",
     "CREATE TYPE own FROM INT; CREATE TYPE spare FROM INT",
+    "CREATE SEQUENCE counted AS INT START WITH 1",
+    "CREATE TABLE drawn (i INT NOT NULL CONSTRAINT df_drawn DEFAULT (NEXT VALUE FOR dbo.counted), j INT NULL)",
+    "CREATE SEQUENCE alone AS INT START WITH 1",
     "EXEC sp_addextendedproperty 'here', 1, 'SCHEMA', 'dbo', 'TABLE', 'loose'",
 ];
 
@@ -76,6 +79,58 @@ const TABLES: &[Case] = &[
         "no rows",
     ),
     case("TRUNCATE TABLE loose", "SELECT COUNT(*) FROM loose", "0", "1"),
+];
+
+const SEQUENCES: &[Case] = &[
+    case("CREATE SEQUENCE c AS INT START WITH 7", "SELECT SIGN(NEXT VALUE FOR c)", "1", "208"),
+    case("CREATE SEQUENCE c AS INT START WITH 7", "CREATE SEQUENCE C", "2714", ""),
+    case("CREATE SEQUENCE c", "CREATE TABLE c (i INT)", "2714", ""),
+    case("CREATE TABLE c (i INT)", "CREATE SEQUENCE c", "2714", ""),
+    case("CREATE SEQUENCE c", "DROP SEQUENCE IF EXISTS c", "", ""),
+    case("DROP SEQUENCE alone", "SELECT SIGN(NEXT VALUE FOR alone)", "208", "1"),
+    case("DROP SEQUENCE alone", "DECLARE @v INT = NEXT VALUE FOR alone; SELECT SIGN(@v)", "208", "1"),
+    case("DROP SEQUENCE alone", "CREATE SEQUENCE alone", "", "2714"),
+    case("DROP SEQUENCE alone", "DROP SEQUENCE alone", "3701", ""),
+    case("DROP SEQUENCE alone", "ALTER SEQUENCE alone RESTART", "15151", ""),
+    case("DROP SEQUENCE alone", "CREATE TABLE c (i INT DEFAULT (NEXT VALUE FOR alone))", "208", ""),
+    case(
+        "DROP SEQUENCE alone; CREATE SEQUENCE alone AS INT START WITH -9",
+        "SELECT SIGN(NEXT VALUE FOR alone)",
+        "-1",
+        "1",
+    ),
+    case("ALTER SEQUENCE alone RESTART WITH -30", "SELECT SIGN(NEXT VALUE FOR alone)", "-1", "1"),
+    case(
+        "ALTER SEQUENCE alone RESTART WITH -30",
+        "INSERT drawn (j) SELECT NEXT VALUE FOR alone; SELECT SIGN(MIN(j)) FROM drawn",
+        "-1",
+        "1",
+    ),
+    case(
+        "ALTER SEQUENCE counted RESTART WITH -30",
+        "INSERT drawn (j) VALUES (1); SELECT SIGN(MIN(i)) FROM drawn",
+        "-1",
+        "1",
+    ),
+    case("CREATE TABLE c (i INT DEFAULT (NEXT VALUE FOR alone))", "DROP SEQUENCE alone", "3729", ""),
+    case("DROP TABLE drawn", "DROP SEQUENCE counted", "", "3729"),
+    case("ALTER TABLE drawn DROP CONSTRAINT df_drawn", "DROP SEQUENCE counted", "", "3729"),
+    case(
+        "ALTER TABLE other ADD CONSTRAINT df DEFAULT (NEXT VALUE FOR alone) FOR i",
+        "DROP SEQUENCE alone",
+        "3729",
+        "",
+    ),
+    case("EXEC sp_rename 'alone', 'c'", "SELECT SIGN(NEXT VALUE FOR c)", "1", "208"),
+    case("EXEC sp_rename 'alone', 'c'", "SELECT SIGN(NEXT VALUE FOR alone)", "208", "1"),
+    case("DROP SEQUENCE alone", "SELECT OBJECT_ID('alone', 'SO') - OBJECT_ID('alone')", "NULL", "0"),
+    case("CREATE SEQUENCE c", "SELECT COUNT(*) FROM sys.sequences WHERE name = 'c'", "1", "0"),
+    case(
+        "DROP SEQUENCE alone",
+        "DECLARE @f SQL_VARIANT; EXEC sp_sequence_get_range 'alone', 3, @f OUTPUT; SELECT SIGN(CAST(@f AS INT))",
+        "208",
+        "1",
+    ),
 ];
 
 const COLUMNS: &[Case] = &[
@@ -531,6 +586,12 @@ fn tables() {
 #[test]
 fn columns() {
     check(2, COLUMNS, true);
+}
+
+/// The same for sequences, whose values are drawn under their definition, and for defaults that draw from them.
+#[test]
+fn sequences() {
+    check(22, SEQUENCES, true);
 }
 
 #[test]

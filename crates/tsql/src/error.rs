@@ -44,6 +44,11 @@ impl SyntaxError {
             1007 => format!("The number '{near}' has more digits than decimal may have (38)."),
             1067 => "A SET SHOWPLAN statement must be the only statement of its batch.".to_string(),
             4145 => format!("A condition is expected, but the expression near '{near}' is not of boolean type."),
+            11709 => "RESTART WITH cannot be used in CREATE SEQUENCE.".to_string(),
+            11710 => "START WITH cannot be used in ALTER SEQUENCE.".to_string(),
+            11711 => "AS cannot be used in ALTER SEQUENCE.".to_string(),
+            11712 => format!("'{near}' can be given only once for a sequence."),
+            11715 => "ALTER SEQUENCE gives no property to change.".to_string(),
             10713 => "A MERGE statement must end with a semicolon (;).".to_string(),
             _ => format!("Syntax error {} near '{near}'.", self.number),
         }

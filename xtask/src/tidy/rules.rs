@@ -108,8 +108,7 @@ pub fn flush_reasons(files: &[SourceFile]) -> Vec<Finding> {
     for reason in reasons {
         let name = format!("FlushReason::{reason}");
         let sites: Vec<String> = production(files).flat_map(|f| call_sites(f, &name)).collect();
-        let allowed_later = reason == "SequenceCache" && sites.is_empty();
-        if sites.len() != 1 && !allowed_later {
+        if sites.len() != 1 {
             findings.push(Finding::new(
                 &name,
                 format!("{} call sites, not one: {}", sites.len(), sites.join(", ")),

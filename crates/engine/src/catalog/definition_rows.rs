@@ -6,6 +6,7 @@ use super::filter_rows::filter_rows;
 use super::rows::{column_row, index_column_rows, index_row, int, table_status, text, text_class};
 use super::system_tables;
 use crate::schema::{ConstraintState, ModuleDef, ObjectDef, TableDef};
+use crate::sequence::SequenceDef;
 
 /// A row with the system table it belongs to.
 pub(crate) type SystemRow = (usize, Vec<Value>);
@@ -15,6 +16,7 @@ pub(crate) fn rows_of(object: &ObjectDef) -> Vec<SystemRow> {
     match object {
         ObjectDef::Table(table) => table_rows(table),
         ObjectDef::Module(module) => module_rows(module),
+        ObjectDef::Sequence(sequence) => sequence_rows(sequence),
     }
 }
 
@@ -54,6 +56,14 @@ fn module_rows(module: &ModuleDef) -> Vec<SystemRow> {
     vec![
         object_row(&object, module.parent_object_id, status, 0, module.create_date, module.modify_date),
         text_row(module.object_id, text_class::MODULE, 0, None, 0, 0, &module.definition),
+    ]
+}
+
+fn sequence_rows(sequence: &SequenceDef) -> Vec<SystemRow> {
+    let object = ObjectDef::Sequence(std::sync::Arc::new(sequence.clone()));
+    vec![
+        object_row(&object, 0, 0, 0, sequence.create_date, sequence.modify_date),
+        (system_tables::SEQUENCES, super::sequences::sequence_row(sequence)),
     ]
 }
 

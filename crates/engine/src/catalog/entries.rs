@@ -376,7 +376,7 @@ impl Database {
         let id = owner.major_id;
         let is_constraint = |object: &ObjectDef| match object {
             ObjectDef::Table(table) => table.constraints().iter().any(|constraint| constraint.0 == id),
-            ObjectDef::Module(_) => false,
+            ObjectDef::Module(_) | ObjectDef::Sequence(_) => false,
         };
         let catalog = self.catalog();
         let exists = match owner.class {
@@ -426,7 +426,7 @@ impl Database {
     /// Drops an alias type and what is written about it. Whether modules use it is the caller's to see.
     ///
     /// # Errors
-    /// 3732 when a column has it; those of storage.
+    /// 3732 when a column or a sequence has it; those of storage.
     pub fn drop_type(self: &Arc<Self>, txn: &DbTransaction, def: &TypeDef) -> SqlResult<()> {
         // Whoever is giving it to a column has locked it.
         self.lock_entry(txn, &EntryKey::Type(def.user_type_id), LockMode::SchM)?;
@@ -435,6 +435,11 @@ impl Database {
                 && table.columns.iter().any(|column| column.user_type_id == def.user_type_id)
             {
                 return Err(SqlError::new(3732, &[&def.name, &table.name]));
+            }
+            if let ObjectDef::Sequence(sequence) = &object
+                && sequence.user_type_id == def.user_type_id
+            {
+                return Err(SqlError::new(3732, &[&def.name, &sequence.name]));
             }
         }
         self.forget_properties(txn, &[PropertyOwner { class: 6, major_id: def.user_type_id, minor_id: 0 }])?;

@@ -45,6 +45,8 @@ pub(crate) fn load(
         }
     }
     let groups = Groups::new(rows);
+    // The number of a counter whose sequence was rolled back is never given to another.
+    groups.sequence_values.keys().for_each(|counter| catalog.note_numbers(*counter, 0));
     for row in &rows[system_tables::OBJECTS] {
         let object = groups
             .object(row, catalog)
@@ -69,6 +71,9 @@ fn note_numbers(catalog: &Catalog, object: &ObjectDef) {
         table.constraints().iter().for_each(|(id, ..)| catalog.note_numbers(*id, 0));
         table.indexes.iter().for_each(|index| catalog.note_numbers(0, index.unit));
     }
+    if let ObjectDef::Sequence(sequence) = object {
+        catalog.note_numbers(sequence.counter_id, 0);
+    }
 }
 
 /// Rows by the object they belong to.
@@ -79,6 +84,9 @@ struct Groups<'a> {
     texts: BTreeMap<ObjectId, Vec<&'a [Value]>>,
     foreign_keys: BTreeMap<ObjectId, Vec<&'a [Value]>>,
     filters: BTreeMap<ObjectId, Vec<&'a [Value]>>,
+    sequences: BTreeMap<ObjectId, Vec<&'a [Value]>>,
+    /// By the number of the counter.
+    sequence_values: BTreeMap<ObjectId, Vec<&'a [Value]>>,
 }
 
 fn group(rows: &[Vec<Value>]) -> BTreeMap<ObjectId, Vec<&[Value]>> {
@@ -105,6 +113,8 @@ impl<'a> Groups<'a> {
             texts: group(&rows[system_tables::TEXTS]),
             foreign_keys: group(&rows[system_tables::FOREIGN_KEYS]),
             filters: group(&rows[system_tables::INDEX_FILTERS]),
+            sequences: group(&rows[system_tables::SEQUENCES]),
+            sequence_values: group(&rows[system_tables::SEQUENCE_VALUES]),
         }
     }
 
@@ -129,6 +139,13 @@ impl<'a> Groups<'a> {
                 create_date,
                 modify_date,
             })));
+        }
+        if code.trim_end() == "SO" {
+            let row = self.sequences.get(&id)?.first()?;
+            let home = super::sequences::Home { object_id: id, schema_id, schema, name };
+            let recovered = |counter: ObjectId| self.sequence_values.get(&counter)?.first().copied();
+            let sequence = super::sequences::sequence_of(row, home, (create_date, modify_date), &recovered)?;
+            return Some(ObjectDef::Sequence(Arc::new(sequence)));
         }
         let columns = self.columns(id)?;
         Some(ObjectDef::Table(Arc::new(TableDef {

@@ -19,6 +19,7 @@ mod new;
 mod rename;
 mod restructure;
 mod rows;
+mod sequences;
 mod shape;
 pub mod system_tables;
 
@@ -36,6 +37,7 @@ pub use names::CatalogImage;
 use names::{Change, Look, NameKey, Reserve, State};
 pub use new::{NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable};
 pub use rename::TablePart;
+pub use sequences::{AlteredSequence, NewSequence};
 pub use shape::CONSTRAINT_NAME_TAKEN;
 
 use crate::error::SqlResult;

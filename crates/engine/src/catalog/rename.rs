@@ -9,6 +9,7 @@ use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, TableDef};
+use crate::sequence::SequenceDef;
 
 /// What of a table gets another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub enum TablePart {
 }
 
 impl Database {
-    /// Another name for a table or module.
+    /// Another name for a table, module or sequence.
     ///
     /// # Errors
     /// 15335 when somebody in the schema has the name; those of storage.
@@ -47,6 +48,11 @@ impl Database {
                 renamed.modify_date = now;
                 ObjectDef::Module(Arc::new(renamed))
             }
+            ObjectDef::Sequence(sequence) => ObjectDef::Sequence(Arc::new(SequenceDef {
+                name: name.into(),
+                modify_date: now,
+                ..sequence.as_ref().clone()
+            })),
         };
         self.write_definition(txn, Some(old), Some(new))
     }

@@ -52,9 +52,16 @@ pub const MESSAGES: usize = 12;
 pub const CONFIGURATIONS: usize = 13;
 /// Filters of indexes: the text (`subid` 0) and the terms, one row a constant.
 pub const INDEX_FILTERS: usize = 14;
+/// Sequences.
+pub const SEQUENCES: usize = 15;
+/// Recovery values of sequences, by the number of their counter; written in transactions of their own (see `sequence.rs`).
+pub const SEQUENCE_VALUES: usize = 16;
+
+/// Holds the values of every sequence's type.
+const WHOLE_NUMBER: SqlType = SqlType::Decimal { precision: 38, scale: 0 };
 
 /// All system tables, in order of their units.
-pub static ALL: [SystemTable; 15] = [
+pub static ALL: [SystemTable; 17] = [
     SystemTable {
         name: "sysclsobjs",
         key_columns: 1,
@@ -223,6 +230,29 @@ pub static ALL: [SystemTable; 15] = [
             ("value", SqlType::SqlVariant, true),
             ("text", TEXT, true),
         ],
+    },
+    SystemTable {
+        name: "syssequences",
+        key_columns: 1,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("xtype", SqlType::TinyInt, false),
+            ("prec", SqlType::TinyInt, false),
+            ("status", SqlType::Int, false),
+            ("utype", SqlType::Int, false),
+            ("cache", SqlType::Int, false),
+            ("counter", SqlType::Int, false),
+            ("start", WHOLE_NUMBER, false),
+            ("increment", WHOLE_NUMBER, false),
+            ("minimum", WHOLE_NUMBER, false),
+            ("maximum", WHOLE_NUMBER, false),
+            ("turned", WHOLE_NUMBER, true),
+        ],
+    },
+    SystemTable {
+        name: "sysseqvalues",
+        key_columns: 1,
+        columns: &[("counter", SqlType::Int, false), ("value", WHOLE_NUMBER, false)],
     },
 ];
 

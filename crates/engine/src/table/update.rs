@@ -35,6 +35,14 @@ pub enum TakenOut {
 }
 
 impl Table {
+    /// Where a system table's row with this key is, if there is one.
+    pub(crate) fn key_locator(&self, key: &[Value]) -> RowLocator {
+        let format = self.inner.clustered_key.as_ref().expect("system tables are clustered");
+        let mut bytes = Vec::new();
+        format.encode(key, &mut bytes);
+        RowLocator::Key(bytes.into())
+    }
+
     /// May changes of these columns give rows new unique keys? Only then must several rows be changed in two passes.
     pub fn has_unique_key_among(&self, changed: &[usize]) -> bool {
         let indexes = self.inner.definition.indexes.iter();

@@ -176,7 +176,7 @@ pub fn table(database: &Arc<Database>, name: &str) -> Option<Table> {
     let id = database.catalog().resolve("dbo", name)?;
     match database.catalog().object(id)? {
         ObjectDef::Table(definition) => Some(database.table(&definition)),
-        ObjectDef::Module(_) => None,
+        ObjectDef::Module(_) | ObjectDef::Sequence(_) => None,
     }
 }
 

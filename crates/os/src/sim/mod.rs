@@ -93,6 +93,8 @@ pub enum Bug {
     ReservationTooSmall,
     /// A VLF is given up for reuse although a transaction still needs it.
     VlfReusedUnderPin,
+    /// Values of a sequence are handed out although the note of their range is not hardened.
+    HandOutBeforeHarden,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.

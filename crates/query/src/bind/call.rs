@@ -6,6 +6,7 @@ use types::{Length, SqlError, SqlType, Value};
 
 use super::coerce;
 use super::names::written;
+use super::sequence::{AGGREGATE, CONDITIONAL};
 use super::{Binder, Clause};
 use crate::expr::{Conversion, ConversionKind, Expr, ExprKind};
 use crate::functions::{self, Argument, FunctionDef, Parameter, ResultRule};
@@ -30,10 +31,10 @@ impl Binder<'_> {
             return self.aggregate(&name, kind, call);
         }
         match name.as_str() {
-            "ISNULL" => self.is_null_function(call),
-            "COALESCE" => self.coalesce(call),
-            "NULLIF" => self.null_if(call),
-            "IIF" => self.iif(call),
+            "ISNULL" => self.refusing_draws(CONDITIONAL, true, |binder| binder.is_null_function(call)),
+            "COALESCE" => self.refusing_draws(CONDITIONAL, true, |binder| binder.coalesce(call)),
+            "NULLIF" => self.refusing_draws(CONDITIONAL, true, |binder| binder.null_if(call)),
+            "IIF" => self.refusing_draws(CONDITIONAL, true, |binder| binder.iif(call)),
             "CHOOSE" => self.choose(call),
             "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "NTILE" | "LAG" | "LEAD" | "FIRST_VALUE"
             | "LAST_VALUE" | "PERCENT_RANK" | "CUME_DIST" => Err(crate::errors::needs_over(&name)),
@@ -119,6 +120,13 @@ impl Binder<'_> {
             collation,
             explicit_collation,
             ..Expr::new(ExprKind::Call(function, arguments), sql_type, true)
+        })
+    }
+
+    /// An argument of an aggregate.
+    fn aggregated(&mut self, argument: &ast::Expr) -> Result<Expr, SqlError> {
+        self.refusing_draws(AGGREGATE, true, |binder| {
+            binder.in_clause(Clause::Aggregate, |binder| binder.value(argument))
         })
     }
 
@@ -293,7 +301,7 @@ impl Binder<'_> {
                 wanted as u8,
             ));
         }
-        let mut argument = self.in_clause(Clause::Aggregate, |binder| binder.value(&call.args[0]))?;
+        let mut argument = self.aggregated(&call.args[0])?;
         if argument.is_null_literal() {
             return Err(match kind {
                 AggregateKind::StringAgg => null_argument(name, 0),
@@ -305,9 +313,9 @@ impl Binder<'_> {
             if !argument.sql_type.is_character() {
                 argument = coerce::implicit(argument, &SqlType::nvarchar(4000))?;
             }
-            separator = Some(self.value(&call.args[1])?);
+            separator = Some(self.refusing_draws(AGGREGATE, true, |binder| binder.value(&call.args[1]))?);
             for item in call.extra.iter().flat_map(|extra| extra.within_group.iter().flatten()) {
-                let expr = self.in_clause(Clause::Aggregate, |binder| binder.value(&item.expr))?;
+                let expr = self.aggregated(&item.expr)?;
                 order.push(SortKey { expr, descending: item.descending == Some(true) });
             }
         }

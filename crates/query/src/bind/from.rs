@@ -7,6 +7,7 @@ use tsql::ast::{self, Ident, ObjectName, TableSource};
 use types::{Collation, SqlError, SqlType};
 
 use super::names::{Resolved, same_name, written};
+use super::sequence::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
 use crate::expr::Expr;
 use crate::plan::logical::{CatalogReading, JoinKind, Rel, ScanHints, SystemScan, TableScan};
@@ -31,7 +32,7 @@ impl Binder<'_> {
             return Err(crate::errors::too_many_tables(TABLES_MAX));
         }
         for source in sources {
-            let rel = self.source(source)?;
+            let rel = self.refusing_draws(CLAUSE, true, |binder| binder.source(source))?;
             all = Some(match all {
                 None => rel,
                 Some(left) => join(JoinKind::Inner, left, rel, None),
@@ -97,7 +98,9 @@ impl Binder<'_> {
                 self.wanted_query(rel, wanted)
             }
             TableSource::Values(values) => {
-                let query = self.hidden(|binder| binder.values_query(&values.rows))?;
+                let query = self.refusing_draws(NESTED, true, |binder| {
+                    binder.hidden(|binder| binder.values_query(&values.rows))
+                })?;
                 let alias = values.alias.as_ref().map_or("", |alias| alias.value.as_str());
                 let rel = self.add_query(query, alias, &values.columns)?;
                 self.wanted_query(rel, wanted)
@@ -105,7 +108,8 @@ impl Binder<'_> {
             TableSource::Join(join) => self.join(join),
             TableSource::OdbcOuterJoin(inner) => self.source(inner),
             TableSource::Function(function) => {
-                let rel = self.function_source(function)?;
+                let rel =
+                    self.refusing_draws(TABLE_FUNCTION, true, |binder| binder.function_source(function))?;
                 self.wanted_query(rel, wanted)
             }
             TableSource::OpenJson(_) => Err(crate::errors::unsupported("OPENJSON")),

@@ -121,6 +121,7 @@ pub(crate) fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlErr
         | Rel::Project { input, .. }
         | Rel::Aggregate { input, .. }
         | Rel::Window { input, .. }
+        | Rel::Draw { input, .. }
         | Rel::Distinct { input }
         | Rel::Sort { input, .. }
         | Rel::Top { input, .. }

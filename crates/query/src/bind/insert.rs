@@ -6,6 +6,7 @@ use tsql::ast;
 use types::SqlError;
 
 use super::constraints::Change;
+use super::sequence::{CLAUSE, LIMITED};
 use super::target::ChangedTable;
 use super::through::{Access, InsertTarget};
 use super::{Binder, BoundQuery, Clause, Scope};
@@ -15,7 +16,7 @@ use crate::exec::store::Store;
 use crate::expr::compile::Layout;
 use crate::expr::{ColumnId, Expr};
 use crate::plan::logical::Rel;
-use crate::plan::table::TableSource;
+use crate::plan::table::{SequenceSource, TableSource};
 use crate::plan::{Planner, in_order};
 
 impl Binder<'_> {
@@ -44,7 +45,9 @@ impl Binder<'_> {
         let constraints = self.insert_constraints(&target)?;
         let changed =
             ChangedTable { source: &source, through: target.through.as_deref(), hidden: Vec::new() };
-        let outputs = self.outputs(&insert.output, changed, None, (true, false))?;
+        let outputs = self.refusing_draws(CLAUSE, true, |binder| {
+            binder.outputs(&insert.output, changed, None, (true, false))
+        })?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
         Ok(InsertPlan { source, input, constraints, outputs, hints, identity })
     }
@@ -125,6 +128,7 @@ impl Binder<'_> {
         rows: &[Vec<ast::Expr>],
     ) -> Result<InsertInput, SqlError> {
         let mut all = Vec::with_capacity(rows.len());
+        let mut written = Vec::new();
         let layout = Layout::default();
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
         for row in rows {
@@ -142,16 +146,42 @@ impl Binder<'_> {
                 }
                 refuse_rowversion(source, *ordinal)?;
                 let value = self.value(expr)?;
+                value.collect_sequences(&mut written);
                 stores.push(self.store(source, *ordinal, value, &layout)?);
             }
             all.push(self.all_stores(source, stores)?);
+        }
+        if rows.len() > 1 && !written.is_empty() {
+            self.check_unlisted_defaults(source, ordinals, &written)?;
         }
         self.scopes.pop();
         Ok(InsertInput::Values(all))
     }
 
+    /// Several rows that draw from a sequence, from which a column that is not listed draws by its default, too: 11731.
+    fn check_unlisted_defaults(
+        &mut self,
+        source: &Arc<TableSource>,
+        ordinals: &[usize],
+        written: &[Arc<SequenceSource>],
+    ) -> Result<(), SqlError> {
+        let def = source.def.clone();
+        for (ordinal, column) in def.columns.iter().enumerate() {
+            let Some(default) = column.default.as_ref().filter(|_| !ordinals.contains(&ordinal)) else {
+                continue;
+            };
+            let mut drawn = Vec::new();
+            self.stored_default(source, &default.text)?.collect_sequences(&mut drawn);
+            if drawn.iter().any(|one| written.iter().any(|other| one.is(other))) {
+                return Err(SqlError::new(11731, &[]));
+            }
+        }
+        Ok(())
+    }
+
     fn insert_query(&mut self, query: &ast::Query, top: Option<&ast::Top>) -> Result<BoundQuery, SqlError> {
-        let mut bound = self.query(query)?;
+        self.draws.is_statement_next = true;
+        let mut bound = self.refusing_draws(LIMITED, top.is_some(), |binder| binder.query(query))?;
         if let Some(top) = top {
             let top = self.top(top, Vec::new())?;
             bound.rel = Rel::Top { input: Box::new(bound.rel), top };
@@ -164,7 +194,7 @@ impl Binder<'_> {
         source: &Arc<TableSource>,
         ordinals: &[usize],
         explicit: bool,
-        query: BoundQuery,
+        mut query: BoundQuery,
     ) -> Result<InsertInput, SqlError> {
         if query.columns.len() != ordinals.len() {
             return Err(if explicit {
@@ -173,7 +203,8 @@ impl Binder<'_> {
                 crate::errors::values_do_not_match()
             });
         }
-        let order: Vec<ColumnId> = query.columns.iter().map(|column| column.id).collect();
+        let mut order: Vec<ColumnId> = query.columns.iter().map(|column| column.id).collect();
+        let drawn = self.keep_drawn(&mut query.rel, &mut order);
         let layout = Layout::new(&order);
         let mut stores = Vec::with_capacity(ordinals.len());
         for (ordinal, column) in ordinals.iter().zip(&query.columns) {
@@ -191,7 +222,22 @@ impl Binder<'_> {
         let planned = Planner::new(&self.columns)
             .wanting(&query.rel, order.iter().copied())
             .plan(&query.rel, Vec::new())?;
-        Ok(InsertInput::Query { plan: in_order(planned, &order), stores, read_first })
+        Ok(InsertInput::Query { plan: in_order(planned, &order), stores, read_first, drawn })
+    }
+
+    /// What the query draws from sequences goes along with its rows: a default that draws from the same one gets the same value.
+    fn keep_drawn(&mut self, rel: &mut Rel, order: &mut Vec<ColumnId>) -> Vec<(Arc<SequenceSource>, usize)> {
+        let drawn = self.draws.take_drawn();
+        let Rel::Project { items, .. } = rel else { return Vec::new() };
+        let mut kept = Vec::with_capacity(drawn.len());
+        for (source, id) in drawn {
+            let value = self.column_expr(id);
+            let column = self.column_for(&value);
+            items.push((column, value));
+            kept.push((source, order.len()));
+            order.push(column);
+        }
+        kept
     }
 
     /// The stores given, and defaults for all other columns.

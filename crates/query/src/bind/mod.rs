@@ -12,6 +12,7 @@ pub(crate) mod names;
 pub(crate) mod output;
 pub(crate) mod scalar;
 pub(crate) mod select;
+pub(crate) mod sequence;
 pub(crate) mod set_op;
 pub(crate) mod target;
 pub(crate) mod through;
@@ -69,6 +70,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) refuses_temporary: bool,
     /// The words between INNER or the like and JOIN, as they come.
     pub(crate) join_hints: Vec<tsql::ast::JoinHint>,
+    /// NEXT VALUE FOR: where it may stand and what it becomes there.
+    pub(crate) draws: sequence::Draws,
     depth: u32,
     view_depth: u32,
     expansions: u32,
@@ -204,6 +207,7 @@ impl<'a> Binder<'a> {
             observed: None,
             refuses_temporary: false,
             join_hints: Vec::new(),
+            draws: sequence::Draws::default(),
             depth: 0,
             view_depth: 0,
             expansions: 0,
@@ -283,9 +287,11 @@ impl<'a> Binder<'a> {
         let arguments = std::mem::take(&mut self.arguments);
         let outer = std::mem::replace(&mut self.database, database);
         let outer_nulls = std::mem::replace(&mut self.ansi_nulls, ansi_nulls);
+        let draws = self.draws.enter_stored();
         self.view_depth += 1;
         let result = f(self);
         self.view_depth -= 1;
+        self.draws.leave_stored(draws);
         self.ansi_nulls = outer_nulls;
         self.database = outer;
         self.arguments = arguments;

@@ -44,7 +44,7 @@ impl Binder<'_> {
                 self.collate(inner, &name.value)
             }
             ast::ExprKind::OdbcLiteral(kind, text) => odbc_literal(*kind, text),
-            ast::ExprKind::NextValueFor(_) => Err(crate::errors::unsupported("NEXT VALUE FOR")),
+            ast::ExprKind::NextValueFor(next) => self.next_value(next),
             ast::ExprKind::AtTimeZone(_) => Err(crate::errors::unsupported("AT TIME ZONE")),
             ast::ExprKind::Default => Err(crate::errors::syntax_near("DEFAULT")),
             ast::ExprKind::FullText(_) => Err(crate::errors::unsupported("full-text search")),
@@ -321,6 +321,10 @@ impl Binder<'_> {
     }
 
     fn case(&mut self, case: &ast::Case) -> Result<Expr, SqlError> {
+        self.refusing_draws(super::sequence::CONDITIONAL, true, |binder| binder.case_inside(case))
+    }
+
+    fn case_inside(&mut self, case: &ast::Case) -> Result<Expr, SqlError> {
         let operand = case.operand.as_ref().map(|operand| self.value(operand)).transpose()?;
         let mut conditions = Vec::new();
         let mut values = Vec::new();

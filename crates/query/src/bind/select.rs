@@ -6,6 +6,7 @@ use types::{SqlError, SqlType};
 use super::coerce;
 use super::names::same_name;
 use super::scalar::assignment_operator;
+use super::sequence;
 use super::{Binder, BoundQuery, Clause, OutputColumn, Scope};
 use crate::expr::{Expr, ExprKind};
 use crate::plan::logical::{Rel, SortKey, TopSpec};
@@ -32,10 +33,15 @@ const SELECT_ITEMS_MAX: usize = 4_096;
 impl Binder<'_> {
     /// Binds a query whose rows are used (not assigned).
     pub(crate) fn query(&mut self, query: &ast::Query) -> Result<BoundQuery, SqlError> {
-        self.deeper(|binder| binder.query_inside(query))
+        self.deeper(|binder| match std::mem::take(&mut binder.draws.is_statement_next) {
+            true => binder.query_inside(query, true),
+            false => {
+                binder.refusing_draws(sequence::NESTED, true, |binder| binder.query_inside(query, false))
+            }
+        })
     }
 
-    fn query_inside(&mut self, query: &ast::Query) -> Result<BoundQuery, SqlError> {
+    fn query_inside(&mut self, query: &ast::Query, is_statement: bool) -> Result<BoundQuery, SqlError> {
         if let Some(clause) = &query.for_clause
             && !matches!(**clause, ast::ForClause::Browse)
         {
@@ -47,16 +53,17 @@ impl Binder<'_> {
         }
         match &query.body {
             ast::QueryBody::Select(select) => {
+                self.draws.is_statement_next = is_statement;
                 let parts = self.select(select, query)?;
                 if parts.items.iter().any(|item| item.variable.is_some()) {
                     return Err(crate::errors::assignment_mixed());
                 }
                 Ok(self.project(parts))
             }
-            ast::QueryBody::SetOperation(_) => {
-                let bound = self.query_body(&query.body)?;
-                self.order_output(bound, query)
-            }
+            ast::QueryBody::SetOperation(_) => self.refusing_draws(sequence::SET_OPERATION, true, |binder| {
+                let bound = binder.query_body(&query.body)?;
+                binder.order_output(bound, query)
+            }),
         }
     }
 
@@ -92,32 +99,48 @@ impl Binder<'_> {
         let target = self.target.take();
         let takes_identity = select.into.is_some() && matches!(query.body, ast::QueryBody::Select(_));
         self.scopes.push(Scope { named_windows: select.windows.clone(), takes_identity, ..Scope::default() });
-        let result = self.select_inside(select, query);
+        let draws = std::mem::take(&mut self.draws.is_statement_next);
+        let result =
+            self.refusing_draws_of(select, query, |binder| binder.select_inside(select, query, draws));
         self.scopes.pop();
         self.target = target;
         result
     }
 
-    fn select_inside(&mut self, select: &ast::Select, query: &ast::Query) -> Result<SelectParts, SqlError> {
+    fn select_inside(
+        &mut self,
+        select: &ast::Select,
+        query: &ast::Query,
+        draws: bool,
+    ) -> Result<SelectParts, SqlError> {
         let mut rel = self.from(&select.from)?;
         if let Some(condition) = &select.where_clause {
-            let predicate = self.in_clause(Clause::Rows, |binder| binder.condition(condition))?;
+            let predicate = self.clause_without_draws(Clause::Rows, |binder| binder.condition(condition))?;
             rel = Rel::Filter { input: Box::new(rel), predicate };
         }
         let keys = match &select.group_by {
-            Some(group) => self.group_keys(group)?,
+            Some(group) => self.refusing_draws(sequence::CLAUSE, true, |binder| binder.group_keys(group))?,
             None => Vec::new(),
         };
-        let mut items = self.in_clause(Clause::Output, |binder| binder.items(&select.items))?;
+        let bound = self.drawing_for_rows(draws, |binder| {
+            binder.in_clause(Clause::Output, |binder| binder.items(&select.items))
+        });
+        let (mut items, mut draws) = bound?;
+        sequence::check_single_uses(&draws, &items)?;
         let mut having = match &select.having {
-            Some(having) => Some(self.in_clause(Clause::Groups, |binder| binder.condition(having))?),
+            Some(having) => {
+                Some(self.clause_without_draws(Clause::Groups, |binder| binder.condition(having))?)
+            }
             None => None,
         };
         let mut order =
-            self.in_clause(Clause::Output, |binder| binder.order_keys(&query.order_by, &items))?;
+            self.clause_without_draws(Clause::Output, |binder| binder.order_keys(&query.order_by, &items))?;
         let grouped = select.group_by.is_some() || having.is_some() || !self.scope().aggregates.is_empty();
         if grouped {
+            let (own, counts) = (order.len(), sequence::order_counts(&draws));
+            order.extend(sequence::take_orders(&mut draws));
             rel = self.group(rel, keys, &mut items, &mut having, &mut order)?;
+            sequence::give_orders(&mut draws, &counts, order.split_off(own));
             if let Some(predicate) = having {
                 rel = Rel::Filter { input: Box::new(rel), predicate };
             }
@@ -126,6 +149,7 @@ impl Binder<'_> {
         if !windows.is_empty() {
             rel = Rel::Window { input: Box::new(rel), calls: windows };
         }
+        rel = self.draw(rel, draws, &mut items, &mut order);
         if select.quantifier == Some(ast::SetQuantifier::Distinct) {
             return self.distinct(rel, items, order, select, query);
         }
@@ -204,7 +228,7 @@ impl Binder<'_> {
     pub(crate) fn top(&mut self, top: &ast::Top, ties: Vec<SortKey>) -> Result<TopSpec, SqlError> {
         let scopes = self.scopes.pop();
         self.scopes.push(Scope::default());
-        let count = self.value(&top.count);
+        let count = self.refusing_draws(sequence::CLAUSE, true, |binder| binder.value(&top.count));
         self.scopes.pop();
         self.scopes.extend(scopes);
         let to = if top.percent { SqlType::Float } else { SqlType::BigInt };

@@ -126,7 +126,9 @@ impl Binder<'_> {
                 ObjectDef::Module(module) if module.kind == ModuleKind::View => {
                     Ok(Named::View(name.clone(), database, object.object_id()))
                 }
-                ObjectDef::Module(_) => Err(crate::errors::invalid_object(&written(name))),
+                ObjectDef::Module(_) | ObjectDef::Sequence(_) => {
+                    Err(crate::errors::invalid_object(&written(name)))
+                }
             },
             Resolved::System(..) => Err(crate::errors::system_catalog_update()),
         }
@@ -270,8 +272,22 @@ impl Binder<'_> {
             return Ok(Store { ordinal, kind: StoreKind::Null });
         };
         let text = default.text.clone();
-        let expr = self.stored_expression(&source.def, &text, None, |binder, expr| binder.value(expr))?;
+        let expr = self.stored_default(source, &text)?;
         self.store(source, ordinal, expr, &Layout::default())
+    }
+
+    /// Binds a default of a table. The sequences that it names are those of the table's database.
+    pub(crate) fn stored_default(&mut self, source: &TableSource, text: &str) -> Result<Expr, SqlError> {
+        // Those of a table variable's are of the session's own, although it lives in tempdb.
+        let home = if source.def.is_table_variable() { &self.database } else { &source.database };
+        let home = home.clone();
+        let outer = std::mem::replace(&mut self.database, home);
+        let bound = self.stored_expression(&source.def, text, None, |binder, expr| {
+            binder.draws.allow_in_default();
+            binder.value(expr)
+        });
+        self.database = outer;
+        bound
     }
 
     /// Binds a stored expression (default, check, computed column) of a table over its columns.

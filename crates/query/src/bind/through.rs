@@ -162,6 +162,7 @@ impl<'r> Survey<'r> {
             }
             Rel::Filter { input, .. }
             | Rel::Window { input, .. }
+            | Rel::Draw { input, .. }
             | Rel::Sort { input, .. }
             | Rel::Top { input, .. }
             | Rel::Offset { input, .. } => self.visit(input, alone, query),

@@ -6,6 +6,7 @@ use types::SqlError;
 use super::coerce;
 use super::constraints::{Change, follows_others};
 use super::scalar::assignment_operator;
+use super::sequence::{CLAUSE, LIMITED};
 use super::target::{FoundTarget, Named, TargetRequest};
 use super::through::Access;
 use super::{Binder, Clause, Scope};
@@ -25,12 +26,14 @@ impl Binder<'_> {
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
         let access = Access::Columns(columns_set(&update.set));
         let filter = update.filter.as_ref();
-        let (rel, target, may_repeat) =
-            self.changed_rows(&update.target, &update.from, filter, update.top.as_ref(), access)?;
+        let (rel, target, may_repeat) = self.refusing_draws(CLAUSE, true, |binder| {
+            binder.changed_rows(&update.target, &update.from, filter, update.top.as_ref(), access)
+        })?;
         let mut steps = Vec::new();
-        for clause in &update.set {
-            self.set_clause(clause, &target, &mut steps)?;
-        }
+        self.draws.refuse_over();
+        self.refusing_draws(LIMITED, update.top.is_some(), |binder| {
+            update.set.iter().try_for_each(|clause| binder.set_clause(clause, &target, &mut steps))
+        })?;
         let planned = self.plan_changed(&rel)?;
         let layout = planned.layout();
         let mut compiled = Vec::new();
@@ -45,7 +48,9 @@ impl Binder<'_> {
         }
         changed.extend(follows_others(&target.source));
         let from = Some(planned.layout.as_slice());
-        let outputs = self.outputs(&update.output, target.changed(), from, (true, true))?;
+        let outputs = self.refusing_draws(CLAUSE, true, |binder| {
+            binder.outputs(&update.output, target.changed(), from, (true, true))
+        })?;
         let (locator, old) = positions(&target, &layout);
         self.scopes.pop();
         Ok(UpdatePlan {
@@ -68,13 +73,16 @@ impl Binder<'_> {
         }
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
         let (filter, top) = (delete.filter.as_ref(), delete.top.as_ref());
-        let (rel, target, may_repeat) =
-            self.changed_rows(&delete.target, &delete.from, filter, top, Access::Delete)?;
+        let (rel, target, may_repeat) = self.refusing_draws(CLAUSE, true, |binder| {
+            binder.changed_rows(&delete.target, &delete.from, filter, top, Access::Delete)
+        })?;
         let planned = self.plan_changed(&rel)?;
         let layout = planned.layout();
         let constraints = self.constraints(&target.source, Change::Delete)?;
         let from = Some(planned.layout.as_slice());
-        let outputs = self.outputs(&delete.output, target.changed(), from, (false, true))?;
+        let outputs = self.refusing_draws(CLAUSE, true, |binder| {
+            binder.outputs(&delete.output, target.changed(), from, (false, true))
+        })?;
         let (locator, old) = positions(&target, &layout);
         self.scopes.pop();
         Ok(DeletePlan {
@@ -235,9 +243,7 @@ impl Binder<'_> {
         let value = if matches!(value.kind, ast::ExprKind::Default) {
             let def = target.source.def.clone();
             match &def.columns[ordinal].default {
-                Some(default) => {
-                    self.stored_expression(&def, &default.text, None, |binder, expr| binder.value(expr))?
-                }
+                Some(default) => self.stored_default(&target.source, &default.text)?,
                 None => Binder::null_of(def.columns[ordinal].sql_type),
             }
         } else {

@@ -27,7 +27,7 @@ impl Binder<'_> {
         if self.scopes.last().map(|scope| scope.clause) != Some(Clause::Output) {
             return Err(crate::errors::window_misplaced());
         }
-        self.in_clause(Clause::Window, |binder| binder.window_inside(name, call, over))
+        self.clause_without_draws(Clause::Window, |binder| binder.window_inside(name, call, over))
     }
 
     fn window_inside(
@@ -81,7 +81,7 @@ impl Binder<'_> {
         Ok(self.column_expr(id))
     }
 
-    fn named_window(&mut self, over: &ast::Window) -> Result<ast::Window, SqlError> {
+    pub(super) fn named_window(&mut self, over: &ast::Window) -> Result<ast::Window, SqlError> {
         let Some(name) = &over.name else {
             return Ok(over.clone());
         };

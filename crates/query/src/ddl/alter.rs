@@ -78,6 +78,9 @@ fn add(
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
     let (database, name) = (to.database, to.name);
+    for value in create::defaults_of(elements) {
+        super::sequence::share_in_default(value, database, context)?;
+    }
     for element in elements {
         let mut new = NewTable {
             ansi_nulls: table.ansi_nulls,
@@ -167,9 +170,9 @@ fn add_column(
     });
     let node = match (&column.computed, default) {
         (Some(computed), _) => {
-            Some(fill_node(&computed.expr, (Some(table), table.ansi_nulls), made, context)?)
+            Some(fill_node(database, &computed.expr, (Some(table), table.ansi_nulls), made, context)?)
         }
-        (None, Some(default)) => Some(fill_node(default, (None, table.ansi_nulls), made, context)?),
+        (None, Some(default)) => Some(fill_node(database, default, (None, table.ansi_nulls), made, context)?),
         (None, None) => None,
     };
     let is_version = made.sql_type == types::SqlType::RowVersion;
@@ -180,6 +183,7 @@ fn add_column(
     let mut row = Row::new();
     while in_transaction(&runtime, database, |txn| fill.next_row(txn, &mut row))? {
         runtime.check_cancelled()?;
+        runtime.begin_row();
         let value = match &node {
             Some(node) => node.eval(&runtime, &row)?,
             None if is_version => {
@@ -204,6 +208,7 @@ fn in_transaction<T>(
 
 /// The expression that fills a column, over the table's rows when it is a computed one.
 fn fill_node(
+    database: &Arc<Database>,
     expr: &ast::Expr,
     (table, ansi_nulls): (Option<&Arc<TableDef>>, bool),
     made: &engine::NewColumn,
@@ -217,6 +222,13 @@ fn fill_node(
     let layout = Layout::new(&layout.collect::<Vec<_>>());
     let tables = columns.into_iter().collect();
     binder.scopes.push(Scope { tables, clause: Clause::Rows, ..Scope::default() });
+    match table {
+        Some(_) => binder.draws.refuse_in_definition(),
+        None => {
+            binder.draws.allow_in_default();
+            binder.database = database.clone();
+        }
+    }
     let value = binder.value(expr)?;
     let value = crate::bind::coerce::implicit(value, &made.sql_type)?;
     Planner::new(&binder.columns).node(&value, &layout)

@@ -33,13 +33,39 @@ pub(super) fn table(
     if temporary {
         new.name = context.names.add_temp_table(&create.name.name.value)?;
     }
-    let result = with_transaction(context, &database, |transaction| database.create_table(transaction, &new));
+    let shared = defaults_of(&create.elements)
+        .try_for_each(|value| super::sequence::share_in_default(value, &database, context));
+    let result = shared.and_then(|()| {
+        with_transaction(context, &database, |transaction| database.create_table(transaction, &new))
+    });
     match &result {
         Ok(made) if temporary => context.names.note_made(&new.name, made.object_id),
         Err(_) if temporary => context.names.remove_temp_table(&create.name.name.value),
         _ => {}
     }
     result.map(drop)
+}
+
+/// The expressions of the defaults in a table definition.
+pub(super) fn defaults_of(elements: &[TableElement]) -> impl Iterator<Item = &ast::Expr> {
+    elements.iter().flat_map(|element| {
+        let of_column = match element {
+            TableElement::Column(column) => column.constraints.as_slice(),
+            _ => &[],
+        };
+        let of_table = match element {
+            TableElement::Constraint(ast::TableConstraint {
+                kind: TableConstraintKind::Default { value, .. },
+                ..
+            }) => Some(value),
+            _ => None,
+        };
+        let values = of_column.iter().filter_map(|constraint| match &constraint.kind {
+            ColumnConstraintKind::Default { value, .. } => Some(value),
+            _ => None,
+        });
+        values.chain(of_table)
+    })
 }
 
 /// DECLARE @t TABLE.
@@ -127,7 +153,7 @@ fn definition(
         }
     }
     check_row_versions(&new, table)?;
-    check_expressions(elements, &new, context)?;
+    check_expressions(elements, &new, &database_of(table, context)?, context)?;
     super::index::add_filters(&mut new, elements, &written(table), context)?;
     Ok(new)
 }
@@ -255,6 +281,11 @@ fn null_by_default(context: &ExecContext<'_>) -> bool {
 
 /// Text of a default as the catalog shows it: in parentheses.
 pub(super) fn default_text(value: &ast::Expr, text: &str) -> String {
+    if let ast::ExprKind::NextValueFor(next) = &value.kind {
+        let schema = next.sequence.schema.as_ref().map_or("dbo", |schema| schema.value.as_str());
+        let quoted = |name: &str| format!("[{}]", name.replace(']', "]]"));
+        return format!("(NEXT VALUE FOR {}.{})", quoted(schema), quoted(&next.sequence.name.value));
+    }
     let text = expression_text(value, text);
     let text = without_parentheses(&text);
     match &value.kind {
@@ -304,7 +335,7 @@ fn whole_number(expr: &ast::Expr) -> Option<i64> {
 }
 
 /// Wider than the result: the digits of the least bigint are one more than the greatest.
-fn wide_number(expr: &ast::Expr) -> Option<i128> {
+pub(super) fn wide_number(expr: &ast::Expr) -> Option<i128> {
     match &expr.kind {
         ast::ExprKind::Literal(ast::Literal::Int(number)) => Some(i128::from(*number)),
         ast::ExprKind::Literal(ast::Literal::Numeric(text)) => text.parse().ok(),
@@ -325,6 +356,7 @@ fn computed_type(
         let mut binder = Binder::new(&bind);
         let table = scope_of(&mut binder, columns);
         binder.scopes.push(Scope { tables: vec![table], clause: Clause::Rows, ..Scope::default() });
+        binder.draws.refuse_in_definition();
         binder.value(&computed.expr).map(|expr| expr.sql_type)
     };
     let (derived, stored): (Vec<NewColumn>, Vec<NewColumn>) =
@@ -361,6 +393,7 @@ pub(super) fn scope_of(binder: &mut Binder<'_>, columns: &[NewColumn]) -> ScopeT
 fn check_expressions(
     elements: &[TableElement],
     new: &NewTable,
+    database: &std::sync::Arc<engine::Database>,
     context: &ExecContext<'_>,
 ) -> Result<(), SqlError> {
     let mut conditions = Vec::new();
@@ -387,9 +420,14 @@ fn check_expressions(
     let bind = bind_context(context, &[]);
     let mut binder = Binder::new(&bind);
     binder.scopes.push(Scope::default());
+    binder.draws.allow_in_default();
+    // A sequence is one of the table's own database.
+    binder.database = database.clone();
     for value in values {
         binder.value(value)?;
     }
+    binder.database = context.database.clone();
+    binder.draws.refuse_in_definition();
     let table = scope_of(&mut binder, &new.columns);
     binder.scopes.push(Scope { tables: vec![table], clause: Clause::Rows, ..Scope::default() });
     for condition in conditions {

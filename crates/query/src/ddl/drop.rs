@@ -1,4 +1,4 @@
-//! DROP of tables, views, procedures, functions, triggers, schemas and indexes.
+//! DROP of tables, views, procedures, functions, triggers, schemas and indexes; types and sequences have files of their own.
 
 use engine::{Lookup, ModuleKind, ObjectDef};
 use tsql::ast::{self, DropKind, ObjectName};
@@ -24,6 +24,7 @@ pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result
             }
             DropKind::Trigger => module(name, "trigger", drop.if_exists, &[ModuleKind::Trigger], context)?,
             DropKind::Type => super::alias::drop(name, drop.if_exists, context)?,
+            DropKind::Sequence => super::sequence::drop(name, drop.if_exists, context)?,
             DropKind::Schema => schema(name, drop.if_exists, context)?,
             // Objects of kinds that cannot exist yet: IF EXISTS is content.
             _ if drop.if_exists => {}

@@ -11,6 +11,7 @@ mod into;
 mod module;
 mod property;
 mod rename;
+mod sequence;
 mod statistics;
 mod wide_keys;
 
@@ -26,6 +27,7 @@ pub(crate) use create::identity_definition;
 pub(crate) use into::{SelectIntoPlan, run_select_into, select_into, truncate};
 pub use property::{PropertyChange, change_property};
 pub use rename::rename;
+pub use sequence::{RangeOfSequence, sequence_range};
 
 /// Runs a CREATE, ALTER or DROP of a table, index, view, procedure, function, trigger or schema, or TRUNCATE. `text` is the batch, into
 /// which spans point: modules keep it as their source. Gives what a statement that has succeeded has to say.
@@ -92,6 +94,8 @@ fn execute_inside(
         | StatementKind::CreateProcedure(_)
         | StatementKind::CreateFunction(_)
         | StatementKind::CreateTrigger(_) => module::create(statement, text, context),
+        StatementKind::CreateSequence(create) => return sequence::create(create, context),
+        StatementKind::AlterSequence(alter) => return sequence::alter(alter, context),
         StatementKind::CreateType(create) => alias::create(create, context),
         StatementKind::CreateSchema(schema) => create::schema(schema, text, context),
         _ => Err(crate::errors::unsupported("this statement")),

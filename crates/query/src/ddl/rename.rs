@@ -24,7 +24,7 @@ enum Found {
 ///
 /// # Errors
 /// 15223 (no new name), 15225 and 15248 (nothing of the old name), 15249 (unknown kind), 15335 (the new name is taken), 15336 (a
-/// CHECK or computed column names the column), 15387 (another database); those of storage.
+/// CHECK or computed column names the column, a default draws from the sequence), 15387 (another database); those of storage.
 pub fn rename(
     context: &mut ExecContext<'_>,
     name: &str,
@@ -78,9 +78,14 @@ pub fn rename(
         Some(other) => return Err(SqlError::new(15249, &[&other])),
     };
     match found {
-        Found::Object(id) => with_transaction(context, &database, |transaction| {
-            database.rename_object(transaction, id, new_name)
-        }),
+        Found::Object(id) => {
+            if super::sequence::default_that_needs(&database, id, context)?.is_some() {
+                return Err(SqlError::new(15336, &[&name]));
+            }
+            with_transaction(context, &database, |transaction| {
+                database.rename_object(transaction, id, new_name)
+            })
+        }
         Found::Part(table, part) => {
             if let TablePart::Column(id) = part {
                 check_not_named(context, &database, &table, id)?;

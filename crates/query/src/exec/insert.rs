@@ -14,7 +14,7 @@ use crate::context::{RowSink, SetOptions, StatementOutcome};
 use crate::expr::runtime::Runtime;
 use crate::plan::logical::ScanHints;
 use crate::plan::physical::Plan;
-use crate::plan::table::TableSource;
+use crate::plan::table::{SequenceSource, TableSource};
 
 /// A compiled INSERT.
 #[derive(Debug)]
@@ -43,7 +43,8 @@ pub(crate) enum InsertInput {
     /// VALUES and DEFAULT VALUES: one list of stores a row.
     Values(Vec<Vec<Store>>),
     /// A query. Read whole before the first insert when it reads the target (Halloween protection).
-    Query { plan: Plan, stores: Vec<Store>, read_first: bool },
+    /// `drawn`: positions that hold what the query has drawn from sequences.
+    Query { plan: Plan, stores: Vec<Store>, read_first: bool, drawn: Vec<(Arc<SequenceSource>, usize)> },
 }
 
 /// Keys of self-referencing rows that other rows of the statement may still bring.
@@ -64,20 +65,23 @@ pub(crate) fn run(
     match &insert.input {
         InsertInput::Values(rows) => {
             for stores in rows {
+                runtime.begin_row();
                 insert_one(insert, runtime, stores, &[], &mut outputs, &mut later)?;
                 count += 1;
             }
         }
-        InsertInput::Query { plan, stores, read_first: true } => {
+        InsertInput::Query { plan, stores, read_first: true, drawn } => {
             for row in read_all(plan, runtime)? {
+                begin_row(runtime, drawn, &row);
                 insert_one(insert, runtime, stores, &row, &mut outputs, &mut later)?;
                 count += 1;
             }
         }
-        InsertInput::Query { plan, stores, read_first: false } => {
+        InsertInput::Query { plan, stores, read_first: false, drawn } => {
             let mut source = open(plan, runtime)?;
             let mut row = Row::new();
             while source.next(runtime, &mut row)? {
+                begin_row(runtime, drawn, &row);
                 insert_one(insert, runtime, stores, &row, &mut outputs, &mut later)?;
                 count += 1;
             }
@@ -85,6 +89,14 @@ pub(crate) fn run(
     }
     super::constraints::check_later(&later, runtime, "INSERT")?;
     finish(insert, runtime, outputs, sink, count)
+}
+
+/// A row's defaults get what its query has drawn for it.
+fn begin_row(runtime: &Runtime<'_>, drawn: &[(Arc<SequenceSource>, usize)], row: &Row) {
+    runtime.begin_row();
+    for (sequence, position) in drawn {
+        runtime.has_drawn(sequence, row[*position].clone());
+    }
 }
 
 /// Inserts rows given by the caller (INSERT ... EXEC).
@@ -101,6 +113,7 @@ pub(crate) fn run_rows(
     let mut later = Later::new();
     let count = rows.len() as u64;
     for row in rows {
+        runtime.begin_row();
         insert_one(insert, runtime, stores, row, &mut outputs, &mut later)?;
     }
     super::constraints::check_later(&later, runtime, "INSERT")?;

@@ -60,6 +60,7 @@ pub(crate) fn open<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn 
             Box::new(set_op::Distinct::new(open(input, runtime)?, collations))
         }
         Plan::Sort { input, keys, limit } => Box::new(sort::Sort::new(input, keys, limit.as_ref())),
+        Plan::Draw { input, sequence } => Box::new(simple::Draw { input: open(input, runtime)?, sequence }),
         Plan::Top { input, count, percent, ties } => {
             Box::new(simple::Top::open(input, count, *percent, ties, runtime)?)
         }

@@ -7,6 +7,7 @@ use super::{Row, RowSource, open, read_all};
 use crate::expr::program::{BoolNode, Node};
 use crate::expr::runtime::Runtime;
 use crate::plan::physical::{Plan, SortNode};
+use crate::plan::table::SequenceSource;
 
 pub(crate) struct OneRow {
     pub(crate) given: bool,
@@ -95,6 +96,22 @@ impl RowSource for Project<'_> {
         for node in self.items {
             row.push(node.eval(runtime, &self.buffer)?);
         }
+        Ok(true)
+    }
+}
+
+/// Adds the next value of a sequence to each row.
+pub(crate) struct Draw<'p> {
+    pub(crate) input: Box<dyn RowSource + 'p>,
+    pub(crate) sequence: &'p SequenceSource,
+}
+
+impl RowSource for Draw<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        if !self.input.next(runtime, row)? {
+            return Ok(false);
+        }
+        row.push(self.sequence.database.next_value(&self.sequence.def)?);
         Ok(true)
     }
 }

@@ -115,6 +115,7 @@ fn find(update: &UpdatePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<
     let mut source = open(&update.plan, runtime)?;
     let mut row = Row::new();
     while source.next(runtime, &mut row)? {
+        runtime.begin_row();
         runtime.check_cancelled()?;
         // An outer join gives rows in which the target is missing.
         let Some(locator) = runtime.locator(&row[update.locator]) else { continue };

@@ -67,6 +67,7 @@ impl Planner<'_> {
                 conversion: *conversion,
             })),
             ExprKind::Retype(inner) => self.node(inner, layout)?,
+            ExprKind::NextValue(sequence) => Node::NextValue(sequence.clone()),
             ExprKind::Case(branches, otherwise) => {
                 let mut compiled = Vec::with_capacity(branches.len());
                 for (condition, value) in branches {

@@ -14,6 +14,7 @@ use types::{Collation, SqlType, Value};
 
 use crate::functions::FunctionDef;
 use crate::plan::logical::Rel;
+use crate::plan::table::SequenceSource;
 
 /// Identifies one column of one row source inside one statement. Positions come only when a plan is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,6 +56,8 @@ pub(crate) enum ExprKind {
     Subquery(Box<SubqueryExpr>),
     /// COLLATE and other wrappers that only change the static type.
     Retype(Box<Expr>),
+    /// NEXT VALUE FOR, once for the row at hand however often it is asked.
+    NextValue(Arc<SequenceSource>),
 }
 
 /// LIKE with its parts.

@@ -16,6 +16,7 @@ pub(crate) enum Node {
     Column(usize),
     /// Value of an outer row's column.
     Param(usize),
+    NextValue(std::sync::Arc<crate::plan::table::SequenceSource>),
     /// Integers of 8 to 64 bits, evaluated without building values.
     Integer(Box<IntNode>, IntKind),
     Binary(Box<BinaryNode>),

@@ -11,6 +11,7 @@ use types::{ConvertContext, SqlError, Value};
 use super::ColumnId;
 use crate::context::{ExecContext, SessionFacts, SessionNames, SetOptions};
 use crate::exec::Row;
+use crate::plan::table::SequenceSource;
 
 thread_local! {
     /// One row buffer a thread: a loop of single-row statements allocates none.
@@ -51,6 +52,8 @@ struct Extra {
     work_tables: RefCell<FxHashMap<u32, Vec<Row>>>,
     subqueries: RefCell<FxHashMap<u32, KeptSubquery>>,
     locators: RefCell<Vec<engine::RowLocator>>,
+    /// What sequences have given for the row at hand.
+    drawn: RefCell<Vec<(Arc<SequenceSource>, Value)>>,
 }
 
 /// The result of a subquery that does not depend on the row.
@@ -289,6 +292,39 @@ impl<'a> Runtime<'a> {
     /// Keeps one.
     pub(crate) fn keep_subquery(&self, number: u32, result: KeptSubquery) {
         self.extra().subqueries.borrow_mut().insert(number, result);
+    }
+
+    /// Keeps the sequences of a statement as they are until it ends.
+    pub(crate) fn hold_sequences(&self, sequences: &[Arc<SequenceSource>]) -> Result<(), SqlError> {
+        for source in sequences {
+            let mut transactions = self.transactions.borrow_mut();
+            let transaction = transactions.in_database(&source.database, self.options.isolation)?;
+            transaction.hold_sequence(&source.def)?;
+        }
+        Ok(())
+    }
+
+    /// Another row begins: sequences give new values.
+    pub(crate) fn begin_row(&self) {
+        if let Some(extra) = self.extra.get() {
+            extra.drawn.borrow_mut().clear();
+        }
+    }
+
+    /// The row's value of a sequence.
+    pub(crate) fn draw(&self, sequence: &Arc<SequenceSource>) -> Result<Value, SqlError> {
+        let mut drawn = self.extra().drawn.borrow_mut();
+        if let Some((_, value)) = drawn.iter().find(|known| known.0.is(sequence)) {
+            return Ok(value.clone());
+        }
+        let value = sequence.database.next_value(&sequence.def)?;
+        drawn.push((sequence.clone(), value.clone()));
+        Ok(value)
+    }
+
+    /// The row brings a value of the sequence with it.
+    pub(crate) fn has_drawn(&self, sequence: &Arc<SequenceSource>, value: Value) {
+        self.extra().drawn.borrow_mut().push((sequence.clone(), value));
     }
 
     /// Remembers a row's place; the number stands for it in the row.

@@ -10,7 +10,9 @@ impl Expr {
     /// Direct sub-expressions; of a subquery only the left operand.
     pub(crate) fn children(&self) -> Vec<&Expr> {
         match &self.kind {
-            ExprKind::Constant(_) | ExprKind::Variable(_) | ExprKind::Column(_) => Vec::new(),
+            ExprKind::Constant(_) | ExprKind::Variable(_) | ExprKind::Column(_) | ExprKind::NextValue(_) => {
+                Vec::new()
+            }
             ExprKind::Binary(_, a, b)
             | ExprKind::Compare(_, a, b)
             | ExprKind::And(a, b)
@@ -44,7 +46,9 @@ impl Expr {
     /// The same, mutable.
     pub(crate) fn children_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
-            ExprKind::Constant(_) | ExprKind::Variable(_) | ExprKind::Column(_) => Vec::new(),
+            ExprKind::Constant(_) | ExprKind::Variable(_) | ExprKind::Column(_) | ExprKind::NextValue(_) => {
+                Vec::new()
+            }
             ExprKind::Binary(_, a, b)
             | ExprKind::Compare(_, a, b)
             | ExprKind::And(a, b)
@@ -110,6 +114,17 @@ impl Expr {
         self.children().into_iter().for_each(|child| child.collect_read(into));
     }
 
+    /// Adds the sequences that it draws from.
+    pub(crate) fn collect_sequences(
+        &self,
+        into: &mut Vec<std::sync::Arc<crate::plan::table::SequenceSource>>,
+    ) {
+        if let ExprKind::NextValue(source) = &self.kind {
+            into.push(source.clone());
+        }
+        self.children().into_iter().for_each(|child| child.collect_sequences(into));
+    }
+
     /// Columns that the expression reads.
     pub(crate) fn columns(&self) -> FxHashSet<ColumnId> {
         let mut set = FxHashSet::default();
@@ -136,6 +151,7 @@ impl Expr {
     pub(crate) fn is_volatile(&self) -> bool {
         match &self.kind {
             ExprKind::Call(function, _) if function.determinism == Determinism::Volatile => true,
+            ExprKind::NextValue(_) => true,
             _ => self.children().iter().any(|child| child.is_volatile()),
         }
     }
@@ -177,7 +193,7 @@ impl Expr {
         }
     }
 
-    /// Structural equality, for GROUP BY and index matching. Subqueries and volatile calls are never equal.
+    /// Structural equality, for GROUP BY and index matching. Subqueries, volatile calls and values of sequences are never equal.
     pub(crate) fn same_as(&self, other: &Expr) -> bool {
         let heads = match (&self.kind, &other.kind) {
             (ExprKind::Constant(a), ExprKind::Constant(b)) => a == b && self.sql_type == other.sql_type,
@@ -194,7 +210,8 @@ impl Expr {
             (ExprKind::Retype(_), ExprKind::Retype(_)) => {
                 self.collation == other.collation && self.sql_type == other.sql_type
             }
-            (ExprKind::Subquery(_), _) | (_, ExprKind::Subquery(_)) => false,
+            (ExprKind::Subquery(_) | ExprKind::NextValue(_), _)
+            | (_, ExprKind::Subquery(_) | ExprKind::NextValue(_)) => false,
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         };
         if !heads {

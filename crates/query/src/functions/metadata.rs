@@ -143,7 +143,7 @@ pub(super) fn find_object(call: &Call<'_, '_>, text: &str) -> Result<Option<Obje
 pub(super) fn table_of(object: ObjectDef) -> Option<Arc<TableDef>> {
     match object {
         ObjectDef::Table(table) => Some(table),
-        ObjectDef::Module(_) => None,
+        ObjectDef::Module(_) | ObjectDef::Sequence(_) => None,
     }
 }
 
@@ -270,7 +270,7 @@ fn columns_of(call: &Call<'_, '_>, database: &Arc<Database>, found: &Found) -> V
             numbered(&sysviews::bound_columns(call.runtime, database, module))
         }
         Found::System(view) => numbered(view.columns()),
-        Found::Constraint(..) => Vec::new(),
+        Found::Constraint(..) | Found::Object(ObjectDef::Sequence(_)) => Vec::new(),
     }
 }
 

@@ -251,7 +251,7 @@ fn has_permission(call: &Call<'_, '_>) -> Result<Value> {
                         .iter()
                         .any(|column| crate::bind::names::same_name(&column.name, &name))
                 }
-                None => false,
+                Some(engine::ObjectDef::Sequence(_)) | None => false,
             }
         }
         (None, _) => true,

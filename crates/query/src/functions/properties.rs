@@ -194,7 +194,7 @@ fn table_property(call: &Call<'_, '_>, table: &std::sync::Arc<TableDef>, propert
                 ObjectDef::Table(other) => {
                     other.foreign_keys.iter().any(|key| key.referenced_object_id == table.object_id)
                 }
-                ObjectDef::Module(_) => false,
+                ObjectDef::Module(_) | ObjectDef::Sequence(_) => false,
             }))
         }
         "tablehascheckcnst" => truth(!table.checks.is_empty()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::expr::{ColumnId, Expr};
-use crate::plan::table::TableSource;
+use crate::plan::table::{SequenceSource, TableSource};
 use crate::sysviews::SystemView;
 
 /// A row source.
@@ -48,6 +48,11 @@ pub(crate) enum Rel {
     Window {
         input: Box<Rel>,
         calls: Vec<(ColumnId, WindowCall)>,
+    },
+    /// Adds a column with the next value of a sequence to each row.
+    Draw {
+        input: Box<Rel>,
+        sequence: (ColumnId, Arc<SequenceSource>),
     },
     Distinct {
         input: Box<Rel>,
@@ -286,6 +291,7 @@ impl Rel {
             Rel::Window { input, calls } => {
                 input.output().into_iter().chain(calls.iter().map(|call| call.0)).collect()
             }
+            Rel::Draw { input, sequence } => input.output().into_iter().chain([sequence.0]).collect(),
         }
     }
 
@@ -299,6 +305,7 @@ impl Rel {
             | Rel::Project { input, .. }
             | Rel::Aggregate { input, .. }
             | Rel::Window { input, .. }
+            | Rel::Draw { input, .. }
             | Rel::Distinct { input }
             | Rel::Sort { input, .. }
             | Rel::Top { input, .. }
@@ -319,6 +326,7 @@ impl Rel {
             | Rel::SetOp { .. }
             | Rel::Recursive { .. }
             | Rel::WorkTable { .. }
+            | Rel::Draw { .. }
             | Rel::Apply { .. } => Vec::new(),
             Rel::Values { rows, .. } => rows.iter().flatten().collect(),
             Rel::System(scan) => scan.arguments.iter().collect(),
@@ -480,7 +488,7 @@ impl Rel {
                 calls.iter_mut().flat_map(|call| call.1.expressions_mut()).for_each(&mut *f);
                 input.visit_expressions_mut(f);
             }
-            Rel::Distinct { input } => input.visit_expressions_mut(f),
+            Rel::Distinct { input } | Rel::Draw { input, .. } => input.visit_expressions_mut(f),
             Rel::Sort { input, keys } => {
                 keys.iter_mut().for_each(|key| f(&mut key.expr));
                 input.visit_expressions_mut(f);

@@ -210,6 +210,12 @@ impl<'a> Planner<'a> {
                 Ok(Planned::leaf(Plan::Values(compiled), columns.clone(), rows.len() as f64))
             }
             Rel::Top { input, top } => self.plan_top(input, top),
+            Rel::Draw { input, sequence } => {
+                let planned = self.plan(input, Vec::new())?;
+                let mut drawn = planned.map(|input| Plan::Draw { input, sequence: sequence.1.clone() });
+                drawn.layout.push(sequence.0);
+                Ok(drawn)
+            }
             Rel::Offset { input, offset, fetch } => {
                 let planned = self.plan(input, Vec::new())?;
                 let offset = self.node(offset, &Layout::default())?;

@@ -8,6 +8,7 @@ use super::access::{ScanPlan, SystemPlan};
 use super::logical::{AggregateKind, JoinKind, WindowFrame};
 use crate::expr::ColumnId;
 use crate::expr::program::{BoolNode, Node};
+use crate::plan::table::SequenceSource;
 
 /// An operator and its inputs.
 #[derive(Debug)]
@@ -30,6 +31,11 @@ pub(crate) enum Plan {
     HashJoin(Box<HashJoinPlan>),
     Aggregate(Box<AggregatePlan>),
     Window(Box<WindowPlan>),
+    /// Adds the next value of a sequence to each row.
+    Draw {
+        input: Box<Plan>,
+        sequence: Arc<SequenceSource>,
+    },
     Distinct {
         input: Box<Plan>,
         collations: Vec<Collation>,

@@ -1,8 +1,8 @@
-//! A base table as plans hold it.
+//! A base table and a sequence as plans hold them.
 
 use std::sync::Arc;
 
-use engine::{Database, Table, TableDef};
+use engine::{Database, SequenceDef, Table, TableDef};
 
 /// A table of a database with its access handle.
 pub(crate) struct TableSource {
@@ -44,5 +44,24 @@ impl TableSource {
     /// Rows the table is thought to have.
     pub(crate) fn row_estimate(&self) -> Option<f64> {
         Some(self.table.row_count_estimate() as f64)
+    }
+}
+
+/// A sequence of a database.
+pub(crate) struct SequenceSource {
+    pub(crate) database: Arc<Database>,
+    pub(crate) def: Arc<SequenceDef>,
+}
+
+impl SequenceSource {
+    /// Is it the same sequence?
+    pub(crate) fn is(&self, other: &SequenceSource) -> bool {
+        Arc::ptr_eq(&self.database, &other.database) && self.def.object_id == other.def.object_id
+    }
+}
+
+impl std::fmt::Debug for SequenceSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.database.name(), self.def.schema, self.def.name)
     }
 }

@@ -32,7 +32,7 @@ impl<'p> Describer<'p> {
                 let input = Operator::leaf("Constant Scan", rows_count, Shape::Constant { rows: shown });
                 (input, stores, Vec::new())
             }
-            InsertInput::Query { plan, stores, read_first } => {
+            InsertInput::Query { plan, stores, read_first, drawn: _ } => {
                 let (mut input, columns) = self.plan(plan);
                 if *read_first {
                     input = Operator::spool("Eager Spool", input);

@@ -148,6 +148,12 @@ impl<'p> Describer<'p> {
             Plan::HashJoin(join) => self.hash_join(join),
             Plan::Aggregate(aggregate) => self.aggregate(aggregate),
             Plan::Window(window) => self.window(window),
+            Plan::Draw { input, sequence } => {
+                let (input, mut columns) = self.plan(input);
+                let values = vec![(self.new_expression(), Scalar::next_value(sequence))];
+                columns.push(values[0].0.clone());
+                (Operator::compute("Sequence Project", "SequenceProject", values, input), columns)
+            }
             Plan::Distinct { input, .. } => {
                 let (input, columns) = self.plan(input);
                 (hash(input, "Flow Distinct", columns.clone()), columns)

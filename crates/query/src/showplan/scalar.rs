@@ -8,6 +8,7 @@ use super::xml::Writer;
 use crate::expr::program::{BoolNode, IntKind, IntNode, Node};
 use crate::expr::{CompareOp, Conversion, ConversionKind};
 use crate::plan::physical::SubPlan;
+use crate::plan::table::SequenceSource;
 
 /// More values of an IN list than these are not written out.
 const LIST_SHOWN_MAX: usize = 64;
@@ -82,6 +83,11 @@ impl Scalar {
 
     pub(super) fn call(name: impl Into<String>, parts: Vec<Scalar>) -> Scalar {
         Scalar::new(ScalarKind::Call(name.into()), parts)
+    }
+
+    pub(super) fn next_value(sequence: &SequenceSource) -> Scalar {
+        let name = format!("[{}].[{}]", sequence.def.schema, sequence.def.name);
+        Scalar::call("next_value", vec![Scalar::constant(name)])
     }
 
     pub(super) fn equal(left: Scalar, right: Scalar) -> Scalar {
@@ -237,6 +243,7 @@ impl<'p> Describer<'p> {
             Node::Variable(slot) => self.variable(*slot),
             Node::Column(position) => self.input_column(*position, input),
             Node::Param(id) => self.outer_column(*id),
+            Node::NextValue(sequence) => Scalar::next_value(sequence),
             Node::Integer(integer, _) => self.integer(integer, input),
             Node::Binary(binary) => {
                 let parts = vec![self.scalar(&binary.left, input), self.scalar(&binary.right, input)];

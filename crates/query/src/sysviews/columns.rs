@@ -111,7 +111,7 @@ pub(super) static VIEWS: &[SystemView] = &[
 pub(super) fn user_tables(context: &ViewContext<'_, '_>) -> Vec<Arc<TableDef>> {
     let tables = context.runtime.objects_of(context.database).into_iter().filter_map(|object| match object {
         ObjectDef::Table(table) => Some(table),
-        ObjectDef::Module(_) => None,
+        ObjectDef::Module(_) | ObjectDef::Sequence(_) => None,
     });
     tables.collect()
 }

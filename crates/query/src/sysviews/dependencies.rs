@@ -145,6 +145,7 @@ fn column_id(object: &ObjectDef, views: &[(i32, Vec<ViewColumn>)], name: &str) -
             let same = |column: &ViewColumn| crate::bind::names::same_name(&column.name, name);
             columns.1.iter().position(same).map(|at| at as i32 + 1)
         }
+        ObjectDef::Sequence(_) => None,
     }
 }
 

@@ -20,15 +20,6 @@ pub(super) static VIEWS: &[SystemView] = &[
         none,
     ),
     SystemView::new(
-        "sequences",
-        "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
-         type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
-         is_schema_published bit, start_value sql_variant, increment sql_variant, minimum_value sql_variant, maximum_value sql_variant, \
-         is_cycling bit, is_cached bit, cache_size int, system_type_id tinyint not null, user_type_id int not null, precision tinyint not null, \
-         scale tinyint, current_value sql_variant, is_exhausted bit, last_used_value sql_variant",
-        none,
-    ),
-    SystemView::new(
         "synonyms",
         "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
          type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \

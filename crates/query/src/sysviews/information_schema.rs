@@ -77,14 +77,6 @@ pub(super) static VIEWS: &[SystemView] = &[
         checks,
     )
     .in_schema(NAMES),
-    SystemView::new(
-        "SEQUENCES",
-        "SEQUENCE_CATALOG nvarchar(128), SEQUENCE_SCHEMA nvarchar(128), SEQUENCE_NAME sysname, DATA_TYPE nvarchar(128), \
-         NUMERIC_PRECISION tinyint, NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE int, START_VALUE sql_variant, MINIMUM_VALUE sql_variant, \
-         MAXIMUM_VALUE sql_variant, INCREMENT sql_variant, CYCLE_OPTION int",
-        |_| Ok(()),
-    )
-    .in_schema(NAMES),
 ];
 
 fn database_name(context: &ViewContext<'_, '_>) -> String {

@@ -17,6 +17,7 @@ mod objects;
 mod odbc;
 mod permissions;
 mod properties;
+mod sequences;
 
 use std::sync::{Arc, LazyLock};
 
@@ -291,6 +292,7 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
     dm_exec::VIEWS,
     cached_plans::VIEWS,
     information_schema::VIEWS,
+    sequences::VIEWS,
     empty::VIEWS,
     compatibility::VIEWS,
     dependencies::VIEWS,

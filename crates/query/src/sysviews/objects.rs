@@ -108,12 +108,13 @@ fn type_description(code: &str) -> &'static str {
         "C" => "CHECK_CONSTRAINT",
         "D" => "DEFAULT_CONSTRAINT",
         "F" => "FOREIGN_KEY_CONSTRAINT",
+        "SO" => "SEQUENCE_OBJECT",
         _ => "OTHER",
     }
 }
 
 /// Cells that all objects share.
-fn object_cells(object: &ObjectDef) -> Vec<(&'static str, Cell)> {
+pub(super) fn object_cells(object: &ObjectDef) -> Vec<(&'static str, Cell)> {
     let code = object.type_code();
     vec![
         ("name", object.name().to_string().into()),

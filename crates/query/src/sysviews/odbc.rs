@@ -222,6 +222,7 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 }
             }
             ObjectDef::Module(module) => parameters(context, module),
+            ObjectDef::Sequence(_) => {}
         }
     }
     for (object_id, columns) in super::bound_views(context.runtime, context.database) {

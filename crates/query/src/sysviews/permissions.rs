@@ -66,6 +66,7 @@ fn my_permissions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             .into_iter()
             .map(|column| column.name)
             .collect(),
+        engine::ObjectDef::Sequence(_) => Vec::new(),
     };
     let applying = class.permissions.iter().map(|permission| permission.0);
     let applying: Vec<&str> = applying

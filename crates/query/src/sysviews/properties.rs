@@ -177,6 +177,7 @@ fn is_kind(object: &ObjectDef, kind: &str) -> bool {
             }
             ModuleKind::Trigger => false,
         },
+        ObjectDef::Sequence(_) => kind == "SEQUENCE",
     }
 }
 

@@ -5,6 +5,7 @@ mod definitions;
 mod describe;
 mod locks;
 pub(crate) mod messages;
+mod sequence;
 
 use types::{SqlError, SqlType, Value};
 
@@ -45,6 +46,7 @@ const NATIVE: &[(&str, Native)] = &[
     ("sp_describe_first_result_set", describe::sp_describe_first_result_set),
     ("sp_getapplock", locks::sp_getapplock),
     ("sp_releaseapplock", locks::sp_releaseapplock),
+    ("sp_sequence_get_range", sequence::sp_sequence_get_range),
 ];
 
 /// Extended procedures in SQL Server: they have no text there either.

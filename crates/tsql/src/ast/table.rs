@@ -331,6 +331,8 @@ pub struct SequenceDefinition {
     pub max_value: Option<Option<Expr>>,
     pub cycle: Option<bool>,
     pub cache: Option<SequenceCache>,
+    /// WITH (HARDEN_AHEAD = ON | OFF), Hardpan's own.
+    pub options: Vec<NamedOption>,
 }
 
 /// CACHE of a sequence.

@@ -185,6 +185,7 @@ impl Printer {
             }
             None => {}
         }
+        self.with_options(&sequence.options);
     }
 
     fn bound(&mut self, word: &str, value: &Option<Expr>) {

@@ -2,8 +2,8 @@
 
 use super::{Parsed, Parser, QUERY};
 use crate::ast::{
-    CreateSynonym, CreateType, Drop, DropKind, Expr, ModuleAction, ObjectName, SequenceCache,
-    SequenceDefinition, StatementKind, TypeDefinition,
+    CreateSynonym, CreateType, Drop, DropKind, ModuleAction, ObjectName, SequenceCache, SequenceDefinition,
+    StatementKind, TypeDefinition,
 };
 use crate::keywords::Keyword;
 use crate::lexer::{Token, TokenKind};
@@ -121,7 +121,7 @@ impl Parser<'_> {
 
     fn create_word(&mut self) -> Parsed<StatementKind> {
         if self.accept_word("SEQUENCE") {
-            return Ok(StatementKind::CreateSequence(Box::new(self.sequence()?)));
+            return Ok(StatementKind::CreateSequence(Box::new(self.sequence("CREATE")?)));
         }
         if self.accept_word("TYPE") {
             return self.create_type();
@@ -233,7 +233,9 @@ impl Parser<'_> {
                     _ => Err(self.unexpected_at(self.position - 1)),
                 }
             }
-            _ if self.accept_word("SEQUENCE") => Ok(StatementKind::AlterSequence(Box::new(self.sequence()?))),
+            _ if self.accept_word("SEQUENCE") => {
+                Ok(StatementKind::AlterSequence(Box::new(self.sequence("ALTER")?)))
+            }
             _ if self.accept_word("LOGIN") => self.alter_login(),
             _ if self.accept_word("ROLE") => self.alter_role(false),
             _ if self.accept_words(&["SERVER", "ROLE"]) => self.alter_role(true),
@@ -313,8 +315,9 @@ impl Parser<'_> {
         }
     }
 
-    /// The rest of CREATE/ALTER SEQUENCE.
-    fn sequence(&mut self) -> Parsed<SequenceDefinition> {
+    /// The rest of CREATE SEQUENCE (`verb` "CREATE") or ALTER SEQUENCE: 11709, 11710, 11711, 11715 for what stands in the wrong one.
+    fn sequence(&mut self, verb: &str) -> Parsed<SequenceDefinition> {
+        let is_altered = verb == "ALTER";
         let mut sequence = SequenceDefinition {
             name: self.object_name()?,
             data_type: None,
@@ -325,47 +328,85 @@ impl Parser<'_> {
             max_value: None,
             cycle: None,
             cache: None,
+            options: Vec::new(),
         };
+        let start = self.token();
+        if self.at(Keyword::As) && is_altered {
+            return Err(self.error_at(11711, start, String::new()));
+        }
         if self.accept(Keyword::As) {
             sequence.data_type = Some(self.data_type()?);
         }
-        while self.sequence_option(&mut sequence)? {}
+        let mut named = Vec::new();
+        loop {
+            let token = self.token();
+            let Some(option) = self.sequence_option(&mut sequence)? else { break };
+            match option {
+                "START" if is_altered => return Err(self.error_at(11710, token, String::new())),
+                "RESTART" if !is_altered => return Err(self.error_at(11709, token, String::new())),
+                _ if named.contains(&option) => {
+                    return Err(self.error_at(11712, token, option.to_string()));
+                }
+                _ => named.push(option),
+            }
+        }
+        sequence.options = self.with_options_opt()?;
+        if is_altered && named.is_empty() && sequence.options.is_empty() {
+            return Err(self.error_at(11715, start, String::new()));
+        }
         Ok(sequence)
     }
 
-    fn sequence_option(&mut self, sequence: &mut SequenceDefinition) -> Parsed<bool> {
-        if self.accept_word("START") {
-            self.expect(Keyword::With)?;
-            sequence.start_with = Some(self.signed_constant()?);
-        } else if self.accept_word("RESTART") {
-            let value = if self.accept(Keyword::With) { Some(self.signed_constant()?) } else { None };
-            sequence.restart = Some(value);
-        } else if self.accept_word("INCREMENT") {
-            self.expect(Keyword::By)?;
-            sequence.increment = Some(self.signed_constant()?);
-        } else if self.accept_word("MINVALUE") {
-            sequence.min_value = Some(Some(self.signed_constant()?));
-        } else if self.accept_word("MAXVALUE") {
-            sequence.max_value = Some(Some(self.signed_constant()?));
-        } else if self.accept_word("CYCLE") {
-            sequence.cycle = Some(true);
-        } else if self.accept_word("CACHE") {
-            let size: Option<Expr> =
-                if self.kind() == TokenKind::Integer { Some(self.signed_constant()?) } else { None };
-            sequence.cache = Some(size.map_or(SequenceCache::Default, SequenceCache::Size));
-        } else if self.at_word("NO") {
+    /// The next option, if there is one; a NO form is the same option as its positive.
+    fn sequence_option(&mut self, sequence: &mut SequenceDefinition) -> Parsed<Option<&'static str>> {
+        let is_negative = self.at_word("NO");
+        if is_negative {
             self.advance();
-            match () {
-                () if self.accept_word("MINVALUE") => sequence.min_value = Some(None),
-                () if self.accept_word("MAXVALUE") => sequence.max_value = Some(None),
-                () if self.accept_word("CYCLE") => sequence.cycle = Some(false),
-                () if self.accept_word("CACHE") => sequence.cache = Some(SequenceCache::NoCache),
-                () => return Err(self.unexpected()),
-            }
-        } else {
-            return Ok(false);
         }
-        Ok(true)
+        Ok(Some(match () {
+            () if self.accept_word("MINVALUE") => {
+                sequence.min_value = Some(if is_negative { None } else { Some(self.signed_constant()?) });
+                "MINVALUE"
+            }
+            () if self.accept_word("MAXVALUE") => {
+                sequence.max_value = Some(if is_negative { None } else { Some(self.signed_constant()?) });
+                "MAXVALUE"
+            }
+            () if self.accept_word("CYCLE") => {
+                sequence.cycle = Some(!is_negative);
+                "CYCLE"
+            }
+            () if self.accept_word("CACHE") => {
+                sequence.cache = Some(match (is_negative, self.kind()) {
+                    (true, _) => SequenceCache::NoCache,
+                    (false, TokenKind::Integer) => SequenceCache::Size(self.signed_constant()?),
+                    (false, _) => SequenceCache::Default,
+                });
+                "CACHE"
+            }
+            () if is_negative => return Err(self.unexpected()),
+            () if self.accept_word("START") => {
+                self.expect(Keyword::With)?;
+                sequence.start_with = Some(self.signed_constant()?);
+                "START"
+            }
+            () if self.accept_word("RESTART") => {
+                let has_value = self.at(Keyword::With) && !self.symbol_ahead(1, b'(');
+                let value = if has_value && self.accept(Keyword::With) {
+                    Some(self.signed_constant()?)
+                } else {
+                    None
+                };
+                sequence.restart = Some(value);
+                "RESTART"
+            }
+            () if self.accept_word("INCREMENT") => {
+                self.expect(Keyword::By)?;
+                sequence.increment = Some(self.signed_constant()?);
+                "INCREMENT"
+            }
+            () => return Ok(None),
+        }))
     }
 
     /// The rest of CREATE TYPE.

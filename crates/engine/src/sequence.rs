@@ -1,0 +1,657 @@
+//! Sequences: values handed out in memory up to a recovery value that stands, hard, in the database.
+//!
+//! Memory holds two numbers, whatever the size of the cache: the value handed out last and how many values are left before the next write
+//! of the recovery value (claim 96). The write is a transaction of its own, which nobody's rollback takes back, and the log is hardened
+//! before the first value of the new range is used (claims 19, 94, 105): whoever got a value may have told it to others.
+//!
+//! ```text
+//!  Ready (left > 0) ──take──► Ready | UsedUp (left = 0)
+//!  UsedUp ──begin_note──► Noting ──finish_note──► Ready            one writes, the others wait for him
+//!  Ready  ──begin_note──► Noting ──leave_ahead──► Ready with a range ahead      HARDEN_AHEAD: asked for, not waited for
+//!  UsedUp with a range ahead ──begin_note──► Noting (waits until it is hard) ──finish_note──► Ready
+//! ```
+//! After a crash counting goes on behind the recovery value: at most the cache is lost, and no value comes twice. After a clean close it
+//! goes on behind the value handed out last. tempdb has nothing to recover: nothing is hardened, and one note in
+//! [`VOLATILE_NOTES_A_ROW`] is written to its row (claims 116, 117).
+
+use std::sync::Arc;
+
+use log::{FlushReason, LogError, Lsn};
+use os::sim::{Bug, is_planted};
+use os::{Condition, Latch, LatchRank, WaitOutcome, WaitType};
+use txn::{CommitMode, LockMode, TxnOptions};
+use types::{DateTime, Decimal, SqlError, SqlType, Value, Variant};
+
+use crate::catalog::system_tables;
+use crate::database::Database;
+use crate::db_transaction::DbTransaction;
+use crate::error::SqlResult;
+use crate::schema::{ObjectDef, ObjectId};
+use crate::table::{RowChange, RowLock, ScanOptions};
+
+/// Values between two writes of the recovery value when the definition names no size (claim 91).
+pub const DEFAULT_CACHE: u64 = 50;
+/// HARDEN_AHEAD: a caller who had to wait doubles the ranges hardened at once, up to this many caches.
+pub const AHEAD_RANGES_MAX: u64 = 64;
+/// tempdb: so many recovery values are one write of the row.
+const VOLATILE_NOTES_A_ROW: u64 = 32;
+
+/// Why the note of a recovery value flushes; its only mention.
+const SEQUENCE_CACHE: FlushReason = FlushReason::SequenceCache;
+
+/// CACHE of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SequenceCache {
+    /// NO CACHE: each value is noted.
+    None,
+    /// CACHE without a size, or not mentioned.
+    Default,
+    /// CACHE n.
+    Size(i32),
+}
+
+impl SequenceCache {
+    /// Values between two notes.
+    pub fn values(self) -> u64 {
+        match self {
+            SequenceCache::None => 1,
+            SequenceCache::Default => DEFAULT_CACHE,
+            SequenceCache::Size(size) => u64::try_from(size).unwrap_or(1).max(1),
+        }
+    }
+}
+
+/// A sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SequenceDef {
+    /// `object_id`.
+    pub object_id: ObjectId,
+    /// `schema_id`.
+    pub schema_id: i32,
+    /// Schema name.
+    pub schema: Arc<str>,
+    /// Name.
+    pub name: Arc<str>,
+    /// Type of the values: a whole number.
+    pub sql_type: SqlType,
+    /// Alias type, 0 when there is none.
+    pub user_type_id: i32,
+    /// The first value; RESTART WITH moves it.
+    pub start: i128,
+    /// Never 0.
+    pub increment: i128,
+    /// The lowest value.
+    pub minimum: i128,
+    /// The highest value.
+    pub maximum: i128,
+    /// Behind the last value comes the one at the other end.
+    pub is_cycling: bool,
+    /// Values between two notes.
+    pub cache: SequenceCache,
+    /// HARDEN_AHEAD: the next range is made hard while this one is used.
+    pub is_hardened_ahead: bool,
+    /// Under which number its recovery value stands. A restart, which begins another life, has another number.
+    pub counter_id: ObjectId,
+    /// Where counting stood when ALTER turned its direction.
+    pub turned_at: Option<i128>,
+    /// Where counting stands: shared by all definitions of one life.
+    pub counter: Arc<SequenceCounter>,
+    /// When it was created.
+    pub create_date: DateTime,
+    /// When it was last changed.
+    pub modify_date: DateTime,
+}
+
+impl SequenceDef {
+    /// The lowest and highest value of a type; none for types that sequences do not have.
+    pub fn limits(sql_type: &SqlType) -> Option<(i128, i128)> {
+        Some(match sql_type {
+            SqlType::TinyInt => (0, 255),
+            SqlType::SmallInt => (i128::from(i16::MIN), i128::from(i16::MAX)),
+            SqlType::Int => (i128::from(i32::MIN), i128::from(i32::MAX)),
+            SqlType::BigInt => (i128::from(i64::MIN), i128::from(i64::MAX)),
+            SqlType::Decimal { precision, scale: 0 } | SqlType::Numeric { precision, scale: 0 } => {
+                let highest = 10_i128.pow(u32::from(*precision)) - 1;
+                (-highest, highest)
+            }
+            _ => return None,
+        })
+    }
+
+    /// A number as a value of the sequence's type.
+    pub fn value(&self, number: i128) -> Value {
+        let fits = "values of a sequence lie between the limits of its type";
+        match self.sql_type {
+            SqlType::TinyInt => Value::TinyInt(u8::try_from(number).expect(fits)),
+            SqlType::SmallInt => Value::SmallInt(i16::try_from(number).expect(fits)),
+            SqlType::Int => Value::Int(i32::try_from(number).expect(fits)),
+            SqlType::BigInt => Value::BigInt(i64::try_from(number).expect(fits)),
+            SqlType::Decimal { precision, .. } | SqlType::Numeric { precision, .. } => {
+                Value::Decimal(Decimal::new(number, precision, 0))
+            }
+            _ => unreachable!("checked by `limits` when the sequence was made"),
+        }
+    }
+
+    /// The increment as a value, which of a tinyint that counts down is a smallint.
+    pub fn increment_value(&self) -> Value {
+        let (sql_type, value) = match (self.sql_type, i16::try_from(self.increment)) {
+            (SqlType::TinyInt, Ok(step)) if step < 0 => (SqlType::SmallInt, Value::SmallInt(step)),
+            _ => (self.sql_type, self.value(self.increment)),
+        };
+        Value::Variant(Arc::new(Variant { sql_type, value }))
+    }
+
+    /// How many values are left before the end.
+    pub fn values_left(&self) -> u64 {
+        let last = self.counter.state.lock().last;
+        self.after(last).map_or(0, |(first, _)| self.available(first))
+    }
+
+    /// Where counting ends, and where it begins again.
+    fn ends(&self) -> (i128, i128) {
+        if self.increment > 0 { (self.maximum, self.minimum) } else { (self.minimum, self.maximum) }
+    }
+
+    /// Steps from a value to the last one before the end; none when it lies beyond.
+    fn steps_left(&self, from: i128) -> u128 {
+        let end = self.ends().0;
+        let is_beyond = if self.increment > 0 { from > end } else { from < end };
+        if is_beyond { 0 } else { end.abs_diff(from) / self.increment.unsigned_abs() }
+    }
+
+    /// `count` steps on from a value, and how often that came round: a sequence that does not cycle stops at its last value.
+    fn advance(&self, from: i128, count: u64) -> (i128, u64) {
+        let count = u128::from(count);
+        let straight = self.steps_left(from);
+        let step = |value: i128, steps: u128| {
+            let distance = self.increment.unsigned_abs() * steps;
+            match self.increment > 0 {
+                true => value.checked_add_unsigned(distance),
+                false => value.checked_sub_unsigned(distance),
+            }
+            .expect("within the limits")
+        };
+        if count <= straight {
+            return (step(from, count), 0);
+        }
+        if !self.is_cycling {
+            return (step(from, straight), 0);
+        }
+        let again = self.ends().1;
+        let round = self.steps_left(again) + 1;
+        let beyond = count - straight - 1;
+        let rounds = 1 + beyond / round;
+        (step(again, beyond % round), u64::try_from(rounds).unwrap_or(u64::MAX))
+    }
+
+    /// The value behind `last`, and whether that came round; none behind the end.
+    fn after(&self, last: Option<i128>) -> Option<(i128, u64)> {
+        match last {
+            None => Some((self.start, 0)),
+            Some(last) if self.steps_left(last) == 0 && !self.is_cycling => None,
+            Some(last) => Some(self.advance(last, 1)),
+        }
+    }
+
+    /// Values from `first` on before the end; a cycling sequence has no end.
+    fn available(&self, first: i128) -> u64 {
+        match self.is_cycling {
+            true => u64::MAX,
+            false => u64::try_from(self.steps_left(first) + 1).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// What its members in memory are now.
+    pub fn state(&self) -> SequenceState {
+        let state = self.counter.state.lock();
+        SequenceState {
+            last: state.last,
+            current: state.last.unwrap_or(self.start),
+            last_used: state.last.filter(|_| state.was_used),
+            left: state.left,
+            noted: state.noted,
+            notes: state.notes,
+            is_exhausted: self.after(state.last).is_none(),
+        }
+    }
+}
+
+/// The members of a sequence in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequenceState {
+    /// The value handed out last, or what the database had noted; none before the first.
+    pub last: Option<i128>,
+    /// The value handed out last; before the first, the one that will be.
+    pub current: i128,
+    /// The value handed out last since the database was opened or the sequence restarted.
+    pub last_used: Option<i128>,
+    /// Values left before the next note.
+    pub left: u64,
+    /// The recovery value on disk.
+    pub noted: Option<i128>,
+    /// Recovery values written since the database was opened.
+    pub notes: u64,
+    /// There is no next value.
+    pub is_exhausted: bool,
+}
+
+/// What sp_sequence_get_range reserves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequenceRange {
+    /// The first value.
+    pub first: i128,
+    /// The last value.
+    pub last: i128,
+    /// How often the range comes round.
+    pub cycles: u64,
+}
+
+/// Where the counting of one life of a sequence stands.
+pub struct SequenceCounter {
+    state: Latch<State>,
+    noted: Condition,
+}
+
+impl std::fmt::Debug for SequenceCounter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.state.lock().fmt(f)
+    }
+}
+
+impl PartialEq for SequenceCounter {
+    fn eq(&self, other: &SequenceCounter) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    /// The value handed out last, or what the database noted; none before the first.
+    last: Option<i128>,
+    was_used: bool,
+    /// Values that may be handed out: their note is hard.
+    left: u64,
+    noted: Option<i128>,
+    /// A range whose note is written and asked for.
+    ahead: Option<Ahead>,
+    /// Somebody is writing a note.
+    is_noting: bool,
+    /// HARDEN_AHEAD: caches hardened at once.
+    ranges: u64,
+    notes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    lsn: Lsn,
+    count: u64,
+}
+
+/// What is to be done before values can be handed out.
+#[derive(Clone, Copy, Debug)]
+enum Need {
+    /// A range ahead is to become hard.
+    Wait(Ahead),
+    /// `count` values are to be noted; the recovery value.
+    Note { count: u64, recovery: i128 },
+}
+
+impl SequenceCounter {
+    /// Behind what was noted, if anything was.
+    pub(crate) fn new(last: Option<i128>) -> Arc<SequenceCounter> {
+        let state = State {
+            last,
+            was_used: false,
+            left: 0,
+            noted: last,
+            ahead: None,
+            is_noting: false,
+            ranges: 1,
+            notes: 0,
+        };
+        Arc::new(SequenceCounter { state: Latch::new(LatchRank::Sequence, state), noted: Condition::new() })
+    }
+
+    /// What a clean close or an ALTER writes: the value handed out last, if the note says another. What was kept ready is given up.
+    pub(crate) fn position(&self) -> Option<i128> {
+        let mut state = self.state.lock();
+        assert!(!state.is_noting, "nobody uses the sequence");
+        (state.left, state.ahead) = (0, None);
+        let position = state.last.filter(|_| state.last != state.noted);
+        state.noted = state.last;
+        position
+    }
+}
+
+impl State {
+    /// Takes `count` values that are noted.
+    fn take(&mut self, sequence: &SequenceDef, count: u64) -> Option<SequenceRange> {
+        assert!(count > 0, "a range has values");
+        if self.left < count {
+            return None;
+        }
+        let (first, round) = sequence.after(self.last).expect("what is left exists");
+        let (last, rounds) = sequence.advance(first, count - 1);
+        (self.last, self.was_used) = (Some(last), true);
+        self.left -= count;
+        Some(SequenceRange { first, last, cycles: round.saturating_add(rounds) })
+    }
+
+    /// What stands between the caller and `count` values. Error 11728 when there are none, 11732 when they are too few.
+    fn need(&self, sequence: &SequenceDef, count: u64) -> SqlResult<Need> {
+        if let Some(ahead) = self.ahead.filter(|ahead| self.left == 0 && ahead.count >= count) {
+            return Ok(Need::Wait(ahead));
+        }
+        let exhausted = |number: i32| SqlError::new(number, &[&sequence.name]);
+        let (first, _) = sequence.after(self.last).ok_or_else(|| match count {
+            1 => exhausted(11728),
+            _ => exhausted(11732),
+        })?;
+        let available = sequence.available(first);
+        if available < count {
+            return Err(exhausted(11732));
+        }
+        let count = sequence.cache.values().max(count).min(available);
+        Ok(Need::Note { count, recovery: sequence.advance(first, count - 1).0 })
+    }
+
+    /// HARDEN_AHEAD: half of what was kept ready is used up, and more is to come behind it.
+    fn need_ahead(&self, sequence: &SequenceDef) -> Option<Need> {
+        let size = sequence.cache.values().saturating_mul(self.ranges);
+        if !sequence.is_hardened_ahead || self.is_noting || self.ahead.is_some() || self.left > size / 2 {
+            return None;
+        }
+        let end = if self.left == 0 { self.last } else { Some(sequence.advance(self.last?, self.left).0) };
+        let (first, _) = sequence.after(end)?;
+        let count = size.min(sequence.available(first));
+        Some(Need::Note { count, recovery: sequence.advance(first, count - 1).0 })
+    }
+}
+
+/// The one who writes a note; when he fails, another may try.
+struct Noter<'a> {
+    counter: &'a SequenceCounter,
+}
+
+impl Drop for Noter<'_> {
+    fn drop(&mut self) {
+        // A simulated power loss unwinds through this point; nobody asks afterwards.
+        if !std::thread::panicking() {
+            let mut state = self.counter.state.lock();
+            assert!(state.is_noting, "one writes at a time");
+            state.is_noting = false;
+            drop(state);
+            self.counter.noted.notify_all();
+        }
+    }
+}
+
+impl DbTransaction {
+    /// Keeps the sequence as it is until the statement ends.
+    ///
+    /// # Errors
+    /// 1205, 1222; the marker of a stale plan when it has changed.
+    pub fn hold_sequence(&self, sequence: &Arc<SequenceDef>) -> SqlResult<()> {
+        self.lock_object_for_statement(sequence.object_id, LockMode::SchS, self.lock_wait())?;
+        self.check_sequence(sequence)
+    }
+
+    /// The same until the transaction ends: something that is made refers to it.
+    ///
+    /// # Errors
+    /// As `hold_sequence`.
+    pub fn share_sequence(&self, sequence: &Arc<SequenceDef>) -> SqlResult<()> {
+        self.lock_object(sequence.object_id, LockMode::SchS)?;
+        self.check_sequence(sequence)
+    }
+
+    fn check_sequence(&self, sequence: &Arc<SequenceDef>) -> SqlResult<()> {
+        match self.database().catalog().object(sequence.object_id) {
+            Some(ObjectDef::Sequence(present)) if Arc::ptr_eq(&present, sequence) => Ok(()),
+            _ => Err(crate::error::stale_plan()),
+        }
+    }
+}
+
+impl Database {
+    /// The next value of a sequence that the caller's statement holds.
+    ///
+    /// # Errors
+    /// 11728 behind the last value; 9001, 9002 when its note cannot be written.
+    pub fn next_value(self: &Arc<Self>, sequence: &SequenceDef) -> SqlResult<Value> {
+        self.next_range(sequence, 1).map(|range| sequence.value(range.first))
+    }
+
+    /// The next `count` values.
+    ///
+    /// # Errors
+    /// 11732 when there are not so many; as `next_value`.
+    pub fn next_range(self: &Arc<Self>, sequence: &SequenceDef, count: u64) -> SqlResult<SequenceRange> {
+        let counter = &*sequence.counter;
+        let mut state = counter.state.lock();
+        loop {
+            if let Some(range) = state.take(sequence, count) {
+                let ahead = if self.is_volatile() { None } else { state.need_ahead(sequence) };
+                if let Some(Need::Note { count, recovery }) = ahead {
+                    state.is_noting = true;
+                    drop(state);
+                    self.note_ahead(sequence, count, recovery)?;
+                }
+                return Ok(range);
+            }
+            if state.is_noting {
+                let (again, outcome) = counter.noted.wait(state, WaitType::LATCH_EX, None);
+                if outcome == WaitOutcome::Interrupted {
+                    return Err(crate::error::interrupted());
+                }
+                state = again;
+                continue;
+            }
+            let need = state.need(sequence, count)?;
+            state.is_noting = true;
+            drop(state);
+            self.satisfy(sequence, need)?;
+            state = counter.state.lock();
+        }
+    }
+
+    /// Writes what is needed and waits until it is hard.
+    fn satisfy(self: &Arc<Self>, sequence: &SequenceDef, need: Need) -> SqlResult<()> {
+        let counter = &*sequence.counter;
+        let noter = Noter { counter };
+        match need {
+            Need::Note { count, recovery } => {
+                let lsn = self.note_sequence(sequence, recovery)?;
+                self.harden_note(lsn, true)?;
+                let mut state = counter.state.lock();
+                (state.left, state.ahead) = (count, None);
+            }
+            Need::Wait(ahead) => {
+                let was_late = self.log().hardened() < ahead.lsn;
+                self.harden_note(ahead.lsn, true)?;
+                let mut state = counter.state.lock();
+                (state.left, state.ahead) = (ahead.count, None);
+                if was_late {
+                    state.ranges = (state.ranges * 2).min(AHEAD_RANGES_MAX);
+                }
+            }
+        }
+        drop(noter);
+        Ok(())
+    }
+
+    /// Writes the note of the range behind the present one and asks for it.
+    fn note_ahead(self: &Arc<Self>, sequence: &SequenceDef, count: u64, recovery: i128) -> SqlResult<()> {
+        let counter = &*sequence.counter;
+        let noter = Noter { counter };
+        let lsn = self.note_sequence(sequence, recovery)?;
+        self.harden_note(lsn, false)?;
+        counter.state.lock().ahead = Some(Ahead { lsn, count });
+        drop(noter);
+        Ok(())
+    }
+
+    /// Asks for the note to be hard, and waits for it if told so. All of the log before it becomes hard with it (claim 105).
+    fn harden_note(&self, lsn: Lsn, waits: bool) -> SqlResult<()> {
+        if self.is_volatile() || is_planted(Bug::HandOutBeforeHarden) {
+            return Ok(());
+        }
+        let done = match waits {
+            true => self.log().harden(lsn, SEQUENCE_CACHE),
+            false => self.log().ask(lsn, SEQUENCE_CACHE),
+        };
+        done.map_err(|error| self.note_failed(error))
+    }
+
+    fn note_failed(&self, error: LogError) -> SqlError {
+        if error.is_fatal_to_database() {
+            self.suspect(&error.to_string());
+        }
+        crate::error::sql_error(&error.into(), self.name(), 0)
+    }
+
+    /// Writes a recovery value; gives how far the log is to be hard.
+    fn note_sequence(self: &Arc<Self>, sequence: &SequenceDef, recovery: i128) -> SqlResult<Lsn> {
+        let is_row_due = {
+            let mut state = sequence.counter.state.lock();
+            state.notes += 1;
+            !self.is_volatile() || state.notes % VOLATILE_NOTES_A_ROW == 0
+        };
+        if is_row_due {
+            self.write_recovery_value(sequence.counter_id, recovery)?;
+        }
+        sequence.counter.state.lock().noted = Some(recovery);
+        Ok(self.log().last())
+    }
+
+    /// A transaction of its own, which no rollback of the user's takes back.
+    pub(crate) fn write_recovery_value(self: &Arc<Self>, counter_id: ObjectId, value: i128) -> SqlResult<()> {
+        let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
+        match self.put_recovery_value(&own, counter_id, value) {
+            Ok(()) => own.commit(CommitMode::Volatile),
+            Err(error) => {
+                own.rollback()?;
+                Err(error)
+            }
+        }
+    }
+
+    fn put_recovery_value(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        counter_id: ObjectId,
+        value: i128,
+    ) -> SqlResult<()> {
+        let table = self.system_table(system_tables::SEQUENCE_VALUES);
+        let new = [Value::Int(counter_id), Value::Decimal(Decimal::new(value, 38, 0))];
+        let locator = table.key_locator(&new[..1]);
+        let options = ScanOptions { row_lock: RowLock::Exclusive, ..ScanOptions::default() };
+        let mut old = Vec::new();
+        if !table.fetch(txn, &locator, &options, &mut old)? {
+            return table.insert(txn, &new);
+        }
+        let change = RowChange { locator: &locator, old: &old, new: &new, changed: &[1] };
+        table.update(txn, change).map(drop)
+    }
+
+    /// A clean close: the exact positions, so that the next start leaves no gap.
+    pub(crate) fn note_sequence_positions(self: &Arc<Self>) -> SqlResult<()> {
+        for object in self.catalog().objects() {
+            let ObjectDef::Sequence(sequence) = &object else { continue };
+            if let Some(position) = sequence.counter.position() {
+                self.write_recovery_value(sequence.counter_id, position)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sequence(increment: i128, minimum: i128, maximum: i128, is_cycling: bool) -> SequenceDef {
+        SequenceDef {
+            object_id: 1,
+            schema_id: 1,
+            schema: "dbo".into(),
+            name: "s".into(),
+            sql_type: SqlType::BigInt,
+            user_type_id: 0,
+            start: if increment > 0 { minimum } else { maximum },
+            increment,
+            minimum,
+            maximum,
+            is_cycling,
+            cache: SequenceCache::Default,
+            is_hardened_ahead: false,
+            counter_id: 2,
+            turned_at: None,
+            counter: SequenceCounter::new(None),
+            create_date: DateTime { days: 0, ticks: 0 },
+            modify_date: DateTime { days: 0, ticks: 0 },
+        }
+    }
+
+    /// Step by step, without a formula.
+    fn walked(sequence: &SequenceDef, from: i128, count: u64) -> (i128, u64) {
+        let (mut at, mut rounds) = (from, 0);
+        for _ in 0..count {
+            let next = at + sequence.increment;
+            if (sequence.minimum..=sequence.maximum).contains(&next) {
+                at = next;
+            } else if sequence.is_cycling {
+                at = if sequence.increment > 0 { sequence.minimum } else { sequence.maximum };
+                rounds += 1;
+            }
+        }
+        (at, rounds)
+    }
+
+    #[test]
+    fn many_steps_are_as_many_single_ones() {
+        for increment in [1, 3, 7, 25, -1, -4, -30] {
+            for is_cycling in [false, true] {
+                let sequence = sequence(increment, -5, 20, is_cycling);
+                for from in -5..=20 {
+                    for count in 0..80 {
+                        assert_eq!(sequence.advance(from, count), walked(&sequence, from, count));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_widest_type_does_not_overflow() {
+        let (minimum, maximum) = SequenceDef::limits(&SqlType::Decimal { precision: 38, scale: 0 }).unwrap();
+        let up = sequence(1, minimum, maximum, false);
+        assert_eq!(up.advance(maximum - 1, 50), (maximum, 0));
+        assert_eq!(up.available(minimum), u64::MAX);
+        let wide = sequence(maximum, minimum, maximum, true);
+        assert_eq!(wide.advance(minimum, 1), (0, 0));
+        assert_eq!(wide.advance(0, 2), (minimum, 1));
+        assert_eq!(sequence(minimum, minimum, maximum, true).advance(maximum, u64::MAX).0, maximum - maximum);
+    }
+
+    #[test]
+    fn nothing_is_taken_before_its_note() {
+        let sequence = sequence(1, 1, 120, false);
+        let mut state = sequence.counter.state.lock();
+        assert_eq!(state.take(&sequence, 1), None);
+        let Need::Note { count, recovery } = state.need(&sequence, 1).unwrap() else { panic!("a note") };
+        assert_eq!((count, recovery), (50, 50));
+        state.left = count;
+        for value in 1..=50 {
+            assert_eq!(state.take(&sequence, 1).unwrap().first, value);
+        }
+        assert_eq!(state.take(&sequence, 1), None);
+        assert_eq!(state.need(&sequence, 71).unwrap_err().number, 11732);
+        let Need::Note { count, recovery } = state.need(&sequence, 70).unwrap() else { panic!("a note") };
+        assert_eq!((count, recovery), (70, 120));
+        state.left = count;
+        assert_eq!(state.take(&sequence, 70), Some(SequenceRange { first: 51, last: 120, cycles: 0 }));
+        assert_eq!(state.need(&sequence, 1).unwrap_err().number, 11728);
+    }
+}
