@@ -516,7 +516,7 @@ impl Database {
         let is_row_due = {
             let mut state = sequence.counter.state.lock();
             state.notes += 1;
-            !self.is_volatile() || state.notes % VOLATILE_NOTES_A_ROW == 0
+            !self.is_volatile() || state.notes.is_multiple_of(VOLATILE_NOTES_A_ROW)
         };
         if is_row_due {
             self.write_recovery_value(sequence.counter_id, recovery)?;

@@ -188,7 +188,7 @@ fn table_of(database: &Arc<Database>) -> Option<Table> {
     let id = database.catalog().resolve("dbo", "T")?;
     match database.catalog().object(id)? {
         ObjectDef::Table(definition) => Some(database.table(&definition)),
-        ObjectDef::Module(_) => None,
+        ObjectDef::Module(_) | ObjectDef::Sequence(_) => None,
     }
 }
 

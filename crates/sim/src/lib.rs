@@ -24,6 +24,7 @@ mod sql_scenario;
 mod store;
 mod store_scenario;
 mod teller;
+mod tickets;
 mod visitor;
 
 use std::collections::BTreeMap;
@@ -73,6 +74,8 @@ impl Scenario {
     pub fn can_see(self, bug: Bug) -> bool {
         match self {
             Scenario::Log => matches!(bug, Bug::AcknowledgeBeforeHarden | Bug::HardenedJumpsOverHole),
+            // Its clients alone draw from sequences.
+            Scenario::Sql if bug == Bug::HandOutBeforeHarden => true,
             Scenario::Store | Scenario::Sql | Scenario::Schema => {
                 matches!(bug, Bug::AcknowledgeBeforeHarden | Bug::HardenedJumpsOverHole | Bug::PageBeforeLog)
             }
@@ -168,6 +171,7 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "decide-before-prepared" => Some(Bug::DecideBeforePrepared),
         "reservation-too-small" => Some(Bug::ReservationTooSmall),
         "vlf-reused-under-pin" => Some(Bug::VlfReusedUnderPin),
+        "hand-out-before-harden" => Some(Bug::HandOutBeforeHarden),
         _ => None,
     }
 }

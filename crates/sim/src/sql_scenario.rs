@@ -3,7 +3,7 @@
 //!
 //! Oracles (F1-F4, F7, F9-F12 of the reliability plan): full commits survive, delayed losses are a suffix, no phantom, no
 //! torn transaction (balances, heap, receipts and index agree with the history), what one recovery shows stays; no identity value of
-//! a committed row comes again; tempdb is empty after each start, never recovered and never synced, and when its files fail the others
+//! a committed row comes again, and in half of the worlds no value of a sequence at all; tempdb is empty after each start, never recovered and never synced, and when its files fail the others
 //! do not notice.
 
 use std::sync::{Arc, OnceLock};
@@ -18,6 +18,7 @@ use crate::nemesis::{Nemesis, Trouble};
 use crate::receipts::Receipts;
 use crate::sql_ledger::{ACCOUNTS, Found, OPENING_BALANCE, SqlLedger, Transfer};
 use crate::teller::{Ledgers, Plan, Teller};
+use crate::tickets::{self, Tickets};
 use crate::visitor::{Visitor, Visits};
 
 const DATA: &str = "/data";
@@ -32,13 +33,15 @@ const VISITS: u64 = 25;
 pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     // A stream of its own, so that the seeds of the corpus keep their meaning.
     let is_crowded = Rng::named(seed, "sql crowd").chance(1, 8);
-    let world = World::with_disk(seed, Profile::drawn(seed), prepared_disk(is_crowded));
+    let has_tickets = Rng::named(seed, "sql tickets").chance(1, 2);
+    let world = World::with_disk(seed, Profile::drawn(seed), prepared_disk(is_crowded, has_tickets));
     world.plant(bug);
     let mut rng = Rng::named(seed, "sql scenario");
     let ledgers = Ledgers {
         bank: Arc::new(Latch::new(LatchRank::Leaf, SqlLedger::default())),
         receipts: Arc::new(Latch::new(LatchRank::Leaf, Receipts::default())),
         visits: Arc::new(Latch::new(LatchRank::Leaf, Visits::default())),
+        tickets: Arc::new(Latch::new(LatchRank::Leaf, Tickets::default())),
     };
     let mut outcome = Outcome::new(seed);
     let generations = 1 + rng.below(3) as i64;
@@ -57,6 +60,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             transactions: 4 + rng.below(12),
             trouble,
             is_crowded,
+            has_tickets,
             checkpoints_often: Rng::named(seed, "sql checkpoints").chance(2, 3),
             tempdb_fails_after: rng.chance(1, 12).then(|| 20 + rng.below(60)),
         };
@@ -68,6 +72,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         Trouble::heal(&world);
         outcome.acknowledged += ledgers.bank.lock().acknowledged();
         outcome.acknowledged += ledgers.visits.lock().acknowledged();
+        ledgers.tickets.lock().end_life();
         recover(&world, &ledgers, is_crowded, &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
@@ -79,12 +84,13 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
 }
 
 /// A data directory with the bank's database, made once in the process, in a world of its own.
-fn prepared_disk(is_crowded: bool) -> DiskImage {
-    static PREPARED: [OnceLock<DiskImage>; 2] = [OnceLock::new(), OnceLock::new()];
-    PREPARED[usize::from(is_crowded)].get_or_init(|| prepare(is_crowded)).clone()
+fn prepared_disk(is_crowded: bool, has_tickets: bool) -> DiskImage {
+    static PREPARED: [OnceLock<DiskImage>; 4] = [const { OnceLock::new() }; 4];
+    let one = &PREPARED[2 * usize::from(is_crowded) + usize::from(has_tickets)];
+    one.get_or_init(|| prepare(is_crowded, has_tickets)).clone()
 }
 
-fn prepare(is_crowded: bool) -> DiskImage {
+fn prepare(is_crowded: bool, has_tickets: bool) -> DiskImage {
     let world = World::new(0, Profile::nvme());
     let report = world.run(move |os| {
         let instance = open(os).expect("a first start on a healthy disk");
@@ -103,6 +109,9 @@ fn prepare(is_crowded: bool) -> DiskImage {
         client.must("CREATE TABLE receipts (receipt tinyint IDENTITY(1, 1) NOT NULL, number bigint NOT NULL, stamp rowversion)");
         if is_crowded {
             client.must("CREATE TABLE visits (number bigint NOT NULL)");
+        }
+        for text in tickets::SETUP.into_iter().filter(|_| has_tickets) {
+            client.must(text);
         }
         for id in 0..ACCOUNTS {
             client.must(&format!("INSERT INTO accounts (id, balance) VALUES ({id}, {OPENING_BALANCE})"));

@@ -9,6 +9,7 @@ use crate::client::{Answer, Client};
 use crate::nemesis::Trouble;
 use crate::receipts::Receipts;
 use crate::sql_ledger::{ACCOUNTS, SqlLedger, Stage, Transfer};
+use crate::tickets::{self, Tickets};
 use crate::visitor::Visits;
 
 /// Errors after which the statement's transaction is rolled back and may be tried again: deadlock victim, lock time-out.
@@ -25,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) trouble: Trouble,
     /// Visitors crowd the log; some tellers put their commits aside.
     pub(crate) is_crowded: bool,
+    /// There are sequences, and tellers draw from them.
+    pub(crate) has_tickets: bool,
     /// Every third turn is a checkpoint, so that pages go out while their changes are fresh.
     pub(crate) checkpoints_often: bool,
     /// Writes to tempdb's files before they begin to fail; the other databases must not notice.
@@ -37,6 +40,7 @@ pub(crate) struct Ledgers {
     pub(crate) bank: Arc<Latch<SqlLedger>>,
     pub(crate) receipts: Arc<Latch<Receipts>>,
     pub(crate) visits: Arc<Latch<Visits>>,
+    pub(crate) tickets: Arc<Latch<Tickets>>,
 }
 
 /// One client's work.
@@ -51,6 +55,8 @@ pub(crate) struct Teller {
     has_scratch: bool,
     /// It leaves commits pending.
     defers: bool,
+    /// What decides about its tickets: a stream of its own, so that the seeds of the corpus keep their meaning.
+    ticket_rng: Rng,
 }
 
 /// What a transfer's batch has to do besides.
@@ -84,6 +90,7 @@ impl Teller {
             next_number: (plan.generation << 40) | (number << 32),
             has_scratch: false,
             defers,
+            ticket_rng: os.rng(&format!("client {number} tickets")),
         }
     }
 
@@ -104,7 +111,7 @@ impl Teller {
                 3..=6 if self.plan.checkpoints_often => self.housekeeping(&mut client, "CHECKPOINT"),
                 _ => self.transfer(&mut client),
             };
-            if !going {
+            if !going || !self.draw_tickets(&mut client) {
                 break;
             }
             if self.rng.chance(1, 4) {
@@ -151,6 +158,33 @@ impl Teller {
             return true;
         }
         self.tolerates("sp_flush_log", &answer)
+    }
+
+    /// Now and then draws from a sequence; false: the server cannot go on, as planned.
+    fn draw_tickets(&mut self, client: &mut Client) -> bool {
+        if !self.plan.has_tickets || self.ticket_rng.chance(1, 3) {
+            return true;
+        }
+        let kind = self.ticket_rng.below(tickets::KINDS.len() as u64) as usize;
+        let count = 1 + self.ticket_rng.below(4) as i64;
+        self.ledgers.tickets.lock().ask(kind, count);
+        let answer = client.execute(&tickets::batch(&mut self.ticket_rng, kind, count));
+        for row in answer.numbers().expect("values are numbers") {
+            let handed_out = self.ledgers.tickets.lock().hand_out(kind, row[0]);
+            if let Err(text) = handed_out {
+                panic!("{text}");
+            }
+        }
+        if answer.errors.is_empty() {
+            return true;
+        }
+        let error = answer.error_number().unwrap_or(0);
+        let is_out_of_room = NO_ROOM.contains(&error) && matches!(self.plan.trouble, Trouble::FullAfter(_));
+        if is_out_of_room || RETRYABLE.contains(&error) {
+            let rolled_back = client.execute("IF @@TRANCOUNT > 0 ROLLBACK TRAN");
+            return rolled_back.errors.is_empty() || self.tolerates("a rollback", &rolled_back);
+        }
+        self.tolerates("a sequence", &answer)
     }
 
     /// Moves money in one transaction; false: the server cannot go on, as planned.

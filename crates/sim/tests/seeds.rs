@@ -49,6 +49,7 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::DecideBeforePrepared,
             Bug::ReservationTooSmall,
             Bug::VlfReusedUnderPin,
+            Bug::HandOutBeforeHarden,
         ] {
             if !scenario.can_see(bug) {
                 continue;
