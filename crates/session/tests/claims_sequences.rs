@@ -254,7 +254,7 @@ fn what_was_handed_out_never_comes_again() {
     }
 }
 
-/// The same oracle condemns a server that hands values out before their note is hard.
+/// Claim 106: the same oracle condemns a server that hands values out before their note is hard.
 #[test]
 fn a_range_handed_out_before_it_is_hard_is_found() {
     let repeated = (0..8).filter(|seed| {

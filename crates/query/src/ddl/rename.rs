@@ -78,14 +78,7 @@ pub fn rename(
         Some(other) => return Err(SqlError::new(15249, &[&other])),
     };
     match found {
-        Found::Object(id) => {
-            if super::sequence::default_that_needs(&database, id, context)?.is_some() {
-                return Err(SqlError::new(15336, &[&name]));
-            }
-            with_transaction(context, &database, |transaction| {
-                database.rename_object(transaction, id, new_name)
-            })
-        }
+        Found::Object(id) => rename_object(context, &database, id, (name, new_name)),
         Found::Part(table, part) => {
             if let TablePart::Column(id) = part {
                 check_not_named(context, &database, &table, id)?;
@@ -98,6 +91,19 @@ pub fn rename(
             database.rename_type(transaction, &def, new_name)
         }),
     }
+}
+
+/// Another name for an object. Error 15336 when a default draws from it: its text would not find it any more.
+fn rename_object(
+    context: &mut ExecContext<'_>,
+    database: &Arc<Database>,
+    id: i32,
+    (old_name, new_name): (&str, &str),
+) -> Result<(), SqlError> {
+    if super::sequence::default_that_needs(database, id, context)?.is_some() {
+        return Err(SqlError::new(15336, &[&old_name]));
+    }
+    with_transaction(context, database, |transaction| database.rename_object(transaction, id, new_name))
 }
 
 fn no_item(database: &Database, name: &str, kind: &str) -> SqlError {
