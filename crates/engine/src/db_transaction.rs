@@ -239,6 +239,10 @@ impl DbTransaction {
     /// # Errors
     /// As `rollback_to`.
     pub fn rollback(self) -> SqlResult<()> {
+        self.rollback_in_place()
+    }
+
+    fn rollback_in_place(&self) -> SqlResult<()> {
         // The cache goes back first: once the locks are gone others may look at it.
         self.undo_catalog(0);
         self.undo_forgetting(0);
@@ -255,25 +259,28 @@ impl DbTransaction {
     /// 9001, 9002: the commit is not acknowledged; after 9001 the database is suspect. 823 or 9001 when it was suspect before: the
     /// transaction is then rolled back.
     pub fn commit(self, mode: CommitMode) -> SqlResult<()> {
-        let transaction = self.checked_for_commit()?;
-        let outcome = transaction.transaction.commit(mode);
-        transaction.committed(outcome)
+        self.commit_in_place(mode)
     }
 
-    /// The same, but the commit may be left pending (see [`Transaction::commit_later`]); the transaction is then given back.
+    /// The same where it stands, for it is large to move; it is over, whatever comes back.
     ///
     /// # Errors
     /// As `commit`.
-    pub(crate) fn commit_later(
-        self,
-        mode: CommitMode,
-        waker: &Waker,
-    ) -> SqlResult<Option<CommittingTransaction>> {
-        let transaction = self.checked_for_commit()?;
-        match transaction.transaction.commit_later(mode, waker) {
-            Ok(CommitProgress::Pending(pending)) => Ok(Some(CommittingTransaction { transaction, pending })),
-            Ok(CommitProgress::Done(outcome)) => transaction.committed(Ok(outcome)).map(|()| None),
-            Err(error) => transaction.committed(Err(error)).map(|()| None),
+    pub(crate) fn commit_in_place(&self, mode: CommitMode) -> SqlResult<()> {
+        self.check_for_commit()?;
+        self.committed(self.transaction.commit(mode))
+    }
+
+    /// The same, but the commit may be left pending (see [`Transaction::commit_later`]): `CommittingTransaction` ends it then.
+    ///
+    /// # Errors
+    /// As `commit`.
+    pub(crate) fn commit_later(&self, mode: CommitMode, waker: &Waker) -> SqlResult<Option<PendingCommit>> {
+        self.check_for_commit()?;
+        match self.transaction.commit_later(mode, waker) {
+            Ok(CommitProgress::Pending(pending)) => Ok(Some(pending)),
+            Ok(CommitProgress::Done(outcome)) => self.committed(Ok(outcome)).map(|()| None),
+            Err(error) => self.committed(Err(error)).map(|()| None),
         }
     }
 
@@ -313,18 +320,18 @@ impl DbTransaction {
     }
 
     /// Rolls back what a suspect database must not commit.
-    fn checked_for_commit(self) -> SqlResult<DbTransaction> {
+    fn check_for_commit(&self) -> SqlResult<()> {
         if self.transaction.has_changed_data()
             && let Err(error) = self.database.check_commit()
         {
             // What it changed in memory must not be seen; that the rollback's own log may fail changes nothing any more.
-            drop(self.rollback());
+            drop(self.rollback_in_place());
             return Err(error);
         }
-        Ok(self)
+        Ok(())
     }
 
-    fn committed(self, outcome: TxnResult<CommitOutcome>) -> SqlResult<()> {
+    fn committed(&self, outcome: TxnResult<CommitOutcome>) -> SqlResult<()> {
         let error = match outcome {
             Ok(_) => {
                 let changes = self.catalog_undo.take();
@@ -376,6 +383,11 @@ pub(crate) struct CommittingTransaction {
 }
 
 impl CommittingTransaction {
+    /// Of a transaction that `commit_later` has left pending.
+    pub(crate) fn new(transaction: DbTransaction, pending: PendingCommit) -> CommittingTransaction {
+        CommittingTransaction { transaction, pending }
+    }
+
     /// The transaction.
     pub(crate) fn transaction(&self) -> &DbTransaction {
         &self.transaction

@@ -7,6 +7,7 @@
 
 mod check;
 mod duplicate;
+mod image;
 pub(crate) mod io;
 mod key_length;
 mod update;
@@ -15,8 +16,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use access::{
-    BTree, BTreeDef, Heap, HeapDef, Inserted, KeyColumn, KeyFormat, ROW_BYTES_MAX, Rid, RowColumn, RowFormat,
-    UnitId,
+    BTree, BTreeDef, Heap, HeapDef, Inserted, KeyColumn, KeyFormat, Rid, RowColumn, RowFormat, UnitId,
 };
 use txn::{IsolationLevel, LockMode, LockWait};
 use types::{SqlError, Value};
@@ -528,36 +528,21 @@ impl Table {
         }
     }
 
-    /// The row as bytes; long values go out of row.
-    fn encode(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<Vec<u8>> {
-        assert_eq!(row.len(), self.inner.definition.columns.len(), "one value a column");
-        let unit = UnitId(self.inner.definition.base().unit);
-        let mut bytes = Vec::with_capacity(64);
-        let access = &self.inner.database.access;
-        let encoded = self
-            .inner
-            .format
-            .encode(row, ROW_BYTES_MAX, &mut bytes, &mut |value| access.store_lob(txn.inner(), unit, value));
-        encoded.map_err(|error| self.fail(txn, error))?;
-        Ok(bytes)
-    }
-
     pub(crate) fn decode(&self, txn: &DbTransaction, bytes: &[u8], out: &mut Vec<Value>) -> SqlResult<()> {
         let access = &self.inner.database.access;
         access.decode_row(&self.inner.format, bytes, out).map_err(|error| self.fail(txn, error))
     }
 
-    fn insert_base(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<RowLocator> {
-        let bytes = self.encode(txn, row)?;
+    fn insert_image(&self, txn: &DbTransaction, row: &[Value], bytes: &[u8]) -> SqlResult<RowLocator> {
         match &self.inner.base {
             Base::Heap(heap) => {
-                heap.insert(txn.inner(), &bytes).map(RowLocator::Heap).map_err(|error| self.fail(txn, error))
+                heap.insert(txn.inner(), bytes).map(RowLocator::Heap).map_err(|error| self.fail(txn, error))
             }
             Base::Tree(tree) => {
                 let index = self.inner.definition.base();
                 self.check_key_length(index, self.inner.may_overflow[0], row)?;
                 let key = self.clustered_key(row, index.unique);
-                match tree.insert(txn.inner(), &key, &bytes).map_err(|error| self.fail(txn, error))? {
+                match tree.insert(txn.inner(), &key, bytes).map_err(|error| self.fail(txn, error))? {
                     Inserted::Done => Ok(RowLocator::Key(key.into())),
                     Inserted::Duplicate => Err(self.duplicate(index, row)),
                 }

@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
 use txn::{
-    HeldLocks, IsolationLevel, LockMode, LockOwner, LockSpace, LockWait, Resource, TxnOptions, XactFacts,
-    durability,
+    HeldLocks, IsolationLevel, LockMode, LockOwner, LockSpace, LockWait, PendingCommit, Resource, TxnOptions,
+    XactFacts, durability,
 };
 use types::SqlError;
 
@@ -140,12 +140,22 @@ impl TransactionSet {
         database.check_usable()?;
         crate::checkpoint::before_transaction(database);
         let options = TxnOptions { space: Some(self.space.clone()), ..TxnOptions::default() };
-        let transaction =
-            DbTransaction::new(database.clone(), database.transactions().begin(options), self.session_id);
-        self.keep_for_transaction(&transaction)?;
-        let statement = self.in_statement.then(|| transaction.savepoint());
-        self.open.push(Member { transaction, statement });
-        Ok(self.open.len() - 1)
+        let inner = database.transactions().begin(options);
+        let at = self.open.len();
+        // It is large: made where it stays.
+        self.open.push(Member {
+            transaction: DbTransaction::new(database.clone(), inner, self.session_id),
+            statement: None,
+        });
+        if let Err(error) = self.keep_for_transaction(&self.open[at].transaction) {
+            self.open.truncate(at);
+            return Err(error);
+        }
+        if self.in_statement {
+            let Member { transaction, statement } = &mut self.open[at];
+            *statement = Some(transaction.savepoint());
+        }
+        Ok(at)
     }
 
     /// A statement begins: what it does can be taken back alone.
@@ -270,21 +280,30 @@ impl TransactionSet {
         if self.is_across() {
             return self.commit_across();
         }
-        while !self.open.is_empty() {
-            let transaction = self.open.remove(0).transaction;
-            let database = transaction.database().clone();
-            let facts = XactFacts {
-                is_volatile: database.is_volatile(),
-                is_cross_database: false,
-                is_always_durable: false,
-            };
-            let mode = durability::resolve(database.delayed_durability(), asked, &facts);
-            let Some(waker) = waker else {
-                transaction.commit(mode)?;
-                continue;
-            };
-            if let Some(committing) = transaction.commit_later(mode, waker)? {
-                self.pending = Some(PendingSet { committing, rest: std::mem::take(&mut self.open) });
+        // They are large and end where they stand; out of the set, so that a panic leaves nothing half ended in it.
+        let mut ending = std::mem::take(&mut self.open);
+        let (mut ended, mut result) = (0, Ok(None));
+        while ended < ending.len() && matches!(result, Ok(None)) {
+            result = commit_member(&ending[ended].transaction, asked, waker);
+            ended += 1;
+        }
+        let pending = match result {
+            Ok(pending) => pending,
+            Err(error) => {
+                self.open = ending.split_off(ended);
+                return Err(error);
+            }
+        };
+        match pending {
+            Some(pending) => {
+                let rest = ending.split_off(ended);
+                let transaction = ending.pop().expect("it has been asked to commit").transaction;
+                let committing = CommittingTransaction::new(transaction, pending);
+                self.pending = Some(PendingSet { committing, rest });
+            }
+            None => {
+                ending.clear();
+                self.open = ending;
             }
         }
         self.ended();
@@ -440,6 +459,22 @@ impl Drop for TransactionSet {
         if !std::thread::panicking() {
             self.release_session_locks();
         }
+    }
+}
+
+/// Commits in one database; what it gives is a commit on its way.
+fn commit_member(
+    transaction: &DbTransaction,
+    asked: Option<bool>,
+    waker: Option<&Waker>,
+) -> SqlResult<Option<PendingCommit>> {
+    let database = transaction.database();
+    let facts =
+        XactFacts { is_volatile: database.is_volatile(), is_cross_database: false, is_always_durable: false };
+    let mode = durability::resolve(database.delayed_durability(), asked, &facts);
+    match waker {
+        None => transaction.commit_in_place(mode).map(|()| None),
+        Some(waker) => transaction.commit_later(mode, waker),
     }
 }
 

@@ -106,7 +106,6 @@ pub(crate) struct Cache {
     /// Appenders waiting for a buffer.
     pub(crate) waiting_for_buffer: u32,
     pub(crate) closed: bool,
-    scratch: Vec<u8>,
     sector_bytes: usize,
 }
 
@@ -139,7 +138,6 @@ impl Cache {
             growing: false,
             waiting_for_buffer: 0,
             closed: false,
-            scratch: Vec::new(),
             sector_bytes,
         }
     }
@@ -228,13 +226,12 @@ impl Cache {
         if open.base_txn.is_null() {
             open.base_txn = record.header.txn;
         }
-        self.scratch.clear();
-        encode_header(&mut self.scratch, &record.header, record.payload().len(), lsn, open.base_txn);
-        let (at, header_bytes) = (open.used_bytes, self.scratch.len());
-        let end = at + header_bytes + record.payload().len();
+        let (at, payload) = (open.used_bytes, record.payload());
+        let rest = &mut open.buffer[at..open.capacity_bytes];
+        let header_bytes = encode_header(rest, &record.header, payload.len(), lsn, open.base_txn);
+        let end = at + header_bytes + payload.len();
         assert!(end <= open.capacity_bytes, "the record overflows its block");
-        open.buffer[at..at + header_bytes].copy_from_slice(&self.scratch);
-        open.buffer[at + header_bytes..end].copy_from_slice(record.payload());
+        rest[header_bytes..header_bytes + payload.len()].copy_from_slice(payload);
         open.used_bytes = end;
         open.offsets.push(at as u16);
         assert!(lsn > self.last, "log addresses rise");
@@ -345,6 +342,8 @@ impl Cache {
     pub(crate) fn take_next(&mut self, seal_open: Option<FlushReason>) -> Option<CachedBlock> {
         if self.sealed.is_empty() {
             self.seal(seal_open?)?;
+        } else {
+            self.assert_state();
         }
         let mut block = self.sealed.pop_front()?;
         block.state.advance(BlockState::Issued);
@@ -353,7 +352,6 @@ impl Cache {
             next.is_none_or(|next| next.start > block.last()),
             "blocks go out in the order of their records"
         );
-        self.assert_state();
         Some(block)
     }
 

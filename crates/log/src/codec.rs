@@ -25,7 +25,12 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 
 /// Appends a signed value so that small magnitudes stay short.
 pub fn put_zigzag(out: &mut Vec<u8>, value: i64) {
-    put_varint(out, ((value << 1) ^ (value >> 63)) as u64);
+    put_varint(out, zigzag(value));
+}
+
+/// A signed value as an unsigned one of about the same magnitude.
+pub(crate) fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
 }
 
 /// Appends a length (varint) and the bytes.

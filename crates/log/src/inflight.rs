@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use smallvec::SmallVec;
+
 use crate::block::BlockState;
 use crate::cache::CachedBlock;
 use crate::limits::{BLOCK_BYTES_MAX, LogLimits};
@@ -15,6 +17,9 @@ struct Issued {
     /// The block, once its write is confirmed.
     done: Option<CachedBlock>,
 }
+
+/// Blocks that have become part of the hardened prefix: mostly the one whose write has just ended.
+pub(crate) type HardenedBlocks = SmallVec<[CachedBlock; 1]>;
 
 /// One of the two limits, and how often and how long somebody wanted to write and might not because of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,7 +162,7 @@ impl InFlight {
         number: u64,
         block: CachedBlock,
         now_ns: impl FnOnce() -> u64,
-    ) -> (Option<Lsn>, Vec<CachedBlock>) {
+    ) -> (Option<Lsn>, HardenedBlocks) {
         block.state.assert_state(BlockState::Issued);
         let at = number.checked_sub(self.first_number).expect("the write is in flight") as usize;
         let write = &mut self.writes[at];
@@ -168,7 +173,7 @@ impl InFlight {
         write.done = Some(block);
         self.lower_ceiling();
         self.end_refusal(now_ns);
-        let (mut prefix, mut hardened) = (None, Vec::new());
+        let (mut prefix, mut hardened) = (None, HardenedBlocks::new());
         while let Some(front) = self.writes.front_mut() {
             let Some(mut block) = front.done.take() else { break };
             block.state.advance(BlockState::Hardened);

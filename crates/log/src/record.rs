@@ -1,6 +1,8 @@
 //! Log records: operation and context codes, the record header, its compact encoding, and the reusable builder.
 
-use crate::codec::{DecodeError, Reader, put_varint, put_zigzag};
+use std::cell::Cell;
+
+use crate::codec::{DecodeError, Reader, zigzag};
 use crate::limits::{RECORD_HEADER_BYTES_MAX, RECORD_PAYLOAD_BYTES_MAX};
 use crate::lsn::{Lsn, SLOT_BITS, SLOT_MAX, TxnId};
 
@@ -177,6 +179,14 @@ impl RecordHeader {
     }
 }
 
+thread_local! {
+    /// The payload's bytes of a record that is gone, for the next one: a small transaction makes two.
+    static SPARE_PAYLOAD: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// What is larger is not kept.
+const SPARE_PAYLOAD_BYTES_MAX: usize = 1024;
+
 /// A reusable record under construction: set `header`, write the payload, append, `clear`, again.
 #[derive(Clone, Debug)]
 pub struct RecordBuf {
@@ -206,8 +216,9 @@ impl RecordBuf {
 
     /// A whole record from a header and a typed payload of records.rs.
     pub fn from_payload<P: crate::records::Payload>(header: RecordHeader, payload: &P) -> RecordBuf {
+        let mut encoded = SPARE_PAYLOAD.try_with(Cell::take).unwrap_or_default();
         // Enough for most, so that it need not grow.
-        let mut encoded = Vec::with_capacity(64);
+        encoded.reserve(64);
         payload.encode(&mut encoded);
         assert!(encoded.len() <= RECORD_PAYLOAD_BYTES_MAX, "a payload of {} bytes", encoded.len());
         RecordBuf { header, payload: encoded }
@@ -226,6 +237,17 @@ impl RecordBuf {
     /// Upper bound of the record's encoded size in bytes, before its LSN is known.
     pub fn encoded_bytes_max(&self) -> usize {
         RECORD_HEADER_BYTES_MAX + self.payload.len()
+    }
+}
+
+impl Drop for RecordBuf {
+    fn drop(&mut self) {
+        if (1..=SPARE_PAYLOAD_BYTES_MAX).contains(&self.payload.capacity()) {
+            let mut spare = std::mem::take(&mut self.payload);
+            spare.clear();
+            // At the end of a thread there is no next one.
+            let _ = SPARE_PAYLOAD.try_with(|kept| kept.set(spare));
+        }
     }
 }
 
@@ -262,14 +284,44 @@ const DISK_FLAGS: u8 = HAS_CONTEXT | HAS_TXN | PREV_SAME_BLOCK | PREV_OTHER_BLOC
 const _: () =
     assert!(USER_FLAGS & DISK_FLAGS == 0 && USER_FLAGS | DISK_FLAGS == 0xff, "each bit means one thing");
 
-/// Appends the encoding of a record header that will stand at `own` in a block whose base transaction is `base_txn`.
+/// Bytes written one after another to the beginning of a place that is known to be large enough.
+struct HeaderWriter<'a> {
+    out: &'a mut [u8],
+    at: usize,
+}
+
+impl HeaderWriter<'_> {
+    #[inline]
+    fn put(&mut self, byte: u8) {
+        self.out[self.at] = byte;
+        self.at += 1;
+    }
+
+    /// As `codec::put_varint`.
+    #[inline]
+    fn put_varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.put(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.put(value as u8);
+    }
+
+    fn put_distance(&mut self, own: Lsn, target: Lsn) {
+        assert!(target.block_start() < own.block_start(), "{target} lies in an older block than {own}");
+        self.put_varint(block_index(own) - block_index(target));
+        self.put_varint(u64::from(target.slot()));
+    }
+}
+
+/// Writes the encoding of a record header that will stand at `own` in a block whose base transaction is `base_txn`; gives its length.
 pub(crate) fn encode_header(
-    out: &mut Vec<u8>,
+    out: &mut [u8],
     header: &RecordHeader,
     payload_bytes: usize,
     own: Lsn,
     base_txn: TxnId,
-) {
+) -> usize {
     assert!(payload_bytes <= RECORD_PAYLOAD_BYTES_MAX, "record payload of {payload_bytes} bytes");
     assert!(header.prev < own, "previous record {} is not before {own}", header.prev);
     assert!(header.undo_next < own, "undo-next {} is not before {own}", header.undo_next);
@@ -278,7 +330,6 @@ pub(crate) fn encode_header(
         "undo-next on a record that is no compensation"
     );
     assert!(own.slot() > 0 && own.vlf() > 0, "{own} is no record's address");
-    let start = out.len();
     let same_block = header.prev.block_start() == own.block_start();
     let mut flags = header.flags.0;
     flags |= if header.context == LogContext::Null { 0 } else { HAS_CONTEXT };
@@ -288,29 +339,31 @@ pub(crate) fn encode_header(
         (false, true) => PREV_SAME_BLOCK,
         (false, false) => PREV_OTHER_BLOCK,
     };
-    out.push(header.op.code());
-    out.push(flags);
-    put_varint(out, payload_bytes as u64);
+    let mut writer = HeaderWriter { out, at: 0 };
+    writer.put(header.op.code());
+    writer.put(flags);
+    writer.put_varint(payload_bytes as u64);
     if flags & HAS_CONTEXT != 0 {
-        out.push(header.context.code());
+        writer.put(header.context.code());
     }
     if flags & HAS_TXN != 0 {
-        put_zigzag(out, header.txn.0.wrapping_sub(base_txn.0) as i64);
+        writer.put_varint(zigzag(header.txn.0.wrapping_sub(base_txn.0) as i64));
     }
     if flags & PREV_SAME_BLOCK != 0 {
-        put_varint(out, u64::from(own.slot() - header.prev.slot()));
+        writer.put_varint(u64::from(own.slot() - header.prev.slot()));
     } else if flags & PREV_OTHER_BLOCK != 0 {
-        put_distance(out, own, header.prev);
+        writer.put_distance(own, header.prev);
     }
     if header.is_compensation() {
         if header.undo_next.is_null() {
-            put_varint(out, 0);
+            writer.put_varint(0);
         } else {
-            put_varint(out, block_index(own) - block_index(header.undo_next) + 1);
-            put_varint(out, u64::from(header.undo_next.slot()));
+            writer.put_varint(block_index(own) - block_index(header.undo_next) + 1);
+            writer.put_varint(u64::from(header.undo_next.slot()));
         }
     }
-    assert!(out.len() - start <= RECORD_HEADER_BYTES_MAX);
+    assert!(writer.at <= RECORD_HEADER_BYTES_MAX);
+    writer.at
 }
 
 /// Decodes the record at the start of `bytes`, which stands at `own`; returns it and its encoded size.
@@ -363,12 +416,6 @@ pub fn decode_record(bytes: &[u8], own: Lsn, base_txn: TxnId) -> Result<(Record<
 
 fn block_index(lsn: Lsn) -> u64 {
     lsn.raw() >> SLOT_BITS
-}
-
-fn put_distance(out: &mut Vec<u8>, own: Lsn, target: Lsn) {
-    assert!(target.block_start() < own.block_start(), "{target} lies in an older block than {own}");
-    put_varint(out, block_index(own) - block_index(target));
-    put_varint(out, u64::from(target.slot()));
 }
 
 fn take_distance(reader: &mut Reader<'_>, own: Lsn, distance: u64) -> Result<Lsn, DecodeError> {

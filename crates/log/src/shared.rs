@@ -169,10 +169,12 @@ impl Shared {
 
     /// Errors once a log write has failed.
     pub(crate) fn check_alive(&self) -> Result<(), LogError> {
-        match self.poison.get() {
-            None => Ok(()),
-            Some(error) => Err(LogError::Failed(Arc::clone(error))),
-        }
+        if self.is_failed() { self.why_failed() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn why_failed(&self) -> Result<(), LogError> {
+        self.poison.get().map_or(Ok(()), |error| Err(LogError::Failed(Arc::clone(error))))
     }
 
     pub(crate) fn is_failed(&self) -> bool {

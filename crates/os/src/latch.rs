@@ -102,6 +102,11 @@ impl<T: ?Sized> Latch<T> {
         }
     }
 
+    #[cold]
+    fn wake_one(&self) {
+        word::wake(&self.state, 1);
+    }
+
     fn spin(&self) -> bool {
         spin(|| match self.state.load(Relaxed) {
             FREE if self.state.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok() => Some(true),
@@ -113,7 +118,7 @@ impl<T: ?Sized> Latch<T> {
     #[inline]
     fn unlock(&self) {
         if self.state.swap(FREE, Release) == CONTENDED {
-            word::wake(&self.state, 1);
+            self.wake_one();
         }
         rank::released(self.rank);
         sim::maybe_switch();

@@ -160,6 +160,18 @@ pub fn wait_as<R>(wait_type: WaitType, body: impl FnOnce() -> R) -> R {
     body()
 }
 
+/// The same; gives the wait's time, too, in nanoseconds, so that nobody reads the clock for it once more.
+pub fn wait_timed<R>(wait_type: WaitType, body: impl FnOnce() -> R) -> (R, u64) {
+    let waiting = crate::wait::Waiting::begin(wait_type);
+    let result = body();
+    (result, waiting.end())
+}
+
+/// How long the calling thread's task has waited in all its completed waits, nanoseconds; 0 for a thread without one.
+pub fn waited_ns() -> u64 {
+    CURRENT.with_borrow(|slot| slot.as_ref().map_or(0, |task| task.inner.wait_ns_total.load(Relaxed)))
+}
+
 /// True when the calling task is interrupted and has not masked interrupts: long loops ask this.
 pub fn interrupt_pending() -> bool {
     MASKED.get() == 0 && CURRENT.with_borrow(|slot| slot.as_ref().is_some_and(TaskRef::is_interrupted))

@@ -218,6 +218,7 @@ pub(crate) struct Waiting {
     wait_type: WaitType,
     began_ns: u64,
     outermost: bool,
+    is_over: bool,
     observed: Option<Observed>,
 }
 
@@ -237,7 +238,7 @@ impl Waiting {
         if outermost {
             task.wait_stats().begin(wait_type);
         }
-        Waiting { task, wait_type, began_ns, outermost, observed: None }
+        Waiting { task, wait_type, began_ns, outermost, is_over: false, observed: None }
     }
 
     pub(crate) fn task(&self) -> &TaskRef {
@@ -247,20 +248,37 @@ impl Waiting {
     pub(crate) fn began_ns(&self) -> u64 {
         self.began_ns
     }
-}
 
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if !self.outermost {
-            return;
-        }
+    /// Ends it; gives its time in nanoseconds, counted or not.
+    pub(crate) fn end(mut self) -> u64 {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> u64 {
+        assert!(!self.is_over, "a wait ends once");
+        self.is_over = true;
         self.observed = None;
         let now_ns = self.task.now_ns();
         let wait_ns = now_ns.saturating_sub(self.began_ns);
+        if self.outermost {
+            self.account(now_ns, wait_ns);
+        }
+        wait_ns
+    }
+
+    fn account(&self, now_ns: u64, wait_ns: u64) {
         let signalled_ns = self.task.leave_wait();
         let signal_ns = if signalled_ns >= self.began_ns { now_ns.saturating_sub(signalled_ns) } else { 0 };
         self.task.wait_stats().end(self.wait_type, wait_ns, signal_ns.min(wait_ns));
         self.task.note_wait(self.wait_type, wait_ns);
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.outermost && !self.is_over {
+            self.finish();
+        }
     }
 }
 

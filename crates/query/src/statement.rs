@@ -430,6 +430,24 @@ fn scoped<T>(
 }
 
 impl ScalarProgram {
+    /// Its value, if it is an integer of variables and constants and overflows nowhere; whoever gets `None` asks `eval`.
+    #[inline]
+    pub fn plain_value(&self, variables: &[Value]) -> Option<Value> {
+        match &self.form {
+            ScalarForm::Value(node) => node.plain(variables),
+            ScalarForm::Predicate(_) => None,
+        }
+    }
+
+    /// Is the condition TRUE? As `eval_predicate`, if it compares integers of variables and constants.
+    #[inline]
+    pub fn plain_truth(&self, variables: &[Value]) -> Option<bool> {
+        match &self.form {
+            ScalarForm::Predicate(node) => node.plain(variables).map(|truth| truth == Some(true)),
+            ScalarForm::Value(_) => None,
+        }
+    }
+
     /// Its value.
     #[inline]
     pub fn eval(&self, context: &mut ExecContext<'_>) -> Result<Value, SqlError> {

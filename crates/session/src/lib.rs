@@ -18,6 +18,7 @@ mod forward;
 mod names;
 mod objects;
 mod pending;
+mod plain;
 mod prepared;
 mod procs;
 mod program;

@@ -33,7 +33,7 @@ pub(crate) struct Frame {
     pub(crate) program: Arc<Program>,
     pub(crate) variables: Vec<Value>,
     /// Bound cells, so that a loop does not ask the shared ones.
-    local: Vec<Option<Arc<Compiled>>>,
+    pub(crate) local: Vec<Option<Arc<Compiled>>>,
     /// What is bound from here on is bound under other settings than the program was made for.
     own_settings: bool,
     pub(crate) tally: Tally,
@@ -156,6 +156,16 @@ impl Session {
             if self.is_commit_pending() && !instruction.kind.is_only_a_way() {
                 self.settle_before_more(sink)?;
             }
+            if let Some(next) = self.plain_step(frame, instruction) {
+                at = match next {
+                    Next::Jump(target) => {
+                        self.jumps(frame, at, target)?;
+                        target
+                    }
+                    _ => at + 1,
+                };
+                continue;
+            }
             // What variables and a CATCH block's surroundings keep counts, too.
             let room = os::memory::check();
             let measured = self.measuring_begins(&instruction.kind);
@@ -171,10 +181,7 @@ impl Session {
             match next {
                 Next::Step => at += 1,
                 Next::Jump(target) => {
-                    if target <= at && task::interrupt_pending() {
-                        return Err(Stop::Attention);
-                    }
-                    self.facts.caught.truncate(frame.caught_base + program.catch_depth(target));
+                    self.jumps(frame, at, target)?;
                     at = target;
                 }
                 Next::Survey => at = self.survey(frame, at + 1, sink)?,
@@ -192,7 +199,6 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<Next, Interruption> {
         match &instruction.kind {
-            InstructionKind::Jump(target) => return Ok(Next::Jump(*target)),
             InstructionKind::JumpUnless(cell, target) => {
                 let holds = self.predicate(frame, instruction, *cell)?;
                 self.facts.last_error = 0;
@@ -237,6 +243,7 @@ impl Session {
                 self.statement(frame, instruction, at, sink)?;
                 return Ok(Next::Step);
             }
+            InstructionKind::Jump(_) => unreachable!("always plain"),
             _ => {
                 self.note_command(instruction);
                 self.statement(frame, instruction, at, sink)?;

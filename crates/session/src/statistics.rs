@@ -190,7 +190,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
         let clock_ns = |session: &Session| session.instance.os().clock().monotonic_ns();
-        let waited_ns = || task::current().waits_total().1;
+        let waited_ns = task::waited_ns;
         let (began_ns, waited_before_ns) = (clock_ns(self), waited_ns());
         let began_ticks = frame.tally.ticks_at(began_ns, || self.now_ticks());
         for _ in 0..STALE_PLANS_MAX {

@@ -3,6 +3,7 @@
 pub(crate) mod compile;
 pub(crate) mod eval;
 pub(crate) mod number;
+pub(crate) mod plain;
 pub(crate) mod program;
 pub(crate) mod runtime;
 pub(crate) mod walk;

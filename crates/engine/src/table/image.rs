@@ -1,0 +1,47 @@
+//! A row as the bytes that its table stores.
+
+use std::cell::Cell;
+
+use access::{ROW_BYTES_MAX, UnitId};
+use types::Value;
+
+use super::{RowLocator, Table};
+use crate::db_transaction::DbTransaction;
+use crate::error::SqlResult;
+
+thread_local! {
+    /// The image of the row inserted last, for the next one: a loop of single-row inserts allocates none.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// An image that takes more is not kept.
+const SPARE_BYTES_MAX: usize = 8192;
+
+impl Table {
+    /// The row as bytes; long values go out of row.
+    pub(super) fn encode(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<Vec<u8>> {
+        assert_eq!(row.len(), self.inner.definition.columns.len(), "one value a column");
+        let unit = UnitId(self.inner.definition.base().unit);
+        let mut bytes = SPARE.take();
+        // Enough for most, so that it need not grow.
+        bytes.reserve(64);
+        let access = &self.inner.database.access;
+        let encoded = self
+            .inner
+            .format
+            .encode(row, ROW_BYTES_MAX, &mut bytes, &mut |value| access.store_lob(txn.inner(), unit, value));
+        encoded.map_err(|error| self.fail(txn, error))?;
+        Ok(bytes)
+    }
+
+    /// Puts the row into the heap or the clustered index.
+    pub(super) fn insert_base(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<RowLocator> {
+        let mut image = self.encode(txn, row)?;
+        let inserted = self.insert_image(txn, row, &image);
+        if image.capacity() <= SPARE_BYTES_MAX {
+            image.clear();
+            SPARE.set(image);
+        }
+        inserted
+    }
+}
