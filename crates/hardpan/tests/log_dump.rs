@@ -78,3 +78,42 @@ fn small_transactions_are_three_records_in_the_dump() {
     assert_eq!((large[0].first(), large[0].last()), (Some(&"LOP_BEGIN_XACT"), Some(&"LOP_COMMIT_XACT")));
     assert_eq!(large[0].len(), 202);
 }
+
+/// After a clean stop only the last checkpoint is still needed; the dump says so, and how to see what came before.
+#[test]
+fn a_dump_of_a_closed_log_says_where_it_begins_and_how_to_see_more() {
+    let scratch = Scratch(std::env::temp_dir().join(format!("hardpan-log-closed-{}", std::process::id())));
+    drop(std::fs::remove_dir_all(&scratch.0));
+    std::fs::create_dir_all(&scratch.0).unwrap();
+    let (script, data) = (scratch.0.join("script.sql"), scratch.0.join("data"));
+    let text =
+        "CREATE DATABASE closed;\nGO\nUSE closed;\nCREATE TABLE t(a int);\nGO\nINSERT t VALUES(1);\nGO\n";
+    std::fs::write(&script, text).unwrap();
+    let program = env!("CARGO_BIN_EXE_hardpan");
+    let done =
+        Command::new(program).args(["sql", "--data"]).arg(&data).arg("-i").arg(&script).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+
+    let dump = |arguments: &[&str]| {
+        let log = data.join("closed_log.ldf");
+        let dump = Command::new(program)
+            .args(["log", "dump", "--records"])
+            .args(arguments)
+            .arg(log)
+            .output()
+            .unwrap();
+        assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+        String::from_utf8(dump.stdout).unwrap()
+    };
+    let needed = dump(&[]);
+    assert!(needed.contains(": the last checkpoint, with which it was closed"), "{needed}");
+    assert!(!needed.contains("LOP_INSERT_ROWS"), "{needed}");
+    let hint =
+        needed.lines().find(|line| line.starts_with("older log is still there: --from ")).expect(&needed);
+    let oldest = hint.split_whitespace().nth(6).unwrap();
+    let more = dump(&["--from", oldest]);
+    assert!(more.contains(", as asked") && more.contains("LOP_INSERT_ROWS"), "{more}");
+    let records =
+        |text: &str| text.lines().filter(|line| line.contains(" LOP_") && line.contains(" prev ")).count();
+    assert!(records(&needed) >= 2 && records(&more) > records(&needed) + 3, "{needed}\n{more}");
+}

@@ -52,6 +52,7 @@ pub fn dump_file(
     let vlfs = VlfMap::new(log_file.read_vlfs()?);
     describe_file(&log_file, &vlfs, line);
     let (start, checksum) = first_block(&log_file, &vlfs, options.from);
+    describe_start(&log_file, &vlfs, options.from, start, line);
     let mut walk = Walk::new(&log_file, &vlfs, start, checksum);
     let mut summary = DumpSummary::default();
     let ended = loop {
@@ -102,6 +103,24 @@ fn describe_file(log_file: &LogFile, vlfs: &VlfMap, line: &mut dyn FnMut(&str)) 
             "VLF at {:>12}, {:>12} bytes, sequence {:08x}, parity {:02x}, made at {}",
             vlf.begin_offset, vlf.size_bytes, vlf.sequence, vlf.parity, vlf.create_lsn
         ));
+    }
+}
+
+/// Says where the dump begins and why, and where older log is.
+fn describe_start(log_file: &LogFile, vlfs: &VlfMap, from: Lsn, start: Lsn, line: &mut dyn FnMut(&str)) {
+    let header = log_file.header();
+    if !from.is_null() {
+        line(&format!("begins with block {start}, as asked"));
+        return;
+    }
+    let why = match header.clean && header.min == header.checkpoint && !header.min.is_null() {
+        true => "the last checkpoint, with which it was closed",
+        false => "the oldest log that is still needed",
+    };
+    line(&format!("begins with block {start}: {why}"));
+    let used = vlfs.info().into_iter().map(|vlf| vlf.first_lsn).filter(|first| !first.is_null());
+    if let Some(oldest) = used.min().filter(|oldest| oldest.block_start() < start) {
+        line(&format!("older log is still there: --from {oldest} begins with the oldest VLF"));
     }
 }
 
