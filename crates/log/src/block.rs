@@ -174,6 +174,8 @@ impl BlockHeader {
             self.checksum = crc32c::crc32c(block);
             block[CHECKSUM_OFFSET..BLOCK_HEADER_BYTES].copy_from_slice(&self.checksum.to_le_bytes());
         }
+        let carried = &block[CHECKSUM_OFFSET..BLOCK_HEADER_BYTES];
+        assert_eq!(carried, self.checksum.to_le_bytes(), "the block carries its checksum");
         debug_assert_eq!(BlockHeader::decode(block).as_ref(), Ok(&*self), "what is written can be read back");
         self.checksum
     }

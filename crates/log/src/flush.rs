@@ -193,6 +193,7 @@ impl Shared {
             return;
         };
         self.finish_header(&mut role, &mut block);
+        assert!(block.last() <= self.positions.sealed(), "what goes out is sealed");
         let number = self.issue(role, &block, true);
         let began_ns = self.os.clock().monotonic_ns();
         let result = self.write_block(&block);
@@ -227,6 +228,8 @@ impl Shared {
         block.state.assert_state(BlockState::Issued);
         assert!(block.padded_bytes.is_multiple_of(SECTOR_BYTES) && block.used_bytes <= block.padded_bytes);
         assert!(!block.offsets.is_empty() && block.reason.is_some(), "a sealed block");
+        let within_bytes = u64::from(block.start.block()) * SECTOR_BYTES as u64;
+        assert!(block.file_offset > within_bytes, "{} lies in a VLF behind the file's header", block.start);
         // Where it goes was computed under the cache latch when it was opened; the map is asked again where time does not count.
         debug_assert_eq!(
             self.vlfs.lock().offset_of(block.start),
@@ -371,6 +374,8 @@ impl Shared {
         if blocks.is_empty() {
             return;
         }
+        let hardened = self.positions.hardened();
+        assert!(blocks.iter().all(|block| block.last() <= hardened), "what is durable gives its buffer back");
         let mut cache = self.cache.lock();
         blocks.into_iter().for_each(|block| cache.recycle(block));
         let waiting = cache.waiting_for_buffer > 0;

@@ -217,6 +217,7 @@ impl RecordBuf {
     /// A whole record from a header and a typed payload of records.rs.
     pub fn from_payload<P: crate::records::Payload>(header: RecordHeader, payload: &P) -> RecordBuf {
         let mut encoded = SPARE_PAYLOAD.try_with(Cell::take).unwrap_or_default();
+        assert!(encoded.is_empty(), "of a record that is gone the room is kept, not the bytes");
         // Enough for most, so that it need not grow.
         encoded.reserve(64);
         payload.encode(&mut encoded);
