@@ -16,6 +16,7 @@ mod patch;
 mod redo;
 mod row;
 mod row_value;
+mod usage;
 mod verify;
 mod visibility;
 
@@ -27,4 +28,5 @@ pub use lob::LOB_PIECE_BYTES;
 pub use methods::{AccessMethods, AccessOptions, Logging, Rid, UnitId};
 pub use options::{RowLock, ScanOptions};
 pub use row::{ColumnValue, LobPointer, ROW_BYTES_MAX, RowColumn, RowFormat};
+pub use usage::UnitUsage;
 pub use verify::{Damage, Problem, UnitKind, UnitToVerify, VerifyReport};

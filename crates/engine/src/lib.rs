@@ -31,6 +31,7 @@ mod shutdown;
 mod table;
 mod transaction_set;
 
+pub use access::UnitUsage;
 pub use catalog::{
     AlteredSequence, CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, ColumnFill, Entry, EntryKey,
     FIRST_USER_TYPE_ID, MessageDef, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex,

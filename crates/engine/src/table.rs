@@ -11,6 +11,7 @@ mod image;
 pub(crate) mod io;
 mod key_length;
 mod update;
+mod usage;
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -44,11 +44,45 @@ pub fn resident_bytes() -> u64 {
 
 /// Memory of the machine in bytes (0 when unknown).
 pub fn physical_memory_bytes() -> u64 {
+    machine_memory().total_bytes
+}
+
+/// Memory of the machine, each in bytes, 0 when unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MachineMemory {
+    /// All of it.
+    pub total_bytes: u64,
+    /// What could be had without swapping.
+    pub available_bytes: u64,
+    /// Swap space.
+    pub swap_total_bytes: u64,
+    /// What of it is free.
+    pub swap_free_bytes: u64,
+    /// Contents of files.
+    pub cached_bytes: u64,
+    /// The kernel's own, what it could give back.
+    pub slab_reclaimable_bytes: u64,
+    /// The kernel's own, what it could not.
+    pub slab_unreclaimable_bytes: u64,
+}
+
+/// Memory of the machine as it is now.
+pub fn machine_memory() -> MachineMemory {
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kilobytes = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    kilobytes.unwrap_or(0) * 1024
+    let bytes = |name: &str| {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kilobytes.unwrap_or(0) * 1024
+    };
+    MachineMemory {
+        total_bytes: bytes("MemTotal"),
+        available_bytes: bytes("MemAvailable"),
+        swap_total_bytes: bytes("SwapTotal"),
+        swap_free_bytes: bytes("SwapFree"),
+        cached_bytes: bytes("Cached"),
+        slab_reclaimable_bytes: bytes("SReclaimable"),
+        slab_unreclaimable_bytes: bytes("SUnreclaim"),
+    }
 }
 
 /// True when standard input is a terminal.

@@ -57,6 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         options: &options,
         names: &NoNames,
         lookup: engine::Lookup::new(&reader),
+        undeclared: None,
     };
     let mut context = ExecContext {
         instance: &instance,

@@ -202,6 +202,8 @@ pub struct BindContext<'a> {
     pub names: &'a dyn SessionNames,
     /// Names of the catalogs, as far as they are settled.
     pub lookup: Lookup<'a>,
+    /// Where variables that nobody has declared are gathered; `None`: they are errors (137).
+    pub undeclared: Option<&'a crate::UndeclaredParameters>,
 }
 
 /// Everything a running statement touches.
@@ -344,6 +346,38 @@ pub struct SessionRow {
     pub memory_bytes: u64,
     /// The most that its running or last request has used at once, in bytes.
     pub memory_peak_bytes: u64,
+    /// What the client has sent last.
+    pub input: Option<Arc<InputBuffer>>,
+}
+
+/// What a client has sent: `sys.dm_exec_input_buffer`, DBCC INPUTBUFFER.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputBuffer {
+    /// "Language Event", "RPC Event".
+    pub event_type: &'static str,
+    /// Of a batch its first 4,000 characters, of a call the procedure's name.
+    pub text: Box<str>,
+}
+
+impl InputBuffer {
+    /// Characters of a batch that are kept, as documented for DBCC INPUTBUFFER.
+    const CHARS_MAX: usize = 4_000;
+
+    /// A batch.
+    pub fn of_batch(text: &str) -> Arc<InputBuffer> {
+        // Only a long text is measured in characters.
+        let cut = if text.len() > InputBuffer::CHARS_MAX {
+            text.char_indices().nth(InputBuffer::CHARS_MAX).map_or(text.len(), |(at, _)| at)
+        } else {
+            text.len()
+        };
+        Arc::new(InputBuffer { event_type: "Language Event", text: text[..cut].into() })
+    }
+
+    /// A call of a procedure.
+    pub fn of_call(name: &str) -> Arc<InputBuffer> {
+        Arc::new(InputBuffer { event_type: "RPC Event", text: name.into() })
+    }
 }
 
 /// Sum, last, least and greatest of what was measured.
@@ -388,6 +422,8 @@ pub struct SystemProcedure {
     pub type_code: &'static str,
     /// Its text, when it is one in T-SQL.
     pub definition: Option<&'static str>,
+    /// Its parameters as CREATE PROCEDURE declares them, when it has no text.
+    pub parameters: &'static str,
 }
 
 /// What a cached program is.

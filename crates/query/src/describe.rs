@@ -1,4 +1,4 @@
-//! What the first result set of a text would be, without running it.
+//! What the first result set of a text would be, and what its undeclared parameters must be, without running it.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use tsql::ast::{self, StatementKind};
 use types::SqlError;
 
 use crate::context::{BindContext, ColumnDescription, VariableDef};
+use crate::{Undeclared, UndeclaredParameters};
 
 /// How deep procedures are followed.
 const DEPTH_MAX: u32 = 32;
@@ -116,6 +117,140 @@ fn in_procedure(
     }
     let inner = BindContext { database: &database, variables: &[], ..*context };
     in_statements(body, &inner, &mut variables, depth)
+}
+
+/// The parameters that a batch uses and does not declare, with the types that their places give them; `variables` of the context are declared.
+///
+/// # Errors
+/// Those of parsing and binding; 11503, 11506, 11508.
+pub fn undeclared_parameters(
+    text: &str,
+    context: &BindContext<'_>,
+) -> Result<Vec<Arc<Undeclared>>, SqlError> {
+    let options = tsql::ParseOptions { quoted_identifier: context.options.quoted_identifier };
+    let batch = tsql::parse_batch(text, &options).map_err(|mut errors| {
+        let error = errors.swap_remove(0);
+        SqlError::custom(error.number, 15, error.state, error.message()).at_line(error.line)
+    })?;
+    let found = UndeclaredParameters::default();
+    let mut variables = context.variables.to_vec();
+    let inner = BindContext { undeclared: Some(&found), ..*context };
+    bind_all(&batch.statements, &inner, &mut variables)?;
+    found.finish()
+}
+
+fn bind_all(
+    statements: &[ast::Statement],
+    context: &BindContext<'_>,
+    variables: &mut Vec<VariableDef>,
+) -> Result<(), SqlError> {
+    statements.iter().try_for_each(|statement| {
+        bind_one(statement, context, variables).map_err(|error| error.at_line(statement.span.line))
+    })
+}
+
+/// Binds what a statement names; nothing of it is run.
+fn bind_one(
+    statement: &ast::Statement,
+    context: &BindContext<'_>,
+    variables: &mut Vec<VariableDef>,
+) -> Result<(), SqlError> {
+    let value = |expr: &ast::Expr, target: Option<&types::SqlType>, variables: &[VariableDef]| {
+        crate::compile_scalar(expr, target, &BindContext { variables, ..*context }).map(|_| ())
+    };
+    let condition = |expr: &ast::Expr, variables: &[VariableDef]| {
+        crate::compile_predicate(expr, &BindContext { variables, ..*context }).map(|_| ())
+    };
+    match &statement.kind {
+        StatementKind::Declare(declarations) => {
+            for declaration in declarations {
+                let declared =
+                    crate::resolve_type_in(&declaration.data_type, context.database, context.lookup)?;
+                if let Some(initial) = &declaration.initial {
+                    value(initial, Some(&declared.sql_type), variables)?;
+                }
+                variables.push(VariableDef { name: declaration.name.clone(), sql_type: declared.sql_type });
+            }
+            Ok(())
+        }
+        StatementKind::SetVariable(set) => match &**set {
+            ast::SetVariable::Assign { variable, value: assigned, .. } => {
+                let known = variables.iter().rfind(|known| known.name.eq_ignore_ascii_case(variable));
+                let known = known.ok_or_else(|| crate::errors::undeclared_variable(variable))?;
+                value(assigned, Some(&known.sql_type), variables)
+            }
+            _ => Ok(()),
+        },
+        StatementKind::Select(_)
+        | StatementKind::Insert(_)
+        | StatementKind::Update(_)
+        | StatementKind::Delete(_) => {
+            crate::compile(statement, &BindContext { variables, ..*context }).map(|_| ())
+        }
+        StatementKind::Block(statements) => bind_all(statements, context, variables),
+        StatementKind::If(branches) => {
+            for (when, then) in &branches.branches {
+                condition(when, variables)?;
+                bind_one(then, context, variables)?;
+            }
+            branches.otherwise.iter().try_for_each(|last| bind_one(last, context, variables))
+        }
+        StatementKind::While(repeat) => {
+            condition(&repeat.condition, variables)?;
+            bind_one(&repeat.body, context, variables)
+        }
+        StatementKind::TryCatch(guarded) => {
+            bind_all(&guarded.body, context, variables)?;
+            bind_all(&guarded.catch, context, variables)
+        }
+        StatementKind::Execute(execute) => match &execute.target {
+            ast::ExecuteTarget::Procedure(name, _) => bind_arguments(name, &execute.args, context, variables),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// What is passed to a stored procedure has the types of its parameters.
+fn bind_arguments(
+    name: &ast::ObjectName,
+    arguments: &[ast::ExecuteArgument],
+    context: &BindContext<'_>,
+    variables: &[VariableDef],
+) -> Result<(), SqlError> {
+    let Some(undeclared) = context.undeclared else { return Ok(()) };
+    let is_unknown = |name: &str| !variables.iter().any(|known| known.name.eq_ignore_ascii_case(name));
+    let database: Arc<Database> = match &name.database {
+        Some(database) => context.instance.database(&database.value)?,
+        None => context.database.clone(),
+    };
+    let schema = name.schema.as_ref().map_or("dbo", |schema| schema.value.as_str());
+    let Some(ObjectDef::Module(module)) = context.lookup.object(&database, schema, &name.name.value)? else {
+        // Those of the system take text and numbers of their own: an argument without a type finds none there.
+        let own = name.name.value.to_lowercase();
+        let is_system = own.starts_with("sp_") || own.starts_with("xp_");
+        return if is_system { Ok(()) } else { Err(SqlError::new(2812, &[&name.name.value])) };
+    };
+    let formal = crate::sysviews::module_parameters(&database, &module);
+    for (at, argument) in arguments.iter().enumerate() {
+        let ast::ExprKind::Variable(variable) = &argument.value.kind else { continue };
+        if !is_unknown(variable) {
+            continue;
+        }
+        let wanted = match &argument.name {
+            Some(name) => formal.iter().find(|formal| formal.name.eq_ignore_ascii_case(name)),
+            None => formal.get(at),
+        };
+        let wanted = wanted.ok_or_else(|| SqlError::new(8144, &[&name.name.value]))?;
+        let met = undeclared.meet(variable, argument.value.span.start);
+        met.note_formal(&wanted.name, wanted.sql_type, wanted.output);
+    }
+    Ok(())
+}
+
+/// Type and length with which an undeclared parameter goes over the wire.
+pub fn tds_type_of(sql_type: &types::SqlType) -> (i32, i32) {
+    crate::sysviews::tds_type(&sql_type.base(), true)
 }
 
 /// Parameters as sp_executesql declares them: `@a int, @b nvarchar(10)`.

@@ -21,10 +21,11 @@ pub mod stored;
 pub mod sysviews;
 
 pub use bind::data_type::{Declared, declared as resolve_type, declared_in as resolve_type_in};
+pub use bind::undeclared::{Undeclared, UndeclaredParameters};
 pub use context::{
-    BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, ExecContext, Flow, Measure,
-    NoNames, RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, ShowplanForm, StatementOutcome,
-    SystemProcedure, VariableDef,
+    BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, ExecContext, Flow,
+    InputBuffer, Measure, NoNames, RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, ShowplanForm,
+    StatementOutcome, SystemProcedure, VariableDef,
 };
 pub use errors::is_cancelled;
 pub use statement::{

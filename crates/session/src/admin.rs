@@ -204,6 +204,7 @@ impl Session {
             "FREEPROCCACHE" | "FREESYSTEMCACHE" => self.programs.clear(),
             "CHECKDB" | "CHECKALLOC" | "CHECKTABLE" => self.dbcc_check(dbcc, &name, sink)?,
             "USEROPTIONS" => self.user_options(sink)?,
+            "INPUTBUFFER" => self.input_buffer(&dbcc.args, sink)?,
             _ if query::clauses::check_option("DBCC", &name, None).is_ok() => {}
             _ => return Err(not_supported(&format!("DBCC {name}")).into()),
         }
@@ -211,6 +212,35 @@ impl Session {
             sink.message(&SqlError::new(2528, &[]));
         }
         Ok(())
+    }
+
+    /// DBCC INPUTBUFFER (session [, request]): what a session has sent last. Errors 2526, 7955.
+    fn input_buffer(
+        &mut self,
+        arguments: &[ast::DbccArgument],
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
+        let mut numbers = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let ast::DbccArgument::Value(number) = argument else {
+                return Err(SqlError::new(2526, &[]).into());
+            };
+            numbers.push(to_int(&crate::values::constant(number, &types::SqlType::Int)?)?.unwrap_or(0));
+        }
+        let (session_id, is_known_request) = match numbers.as_slice() {
+            [session_id] => (*session_id, true),
+            [session_id, request] => (*session_id, *request == 0),
+            _ => return Err(SqlError::new(2526, &[]).into()),
+        };
+        let is_open = |row: &query::SessionRow| i32::from(row.session_id) == session_id;
+        if !is_known_request || !self.facts.registry.rows().iter().any(is_open) {
+            return Err(SqlError::new(7955, &[&session_id]).into());
+        }
+        let text = format!(
+            "SELECT EventType = CAST(event_type AS nvarchar(30)), Parameters = parameters, \
+             EventInfo = CAST(event_info AS nvarchar(4000)) FROM sys.dm_exec_input_buffer({session_id}, 0)"
+        );
+        self.run_text(&text, &[], Vec::new(), sink).map(|_| ())
     }
 
     /// DBCC USEROPTIONS: the SET options that are on or have a value.

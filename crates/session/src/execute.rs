@@ -446,6 +446,7 @@ impl Session {
     /// A call as a client sends it: results, return status, OUTPUT parameters, the end of the procedure.
     pub fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
         self.request(sink, |session, sink| {
+            session.note_input(query::InputBuffer::of_call(&called_name(&call.target)));
             let callers: Vec<SqlType> = call.parameters.iter().map(|parameter| parameter.sql_type).collect();
             if callers.len() > crate::compile::PARAMETERS_MAX {
                 let error = SqlError::new(8003, &[&crate::compile::PARAMETERS_MAX]);
@@ -575,6 +576,15 @@ pub(crate) fn parameters_of(
         definitions.push(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type });
     }
     Ok((definitions, uses_alias_types))
+}
+
+/// The procedure that a client's call names, as it is shown.
+fn called_name(target: &RpcTarget) -> String {
+    match target {
+        RpcTarget::Name(name) => name.clone(),
+        RpcTarget::Number(number) => crate::rpc::procedure_name(*number)
+            .map_or_else(|| number.to_string(), |name| format!("sys.{name}")),
+    }
 }
 
 /// A possibly qualified procedure name in text.

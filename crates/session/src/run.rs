@@ -574,21 +574,18 @@ impl Session {
         if failure.origin == Origin::RaisError {
             sink.flush();
         }
+        // The end of the transaction is told before that of the statement: behind a DONE, drivers wait for more results.
+        if matches!(reach, Reach::Batch | Reach::Connection) {
+            self.rollback_everything(sink);
+        }
         if reach > Reach::Nothing {
             sink.done(Done { kind: place.done_kind, row_count: None, error: true, command: place.command });
         }
         match reach {
             Reach::Nothing | Reach::Statement => Ok(Next::Step),
             Reach::Scope => Ok(Next::Return(-6)),
-            Reach::BatchOnly => Err(Stop::Batch),
-            Reach::Batch => {
-                self.rollback_everything(sink);
-                Err(Stop::Batch)
-            }
-            Reach::Connection => {
-                self.rollback_everything(sink);
-                Err(Stop::Connection)
-            }
+            Reach::BatchOnly | Reach::Batch => Err(Stop::Batch),
+            Reach::Connection => Err(Stop::Connection),
         }
     }
 
@@ -704,6 +701,7 @@ impl Session {
             options: &self.options,
             names: &self.names,
             lookup: Lookup::new(&self.transactions),
+            undeclared: None,
         }
     }
 

@@ -135,6 +135,7 @@ impl Session {
     /// Runs one batch of T-SQL. Nothing of it runs when it has a syntax error.
     pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink) -> RequestEnd {
         self.request(sink, |session, sink| {
+            session.note_input(query::InputBuffer::of_batch(text));
             let compiling = session.compiling_begins();
             let program = match session.checks_only(text) {
                 Ok(true) => return Ok(()),
@@ -195,6 +196,11 @@ impl Session {
         self.drop_real_tables(&ended);
         self.request_ended();
         end
+    }
+
+    /// What the client has sent, for others to see.
+    pub(crate) fn note_input(&self, input: Arc<query::InputBuffer>) {
+        self.slot.update(|published| published.row.input = Some(input));
     }
 
     /// What KILL calls to end the session's connection, on the killer's thread.

@@ -197,3 +197,35 @@ fn no_view_gives_null_in_a_column_that_excludes_it() {
         run(&mut session, &format!("SELECT * FROM {view}"));
     }
 }
+
+/// An error that takes the transaction with it tells that before the statement's end: a driver that reads an end with more behind it keeps
+/// the connection busy for the rest (found by mssql-django through Microsoft's ODBC driver).
+#[test]
+fn a_rollback_by_an_error_is_told_before_the_statement_ends() {
+    let world = World::new("rollback-told");
+    let mut session = world.session();
+    run(
+        &mut session,
+        "CREATE TABLE p (i int PRIMARY KEY); CREATE TABLE c (i int CONSTRAINT fk REFERENCES p (i))",
+    );
+    run(&mut session, "ALTER TABLE c NOCHECK CONSTRAINT ALL; INSERT c VALUES (3)");
+    let cases: &[(&str, i32)] = &[
+        ("ALTER TABLE c WITH CHECK CHECK CONSTRAINT ALL", 547),
+        ("SELECT CAST('a' AS int)", 245),
+        ("EXEC('SELECT CAST(''a'' AS int)')", 245),
+        ("DROP TABLE p", 3726),
+        ("CREATE TABLE p (i int)", 2714),
+        ("SET XACT_ABORT ON; INSERT c VALUES (4); SELECT 1/0", 8134),
+    ];
+    for (text, number) in cases {
+        run(&mut session, "SET XACT_ABORT OFF; BEGIN TRAN");
+        let seen = run(&mut session, text);
+        assert!(numbers(&seen).contains(number), "{text}: {:?}", seen.messages);
+        let rolled_back = seen
+            .environment
+            .iter()
+            .position(|change| matches!(change, EnvironmentChange::RollbackTransaction(_)));
+        let at = rolled_back.unwrap_or_else(|| panic!("{text}: the transaction goes on"));
+        assert!(seen.environment_after[at] < seen.ends.len(), "{text}: an end is the last that is told");
+    }
+}

@@ -42,6 +42,8 @@ impl SyntaxError {
             343 => format!("Unknown kind of object '{near}' in a CREATE, ALTER or DROP statement."),
             701 => "There is insufficient system memory in resource pool 'default' to run this query.".to_string(),
             1007 => format!("The number '{near}' has more digits than decimal may have (38)."),
+            1033 => "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table expressions, unless TOP, OFFSET or FOR XML is also specified."
+                .to_string(),
             1067 => "A SET SHOWPLAN statement must be the only statement of its batch.".to_string(),
             4145 => format!("A condition is expected, but the expression near '{near}' is not of boolean type."),
             11709 => "RESTART WITH cannot be used in CREATE SEQUENCE.".to_string(),

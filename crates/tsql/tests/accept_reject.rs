@@ -206,3 +206,39 @@ fn errors_have_a_text() {
         assert!(!errors[0].message().starts_with("Syntax error"), "{text}: {}", errors[0]);
     }
 }
+
+#[test]
+fn order_by_of_a_query_inside_needs_a_limit() {
+    for text in [
+        "SELECT * FROM (SELECT a FROM t ORDER BY a) AS x",
+        "SELECT (SELECT a FROM t ORDER BY a)",
+        "SELECT 1 WHERE 1 IN (SELECT a FROM t ORDER BY a)",
+        "SELECT 1 WHERE EXISTS (SELECT a FROM t ORDER BY a)",
+        "WITH c AS (SELECT a FROM t ORDER BY a) SELECT * FROM c",
+        "SELECT * FROM (SELECT TOP 1 a FROM t UNION SELECT 2 ORDER BY a) AS x",
+        "SELECT * FROM ((SELECT a FROM t ORDER BY a) UNION SELECT 2) AS x",
+        "CREATE FUNCTION f() RETURNS TABLE AS RETURN (SELECT a FROM t ORDER BY a)",
+    ] {
+        refused(text, 1033, 1, "");
+    }
+    for text in [
+        "SELECT * FROM (SELECT TOP 1 a FROM t ORDER BY a) AS x",
+        "SELECT (SELECT a FROM t ORDER BY a OFFSET 1 ROWS)",
+        "WITH c AS (SELECT a FROM t ORDER BY a OFFSET 0 ROWS) SELECT * FROM c ORDER BY a",
+        "SELECT * FROM ((SELECT TOP 1 a FROM t ORDER BY a) UNION (SELECT 2)) AS x ORDER BY 1",
+        "SELECT (SELECT a FROM t ORDER BY a FOR XML AUTO)",
+        "INSERT t SELECT a FROM t ORDER BY a",
+    ] {
+        accepted(text);
+    }
+    refused("(SELECT TOP 1 a FROM t ORDER BY a) UNION (SELECT 2)", 156, 1, "ORDER");
+}
+
+#[test]
+fn an_ordered_branch_is_printed_as_it_was() {
+    let text = "SELECT * FROM ((SELECT TOP 1 a FROM t ORDER BY a) UNION SELECT 2) AS x";
+    let printed = |text: &str| format(&parse_batch(text, &ParseOptions::default()).unwrap());
+    let once = printed(text);
+    assert!(once.contains("ORDER BY"), "{once}");
+    assert_eq!(printed(&once), once);
+}

@@ -8,8 +8,8 @@ use types::{SqlError, SqlType, Value};
 use super::fill::ColumnFill;
 use super::new::{NewColumn, NewConstraint, NewIndex, NewTable};
 use super::shape::{
-    append_index, heap_definition, indexes_against_change, remove_constraint, remove_index, replace_index,
-    same, users_of_column,
+    append_index, heap_definition, remove_constraint, remove_index, replace_index, same,
+    users_against_change, users_of_column,
 };
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
@@ -183,19 +183,24 @@ impl Database {
     /// ALTER TABLE DROP COLUMN.
     ///
     /// # Errors
-    /// 4924 when there is none, 5074/4922 when something needs it; those of storage.
+    /// 4924 when there is none, 5074/4922 when something needs it: also `named`, what of CHECKs and computed columns of `table` names it;
+    /// those of storage.
     pub fn drop_column(
         self: &Arc<Self>,
         txn: &DbTransaction,
         table: &Arc<TableDef>,
         name: &str,
+        named: Vec<SqlError>,
     ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table)?;
+        check_texts_stand(&old, table)?;
         self.check_rows_in_use(&old)?;
         let at = old
             .column_ordinal(name)
             .ok_or_else(|| SqlError::new(4924, &[&"ALTER TABLE DROP COLUMN", &name, &old.name]))?;
-        let users = users_of_column(&old, at);
+        let mut users = users_of_column(&old, at);
+        users.extend(self.foreign_keys_to(&old, old.columns[at].column_id));
+        users.extend(named);
         if !users.is_empty() {
             let error = SqlError::new(4922, &[&"ALTER TABLE DROP COLUMN", &name]).with_state(9);
             return Err(error.after_all(users));
@@ -217,23 +222,39 @@ impl Database {
     /// ALTER TABLE ALTER COLUMN; `convert` turns an old value into one of the new type.
     ///
     /// # Errors
-    /// 4924, 515 when a NULL meets NOT NULL, 5074/4922; those of `convert` and of storage.
+    /// 4924, 4928, 515 when a NULL meets NOT NULL, 5074/4922 (also for `named`, what of CHECKs and computed columns of `table` names it and
+    /// stands against the change); those of `convert` and of storage.
     pub fn alter_column(
         self: &Arc<Self>,
         txn: &DbTransaction,
         table: &Arc<TableDef>,
         name: &str,
-        (sql_type, user_type_id): (&SqlType, i32),
-        nullable: bool,
+        (sql_type, user_type_id, nullable): (&SqlType, i32, bool),
+        named: Vec<SqlError>,
         convert: &dyn Fn(&Value) -> SqlResult<Value>,
     ) -> SqlResult<()> {
         let old = self.lock_for_change(txn, table)?;
+        check_texts_stand(&old, table)?;
         let at = old
             .column_ordinal(name)
             .ok_or_else(|| SqlError::new(4924, &[&"ALTER TABLE ALTER COLUMN", &name, &old.name]))?;
         self.share_type(txn, user_type_id)?;
         self.check_rows_in_use(&old)?;
-        let against = indexes_against_change(&old, at, sql_type, nullable);
+        let column = &old.columns[at];
+        let fixed = match column {
+            _ if column.computed.is_some() => Some("COMPUTED"),
+            _ if column.sql_type == SqlType::RowVersion => Some("timestamp"),
+            _ if column.is_rowguidcol && column.sql_type != *sql_type => Some("ROWGUIDCOL"),
+            _ => None,
+        };
+        if let Some(what) = fixed {
+            return Err(SqlError::new(4928, &[&name, &what]));
+        }
+        let mut against = users_against_change(&old, at, sql_type, nullable);
+        if column.sql_type != *sql_type {
+            against.extend(self.foreign_keys_to(&old, column.column_id));
+        }
+        against.extend(named);
         if !against.is_empty() {
             let error = SqlError::new(4922, &[&"ALTER TABLE ALTER COLUMN", &name]).with_state(9);
             return Err(error.after_all(against));
@@ -294,6 +315,12 @@ impl Database {
             self.touch_referenced(txn, &old.foreign_keys, &new.foreign_keys)
         })
     }
+}
+
+/// What names a column in the texts of CHECKs and computed columns was looked for before the lock: has it changed since?
+fn check_texts_stand(now: &TableDef, then: &TableDef) -> SqlResult<()> {
+    let is_same = now.checks == then.checks && now.columns == then.columns;
+    if is_same { Ok(()) } else { Err(crate::error::stale_plan()) }
 }
 
 /// A table has one primary key and at most one clustered constraint: 8110, 8112.

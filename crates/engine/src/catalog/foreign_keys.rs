@@ -153,6 +153,25 @@ impl Database {
         })
     }
 
+    /// Foreign keys that refer to a column, an error 5074 for each.
+    pub(super) fn foreign_keys_to(&self, table: &TableDef, column_id: i32) -> Vec<SqlError> {
+        let Some(column) = table.columns.iter().find(|column| column.column_id == column_id) else {
+            return Vec::new();
+        };
+        let refers = |key: &&ForeignKeyDef| {
+            key.referenced_object_id == table.object_id && key.referenced_column_ids.contains(&column_id)
+        };
+        let tables = self.catalog().objects().into_iter().filter_map(|object| match object {
+            ObjectDef::Table(other) => Some(other),
+            _ => None,
+        });
+        let depends =
+            |key: &ForeignKeyDef| SqlError::new(5074, &[&"object", &key.name, &"column", &column.name]);
+        tables
+            .flat_map(|other| other.foreign_keys.iter().filter(refers).map(depends).collect::<Vec<_>>())
+            .collect()
+    }
+
     /// Another table with a foreign key to this one.
     pub(super) fn referencing_table(&self, table: &TableDef) -> Option<Arc<TableDef>> {
         self.catalog().objects().into_iter().find_map(|object| match object {

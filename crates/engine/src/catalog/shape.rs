@@ -403,9 +403,10 @@ pub(super) fn users_of_column(table: &TableDef, ordinal: usize) -> Vec<SqlError>
     users
 }
 
-/// What keeps a column from becoming another, an error 5074 for each: of an indexed column only the length of a variable type may grow, outside
-/// of a primary key and of filters (documented under ALTER TABLE, "ALTER COLUMN").
-pub(super) fn indexes_against_change(
+/// What keeps a column from becoming another, an error 5074 for each (documented under ALTER TABLE, "ALTER COLUMN"): of an indexed column only
+/// the length of a variable type may grow, outside of a primary key and of filters; with a default only length, precision and scale may
+/// change; a column of a foreign key keeps its type.
+pub(super) fn users_against_change(
     table: &TableDef,
     ordinal: usize,
     sql_type: &SqlType,
@@ -415,10 +416,12 @@ pub(super) fn indexes_against_change(
     if (column.sql_type, column.nullable) == (*sql_type, nullable) {
         return Vec::new();
     }
+    let depends = |kind: &str, name: &str| SqlError::new(5074, &[&kind, &name, &"column", &column.name]);
     let is_variable = matches!(sql_type, SqlType::VarChar(_) | SqlType::NVarChar(_) | SqlType::VarBinary(_));
+    let is_same_kind = sql_type.system_type_id() == column.sql_type.system_type_id();
     let has_room = |new: i32, old: i32| new == -1 || (old != -1 && new >= old);
     let grows = is_variable
-        && sql_type.system_type_id() == column.sql_type.system_type_id()
+        && is_same_kind
         && has_room(i32::from(sql_type.max_length()), i32::from(column.sql_type.max_length()));
     let is_against = |index: &&IndexDef| {
         let is_key = index.key.iter().any(|k| k.ordinal == ordinal);
@@ -426,13 +429,19 @@ pub(super) fn indexes_against_change(
         let may_grow = grows && !index.primary_key && !(is_key && sql_type.max_length() == -1);
         is_filtered || ((is_key || index.included.contains(&ordinal)) && !may_grow)
     };
-    let against = table.indexes.iter().filter(is_against);
-    let depends = against.filter_map(|index| {
+    let mut against = Vec::new();
+    if let Some(default) = column.default.as_ref().filter(|_| !is_same_kind) {
+        against.push(depends("object", &default.name));
+    }
+    for index in table.indexes.iter().filter(is_against) {
         let kind = if index.constraint_id != 0 { "object" } else { "index" };
-        let name = index.name.as_ref()?;
-        Some(SqlError::new(5074, &[&kind, name, &"column", &column.name]))
-    });
-    depends.collect()
+        against.extend(index.name.iter().map(|name| depends(kind, name)));
+    }
+    if column.sql_type != *sql_type {
+        let keys = table.foreign_keys.iter().filter(|key| key.column_ids.contains(&column.column_id));
+        against.extend(keys.map(|key| depends("object", &key.name)));
+    }
+    against
 }
 
 /// The name that the system gives a constraint: prefix, pieces of the table's and column's names, a number nobody else has.

@@ -76,7 +76,11 @@ impl Binder<'_> {
                 Parameter::Word => word(argument)?,
                 _ => {
                     let bound = self.value(argument)?;
-                    if bound.is_null_literal() && needs_type(function.name, index) {
+                    let is_undeclared = super::undeclared::of(&bound).is_some();
+                    if is_undeclared && needs_type(function.name, index) && function.name != "CHECKSUM" {
+                        super::undeclared::note(&bound, SqlType::nvarchar(4000));
+                    }
+                    if bound.is_null_literal() && !is_undeclared && needs_type(function.name, index) {
                         return Err(null_argument(function.name, index));
                     }
                     converted(bound, parameter)?
@@ -111,11 +115,7 @@ impl Binder<'_> {
                 rule(&shown)?
             }
         };
-        let collation = arguments
-            .iter()
-            .find(|argument| argument.sql_type.is_character())
-            .map(|argument| (argument.collation, argument.explicit_collation));
-        let (collation, explicit_collation) = collation.unwrap_or_default();
+        let (collation, explicit_collation) = coerce::collation_of(&arguments);
         Ok(Expr {
             collation,
             explicit_collation,
@@ -145,8 +145,9 @@ impl Binder<'_> {
             Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE },
         )?;
         let nullable = first.nullable && second.nullable;
-        let collation = first.collation;
-        Ok(Expr { collation, ..Expr::new(ExprKind::Coalesce(vec![first, second]), to, nullable) })
+        let operands = vec![first, second];
+        let (collation, explicit_collation) = coerce::collation_of(&operands);
+        Ok(Expr { collation, explicit_collation, ..Expr::new(ExprKind::Coalesce(operands), to, nullable) })
     }
 
     fn coalesce(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
@@ -157,14 +158,10 @@ impl Binder<'_> {
         if values.iter().all(Expr::is_null_literal) {
             return Err(crate::errors::all_arguments_null());
         }
-        let collation = values
-            .iter()
-            .find(|value| value.sql_type.is_character())
-            .map(|value| value.collation)
-            .unwrap_or_default();
+        let (collation, explicit_collation) = coerce::collation_of(&values);
         let (values, to) = coerce::unify(values)?;
         let nullable = values.iter().all(|value| value.nullable);
-        Ok(Expr { collation, ..Expr::new(ExprKind::Coalesce(values), to, nullable) })
+        Ok(Expr { collation, explicit_collation, ..Expr::new(ExprKind::Coalesce(values), to, nullable) })
     }
 
     /// NULLIF: CASE WHEN a = b THEN NULL ELSE a END.
@@ -247,14 +244,17 @@ impl Binder<'_> {
         kind: AggregateKind,
         call: &ast::FunctionCall,
     ) -> Result<Expr, SqlError> {
-        match self.scopes.last().map(|scope| scope.clause) {
-            Some(Clause::Output | Clause::Groups) | Some(Clause::Window) => {}
+        if self.scopes.last().is_some_and(|scope| scope.clause == Clause::Aggregate) {
+            return Err(crate::errors::aggregate_over_subquery());
+        }
+        let aggregate = self.aggregate_call(name, kind, call)?;
+        let owner = self.scope_of_aggregate(&aggregate);
+        match self.scopes.get(owner).map(|scope| scope.clause) {
+            Some(Clause::Output | Clause::Groups | Clause::Window) => {}
             Some(Clause::Aggregate) => return Err(crate::errors::aggregate_over_subquery()),
             Some(Clause::Rows) | None => return Err(crate::errors::aggregate_in_where()),
         }
-        let aggregate = self.aggregate_call(name, kind, call)?;
-        let known = self
-            .scope()
+        let known = self.scopes[owner]
             .aggregates
             .iter()
             .find(|known| same_aggregate(&known.1, &aggregate))
@@ -266,11 +266,23 @@ impl Binder<'_> {
                 let collation =
                     aggregate.argument.as_ref().map_or_else(Default::default, |argument| argument.collation);
                 let id = self.new_column(aggregate.sql_type, nullable, collation);
-                self.scope().aggregates.push((id, aggregate));
+                self.scopes[owner].aggregates.push((id, aggregate));
                 id
             }
         };
         Ok(self.column_expr(id))
+    }
+
+    /// The query whose rows an aggregate sums up: the innermost one of whose tables it names a column. One that names none belongs to the
+    /// query in which it stands.
+    fn scope_of_aggregate(&self, aggregate: &AggregateCall) -> usize {
+        let innermost = self.scopes.len().saturating_sub(1);
+        let Some(argument) = &aggregate.argument else { return innermost };
+        let named = argument.columns();
+        let has = |scope: &super::Scope| {
+            scope.tables.iter().flat_map(|table| &table.columns).any(|column| named.contains(&column.id))
+        };
+        self.scopes.iter().rposition(has).unwrap_or(innermost)
     }
 
     /// The parts of an aggregate, with or without OVER.
@@ -435,6 +447,12 @@ fn word(argument: &ast::Expr) -> Result<Expr, SqlError> {
 /// An argument converted as its parameter asks.
 fn converted(argument: Expr, parameter: Parameter) -> Result<Expr, SqlError> {
     let family = argument.sql_type.family();
+    // Of the types that a parameter of a function takes as they are, the one of highest precedence.
+    match parameter {
+        Parameter::Text | Parameter::Wide => super::undeclared::note(&argument, SqlType::nvarchar(4000)),
+        Parameter::Moment => super::undeclared::note(&argument, SqlType::DateTimeOffset(7)),
+        _ => {}
+    }
     match parameter {
         Parameter::Any | Parameter::Word => Ok(argument),
         Parameter::Int => coerce::implicit(argument, &SqlType::Int),

@@ -20,6 +20,7 @@ pub(crate) fn for_variable(expr: Expr, to: &SqlType) -> Result<Expr, SqlError> {
 /// Converts `expr`; nothing happens when it already is of the type.
 pub(crate) fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Result<Expr, SqlError> {
     let explicit = matches!(conversion.kind, ConversionKind::Explicit | ConversionKind::Try);
+    super::undeclared::note(&expr, *to);
     // A NULL that is cast stays a cast, also to int: it has a type, which the literal NULL has not.
     let gives_type = explicit && expr.is_null_literal();
     if expr.sql_type == *to && conversion.style == types::DEFAULT_STYLE && !gives_type {
@@ -84,6 +85,7 @@ fn fold_conversion(
 
 /// `left op right` with the types and conversions of SQL Server; folded when both are constants.
 pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+    super::undeclared::beside(&left, &right, false)?;
     let (left, right) = narrow_literals(left, right);
     let left_type = if left.is_null_literal() { right.sql_type } else { left.sql_type };
     let right_type = if right.is_null_literal() { left_type } else { right.sql_type };
@@ -161,6 +163,7 @@ pub(crate) fn unary(op: UnaryOp, operand: Expr) -> Result<Expr, SqlError> {
 /// `left op right` as a predicate.
 pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
     let collation = left.collation_over(&right);
+    super::undeclared::beside(&left, &right, matches!(op, CompareOp::Equal | CompareOp::NotEqual))?;
     let (left, right) = same_type(left, right)?;
     // Nothing compares with NULL: the other side is not looked at, whatever error it has in it.
     if left.is_constant_null() || right.is_constant_null() {
@@ -218,6 +221,13 @@ pub(crate) fn compares_directly(left: &SqlType, right: &SqlType) -> bool {
         (Char, Char) | (NChar, NChar) | (Binary, Binary) | (Guid, Guid) => true,
         _ => std::mem::discriminant(left) == std::mem::discriminant(right),
     }
+}
+
+/// The collation of several operands, and whether COLLATE asked for it: then it wins, wherever it stands; else the first text's.
+pub(crate) fn collation_of(operands: &[Expr]) -> (types::Collation, bool) {
+    let texts = || operands.iter().filter(|operand| operand.sql_type.is_character());
+    let winner = texts().find(|operand| operand.explicit_collation).or_else(|| texts().next());
+    winner.map(|operand| (operand.collation, operand.explicit_collation)).unwrap_or_default()
 }
 
 /// One type for several branches; an untyped NULL has no say. Each branch is converted to it.

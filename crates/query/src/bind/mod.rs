@@ -16,6 +16,7 @@ pub(crate) mod sequence;
 pub(crate) mod set_op;
 pub(crate) mod target;
 pub(crate) mod through;
+pub mod undeclared;
 pub(crate) mod update;
 pub(crate) mod window;
 

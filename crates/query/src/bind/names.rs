@@ -127,7 +127,7 @@ impl Binder<'_> {
             }
         }
         let schema = name.schema.as_ref().map(|schema| schema.value.as_str());
-        match sysviews::find(schema, table) {
+        match sysviews::find_in(&database, schema, table) {
             Some(view) => Ok(Resolved::System(view, database)),
             None => Err(crate::errors::invalid_object(&written(name))),
         }

@@ -22,7 +22,7 @@ impl Binder<'_> {
     fn value_inside(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
         match &expr.kind {
             ast::ExprKind::Literal(literal) => literal_value(literal),
-            ast::ExprKind::Variable(name) => self.variable(name),
+            ast::ExprKind::Variable(name) => self.variable(name, expr.span.start),
             ast::ExprKind::GlobalVariable(name) => self.global(name),
             ast::ExprKind::Column(column) => self.column(column),
             ast::ExprKind::Unary(op, operand) => {
@@ -215,6 +215,9 @@ impl Binder<'_> {
         let collation = bound.iter().fold(left.collation, |collation, item| {
             if item.explicit_collation { item.collation } else { collation }
         });
+        if let Some(typed) = bound.iter().find(|item| !item.is_null_literal()) {
+            super::undeclared::beside(&left, typed, true)?;
+        }
         let mut wanted = left.sql_type;
         for item in bound.iter().filter(|item| !item.is_null_literal()) {
             if wanted != item.sql_type {
@@ -234,6 +237,9 @@ impl Binder<'_> {
     fn like(&mut self, like: &ast::Like) -> Result<Expr, SqlError> {
         let text = |binder: &mut Self, expr: &ast::Expr| -> Result<Expr, SqlError> {
             let bound = binder.value(expr)?;
+            if super::undeclared::of(&bound).is_some() {
+                return Ok(bound);
+            }
             if bound.sql_type.is_character() {
                 Ok(bound)
             } else {
@@ -243,6 +249,7 @@ impl Binder<'_> {
         let input = text(self, &like.operand)?;
         let pattern = text(self, &like.pattern)?;
         let escape = like.escape.as_ref().map(|escape| text(self, escape)).transpose()?;
+        super::undeclared::beside(&input, &pattern, false)?;
         let collation = input.collation_over(&pattern);
         let wide = |expr: &Expr| expr.sql_type.family() == types::sql_type::TypeFamily::NChar;
         let (input, pattern) = if wide(&input) == wide(&pattern) {
@@ -310,12 +317,16 @@ impl Binder<'_> {
         self.query(query)
     }
 
-    fn variable(&mut self, name: &str) -> Result<Expr, SqlError> {
+    fn variable(&mut self, name: &str, offset: u32) -> Result<Expr, SqlError> {
         if let Some(argument) = self.arguments.iter().find(|argument| argument.0.eq_ignore_ascii_case(name)) {
             return Ok(argument.1.clone());
         }
         let found =
             self.context.variables.iter().rposition(|variable| variable.name.eq_ignore_ascii_case(name));
+        if let (None, Some(undeclared)) = (found, self.context.undeclared) {
+            let parameter = undeclared.meet(name, offset);
+            return Ok(Expr::new(ExprKind::Undeclared(parameter), SqlType::Int, true));
+        }
         let slot = found.ok_or_else(|| crate::errors::undeclared_variable(name))?;
         Ok(Expr::new(ExprKind::Variable(slot), self.context.variables[slot].sql_type, true))
     }
@@ -351,14 +362,15 @@ impl Binder<'_> {
     pub(crate) fn make_case(&mut self, conditions: Vec<Expr>, values: Vec<Expr>) -> Result<Expr, SqlError> {
         let has_else = values.len() > conditions.len();
         let nullable = !has_else || values.iter().any(|value| value.nullable);
-        let collation = values
-            .iter()
-            .find(|value| value.sql_type.is_character())
-            .map_or_else(Collation::default, |value| value.collation);
+        let (collation, explicit_collation) = coerce::collation_of(&values);
         let (mut values, sql_type) = coerce::unify(values)?;
         let otherwise = if has_else { values.pop().map(Box::new) } else { None };
         let branches = conditions.into_iter().zip(values).collect();
-        Ok(Expr { collation, ..Expr::new(ExprKind::Case(branches, otherwise), sql_type, nullable) })
+        Ok(Expr {
+            collation,
+            explicit_collation,
+            ..Expr::new(ExprKind::Case(branches, otherwise), sql_type, nullable)
+        })
     }
 
     fn conversion(&mut self, convert: &ast::Convert) -> Result<Expr, SqlError> {

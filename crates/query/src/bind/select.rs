@@ -60,10 +60,12 @@ impl Binder<'_> {
                 }
                 Ok(self.project(parts))
             }
-            ast::QueryBody::SetOperation(_) => self.refusing_draws(sequence::SET_OPERATION, true, |binder| {
-                let bound = binder.query_body(&query.body)?;
-                binder.order_output(bound, query)
-            }),
+            ast::QueryBody::SetOperation(_) | ast::QueryBody::Ordered(_) => {
+                self.refusing_draws(sequence::SET_OPERATION, true, |binder| {
+                    let bound = binder.query_body(&query.body)?;
+                    binder.order_output(bound, query)
+                })
+            }
         }
     }
 
@@ -420,6 +422,7 @@ fn selected_as(body: &ast::QueryBody, wanted: &ast::Expr) -> Option<usize> {
     let select = match body {
         ast::QueryBody::Select(select) => select,
         ast::QueryBody::SetOperation(operation) => return selected_as(&operation.first, wanted),
+        ast::QueryBody::Ordered(query) => return selected_as(&query.body, wanted),
     };
     let items = select.items.iter().map_while(|item| match item {
         ast::SelectItem::Expr { expr, .. } => Some(expr),

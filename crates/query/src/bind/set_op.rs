@@ -30,6 +30,7 @@ impl Binder<'_> {
                 }
                 Ok(binder.project(parts))
             }
+            ast::QueryBody::Ordered(query) => binder.query(query),
             ast::QueryBody::SetOperation(operation) => {
                 let first = (None, &operation.first);
                 let chain = std::iter::once(first).chain(operation.rest.iter().map(|(op, q)| (Some(*op), q)));
@@ -291,6 +292,7 @@ pub(crate) fn first_block(body: &ast::QueryBody) -> &ast::Select {
     match body {
         ast::QueryBody::Select(select) => select,
         ast::QueryBody::SetOperation(operation) => first_block(&operation.first),
+        ast::QueryBody::Ordered(query) => first_block(&query.body),
     }
 }
 
@@ -302,6 +304,7 @@ pub(super) fn is_recursive(table: &ast::CommonTable) -> bool {
 fn body_mentions(body: &ast::QueryBody, name: &str) -> bool {
     match body {
         ast::QueryBody::Select(select) => select.from.iter().any(|source| source_mentions(source, name)),
+        ast::QueryBody::Ordered(query) => body_mentions(&query.body, name),
         ast::QueryBody::SetOperation(operation) => {
             body_mentions(&operation.first, name)
                 || operation.rest.iter().any(|part| body_mentions(&part.1, name))

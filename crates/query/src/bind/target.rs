@@ -242,6 +242,7 @@ impl Binder<'_> {
         layout: &Layout,
     ) -> Result<Store, SqlError> {
         let to = source.def.columns[ordinal].sql_type;
+        super::undeclared::note(&value, to);
         let by_length = is_cut_by_length(&to);
         let value = if by_length {
             if !value.is_null_literal() {

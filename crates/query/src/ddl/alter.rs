@@ -288,16 +288,45 @@ fn alter_column(
         )
     };
     let nullable = nullable.or(declared.nullable).unwrap_or(true);
+    // In a CHECK the length of a variable type may change; what is computed stands against any change.
+    let is_length = from.system_type_id() == to.system_type_id()
+        && matches!(
+            to,
+            types::SqlType::VarChar(_) | types::SqlType::NVarChar(_) | types::SqlType::VarBinary(_)
+        );
+    let is_changed = (from, table.columns[ordinal].nullable) != (to, nullable);
+    let named = named_by(context, database, table, ordinal, (from != to && !is_length, is_changed));
     with_transaction(context, database, |transaction| {
         database.alter_column(
             transaction,
             table,
             &change.name.value,
-            (&to, declared.alias_id),
-            nullable,
+            (&to, declared.alias_id, nullable),
+            named,
             &convert,
         )
     })
+}
+
+/// Those CHECKs (if the first is wanted) and computed columns (if the second is) whose text names a column, an error 5074 for each.
+fn named_by(
+    context: &ExecContext<'_>,
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    ordinal: usize,
+    (checks, computed): (bool, bool),
+) -> Vec<SqlError> {
+    let bind = bind_context(context, &[]);
+    let column = &table.columns[ordinal];
+    let names =
+        |text: &str| crate::sysviews::named_columns(&bind, database, table, text).contains(&column.column_id);
+    let depends = |kind: &str, name: &str| SqlError::new(5074, &[&kind, &name, &"column", &column.name]);
+    let constraints = table.checks.iter().filter(|check| checks && names(&check.text));
+    let constraints = constraints.map(|check| depends("object", &check.name));
+    let columns = table.columns.iter().filter(|other| {
+        computed && other.computed.as_ref().is_some_and(|definition| names(&definition.text))
+    });
+    constraints.chain(columns.map(|other| depends("column", &other.name))).collect()
 }
 
 fn drop_items(
@@ -312,8 +341,10 @@ fn drop_items(
                 if *if_exists && table.column_ordinal(&name.value).is_none() {
                     continue;
                 }
+                let ordinal = table.column_ordinal(&name.value);
+                let named = ordinal.map(|ordinal| named_by(context, database, &table, ordinal, (true, true)));
                 with_transaction(context, database, |transaction| {
-                    database.drop_column(transaction, &table, &name.value)
+                    database.drop_column(transaction, &table, &name.value, named.unwrap_or_default())
                 })?;
             }
             AlterTableDrop::Constraint { if_exists, name, .. } => {

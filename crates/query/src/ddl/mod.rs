@@ -130,6 +130,7 @@ pub(crate) fn bind_context<'b>(
         options: context.options,
         names: context.names,
         lookup: Lookup::new(context.transactions),
+        undeclared: None,
     }
 }
 

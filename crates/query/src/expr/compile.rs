@@ -47,6 +47,7 @@ impl Planner<'_> {
         Ok(match &expr.kind {
             ExprKind::Constant(value) => Node::Constant(value.clone()),
             ExprKind::Variable(slot) => Node::Variable(*slot),
+            ExprKind::Undeclared(_) => Node::Constant(Value::Null),
             ExprKind::Column(id) => match layout.position(*id) {
                 Some(position) => Node::Column(position),
                 None => Node::Param(id.0 as usize),
@@ -223,6 +224,7 @@ impl Planner<'_> {
                 None => IntNode::Other(Node::Constant(value.clone())),
             },
             ExprKind::Variable(slot) => IntNode::Variable(*slot),
+            ExprKind::Undeclared(_) => IntNode::Null,
             ExprKind::Column(id) => match layout.position(*id) {
                 Some(position) => IntNode::Column(position),
                 None => IntNode::Param(id.0 as usize),

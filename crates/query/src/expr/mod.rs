@@ -37,6 +37,8 @@ pub(crate) struct Expr {
 pub(crate) enum ExprKind {
     Constant(Value),
     Variable(usize),
+    /// A parameter that nobody has declared: NULL, while the type is looked for that its place gives it.
+    Undeclared(Arc<crate::Undeclared>),
     Column(ColumnId),
     /// Arithmetic, bit operation or concatenation; operands have been converted as `types::arith::plan_binary` says.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
@@ -207,7 +209,7 @@ impl Expr {
     /// Is it the literal NULL (through implicit conversions; CAST gives a NULL its type)?
     pub(crate) fn is_null_literal(&self) -> bool {
         match &self.kind {
-            ExprKind::Constant(Value::Null) => true,
+            ExprKind::Constant(Value::Null) | ExprKind::Undeclared(_) => true,
             ExprKind::Convert(_, conversion)
                 if matches!(conversion.kind, ConversionKind::Explicit | ConversionKind::Try) =>
             {

@@ -10,9 +10,11 @@ impl Expr {
     /// Direct sub-expressions; of a subquery only the left operand.
     pub(crate) fn children(&self) -> Vec<&Expr> {
         match &self.kind {
-            ExprKind::Constant(_) | ExprKind::Variable(_) | ExprKind::Column(_) | ExprKind::NextValue(_) => {
-                Vec::new()
-            }
+            ExprKind::Constant(_)
+            | ExprKind::Variable(_)
+            | ExprKind::Undeclared(_)
+            | ExprKind::Column(_)
+            | ExprKind::NextValue(_) => Vec::new(),
             ExprKind::Binary(_, a, b)
             | ExprKind::Compare(_, a, b)
             | ExprKind::And(a, b)
@@ -46,9 +48,11 @@ impl Expr {
     /// The same, mutable.
     pub(crate) fn children_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
-            ExprKind::Constant(_) | ExprKind::Variable(_) | ExprKind::Column(_) | ExprKind::NextValue(_) => {
-                Vec::new()
-            }
+            ExprKind::Constant(_)
+            | ExprKind::Variable(_)
+            | ExprKind::Undeclared(_)
+            | ExprKind::Column(_)
+            | ExprKind::NextValue(_) => Vec::new(),
             ExprKind::Binary(_, a, b)
             | ExprKind::Compare(_, a, b)
             | ExprKind::And(a, b)

@@ -169,12 +169,24 @@ fn object_id(call: &Call<'_, '_>) -> Result<Value> {
         let matches = wanted.as_ref().is_none_or(|wanted| wanted == constraint.2.trim());
         return Ok(if matches { Value::Int(constraint.0) } else { Value::Null });
     }
-    Ok(match sysviews::find(Some(&schema), &name) {
+    Ok(match sysviews::find_in(&database, Some(&schema), &name) {
         Some(view) if wanted.as_deref().is_none_or(|wanted| wanted == "V") => {
             Value::Int(sysviews::object_id_of(view))
         }
-        _ => Value::Null,
+        Some(_) => Value::Null,
+        None => system_procedure(call, &schema, &name, wanted.as_deref()).map_or(Value::Null, Value::Int),
     })
+}
+
+/// The number of a procedure that comes with the server: it is found in `sys`, and in `dbo` as EXEC finds it.
+fn system_procedure(call: &Call<'_, '_>, schema: &str, name: &str, wanted: Option<&str>) -> Option<i32> {
+    if !schema.eq_ignore_ascii_case("sys") && !schema.eq_ignore_ascii_case("dbo") {
+        return None;
+    }
+    let procedures = call.runtime.facts.system_procedures();
+    let found = procedures.iter().find(|procedure| procedure.name.eq_ignore_ascii_case(name))?;
+    let is_wanted = wanted.is_none_or(|wanted| wanted == found.type_code.trim());
+    is_wanted.then(|| sysviews::system_object_id("sys", found.name))
 }
 
 /// The database of an optional database id argument.
@@ -368,7 +380,7 @@ fn col_length(call: &Call<'_, '_>) -> Result<Value> {
     };
     let found = match call.runtime.look_up(|lookup| lookup.object(&database, &schema, &object))? {
         Some(object) => Some(Found::Object(object)),
-        None => sysviews::find(Some(&schema), &object).map(Found::System),
+        None => sysviews::find_in(&database, Some(&schema), &object).map(Found::System),
     };
     let column = found.and_then(|found| {
         columns_of(call, &database, &found).into_iter().find(|column| same_name(&column.1, &name))

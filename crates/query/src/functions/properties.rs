@@ -227,8 +227,7 @@ fn object_property_ex(call: &Call<'_, '_>) -> Result<Value> {
             .map_or(Value::Null, |found| variant(Value::varchar(&format!("{:<2}", found.code()))))),
         "cardinality" => match table_by_id(call, i64::from(id))? {
             Some(table) => {
-                let rows =
-                    crate::sysviews::columns::count_rows(call.runtime, database, &table, table.base())?;
+                let rows = crate::sysviews::count_rows(call.runtime, database, &table, table.base())?;
                 Ok(variant(Value::BigInt(rows)))
             }
             None => Ok(Value::Null),

@@ -60,8 +60,13 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     .runtime(),
     FunctionDef::new("CURSOR_STATUS", &[Wide, Wide], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(-3)))
         .runtime(),
-    FunctionDef::new("CURRENT_TRANSACTION_ID", &[], Fixed(SqlType::BigInt), |_| Ok(Value::BigInt(0)))
-        .runtime(),
+    FunctionDef::new("CURRENT_TRANSACTION_ID", &[], Fixed(SqlType::BigInt), |call| {
+        let runtime = call.runtime;
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.in_database(runtime.database, runtime.options.isolation)?;
+        Ok(Value::BigInt(transaction.inner().id().0 as i64))
+    })
+    .runtime(),
     FunctionDef::new("MIN_ACTIVE_ROWVERSION", &[], Fixed(SqlType::Binary(8)), |call| {
         Ok(crate::exec::insert::row_version(call.runtime.database.min_active_row_version()))
     })

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::{Database, IndexDef, IndexKind, ObjectDef, TableDef};
+use engine::{IndexKind, ObjectDef, TableDef};
 use types::{SqlError, SqlType, Value};
-
-use crate::expr::runtime::Runtime;
 
 use super::{Cell, SystemView, VIEW_TABLES, ViewContext, object_id_of};
 
@@ -91,21 +89,6 @@ pub(super) static VIEWS: &[SystemView] = &[
          referenced_object_id int not null, referenced_column_id int not null",
         foreign_key_columns,
     ),
-    SystemView::new(
-        "partitions",
-        "partition_id bigint not null, object_id int not null, index_id int not null, partition_number int not null, hobt_id bigint not null, \
-         rows bigint, filestream_filegroup_id smallint not null, data_compression tinyint not null, data_compression_desc nvarchar(60), \
-         xml_compression bit, xml_compression_desc varchar(3)",
-        partitions,
-    ),
-    SystemView::new(
-        "dm_db_partition_stats",
-        "partition_id bigint, object_id int not null, index_id int not null, partition_number int not null, in_row_data_page_count bigint, \
-         in_row_used_page_count bigint, in_row_reserved_page_count bigint, lob_used_page_count bigint, lob_reserved_page_count bigint, \
-         row_overflow_used_page_count bigint, row_overflow_reserved_page_count bigint, used_page_count bigint, reserved_page_count bigint, \
-         row_count bigint",
-        partition_stats,
-    ),
 ];
 
 pub(super) fn user_tables(context: &ViewContext<'_, '_>) -> Vec<Arc<TableDef>> {
@@ -165,7 +148,7 @@ fn columns(context: Context<'_, '_, '_>, system: bool) -> Result<(), SqlError> {
     }
     view_columns(context)?;
     if system {
-        for view in VIEW_TABLES.iter().copied().flatten().filter(|view| view.schema != "dbo") {
+        for view in VIEW_TABLES.iter().copied().flatten().filter(|view| !view.schema.ends_with("dbo")) {
             for (index, column) in view.columns().iter().enumerate() {
                 let mut cells = type_cells(&column.sql_type, types::Collation::default());
                 cells.extend([
@@ -194,6 +177,7 @@ fn view_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("name", column.name.as_str().into()),
                 ("column_id", (index as i32 + 1).into()),
                 ("is_nullable", column.nullable.into()),
+                ("is_identity", column.identity.into()),
                 ("xml_collection_id", 0.into()),
                 ("default_object_id", 0.into()),
                 ("rule_object_id", 0.into()),
@@ -427,73 +411,6 @@ fn foreign_key_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                     ("referenced_column_id", (*referenced).into()),
                 ]);
             }
-        }
-    }
-    Ok(())
-}
-
-/// The true number of rows of a heap or index, whatever others have not committed yet.
-pub(crate) fn count_rows(
-    runtime: &Runtime<'_>,
-    database: &Arc<Database>,
-    table: &Arc<TableDef>,
-    index: &IndexDef,
-) -> Result<i64, SqlError> {
-    let mut transactions = runtime.transactions.borrow_mut();
-    let transaction = transactions.in_database(database, runtime.options.isolation)?;
-    let rows =
-        database.table(table).count_rows(transaction, index.index_id, &mut || runtime.check_cancelled())?;
-    Ok(i64::try_from(rows).unwrap_or(i64::MAX))
-}
-
-/// The rows of an index: all of the table's, or those that its filter lets in.
-fn rows_of_index(
-    context: Context<'_, '_, '_>,
-    table: &Arc<TableDef>,
-    index: &IndexDef,
-    all: i64,
-) -> Result<i64, SqlError> {
-    match index.filter {
-        Some(_) => count_rows(context.runtime, context.database, table, index),
-        None => Ok(all),
-    }
-}
-
-fn partitions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
-        let all = count_rows(context.runtime, context.database, &table, table.base())?;
-        for index in table.indexes.iter().filter(|index| index.has_unit()) {
-            let rows = rows_of_index(context, &table, index, all)?;
-            let hobt = i64::from(index.unit);
-            context.row(&[
-                ("partition_id", hobt.into()),
-                ("object_id", table.object_id.into()),
-                ("index_id", index.index_id.into()),
-                ("partition_number", 1.into()),
-                ("hobt_id", hobt.into()),
-                ("rows", rows.into()),
-                ("filestream_filegroup_id", 0.into()),
-                ("data_compression", 0.into()),
-                ("data_compression_desc", "NONE".into()),
-                ("xml_compression_desc", "OFF".into()),
-            ]);
-        }
-    }
-    Ok(())
-}
-
-fn partition_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
-        let all = count_rows(context.runtime, context.database, &table, table.base())?;
-        for index in table.indexes.iter().filter(|index| index.has_unit()) {
-            let rows = rows_of_index(context, &table, index, all)?;
-            context.row(&[
-                ("partition_id", i64::from(index.unit).into()),
-                ("object_id", table.object_id.into()),
-                ("index_id", index.index_id.into()),
-                ("partition_number", 1.into()),
-                ("row_count", rows.into()),
-            ]);
         }
     }
     Ok(())

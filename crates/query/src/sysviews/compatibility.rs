@@ -325,11 +325,6 @@ pub(super) static VIEWS: &[SystemView] = &[
     SystemView::in_sql(
         "all_parameters",
         super::objects::PARAMETER_LIST,
-        "SELECT * FROM sys.parameters",
-    ),
-    SystemView::in_sql(
-        "system_parameters",
-        super::objects::PARAMETER_LIST,
-        "SELECT * FROM sys.parameters WHERE object_id < 0",
+        "SELECT * FROM sys.parameters UNION ALL SELECT * FROM sys.system_parameters",
     ),
 ];

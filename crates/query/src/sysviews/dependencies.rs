@@ -50,6 +50,7 @@ pub(super) fn context_of<'a>(
         options: runtime.options,
         names: runtime.names,
         lookup,
+        undeclared: None,
     }
 }
 
@@ -66,7 +67,7 @@ fn bound_module(context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundMo
     let columns = query.columns.iter().enumerate().map(|(index, column)| {
         let info = &binder.columns[column.id.0 as usize];
         let name = names.get(index).map_or(column.name.clone(), |name| name.value.clone());
-        ViewColumn { name, sql_type: info.sql_type, nullable: info.nullable }
+        ViewColumn { name, sql_type: info.sql_type, nullable: info.nullable, identity: column.identity }
     });
     let columns = columns.collect();
     let observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();

@@ -40,6 +40,7 @@ fn describe(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 options: context.runtime.options,
                 names: context.runtime.names,
                 lookup,
+                undeclared: None,
             };
             crate::describe::first_result_set(&text, &bind)
         })

@@ -171,7 +171,7 @@ fn sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("original_security_id", Value::binary(&[1]).into()),
             ("original_login_name", session.login_name.as_str().into()),
             ("authenticating_database_id", 1.into()),
-            ("endpoint_id", 4.into()),
+            ("endpoint_id", super::server::TCP_ENDPOINT.into()),
         ]);
         context.row(&cells);
     }
@@ -258,7 +258,7 @@ fn connections(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ),
             ("protocol_type", "TSQL".into()),
             ("protocol_version", 0x7400_0004.into()),
-            ("endpoint_id", 4.into()),
+            ("endpoint_id", super::server::TCP_ENDPOINT.into()),
             ("encrypt_option", if session.encrypted { "TRUE" } else { "FALSE" }.into()),
             ("auth_scheme", "SQL".into()),
             ("num_reads", session.reads.into()),

@@ -211,6 +211,9 @@ fn waiting_tasks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// The address space of a process on x86-64 and its kin: 47 bits.
+const VIRTUAL_KB: u64 = 1 << 37;
+
 fn sys_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let now_ms = context.runtime.instance.os().clock().monotonic_ns() / 1_000_000;
     let start = super::dm_exec::moment(context.runtime.facts.server_start_ticks());
@@ -218,11 +221,21 @@ fn sys_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         (context.runtime.now_utc_ticks().saturating_sub(context.runtime.facts.server_start_ticks() as i64)
             / 10_000)
             .max(0) as u64;
+    let processors = i32::try_from(os::process::processor_count()).unwrap_or(i32::MAX);
+    let pool_bytes = context.runtime.instance.pool().stats().frames as u64 * 8_192;
+    let rest_bytes = os::memory::total_bytes_max();
+    let target_kb =
+        rest_bytes.map_or_else(os::process::physical_memory_bytes, |rest| rest + pool_bytes) / 1_024;
     context.row(&[
         ("ms_ticks", now_ms.into()),
         ("cpu_ticks", (now_ms * 1_000_000).into()),
-        ("cpu_count", 1.into()),
-        ("hyperthread_ratio", 1.into()),
+        ("cpu_count", processors.into()),
+        ("hyperthread_ratio", processors.into()),
+        ("physical_memory_kb", (os::process::physical_memory_bytes() / 1_024).into()),
+        ("virtual_memory_kb", VIRTUAL_KB.into()),
+        ("committed_kb", ((os::memory::total_bytes() + pool_bytes) / 1_024).into()),
+        ("committed_target_kb", target_kb.into()),
+        ("visible_target_kb", target_kb.into()),
         ("max_workers_count", 512.into()),
         ("scheduler_count", 1.into()),
         ("scheduler_total_count", 1.into()),
@@ -236,7 +249,7 @@ fn sys_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         ("sql_memory_model", 1.into()),
         ("sql_memory_model_desc", "CONVENTIONAL".into()),
         ("socket_count", 1.into()),
-        ("cores_per_socket", 1.into()),
+        ("cores_per_socket", processors.into()),
         ("numa_node_count", 1.into()),
         ("container_type_desc", "NONE".into()),
     ]);

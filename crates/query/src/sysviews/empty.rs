@@ -76,22 +76,6 @@ pub(super) static VIEWS: &[SystemView] = &[
         none,
     ),
     SystemView::new(
-        "database_permissions",
-        "class tinyint not null, class_desc nvarchar(60), major_id int not null, minor_id int not null, grantee_principal_id int not null, \
-         grantor_principal_id int not null, type char(4), permission_name nvarchar(128), state char(1), state_desc nvarchar(60)",
-        none,
-    ),
-    SystemView::new(
-        "database_role_members",
-        "role_principal_id int not null, member_principal_id int not null",
-        none,
-    ),
-    SystemView::new(
-        "server_role_members",
-        "role_principal_id int not null, member_principal_id int not null",
-        none,
-    ),
-    SystemView::new(
         "availability_groups",
         "group_id uniqueidentifier not null, name sysname, resource_id nvarchar(40)",
         none,
@@ -104,6 +88,110 @@ pub(super) static VIEWS: &[SystemView] = &[
     SystemView::new(
         "dm_hadr_database_replica_states",
         "database_id int not null, group_id uniqueidentifier, replica_id uniqueidentifier, is_local bit, is_primary_replica bit",
+        none,
+    ),
+    SystemView::new(
+        "credentials",
+        "credential_id int not null, name sysname, credential_identity nvarchar(4000), create_date datetime not null, \
+         modify_date datetime not null, target_type nvarchar(100), target_id int",
+        none,
+    ),
+    SystemView::new(
+        "database_scoped_credentials",
+        "credential_id int not null, name sysname, principal_id int, credential_identity nvarchar(4000), create_date datetime not null, \
+         modify_date datetime not null, target_type nvarchar(100), target_id int",
+        none,
+    ),
+    SystemView::new(
+        "linked_logins",
+        "server_id int not null, local_principal_id int, uses_self_credential bit, remote_name nvarchar(128), modify_date datetime not null",
+        none,
+    ),
+    SystemView::new(
+        "remote_logins",
+        "server_id int not null, remote_name nvarchar(128), local_principal_id int, modify_date datetime not null",
+        none,
+    ),
+    SystemView::new(
+        "asymmetric_keys",
+        "name sysname, principal_id int, asymmetric_key_id int not null, pvt_key_encryption_type char(2), \
+         pvt_key_encryption_type_desc nvarchar(60), thumbprint varbinary(32), algorithm char(2), algorithm_desc nvarchar(60), key_length int, \
+         sid varbinary(85), string_sid nvarchar(128), public_key varbinary, attested_by nvarchar(260), provider_type nvarchar(120), \
+         cryptographic_provider_guid uniqueidentifier, cryptographic_provider_algid sql_variant",
+        none,
+    ),
+    SystemView::new(
+        "server_triggers",
+        "name sysname, object_id int not null, parent_class tinyint not null, parent_class_desc nvarchar(60), parent_id int not null, \
+         type char(2), type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_disabled bit",
+        none,
+    ),
+    SystemView::new(
+        "server_audits",
+        "audit_id int not null, name sysname, audit_guid uniqueidentifier, create_date datetime not null, modify_date datetime not null, \
+         principal_id int, type char(2) not null, type_desc nvarchar(60), on_failure tinyint, on_failure_desc nvarchar(60), \
+         is_state_enabled bit, queue_delay int, predicate nvarchar(3000), is_operator_audit bit",
+        none,
+    ),
+    SystemView::new(
+        "backup_devices",
+        "name sysname, type tinyint, type_desc nvarchar(60), physical_name nvarchar(260)",
+        none,
+    ),
+    SystemView::new(
+        "destination_data_spaces",
+        "partition_scheme_id int not null, destination_id int not null, data_space_id int not null",
+        none,
+    ),
+    SystemView::new(
+        "partition_range_values",
+        "function_id int not null, boundary_id int not null, parameter_id int not null, value sql_variant",
+        none,
+    ),
+    SystemView::new(
+        "partition_parameters",
+        "function_id int not null, parameter_id int not null, system_type_id tinyint not null, max_length smallint not null, \
+         precision tinyint not null, scale tinyint not null, collation_name nvarchar(128), user_type_id int not null",
+        none,
+    ),
+    SystemView::new(
+        "xml_schema_namespaces",
+        "xml_collection_id int not null, name nvarchar(4000) not null, xml_namespace_id int not null",
+        none,
+    ),
+    SystemView::new(
+        "change_tracking_databases",
+        "database_id int not null, is_auto_cleanup_on bit, retention_period int, retention_period_units tinyint, \
+         retention_period_units_desc nvarchar(60), max_cleanup_version bigint",
+        none,
+    ),
+    SystemView::new(
+        "change_tracking_tables",
+        "object_id int not null, is_track_columns_updated_on bit, min_valid_version bigint, begin_version bigint, cleanup_version bigint",
+        none,
+    ),
+    SystemView::new(
+        "periods",
+        "name sysname, period_type tinyint, period_type_desc nvarchar(60), object_id int not null, start_column_id int not null, \
+         end_column_id int not null",
+        none,
+    ),
+    SystemView::new(
+        "column_master_keys",
+        "name sysname, column_master_key_id int not null, create_date datetime not null, modify_date datetime not null, \
+         key_store_provider_name nvarchar(128), key_path nvarchar(4000), allow_enclave_computations bit, signature varbinary",
+        none,
+    ),
+    SystemView::new(
+        "numbered_procedures",
+        "object_id int not null, procedure_number smallint, definition nvarchar",
+        none,
+    ),
+    SystemView::new(
+        "external_data_sources",
+        "data_source_id int not null, name sysname, location nvarchar(4000) not null, type_desc nvarchar(255), type tinyint not null, \
+         resource_manager_location nvarchar(4000), credential_id int not null, database_name nvarchar(128), shard_map_name nvarchar(128), \
+         connection_options nvarchar(4000), pushdown nvarchar(256)",
         none,
     ),
     SystemView::new("fn_helpcollations", "name sysname, description nvarchar(1000)", collations)

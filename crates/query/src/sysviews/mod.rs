@@ -13,20 +13,25 @@ mod dm_os;
 mod empty;
 mod information_schema;
 mod information_schema_sql;
+mod msdb;
 mod objects;
 mod odbc;
 mod permissions;
 mod properties;
 mod sequences;
+mod server;
+mod storage;
 
 use std::sync::{Arc, LazyLock};
 
 pub(crate) use databases::{LOG_FILE_ID, data_file_of, file_names};
 pub(crate) use dependencies::{bound_columns, bound_views, named_columns};
+pub(crate) use describe::tds_type;
 use engine::Database;
 pub(crate) use objects::module_parameters;
 pub(crate) use properties::{PropertyLevel, property_targets};
 use rustc_hash::FxHashMap;
+pub(crate) use storage::count_rows;
 use types::{SqlError, SqlType, Value};
 
 use crate::exec::Row;
@@ -57,6 +62,8 @@ pub struct ViewColumn {
     pub sql_type: SqlType,
     /// May be NULL.
     pub nullable: bool,
+    /// A view's column that is a table's identity column.
+    pub identity: bool,
 }
 
 /// What a view's function reads and writes.
@@ -299,6 +306,9 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
     describe::VIEWS,
     permissions::VIEWS,
     properties::VIEWS,
+    storage::VIEWS,
+    server::VIEWS,
+    msdb::VIEWS,
     odbc::VIEWS,
     information_schema_sql::VIEWS,
 ];
@@ -311,12 +321,26 @@ pub(crate) use SYSTEM_VIEWS as VIEW_TABLES;
 pub(crate) fn find(schema: Option<&str>, name: &str) -> Option<&'static SystemView> {
     let name = name.to_ascii_lowercase();
     let schema = schema.unwrap_or("dbo").to_ascii_lowercase();
+    if schema == MSDB_SCHEMA {
+        return None;
+    }
     let found = VIEWS.get(&format!("{schema}.{name}"));
     let found = found.or_else(|| {
         let is_old = schema == "dbo" && (name.starts_with("sys") || name.starts_with("fn_"));
         if is_old { VIEWS.get(&format!("sys.{name}")) } else { None }
     });
     found.copied()
+}
+
+/// The schema under which the tables of msdb are kept here: nobody can write it, since they are in that database alone.
+const MSDB_SCHEMA: &str = "msdb.dbo";
+
+/// The same, in a database: msdb has tables of its own in `dbo`.
+pub(crate) fn find_in(database: &Database, schema: Option<&str>, name: &str) -> Option<&'static SystemView> {
+    let is_dbo = schema.is_none_or(|schema| schema.eq_ignore_ascii_case("dbo"));
+    let own = || VIEWS.get(&format!("{MSDB_SCHEMA}.{}", name.to_ascii_lowercase())).copied();
+    let of_msdb = if is_dbo && database.id() == engine::MSDB as i16 { own() } else { None };
+    of_msdb.or_else(|| find(schema, name))
 }
 
 /// `name type, name type(8,2), ...`; `not null` may follow a type. sysname and bit are not nullable.
@@ -382,7 +406,7 @@ fn parse_column(item: &str) -> ViewColumn {
         other => panic!("unknown type {other} in a system view"),
     };
     let nullable = !not_null && !matches!(sql_type, SqlType::SysName | SqlType::Bit);
-    ViewColumn { name: name.to_string(), sql_type, nullable }
+    ViewColumn { name: name.to_string(), sql_type, nullable, identity: false }
 }
 
 /// The types of `sys.types`, with their greatest or usual arguments.

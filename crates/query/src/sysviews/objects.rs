@@ -81,6 +81,7 @@ pub(super) static VIEWS: &[SystemView] = &[
         types,
     ),
     SystemView::new("parameters", PARAMETER_LIST, parameters),
+    SystemView::new("system_parameters", PARAMETER_LIST, system_parameters),
     SystemView::new(
         "sysobjects",
         "name sysname, id int not null, xtype char(2), uid smallint, info smallint, status int, base_schema_ver int, replinfo int, \
@@ -197,7 +198,7 @@ fn system_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 /// The system views as objects.
 fn view_rows(context: Context<'_, '_, '_>) {
-    for view in VIEW_TABLES.iter().copied().flatten().filter(|view| view.schema != "dbo") {
+    for view in VIEW_TABLES.iter().copied().flatten().filter(|view| !view.schema.ends_with("dbo")) {
         shipped_row(context, view.name, view.schema, if view.parameters > 0 { "IF" } else { "V " });
     }
 }
@@ -352,20 +353,49 @@ fn parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         let first = if result.is_some() { 0 } else { 1 };
         let parameters = module_parameters(context.database, module);
         for (index, parameter) in result.into_iter().chain(parameters).enumerate() {
-            let sql_type = parameter.sql_type;
-            context.row(&[
-                ("object_id", module.object_id.into()),
-                ("name", parameter.name.into()),
-                ("parameter_id", (index as i32 + first).into()),
-                ("system_type_id", i32::from(sql_type.system_type_id()).into()),
-                ("user_type_id", parameter.user_type_id.into()),
-                ("max_length", i32::from(sql_type.max_length()).into()),
-                ("precision", i32::from(sql_type.precision()).into()),
-                ("scale", i32::from(sql_type.scale()).into()),
-                ("is_output", parameter.output.into()),
-                ("xml_collection_id", 0.into()),
-                ("is_nullable", true.into()),
-            ]);
+            parameter_row(context, module.object_id, index as i32 + first, parameter);
+        }
+    }
+    Ok(())
+}
+
+fn parameter_row(context: Context<'_, '_, '_>, object_id: i32, number: i32, parameter: ModuleParameter) {
+    let sql_type = parameter.sql_type;
+    context.row(&[
+        ("object_id", object_id.into()),
+        ("name", parameter.name.into()),
+        ("parameter_id", number.into()),
+        ("system_type_id", i32::from(sql_type.system_type_id()).into()),
+        ("user_type_id", parameter.user_type_id.into()),
+        ("max_length", i32::from(sql_type.max_length()).into()),
+        ("precision", i32::from(sql_type.precision()).into()),
+        ("scale", i32::from(sql_type.scale()).into()),
+        ("is_output", parameter.output.into()),
+        ("xml_collection_id", 0.into()),
+        ("is_nullable", true.into()),
+    ]);
+}
+
+/// Parameters of the procedures that come with the server: from their text, or as they are written where they have none.
+fn system_parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for procedure in context.runtime.facts.system_procedures() {
+        let object_id = system_object_id("sys", procedure.name);
+        let text = match procedure.definition {
+            Some(definition) => definition.to_string(),
+            None => format!("CREATE PROCEDURE sys.{} {} AS RETURN", procedure.name, procedure.parameters),
+        };
+        let options = tsql::ParseOptions { quoted_identifier: true };
+        let batch = tsql::parse_batch(&text, &options)
+            .unwrap_or_else(|errors| panic!("{}: {errors:?}", procedure.name));
+        let declared = batch.statements.into_iter().find_map(|statement| match statement.kind {
+            tsql::ast::StatementKind::CreateProcedure(created) => Some(created.parameters),
+            _ => None,
+        });
+        for (index, parameter) in declared.into_iter().flatten().enumerate() {
+            let known = typed(context.database, parameter.name, &parameter.data_type, parameter.output);
+            if let Some(known) = known {
+                parameter_row(context, object_id, index as i32 + 1, known);
+            }
         }
     }
     Ok(())

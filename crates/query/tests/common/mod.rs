@@ -214,6 +214,7 @@ impl World {
             options: &self.options,
             names: &self.names,
             lookup: engine::Lookup::new(&self.transactions),
+            undeclared: None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! sp_describe_first_result_set: errors as errors, then the rows of the function of that purpose.
+//! sp_describe_first_result_set: errors as errors, then the rows of the function of that purpose; sp_describe_undeclared_parameters.
 
 use query::VariableDef;
 use types::{SqlError, SqlType, Value};
@@ -32,16 +32,7 @@ pub(super) fn sp_describe_first_result_set(
     }
     let declared =
         query::describe::declared_parameters(&parameters, &session.database, session.types_in().1)?;
-    let context = query::BindContext {
-        instance: &session.instance,
-        database: &session.database,
-        default_schema: "dbo",
-        variables: &declared,
-        options: &session.options,
-        names: &session.names,
-        lookup: engine::Lookup::new(&session.transactions),
-    };
-    query::describe::first_result_set(&text, &context)?;
+    query::describe::first_result_set(&text, &context_of(session, &declared))?;
     let wide = |value: &str| Value::nvarchar(value);
     let statement = format!(
         "SELECT {COLUMNS} FROM sys.dm_exec_describe_first_result_set(@tsql, @params, 0) ORDER BY column_ordinal"
@@ -53,5 +44,77 @@ pub(super) fn sp_describe_first_result_set(
         vec![wide(&text), wide(&parameters)],
         sink,
     )?;
+    Ok(CallResult::default())
+}
+
+fn context_of<'a>(session: &'a Session, declared: &'a [VariableDef]) -> query::BindContext<'a> {
+    query::BindContext {
+        instance: &session.instance,
+        database: &session.database,
+        default_schema: "dbo",
+        variables: declared,
+        options: &session.options,
+        names: &session.names,
+        lookup: engine::Lookup::new(&session.transactions),
+        undeclared: None,
+    }
+}
+
+/// Columns of sp_describe_undeclared_parameters over the rows of its own. What hangs on CLR types and XML schema collections is NULL or 0:
+/// there are none; alias types are told as the types below them.
+const PARAMETER_COLUMNS: &str = "parameter_ordinal = CAST(p.ordinal AS int), name = CAST(p.name AS sysname), \
+    suggested_system_type_id = CAST(p.type_id AS int), suggested_system_type_name = CAST(p.type_name AS nvarchar(256)), \
+    suggested_max_length = CAST(p.max_length AS smallint), suggested_precision = CAST(p.type_precision AS tinyint), \
+    suggested_scale = CAST(p.type_scale AS tinyint), suggested_user_type_id = CAST(NULL AS int), \
+    suggested_user_type_database = CAST(NULL AS sysname), suggested_user_type_schema = CAST(NULL AS sysname), \
+    suggested_user_type_name = CAST(NULL AS sysname), suggested_assembly_qualified_type_name = CAST(NULL AS nvarchar(4000)), \
+    suggested_xml_collection_id = CAST(NULL AS int), suggested_xml_collection_database = CAST(NULL AS sysname), \
+    suggested_xml_collection_schema = CAST(NULL AS sysname), suggested_xml_collection_name = CAST(NULL AS sysname), \
+    suggested_is_xml_document = CAST(0 AS bit), suggested_is_case_sensitive = CAST(0 AS bit), \
+    suggested_is_fixed_length_clr_type = CAST(0 AS bit), suggested_is_input = CAST(1 AS bit), suggested_is_output = CAST(p.is_output AS bit), \
+    formal_parameter_name = CAST(p.formal AS sysname), suggested_tds_type_id = CAST(p.tds_type AS int), \
+    suggested_tds_length = CAST(p.tds_length AS int)";
+
+/// `sp_describe_undeclared_parameters @tsql [, @params]`
+pub(super) fn sp_describe_undeclared_parameters(
+    session: &mut Session,
+    arguments: Vec<Argument>,
+    sink: &mut dyn ResultSink,
+) -> Result<CallResult, Interruption> {
+    let Some(text) = text_argument(&arguments, 0, "@tsql") else {
+        return Err(SqlError::new(201, &[&"sp_describe_undeclared_parameters", &"@tsql"]).into());
+    };
+    let parameters = text_argument(&arguments, 1, "@params").unwrap_or_default();
+    let declared =
+        query::describe::declared_parameters(&parameters, &session.database, session.types_in().1)?;
+    let found = query::describe::undeclared_parameters(&text, &context_of(session, &declared))?;
+    let quoted = |name: &str| format!("N'{}'", name.replace('\'', "''"));
+    let row = |(at, parameter): (usize, &std::sync::Arc<query::Undeclared>)| {
+        let sql_type = parameter.sql_type().expect("`finish` gives none without a type").base();
+        let (tds_type, tds_length) = query::describe::tds_type_of(&sql_type);
+        let (formal, is_output) = match parameter.formal() {
+            Some((name, is_output)) => (quoted(name), i32::from(is_output)),
+            None => ("CAST(NULL AS sysname)".to_string(), 0),
+        };
+        format!(
+            "({}, {}, {}, N'{sql_type}', {}, {}, {}, {is_output}, {formal}, {tds_type}, {tds_length})",
+            at + 1,
+            quoted(parameter.name()),
+            sql_type.system_type_id(),
+            sql_type.max_length(),
+            sql_type.precision(),
+            sql_type.scale(),
+        )
+    };
+    let mut rows: Vec<String> = found.iter().enumerate().map(row).collect();
+    let wanted = rows.len();
+    // Without parameters the result has no row, but all its columns.
+    rows.push("(0, N'', 0, N'', 0, 0, 0, 0, CAST(NULL AS sysname), 0, 0)".to_string());
+    let statement = format!(
+        "SELECT {PARAMETER_COLUMNS} FROM (VALUES {}) AS p(ordinal, name, type_id, type_name, max_length, type_precision, type_scale, \
+         is_output, formal, tds_type, tds_length) WHERE p.ordinal BETWEEN 1 AND {wanted} ORDER BY p.ordinal",
+        rows.join(", ")
+    );
+    session.run_text(&statement, &[], Vec::new(), sink)?;
     Ok(CallResult::default())
 }

@@ -76,6 +76,8 @@ pub struct Seen {
     pub status: Option<i32>,
     pub outputs: Vec<(String, String)>,
     pub environment: Vec<EnvironmentChange>,
+    /// How many ends came before each of `environment`.
+    pub environment_after: Vec<usize>,
 }
 
 fn show(value: &Value) -> String {
@@ -126,6 +128,7 @@ impl ResultSink for Seen {
     }
     fn environment(&mut self, change: EnvironmentChange) {
         self.environment.push(change);
+        self.environment_after.push(self.ends.len());
     }
 }
 

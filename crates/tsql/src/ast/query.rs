@@ -49,6 +49,8 @@ pub struct Query {
 pub enum QueryBody {
     Select(Box<Select>),
     SetOperation(Box<SetOperation>),
+    /// `(SELECT TOP .. ORDER BY ..)` in a set operation of a subquery: a query with an order of its own.
+    Ordered(Box<Query>),
 }
 
 /// Left-to-right: `((first op1 q1) op2 q2) ..`. INTERSECT binds tighter and is nested in its own node.

@@ -67,6 +67,11 @@ impl Printer {
         match body {
             QueryBody::Select(select) => self.select(select),
             QueryBody::SetOperation(operation) => self.set_operation(operation),
+            QueryBody::Ordered(query) => {
+                self.w("(");
+                self.query(query);
+                self.w(")");
+            }
         }
     }
 
@@ -87,7 +92,7 @@ impl Printer {
     /// Only a chain of INTERSECT inside a chain of UNION needs no parentheses.
     fn set_operand(&mut self, body: &QueryBody, inside_intersect: bool) {
         let bare = match body {
-            QueryBody::Select(_) => true,
+            QueryBody::Select(_) | QueryBody::Ordered(_) => true,
             QueryBody::SetOperation(inner) => {
                 !inside_intersect && inner.rest.first().is_some_and(|(op, _)| *op == SetOperator::Intersect)
             }

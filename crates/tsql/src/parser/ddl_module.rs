@@ -278,7 +278,8 @@ impl Parser<'_> {
 
     /// `(query)` or `query`; WITH may stand inside the parentheses.
     fn inline_query(&mut self) -> Parsed<FunctionBody> {
-        let query = self.parenthesized_inline_query()?;
+        let mut query = self.parenthesized_inline_query()?;
+        query.query = self.limited(query.query)?;
         Ok(FunctionBody::Query(Box::new(query)))
     }
 

@@ -251,8 +251,9 @@ impl Parser<'_> {
     #[inline(never)]
     fn in_list(&mut self) -> Parsed<InList> {
         self.expect_symbol(b'(')?;
-        let list = if self.at(Keyword::Select) {
-            InList::Query(self.query()?)
+        let is_query = self.at_symbol(b'(') && self.set_operator_behind_parenthesis();
+        let list = if is_query || self.at(Keyword::Select) {
+            InList::Query(self.subquery_expression()?)
         } else {
             let mut values = self.comma_list(Self::value)?;
             match (values.pop(), values.is_empty()) {
@@ -407,7 +408,7 @@ impl Parser<'_> {
     #[inline(never)]
     fn subquery(&mut self) -> Parsed<Expr> {
         let start = self.advance();
-        let query = self.query()?;
+        let query = self.subquery_expression()?;
         self.expect_symbol(b')')?;
         Ok(Expr { span: self.span_from(start), kind: ExprKind::Subquery(Box::new(query)) })
     }
@@ -463,7 +464,7 @@ impl Parser<'_> {
     fn exists(&mut self) -> Parsed<ExprKind> {
         self.advance();
         self.expect_symbol(b'(')?;
-        let query = self.query()?;
+        let query = self.subquery_expression()?;
         self.expect_symbol(b')')?;
         Ok(ExprKind::Exists(Box::new(query)))
     }

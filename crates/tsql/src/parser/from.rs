@@ -219,7 +219,7 @@ impl Parser<'_> {
 
     #[inline(never)]
     fn derived_source(&mut self) -> Parsed<TableSource> {
-        let query = self.query()?;
+        let query = self.subquery_expression()?;
         self.expect_symbol(b')')?;
         let (alias, columns) = self.alias_and_columns()?;
         Ok(TableSource::Derived(Box::new(DerivedTable { query, alias, columns })))

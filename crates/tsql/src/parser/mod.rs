@@ -68,6 +68,8 @@ pub(crate) struct Parser<'t> {
     relex_budget: u32,
     /// What surrounds the statement: batch, procedure, loop, labels.
     scope: Scope,
+    /// Is a subquery, derived table or common table expression being parsed? Only there may a branch of a set operation have ORDER BY.
+    in_subquery: bool,
     /// The first SET SHOWPLAN met.
     showplan: Option<Token>,
     /// Must the parse be given up?
@@ -129,6 +131,7 @@ impl<'t> Parser<'t> {
             deepest: 0,
             errors: Vec::new(),
             scope: Scope::default(),
+            in_subquery: false,
             showplan: None,
         }
     }

@@ -9,6 +9,12 @@ use crate::ast::{
 use crate::keywords::Keyword;
 use crate::lexer::{Token, TokenKind};
 
+/// A query in parentheses as an operand: only what has an order keeps its own node.
+fn operand(query: Query) -> QueryBody {
+    let is_plain = query.order_by.is_empty() && query.offset.is_none() && query.for_clause.is_none();
+    if is_plain { query.body } else { QueryBody::Ordered(Box::new(query)) }
+}
+
 impl Parser<'_> {
     /// `query [OPTION (..)]`, the WITH clause being parsed already.
     #[inline(never)]
@@ -58,7 +64,7 @@ impl Parser<'_> {
         self.expect_symbol(b'(')?;
         let query = self.nested(QUERY, |p| match p.at(Keyword::With) {
             true => Err(p.error_at(319, p.token(), p.near(p.token()))),
-            false => p.query(),
+            false => p.subquery_expression(),
         })?;
         self.expect_symbol(b')')?;
         Ok(CommonTable { name, columns, query })
@@ -72,10 +78,31 @@ impl Parser<'_> {
         self.query_tail(start, body)
     }
 
+    /// A query of a subquery, derived table or common table expression.
+    #[inline(never)]
+    pub(super) fn subquery_expression(&mut self) -> Parsed<Query> {
+        let outer = std::mem::replace(&mut self.in_subquery, true);
+        let query = self.query().and_then(|query| self.limited(query));
+        self.in_subquery = outer;
+        query
+    }
+
+    /// ORDER BY of a query whose rows are used by another has a meaning only with TOP, OFFSET or FOR: else 1033.
+    pub(super) fn limited(&self, query: Query) -> Parsed<Query> {
+        let has_top = matches!(&query.body, QueryBody::Select(select) if select.top.is_some());
+        let has_meaning = has_top || query.offset.is_some() || query.for_clause.is_some();
+        if query.order_by.is_empty() || has_meaning {
+            return Ok(query);
+        }
+        Err(self.error_at(1033, self.token(), String::new()))
+    }
+
     /// Goes on behind a query in parentheses that turned out to be the first of several.
     pub(super) fn query_after(&mut self, start: Token, first: Query) -> Parsed<Query> {
-        let body = self.set_operations(first.body)?;
-        self.query_tail(start, body)
+        let outer = std::mem::replace(&mut self.in_subquery, true);
+        let query = self.set_operations(operand(first)).and_then(|body| self.query_tail(start, body));
+        self.in_subquery = outer;
+        query
     }
 
     #[inline(never)]
@@ -141,7 +168,13 @@ impl Parser<'_> {
         }
         self.nested(QUERY, |p| {
             p.advance();
+            let start = p.token();
             let body = p.query_body()?;
+            let body = if p.in_subquery {
+                p.query_tail(start, body).and_then(|query| p.limited(query)).map(operand)?
+            } else {
+                body
+            };
             p.expect_symbol(b')')?;
             Ok(body)
         })

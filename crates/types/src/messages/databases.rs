@@ -498,6 +498,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "A partition number cannot be given in the %s statement to rebuild or reorganize a partition of %s '%s', which is not partitioned.",
     ),
+    entry(7955, 16, "Invalid SPID %d specified."),
     entry(7969, 16, "No active open transactions."),
     entry(7977, 10, "Started execution of DBCC %s."),
     entry(7983, 14, "User '%s' lacks permission to run DBCC %s for database '%s'."),

@@ -98,6 +98,13 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The type for parameter '%s' could not be deduced because it is used in an ambiguous way.",
     ),
+    entry(
+        11503,
+        16,
+        "The parameter type cannot be deduced because a single expression contains two untyped parameters, '%s' and '%s'.",
+    ),
+    entry(11506, 16, "The type of parameter '%s' cannot be deduced: nothing in its place asks for one type."),
+    entry(11508, 16, "The undeclared parameter '%s' is used more than once in the batch being analyzed."),
     entry(11526, 16, "The metadata could not be determined because statement '%s' uses a temp table."),
     entry(
         11537,
@@ -244,6 +251,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "Object is invalid. Extended properties are not permitted on '%s', or the object does not exist.",
     ),
     entry(15138, 16, "The database principal owns a %s in the database and cannot be dropped."),
+    entry(
+        15143,
+        16,
+        "'%s' is not a valid option for the @updateusage parameter: it is either 'true' or 'false'.",
+    ),
     entry(15151, 16, "Cannot %s the %s '%s', because it does not exist or you do not have permission."),
     entry(15165, 16, "Object '%s' could not be found, or you lack permission."),
     entry(15179, 16, "The message number %d or specified language version does not exist."),
@@ -255,6 +267,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(15223, 11, "Error: The input parameter '%s' is not allowed to be null."),
     entry(15225, 11, "The current database '%s' has no item named '%s', given that @itemtype was '%s'."),
     entry(15233, 16, "Property cannot be added. Property '%s' already exists for '%s'."),
+    entry(15234, 16, "Objects of this type have no space allocated."),
     entry(15247, 16, "The user lacks permission to perform this action."),
     entry(15248, 11, "Either @objname is ambiguous or the claimed @objtype (%s) is wrong."),
     entry(15249, 11, "Error: Explicit @objtype '%s' is unrecognized."),

@@ -1,4 +1,4 @@
-CREATE PROCEDURE sys.sp_columns @table_name nvarchar(384), @table_owner nvarchar(384) = NULL, @table_qualifier sysname = NULL,
+CREATE PROCEDURE sys.{name} @table_name nvarchar(384), @table_owner nvarchar(384) = NULL, @table_qualifier sysname = NULL,
     @column_name nvarchar(384) = NULL, @NameScope int = 0, @ODBCVer int = 2, @fUsePattern bit = 1 AS
     SET NOCOUNT ON
     IF @table_qualifier IS NOT NULL AND @table_qualifier <> N'' AND @table_qualifier <> DB_NAME()
@@ -14,6 +14,11 @@ CREATE PROCEDURE sys.sp_columns @table_name nvarchar(384), @table_owner nvarchar
            SQL_DATA_TYPE = CASE WHEN @ODBCVer < 3 THEN v.SQL_DATA_TYPE_2 ELSE v.SQL_DATA_TYPE_3 END,
            SQL_DATETIME_SUB = CASE WHEN @ODBCVer < 3 THEN v.SQL_DATETIME_SUB_2 ELSE v.SQL_DATETIME_SUB_3 END,
            CHAR_OCTET_LENGTH = v.CHAR_OCTET_LENGTH, ORDINAL_POSITION = v.ORDINAL_POSITION, IS_NULLABLE = v.IS_NULLABLE,
+[100]           SS_IS_SPARSE = v.SS_IS_SPARSE, SS_IS_COLUMN_SET = CAST(0 AS smallint), SS_IS_COMPUTED = v.SS_IS_COMPUTED,
+[100]           SS_IS_IDENTITY = v.SS_IS_IDENTITY,
+[90,100]           SS_UDT_CATALOG_NAME = CAST(NULL AS sysname), SS_UDT_SCHEMA_NAME = CAST(NULL AS sysname),
+[90,100]           SS_UDT_ASSEMBLY_TYPE_NAME = CAST(NULL AS nvarchar(max)), SS_XML_SCHEMACOLLECTION_CATALOG_NAME = CAST(NULL AS sysname),
+[90,100]           SS_XML_SCHEMACOLLECTION_SCHEMA_NAME = CAST(NULL AS sysname), SS_XML_SCHEMACOLLECTION_NAME = CAST(NULL AS sysname),
            SS_DATA_TYPE = v.SS_DATA_TYPE
     FROM sys.all_objects AS o JOIN sys.spt_columns_odbc_view AS v ON v.object_id = o.object_id AND v.kind = 'C'
     WHERE o.type IN ('S', 'U', 'V', 'TF', 'IF')

@@ -1,4 +1,4 @@
-CREATE PROCEDURE sys.sp_sproc_columns @procedure_name nvarchar(390) = N'%', @procedure_owner nvarchar(384) = NULL,
+CREATE PROCEDURE sys.{name} @procedure_name nvarchar(390) = N'%', @procedure_owner nvarchar(384) = NULL,
     @procedure_qualifier sysname = NULL, @column_name nvarchar(384) = NULL, @ODBCVer int = 2, @fUsePattern bit = 1 AS
     SET NOCOUNT ON
     IF @procedure_qualifier IS NOT NULL AND @procedure_qualifier <> N'' AND @procedure_qualifier <> DB_NAME()
@@ -19,6 +19,10 @@ CREATE PROCEDURE sys.sp_sproc_columns @procedure_name nvarchar(390) = N'%', @pro
            SQL_DATA_TYPE = CASE WHEN @ODBCVer < 3 THEN v.SQL_DATA_TYPE_2 ELSE v.SQL_DATA_TYPE_3 END,
            SQL_DATETIME_SUB = CASE WHEN @ODBCVer < 3 THEN v.SQL_DATETIME_SUB_2 ELSE v.SQL_DATETIME_SUB_3 END,
            CHAR_OCTET_LENGTH = v.CHAR_OCTET_LENGTH, ORDINAL_POSITION = v.ORDINAL_POSITION, IS_NULLABLE = v.IS_NULLABLE,
+[100]           SS_TYPE_CATALOG_NAME = CAST(NULL AS sysname), SS_TYPE_SCHEMA_NAME = CAST(NULL AS sysname),
+[100]           SS_UDT_CATALOG_NAME = CAST(NULL AS sysname), SS_UDT_SCHEMA_NAME = CAST(NULL AS sysname),
+[100]           SS_UDT_ASSEMBLY_TYPE_NAME = CAST(NULL AS nvarchar(max)), SS_XML_SCHEMACOLLECTION_CATALOG_NAME = CAST(NULL AS sysname),
+[100]           SS_XML_SCHEMACOLLECTION_SCHEMA_NAME = CAST(NULL AS sysname), SS_XML_SCHEMACOLLECTION_NAME = CAST(NULL AS sysname),
            SS_DATA_TYPE = v.SS_DATA_TYPE
     FROM sys.all_objects AS o JOIN sys.spt_columns_odbc_view AS v ON v.object_id = o.object_id AND v.kind = 'P'
     WHERE o.type IN ('P', 'FN', 'IF', 'TF')

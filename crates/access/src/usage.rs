@@ -1,0 +1,94 @@
+//! How many pages allocation units have: counted in the allocation maps and the inner levels of trees, so that no row is read.
+
+use pages::{LatchMode, PageId, PageType, header};
+use rustc_hash::FxHashMap;
+
+use crate::alloc::{PENDING, entries, owner};
+use crate::btree::page::child_at;
+use crate::error::AccessResult;
+use crate::methods::{AccessMethods, UnitId};
+use crate::verify::{UnitKind, UnitToVerify};
+
+/// Pages of one allocation unit, by what they hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitUsage {
+    /// Pages with rows: those of a heap, the leaves of a tree.
+    pub row_pages: u64,
+    /// Pages of a tree above its leaves.
+    pub interior_pages: u64,
+    /// Pages with pieces of large values.
+    pub lob_pages: u64,
+}
+
+impl UnitUsage {
+    /// All of them.
+    pub fn pages(&self) -> u64 {
+        self.row_pages + self.interior_pages + self.lob_pages
+    }
+}
+
+impl AccessMethods {
+    /// How many pages the maps give to each unit, large values included. A page that a transaction frees counts until that has ended.
+    pub fn pages_of_units(&self) -> AccessResult<FxHashMap<u32, u64>> {
+        let mut found: FxHashMap<u32, u64> = FxHashMap::default();
+        self.for_each_map(|map| {
+            let owners = entries(map.id()).into_iter().map(|page| owner(map.page(), page) & !PENDING);
+            owners.filter(|unit| *unit != 0).for_each(|unit| *found.entry(unit).or_default() += 1);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// What the `pages` of a unit hold, as [`AccessMethods::pages_of_units`] has counted them. Exact while nobody changes the unit; page
+    /// headers are read only when the unit `may_have_lobs`.
+    pub fn usage(&self, unit: &UnitToVerify, pages: u64, may_have_lobs: bool) -> AccessResult<UnitUsage> {
+        let lob_pages = if may_have_lobs { self.lob_pages_of(unit.unit)?.min(pages) } else { 0 };
+        let in_row = pages - lob_pages;
+        let interior_pages = match unit.kind {
+            UnitKind::Heap => 0,
+            UnitKind::BTree => self.interior_pages_of(unit)?.min(in_row),
+        };
+        Ok(UnitUsage { row_pages: in_row - interior_pages, interior_pages, lob_pages })
+    }
+
+    fn lob_pages_of(&self, unit: UnitId) -> AccessResult<u64> {
+        let mut pages = Vec::new();
+        self.for_each_map(|map| {
+            let is_own = |page: &PageId| owner(map.page(), *page) & !PENDING == unit.0;
+            pages.extend(entries(map.id()).into_iter().filter(is_own));
+            Ok(())
+        })?;
+        let mut count = 0;
+        for page in pages {
+            let guard = self.fix(page, LatchMode::Shared)?;
+            let is_lob = header::page_type(guard.page()) == PageType::Lob;
+            count += u64::from(is_lob && header::unit(guard.page()) == unit.0);
+        }
+        Ok(count)
+    }
+
+    /// Walks down level by level; a page that has gone meanwhile, or become another's, counts for nothing.
+    fn interior_pages_of(&self, unit: &UnitToVerify) -> AccessResult<u64> {
+        let (mut level, mut count) = (vec![unit.page], 0);
+        while !level.is_empty() {
+            let mut below = Vec::new();
+            for page in level {
+                let guard = self.fix(page, LatchMode::Shared)?;
+                let bytes = guard.page();
+                let is_own =
+                    header::page_type(bytes) == PageType::BTree && header::unit(bytes) == unit.unit.0;
+                if !is_own || header::level(bytes) == 0 {
+                    continue;
+                }
+                count += 1;
+                // The leaves themselves need not be read.
+                if header::level(bytes) > 1 {
+                    let slots = 0..header::slot_count(bytes);
+                    below.extend(slots.filter_map(|slot| child_at(bytes, slot).ok()));
+                }
+            }
+            level = below;
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,135 @@
+//! Tables of msdb that tools read while they show databases, jobs and backups. There is no agent and no BACKUP here, so that they are empty:
+//! jobs, alerts, operators and backups cannot be made.
+
+use types::SqlError;
+
+use super::{MSDB_SCHEMA, SystemView, ViewContext};
+
+fn none(_: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
+    Ok(())
+}
+
+/// A table of msdb's `dbo` without rows.
+const fn table(name: &'static str, column_list: &'static str) -> SystemView {
+    SystemView::new(name, column_list, none).in_schema(MSDB_SCHEMA)
+}
+
+pub(super) static VIEWS: &[SystemView] = &[
+    table(
+        "sysjobs",
+        "job_id uniqueidentifier not null, originating_server_id int not null, name sysname, enabled tinyint not null, description \
+         nvarchar(512), start_step_id int not null, category_id int not null, owner_sid varbinary(85) not null, notify_level_eventlog \
+         int not null, notify_level_email int not null, notify_level_netsend int not null, notify_level_page int not null, \
+         notify_email_operator_id int not null, notify_netsend_operator_id int not null, notify_page_operator_id int not null, \
+         delete_level int not null, date_created datetime not null, date_modified datetime not null, version_number int not null",
+    ),
+    table(
+        "sysjobs_view",
+        "job_id uniqueidentifier not null, originating_server nvarchar(128), name sysname, enabled tinyint not null, description \
+         nvarchar(512), start_step_id int not null, category_id int not null, owner_sid varbinary(85) not null, notify_level_eventlog \
+         int not null, notify_level_email int not null, notify_level_netsend int not null, notify_level_page int not null, \
+         notify_email_operator_id int not null, notify_netsend_operator_id int not null, notify_page_operator_id int not null, \
+         delete_level int not null, date_created datetime not null, date_modified datetime not null, version_number int not null, \
+         originating_server_id int not null, master_server bit",
+    ),
+    table(
+        "sysjobsteps",
+        "job_id uniqueidentifier not null, step_id int not null, step_name sysname, subsystem nvarchar(40) not null, command nvarchar, \
+         flags int not null, additional_parameters nvarchar, cmdexec_success_code int not null, on_success_action tinyint not null, \
+         on_success_step_id int not null, on_fail_action tinyint not null, on_fail_step_id int not null, server nvarchar(128), \
+         database_name nvarchar(128), database_user_name nvarchar(128), retry_attempts int not null, retry_interval int not null, \
+         os_run_priority int not null, output_file_name nvarchar(200), last_run_outcome int not null, last_run_duration int not null, \
+         last_run_retries int not null, last_run_date int not null, last_run_time int not null, proxy_id int, step_uid \
+         uniqueidentifier",
+    ),
+    table(
+        "sysjobhistory",
+        "instance_id int not null, job_id uniqueidentifier not null, step_id int not null, step_name sysname, sql_message_id int not \
+         null, sql_severity int not null, message nvarchar(4000), run_status int not null, run_date int not null, run_time int not \
+         null, run_duration int not null, operator_id_emailed int not null, operator_id_netsent int not null, operator_id_paged int \
+         not null, retries_attempted int not null, server sysname",
+    ),
+    table(
+        "sysjobschedules",
+        "schedule_id int, job_id uniqueidentifier, next_run_date int not null, next_run_time int not null",
+    ),
+    table(
+        "sysschedules",
+        "schedule_id int not null, schedule_uid uniqueidentifier not null, originating_server_id int not null, name sysname, owner_sid \
+         varbinary(85) not null, enabled int not null, freq_type int not null, freq_interval int not null, freq_subday_type int not \
+         null, freq_subday_interval int not null, freq_relative_interval int not null, freq_recurrence_factor int not null, \
+         active_start_date int not null, active_end_date int not null, active_start_time int not null, active_end_time int not null, \
+         date_created datetime not null, date_modified datetime not null, version_number int not null",
+    ),
+    table(
+        "sysjobactivity",
+        "session_id int not null, job_id uniqueidentifier not null, run_requested_date datetime, run_requested_source nvarchar(128), \
+         queued_date datetime, start_execution_date datetime, last_executed_step_id int, last_executed_step_date datetime, \
+         stop_execution_date datetime, job_history_id int, next_scheduled_run_date datetime",
+    ),
+    table(
+        "sysjobservers",
+        "job_id uniqueidentifier not null, server_id int not null, last_run_outcome tinyint not null, last_outcome_message \
+         nvarchar(4000), last_run_date int not null, last_run_time int not null, last_run_duration int not null",
+    ),
+    table(
+        "sysoperators",
+        "id int not null, name sysname, enabled tinyint not null, email_address nvarchar(100), last_email_date int not null, \
+         last_email_time int not null, pager_address nvarchar(100), last_pager_date int not null, last_pager_time int not null, \
+         weekday_pager_start_time int not null, weekday_pager_end_time int not null, saturday_pager_start_time int not null, \
+         saturday_pager_end_time int not null, sunday_pager_start_time int not null, sunday_pager_end_time int not null, pager_days \
+         tinyint not null, netsend_address nvarchar(100), last_netsend_date int not null, last_netsend_time int not null, category_id \
+         int not null",
+    ),
+    table(
+        "sysalerts",
+        "id int not null, name sysname, event_source nvarchar(100) not null, event_category_id int, event_id int, message_id int not \
+         null, severity int not null, enabled tinyint not null, delay_between_responses int not null, last_occurrence_date int not \
+         null, last_occurrence_time int not null, last_response_date int not null, last_response_time int not null, \
+         notification_message nvarchar(512), include_event_description tinyint not null, database_name nvarchar(512), \
+         event_description_keyword nvarchar(100), occurrence_count int not null, count_reset_date int not null, count_reset_time int \
+         not null, job_id uniqueidentifier not null, has_notification int not null, flags int not null, performance_condition \
+         nvarchar(512), category_id int not null",
+    ),
+    table(
+        "sysproxies",
+        "proxy_id int not null, name sysname, credential_id int not null, enabled tinyint not null, description nvarchar(512), \
+         user_sid varbinary(85) not null, credential_date_created datetime not null",
+    ),
+    table(
+        "backupset",
+        "backup_set_id int not null, backup_set_uuid uniqueidentifier not null, media_set_id int not null, first_family_number \
+         tinyint, first_media_number smallint, last_family_number tinyint, last_media_number smallint, catalog_family_number tinyint, \
+         catalog_media_number smallint, position int, expiration_date datetime, software_vendor_id int, name nvarchar(128), \
+         description nvarchar(255), user_name nvarchar(128), software_major_version tinyint, software_minor_version tinyint, \
+         software_build_version smallint, time_zone smallint, mtf_minor_version tinyint, first_lsn numeric(25,0), last_lsn \
+         numeric(25,0), checkpoint_lsn numeric(25,0), database_backup_lsn numeric(25,0), database_creation_date datetime, \
+         backup_start_date datetime, backup_finish_date datetime, type char(1), sort_order smallint, code_page smallint, \
+         compatibility_level tinyint, database_version int, backup_size numeric(20,0), database_name nvarchar(128), server_name \
+         nvarchar(128), machine_name nvarchar(128), flags int, unicode_locale int, unicode_compare_style int, collation_name \
+         nvarchar(128), is_password_protected bit, recovery_model nvarchar(60), has_bulk_logged_data bit, is_snapshot bit, is_readonly \
+         bit, is_single_user bit, has_backup_checksums bit, is_damaged bit, begins_log_chain bit, has_incomplete_metadata bit, \
+         is_force_offline bit, is_copy_only bit, first_recovery_fork_guid uniqueidentifier, last_recovery_fork_guid uniqueidentifier, \
+         fork_point_lsn numeric(25,0), database_guid uniqueidentifier, family_guid uniqueidentifier, differential_base_lsn \
+         numeric(25,0), differential_base_guid uniqueidentifier, compressed_backup_size numeric(20,0), key_algorithm nvarchar(32), \
+         encryptor_thumbprint varbinary(20), encryptor_type nvarchar(32)",
+    ),
+    table(
+        "backupmediaset",
+        "media_set_id int not null, media_uuid uniqueidentifier, media_family_count tinyint, name nvarchar(128), description \
+         nvarchar(255), software_name nvarchar(128), software_vendor_id int, MTF_major_version tinyint, mirror_count tinyint, \
+         is_password_protected bit, is_compressed bit, is_encrypted bit",
+    ),
+    table(
+        "backupmediafamily",
+        "media_set_id int not null, family_sequence_number tinyint not null, media_family_id uniqueidentifier, media_count int, \
+         logical_device_name nvarchar(128), physical_device_name nvarchar(260), device_type tinyint, physical_block_size int, mirror \
+         tinyint not null",
+    ),
+    table(
+        "restorehistory",
+        "restore_history_id int not null, restore_date datetime, destination_database_name nvarchar(128), user_name nvarchar(128), \
+         backup_set_id int not null, restore_type char(1), replace bit, recovery bit, restart bit, stop_at datetime, device_count \
+         tinyint, stop_at_mark_name nvarchar(128), stop_before bit",
+    ),
+];
