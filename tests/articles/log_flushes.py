@@ -1,5 +1,6 @@
 """The first article's experiment on the real server, from a stock client: how often the log is flushed by many small and by one large
-transaction, fully and delayed durable, in a user database and in tempdb. Prints one Markdown table, the article's numbers beside ours.
+transaction, fully and delayed durable, in a user database and in tempdb, and by sequences of different caches. Prints two Markdown tables, the
+article's numbers beside ours.
 
 Each measurement is one batch of the article's template: options, a new table, the counter and the clock, the loop, the counter and the clock
 again. Run it by run.sh.
@@ -31,6 +32,67 @@ EXPERIMENTS = [
     ("tempdb delayed small", "tempdb", "Forced", "", False, "5,091", "18"),
     ("tempdb delayed large", "tempdb", "Forced", "", True, "1,226", "9"),
 ]
+
+# database, option, cache, the article's flushes and seconds (for 1,000,000 rows)
+SEQUENCES = [
+    (USER_DATABASE, "Disabled", "NO CACHE", "1,000,047", "171"),
+    (USER_DATABASE, "Disabled", "CACHE 50", "20,008", "4"),
+    (USER_DATABASE, "Disabled", "CACHE 10000", "339", "< 1"),
+    ("tempdb", "Disabled", "NO CACHE", "96", "4"),
+    ("tempdb", "Disabled", "CACHE 50", "74", "1"),
+    ("tempdb", "Disabled", "CACHE 10000", "8", "< 1"),
+    (USER_DATABASE, "Forced", "NO CACHE", "1,000,045", "166"),
+    (USER_DATABASE, "Forced", "CACHE 50", "20,011", "4"),
+    (USER_DATABASE, "Forced", "CACHE 10000", "334", "< 1"),
+    ("tempdb", "Forced", "NO CACHE", "91", "4"),
+    ("tempdb", "Forced", "CACHE 50", "74", "1"),
+    ("tempdb", "Forced", "CACHE 10000", "8", "< 1"),
+]
+# Not the article's: the next range hardened while this one is used, and what it is measured against.
+AHEAD = [
+    (USER_DATABASE, "Disabled", "CACHE 1000000", "", ""),
+    (USER_DATABASE, "Disabled", "CACHE 50 WITH (HARDEN_AHEAD = ON)", "", ""),
+]
+
+# A stand-in for the article's function: so many rows, numbered, without a table.
+GET_NUMS = """CREATE FUNCTION dbo.GetNums(@low AS BIGINT, @high AS BIGINT) RETURNS TABLE AS RETURN
+  SELECT TOP (@high - @low + 1) a.number AS n
+  FROM master..spt_values AS a CROSS JOIN master..spt_values AS b CROSS JOIN master..spt_values AS c"""
+
+SEQUENCE_BATCH = """SET NOCOUNT ON;
+USE {database}; -- try PerformanceV3, tempdb
+
+ALTER DATABASE {database}         -- try PerformanceV3, tempdb
+  SET DELAYED_DURABILITY = {option}; -- try Disabled, Forced
+
+DROP TABLE IF EXISTS dbo.T1;
+
+DROP SEQUENCE IF EXISTS dbo.Seq1;
+
+CREATE SEQUENCE dbo.Seq1 AS BIGINT MINVALUE 1 {cache}; -- try NO CACHE, CACHE 50, CACHE 10000
+
+DECLARE @db AS sysname = N'{database}';
+DECLARE @logflushes AS INT, @starttime AS DATETIME2, @duration AS INT, @n AS BIGINT;
+SET @logflushes = ( SELECT cntr_value FROM sys.dm_os_performance_counters
+                    WHERE counter_name = 'Log Flushes/sec'
+                      AND instance_name = @db );
+SET @starttime = SYSDATETIME();
+{work}
+SET @duration = DATEDIFF(second, @starttime, SYSDATETIME());
+SET @logflushes = ( SELECT cntr_value FROM sys.dm_os_performance_counters
+                    WHERE counter_name = 'Log Flushes/sec'
+                      AND instance_name = @db ) - @logflushes;
+SELECT
+  @duration AS durationinseconds,
+  @logflushes AS logflushes;"""
+
+INTO = """SELECT
+  -- n -- to test without seq
+  NEXT VALUE FOR dbo.Seq1 AS n -- to test sequence
+INTO dbo.T1
+FROM PerformanceV3.dbo.GetNums(1, {rows}) AS N;"""
+# Nothing is stored: what is flushed is the sequence's alone.
+ASSIGNED = "SELECT @n = NEXT VALUE FOR dbo.Seq1 FROM PerformanceV3.dbo.GetNums(1, {rows}) AS N;"
 
 BATCH = """SET NOCOUNT ON;
 USE {database};
@@ -114,6 +176,38 @@ def raw_writes_per_second(folder, seconds=2.0):
         os.unlink(path)
 
 
+def measure_sequence(cursor, database, option, cache, work, rows):
+    """Flushes and seconds; the values are 1 to the number of rows, each once."""
+    text = SEQUENCE_BATCH.format(database=database, option=option, cache=cache, work=work.format(rows=rows))
+    began = time.monotonic()
+    cursor.execute(text)
+    while cursor.description is None:
+        assert cursor.nextset(), f"{cache}: no result"
+    flushes = cursor.fetchall()[0][1]
+    seconds = time.monotonic() - began
+    if work is INTO:
+        cursor.execute(f"SELECT COUNT(*), MIN(n), MAX(n) FROM {database}.dbo.T1")
+        assert cursor.fetchone() == (rows, 1, rows), f"{cache}: other values than 1 to {rows}"
+    cursor.execute("SELECT current_value FROM sys.sequences WHERE name = 'Seq1'")
+    assert cursor.fetchone()[0] == rows, f"{cache}: not {rows} values"
+    return flushes, seconds
+
+
+def sequences(cursor, arguments):
+    """The article's twelve rows, each with its variant whose result is assigned to a variable."""
+    cursor.execute(f"USE {USER_DATABASE}")
+    cursor.execute(GET_NUMS)
+    print("\n| database | option | sequence | rows | flushes, SELECT INTO | seconds | flushes, assigned | seconds | the article: flushes, seconds |\n"
+          "|---|---|---|---|---|---|---|---|---|", flush=True)
+    for database, option, cache, article_flushes, article_seconds in SEQUENCES + AHEAD:
+        waits_each = cache == "NO CACHE" and database == USER_DATABASE
+        rows = arguments.durable_rows if waits_each and arguments.durable_rows else arguments.rows
+        into = measure_sequence(cursor, database, option, cache, INTO, rows)
+        assigned = measure_sequence(cursor, database, option, cache, ASSIGNED, rows)
+        article = f"{article_flushes}, {article_seconds}" if article_flushes else "(not there)"
+        print(f"| {database} | {option} | {cache} | {rows:,} | {into[0]:,} | {into[1]:.1f} | {assigned[0]:,} | {assigned[1]:.1f} | {article} |", flush=True)
+
+
 def measure(cursor, experiment, rows):
     name, database, option, asked, large, _, _ = experiment
     flushes_before, bytes_before = log_counters(cursor, database)
@@ -141,7 +235,7 @@ def main():
     parser.add_argument("--durable-rows", type=int, help="rows of the one experiment that waits for the device once a row; all of --rows otherwise")
     parser.add_argument("--client", choices=["pytds", "pymssql"], default="pytds")
     parser.add_argument("--data", help="folder for the data directory; the system's temporary folder otherwise")
-    parser.add_argument("--only", help="only experiments whose name contains this")
+    parser.add_argument("--only", help="only experiments whose name contains this; sequences: those of the sequence cache")
     arguments = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="hardpan-article-", dir=arguments.data)
     raw_before = raw_writes_per_second(folder)
@@ -162,6 +256,8 @@ def main():
             transactions = f"1 of {rows:,} rows" if large else f"{rows:,} of one row"
             print(f"| {database} | {option}{', asked' if asked else ''} | {transactions} | {flushes:,} | {seconds:.1f} | {mean_bytes:,} | "
                   f"{article_flushes}{', ' + article_seconds if article_seconds else ''} |", flush=True)
+        if not arguments.only or arguments.only in "sequences":
+            sequences(cursor, arguments)
         connection.close()
         print(f"\nraw durable 512-byte writes a second after: {raw_writes_per_second(folder)}")
     finally:

@@ -17,7 +17,7 @@ use crate::error::SqlResult;
 use crate::identity::Identities;
 use crate::options::{DatabaseOptions, DatabaseState};
 use crate::row_version::RowVersions;
-use crate::schema::{IdentityDef, ObjectId, TableDef};
+use crate::schema::{IdentityDef, ObjectDef, ObjectId, TableDef};
 use crate::table::Table;
 
 /// The row of `sysidentities` that holds the ceiling of the database's rowversion values.
@@ -50,6 +50,9 @@ pub struct Database {
     /// Does the error log say that it is suspect?
     is_suspect_told: AtomicBool,
     volatile: bool,
+    /// IDENTITY_CACHE by itself, and trace flag 272 of the instance.
+    identity_cache: AtomicBool,
+    identity_uncached: Arc<AtomicBool>,
 }
 
 /// What makes a [`Database`].
@@ -66,6 +69,7 @@ pub(crate) struct DatabaseParts {
     pub(crate) created: DateTime,
     pub(crate) options: DatabaseOptions,
     pub(crate) volatile: bool,
+    pub(crate) identity_uncached: Arc<AtomicBool>,
 }
 
 impl Database {
@@ -89,6 +93,8 @@ impl Database {
             system: parts.system,
             created: parts.created,
             delayed: AtomicU8::new(parts.options.delayed_durability as u8),
+            identity_cache: AtomicBool::new(parts.options.has_identity_cache()),
+            identity_uncached: parts.identity_uncached,
             options: Latch::new(LatchRank::Stats, parts.options),
             is_suspect_told: AtomicBool::new(false),
             volatile: parts.volatile,
@@ -158,6 +164,7 @@ impl Database {
     pub(crate) fn set_options(&self, options: DatabaseOptions) {
         self.delayed.store(options.delayed_durability as u8, Ordering::Release);
         self.log.set_limits(options.log_limits.limits());
+        self.identity_cache.store(options.has_identity_cache(), Ordering::Release);
         *self.options.lock() = options;
     }
 
@@ -292,6 +299,57 @@ impl Database {
         }
         self.identities.was_noted(object_id, identity, noted);
         Ok(())
+    }
+
+    /// Are identity values noted ahead (IDENTITY_CACHE, trace flag 272)?
+    pub(crate) fn caches_identities(&self) -> bool {
+        self.identity_cache.load(Ordering::Acquire) && !self.identity_uncached.load(Ordering::Acquire)
+    }
+
+    /// The cache has been turned off: what is noted ahead is taken back, so that a crash leaves no gap from now on.
+    pub(crate) fn settle_identities(self: &Arc<Self>) -> SqlResult<()> {
+        for (object_id, _) in self.identities.positions() {
+            let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
+            match self.settle_identity(&own, object_id) {
+                Ok(()) => own.commit(CommitMode::Volatile)?,
+                Err(error) => {
+                    own.rollback()?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn settle_identity(self: &Arc<Self>, txn: &DbTransaction, object_id: ObjectId) -> SqlResult<()> {
+        let table = self.system_table(system_tables::IDENTITIES);
+        let Some(row) = table.take_key(txn, &[Value::Int(object_id)])? else { return Ok(()) };
+        // Under the row's lock: whoever draws from now on notes his value behind this.
+        let value = self.identities.settle(object_id).map_or(row[1].clone(), Value::BigInt);
+        table.insert(txn, &[Value::Int(object_id), value])
+    }
+
+    /// DBCC CHECKIDENT ... RESEED: counting goes on behind `value`, or with it when nothing was counted yet; a rollback brings the old
+    /// position back.
+    ///
+    /// # Errors
+    /// The marker of a stale plan; those of storage.
+    pub fn reseed_identity(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        value: i64,
+    ) -> SqlResult<()> {
+        self.lock_definition(txn, &ObjectDef::Table(table.clone()))?;
+        let identity = table.identity_ordinal().and_then(|at| table.columns[at].identity);
+        let increment = identity.map_or(1, |identity| identity.increment);
+        let last = match self.identities.current(table.object_id) {
+            Some(_) => value,
+            None => value.checked_sub(increment).unwrap_or(value),
+        };
+        self.forget_identity(txn, table.object_id)?;
+        self.identities.restore(table.object_id, last);
+        self.put_identity(txn, table.object_id, last, &|_| true)
     }
 
     /// Rowversion values up to `noted` may be handed out, once this has returned: it is hard then. It stands among the identities, under

@@ -118,6 +118,14 @@ impl Identities {
         counter.noted.is_none_or(|noted| is_further(identity, value, noted)).then_some(value)
     }
 
+    /// Nothing is noted ahead any more: gives the value handed out last.
+    pub(crate) fn settle(&self, table: ObjectId) -> Option<i64> {
+        let mut counters = self.counters.lock();
+        let counter = counters.get_mut(&table)?;
+        counter.noted = counter.last;
+        counter.last
+    }
+
     /// What a clean close writes: of each table that has a note, the value handed out last, so that the next start leaves no gap.
     pub(crate) fn positions(&self) -> Vec<(ObjectId, i64)> {
         let counters = self.counters.lock();

@@ -216,6 +216,7 @@ impl Instance {
             os: os.clone(),
             pool: BufferPool::new(os, PoolOptions { memory_bytes: options.buffer_pool_bytes }),
             locks: LockManager::new(os),
+            identity_uncached: Arc::default(),
         };
         let instance = Arc::new(Instance {
             places: FilePlaces::new(&data_dir, options.drives.clone(), options.allowed_paths.clone()),

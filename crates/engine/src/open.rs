@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use access::{AccessMethods, AccessOptions, BTreeKind, Logging, UnitId};
 use log::{Log, LogOptions};
@@ -28,6 +29,8 @@ pub(crate) struct Foundation {
     pub(crate) os: Os,
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) locks: Arc<LockManager>,
+    /// Trace flag 272: identity values are noted one by one.
+    pub(crate) identity_uncached: Arc<AtomicBool>,
 }
 
 /// Which database, and where its files are.
@@ -156,6 +159,7 @@ impl Foundation {
             created: plan.created,
             options: plan.options.clone(),
             volatile: plan.volatile,
+            identity_uncached: self.identity_uncached.clone(),
         };
         let database = Database::new(parts);
         let rows = read_system_tables(&database)?;

@@ -101,6 +101,13 @@ pub struct DatabaseOptions {
     pub switches: std::collections::BTreeMap<String, bool>,
 }
 
+impl DatabaseOptions {
+    /// IDENTITY_CACHE, a database-scoped configuration that is on unless it was turned off.
+    pub fn has_identity_cache(&self) -> bool {
+        self.switches.get("IDENTITY_CACHE").copied().unwrap_or(true)
+    }
+}
+
 impl Default for DatabaseOptions {
     fn default() -> Self {
         DatabaseOptions {

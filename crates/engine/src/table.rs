@@ -415,8 +415,11 @@ impl Table {
         let ordinal = definition.identity_ordinal().expect("asked only for tables with an identity column");
         let column = &definition.columns[ordinal];
         let def = column.identity.expect("found by its identity");
-        let handed =
-            self.identities().next(definition.object_id, def, identity::cache_size(&column.sql_type));
+        let cache = match self.inner.database.caches_identities() {
+            true => identity::cache_size(&column.sql_type),
+            false => 1,
+        };
+        let handed = self.identities().next(definition.object_id, def, cache);
         let handed = handed.ok_or_else(|| SqlError::new(8115, &[&"IDENTITY", &column.sql_type.name()]))?;
         let value = identity::value_of(handed.value, &column.sql_type)?;
         if let Some(noted) = handed.note {

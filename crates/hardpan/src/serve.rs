@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use engine::{Instance, InstanceOptions};
@@ -66,6 +67,9 @@ pub struct ServeArguments {
     /// Memory for pages, in MB; requests may use as much again (at least 64)
     #[arg(long, value_name = "MB", default_value_t = 256)]
     memory: u64,
+    /// Trace flag at start, as in -T272: identity values are noted one by one (repeatable)
+    #[arg(short = 'T', value_name = "FLAG")]
+    trace_flag: Vec<i32>,
     /// Form of log lines on standard error
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -84,6 +88,7 @@ impl Default for ServeArguments {
             tls_cert: None,
             tls_key: None,
             memory: 256,
+            trace_flag: Vec::new(),
             log_format: LogFormat::Text,
         }
     }
@@ -133,6 +138,21 @@ fn crash_on_broken_storage() {
     }));
 }
 
+/// Turns on what -T asks for.
+fn start_trace_flags(instance: &Arc<Instance>, flags: &[i32]) -> Result<(), String> {
+    for flag in flags {
+        let done = match flag {
+            272 => instance.set_identity_uncached(true).map_err(|error| error.to_string()),
+            other => Err(format!("trace flag {other} is not known here")),
+        };
+        if let Err(why) = done {
+            instance.shutdown();
+            return Err(why);
+        }
+    }
+    Ok(())
+}
+
 fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     let watcher = TerminationWatcher::install().map_err(|error| error.to_string())?;
     let password = given_password(os, arguments)?;
@@ -142,6 +162,7 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
     options.answers_while_opening = true;
     let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
+    start_trace_flags(&instance, &arguments.trace_flag)?;
     limit_memory(options.buffer_pool_bytes);
     let mut config = Config::new(arguments.data.clone());
     config.listen = arguments.listen.clone();

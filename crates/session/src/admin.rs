@@ -83,7 +83,7 @@ impl Session {
         }
     }
 
-    fn refuse_in_transaction(&self, statement: &str) -> SqlResult<()> {
+    pub(crate) fn refuse_in_transaction(&self, statement: &str) -> SqlResult<()> {
         if self.facts.transaction_count > 0 {
             return Err(SqlError::new(226, &[&statement]));
         }
@@ -200,7 +200,12 @@ impl Session {
     pub(crate) fn dbcc(&mut self, dbcc: &ast::Dbcc, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
         let name = dbcc.name.value.to_uppercase();
         match name.as_str() {
-            "TRACEON" | "TRACEOFF" => trace_flags(&dbcc.args)?,
+            "TRACEON" | "TRACEOFF" => {
+                if trace_flags(&dbcc.args)?.contains(&IDENTITY_UNCACHED) {
+                    self.instance.set_identity_uncached(name == "TRACEON")?;
+                }
+            }
+            "CHECKIDENT" => self.check_identity(dbcc, sink)?,
             "FREEPROCCACHE" | "FREESYSTEMCACHE" => self.programs.clear(),
             "CHECKDB" | "CHECKALLOC" | "CHECKTABLE" => self.dbcc_check(dbcc, &name, sink)?,
             "USEROPTIONS" => self.user_options(sink)?,
@@ -289,19 +294,28 @@ impl Session {
     }
 }
 
-/// The numbers in the arguments of TRACEON and TRACEOFF; -1 means all sessions, which all have the same.
-fn trace_flags(arguments: &[ast::DbccArgument]) -> SqlResult<()> {
+/// Trace flag: identity values are noted one by one.
+const IDENTITY_UNCACHED: i32 = 272;
+/// Instead of a trace flag: for all sessions.
+const ALL_SESSIONS: i32 = -1;
+
+/// The numbers in the arguments of TRACEON and TRACEOFF. All sessions have the same; a flag that changes something for all of them is taken
+/// with -1 only.
+fn trace_flags(arguments: &[ast::DbccArgument]) -> SqlResult<Vec<i32>> {
+    let mut flags = Vec::new();
     for argument in arguments {
         let ast::DbccArgument::Value(flag) = argument else {
             return Err(SqlError::new(2526, &[]));
         };
-        let flag = to_int(&crate::values::constant(flag, &types::SqlType::Int)?)?.unwrap_or(0);
-        let refused = query::clauses::check_option("trace flag", &flag.to_string(), None).is_err();
-        if flag != -1 && refused {
+        flags.push(to_int(&crate::values::constant(flag, &types::SqlType::Int)?)?.unwrap_or(0));
+    }
+    for flag in flags.iter().filter(|flag| **flag != ALL_SESSIONS) {
+        let is_unknown = query::clauses::check_option("trace flag", &flag.to_string(), None).is_err();
+        if is_unknown || (*flag == IDENTITY_UNCACHED && !flags.contains(&ALL_SESSIONS)) {
             return Err(not_supported(&format!("trace flag {flag}")));
         }
     }
-    Ok(())
+    Ok(flags)
 }
 
 /// Keeps everybody else out of a database; `in_use` when somebody is in it. Nothing when there is no such database: the instance says

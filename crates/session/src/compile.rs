@@ -486,6 +486,9 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
     match kind {
         StatementKind::CreateDatabase(create) => InstructionKind::CreateDatabase(create.clone()),
         StatementKind::AlterDatabase(alter) => InstructionKind::AlterDatabase(alter.clone()),
+        StatementKind::AlterDatabaseScopedConfiguration(alter) => {
+            InstructionKind::ScopedConfiguration(alter.clone())
+        }
         StatementKind::DropDatabase(drop) => InstructionKind::DropDatabase(drop.clone()),
         StatementKind::Checkpoint(_) => InstructionKind::Checkpoint,
         StatementKind::Kill(kill) => InstructionKind::Kill(kill.clone()),

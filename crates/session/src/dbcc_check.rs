@@ -129,7 +129,7 @@ impl Session {
     }
 
     /// A table by its name or number.
-    fn table_for_check(&self, table: &Value) -> SqlResult<(Arc<Database>, Arc<TableDef>)> {
+    pub(crate) fn table_for_check(&self, table: &Value) -> SqlResult<(Arc<Database>, Arc<TableDef>)> {
         let shown = table.as_text().unwrap_or_else(|| table.as_i64().unwrap_or(0).to_string());
         let missing = || SqlError::new(2501, &[&shown]);
         let (database, found) = match table.as_i64() {
@@ -191,7 +191,7 @@ impl Session {
 }
 
 /// An argument: a constant, or a name as text.
-fn argument(argument: &ast::DbccArgument) -> SqlResult<Value> {
+pub(crate) fn argument(argument: &ast::DbccArgument) -> SqlResult<Value> {
     match argument {
         ast::DbccArgument::Value(ast::Expr { kind: ast::ExprKind::Column(column), .. }) => {
             let mut text = String::new();

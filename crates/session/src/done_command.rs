@@ -32,7 +32,7 @@ pub(crate) fn of(instruction: &InstructionKind) -> u16 {
         InstructionKind::Rollback(_) => ROLLBACK,
         InstructionKind::Execute(_) => EXECUTE,
         InstructionKind::CreateDatabase(_) => CREATE_DATABASE,
-        InstructionKind::AlterDatabase(_) => ALTER_DATABASE,
+        InstructionKind::AlterDatabase(_) | InstructionKind::ScopedConfiguration(_) => ALTER_DATABASE,
         InstructionKind::DropDatabase(_) => DROP_DATABASE,
         InstructionKind::Dbcc(_) => DBCC,
         _ => OTHER,

@@ -15,6 +15,7 @@ pub mod errors;
 mod execute;
 mod facts;
 mod forward;
+mod identity;
 mod names;
 mod objects;
 mod pending;

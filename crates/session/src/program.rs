@@ -94,6 +94,7 @@ pub(crate) enum InstructionKind {
     },
     CreateDatabase(Box<ast::CreateDatabase>),
     AlterDatabase(Box<ast::AlterDatabase>),
+    ScopedConfiguration(Box<ast::AlterDatabaseScopedConfiguration>),
     DropDatabase(Box<ast::DropDatabase>),
     Checkpoint,
     Kill(Box<ast::Kill>),
@@ -270,6 +271,7 @@ impl InstructionKind {
             InstructionKind::Definition(_) | InstructionKind::DeclareTable(_) => Command::Definition,
             InstructionKind::CreateDatabase(_)
             | InstructionKind::AlterDatabase(_)
+            | InstructionKind::ScopedConfiguration(_)
             | InstructionKind::DropDatabase(_) => Command::Database,
             InstructionKind::WaitForDelay(_) | InstructionKind::WaitForTime(_) => Command::WaitFor,
             InstructionKind::Jump(_)

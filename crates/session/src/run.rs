@@ -314,6 +314,7 @@ impl Session {
                 self.alter_database(alter, sink)?;
                 self.tell_end(frame, instruction, sink);
             }
+            InstructionKind::ScopedConfiguration(alter) => self.scoped_configuration(alter)?,
             InstructionKind::DropDatabase(drop) => {
                 self.drop_databases(drop, sink)?;
                 self.tell_end(frame, instruction, sink);

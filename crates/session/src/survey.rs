@@ -341,7 +341,7 @@ fn statement_type(kind: &InstructionKind) -> Option<&'static str> {
         InstructionKind::InsertExecute { .. } => "INSERT EXEC",
         InstructionKind::Definition(statement) => definition_type(&statement.kind),
         InstructionKind::CreateDatabase(_) => "CREATE DATABASE",
-        InstructionKind::AlterDatabase(_) => "ALTER DATABASE",
+        InstructionKind::AlterDatabase(_) | InstructionKind::ScopedConfiguration(_) => "ALTER DATABASE",
         InstructionKind::DropDatabase(_) => "DROP DATABASE",
         InstructionKind::Checkpoint => "CHECKPOINT",
         InstructionKind::Kill(_) => "KILL",

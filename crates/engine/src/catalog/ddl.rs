@@ -67,6 +67,10 @@ impl Database {
         }
         self.touch_referenced(txn, &[], &table.foreign_keys)?;
         self.make_units(txn, &mut table, |_| true)?;
+        if table.identity_ordinal().is_some() {
+            // A note that a table rolled back has left under its number, which may be this one's after a restart.
+            self.forget_identity(txn, object_id)?;
+        }
         let table = Arc::new(table);
         self.write_definition(txn, None, Some(ObjectDef::Table(table.clone())))?;
         Ok(table)

@@ -1,6 +1,7 @@
 //! ALTER DATABASE: options, the database's name, the sizes, limits and growth of its files.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use log::Growth;
 use types::{Collation, SqlError};
@@ -33,14 +34,32 @@ impl Instance {
     /// 5011 when there is none; those of storage.
     pub fn alter_database(self: &Arc<Self>, name: &str, changes: &[OptionChange]) -> SqlResult<()> {
         let database = self.database(name)?;
+        let had_cache = database.caches_identities();
+        self.change_options(&database, changes)?;
+        if had_cache && !database.caches_identities() { database.settle_identities() } else { Ok(()) }
+    }
+
+    fn change_options(&self, database: &Arc<Database>, changes: &[OptionChange]) -> SqlResult<()> {
         let _changing = self.changing.lock();
         let mut options = database.options();
         for change in changes {
-            apply(&mut options, &database, change);
+            apply(&mut options, database, change);
         }
-        let entry = self.entry_of(&database)?;
-        self.replace_entry(&database, Entry { options: options.clone(), ..entry })?;
+        let entry = self.entry_of(database)?;
+        self.replace_entry(database, Entry { options: options.clone(), ..entry })?;
         database.set_options(options);
+        Ok(())
+    }
+
+    /// Trace flag 272 for all databases, present and to come: identity values are noted one by one, so that a crash leaves no gap.
+    ///
+    /// # Errors
+    /// Those of storage: what is noted ahead is taken back when it is turned on.
+    pub fn set_identity_uncached(self: &Arc<Self>, is_on: bool) -> SqlResult<()> {
+        let was_on = self.foundation.identity_uncached.swap(is_on, Ordering::AcqRel);
+        if is_on && !was_on {
+            self.databases().iter().try_for_each(|database| database.settle_identities())?;
+        }
         Ok(())
     }
 

@@ -35,6 +35,11 @@ pub enum TakenOut {
 }
 
 impl Table {
+    /// The identity value handed out last; none when none was.
+    pub fn counted_identity(&self) -> Option<i64> {
+        self.identities().current(self.inner.definition.object_id)
+    }
+
     /// Where a system table's row with this key is, if there is one.
     pub(crate) fn key_locator(&self, key: &[Value]) -> RowLocator {
         let format = self.inner.clustered_key.as_ref().expect("system tables are clustered");

@@ -6,6 +6,7 @@ mod constraint_state;
 mod create;
 mod drop;
 pub(crate) mod filter;
+mod identity;
 mod index;
 mod into;
 mod module;
@@ -24,6 +25,7 @@ use types::SqlError;
 use crate::context::{BindContext, ExecContext};
 
 pub(crate) use create::identity_definition;
+pub use identity::{IdentityCheck, check_identity};
 pub(crate) use into::{SelectIntoPlan, run_select_into, select_into, truncate};
 pub use property::{PropertyChange, change_property};
 pub use rename::rename;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Database, DatabaseInfo, Instance, LockOwner, Resource};
-use types::{SqlError, Value};
+use types::{SqlError, SqlType, Value};
 
 use super::{Cell, SystemView, ViewContext};
 
@@ -54,6 +54,11 @@ pub(super) static VIEWS: &[SystemView] = &[
          is_tempdb_spill_to_remote_store bit, is_stale_page_detection_on bit, is_memory_optimized_enabled bit, is_data_retention_enabled bit, \
          is_ledger_on bit, is_change_feed_enabled bit",
         databases,
+    ),
+    SystemView::new(
+        "database_scoped_configurations",
+        "configuration_id int not null, name nvarchar(60), value sql_variant, value_for_secondary sql_variant, is_value_default bit",
+        scoped_configurations,
     ),
     SystemView::new("database_files", FILE_COLUMNS, |context| files(context, false)),
     SystemView::new("master_files", MASTER_FILE_COLUMNS, |context| files(context, true)),
@@ -653,4 +658,17 @@ pub(super) fn active_rows(instance: &Arc<Instance>) -> Vec<ActiveRow> {
         }
     }
     rows
+}
+
+/// Those that ALTER DATABASE SCOPED CONFIGURATION takes.
+fn scoped_configurations(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let is_on = context.database.options().has_identity_cache();
+    let value = types::Variant { sql_type: SqlType::Bit, value: Value::Bit(is_on) };
+    context.row(&[
+        ("configuration_id", 6.into()),
+        ("name", "IDENTITY_CACHE".into()),
+        ("value", Value::Variant(std::sync::Arc::new(value)).into()),
+        ("is_value_default", is_on.into()),
+    ]);
+    Ok(())
 }

@@ -13,7 +13,7 @@ use crate::sink::ResultSink;
 impl Session {
     /// Runs a change of definitions as a statement of its own: undone alone when it fails, tried again when what it named changed while
     /// it waited.
-    pub(super) fn change_definitions(
+    pub(crate) fn change_definitions(
         &mut self,
         sink: &mut dyn ResultSink,
         change: impl Fn(&mut ExecContext<'_>) -> SqlResult<()>,
