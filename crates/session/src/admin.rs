@@ -173,6 +173,16 @@ impl Session {
         self.instance.rename_database(name, new_name)
     }
 
+    /// Administration that says nothing when it is done.
+    pub(crate) fn administer(&mut self, kind: &InstructionKind) -> SqlResult<()> {
+        match kind {
+            InstructionKind::Checkpoint => self.checkpoint(),
+            InstructionKind::Kill(kill) => self.kill(kill),
+            InstructionKind::ScopedConfiguration(alter) => self.scoped_configuration(alter),
+            _ => unreachable!("the others have arms of their own"),
+        }
+    }
+
     pub(crate) fn checkpoint(&mut self) -> SqlResult<()> {
         self.database.checkpoint()
     }

@@ -314,13 +314,13 @@ impl Session {
                 self.alter_database(alter, sink)?;
                 self.tell_end(frame, instruction, sink);
             }
-            InstructionKind::ScopedConfiguration(alter) => self.scoped_configuration(alter)?,
             InstructionKind::DropDatabase(drop) => {
                 self.drop_databases(drop, sink)?;
                 self.tell_end(frame, instruction, sink);
             }
-            InstructionKind::Checkpoint => self.checkpoint()?,
-            InstructionKind::Kill(kill) => self.kill(kill)?,
+            InstructionKind::Checkpoint
+            | InstructionKind::Kill(_)
+            | InstructionKind::ScopedConfiguration(_) => self.administer(&instruction.kind)?,
             InstructionKind::Dbcc(dbcc) => self.dbcc(dbcc, sink)?,
             InstructionKind::Refuse(refusal) => return Err(refusal.clone().into()),
             InstructionKind::Reconfigure => crate::procs::configure::reconfigure(self)?,
