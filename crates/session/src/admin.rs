@@ -9,7 +9,7 @@ use query::ExecContext;
 use tsql::ast::{self, AlterDatabaseAction, DatabaseOption, DelayedDurabilityMode};
 use types::{SqlError, SqlResult};
 
-use crate::program::Instruction;
+use crate::program::{Instruction, InstructionKind};
 use crate::run::{Frame, Interruption, STALE_PLANS_MAX, not_supported};
 use crate::session::Session;
 use crate::sink::ResultSink;
