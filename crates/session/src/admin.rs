@@ -173,11 +173,26 @@ impl Session {
         self.instance.rename_database(name, new_name)
     }
 
+    /// CREATE, ALTER and DROP DATABASE.
+    pub(crate) fn change_databases(
+        &mut self,
+        kind: &InstructionKind,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        match kind {
+            InstructionKind::CreateDatabase(create) => self.create_database(create, sink),
+            InstructionKind::AlterDatabase(alter) => self.alter_database(alter, sink),
+            InstructionKind::DropDatabase(drop) => self.drop_databases(drop, sink),
+            _ => unreachable!("the others have arms of their own"),
+        }
+    }
+
     /// Administration that says nothing when it is done.
     pub(crate) fn administer(&mut self, kind: &InstructionKind) -> SqlResult<()> {
         match kind {
             InstructionKind::Checkpoint => self.checkpoint(),
             InstructionKind::Kill(kill) => self.kill(kill),
+            InstructionKind::Reconfigure => crate::procs::configure::reconfigure(self),
             InstructionKind::ScopedConfiguration(alter) => self.scoped_configuration(alter),
             _ => unreachable!("the others have arms of their own"),
         }

@@ -306,24 +306,18 @@ impl Session {
             InstructionKind::WaitForDelay(cell) => return self.wait_for(frame, instruction, *cell, false),
             InstructionKind::WaitForTime(cell) => return self.wait_for(frame, instruction, *cell, true),
             InstructionKind::Use(name) => self.use_database(name, instruction.line, sink)?,
-            InstructionKind::CreateDatabase(create) => {
-                self.create_database(create, sink)?;
-                self.tell_end(frame, instruction, sink);
-            }
-            InstructionKind::AlterDatabase(alter) => {
-                self.alter_database(alter, sink)?;
-                self.tell_end(frame, instruction, sink);
-            }
-            InstructionKind::DropDatabase(drop) => {
-                self.drop_databases(drop, sink)?;
+            InstructionKind::CreateDatabase(_)
+            | InstructionKind::AlterDatabase(_)
+            | InstructionKind::DropDatabase(_) => {
+                self.change_databases(&instruction.kind, sink)?;
                 self.tell_end(frame, instruction, sink);
             }
             InstructionKind::Checkpoint
             | InstructionKind::Kill(_)
+            | InstructionKind::Reconfigure
             | InstructionKind::ScopedConfiguration(_) => self.administer(&instruction.kind)?,
             InstructionKind::Dbcc(dbcc) => self.dbcc(dbcc, sink)?,
             InstructionKind::Refuse(refusal) => return Err(refusal.clone().into()),
-            InstructionKind::Reconfigure => crate::procs::configure::reconfigure(self)?,
             InstructionKind::Jump(_)
             | InstructionKind::JumpUnless(..)
             | InstructionKind::LeaveCatch
