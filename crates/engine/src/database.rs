@@ -19,6 +19,7 @@ use crate::options::{DatabaseOptions, DatabaseState};
 use crate::row_version::RowVersions;
 use crate::schema::{IdentityDef, ObjectDef, ObjectId, TableDef};
 use crate::table::Table;
+use crate::ticket::Tickets;
 
 /// The row of `sysidentities` that holds the ceiling of the database's rowversion values.
 pub(crate) const ROW_VERSIONS_ID: ObjectId = 0;
@@ -47,6 +48,8 @@ pub struct Database {
     /// DELAYED_DURABILITY by itself, for the commit path.
     delayed: AtomicU8,
     options: Latch<DatabaseOptions>,
+    /// Set when users may come; never for tempdb, whose commits have no tickets.
+    tickets: OnceLock<Tickets>,
     /// Does the error log say that it is suspect?
     is_suspect_told: AtomicBool,
     volatile: bool,
@@ -75,7 +78,7 @@ pub(crate) struct DatabaseParts {
 impl Database {
     pub(crate) fn new(parts: DatabaseParts) -> Arc<Database> {
         assert!(parts.number > 0, "database ids begin with 1");
-        parts.log.set_limits(parts.options.log_limits.limits());
+        tell_log(&parts.log, &parts.options, parts.volatile);
         Arc::new(Database {
             os: parts.os,
             number: parts.number,
@@ -96,6 +99,7 @@ impl Database {
             identity_cache: AtomicBool::new(parts.options.has_identity_cache()),
             identity_uncached: parts.identity_uncached,
             options: Latch::new(LatchRank::Stats, parts.options),
+            tickets: OnceLock::new(),
             is_suspect_told: AtomicBool::new(false),
             volatile: parts.volatile,
         })
@@ -109,6 +113,17 @@ impl Database {
     /// `database_id` as locks know it.
     pub fn number(&self) -> u16 {
         self.number
+    }
+
+    pub(crate) fn tickets(&self) -> Option<&Tickets> {
+        self.tickets.get()
+    }
+
+    /// From now on commits get tickets.
+    pub(crate) fn issue_tickets(&self, tickets: Tickets) {
+        assert!(!self.volatile, "what is lost at each start has no tickets");
+        let first = self.tickets.set(tickets);
+        assert!(first.is_ok(), "a database is opened once");
     }
 
     /// Which of all databases of the process this is: made anew or opened anew under the same name and number it is another.
@@ -163,7 +178,7 @@ impl Database {
 
     pub(crate) fn set_options(&self, options: DatabaseOptions) {
         self.delayed.store(options.delayed_durability as u8, Ordering::Release);
-        self.log.set_limits(options.log_limits.limits());
+        tell_log(&self.log, &options, self.volatile);
         self.identity_cache.store(options.has_identity_cache(), Ordering::Release);
         *self.options.lock() = options;
     }
@@ -433,6 +448,15 @@ impl Database {
     /// The present moment, for create and modify dates (UTC).
     pub(crate) fn now(&self) -> DateTime {
         date_time_of(self.os.clock().utc_100ns())
+    }
+}
+
+/// What options of the database mean to its log. tempdb's drains in its own way.
+fn tell_log(log: &Log, options: &DatabaseOptions, is_volatile: bool) {
+    log.set_limits(options.log_limits.limits());
+    if !is_volatile {
+        log.set_delayed_flush_policy(options.delayed_flush);
+        log.set_loss_bounds(options.loss_bounds);
     }
 }
 

@@ -259,14 +259,15 @@ impl DbTransaction {
     /// 9001, 9002: the commit is not acknowledged; after 9001 the database is suspect. 823 or 9001 when it was suspect before: the
     /// transaction is then rolled back.
     pub fn commit(self, mode: CommitMode) -> SqlResult<()> {
-        self.commit_in_place(mode)
+        self.commit_in_place(mode).map(drop)
     }
 
-    /// The same where it stands, for it is large to move; it is over, whatever comes back.
+    /// The same where it stands, for it is large to move; it is over, whatever comes back. Tells where its commit record stands and whether
+    /// it is hard.
     ///
     /// # Errors
     /// As `commit`.
-    pub(crate) fn commit_in_place(&self, mode: CommitMode) -> SqlResult<()> {
+    pub(crate) fn commit_in_place(&self, mode: CommitMode) -> SqlResult<CommitOutcome> {
         self.check_for_commit()?;
         self.committed(self.transaction.commit(mode))
     }
@@ -275,12 +276,12 @@ impl DbTransaction {
     ///
     /// # Errors
     /// As `commit`.
-    pub(crate) fn commit_later(&self, mode: CommitMode, waker: &Waker) -> SqlResult<Option<PendingCommit>> {
+    pub(crate) fn commit_later(&self, mode: CommitMode, waker: &Waker) -> SqlResult<CommitStep> {
         self.check_for_commit()?;
         match self.transaction.commit_later(mode, waker) {
-            Ok(CommitProgress::Pending(pending)) => Ok(Some(pending)),
-            Ok(CommitProgress::Done(outcome)) => self.committed(Ok(outcome)).map(|()| None),
-            Err(error) => self.committed(Err(error)).map(|()| None),
+            Ok(CommitProgress::Pending(pending)) => Ok(CommitStep::Pending(pending)),
+            Ok(CommitProgress::Done(outcome)) => self.committed(Ok(outcome)).map(CommitStep::Done),
+            Err(error) => self.committed(Err(error)).map(CommitStep::Done),
         }
     }
 
@@ -308,8 +309,7 @@ impl DbTransaction {
     /// 9001: the database is suspect, and recovery will commit the transaction.
     pub(crate) fn commit_decided(self) -> SqlResult<Lsn> {
         let outcome = self.transaction.commit_prepared();
-        let lsn = outcome.as_ref().map_or(Lsn::NULL, |outcome| outcome.lsn);
-        self.committed(outcome).map(|()| lsn)
+        self.committed(outcome).map(|outcome| outcome.lsn)
     }
 
     /// Nobody can say what was decided: the database is suspect until it is recovered.
@@ -331,14 +331,14 @@ impl DbTransaction {
         Ok(())
     }
 
-    fn committed(&self, outcome: TxnResult<CommitOutcome>) -> SqlResult<()> {
+    fn committed(&self, outcome: TxnResult<CommitOutcome>) -> SqlResult<CommitOutcome> {
         let error = match outcome {
-            Ok(_) => {
+            Ok(outcome) => {
                 let changes = self.catalog_undo.take();
                 if !changes.is_empty() {
                     self.database.catalog().settle(self.transaction.space().id(), changes.into_iter());
                 }
-                return Ok(());
+                return Ok(outcome);
             }
             Err(error) => error,
         };
@@ -376,6 +376,14 @@ impl DbTransaction {
     }
 }
 
+/// How far [`DbTransaction::commit_later`] has come.
+pub(crate) enum CommitStep {
+    /// It has ended.
+    Done(CommitOutcome),
+    /// Its commit is pending.
+    Pending(PendingCommit),
+}
+
 /// A transaction whose commit is pending: it is logged and keeps its locks.
 pub(crate) struct CommittingTransaction {
     transaction: DbTransaction,
@@ -397,7 +405,7 @@ impl CommittingTransaction {
     ///
     /// # Errors
     /// As [`DbTransaction::commit`].
-    pub(crate) fn finish(self) -> SqlResult<()> {
+    pub(crate) fn finish(self) -> SqlResult<CommitOutcome> {
         let outcome = self.transaction.transaction.finish_commit(self.pending);
         self.transaction.committed(outcome)
     }

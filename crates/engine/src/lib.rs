@@ -3,6 +3,7 @@
 //! The doors: [`Instance`] (a data directory), [`Database`] (one of its databases), [`TransactionSet`] and [`DbTransaction`] (a session's
 //! work in them), [`Catalog`] with its definitions, [`Table`] and [`Cursor`] (rows by value). Knows no syntax tree, no session, no network.
 
+mod acknowledgement;
 mod catalog;
 mod check;
 mod checkpoint;
@@ -29,9 +30,11 @@ mod schema;
 mod sequence;
 mod shutdown;
 mod table;
+mod ticket;
 mod transaction_set;
 
 pub use access::UnitUsage;
+pub use acknowledgement::Acknowledgement;
 pub use catalog::{
     AlteredSequence, CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, ColumnFill, Entry, EntryKey,
     FIRST_USER_TYPE_ID, MessageDef, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex,
@@ -51,7 +54,7 @@ pub use instance::{
     CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance, InstanceOptions, MASTER,
     MODEL, MSDB, NewDatabaseFile, TEMPDB,
 };
-pub use log::{DelayedFlushPolicy, Growth, LogLimitsProfile};
+pub use log::{DelayedFlushPolicy, Growth, LogLimitsProfile, LossBounds, LossFigures, LossWindowInfo};
 pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
@@ -64,5 +67,6 @@ pub use table::io::{TableIo, measure_io, take_io};
 pub use table::{
     CheckOptions, KeyRange, RowChange, RowLocator, RowLock, ScanOptions, Table, TableCheck, TakenOut,
 };
-pub use transaction_set::{ExclusiveDatabase, TransactionSet};
+pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
+pub use transaction_set::{CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};
 pub use txn::{IsolationLevel, LockMode, LockOwner, LockRow, LockWait, Resource};

@@ -20,9 +20,13 @@ use crate::files::make_directory;
 use crate::options::DatabaseOptions;
 use crate::recover;
 use crate::schema::TableDef;
+use crate::ticket::Tickets;
 
 /// Version of what the boot page's payload says about the catalog.
 const CATALOG_VERSION: u8 = 1;
+
+/// The rows of every system table.
+type SystemRows = Vec<Vec<Vec<types::Value>>>;
 
 /// What opening and making have in common.
 pub(crate) struct Foundation {
@@ -54,7 +58,9 @@ impl Foundation {
             make_directory(self.os.disk(), folder)?;
         }
         let mut guid = [0u8; 16];
-        self.os.rng("database guid").fill(&mut guid);
+        // In a simulated world each name is a stream: two databases must not have one GUID there, either.
+        let stream = format!("database guid {} {} {:?}", plan.number, plan.name, plan.created);
+        self.os.rng(&stream).fill(&mut guid);
         let log = Arc::new(Log::create(&self.os, &plan.log)?);
         let space = FileSpace::create(
             &self.pool,
@@ -74,9 +80,10 @@ impl Foundation {
         let mode = if plan.volatile { CommitMode::Volatile } else { CommitMode::Full };
         transaction.commit(mode)?;
         space.write_boot(&BootPage { payload: payload_of(&roots), ..space.boot() })?;
-        let database = self.assemble(plan, log, space, access, txns, &roots)?;
+        let (database, _) = self.assemble(plan, log, space, access, txns, &roots)?;
         if !plan.volatile {
             crate::checkpoint::run(&database, crate::checkpoint::Reason::Create)?;
+            database.issue_tickets(Tickets::of_new(&database));
         }
         Ok(database)
     }
@@ -106,8 +113,12 @@ impl Foundation {
         if roots.len() < system_tables::ALL.len() {
             add_system_tables(&space, &access, &txns, &mut roots)?;
         }
-        let database = self.assemble(plan, log, space, access, txns, &roots)?;
+        let (database, rows) = self.assemble(plan, log, space, access, txns, &roots)?;
+        let ends = crate::ticket::note_end(&database, &rows[system_tables::INCARNATIONS])?;
+        // The checkpoint makes the note hard.
         crate::checkpoint::run(&database, crate::checkpoint::Reason::Recovery)?;
+        database.log().begin_incarnation()?;
+        database.issue_tickets(Tickets::new(&database, ends));
         Ok(database)
     }
 
@@ -143,7 +154,7 @@ impl Foundation {
         access: Arc<AccessMethods>,
         txns: Arc<TxnManager>,
         roots: &[PageId],
-    ) -> Result<Arc<Database>, StorageError> {
+    ) -> Result<(Arc<Database>, SystemRows), StorageError> {
         let system: Vec<Arc<TableDef>> =
             roots.iter().enumerate().map(|(table, root)| system_tables::definition(table, *root)).collect();
         let parts = DatabaseParts {
@@ -164,7 +175,7 @@ impl Foundation {
         let database = Database::new(parts);
         let rows = read_system_tables(&database)?;
         database.fill_catalog(&rows)?;
-        Ok(database)
+        Ok((database, rows))
     }
 }
 
@@ -185,9 +196,7 @@ fn add_system_tables(
 }
 
 /// Every row of every system table.
-pub(crate) fn read_system_tables(
-    database: &Arc<Database>,
-) -> Result<Vec<Vec<Vec<types::Value>>>, StorageError> {
+pub(crate) fn read_system_tables(database: &Arc<Database>) -> Result<SystemRows, StorageError> {
     let transaction =
         DbTransaction::new(database.clone(), database.transactions().begin(TxnOptions::default()), 0);
     transaction.set_isolation(txn::IsolationLevel::ReadUncommitted);
@@ -207,7 +216,7 @@ pub(crate) fn read_system_tables(
 
 impl Database {
     /// Fills the catalog's cache, the identity counters and that of rowversion values from rows of the system tables.
-    fn fill_catalog(&self, rows: &Vec<Vec<Vec<types::Value>>>) -> Result<(), StorageError> {
+    fn fill_catalog(&self, rows: &SystemRows) -> Result<(), StorageError> {
         catalog::load(&self.catalog, &self.system, rows)?;
         for row in &rows[system_tables::IDENTITIES] {
             if let (Some(table), Some(noted)) = (row[0].as_i64(), row[1].as_i64()) {

@@ -87,6 +87,10 @@ impl DatabaseState {
 pub struct DatabaseOptions {
     /// DELAYED_DURABILITY.
     pub delayed_durability: DelayedDurability,
+    /// FLUSH of DELAYED_DURABILITY: when the log of delayed commits drains.
+    pub delayed_flush: log::DelayedFlushPolicy,
+    /// MAX_DELAY and MAX_LOSS of DELAYED_DURABILITY.
+    pub loss_bounds: log::LossBounds,
     /// LOG_LIMITS: how much of its log may be on its way to the device at once.
     pub log_limits: log::LogLimitsProfile,
     /// RECOVERY.
@@ -112,6 +116,8 @@ impl Default for DatabaseOptions {
     fn default() -> Self {
         DatabaseOptions {
             delayed_durability: DelayedDurability::Disabled,
+            delayed_flush: log::DelayedFlushPolicy::Eager,
+            loss_bounds: log::LossBounds::default(),
             log_limits: log::LogLimitsProfile::default(),
             recovery_model: RecoveryModel::Simple,
             compatibility_level: 160,
@@ -141,4 +147,8 @@ pub enum OptionChange {
     Switch(String, bool),
     /// How the log of delayed commits drains.
     DelayedFlush(log::DelayedFlushPolicy),
+    /// MAX_DELAY in ns, none without a bound.
+    MaxDelay(Option<u64>),
+    /// MAX_LOSS in bytes, none without a bound.
+    MaxLoss(Option<u64>),
 }

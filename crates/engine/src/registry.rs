@@ -119,6 +119,9 @@ fn options_json(options: &DatabaseOptions) -> Json {
         options.switches.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
     json!({
         "delayed_durability": options.delayed_durability as u8,
+        "delayed_flush": options.delayed_flush.to_raw(),
+        "max_delay_ns": options.loss_bounds.delay_ns_max,
+        "max_loss_bytes": options.loss_bounds.bytes_max,
         "log_limits": options.log_limits as u8,
         "recovery_model": options.recovery_model.number(),
         "compatibility_level": options.compatibility_level,
@@ -137,6 +140,11 @@ fn options_from_json(json: &Json) -> DatabaseOptions {
     options.delayed_durability = byte("delayed_durability")
         .and_then(DelayedDurability::from_number)
         .unwrap_or(DelayedDurability::Disabled);
+    options.delayed_flush = log::DelayedFlushPolicy::from_raw(json["delayed_flush"].as_u64().unwrap_or(0));
+    options.loss_bounds = log::LossBounds {
+        delay_ns_max: json["max_delay_ns"].as_u64(),
+        bytes_max: json["max_loss_bytes"].as_u64(),
+    };
     options.log_limits = byte("log_limits").and_then(log::LogLimitsProfile::from_number).unwrap_or_default();
     options.recovery_model =
         byte("recovery_model").and_then(RecoveryModel::from_number).unwrap_or(RecoveryModel::Simple);
@@ -182,6 +190,8 @@ mod tests {
     fn an_entry_survives_as_a_row() {
         let mut options = DatabaseOptions {
             delayed_durability: DelayedDurability::Forced,
+            delayed_flush: log::DelayedFlushPolicy::Timed(7),
+            loss_bounds: log::LossBounds { delay_ns_max: Some(10_000_000), bytes_max: Some(1 << 20) },
             log_limits: log::LogLimitsProfile::Sql2005X64,
             read_only: true,
             ..DatabaseOptions::default()

@@ -21,16 +21,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
+pub use txn::CommitRequest;
 use txn::{
-    HeldLocks, IsolationLevel, LockMode, LockOwner, LockSpace, LockWait, PendingCommit, Resource, TxnOptions,
-    XactFacts, durability,
+    CommitMode, CommitOutcome, HeldLocks, IsolationLevel, LockMode, LockOwner, LockSpace, LockWait,
+    PendingCommit, Resource, TxnOptions, XactFacts, durability,
 };
 use types::SqlError;
 
+use crate::acknowledgement::Acknowledgement;
 use crate::database::Database;
-use crate::db_transaction::{CommittingTransaction, DbSavepoint, DbTransaction};
+use crate::db_transaction::{CommitStep, CommittingTransaction, DbSavepoint, DbTransaction};
 use crate::error::SqlResult;
 use crate::instance::Instance;
+use crate::ticket::CommitTicket;
 
 /// Descriptors of user transactions, as clients see them.
 static NEXT_DESCRIPTOR: AtomicU64 = AtomicU64::new(1);
@@ -46,10 +49,26 @@ pub struct TransactionSet {
     in_statement: bool,
     savepoints: Vec<NamedSavepoint>,
     pending: Option<PendingSet>,
+    /// Of the last commit.
+    result: Option<CommitResult>,
+    acknowledgement: Arc<Acknowledgement>,
     /// Of the running statement, if it has touched a table variable.
     variables: Option<DbTransaction>,
     /// What the session itself owns: S on the databases it is in, application locks.
     session_locks: HeldLocks,
+}
+
+/// What a commit has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitResult {
+    /// By which it can be asked for later.
+    pub ticket: CommitTicket,
+    /// Is it hard already?
+    pub is_hardened: bool,
+    /// MAX_WAIT was asked for, and the commit had to be fully durable.
+    pub is_refused_wait: bool,
+    /// MAX_WAIT was over before it was hard.
+    pub is_wait_over: bool,
 }
 
 struct Member {
@@ -92,6 +111,8 @@ impl TransactionSet {
             in_statement: false,
             savepoints: Vec::new(),
             pending: None,
+            result: None,
+            acknowledgement: Acknowledgement::new(instance),
             variables: None,
         }
     }
@@ -233,12 +254,12 @@ impl TransactionSet {
         Ok(true)
     }
 
-    /// Commits everything. `asked` is DELAYED_DURABILITY of the outermost COMMIT.
+    /// Commits everything, as the outermost COMMIT asks for.
     ///
     /// # Errors
     /// 9001, 9002; what is not committed is rolled back by the caller.
-    pub fn commit(&mut self, asked: Option<bool>) -> SqlResult<()> {
-        self.commit_members(asked, None)
+    pub fn commit(&mut self, asked: impl Into<CommitRequest>) -> SqlResult<()> {
+        self.commit_members(&asked.into(), None)
     }
 
     /// The same, but when one lasting database alone has changed data, fully durable, and somebody else writes or will write its log, the
@@ -247,14 +268,14 @@ impl TransactionSet {
     ///
     /// # Errors
     /// As `commit`.
-    pub fn commit_later(&mut self, asked: Option<bool>, waker: &Waker) -> SqlResult<()> {
+    pub fn commit_later(&mut self, asked: impl Into<CommitRequest>, waker: &Waker) -> SqlResult<()> {
         let mut changed = self.open.iter().map(|m| &m.transaction).filter(|t| t.inner().has_changed_data());
         let may_pend = match (changed.next(), changed.next()) {
             // A changed definition is published or taken back at once.
             (Some(only), None) => !only.database().is_volatile() && !only.has_changed_catalog(),
             _ => false,
         };
-        self.commit_members(asked, Some(waker).filter(|_| may_pend))
+        self.commit_members(&asked.into(), Some(waker).filter(|_| may_pend))
     }
 
     /// Whether the last commit is still on its way.
@@ -270,21 +291,91 @@ impl TransactionSet {
         let PendingSet { committing, rest } = self.pending.take().expect("a commit is pending");
         assert!(self.open.is_empty() && !self.explicit, "nothing has begun meanwhile");
         self.open = rest;
+        let result = self.result.take();
         committing.finish()?;
-        self.commit_members(None, None)
+        self.commit_members(&CommitRequest::default(), None)?;
+        self.result = result.map(|result| CommitResult { is_hardened: true, ..result });
+        Ok(())
     }
 
-    fn commit_members(&mut self, asked: Option<bool>, waker: Option<&Waker>) -> SqlResult<()> {
+    /// What the last commit has left, if it changed a lasting database; none when it did not. A pending commit has a ticket already.
+    pub fn commit_result(&self) -> Option<CommitResult> {
+        self.result
+    }
+
+    /// What has been read and committed and must be hard before a client hears of it.
+    pub fn acknowledgement(&self) -> &Arc<Acknowledgement> {
+        &self.acknowledgement
+    }
+
+    /// A request ends, its answer is about to be sent: everything that it can tell of is hard when this returns.
+    ///
+    /// # Errors
+    /// 9001: the answer must not be sent, now or later.
+    pub fn harden_answer(&mut self) -> SqlResult<()> {
+        self.note_open();
+        self.acknowledgement.harden_noted()
+    }
+
+    /// Every open member may have read what was committed before it is hard (COMMIT_ACK = BATCH).
+    fn note_open(&self) {
+        for member in &self.open {
+            self.acknowledgement.note(member.transaction.database());
+        }
+    }
+
+    fn note_committed(&mut self, database: &Arc<Database>, outcome: CommitOutcome) {
+        if let Some(ticket) = database.ticket_of(outcome.lsn) {
+            let is_hardened = outcome.is_hardened;
+            self.result =
+                Some(CommitResult { ticket, is_hardened, is_refused_wait: false, is_wait_over: false });
+        }
+        self.acknowledgement.note(database);
+    }
+
+    /// Commits in one database; what it gives is a commit on its way.
+    fn commit_member(
+        &mut self,
+        transaction: &DbTransaction,
+        asked: &CommitRequest,
+        waker: Option<&Waker>,
+    ) -> SqlResult<Option<PendingCommit>> {
+        let database = transaction.database();
+        let is_volatile = database.is_volatile();
+        let facts = XactFacts { is_volatile, is_cross_database: false, is_always_durable: false };
+        let mode = durability::resolve_request(database.delayed_durability(), asked, &facts);
+        let step = match waker {
+            None => CommitStep::Done(transaction.commit_in_place(mode)?),
+            Some(waker) => transaction.commit_later(mode, waker)?,
+        };
+        let (outcome, pending) = match step {
+            CommitStep::Done(outcome) => (outcome, None),
+            CommitStep::Pending(pending) => {
+                (CommitOutcome { lsn: pending.lsn(), is_hardened: false }, Some(pending))
+            }
+        };
+        if !outcome.lsn.is_null() {
+            self.note_committed(database, outcome);
+            self.note_refused_wait(asked, mode);
+        }
+        Ok(pending)
+    }
+
+    fn commit_members(&mut self, asked: &CommitRequest, waker: Option<&Waker>) -> SqlResult<()> {
         self.assert_settled();
+        self.result = None;
+        self.note_open();
         self.keep_table_variables()?;
         if self.is_across() {
-            return self.commit_across();
+            self.commit_across()?;
+            self.note_refused_wait(asked, CommitMode::Full);
+            return Ok(());
         }
         // They are large and end where they stand; out of the set, so that a panic leaves nothing half ended in it.
         let mut ending = std::mem::take(&mut self.open);
         let (mut ended, mut result) = (0, Ok(None));
         while ended < ending.len() && matches!(result, Ok(None)) {
-            result = commit_member(&ending[ended].transaction, asked, waker);
+            result = self.commit_member(&ending[ended].transaction, asked, waker);
             ended += 1;
         }
         let pending = match result {
@@ -310,12 +401,22 @@ impl TransactionSet {
         Ok(())
     }
 
+    /// A bound on its wait was asked for, and it is fully durable whatever that says.
+    fn note_refused_wait(&mut self, asked: &CommitRequest, mode: CommitMode) {
+        if let Some(result) = &mut self.result {
+            let is_bounded = asked.max_wait_ms.is_some();
+            result.is_refused_wait = is_bounded && matches!(mode, CommitMode::Full | CommitMode::Deferred);
+            result.is_wait_over = is_bounded && !result.is_hardened && !result.is_refused_wait;
+        }
+    }
+
     /// Rolls everything back; does nothing without a transaction.
     ///
     /// # Errors
     /// The first failure; all members are rolled back as far as possible.
     pub fn rollback(&mut self) -> SqlResult<()> {
         self.assert_settled();
+        self.note_open();
         let mut result = self.take_back_table_variables();
         for member in self.open.drain(..) {
             result = result.and(member.transaction.rollback());
@@ -345,6 +446,7 @@ impl TransactionSet {
     /// (uncommittable) transaction.
     pub fn doom(&mut self) {
         self.assert_settled();
+        self.note_open();
         for member in self.open.drain(..) {
             if let Err(error) = member.transaction.rollback() {
                 os::report::error("engine", &format!("rolling back a deadlock victim failed: {error}"));
@@ -459,22 +561,6 @@ impl Drop for TransactionSet {
         if !std::thread::panicking() {
             self.release_session_locks();
         }
-    }
-}
-
-/// Commits in one database; what it gives is a commit on its way.
-fn commit_member(
-    transaction: &DbTransaction,
-    asked: Option<bool>,
-    waker: Option<&Waker>,
-) -> SqlResult<Option<PendingCommit>> {
-    let database = transaction.database();
-    let facts =
-        XactFacts { is_volatile: database.is_volatile(), is_cross_database: false, is_always_durable: false };
-    let mode = durability::resolve(database.delayed_durability(), asked, &facts);
-    match waker {
-        None => transaction.commit_in_place(mode).map(|()| None),
-        Some(waker) => transaction.commit_later(mode, waker),
     }
 }
 

@@ -51,6 +51,10 @@ pub struct FileHeader {
     pub volatile: bool,
     /// UTC when the log was made, 100 ns ticks since 0001-01-01.
     pub created_100ns: u64,
+    /// Number of the newest incarnation, whose commits have tickets; see [`crate::Log::begin_incarnation`].
+    pub incarnation: u32,
+    /// Where the log ended when that incarnation was over; none while it lasts.
+    pub incarnation_end: Option<Lsn>,
 }
 
 impl FileHeader {
@@ -59,10 +63,14 @@ impl FileHeader {
         assert!(self.is_possible(), "what decode refuses is never written: {self:?}");
         assert!(self.min <= self.checkpoint, "recovery from {} needs {}", self.checkpoint, self.min);
         assert!(self.checkpoint <= self.hardened || self.volatile, "a checkpoint is durable");
+        let end = self.incarnation_end;
+        assert!(end.is_none_or(|end| end <= self.hardened), "an incarnation ends with what is durable");
         let mut out = [0; COPY_BYTES];
         out[..8].copy_from_slice(&FILE_MAGIC);
         out[8..10].copy_from_slice(&LOG_FORMAT_VERSION.to_le_bytes());
-        out[10] = u8::from(self.clean) | u8::from(self.volatile) << 1;
+        out[10] = u8::from(self.clean)
+            | u8::from(self.volatile) << 1
+            | u8::from(self.incarnation_end.is_some()) << 2;
         out[12..16].copy_from_slice(&self.log_id.to_le_bytes());
         out[16..24].copy_from_slice(&self.generation.to_le_bytes());
         out[24..32].copy_from_slice(&self.size_bytes.to_le_bytes());
@@ -73,6 +81,8 @@ impl FileHeader {
         out[56..64].copy_from_slice(&self.min.raw().to_le_bytes());
         out[64..72].copy_from_slice(&self.hardened.raw().to_le_bytes());
         out[72..80].copy_from_slice(&self.created_100ns.to_le_bytes());
+        out[80..84].copy_from_slice(&self.incarnation.to_le_bytes());
+        out[88..96].copy_from_slice(&self.incarnation_end.unwrap_or_default().raw().to_le_bytes());
         let checksum = crc32c::crc32c(&out[..CHECKSUM_OFFSET]);
         out[CHECKSUM_OFFSET..].copy_from_slice(&checksum.to_le_bytes());
         out
@@ -112,6 +122,8 @@ impl FileHeader {
             clean: copy[10] & 1 != 0,
             volatile: copy[10] & 2 != 0,
             created_100ns: u64_at(72),
+            incarnation: u32_at(80),
+            incarnation_end: (copy[10] & 4 != 0).then(|| Lsn::from_raw(u64_at(88))),
         };
         if header.is_possible() { Ok(header) } else { Err(DecodeError("impossible file header")) }
     }
@@ -206,6 +218,8 @@ impl LogFile {
             clean: false,
             volatile: options.volatile,
             created_100ns: os.clock().utc_100ns() as u64,
+            incarnation: 1,
+            incarnation_end: None,
         };
         if options.volatile {
             control.set_len(size_bytes)?;
@@ -363,6 +377,13 @@ impl LogFile {
         assert!(next.size_bytes >= header.size_bytes && next.epoch >= header.epoch);
         assert!(next.vlf_count >= header.vlf_count && next.first_vlf == header.first_vlf);
         assert!(next.hardened >= header.hardened, "what was durable once stays so");
+        assert!(next.incarnation >= header.incarnation, "incarnations are counted");
+        assert!(
+            next.incarnation_end == header.incarnation_end
+                || header.incarnation_end.is_none()
+                || next.incarnation > header.incarnation,
+            "an end stands until the next incarnation"
+        );
         let mut copy = AlignedBuf::new(COPY_BYTES);
         copy.copy_from_slice(&next.encode());
         let offset = (next.generation % 2) * COPY_BYTES as u64;
@@ -465,6 +486,8 @@ mod tests {
             clean: true,
             volatile: false,
             created_100ns: 7,
+            incarnation: 7,
+            incarnation_end: Some(Lsn::NULL),
         }
     }
 

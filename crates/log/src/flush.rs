@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::task::Waker;
 
 use os::sim::{Bug, is_planted};
-use os::{DetachedWait, IoError, LatchGuard, Signal, WaitType, WriteMode};
+use os::{DetachedWait, IoError, LatchGuard, Signal, WaitError, WaitType, WriteMode};
 
 use crate::block::{BlockHeader, BlockState};
 use crate::cache::{Cache, CachedBlock};
@@ -144,16 +144,20 @@ impl Shared {
         if self.options.volatile || lsn <= self.positions.issued() {
             return;
         }
-        let open_bytes = self.open_bytes.load(Relaxed) as usize;
-        let mut queue = self.queue.lock();
+        self.want_latched(self.queue.lock(), lsn);
+    }
+
+    fn want_latched(&self, mut queue: LatchGuard<'_, FlushQueue>, lsn: Lsn) {
         if queue.delayed <= self.positions.issued() {
             queue.delayed_since_ns = self.os.clock().monotonic_ns();
         }
         queue.delayed = queue.delayed.max(lsn);
-        if self.policy() == DelayedFlushPolicy::BlockFull {
+        let policy = self.policy();
+        if policy == DelayedFlushPolicy::BlockFull && !queue.loss.is_bounded() {
             return;
         }
-        let due_now = open_bytes >= self.policy().due_bytes();
+        let open_bytes = self.open_bytes.load(Relaxed) as usize;
+        let due_now = open_bytes >= policy.due_bytes() || queue.loss.is_half_full();
         let ring = queue.rouse(if due_now {
             &[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]
         } else {
@@ -162,6 +166,63 @@ impl Shared {
         drop(queue);
         if ring {
             self.bell.set();
+        }
+    }
+
+    /// See `Log::delay`: the wait comes before the acknowledgement, so that the bounds hold whatever the device does.
+    pub(crate) fn delay(&self, lsn: Lsn, bytes: u64) -> Result<(), LogError> {
+        loop {
+            if !self.is_to_harden(lsn)? {
+                return Ok(());
+            }
+            self.check_alive()?;
+            let mut queue = self.queue.lock();
+            if lsn <= self.positions.hardened() {
+                return Ok(());
+            }
+            let Some(obstacle) = queue.loss.obstacle(lsn, bytes, || self.os.clock().monotonic_ns()) else {
+                assert!(lsn < self.positions.end(), "{lsn} was appended");
+                queue.loss.add(lsn, bytes, || self.os.clock().monotonic_ns());
+                if lsn > self.positions.issued() {
+                    self.want_latched(queue, lsn);
+                }
+                return Ok(());
+            };
+            drop(queue);
+            self.harden(obstacle, LOSS_BOUND)?;
+        }
+    }
+
+    /// See `Log::harden_within`.
+    pub(crate) fn harden_within(
+        &self,
+        lsn: Lsn,
+        reason: FlushReason,
+        timeout_ns: Option<u64>,
+    ) -> Result<bool, LogError> {
+        assert!(lsn.slot() > 0, "{reason:?} waits for record {lsn}");
+        self.ask(lsn, reason)?;
+        if !self.is_to_harden(lsn)? {
+            return Ok(true);
+        }
+        let began_ns = self.os.clock().monotonic_ns();
+        let hardened = &self.positions.hardened;
+        let waited = match timeout_ns {
+            Some(timeout_ns) => hardened.wait_for_timeout(lsn.raw(), WaitType::WRITELOG, timeout_ns),
+            None => hardened.wait_for(lsn.raw(), WaitType::WRITELOG),
+        };
+        self.counters.note_wait(self.os.clock().monotonic_ns() - began_ns);
+        match waited {
+            Ok(()) => {
+                self.assert_hardened(lsn, &Ok(()));
+                Ok(true)
+            }
+            Err(WaitError::TimedOut) => Ok(false),
+            Err(WaitError::Interrupted) => Err(LogError::Interrupted),
+            Err(WaitError::Poisoned) => {
+                self.check_alive()?;
+                unreachable!("only a failed log poisons what is hardened")
+            }
         }
     }
 
@@ -358,6 +419,7 @@ impl Shared {
         let prefix = if is_planted(Bug::HardenedJumpsOverHole) { Some(last) } else { prefix };
         if let Some(prefix) = prefix {
             self.positions.hardened.advance_to(prefix.raw());
+            queue.loss.note_hardened(prefix, || self.os.clock().monotonic_ns());
         }
         queue.wake(self.positions.hardened(), self.positions.issued(), &mut bells);
         let ring = queue.rouse(&[WriterState::WantsTurn]);
@@ -407,5 +469,7 @@ fn acknowledges_early(reason: FlushReason) -> bool {
     matches!(reason, FlushReason::Commit) && is_planted(Bug::AcknowledgeBeforeHarden)
 }
 
+/// Why a delayed commit waits after all, here and nowhere else.
+const LOSS_BOUND: FlushReason = FlushReason::LossBound;
 /// Log that nobody waits for is written for this reason, here and nowhere else.
 pub(crate) const BACKGROUND: FlushReason = FlushReason::Background;

@@ -5,6 +5,7 @@ use std::task::Waker;
 use crate::flush_reason::FlushReason;
 use crate::inflight::InFlight;
 use crate::limits::{BLOCK_BYTES_MAX, LogLimits};
+use crate::loss_window::LossWindow;
 use crate::lsn::Lsn;
 
 /// With so many committers waiting per flush the LOG WRITER keeps the role ...
@@ -91,6 +92,8 @@ pub(crate) struct FlushQueue {
     pub(crate) delayed_since_ns: u64,
     /// Somebody will wait for this record and wants the LOG WRITER to write it meanwhile (`Log::ask`), and why.
     pub(crate) asked: Option<(Lsn, FlushReason)>,
+    /// Delayed commits that are acknowledged and not hard.
+    pub(crate) loss: LossWindow,
 }
 
 impl FlushQueue {
@@ -109,6 +112,7 @@ impl FlushQueue {
             delayed: Lsn::NULL,
             delayed_since_ns: 0,
             asked: None,
+            loss: LossWindow::default(),
         }
     }
 

@@ -19,11 +19,17 @@ pub enum FlushReason {
     Background,
     /// Clean shutdown, backup and the like need the tail (engine, shutdown.rs).
     Quiesce,
+    /// A delayed commit waits because more would be at risk than MAX_DELAY or MAX_LOSS allow (loss_window.rs).
+    LossBound,
+    /// Somebody waits for the commit of a ticket (engine, ticket.rs).
+    Ticket,
+    /// An answer leaves that tells of commits under COMMIT_ACK = BATCH (engine, acknowledgement.rs).
+    Acknowledge,
 }
 
 impl FlushReason {
     /// Every reason.
-    pub const ALL: [FlushReason; 8] = [
+    pub const ALL: [FlushReason; 11] = [
         Self::Commit,
         Self::Prepare,
         Self::BlockFull,
@@ -32,6 +38,9 @@ impl FlushReason {
         Self::SequenceCache,
         Self::Background,
         Self::Quiesce,
+        Self::LossBound,
+        Self::Ticket,
+        Self::Acknowledge,
     ];
 
     /// Index into per-reason counts.
@@ -60,8 +69,17 @@ pub enum DelayedFlushPolicy {
 }
 
 impl DelayedFlushPolicy {
-    /// As one number, for an atomic.
-    pub(crate) fn to_raw(self) -> u64 {
+    /// EAGER, TIMED or BLOCK_FULL.
+    pub fn word(self) -> &'static str {
+        match self {
+            DelayedFlushPolicy::Eager => "EAGER",
+            DelayedFlushPolicy::Timed(_) => "TIMED",
+            DelayedFlushPolicy::BlockFull => "BLOCK_FULL",
+        }
+    }
+
+    /// As one number, for an atomic and for storing.
+    pub fn to_raw(self) -> u64 {
         match self {
             DelayedFlushPolicy::Eager => 0,
             DelayedFlushPolicy::BlockFull => 1,
@@ -69,7 +87,8 @@ impl DelayedFlushPolicy {
         }
     }
 
-    pub(crate) fn from_raw(raw: u64) -> DelayedFlushPolicy {
+    /// From that number.
+    pub fn from_raw(raw: u64) -> DelayedFlushPolicy {
         match raw {
             0 => DelayedFlushPolicy::Eager,
             1 => DelayedFlushPolicy::BlockFull,

@@ -15,6 +15,7 @@ use crate::flush::PendingHarden;
 use crate::flush_queue::FlushQueue;
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR, LOG_BYTES_MIN, LogLimits};
+use crate::loss_window::{LossBounds, LossWindowInfo};
 use crate::lsn::Lsn;
 use crate::options::{Growth, LogOptions};
 use crate::reader::LogReader;
@@ -90,6 +91,8 @@ impl Log {
             next.epoch += 1;
             next.clean = false;
             next.hardened = hardened;
+            // Of an incarnation that has ended before, the log of recoveries alone has come since: nobody has tickets of that.
+            next.incarnation_end = next.incarnation_end.or(Some(hardened));
         })?;
         let tail = Tail {
             last: end.last,
@@ -225,6 +228,71 @@ impl Log {
     /// Those of `harden` that are known already.
     pub fn ask(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
         self.shared.ask(lsn, reason)
+    }
+
+    /// As [`Log::harden`], but waits at most so long: false when the record is not durable by then. The LOG WRITER writes, so that the wait
+    /// can end at any time. Interruptible.
+    ///
+    /// # Errors
+    /// Those of `harden`, and [`LogError::Interrupted`].
+    pub fn harden_within(
+        &self,
+        lsn: Lsn,
+        reason: FlushReason,
+        timeout_ns: Option<u64>,
+    ) -> Result<bool, LogError> {
+        self.shared.harden_within(lsn, reason, timeout_ns)
+    }
+
+    /// A delayed commit of a transaction that has written `bytes` of log is about to be acknowledged: it counts as at risk until it is
+    /// hard, and drains by policy. Waits first while more than the bounds allow would be at risk.
+    ///
+    /// # Errors
+    /// Those of `harden`, when it had to wait.
+    pub fn delay(&self, lsn: Lsn, bytes: u64) -> Result<(), LogError> {
+        self.shared.delay(lsn, bytes)
+    }
+
+    /// The same for a commit whose time to wait is over, and whose caller is told so: it counts, but does not wait.
+    pub fn note_at_risk(&self, lsn: Lsn, bytes: u64) {
+        assert!(lsn < self.end(), "{lsn} was appended");
+        let mut queue = self.shared.queue.lock();
+        if lsn > self.hardened() && !self.is_volatile() {
+            queue.loss.add(lsn, bytes, || self.shared.os.clock().monotonic_ns());
+        }
+    }
+
+    /// How much may be at risk from now on. What is at risk already stays so.
+    pub fn set_loss_bounds(&self, bounds: LossBounds) {
+        self.shared.queue.lock().loss.set_bounds(bounds);
+        self.shared.bell.set();
+    }
+
+    /// What delayed commits would be lost now, and the most since the log was opened.
+    pub fn loss_window(&self) -> LossWindowInfo {
+        let now_ns = self.shared.os.clock().monotonic_ns();
+        self.shared.queue.lock().loss.info(now_ns)
+    }
+
+    /// The number of the newest incarnation: the time between two openings of the database, in which commits get tickets.
+    pub fn incarnation(&self) -> u32 {
+        self.shared.log_file.header().incarnation
+    }
+
+    /// Where the log ended when the newest incarnation was over, as long as no other one has begun: commits of it up to here are hard,
+    /// those behind it are lost.
+    pub fn incarnation_end(&self) -> Option<Lsn> {
+        self.shared.log_file.header().incarnation_end
+    }
+
+    /// Begins a new incarnation; the caller has durably noted the end of the one before.
+    pub fn begin_incarnation(&self) -> Result<(), LogError> {
+        assert!(self.incarnation_end().is_some(), "one incarnation at a time");
+        assert!(!self.is_volatile(), "what is never recovered has no incarnations");
+        self.shared.log_file.update_header(|header| {
+            header.incarnation += 1;
+            header.incarnation_end = None;
+        })
     }
 
     /// Asks for the same without waiting: a delayed commit, drained by policy (the flush then counts as Background).

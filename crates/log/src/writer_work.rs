@@ -94,10 +94,12 @@ impl Shared {
         }
         assert!(queue.delayed < self.positions.end(), "what delayed commits want was appended");
         let policy = self.policy();
-        if self.open_bytes.load(Relaxed) as usize >= policy.due_bytes() {
+        if self.open_bytes.load(Relaxed) as usize >= policy.due_bytes() || queue.loss.is_half_full() {
             return (true, None);
         }
-        let Some(due_age_ns) = policy.due_age_ns() else { return (false, None) };
+        let by_bound = queue.loss.due_age_ns();
+        let due_age_ns = policy.due_age_ns().into_iter().chain(by_bound).min();
+        let Some(due_age_ns) = due_age_ns else { return (false, None) };
         let age_ns = self.os.clock().monotonic_ns().saturating_sub(queue.delayed_since_ns);
         if age_ns >= due_age_ns { (true, None) } else { (false, Some(due_age_ns - age_ns)) }
     }

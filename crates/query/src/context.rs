@@ -71,6 +71,10 @@ pub struct SetOptions {
     pub lock_timeout_ms: i32,
     /// SET DEADLOCK_PRIORITY, -10..10.
     pub deadlock_priority: i8,
+    /// SET COMMIT_ACK = BATCH: fully durable commits are waited for once, before the answer.
+    pub acknowledges_batches: bool,
+    /// SET COMMIT_TICKETS: each commit tells its ticket.
+    pub commit_tickets: bool,
     /// SET TRANSACTION ISOLATION LEVEL.
     pub isolation: engine::IsolationLevel,
     /// Table whose IDENTITY_INSERT is ON: (database, schema, table) lower case.
@@ -107,6 +111,8 @@ impl Default for SetOptions {
             language: "us_english".into(),
             lock_timeout_ms: -1,
             deadlock_priority: 0,
+            acknowledges_batches: false,
+            commit_tickets: false,
             isolation: engine::IsolationLevel::ReadCommitted,
             identity_insert: None,
         }
@@ -528,6 +534,10 @@ pub trait SessionFacts {
     /// `@@IDENTITY`.
     fn last_identity(&self) -> Value {
         Value::Null
+    }
+    /// `@@COMMIT_TICKET`: of the last commit, none when it changed nothing that lasts.
+    fn commit_ticket(&self) -> Option<engine::CommitTicket> {
+        None
     }
     /// `@@PROCID`.
     fn procedure_id(&self) -> i32 {

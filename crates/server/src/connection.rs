@@ -63,7 +63,7 @@ pub fn serve_login(
     match log_in(shared, &mut channel, entry, admitted) {
         Ok(Some(LoggedIn { session, encoder })) => {
             let shared = shared.clone();
-            let (answer, aside) = (AnswerState::default(), None);
+            let (answer, aside) = (AnswerState::of(session.acknowledgement()), None);
             let connection = Connection { shared, channel, session, encoder, answer, aside };
             if let Err(error) = entry.enter_service(Box::new(connection)) {
                 os::report::warn("Network", &format!("a connection was refused: {error}"));

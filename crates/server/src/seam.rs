@@ -4,6 +4,7 @@ use std::task::Waker;
 
 use types::SqlResult;
 
+pub use session::Acknowledgement;
 pub use session::{
     ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, LoginInfo, RequestEnd, RequestedIsolation,
     ResultSink, RpcCall, RpcParameter, RpcTarget, TransactionRequest,
@@ -37,6 +38,10 @@ pub trait ClientSession: Send {
     fn defer_commits(&mut self, _waker: Waker) {}
     /// What KILL is to call, on any thread, to end the session's connection.
     fn hang_up_with(&self, _hang_up: std::sync::Arc<dyn Fn() + Send + Sync>) {}
+    /// What must be hard before a client hears of it; `None`: the session waits for everything itself.
+    fn acknowledgement(&self) -> Option<std::sync::Arc<Acknowledgement>> {
+        None
+    }
     /// The last request has left its commit to `settle_commit`; its answer must not be sent before.
     fn is_commit_pending(&self) -> bool {
         false
@@ -84,6 +89,10 @@ impl ClientSession for Session {
 
     fn hang_up_with(&self, hang_up: std::sync::Arc<dyn Fn() + Send + Sync>) {
         Session::hang_up_with(self, hang_up);
+    }
+
+    fn acknowledgement(&self) -> Option<std::sync::Arc<Acknowledgement>> {
+        Some(Session::acknowledgement(self))
     }
 
     fn is_commit_pending(&self) -> bool {

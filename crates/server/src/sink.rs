@@ -1,5 +1,7 @@
 //! A session's results as TDS: `session::ResultSink` over the encoder, sending packets as they fill.
 
+use std::sync::Arc;
+
 use os::IoError;
 use os::task::InterruptReason;
 
@@ -7,7 +9,7 @@ use tds::server::{Column, Encoder};
 use tds::token::{DoneKind, DoneToken, EnvChange, done};
 use types::{SqlError, SqlType, Value};
 
-use crate::seam::{self, ColumnDescription, Done, EnvironmentChange, Flow, ResultSink};
+use crate::seam::{self, Acknowledgement, ColumnDescription, Done, EnvironmentChange, Flow, ResultSink};
 
 /// Pending bytes beyond which packets leave before the answer is complete.
 const SEND_THRESHOLD_BYTES: usize = 32 * 1024;
@@ -23,7 +25,7 @@ pub trait PacketSink {
 }
 
 /// What outlives one answer, or must be given back by it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct AnswerState {
     /// Descriptor of the session's open transaction as its client knows it, 0 for none.
     pub transaction_descriptor: u64,
@@ -35,11 +37,18 @@ pub struct AnswerState {
     /// The answer could not be given as it should be: its end is told, then the connection ends.
     is_broken: bool,
     packets: Vec<u8>,
+    /// What the answer may tell of only once it is hard.
+    acknowledgement: Option<Arc<Acknowledgement>>,
     /// How the answer stood when a commit was left pending; nothing is sent until it is settled.
     before_commit: Option<BeforeCommit>,
 }
 
 impl AnswerState {
+    /// Of a session with these commits to harden before anything leaves.
+    pub fn of(acknowledgement: Option<Arc<Acknowledgement>>) -> AnswerState {
+        AnswerState { acknowledgement, ..AnswerState::default() }
+    }
+
     /// Exchanges the (empty) buffer of packets.
     pub fn exchange(&mut self, packets: &mut Vec<u8>) {
         if self.packets.is_empty() {
@@ -171,7 +180,7 @@ impl<'a> TdsSink<'a> {
     fn flow(&mut self) -> Flow {
         if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES && self.state.before_commit.is_none() {
             self.encoder.take_packets(SEND_THRESHOLD_BYTES, &mut self.state.packets);
-            self.send();
+            self.send_early();
             // No more is sent after an attention: a stream is fast enough to send some MB until the monitor looks.
             if self.out.is_cancelled() {
                 os::task::current().interrupt(InterruptReason::Attention);
@@ -183,8 +192,22 @@ impl<'a> TdsSink<'a> {
         if self.state.failure.is_some() || self.state.is_broken { Flow::Stop } else { Flow::Continue }
     }
 
-    /// Sends the packets that are ready; after a failure they are dropped, nobody is there to read them.
+    /// Sends the packets that are ready while the request goes on.
+    fn send_early(&mut self) {
+        if let Some(acknowledgement) = &self.state.acknowledgement {
+            // A failure is told by `send`.
+            let _ = acknowledgement.harden_everything();
+        }
+        self.send();
+    }
+
+    /// Sends the packets that are ready; after a failure they are dropped, nobody is there to read them. They are dropped as well when what
+    /// they tell of may not have happened: the connection then ends.
     fn send(&mut self) {
+        if self.state.acknowledgement.as_ref().is_some_and(|acknowledgement| acknowledgement.has_failed()) {
+            let failed = || IoError::new(os::IoErrorKind::Invalid, "an answer that the log has not kept");
+            self.state.failure.get_or_insert_with(failed);
+        }
         if self.state.failure.is_none() && !self.state.packets.is_empty() {
             self.state.failure = self.out.send(&self.state.packets).err();
         }
@@ -257,7 +280,7 @@ impl ResultSink for TdsSink<'_> {
     fn flush(&mut self) {
         if self.state.before_commit.is_none() {
             self.encoder.take_all(&mut self.state.packets);
-            self.send();
+            self.send_early();
         }
     }
 

@@ -2,8 +2,8 @@
 //! handed to `query`.
 
 use engine::{
-    CreateDatabaseOptions, DelayedDurability, ExclusiveDatabase, NewDatabaseFile, OptionChange,
-    RecoveryModel, TransactionSet,
+    CreateDatabaseOptions, DelayedDurability, DelayedFlushPolicy, ExclusiveDatabase, NewDatabaseFile,
+    OptionChange, RecoveryModel, TransactionSet,
 };
 use query::ExecContext;
 use tsql::ast::{self, AlterDatabaseAction, DatabaseOption, DelayedDurabilityMode};
@@ -45,6 +45,7 @@ impl Session {
         }
         result?.iter().for_each(|notice| sink.message(notice));
         self.facts.row_count = 0;
+        self.note_own_commit(sink);
         Ok(())
     }
 
@@ -416,22 +417,58 @@ fn log_limits(option: &ast::NamedOption) -> Result<OptionChange, SqlError> {
     engine::LogLimitsProfile::from_word(word).map(OptionChange::LogLimits).ok_or_else(refused)
 }
 
+/// `FLUSH = EAGER | BLOCK_FULL | TIMED` and `FLUSH_INTERVAL = 10 MS`, which TIMED needs: when the log of delayed commits drains.
+fn delayed_flush(options: &[ast::NamedOption]) -> Result<Option<OptionChange>, SqlError> {
+    let mut word = None;
+    let mut interval_ms = None;
+    for option in options {
+        match &option.value {
+            Some(ast::OptionValue::Word(policy)) if option.name.is("FLUSH") => {
+                word = Some(policy.value.to_uppercase());
+            }
+            Some(ast::OptionValue::Value(amount, unit))
+                if option.name.is("FLUSH_INTERVAL") && unit.as_ref().is_none_or(|unit| unit.is("MS")) =>
+            {
+                let amount = to_int(&crate::values::constant(amount, &types::SqlType::Int)?)?;
+                interval_ms = amount.and_then(|ms| u32::try_from(ms).ok()).filter(|ms| *ms > 0);
+            }
+            _ => {
+                return Err(not_supported(&format!(
+                    "{} of DELAYED_DURABILITY",
+                    option.name.value.to_uppercase()
+                )));
+            }
+        }
+    }
+    let policy = match (word.as_deref(), interval_ms) {
+        (None, None) => return Ok(None),
+        (Some("EAGER"), None) => DelayedFlushPolicy::Eager,
+        (Some("BLOCK_FULL"), None) => DelayedFlushPolicy::BlockFull,
+        (Some("TIMED"), Some(ms)) => DelayedFlushPolicy::Timed(ms),
+        _ => {
+            let told = "FLUSH of DELAYED_DURABILITY other than EAGER, BLOCK_FULL, or TIMED with FLUSH_INTERVAL = n MS";
+            return Err(not_supported(told));
+        }
+    };
+    Ok(Some(OptionChange::DelayedFlush(policy)))
+}
+
 /// What one option of ALTER DATABASE ... SET changes.
 fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
     Ok(match option {
         DatabaseOption::DelayedDurability(delayed) => {
-            if delayed.max_delay_ms.is_some()
-                || delayed.max_loss_bytes.is_some()
-                || !delayed.options.is_empty()
-            {
-                return Err(not_supported("MAX_DELAY, MAX_LOSS and FLUSH of DELAYED_DURABILITY"));
-            }
             let mode = match delayed.mode {
                 DelayedDurabilityMode::Disabled => DelayedDurability::Disabled,
                 DelayedDurabilityMode::Allowed => DelayedDurability::Allowed,
                 DelayedDurabilityMode::Forced => DelayedDurability::Forced,
             };
-            vec![OptionChange::DelayedDurability(mode)]
+            let mut changes = vec![OptionChange::DelayedDurability(mode)];
+            // What is not named stays; 0 takes a bound away.
+            let bound = |amount: u64, unit| amount.checked_mul(unit).filter(|amount| *amount > 0);
+            changes.extend(delayed.max_delay_ms.map(|ms| OptionChange::MaxDelay(bound(ms, 1_000_000))));
+            changes.extend(delayed.max_loss_bytes.map(|bytes| OptionChange::MaxLoss(bound(bytes, 1))));
+            changes.extend(delayed_flush(&delayed.options)?);
+            changes
         }
         DatabaseOption::Recovery(model) => vec![OptionChange::Recovery(match model {
             ast::RecoveryModel::Full => RecoveryModel::Full,

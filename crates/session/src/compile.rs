@@ -153,6 +153,10 @@ impl Compiler<'_> {
             StatementKind::WaitFor(wait) => match wait.as_ref() {
                 ast::WaitFor::Delay(delay) => InstructionKind::WaitForDelay(self.scalar(delay)),
                 ast::WaitFor::Time(time) => InstructionKind::WaitForTime(self.scalar(time)),
+                ast::WaitFor::Durable { ticket, timeout_ms } => InstructionKind::WaitForDurable(
+                    self.scalar(ticket),
+                    timeout_ms.as_ref().map(|timeout| self.scalar(timeout)),
+                ),
                 ast::WaitFor::Statement(_) => refused("WAITFOR (RECEIVE)"),
             },
             StatementKind::Execute(execute) => InstructionKind::Execute(Box::new(self.execute(execute)?)),
@@ -160,7 +164,10 @@ impl Compiler<'_> {
                 Ok(()) => InstructionKind::BeginTransaction(begin.name.clone()),
                 Err(refusal) => InstructionKind::Refuse(refusal),
             },
-            StatementKind::Commit(commit) => InstructionKind::Commit { delayed: commit.delayed_durability },
+            StatementKind::Commit(commit) => InstructionKind::Commit {
+                delayed: commit.delayed_durability,
+                max_wait: commit.max_wait_ms.as_ref().map(|wait| self.scalar(wait)),
+            },
             StatementKind::Rollback(rollback) => InstructionKind::Rollback(rollback.name.clone()),
             StatementKind::SaveTransaction(name) => InstructionKind::Save(name.clone()),
             StatementKind::Set(set) => self.set_option(set),

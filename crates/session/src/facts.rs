@@ -55,6 +55,8 @@ pub struct Facts {
     /// `SCOPE_IDENTITY()` by procedure level, innermost last.
     pub(crate) scope_identity: Vec<Value>,
     pub(crate) last_identity: Value,
+    /// `@@COMMIT_TICKET`.
+    pub(crate) commit_ticket: Option<engine::CommitTicket>,
     /// Object ids of the running procedures, innermost last.
     pub(crate) procedures: Vec<i32>,
     /// Errors that the CATCH blocks now running handle, innermost last.
@@ -82,6 +84,7 @@ impl Facts {
             last_error: 0,
             scope_identity: vec![Value::Null],
             last_identity: Value::Null,
+            commit_ticket: None,
             procedures: Vec::new(),
             caught: Vec::new(),
             nest_level: 0,
@@ -143,6 +146,10 @@ impl SessionFacts for Facts {
     }
     fn last_identity(&self) -> Value {
         self.last_identity.clone()
+    }
+
+    fn commit_ticket(&self) -> Option<engine::CommitTicket> {
+        self.commit_ticket
     }
     fn procedure_id(&self) -> i32 {
         self.procedures.last().copied().unwrap_or(0)

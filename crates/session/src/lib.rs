@@ -34,9 +34,11 @@ mod single_user;
 mod sink;
 mod statistics;
 mod survey;
+mod ticket;
 mod tran;
 mod values;
 
+pub use engine::Acknowledgement;
 pub use facts::LoginInfo;
 pub use registry::{FIRST_USER_SESSION_ID, SessionRegistry};
 pub use rpc::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, TransactionRequest, procedure_name};

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use engine::CommitRequest;
 use types::{SqlError, SqlResult};
 
 use crate::errors::Origin;
@@ -72,6 +73,7 @@ impl Session {
         assert!(self.is_commit_pending(), "there is a commit to settle");
         let outcome = self.settle_before_more(sink);
         let end = self.conclude(outcome, sink);
+        let end = self.harden_answer(end, sink);
         self.request_ended();
         end
     }
@@ -87,15 +89,15 @@ impl Session {
     /// Commits; leaves the commit pending if there is a `place` to do so.
     pub(crate) fn commit_at(
         &mut self,
-        delayed: Option<bool>,
+        request: &CommitRequest,
         place: Option<CommitPlace>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let (Some(place), Some(waker)) = (place, &self.commit_waker) else {
-            return self.transactions.commit(delayed);
+            return self.transactions.commit(*request);
         };
         let descriptor = Some(self.transactions.descriptor()).filter(|&descriptor| descriptor != 0);
-        self.transactions.commit_later(delayed, waker)?;
+        self.transactions.commit_later(*request, waker)?;
         if self.transactions.is_commit_pending() {
             self.unsettled = Some(UnsettledCommit { place, descriptor, in_call: false });
             sink.commit_pends();

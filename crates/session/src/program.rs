@@ -78,9 +78,12 @@ pub(crate) enum InstructionKind {
     Throw(Option<[Cell; 3]>),
     WaitForDelay(Cell),
     WaitForTime(Cell),
+    /// The ticket and the time-out in milliseconds.
+    WaitForDurable(Cell, Option<Cell>),
     BeginTransaction(Option<ast::TransactionName>),
     Commit {
         delayed: Option<bool>,
+        max_wait: Option<Cell>,
     },
     Rollback(Option<ast::TransactionName>),
     Save(ast::TransactionName),
@@ -273,7 +276,9 @@ impl InstructionKind {
             | InstructionKind::AlterDatabase(_)
             | InstructionKind::ScopedConfiguration(_)
             | InstructionKind::DropDatabase(_) => Command::Database,
-            InstructionKind::WaitForDelay(_) | InstructionKind::WaitForTime(_) => Command::WaitFor,
+            InstructionKind::WaitForDelay(_)
+            | InstructionKind::WaitForTime(_)
+            | InstructionKind::WaitForDurable(..) => Command::WaitFor,
             InstructionKind::Jump(_)
             | InstructionKind::JumpUnless(..)
             | InstructionKind::SetVariable { .. }
@@ -292,6 +297,10 @@ impl InstructionKind {
             | InstructionKind::Print(cell)
             | InstructionKind::WaitForDelay(cell)
             | InstructionKind::WaitForTime(cell) => vec![*cell],
+            InstructionKind::WaitForDurable(ticket, timeout) => {
+                [*ticket].into_iter().chain(*timeout).collect()
+            }
+            InstructionKind::Commit { max_wait, .. } => max_wait.iter().copied().collect(),
             InstructionKind::Throw(Some(cells)) => cells.to_vec(),
             InstructionKind::RaisError(raise) => {
                 let mut cells = vec![raise.message];

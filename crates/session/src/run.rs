@@ -22,7 +22,7 @@ use crate::forward::{Forwarder, Gathered};
 use crate::pending::CommitPlace;
 use crate::program::{Cell, CellSource, Compiled, Instruction, InstructionKind, Program};
 use crate::session::Session;
-use crate::sink::{Done, DoneKind, NullSink, ResultSink};
+use crate::sink::{Done, DoneKind, ResultSink};
 use crate::statistics::Tally;
 
 /// How often a statement is compiled again because the objects that it uses keep changing.
@@ -275,9 +275,8 @@ impl Session {
                 self.begin_statement(frame, name.as_ref(), sink)?;
                 self.tell_end(frame, instruction, sink);
             }
-            InstructionKind::Commit { delayed } => {
-                let place = self.may_defer(frame, at).then(|| CommitPlace::of(frame, instruction));
-                self.commit_statement(*delayed, place, sink)?;
+            InstructionKind::Commit { .. } => {
+                self.commit_as_asked(frame, instruction, at, sink)?;
                 self.tell_end(frame, instruction, sink);
             }
             InstructionKind::Rollback(name) => {
@@ -303,8 +302,9 @@ impl Session {
             InstructionKind::Print(cell) => self.print(frame, instruction, *cell, sink)?,
             InstructionKind::RaisError(raise) => return self.raise_error(frame, instruction, raise, sink),
             InstructionKind::Throw(parts) => return self.throw(frame, instruction, parts.as_ref()),
-            InstructionKind::WaitForDelay(cell) => return self.wait_for(frame, instruction, *cell, false),
-            InstructionKind::WaitForTime(cell) => return self.wait_for(frame, instruction, *cell, true),
+            InstructionKind::WaitForDelay(_)
+            | InstructionKind::WaitForTime(_)
+            | InstructionKind::WaitForDurable(..) => return self.wait(frame, instruction, sink),
             InstructionKind::Use(name) => self.use_database(name, instruction.line, sink)?,
             InstructionKind::CreateDatabase(_)
             | InstructionKind::AlterDatabase(_)
@@ -398,6 +398,9 @@ impl Session {
                     (writes && command != crate::done_command::SELECT_INTO && self.may_defer(frame, at))
                         .then(|| CommitPlace::of(frame, instruction));
                 self.keep_statement(place, sink)?;
+                if writes {
+                    self.note_own_commit(sink);
+                }
                 if let Some(identity) = outcome.identity {
                     self.facts.set_identity(identity);
                 }
@@ -473,28 +476,6 @@ impl Session {
             });
         }
         Ok(())
-    }
-
-    /// A statement's effects are kept or undone; outside a user transaction they are committed or rolled back.
-    pub(crate) fn end_statement(&mut self, succeeded: bool) -> SqlResult<()> {
-        match (succeeded, self.facts.transaction_count) {
-            (true, _) => self.keep_statement(None, &mut NullSink),
-            (false, 0) => self.transactions.rollback(),
-            (false, _) => self.transactions.statement_rollback(),
-        }
-    }
-
-    /// The same for a statement that succeeded; its commit may be left pending if there is a `place` for that.
-    fn keep_statement(&mut self, place: Option<CommitPlace>, sink: &mut dyn ResultSink) -> SqlResult<()> {
-        let ended = self.transactions.statement_end();
-        if self.facts.transaction_count > 0 {
-            return ended;
-        }
-        let committed = ended.and_then(|()| self.commit_at(None, place, sink));
-        if committed.is_err() {
-            self.transactions.rollback()?;
-        }
-        committed
     }
 
     /// Decides what a failed instruction means; see the heading.

@@ -195,7 +195,7 @@ impl Session {
         let end = self.conclude(outcome, sink);
         self.drop_real_tables(&ended);
         self.request_ended();
-        end
+        self.harden_answer(end, sink)
     }
 
     /// What the client has sent, for others to see.

@@ -70,6 +70,7 @@ impl Session {
                     self.switch(each, on)?;
                 }
             }
+            SwitchOption::CommitTickets => options.commit_tickets = on,
             SwitchOption::AnsiNullDfltOff => {
                 options.ansi_null_default_off = on;
                 options.ansi_null_default_on &= !on;
@@ -147,6 +148,14 @@ impl Session {
     fn set_value(&mut self, option: ValueOption, value: &Value) -> SqlResult<()> {
         let options = &mut self.options;
         match option {
+            ValueOption::CommitAck => {
+                let text = to_text(value).unwrap_or_default();
+                options.acknowledges_batches = match text.to_uppercase().as_str() {
+                    "BATCH" => true,
+                    "STATEMENT" => false,
+                    _ => return Err(SqlError::new(155, &[&text, &"COMMIT_ACK"])),
+                };
+            }
             ValueOption::RowCount => {
                 options.row_count = u64::try_from(to_int(value)?.unwrap_or(0)).unwrap_or(0)
             }

@@ -329,6 +329,7 @@ fn statement_type(kind: &InstructionKind) -> Option<&'static str> {
         InstructionKind::Throw(_) => "THROW",
         InstructionKind::WaitForDelay(_) => "WAITFOR DELAY",
         InstructionKind::WaitForTime(_) => "WAITFOR TIME",
+        InstructionKind::WaitForDurable(..) => "WAITFOR DURABLE",
         InstructionKind::BeginTransaction(_) => "BEGIN TRANSACTION",
         InstructionKind::Commit { .. } => "COMMIT TRANSACTION",
         InstructionKind::Rollback(_) => "ROLLBACK TRANSACTION",

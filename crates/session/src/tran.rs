@@ -7,6 +7,7 @@
 //! ```
 //! Only the outermost COMMIT makes anything durable, so only its DELAYED_DURABILITY option counts (claims 60 and 62).
 
+use engine::CommitRequest;
 use tsql::ast::TransactionName;
 use types::{SqlError, SqlResult, Value};
 
@@ -14,7 +15,7 @@ use crate::pending::CommitPlace;
 use crate::rpc::{RequestedIsolation, TransactionRequest};
 use crate::run::Frame;
 use crate::session::{RequestEnd, Session};
-use crate::sink::{Done, DoneKind, EnvironmentChange, ResultSink};
+use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
 
 /// Longest name of a transaction or savepoint, characters.
 const NAME_CHARACTERS_MAX: usize = 32;
@@ -53,7 +54,7 @@ impl Session {
     /// The outermost may be left pending if there is a `place` for that.
     pub(crate) fn commit_statement(
         &mut self,
-        delayed: Option<bool>,
+        request: &CommitRequest,
         place: Option<CommitPlace>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
@@ -62,18 +63,46 @@ impl Session {
             1 if self.facts.doomed => return Err(SqlError::new(3930, &[])),
             1 => {
                 let descriptor = self.transactions.descriptor();
-                if let Err(error) = self.commit_at(delayed, place, sink) {
+                if let Err(error) = self.commit_at(request, place, sink) {
                     self.rollback_everything(sink);
                     return Err(error);
                 }
                 self.facts.transaction_count = 0;
                 self.transaction_name = None;
                 sink.environment(EnvironmentChange::CommitTransaction(descriptor));
+                self.note_commit(sink);
             }
             _ => self.facts.transaction_count -= 1,
         }
         self.facts.row_count = 0;
         Ok(())
+    }
+
+    /// A statement's effects are kept or undone; outside a user transaction they are committed or rolled back.
+    pub(crate) fn end_statement(&mut self, succeeded: bool) -> SqlResult<()> {
+        match (succeeded, self.facts.transaction_count) {
+            (true, _) => self.keep_statement(None, &mut NullSink),
+            (false, 0) => self.transactions.rollback(),
+            (false, _) => self.transactions.statement_rollback(),
+        }
+    }
+
+    /// The same for a statement that succeeded; its commit may be left pending if there is a `place` for that.
+    pub(crate) fn keep_statement(
+        &mut self,
+        place: Option<CommitPlace>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let ended = self.transactions.statement_end();
+        if self.facts.transaction_count > 0 {
+            return ended;
+        }
+        let request = self.own_commit_request();
+        let committed = ended.and_then(|()| self.commit_at(&request, place, sink));
+        if committed.is_err() {
+            self.transactions.rollback()?;
+        }
+        committed
     }
 
     pub(crate) fn rollback_statement(
@@ -186,7 +215,7 @@ impl Session {
                     command: crate::done_command::COMMIT,
                     in_program: false,
                 });
-                self.commit_statement(None, place, sink)?;
+                self.commit_statement(&self.own_commit_request(), place, sink)?;
                 self.begin_next(then_begin.as_ref(), sink)
             }
             TransactionRequest::Rollback { name, then_begin } => {

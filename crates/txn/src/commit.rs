@@ -2,6 +2,8 @@
 //!
 //! Full:     append → harden (WRITELOG) → gates → leave the table → release locks. Others see the changes only once they are hard.
 //! Delayed:  append → want → leave the table → release locks. The log writer drains in the background; a crash before that undoes it.
+//! Within:   append → harden (WRITELOG), but not beyond a time → gates if hard → leave the table → release locks. As delayed when time is over.
+//! Deferred: append → want → leave the table → release locks. Whoever tells a client of it, or of what it shows, hardens it before.
 //! Later:    append → (the flush queue) ... bell ... → harden → gates → leave the table → release locks. Full, but nobody blocks
 //!           between the two halves, [`Transaction::commit_later`] and [`Transaction::finish_commit`]. Meanwhile it is Committing.
 //! Prepared: (prepare.rs: append → harden) ... decided elsewhere ... append → want → leave the table → release locks. The decision is hard.
@@ -37,6 +39,13 @@ pub enum CommitProgress {
     Pending(PendingCommit),
 }
 
+impl PendingCommit {
+    /// The commit record.
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+}
+
 /// A commit whose record is on its way to the device.
 #[must_use = "the transaction has not ended before `finish_commit`"]
 pub struct PendingCommit {
@@ -58,7 +67,9 @@ impl Transaction {
         let Some(lsn) = self.log_commit(mode)? else { return Ok(NOTHING_WRITTEN) };
         match mode {
             CommitMode::Full => self.harden_commit(lsn)?,
-            CommitMode::Delayed => self.manager.log().want(lsn),
+            CommitMode::Within(wait_ns) => self.harden_commit_within(lsn, wait_ns)?,
+            CommitMode::Delayed => self.delay_commit(lsn)?,
+            CommitMode::Deferred => self.defer_commit(lsn),
             CommitMode::Volatile => {}
         }
         Ok(self.acknowledge(lsn, mode))
@@ -130,6 +141,33 @@ impl Transaction {
         self.pass_gates(lsn)
     }
 
+    /// Waits as long as asked for. What is not hard then is at risk as a delayed commit is, but does not wait for a bound: its caller is told.
+    fn harden_commit_within(&self, lsn: Lsn, wait_ns: u64) -> TxnResult<()> {
+        let log = self.manager.log();
+        let is_hard =
+            log.harden_within(lsn, COMMIT, Some(wait_ns)).map_err(|error| self.fail(error.into()))?;
+        assert!(!is_hard || log.hardened() >= lsn, "{lsn} counts as hard and is not");
+        if is_hard {
+            return self.pass_gates(lsn);
+        }
+        log.note_at_risk(lsn, self.entry.bytes());
+        Ok(())
+    }
+
+    /// The commit may be acknowledged before it is hard, as soon as the bounds on what is at risk allow it.
+    fn delay_commit(&self, lsn: Lsn) -> TxnResult<()> {
+        assert!(!self.is_system(), "system transactions are volatile");
+        self.manager.log().delay(lsn, self.entry.bytes()).map_err(|error| self.fail(error.into()))
+    }
+
+    /// Others may see the commit before it is hard, but their clients may not.
+    fn defer_commit(&self, lsn: Lsn) {
+        assert!(!self.is_system(), "system transactions are volatile");
+        self.manager.note_deferred(lsn);
+        assert!(self.manager.last_deferred() >= lsn, "who sees it finds it noted");
+        self.manager.log().want(lsn);
+    }
+
     pub(crate) fn pass_gates(&self, lsn: Lsn) -> TxnResult<()> {
         self.manager
             .gates()
@@ -153,7 +191,8 @@ impl Transaction {
         self.change_state(XactState::Committing, XactState::Hardened);
         self.manager.note_committed(&self.entry);
         self.finish(XactState::Hardened);
-        CommitOutcome { lsn, is_hardened: mode == CommitMode::Full }
+        let is_hardened = mode == CommitMode::Full || (mode != CommitMode::Volatile && log.hardened() >= lsn);
+        CommitOutcome { lsn, is_hardened }
     }
 
     /// Leaves the active table, then releases the locks.

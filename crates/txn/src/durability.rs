@@ -53,11 +53,56 @@ pub enum CommitMode {
     Full,
     /// Want the commit record hardened soon, do not wait.
     Delayed,
+    /// Fully durable, but the acknowledgement to the client waits, not the commit (COMMIT_ACK = BATCH): see
+    /// [`crate::TxnManager::last_deferred`] for who must wait, too.
+    Deferred,
+    /// Wait until the commit record is hard, but only so many nanoseconds; then the commit is delayed (MAX_WAIT).
+    Within(u64),
     /// Nothing needs to be hardened: tempdb, and system transactions, whose records the next hardening takes along.
     Volatile,
 }
 
-/// The commit mode for a database option, the request of the (outermost) COMMIT and the facts. `asked` is `None` when COMMIT said nothing.
+/// What the (outermost) COMMIT asks for, and its session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommitRequest {
+    /// DELAYED_DURABILITY; `None`: COMMIT says nothing.
+    pub delayed: Option<bool>,
+    /// MAX_WAIT, ms: then the commit is to be delayed.
+    pub max_wait_ms: Option<u32>,
+    /// COMMIT_ACK = BATCH: the client hears of the commit only at the end of its request.
+    pub is_acknowledged_later: bool,
+}
+
+impl From<Option<bool>> for CommitRequest {
+    fn from(delayed: Option<bool>) -> CommitRequest {
+        CommitRequest { delayed, ..CommitRequest::default() }
+    }
+}
+
+/// The commit mode for a database option, the request and the facts.
+///
+/// Where every commit is fully durable (DISABLED, the always durable ones), MAX_WAIT is without effect: others would see what is not hard.
+/// Where a commit may be delayed and is not asked to be, it bounds the wait. COMMIT_ACK changes when a fully durable commit is waited for,
+/// and nothing else; a commit with MAX_WAIT is waited for at once.
+pub fn resolve_request(
+    database: DelayedDurability,
+    request: &CommitRequest,
+    facts: &XactFacts,
+) -> CommitMode {
+    match resolve(database, request.delayed, facts) {
+        CommitMode::Full if facts.is_cross_database => CommitMode::Full,
+        CommitMode::Full => match request.max_wait_ms {
+            Some(wait_ms) if database == DelayedDurability::Allowed && !facts.is_always_durable => {
+                CommitMode::Within(u64::from(wait_ms) * 1_000_000)
+            }
+            _ if request.is_acknowledged_later => CommitMode::Deferred,
+            _ => CommitMode::Full,
+        },
+        mode => mode,
+    }
+}
+
+/// The published half of the decision: `asked` is DELAYED_DURABILITY of COMMIT, `None` when it says nothing.
 pub fn resolve(database: DelayedDurability, asked: Option<bool>, facts: &XactFacts) -> CommitMode {
     if facts.is_volatile {
         return CommitMode::Volatile;
@@ -109,6 +154,48 @@ mod tests {
                 assert_eq!(resolve(database, asked, &tracked), Full);
             }
         }
+    }
+
+    #[test]
+    fn max_wait_bounds_the_wait_where_a_commit_may_be_delayed() {
+        let facts = XactFacts::default();
+        let request = |delayed| CommitRequest { delayed, max_wait_ms: Some(3), is_acknowledged_later: false };
+        let within = CommitMode::Within(3_000_000);
+        let table = [
+            (Disabled, None, Full),
+            (Disabled, Some(false), Full),
+            (Allowed, None, within),
+            (Allowed, Some(false), within),
+            (Forced, None, Delayed),
+            (Forced, Some(false), Delayed),
+        ];
+        for (database, asked, expected) in table {
+            assert_eq!(
+                resolve_request(database, &request(asked), &facts),
+                expected,
+                "{database:?} {asked:?}"
+            );
+        }
+        let cross = XactFacts { is_cross_database: true, ..facts };
+        let volatile = XactFacts { is_volatile: true, ..facts };
+        assert_eq!(resolve_request(Allowed, &request(None), &cross), Full);
+        assert_eq!(resolve_request(Allowed, &request(None), &volatile), Volatile);
+    }
+
+    #[test]
+    fn a_later_acknowledgement_defers_what_is_fully_durable_and_nothing_else() {
+        let facts = XactFacts::default();
+        for database in [Disabled, Allowed, Forced] {
+            for delayed in [None, Some(false), Some(true)] {
+                let request = CommitRequest { delayed, max_wait_ms: None, is_acknowledged_later: true };
+                let published = resolve(database, delayed, &facts);
+                let expected = if published == Full { CommitMode::Deferred } else { published };
+                assert_eq!(resolve_request(database, &request, &facts), expected, "{database:?} {delayed:?}");
+            }
+        }
+        let both = CommitRequest { delayed: None, max_wait_ms: Some(1), is_acknowledged_later: true };
+        assert_eq!(resolve_request(Allowed, &both, &facts), CommitMode::Within(1_000_000));
+        assert_eq!(resolve_request(Disabled, &both, &facts), CommitMode::Deferred);
     }
 
     /// Claim 80: in tempdb no option makes a commit flush.

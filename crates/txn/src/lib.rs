@@ -18,7 +18,7 @@ mod table;
 mod transaction;
 
 pub use commit::{CommitOutcome, CommitProgress, PendingCommit};
-pub use durability::{CommitMode, DelayedDurability, XactFacts};
+pub use durability::{CommitMode, CommitRequest, DelayedDurability, XactFacts};
 pub use error::{TxnError, TxnResult};
 pub use gate::CommitGate;
 pub use lock::{

@@ -218,6 +218,8 @@ pub struct TxnManager {
     oldest_lsn: AtomicU64,
     /// Why nothing more of the database is acknowledged; see [`TxnManager::fail`].
     failure: OnceLock<String>,
+    /// Newest commit that others may see before it is hard; see [`TxnManager::last_deferred`].
+    deferred: AtomicU64,
     counters: TxnCounters,
 }
 
@@ -249,6 +251,7 @@ impl TxnManager {
             oldest_id: AtomicU64::new(u64::MAX),
             oldest_lsn: AtomicU64::new(u64::MAX),
             failure: OnceLock::new(),
+            deferred: AtomicU64::new(0),
             counters: TxnCounters {
                 started: counter("Transactions/sec"),
                 written: counter("Write Transactions/sec"),
@@ -461,6 +464,18 @@ impl TxnManager {
         assert_eq!(id == u64::MAX, lsn == u64::MAX, "the table is empty in both orders");
         self.oldest_id.store(id, Release);
         self.oldest_lsn.store(lsn, Release);
+    }
+
+    /// The newest commit that gave its locks up, fully durable, before it was hard ([`crate::CommitMode::Deferred`]); NULL: none since the
+    /// log was opened. A client may be told of it, and of anything read since, only once it is hard.
+    pub fn last_deferred(&self) -> Lsn {
+        Lsn::from_raw(self.deferred.load(Acquire))
+    }
+
+    pub(crate) fn note_deferred(&self, lsn: Lsn) {
+        assert!(lsn.slot() > 0 && lsn < self.log.end(), "the commit at {lsn} is in the log");
+        let before = Lsn::from_raw(self.deferred.fetch_max(lsn.raw(), Release));
+        assert_ne!(before, lsn, "a commit is deferred once");
     }
 
     pub(crate) fn note_committed(&self, entry: &XactEntry) {

@@ -56,12 +56,14 @@ pub const INDEX_FILTERS: usize = 14;
 pub const SEQUENCES: usize = 15;
 /// Recovery values of sequences, by the number of their counter; written in transactions of their own (see `sequence.rs`).
 pub const SEQUENCE_VALUES: usize = 16;
+/// Where the log ended when an incarnation was over; see `ticket.rs`.
+pub const INCARNATIONS: usize = 17;
 
 /// Holds the values of every sequence's type.
 const WHOLE_NUMBER: SqlType = SqlType::Decimal { precision: 38, scale: 0 };
 
 /// All system tables, in order of their units.
-pub static ALL: [SystemTable; 17] = [
+pub static ALL: [SystemTable; 18] = [
     SystemTable {
         name: "sysclsobjs",
         key_columns: 1,
@@ -253,6 +255,11 @@ pub static ALL: [SystemTable; 17] = [
         name: "sysseqvalues",
         key_columns: 1,
         columns: &[("counter", SqlType::Int, false), ("value", WHOLE_NUMBER, false)],
+    },
+    SystemTable {
+        name: "sysincarnations",
+        key_columns: 1,
+        columns: &[("id", SqlType::BigInt, false), ("endlsn", SqlType::BigInt, false)],
     },
 ];
 

@@ -43,7 +43,7 @@ impl Instance {
         let _changing = self.changing.lock();
         let mut options = database.options();
         for change in changes {
-            apply(&mut options, database, change);
+            apply(&mut options, change);
         }
         let entry = self.entry_of(database)?;
         self.replace_entry(database, Entry { options: options.clone(), ..entry })?;
@@ -193,7 +193,7 @@ pub(super) fn data_growth(growth: Growth) -> pages::Growth {
     }
 }
 
-fn apply(options: &mut DatabaseOptions, database: &Database, change: &OptionChange) {
+fn apply(options: &mut DatabaseOptions, change: &OptionChange) {
     match change {
         OptionChange::DelayedDurability(mode) => options.delayed_durability = *mode,
         OptionChange::LogLimits(profile) => options.log_limits = *profile,
@@ -202,6 +202,8 @@ fn apply(options: &mut DatabaseOptions, database: &Database, change: &OptionChan
         OptionChange::ReadOnly(on) => options.read_only = *on,
         OptionChange::UserAccess(access) => options.user_access = *access,
         OptionChange::Switch(name, on) => drop(options.switches.insert(name.to_uppercase(), *on)),
-        OptionChange::DelayedFlush(policy) => database.log().set_delayed_flush_policy(*policy),
+        OptionChange::DelayedFlush(policy) => options.delayed_flush = *policy,
+        OptionChange::MaxDelay(ns) => options.loss_bounds.delay_ns_max = *ns,
+        OptionChange::MaxLoss(bytes) => options.loss_bounds.bytes_max = *bytes,
     }
 }

@@ -74,7 +74,7 @@ impl TransactionSet {
         let transaction = &self.open[at].transaction;
         transaction.set_lock_wait(LockWait::Forever);
         decision::insert(transaction, number, participants)?;
-        let decided = self.open.remove(at).transaction.commit(CommitMode::Full);
+        let decided = self.open.remove(at).transaction.commit_in_place(CommitMode::Full);
         if decided.is_err() {
             let why = "master failed while it decided a commit over several databases";
             let open = std::mem::take(&mut self.open);
@@ -83,6 +83,8 @@ impl TransactionSet {
             in_doubt.into_iter().for_each(|member| member.transaction.leave_in_doubt(why));
             self.open = rest;
         }
-        decided
+        // Its home's log alone says whether it is committed: the ticket is of there.
+        self.note_committed(master, decided?);
+        Ok(())
     }
 }

@@ -95,6 +95,10 @@ pub enum Bug {
     VlfReusedUnderPin,
     /// Values of a sequence are handed out although the note of their range is not hardened.
     HandOutBeforeHarden,
+    /// The status of a commit is told as HARDENED as soon as its record is in the log's cache.
+    TicketBeforeHardened,
+    /// Delayed commits are acknowledged whatever MAX_DELAY and MAX_LOSS say.
+    LossBoundIgnored,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.

@@ -51,6 +51,20 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         identity(call.runtime.facts.scope_identity())
     })
     .runtime(),
+    FunctionDef::new("@@COMMIT_TICKET", &[], Fixed(SqlType::varbinary(32)), |call| {
+        let ticket = call.runtime.facts.commit_ticket();
+        Ok(ticket.map_or(Value::Null, |ticket| Value::binary(&ticket.to_bytes())))
+    })
+    .runtime(),
+    FunctionDef::new("FN_COMMIT_STATUS", &[super::Parameter::Any], Fixed(SqlType::nvarchar(8)), |call| {
+        let Value::Binary(bytes) = &call.args[0] else {
+            return Err(SqlError::new(8116, &[&call.types[0].name(), &1, &"fn_commit_status"]));
+        };
+        let ticket = engine::CommitTicket::from_bytes(bytes.as_bytes());
+        let status = ticket.and_then(|ticket| call.runtime.instance.commit_status(&ticket));
+        Ok(status.map_or(Value::Null, |status| Value::nvarchar(status.name())))
+    })
+    .runtime(),
     FunctionDef::new("@@PROCID", &[], INT, |call| Ok(Value::Int(call.runtime.facts.procedure_id())))
         .runtime(),
     FunctionDef::new("@@NESTLEVEL", &[], INT, |call| Ok(Value::Int(call.runtime.facts.nest_level())))

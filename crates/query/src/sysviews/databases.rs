@@ -105,6 +105,16 @@ pub(super) static VIEWS: &[SystemView] = &[
         log_limits,
     ),
     SystemView::new(
+        "dm_db_loss_window",
+        "database_id int not null, delayed_flush nvarchar(60) not null, flush_interval_ms int, max_delay_ms bigint, max_loss_kb float, \
+         commits_at_risk bigint not null, bytes_at_risk bigint not null, ms_at_risk bigint not null, \
+         highest_commits_at_risk bigint not null, highest_bytes_at_risk bigint not null, highest_ms_at_risk bigint not null, \
+         delayed_commit_count bigint not null, bound_wait_count bigint not null, \
+         process_death_commits bigint not null, process_death_bytes bigint not null, planned_stop_commits bigint not null, \
+         planned_stop_bytes bigint not null, power_loss_commits bigint not null, power_loss_bytes bigint not null",
+        loss_window,
+    ),
+    SystemView::new(
         "dm_db_log_stats",
         "database_id int not null, recovery_model nvarchar(60), log_min_lsn nvarchar(24), log_end_lsn nvarchar(24), \
          current_vlf_sequence_number bigint, current_vlf_size_mb float, total_vlf_count bigint, total_log_size_mb float, \
@@ -443,6 +453,49 @@ fn log_limits(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("ios_limit_reached_ms", ms(stats.outstanding_ios_limit_ns_total).into()),
             ("kb_limit_reached_count", (stats.outstanding_bytes_limit_reached_total as i64).into()),
             ("kb_limit_reached_ms", ms(stats.outstanding_bytes_limit_ns_total).into()),
+        ]);
+    }
+    Ok(())
+}
+
+/// Hardpan's own: delayed commits that are acknowledged and not hard, the most of them since the database was opened, what bounds them
+/// (ALTER DATABASE ... SET DELAYED_DURABILITY), and what of them each kind of accident would take now. NULL: no bound.
+fn loss_window(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for info in context.runtime.instance.database_infos() {
+        let Some(database) = info.database.as_ref().filter(|database| !database.is_volatile()) else {
+            continue;
+        };
+        let options = database.options();
+        let window = database.log().loss_window();
+        let count = |number: u64| Value::BigInt(i64::try_from(number).unwrap_or(i64::MAX));
+        let ms = |ns: u64| count(ns / 1_000_000);
+        let interval_ms = match options.delayed_flush {
+            engine::DelayedFlushPolicy::Timed(ms) => Value::Int(i32::try_from(ms).unwrap_or(i32::MAX)),
+            _ => Value::Null,
+        };
+        let bounds = window.bounds;
+        context.row(&[
+            ("database_id", i32::from(info.id).into()),
+            ("delayed_flush", options.delayed_flush.word().into()),
+            ("flush_interval_ms", interval_ms.into()),
+            ("max_delay_ms", bounds.delay_ns_max.map_or(Value::Null, ms).into()),
+            ("max_loss_kb", bounds.bytes_max.map_or(Value::Null, |b| Value::Float(b as f64 / 1024.0)).into()),
+            ("commits_at_risk", count(window.now.commits).into()),
+            ("bytes_at_risk", count(window.now.bytes).into()),
+            ("ms_at_risk", ms(window.now.age_ns).into()),
+            ("highest_commits_at_risk", count(window.highest.commits).into()),
+            ("highest_bytes_at_risk", count(window.highest.bytes).into()),
+            ("highest_ms_at_risk", ms(window.highest.age_ns).into()),
+            ("delayed_commit_count", count(window.commits_total).into()),
+            ("bound_wait_count", count(window.waits_total).into()),
+            // The cache dies with the process.
+            ("process_death_commits", count(window.now.commits).into()),
+            ("process_death_bytes", count(window.now.bytes).into()),
+            // A clean stop drains.
+            ("planned_stop_commits", count(0).into()),
+            ("planned_stop_bytes", count(0).into()),
+            ("power_loss_commits", count(window.now.commits).into()),
+            ("power_loss_bytes", count(window.now.bytes).into()),
         ]);
     }
     Ok(())

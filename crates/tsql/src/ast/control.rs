@@ -67,6 +67,11 @@ pub struct RaisError {
 pub enum WaitFor {
     Delay(Expr),
     Time(Expr),
+    /// Hardpan's own: DURABLE ticket [, TIMEOUT ms].
+    Durable {
+        ticket: Expr,
+        timeout_ms: Option<Expr>,
+    },
     /// WAITFOR (RECEIVE ..), TIMEOUT n: kept as text.
     Statement(String),
 }

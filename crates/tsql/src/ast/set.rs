@@ -26,6 +26,8 @@ pub enum SetStatement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum SwitchOption {
+    /// Hardpan's own: each commit tells its ticket.
+    CommitTickets,
     AnsiDefaults,
     AnsiNullDfltOff,
     AnsiNullDfltOn,
@@ -68,6 +70,8 @@ pub enum StatisticsKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum ValueOption {
+    /// Hardpan's own: when a commit is acknowledged, with its statement or with its batch.
+    CommitAck,
     RowCount,
     TextSize,
     LockTimeout,

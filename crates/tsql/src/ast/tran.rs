@@ -22,7 +22,7 @@ pub struct BeginTransaction {
     pub mark_description: Option<super::Expr>,
 }
 
-/// COMMIT [TRAN [name]] [WITH (DELAYED_DURABILITY = ON|OFF)], COMMIT WORK
+/// COMMIT [TRAN [name]] [WITH (DELAYED_DURABILITY = ON|OFF, MAX_WAIT = n MS)], COMMIT WORK
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct Commit {
@@ -31,6 +31,8 @@ pub struct Commit {
     pub name: Option<TransactionName>,
     /// ON (true), OFF (false), not said.
     pub delayed_durability: Option<bool>,
+    /// Hardpan's own: how long to wait until it is hard, milliseconds.
+    pub max_wait_ms: Option<super::Expr>,
 }
 
 /// ROLLBACK [TRAN [name]], ROLLBACK WORK

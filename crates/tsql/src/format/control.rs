@@ -90,10 +90,14 @@ impl Printer {
             StatementKind::Commit(commit) => {
                 self.w(if commit.work { "COMMIT WORK" } else { "COMMIT TRANSACTION" });
                 self.opt(" ", &commit.name, Self::transaction_name);
-                self.opt(" WITH (DELAYED_DURABILITY = ", &commit.delayed_durability, |p, on| {
-                    p.on_off(*on);
-                    p.w(")");
-                });
+                self.opt(" WITH (DELAYED_DURABILITY = ", &commit.delayed_durability, |p, on| p.on_off(*on));
+                if let Some(wait) = &commit.max_wait_ms {
+                    self.w(if commit.delayed_durability.is_some() { ", " } else { " WITH (" });
+                    self.w("MAX_WAIT = ");
+                    self.expr(wait);
+                    self.w(" MS");
+                }
+                self.flag(")", commit.delayed_durability.is_some() || commit.max_wait_ms.is_some());
             }
             StatementKind::Rollback(rollback) => {
                 self.w(if rollback.work { "ROLLBACK WORK" } else { "ROLLBACK TRANSACTION" });
@@ -188,6 +192,11 @@ impl Printer {
             WaitFor::Time(time) => {
                 self.w("TIME ");
                 self.expr(time);
+            }
+            WaitFor::Durable { ticket, timeout_ms } => {
+                self.w("DURABLE ");
+                self.expr(ticket);
+                self.opt(", TIMEOUT ", timeout_ms, Self::expr);
             }
             WaitFor::Statement(text) => self.w(text),
         }

@@ -227,6 +227,14 @@ impl Parser<'_> {
             WaitFor::Delay(self.signed_constant()?)
         } else if self.accept_word("TIME") {
             WaitFor::Time(self.signed_constant()?)
+        } else if self.accept_word("DURABLE") {
+            let ticket = self.signed_constant()?;
+            let timed = self.accept_symbol(b',');
+            if timed {
+                self.expect_word("TIMEOUT")?;
+            }
+            let timeout_ms = if timed { Some(self.signed_constant()?) } else { None };
+            WaitFor::Durable { ticket, timeout_ms }
         } else if self.at_symbol(b'(') {
             let start = self.token();
             self.skip_parentheses()?;

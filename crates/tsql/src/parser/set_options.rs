@@ -10,7 +10,7 @@ use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
 
 /// ON/OFF options with their spelling.
-pub(crate) const SWITCHES: [(&str, SwitchOption); 26] = [
+pub(crate) const SWITCHES: [(&str, SwitchOption); 27] = [
     ("NOCOUNT", SwitchOption::NoCount),
     ("QUOTED_IDENTIFIER", SwitchOption::QuotedIdentifier),
     ("ANSI_NULLS", SwitchOption::AnsiNulls),
@@ -22,6 +22,7 @@ pub(crate) const SWITCHES: [(&str, SwitchOption); 26] = [
     ("ANSI_NULL_DFLT_OFF", SwitchOption::AnsiNullDfltOff),
     ("ARITHABORT", SwitchOption::ArithAbort),
     ("ARITHIGNORE", SwitchOption::ArithIgnore),
+    ("COMMIT_TICKETS", SwitchOption::CommitTickets),
     ("CONCAT_NULL_YIELDS_NULL", SwitchOption::ConcatNullYieldsNull),
     ("CURSOR_CLOSE_ON_COMMIT", SwitchOption::CursorCloseOnCommit),
     ("DISABLE_DEF_CNST_CHK", SwitchOption::DisableDefCnstChk),
@@ -40,7 +41,8 @@ pub(crate) const SWITCHES: [(&str, SwitchOption); 26] = [
 ];
 
 /// Options with a value and their spelling.
-pub(crate) const VALUES: [(&str, ValueOption); 10] = [
+pub(crate) const VALUES: [(&str, ValueOption); 11] = [
+    ("COMMIT_ACK", ValueOption::CommitAck),
     ("ROWCOUNT", ValueOption::RowCount),
     ("TEXTSIZE", ValueOption::TextSize),
     ("LOCK_TIMEOUT", ValueOption::LockTimeout),
@@ -123,6 +125,9 @@ impl Parser<'_> {
                 if VALUES.iter().any(|(word, _)| self.at_spelling(word)) =>
             {
                 let option = self.choice(&VALUES)?;
+                if option == ValueOption::CommitAck {
+                    self.accept_symbol(b'=');
+                }
                 Ok(SetStatement::Value { option, value: self.set_value()? })
             }
             _ => {

@@ -19,22 +19,44 @@ impl Parser<'_> {
         Ok(StatementKind::BeginTransaction(Box::new(begin)))
     }
 
-    /// COMMIT [WORK | TRAN [name]] [WITH (DELAYED_DURABILITY = ON | OFF)]
+    /// COMMIT [WORK | TRAN [name]] [WITH (DELAYED_DURABILITY = ON | OFF)]; Hardpan's own: MAX_WAIT = n MS in the list
     pub(super) fn commit(&mut self) -> Parsed<StatementKind> {
         self.advance();
-        let mut commit = Commit { work: self.accept_word("WORK"), name: None, delayed_durability: None };
+        let work = self.accept_word("WORK");
+        let mut commit = Commit { work, name: None, delayed_durability: None, max_wait_ms: None };
         if !commit.work && self.accept_tran() {
             commit.name = self.transaction_name_opt()?;
         }
         if !commit.work && self.at(Keyword::With) && self.symbol_ahead(1, b'(') {
             self.advance();
             self.advance();
-            self.expect_word("DELAYED_DURABILITY")?;
-            self.expect_symbol(b'=')?;
-            commit.delayed_durability = Some(self.on_off()?);
+            self.commit_option(&mut commit)?;
+            while self.accept_symbol(b',') {
+                self.commit_option(&mut commit)?;
+            }
             self.expect_symbol(b')')?;
         }
         Ok(StatementKind::Commit(Box::new(commit)))
+    }
+
+    /// Each at most once; a commit that is not waited for has no wait to bound.
+    fn commit_option(&mut self, commit: &mut Commit) -> Parsed<()> {
+        let is_new = commit.max_wait_ms.is_none() && commit.delayed_durability != Some(true);
+        if is_new && self.accept_word("MAX_WAIT") {
+            self.expect_symbol(b'=')?;
+            commit.max_wait_ms = Some(self.signed_constant()?);
+            return self.expect_word("MS");
+        }
+        if commit.delayed_durability.is_some() {
+            return Err(self.unexpected());
+        }
+        self.expect_word("DELAYED_DURABILITY")?;
+        self.expect_symbol(b'=')?;
+        if commit.max_wait_ms.is_some() && self.at(Keyword::On) {
+            return Err(self.unexpected());
+        }
+        commit.delayed_durability = Some(self.on_off()?);
+        Ok(())
     }
 
     /// ROLLBACK [WORK | TRAN [name]]

@@ -1,0 +1,121 @@
+//! MAX_DELAY, MAX_LOSS and FLUSH of DELAYED_DURABILITY through T-SQL, and `sys.dm_db_loss_window`, on a simulated machine.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use common::simulated::{NAME, Server, number, on_a_machine, repeat};
+use common::{rows, run};
+use hardpan_session::Session;
+use log::FlushReason;
+use os::WaitType;
+use os::sim::{End, Profile, World};
+
+fn set(session: &mut Session, text: &str) {
+    run(session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = {text}"));
+}
+
+fn window(session: &mut Session, columns: &str) -> Vec<String> {
+    rows(
+        session,
+        &format!("SELECT {columns} FROM sys.dm_db_loss_window WHERE database_id = DB_ID(N'{NAME}')"),
+    )
+}
+
+const OPTIONS: &str = "delayed_flush, flush_interval_ms, max_delay_ms, max_loss_kb";
+
+#[test]
+fn bounds_and_policy_are_kept_over_a_restart() {
+    let world = World::new(1, Profile::constant_latency());
+    world
+        .run(|os| {
+            let (server, mut session) = Server::with_table(os);
+            assert_eq!(window(&mut session, OPTIONS), ["EAGER|NULL|NULL|NULL"]);
+            set(
+                &mut session,
+                "ALLOWED (FLUSH = TIMED, FLUSH_INTERVAL = 7 MS, MAX_DELAY = 10 MS, MAX_LOSS = 480 KB)",
+            );
+            assert_eq!(window(&mut session, OPTIONS), ["TIMED|7|10|480"]);
+            set(&mut session, "FORCED (MAX_DELAY = 2 SECONDS)");
+            assert_eq!(window(&mut session, OPTIONS), ["TIMED|7|2000|480"], "what is not named stays");
+            server.stop(session);
+        })
+        .assert_ok();
+    world
+        .run(|os| {
+            let server = Server::open(os);
+            let mut session = server.session();
+            assert_eq!(window(&mut session, OPTIONS), ["TIMED|7|2000|480"]);
+            let bounds = server.database().log().loss_window().bounds;
+            assert_eq!((bounds.delay_ns_max, bounds.bytes_max), (Some(2_000_000_000), Some(480 << 10)));
+            set(&mut session, "ALLOWED (FLUSH = BLOCK_FULL, MAX_DELAY = 0 MS, MAX_LOSS = 0)");
+            assert_eq!(window(&mut session, OPTIONS), ["BLOCK_FULL|NULL|NULL|NULL"]);
+            assert_eq!(
+                rows(&mut session, "SELECT COUNT(*) FROM sys.dm_db_loss_window WHERE database_id = 2"),
+                ["0"]
+            );
+            server.stop(session);
+        })
+        .assert_ok();
+}
+
+#[test]
+fn the_view_tells_what_each_accident_would_take() {
+    let world = World::new(2, Profile::constant_latency());
+    let device = world.clone();
+    let report = world.run(move |os| {
+        let (server, mut session) = Server::with_table(os);
+        set(&mut session, "FORCED");
+        repeat(&mut session, 1, 5, "INSERT dbo.T1 VALUES (@i);");
+        os.sleep(3_000_000, WaitType::WAITFOR).unwrap();
+        let now = "commits_at_risk, IIF(bytes_at_risk BETWEEN 200 AND 2000, 'bytes', ''), IIF(ms_at_risk >= 3, 'ms', ''), \
+                   process_death_commits, planned_stop_commits, planned_stop_bytes, power_loss_commits";
+        assert_eq!(window(&mut session, now), ["5|bytes|ms|5|0|0|5"]);
+        run(&mut session, "EXEC sys.sp_flush_log");
+        assert_eq!(window(&mut session, now), ["0|||0|0|0|0"]);
+        let most = "highest_commits_at_risk, IIF(highest_ms_at_risk >= 3, 'ms', ''), delayed_commit_count, bound_wait_count";
+        assert_eq!(window(&mut session, most), ["5|ms|5|0"]);
+        // With a bound, nothing drains here but the bound itself.
+        set(&mut session, "FORCED (MAX_LOSS = 1 KB)");
+        repeat(&mut session, 6, 100, "INSERT dbo.T1 VALUES (@i);");
+        assert!(server.flushes_for(FlushReason::LossBound) >= 5);
+        assert_eq!(window(&mut session, "IIF(bytes_at_risk <= 1024, 'within', ''), IIF(bound_wait_count >= 5, 'waits', '')"), ["within|waits"]);
+        let risk = number(&mut session, "SELECT commits_at_risk FROM sys.dm_db_loss_window WHERE database_id = DB_ID()");
+        assert!(risk < 10, "{risk}");
+        device.power_off();
+    });
+    assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
+    world
+        .run(|os| {
+            let server = Server::open(os);
+            let mut session = server.session();
+            let there = number(&mut session, "SELECT COUNT(*) FROM dbo.T1");
+            assert!((95..=105).contains(&there), "{there} rows: at most a kilobyte of log may be lost");
+            server.stop(session);
+        })
+        .assert_ok();
+}
+
+/// A policy that only full blocks drain: the blocks are as full as article 000's.
+#[test]
+fn block_full_drains_full_blocks_only() {
+    on_a_machine(3, |os| {
+        let (server, mut session) = Server::with_table(os);
+        server.database().log().suspend_background_flush(false);
+        set(&mut session, "FORCED (FLUSH = BLOCK_FULL)");
+        let before = server.database().log().stats();
+        repeat(&mut session, 1, 6_000, "INSERT dbo.T1 VALUES (@i);");
+        os.sleep(100_000_000, WaitType::WAITFOR).unwrap();
+        let after = server.database().log().stats();
+        let flushes = after.flushes_total - before.flushes_total;
+        let bytes = after.flushed_bytes_total - before.flushed_bytes_total;
+        assert!(flushes >= 3, "{flushes} flushes");
+        assert!(bytes / flushes > 59 * 1024, "{bytes} bytes in {flushes} flushes");
+        assert!(
+            number(
+                &mut session,
+                "SELECT commits_at_risk FROM sys.dm_db_loss_window WHERE database_id = DB_ID()"
+            ) > 0
+        );
+        server.stop(session);
+    });
+}
