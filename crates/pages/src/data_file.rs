@@ -16,6 +16,7 @@ use crate::checksum::{self, PageCheck};
 use crate::error::PageError;
 use crate::file_header::{FileHeader, Growth};
 use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
+use crate::structure;
 
 /// Pages of a growth step, at most: 64 MB.
 const GROWTH_PAGES_MAX: u32 = 8192;
@@ -164,7 +165,7 @@ impl DataFile {
         }
     }
 
-    /// Reads a page and checks it; a page that was never formatted comes back as zeros.
+    /// Reads a page and checks it: checksum, address, header and slot array. A page that was never formatted comes back as zeros.
     pub(crate) fn read(&self, page: u32, into: &mut [u8]) -> Result<(), PageError> {
         assert!(into.len() == PAGE_BYTES);
         let id = PageId::new(self.file_id, page);
@@ -173,7 +174,11 @@ impl DataFile {
         }
         self.file.read_exact_at(into, id.offset())?;
         let what = match checksum::check(page_of(into), id) {
-            PageCheck::Sound | PageCheck::NeverFormatted => return Ok(()),
+            PageCheck::NeverFormatted => return Ok(()),
+            PageCheck::Sound => match structure::verify(page_of(into)) {
+                Ok(()) => return Ok(()),
+                Err(what) => format!("its checksum is right, but {what}"),
+            },
             PageCheck::BadChecksum(expected, found) => {
                 format!("wrong checksum (expected 0x{expected:08x}, found 0x{found:08x})")
             }

@@ -6,6 +6,7 @@ use crate::checksum::{self, PageCheck};
 use crate::error::PageError;
 use crate::header::{self, PageType};
 use crate::page_id::{BODY_BYTES, HEADER_BYTES, PAGE_BYTES, PageBytes, PageId};
+use crate::structure;
 
 /// First bytes of the body of page 0.
 pub const MAGIC: [u8; 8] = *b"HARDPAN\0";
@@ -113,6 +114,10 @@ impl FileHeader {
         let check = checksum::check(page, PageId::new(file_id, 0));
         if check != PageCheck::Sound {
             let what = format!("file header damaged: {check:?}");
+            return Err(PageError::Corrupt { page: PageId::new(file_id, 0), path: path.to_owned(), what });
+        }
+        if let Err(what) = structure::verify(page) {
+            let what = format!("file header: {what}");
             return Err(PageError::Corrupt { page: PageId::new(file_id, 0), path: path.to_owned(), what });
         }
         let amount = u32::from_le_bytes(take(page, 32));

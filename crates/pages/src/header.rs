@@ -116,6 +116,11 @@ pub fn page_type(page: &PageBytes) -> PageType {
     PageType::from_code(page[TYPE])
 }
 
+/// The byte that says what the page is, as it stands there.
+pub(crate) fn type_code(page: &PageBytes) -> u8 {
+    page[TYPE]
+}
+
 /// Height above the leaves of a tree: 0 for leaves and for every page outside trees.
 #[inline]
 pub fn level(page: &PageBytes) -> u8 {
@@ -178,6 +183,10 @@ pub fn prev(page: &PageBytes) -> PageId {
 
 /// Sets the page before this one.
 pub fn set_prev(page: &mut PageBytes, id: PageId) {
+    debug_assert!(
+        id.is_null() || id != self::id(page),
+        "no page is before itself, and no first page the last behind itself"
+    );
     page[PREV..PREV + 6].copy_from_slice(&id.to_bytes());
 }
 
@@ -189,6 +198,7 @@ pub fn next(page: &PageBytes) -> PageId {
 
 /// Sets the page after this one.
 pub fn set_next(page: &mut PageBytes, id: PageId) {
+    debug_assert!(id.is_null() || id != self::id(page), "no page follows itself");
     page[NEXT..NEXT + 6].copy_from_slice(&id.to_bytes());
 }
 
@@ -281,6 +291,10 @@ pub fn format(page: &mut PageBytes, id: PageId, page_type: PageType, level: u8, 
     page[UNIT..UNIT + 4].copy_from_slice(&unit.to_le_bytes());
     set_free_offset(page, HEADER_BYTES);
     set_free_bytes(page, PAGE_BYTES - HEADER_BYTES);
+    debug_assert!(
+        lsn(page).is_null() && prev(page).is_null() && self::next(page).is_null(),
+        "nothing remains"
+    );
 }
 
 #[cfg(test)]

@@ -64,5 +64,6 @@ pub(crate) fn write_round(pool: &BufferPool) -> Result<usize, PageError> {
             victims.push(Arc::clone(frame));
         }
     });
+    assert!(victims.len() <= ROUND_PAGES, "a round is bounded: others wait for the device, too");
     pool.write_victims(victims)
 }

@@ -17,6 +17,7 @@ mod page_id;
 mod pool;
 pub mod slots;
 mod space;
+pub mod structure;
 mod write_out;
 
 pub use data_file::FileInfo;

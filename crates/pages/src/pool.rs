@@ -115,6 +115,7 @@ impl BufferPool {
     pub fn stats(&self) -> PoolStats {
         let mut dirty = 0;
         self.for_each_frame(|frame| dirty += usize::from(frame.is_dirty()));
+        assert!(dirty <= self.frames_count.load(Relaxed), "{dirty} frames are dirty");
         PoolStats {
             frames: self.frames_count.load(Relaxed),
             frames_max: self.frames_max,
@@ -135,6 +136,7 @@ impl BufferPool {
     }
 
     pub(crate) fn note_writes(&self, pages: usize) {
+        assert!(pages > 0, "a batch has pages");
         self.writes.add(pages as i64);
     }
 
@@ -146,6 +148,7 @@ impl BufferPool {
                 break number;
             }
         };
+        assert!((1..=0x7fff).contains(&number), "a key has 15 bits for the number of a space");
         // Pages of a space that once had this number and was dropped without a word.
         self.discard(number);
         let space = make(number);
@@ -298,7 +301,7 @@ impl BufferPool {
     pub(crate) fn write_victims(&self, mut frames: Vec<Arc<Frame>>) -> Result<usize, PageError> {
         frames.sort_by_key(|frame| frame.key());
         assert!(frames.len() <= self.frames_max, "victims are frames of this pool");
-        let (mut written, mut failed) = (0, None);
+        let (count, mut written, mut failed) = (frames.len(), 0, None);
         while let Some(first) = frames.first().map(|frame| (frame.key() >> 48) as u16) {
             let rest = frames.split_off(frames.partition_point(|frame| (frame.key() >> 48) as u16 <= first));
             if let Some(space) = self.space(first) {
@@ -309,6 +312,7 @@ impl BufferPool {
             }
             frames = rest;
         }
+        assert!(written <= count, "{written} of {count} frames were written");
         failed.map_or(Ok(written), Err)
     }
 

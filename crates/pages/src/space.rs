@@ -213,6 +213,7 @@ impl FileSpace {
 
     #[inline]
     fn key(&self, id: PageId) -> u64 {
+        debug_assert!(self.number != 0 && id.pack() >> 48 == 0, "a key has room for space and page");
         u64::from(self.number) << 48 | id.pack()
     }
 
@@ -258,6 +259,7 @@ impl FileSpace {
     /// that is not in memory, or lies beyond the end of the file (which grows), comes as zeros with LSN NULL.
     pub fn fix_for_format_redo(&self, id: PageId) -> Result<PageGuard, PageError> {
         self.reach(id)?;
+        assert!(self.file_pages(id.file) > id.page, "redo makes the page that it needs");
         self.fix_new(id)
     }
 
@@ -265,6 +267,7 @@ impl FileSpace {
     /// pages beyond the end of the file (which grows) come as zeros with LSN NULL.
     pub fn fix_for_map_redo(&self, id: PageId) -> Result<PageGuard, PageError> {
         self.reach(id)?;
+        assert!(self.file_pages(id.file) > id.page, "redo makes the map that it needs");
         match self.fix(id, LatchMode::Exclusive) {
             Err(PageError::Corrupt { .. }) => self.fix_new(id),
             other => other,
@@ -321,6 +324,10 @@ impl FileSpace {
             return Err(PageError::NoSuchPage(id));
         }
         self.file(id.file)?.read(id.page, into)?;
+        assert!(
+            crate::header::version(into) == 0 || crate::header::id(into) == id,
+            "what was read is page {id}"
+        );
         self.pool.note_read();
         Ok(())
     }
@@ -328,7 +335,9 @@ impl FileSpace {
     pub(crate) fn file(&self, number: u16) -> Result<Arc<DataFile>, PageError> {
         let files = self.files.read();
         let index = usize::from(number).wrapping_sub(1);
-        files.get(index).cloned().ok_or(PageError::NoSuchPage(PageId::new(number, 0)))
+        let file = files.get(index);
+        debug_assert!(file.is_none_or(|file| file.file_id() == number), "files stand at their numbers");
+        file.cloned().ok_or(PageError::NoSuchPage(PageId::new(number, 0)))
     }
 
     /// How many data files there are; they are numbered from 1.
@@ -357,13 +366,17 @@ impl FileSpace {
     /// Error 1105 when disk or MAXSIZE forbid; the file is then as before.
     pub fn grow_to_hold(&self, file: u16, wanted: u32) -> Result<(), PageError> {
         let target = self.file(file)?;
-        self.grow(|| target.grow_to_hold(wanted, self.volatile))
+        self.grow(|| target.grow_to_hold(wanted, self.volatile))?;
+        assert!(target.pages() > wanted, "page {wanted} is there, {} are", target.pages());
+        Ok(())
     }
 
     /// Makes a file at least `pages` long.
     pub fn grow_file(&self, file: u16, pages: u32) -> Result<(), PageError> {
         let target = self.file(file)?;
-        self.grow(|| target.grow_to(pages, self.volatile))
+        self.grow(|| target.grow_to(pages, self.volatile))?;
+        assert!(target.pages() >= pages, "{pages} pages are there, {} are", target.pages());
+        Ok(())
     }
 
     /// Growth syncs the file, too. Should that fail, it may be writes of the last batch that the system has dropped, and their own sync
@@ -410,6 +423,10 @@ impl FileSpace {
         let header =
             FileHeader { logical_name: logical_name.to_owned(), growth, max_pages, ..target.header() };
         self.write_page_now(PageId::new(file, 0), &header.encode())?;
+        assert!(
+            header.file_id == file && header.database_guid == self.database_guid,
+            "a file keeps its identity"
+        );
         target.set_header(header);
         Ok(())
     }
@@ -432,6 +449,7 @@ impl FileSpace {
     /// Writes one page that does not live in the pool.
     fn write_page_now(&self, id: PageId, image: &PageBytes) -> Result<(), PageError> {
         self.refuse_if_suspect()?;
+        assert_eq!(crate::header::id(image), id, "an image knows its address");
         let mut buffer = Doublewrite::buffer(1);
         buffer[PREFIX_BYTES..].copy_from_slice(image);
         write_out::write_images(self, &mut buffer, &[id])
@@ -449,6 +467,7 @@ impl FileSpace {
             }
         });
         dirty.sort_unstable();
+        assert!(dirty.is_sorted_by(|one, next| one.0 < next.0), "a page is in one frame");
         // Behind the look: a write that failed before it or meanwhile has said so before its page counted as not being written.
         self.refuse_if_suspect()?;
         Ok(dirty)
@@ -510,6 +529,7 @@ impl FileSpace {
     /// Forgets all pages of this database in memory, changed ones too. Before dropping it, and after a clean
     /// [`FileSpace::write_out_dirty`] when it goes offline.
     pub fn discard_pages(&self) {
+        assert_no_page_latch_held();
         self.pool.discard(self.number);
     }
 
@@ -525,6 +545,7 @@ impl FileSpace {
 
     pub(crate) fn become_suspect(&self, error: &PageError) {
         let first = self.suspect.set(error.to_string()).is_ok();
+        assert!(self.suspect_reason().is_some(), "from now on nothing is written");
         if first {
             os::report::error("pages", &format!("database is suspect, nothing more is written: {error}"));
         }

@@ -1,0 +1,127 @@
+//! What a page must be like, whatever it holds, before any other function may touch it: judged once, when it comes from its file.
+//!
+//! A right checksum says that the bytes are those that were written, not that whoever wrote them (another program, a fault of ours, somebody
+//! with a hex editor) has written a page. A header or slot array that lies is error 824 for this page; the others stay readable.
+
+use crate::header::{self, PAGE_FORMAT_VERSION, PageType};
+use crate::page_id::PageBytes;
+use crate::slots::{self, FORWARD, FORWARDED};
+
+/// Levels of a tree, at most: with two children to a page it would fill 2^32 pages.
+const LEVELS_MAX: u8 = 32;
+
+/// Do header and slot array agree with the type of the page and with each other? The text says what is wrong. A page of zeros was never
+/// formatted; whoever has seen that need not ask.
+pub fn verify(page: &PageBytes) -> Result<(), String> {
+    if header::version(page) == 0 || header::version(page) > PAGE_FORMAT_VERSION {
+        return Err(format!("page format version {}", header::version(page)));
+    }
+    let (page_type, code, level) = (header::page_type(page), header::type_code(page), header::level(page));
+    if code != page_type as u8 {
+        return Err(format!("page type {code} is unknown"));
+    }
+    if level > if page_type == PageType::BTree { LEVELS_MAX } else { 0 } {
+        return Err(format!("level {level} of {}", page_type.name()));
+    }
+    slots::verify(page)?;
+    let count = header::slot_count(page);
+    match page_type {
+        PageType::Heap => match (0..count).find(|slot| is_stub_and_moved(slots::flags(page, *slot))) {
+            Some(slot) => Err(format!("slot {slot} is a stub and a moved row at once")),
+            None => Ok(()),
+        },
+        PageType::BTree if header::free_slots(page) > 0 => {
+            Err(format!("a tree page has {} free slots", header::free_slots(page)))
+        }
+        PageType::BTree => {
+            match (0..count).find(|slot| slots::flags(page, *slot) & (FORWARD | FORWARDED) != 0) {
+                Some(slot) => Err(format!("slot {slot} of a tree page is moved")),
+                None => Ok(()),
+            }
+        }
+        _ if count > 0 => Err(format!("{} with {count} slots", page_type.name())),
+        _ => Ok(()),
+    }
+}
+
+fn is_stub_and_moved(flags: u16) -> bool {
+    flags & (FORWARD | FORWARDED) == FORWARD | FORWARDED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page_id::{HEADER_BYTES, PAGE_BYTES, PageId};
+
+    const ALL: [PageType; 7] = [
+        PageType::Empty,
+        PageType::Heap,
+        PageType::BTree,
+        PageType::Lob,
+        PageType::AllocationMap,
+        PageType::FileHeader,
+        PageType::Boot,
+    ];
+
+    fn page_of(page_type: PageType, rows: u16) -> Box<PageBytes> {
+        let mut page = Box::new([0; PAGE_BYTES]);
+        header::format(&mut page, PageId::new(1, 5), page_type, 0, 0);
+        for slot in 0..rows {
+            slots::put(&mut page, slot, &[b"a row of some bytes"], 0);
+        }
+        page
+    }
+
+    #[test]
+    fn what_is_formatted_is_sound() {
+        for page_type in ALL {
+            assert_eq!(verify(&page_of(page_type, 0)), Ok(()), "{page_type:?}");
+        }
+        for page_type in [PageType::Heap, PageType::BTree] {
+            assert_eq!(verify(&page_of(page_type, 9)), Ok(()), "{page_type:?}");
+        }
+    }
+
+    #[test]
+    fn every_lie_of_header_and_slots_is_told() {
+        let lie = |page_type, rows, change: &dyn Fn(&mut PageBytes)| {
+            let mut page = page_of(page_type, rows);
+            change(&mut page);
+            verify(&page).expect_err("it lies")
+        };
+        let end = PAGE_BYTES;
+        for page_type in [PageType::Heap, PageType::BTree] {
+            assert!(lie(page_type, 3, &|page| page[22] = 200).contains("free bytes"), "slot count");
+            assert!(lie(page_type, 3, &|page| page[23] = 200).contains("do not fit"), "slot count");
+            assert!(lie(page_type, 3, &|page| page[30] = 0).contains("rows end"), "free offset");
+            assert!(lie(page_type, 3, &|page| page[38] ^= 1).contains("free bytes"));
+            assert!(lie(page_type, 3, &|page| page[46] = 1).contains("free slots"));
+            assert!(lie(page_type, 3, &|page| page[56] = 1).contains("ghosts"));
+            assert!(lie(page_type, 3, &|page| page[end - 3] = 0x1f).contains("outside"), "row offset");
+            assert!(lie(page_type, 3, &|page| page[end - 8] = HEADER_BYTES as u8).contains("overlap"));
+            assert!(lie(page_type, 3, &|page| page[end - 2] = 0).contains("outside"), "a row without bytes");
+            assert!(lie(page_type, 3, &|page| page[end - 1] = 0x60).contains("moved"), "both flags");
+        }
+        assert!(lie(PageType::BTree, 3, &|page| page[end - 1] = 0x40).contains("moved"));
+        assert!(lie(PageType::BTree, 0, &|page| page[2] = 99).contains("level 99"));
+        assert!(lie(PageType::BTree, 3, &|page| slots_free_by_hand(page)).contains("tree page"));
+        for page_type in ALL {
+            assert!(lie(page_type, 0, &|page| page[0] = 9).contains("version 9"));
+            assert!(lie(page_type, 0, &|page| page[1] = 77).contains("type 77"));
+        }
+        for page_type in ALL.into_iter().filter(|page_type| *page_type != PageType::BTree) {
+            assert!(lie(page_type, 0, &|page| page[2] = 1).contains("level 1"), "{page_type:?}");
+        }
+        for page_type in [PageType::Empty, PageType::Lob, PageType::AllocationMap, PageType::Boot] {
+            let text = lie(page_type, 0, &|page| slots::put(page, 0, &[b"a row of some bytes"], 0));
+            assert!(text.contains("with 1 slots"), "{page_type:?}");
+        }
+    }
+
+    /// Frees a slot of a heap and calls the page a tree.
+    fn slots_free_by_hand(page: &mut PageBytes) {
+        page[1] = PageType::Heap as u8;
+        slots::free(page, 1);
+        page[1] = PageType::BTree as u8;
+    }
+}
