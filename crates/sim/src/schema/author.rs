@@ -9,7 +9,7 @@ use session::SessionShared;
 use super::contest::Contender;
 use super::ledger::{MarkWrite, SchemaLedger};
 use super::model::{Drawer, Tables};
-use super::{DATABASE, MARKS, Plan, SHELF, VISITING_MARKS};
+use super::{DATABASE, MARKS, Plan, SHELF, VISITING_MARKS, WIDE};
 use crate::client::{Answer, Client};
 use crate::nemesis::Trouble;
 use crate::teller::{NO_ROOM, RETRYABLE};
@@ -80,6 +80,7 @@ impl Author {
                 0 => self.housekeeping(&mut client),
                 1 => self.flush_log(&mut client),
                 2 | 3 if self.plan.is_wild => self.contest(&mut client),
+                4 if self.plan.is_wild => self.wash(&mut client),
                 _ => self.transaction(&mut client),
             };
             if matches!(went, Went::Down) {
@@ -114,6 +115,33 @@ impl Author {
     fn housekeeping(&mut self, client: &mut Client) -> Went {
         let answer = client.execute("CHECKPOINT");
         if answer.errors.is_empty() { Went::Well } else { self.tolerate("CHECKPOINT", &answer) }
+    }
+
+    /// A new version of every wide row, and a checkpoint, which then has several batches of pages to write.
+    fn wash(&mut self, client: &mut Client) -> Went {
+        self.next_number += 1;
+        let version = self.next_number << 4;
+        self.ledger.lock().begin(self.client, self.next_number);
+        let changes = format!(
+            "SET XACT_ABORT OFF; BEGIN TRAN; UPDATE progress SET number = {} WHERE client = {}; \
+             UPDATE wide SET version = {version}",
+            self.next_number, self.client
+        );
+        let answer = client.execute(&changes);
+        if !answer.errors.is_empty() {
+            return self.give_up(client, &answer);
+        }
+        let marks = [(WIDE, Some(version))];
+        self.ledger.lock().committing(self.client, Arc::clone(&self.tables), &marks, true);
+        let answer = client.execute("COMMIT TRAN");
+        if !answer.errors.is_empty() {
+            return self.tolerate("COMMIT", &answer);
+        }
+        let mut ledger = self.ledger.lock();
+        ledger.acknowledge(self.client, true);
+        *ledger.changes.entry("UPDATE of all wide rows").or_default() += 1;
+        drop(ledger);
+        self.housekeeping(client)
     }
 
     fn flush_log(&mut self, client: &mut Client) -> Went {

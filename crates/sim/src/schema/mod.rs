@@ -11,6 +11,7 @@
 mod author;
 mod contest;
 mod ledger;
+mod lies;
 mod model;
 mod reader;
 mod show;
@@ -39,6 +40,10 @@ pub(crate) const MARKS: i64 = 12;
 pub(crate) const VISITING_MARKS: i64 = 100;
 /// Where the numbers of the marks on the shelf, a heap in wild worlds, begin in the ledger.
 pub(crate) const SHELF: i64 = 1_000;
+/// The number in the ledger of the version that all rows of the table `wide` have.
+pub(crate) const WIDE: i64 = 2_000;
+/// Rows of that table, each of which fills more than half a page: more pages than the doublewrite file takes at once.
+pub(crate) const WIDE_ROWS: i64 = 90;
 const AUTHORS_MAX: usize = 4;
 /// The stream that says which worlds are wild. Its name was drawn until all seeds of the corpus were tame: they keep their meaning.
 const WILD: &str = "schema wild 94";
@@ -66,6 +71,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let ledger = Arc::new(Latch::new(LatchRank::Leaf, SchemaLedger::new(AUTHORS_MAX)));
     let mut outcome = Outcome::new(seed);
     let generations = 1 + rng.below(3) as i64;
+    let mut is_closed = false;
     for generation in 1..=generations {
         let (ios, switches) = if is_wild { (900, 9_000) } else { (500, 4_000) };
         let nemesis = Nemesis::draw(&mut rng, ios, switches);
@@ -90,13 +96,23 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         Trouble::heal(&world);
         outcome.acknowledged += ledger.lock().acknowledged();
         let is_damaged = rng.chance(1, 12) && flip_a_bit(&world, &mut rng);
-        recover(&world, &ledger, (is_wild, is_damaged), &mut rng, &mut outcome);
+        is_closed = recover(&world, &ledger, (is_wild, is_damaged), &mut rng, &mut outcome);
         outcome.violations.append(&mut ledger.lock().sightings);
         if is_damaged || !outcome.violations.is_empty() {
             break;
         }
     }
+    let told = match outcome.violations.is_empty() && is_wild && is_closed && rng.chance(2, 3) {
+        true => lies::tell(&world, &mut rng),
+        false => None,
+    };
+    if let Some(lie) = told {
+        listen(&world, lie, &mut outcome);
+    }
     outcome.reached = world.reached();
+    if let Some(lie) = told {
+        *outcome.reached.entry(lie.name().to_owned()).or_default() += 1;
+    }
     for (kind, count) in &ledger.lock().changes {
         outcome.reached.insert(format!("committed {kind}"), *count);
     }
@@ -138,6 +154,10 @@ fn prepare(is_wild: bool) -> DiskImage {
             );
             for id in 0..MARKS {
                 client.must(&format!("INSERT INTO shelf (id, version) VALUES ({id}, 0)"));
+            }
+            client.must("CREATE TABLE wide (id int NOT NULL PRIMARY KEY, version bigint NOT NULL, filler char(5000) NOT NULL DEFAULT 'w')");
+            for id in 0..WIDE_ROWS {
+                client.must(&format!("INSERT INTO wide (id, version) VALUES ({id}, 0)"));
             }
         }
         client.close();
@@ -200,6 +220,21 @@ fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &
     outcome.note(&report);
 }
 
+/// A last life, with a page that lies.
+fn listen(world: &World, lie: lies::Lie, outcome: &mut Outcome) {
+    outcome.log.push(format!("{lie:?}"));
+    Nemesis::None.arm(world);
+    let heard = Arc::new(Latch::new(LatchRank::Leaf, Ok(())));
+    let answer = Arc::clone(&heard);
+    let report = world.run(move |os| {
+        let heard = lies::listen(os, lie);
+        *answer.lock() = heard;
+    });
+    outcome.note(&report);
+    let heard = std::mem::replace(&mut *heard.lock(), Ok(()));
+    outcome.violations.extend(heard.err().map(|text| format!("LIE: {text}")));
+}
+
 /// One bit of the authors' data file turns over while nobody looks. False: it lies where nothing was ever written.
 fn flip_a_bit(world: &World, rng: &mut Rng) -> bool {
     let Some(bytes) = world.file_bytes(Path::new(DATA_FILE)) else { return false };
@@ -210,14 +245,15 @@ fn flip_a_bit(world: &World, rng: &mut Rng) -> bool {
     is_used
 }
 
-/// Restarts, possibly with crashes and failures of the device in the middle of recovery, and judges what is there.
+/// Restarts, possibly with crashes and failures of the device in the middle of recovery, and judges what is there. True when it could be read
+/// and was closed in an orderly way.
 fn recover(
     world: &World,
     ledger: &Arc<Latch<SchemaLedger>>,
     (is_wild, is_damaged): (bool, bool),
     rng: &mut Rng,
     outcome: &mut Outcome,
-) {
+) -> bool {
     for attempt in 0..5 {
         let nemesis = match rng.below(3) {
             0 if attempt < 4 => Nemesis::PowerOffAtIo(1 + rng.below(200)),
@@ -239,7 +275,7 @@ fn recover(
         let shown = found.lock().take();
         match shown {
             None if report.end == End::PowerOff => continue,
-            None => return,
+            None => return false,
             // Whatever the device did to a recovery, the next one is sound.
             Some(Err(_)) if trouble.makes_errors() => continue,
             // A database that could not be recovered says nothing yet.
@@ -254,8 +290,10 @@ fn recover(
                 outcome.violations.extend(ledger.judge(&shown.authors, &shown.marks));
                 outcome.violations.extend(ledger.contest.judge(shown.has_contest));
                 outcome.violations.extend(ledger.judge_databases(&shown.databases));
+                return true;
             }
         }
-        return;
+        return false;
     }
+    false
 }

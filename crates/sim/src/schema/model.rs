@@ -25,9 +25,42 @@ pub(crate) struct Table {
     pub(crate) kind: Kind,
     /// Added columns in their order, and whether they may be NULL.
     pub(crate) added: Vec<(String, bool)>,
-    /// The column of each index that is no primary key.
-    pub(crate) indexes: BTreeMap<String, String>,
+    /// Each index that is no primary key.
+    pub(crate) indexes: BTreeMap<String, Index>,
     pub(crate) rows: BTreeMap<i64, Row>,
+}
+
+/// An index that is no primary key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Index {
+    /// Its key.
+    pub(crate) column: String,
+    /// The rows that it has, as sys.indexes shows the filter; `None`: all.
+    pub(crate) filter: Option<String>,
+}
+
+impl Index {
+    /// Does it have this row of the table?
+    pub(crate) fn has(&self, table: &Table, key: i64, row: &Row) -> bool {
+        let Some(filter) = &self.filter else { return true };
+        let subject = filter.trim_start_matches("([").split(']').next().unwrap_or_default();
+        let bound = || filter.trim_end_matches(')').rsplit('(').next().and_then(|number| number.parse().ok());
+        match subject {
+            "k" if filter.contains("]>(") => bound().is_some_and(|bound: i64| key > bound),
+            "k" => bound().is_some_and(|bound: i64| key <= bound),
+            "s" => row.short.is_some(),
+            added => {
+                let at = table.added.iter().position(|(column, _)| column == added);
+                at.is_some_and(|at| row.added[at].is_some())
+            }
+        }
+    }
+
+    /// Does it need the column?
+    fn uses(&self, column: &str) -> bool {
+        let is_in_filter = |filter: &String| filter.contains(&format!("[{column}]"));
+        self.column == column || self.filter.as_ref().is_some_and(is_in_filter)
+    }
 }
 
 /// Columns s, l and the added ones.
@@ -78,7 +111,7 @@ enum Apply {
     Drop(String),
     AddColumn(String, String, bool),
     DropColumn(String, String),
-    CreateIndex(String, String, String),
+    CreateIndex(String, String, Index),
     DropIndex(String, String),
     Truncate(String),
     Insert(String, Vec<(i64, Row)>),
@@ -188,8 +221,14 @@ impl Drawer {
         columns.extend(table.added.iter().map(|(column, _)| column.clone()));
         let column = pick(rng, columns);
         let unique = if column == "k" { "UNIQUE " } else { "" };
-        let sql = format!("CREATE {unique}INDEX {index} ON {name} ({column})");
-        Change { kind: "CREATE INDEX", sql, apply: Apply::CreateIndex(name.to_owned(), index, column) }
+        let filter = if self.is_wild && rng.chance(2, 3) { Some(draw_filter(rng, table)) } else { None };
+        let (kind, condition) = match &filter {
+            Some(filter) => ("CREATE INDEX with a filter", format!(" WHERE {filter}")),
+            None => ("CREATE INDEX", String::new()),
+        };
+        let condition = condition.replace('(', " ").replace(')', "");
+        let sql = format!("CREATE {unique}INDEX {index} ON {name} ({column}){condition}");
+        Change { kind, sql, apply: Apply::CreateIndex(name.to_owned(), index, Index { column, filter }) }
     }
 
     fn insert(&mut self, rng: &mut Rng, name: &str, table: &Table) -> Change {
@@ -252,6 +291,21 @@ fn long(rng: &mut Rng) -> Text {
     Text { letter: b'A' + rng.below(26) as u8, length: 1 + rng.below(most) as u32 }
 }
 
+/// A filter that some rows pass, in the words of sys.indexes: rows come and go by their key, by a text that is or is not there, and by a
+/// column that was added.
+fn draw_filter(rng: &mut Rng, table: &Table) -> String {
+    let nullable = table.added.iter().filter(|(_, is_nullable)| *is_nullable).map(|(column, _)| column);
+    let mut columns: Vec<&str> = nullable.map(String::as_str).collect();
+    columns.extend(["k", "k", "s"]);
+    match pick(rng, columns) {
+        "k" => {
+            let operator = if rng.chance(1, 2) { ">" } else { "<=" };
+            format!("([k]{operator}({}))", range(rng, table).0)
+        }
+        column => format!("([{column}] IS NOT NULL)"),
+    }
+}
+
 /// Some of a table's keys, next to each other.
 fn range(rng: &mut Rng, table: &Table) -> (i64, i64) {
     let keys: Vec<i64> = table.rows.keys().copied().collect();
@@ -278,7 +332,7 @@ fn truncate(name: &str) -> Change {
 }
 
 fn drop_column(rng: &mut Rng, name: &str, table: &Table) -> Option<Change> {
-    let is_free = |column: &&(String, bool)| !table.indexes.values().any(|on| *on == column.0);
+    let is_free = |column: &&(String, bool)| !table.indexes.values().any(|index| index.uses(&column.0));
     let free: Vec<(String, bool)> = table.added.iter().filter(is_free).cloned().collect();
     if free.is_empty() {
         return None;
@@ -344,8 +398,8 @@ impl Change {
                     row.added.remove(at);
                 }
             }
-            Apply::CreateIndex(name, index, column) => {
-                table(tables, name).indexes.insert(index.clone(), column.clone());
+            Apply::CreateIndex(name, index, definition) => {
+                table(tables, name).indexes.insert(index.clone(), definition.clone());
             }
             Apply::DropIndex(name, index) => drop(table(tables, name).indexes.remove(index)),
             Apply::Truncate(name) => table(tables, name).rows.clear(),
