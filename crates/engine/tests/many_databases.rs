@@ -1,11 +1,18 @@
 //! Many databases start and stop together; a start answers before all of them are open.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use hardpan_engine::{CreateDatabaseOptions, DatabaseState, Instance, InstanceOptions};
 use os::Os;
+use os::sim::{Profile, World};
+
+/// Disk operations of a start or a stop for one database, at most.
+const OPERATIONS_MAX: u64 = 80;
+/// Who counts threads and descriptors of the process, and who makes some.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 struct Scratch(PathBuf);
 
@@ -42,6 +49,7 @@ fn create(instance: &Arc<Instance>, count: usize) {
 
 #[test]
 fn a_start_answers_before_its_databases_are_open() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let scratch = Scratch::new("early");
     let instance = scratch.open(false);
     create(&instance, 40);
@@ -87,28 +95,96 @@ fn a_start_answers_before_its_databases_are_open() {
     instance.shutdown();
 }
 
-/// By hand: `cargo test --release -p hardpan-engine --test many_databases -- --ignored --nocapture`.
-#[test]
-#[ignore = "measures"]
-fn three_hundred_databases_start_and_stop() {
-    let scratch = Scratch::new("measure");
-    let instance = scratch.open(false);
-    let os = Os::real();
-    create(&instance, 300);
-    let took = |what: &str, since_ns: u64| {
-        println!("{what}: {} ms", (os.clock().monotonic_ns() - since_ns) / 1_000_000)
-    };
-    for _ in 0..2 {
-        let began_ns = os.clock().monotonic_ns();
+/// Disk operations of a start and of a stop with so many databases besides the system's.
+fn operations(count: usize) -> (u64, u64) {
+    let world = World::new(7, Profile::nvme());
+    let options = || InstanceOptions { background: false, ..InstanceOptions::new("/data") };
+    let made = world.run(move |os| {
+        let instance = Instance::open(os, &options()).unwrap();
+        create(&instance, count);
         instance.shutdown();
-        took("stop", began_ns);
+    });
+    made.assert_ok();
+    let figures = Arc::new(os::Latch::new(os::LatchRank::Leaf, (0, 0)));
+    let (handle, told) = (world.clone(), Arc::clone(&figures));
+    let report = world.run(move |os| {
+        let before = handle.io_total();
+        let instance = Instance::open(os, &options()).unwrap();
+        let opened = handle.io_total();
+        instance.shutdown();
+        *told.lock() = (opened - before, handle.io_total() - opened);
+    });
+    report.assert_ok();
+    *figures.lock()
+}
+
+/// What a start and a stop ask of the disk grows with the number of databases, not with its square, and by little for each: a scan of all
+/// for each would show.
+#[test]
+fn each_database_costs_a_start_and_a_stop_the_same() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let [few, more, many] = [10, 20, 40].map(operations);
+    for (what, few, more, many) in [("start", few.0, more.0, many.0), ("stop", few.1, more.1, many.1)] {
+        println!("{what}: {few}, {more}, {many} operations with 10, 20 and 40 databases");
+        assert!(more > few && many > more, "{what}: {few}, {more}, {many}");
+        // The catalog of master fills a page now and then.
+        assert!(many - more <= 2 * (more - few) + 20, "{what}: {few}, {more}, {many}");
+        assert!(more - few <= 10 * OPERATIONS_MAX, "{what}: {few}, {more}, {many}");
     }
-    let began_ns = os.clock().monotonic_ns();
-    let instance = scratch.open(true);
-    took("answers", began_ns);
-    instance.wait_until_open();
-    took("all open", began_ns);
-    let began_ns = os.clock().monotonic_ns();
+}
+
+/// Open files of this process (proc(5)).
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Threads of the server in this process, by name, once those that open databases have ended.
+fn threads() -> BTreeMap<String, usize> {
+    let is_opening =
+        |threads: &BTreeMap<String, usize>| threads.keys().any(|name| name.starts_with("DATABASE"));
+    for _ in 0..1_000 {
+        let threads = threads_now();
+        if !is_opening(&threads) {
+            return threads;
+        }
+        Os::real().sleep(10_000_000, os::WaitType::SLEEP_TASK).unwrap();
+    }
+    threads_now()
+}
+
+/// The same now. Names of the server's threads are in capital letters; those of the tests are not.
+fn threads_now() -> BTreeMap<String, usize> {
+    let mut threads = BTreeMap::new();
+    for task in std::fs::read_dir("/proc/self/task").unwrap() {
+        // One that ends meanwhile is none.
+        let Ok(name) = std::fs::read_to_string(task.unwrap().path().join("comm")) else { continue };
+        if name.chars().all(|letter| !letter.is_lowercase()) {
+            *threads.entry(name.trim().to_owned()).or_default() += 1;
+        }
+    }
+    threads
+}
+
+/// A database has the thread of its LOG WRITER and three files open, the log twice; the rest is shared, and nothing stays behind.
+#[test]
+fn a_database_has_one_thread_and_four_descriptors_and_leaves_none() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let before = (threads(), descriptors());
+    let scratch = Scratch::new("figures");
+    scratch.open(false).shutdown();
+    let instance = scratch.open(false);
+    let (mut expected, open) = (threads(), descriptors());
+    create(&instance, 60);
     instance.shutdown();
-    took("stop", began_ns);
+    let instance = scratch.open(false);
+    *expected.entry("LOG WRITER".to_owned()).or_default() += 60;
+    assert_eq!(threads(), expected);
+    assert_eq!(
+        descriptors() - open,
+        60 * 4,
+        "data file, doublewrite file, the log for its blocks and for its header"
+    );
+    instance.shutdown();
+    drop(instance);
+    assert_eq!((threads(), descriptors()), before, "threads and descriptors left");
 }
