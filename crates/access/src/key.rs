@@ -46,6 +46,7 @@ impl KeyFormat {
         let Some(column) = self.columns.get(ordinal) else { return false };
         let start = out.len();
         let known = column.collation.prefix_key(prefix, out);
+        assert!(known || out.len() == start, "a collation that cannot say says nothing");
         if column.descending {
             out[start..].iter_mut().for_each(|byte| *byte = !*byte);
         }
@@ -57,6 +58,7 @@ impl KeyFormat {
         for (value, column) in values.into_iter().zip(&self.columns) {
             let start = out.len();
             column.collation.key(value, out);
+            debug_assert!(out.len() > start, "every value, NULL too, has a place in the order");
             if column.descending {
                 out[start..].iter_mut().for_each(|byte| *byte = !*byte);
             }
@@ -94,7 +96,13 @@ impl KeyRange {
 
     /// Every key that begins with these bytes.
     pub fn prefix(prefix: &[u8]) -> KeyRange {
-        KeyRange { lower: Bound::Included(prefix.to_vec()), upper: KeyRange::after_prefix(prefix) }
+        let range =
+            KeyRange { lower: Bound::Included(prefix.to_vec()), upper: KeyRange::after_prefix(prefix) };
+        debug_assert!(
+            range.is_above_lower(prefix) && range.is_below_upper(prefix),
+            "the prefix begins with itself"
+        );
+        range
     }
 
     /// The bound behind every key that begins with these bytes: `column > value` begins there, `column <= value` ends there.
@@ -112,11 +120,16 @@ impl KeyRange {
 
     /// [`KeyRange::after_prefix`] as a lower bound: the first key behind the prefix is included.
     pub fn from_after_prefix(prefix: &[u8]) -> Bound<Vec<u8>> {
-        match KeyRange::after_prefix(prefix) {
-            Bound::Excluded(key) => Bound::Included(key),
+        let key = match KeyRange::after_prefix(prefix) {
+            Bound::Excluded(key) => key,
             // Nothing is behind: a bound above every key.
-            _ => Bound::Included(vec![u8::MAX; KEY_BYTES_MAX]),
-        }
+            _ => vec![u8::MAX; KEY_BYTES_MAX],
+        };
+        debug_assert!(
+            !key.starts_with(prefix) || key.len() == KEY_BYTES_MAX,
+            "the bound lies behind the prefix"
+        );
+        Bound::Included(key)
     }
 
     pub(crate) fn is_below_upper(&self, key: &[u8]) -> bool {

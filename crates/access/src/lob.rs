@@ -130,6 +130,7 @@ impl AccessMethods {
             if stamp != pointer.stamp {
                 return Err(AccessError::RowGone);
             }
+            assert!(data.len() <= LOB_PIECE_BYTES, "a piece fits its page");
             body(page, data);
             page = header::next(guard.page());
         }

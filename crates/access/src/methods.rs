@@ -237,10 +237,12 @@ impl AccessMethods {
             let flags = RecordFlags::SYSTEM;
             payload(record.start(RecordHeader { context, flags, ..RecordHeader::new(op) }));
             assert!(record.header.txn == TxnId::NULL, "structural records belong to no transaction");
-            Ok(match for_rollback {
+            let lsn = match for_rollback {
                 true => self.log.append_from_reservation(record)?,
                 false => self.log.append(record)?,
-            })
+            };
+            assert!(lsn < self.log.end(), "a record is in the log");
+            Ok(lsn)
         })
     }
 

@@ -105,21 +105,29 @@ impl Locking {
 
     /// The same for rows of a heap, which have no order: nothing but the row itself can be locked.
     pub(crate) fn of_heap(self) -> Locking {
-        match self {
+        let locking = match self {
             Locking::Range { mode } => Locking::Hold { mode: row_alone(mode), until_next: false },
             other => other,
-        }
+        };
+        assert_eq!(
+            locking.row_mode().is_some(),
+            self.row_mode().is_some(),
+            "who locks rows locks these, too"
+        );
+        locking
     }
 }
 
 /// What is left of a range lock when the gap below the key is not wanted.
 pub(crate) fn row_alone(mode: LockMode) -> LockMode {
-    match mode {
+    let alone = match mode {
         LockMode::RangeSS => LockMode::S,
         LockMode::RangeSU => LockMode::U,
         LockMode::RangeXX => LockMode::X,
         other => other,
-    }
+    };
+    assert!(mode.covers(alone), "{alone:?} is part of {mode:?}");
+    alone
 }
 
 /// A lock that was waited for, kept while its owner looks again at what it is for. Were it given back before, the next in the queue would

@@ -32,6 +32,7 @@ pub fn fixed_bytes(sql_type: &SqlType) -> Option<u16> {
 /// Writes a value that is not NULL into the bytes of its fixed-length column. The engine has converted it to the column's
 /// type; character values are padded here.
 pub fn encode_fixed(value: &Value, sql_type: &SqlType, out: &mut [u8]) {
+    debug_assert_eq!(fixed_bytes(sql_type), u16::try_from(out.len()).ok(), "the column's own bytes");
     let mut put = |bytes: &[u8]| out[..bytes.len()].copy_from_slice(bytes);
     match value {
         Value::Bit(value) => put(&[u8::from(*value)]),
@@ -94,6 +95,7 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
 /// The value of a fixed-length column from exactly its bytes. Any bytes give a value.
 #[inline]
 pub fn decode_fixed(sql_type: &SqlType, bytes: &[u8]) -> Value {
+    debug_assert_eq!(fixed_bytes(sql_type), u16::try_from(bytes.len()).ok(), "the column's own bytes");
     match *sql_type {
         SqlType::Bit => Value::Bit(bytes[0] != 0),
         SqlType::TinyInt => Value::TinyInt(bytes[0]),

@@ -110,6 +110,7 @@ impl AccessMethods {
             }
         }
         check.maps(units, complete)?;
+        assert!(check.report.pages >= check.seen.len() as u64, "each page that is reached is looked at");
         Ok(check.report)
     }
 

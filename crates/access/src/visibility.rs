@@ -1,6 +1,6 @@
 //! The one door to a row: what a reader sees of it. Heap scan, heap fetch, tree look-up and both directions of the tree cursor ask here.
 
-use pages::{PageBytes, header, slots};
+use pages::{PageBytes, PageType, header, slots};
 use txn::{LockMode, LockWait, Resource, Transaction};
 
 use crate::error::AccessResult;
@@ -46,6 +46,7 @@ impl<'t> Reader<'t> {
             Locking::Range { mode } => Locking::Hold { mode: row_alone(mode), until_next: false },
             other => other,
         };
+        assert!(!matches!(locking, Locking::Range { .. }), "a key alone has no gap");
         Reader { locking, ..self }
     }
 
@@ -68,6 +69,10 @@ impl<'p, 't> PageView<'p, 't> {
     #[inline]
     pub(crate) fn new(page: &'p PageBytes, reader: Reader<'t>) -> PageView<'p, 't> {
         let is_settled = header::lsn(page) < reader.txn.manager().oldest_active_lsn();
+        debug_assert!(
+            matches!(header::page_type(page), PageType::Heap | PageType::BTree),
+            "only pages with rows are looked at"
+        );
         PageView { page, reader, is_settled }
     }
 
@@ -115,16 +120,23 @@ impl<'p, 't> PageView<'p, 't> {
     /// Rule 7: takes the lock of the row whose stub is on this page. `Moved`: it is the reader's, who now reads the target and then says
     /// so ([`Reader::has_followed`]).
     pub(crate) fn follow(&self, lock: impl Fn() -> Resource) -> Seen<'p> {
+        debug_assert!(header::page_type(self.page) == PageType::Heap, "rows of trees do not move away");
         let mode = match self.reader.locking {
             Locking::None => return Seen::Moved,
             Locking::Probe => LockMode::S,
             Locking::Hold { mode, .. } | Locking::Range { mode } => mode,
         };
-        if self.reader.txn.try_lock(lock(), mode) { Seen::Moved } else { self.refused() }
+        if self.reader.txn.try_lock(lock(), mode) { Seen::Moved } else { self.not_followed() }
+    }
+
+    fn not_followed(&self) -> Seen<'p> {
+        os::sim::reach(|| "a moved row is somebody else's".to_owned());
+        self.refused()
     }
 
     /// The bytes at the target of a stub that has been followed; `None` when no moved row is there.
     pub(crate) fn moved_row(&self, slot: u16) -> Option<&'p [u8]> {
+        debug_assert!(header::page_type(self.page) == PageType::Heap, "rows of trees do not move away");
         let is_target = slots::flags(self.page, slot) & (slots::GHOST | slots::FORWARDED) == slots::FORWARDED;
         if is_target { slots::row(self.page, slot) } else { None }
     }

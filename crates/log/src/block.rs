@@ -86,6 +86,7 @@ impl BlockHeader {
 
     /// Its last record.
     pub fn last(&self) -> Lsn {
+        debug_assert!(self.slots > 0, "a block has a record");
         self.start().with_slot(self.slots)
     }
 
@@ -213,6 +214,7 @@ impl SlotTable {
         if at != used.len() {
             Err(DecodeError("records do not fill the block"))
         } else {
+            assert_eq!(offsets.len(), usize::from(header.slots), "a place for each record");
             Ok(SlotTable { offsets })
         }
     }

@@ -16,16 +16,20 @@ impl std::error::Error for DecodeError {}
 
 /// Appends `value` in 1 to 10 bytes, seven bits each, least significant first.
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    let (start, whole) = (out.len(), value);
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
     }
     out.push(value as u8);
+    debug_assert_eq!(Reader::new(&out[start..]).varint(), Ok(whole), "what is written can be read back");
 }
 
 /// Appends a signed value so that small magnitudes stay short.
 pub fn put_zigzag(out: &mut Vec<u8>, value: i64) {
+    let start = out.len();
     put_varint(out, zigzag(value));
+    debug_assert_eq!(Reader::new(&out[start..]).zigzag(), Ok(value), "what is written can be read back");
 }
 
 /// A signed value as an unsigned one of about the same magnitude.
@@ -35,8 +39,10 @@ pub(crate) fn zigzag(value: i64) -> u64 {
 
 /// Appends a length (varint) and the bytes.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    let start = out.len();
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
+    debug_assert_eq!(Reader::new(&out[start..]).bytes(), Ok(bytes), "what is written can be read back");
 }
 
 /// Reads what the `put_` functions wrote, from a slice it borrows.

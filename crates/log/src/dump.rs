@@ -65,6 +65,9 @@ pub fn dump_file(
         }
     };
     summary.last = walk.last;
+    assert!(summary.blocks_total == 0 || !summary.last.is_null(), "a block has a last record");
+    let counted: u64 = summary.records_by_operation.values().sum();
+    assert_eq!(counted, summary.records_total, "each record has one operation");
     match ended {
         Ok(()) => line(&format!("end of log after {}", walk.last)),
         Err(LogError::Corrupt { offset, what, .. }) => {
@@ -133,6 +136,7 @@ fn first_block(log_file: &LogFile, vlfs: &VlfMap, from: Lsn) -> (Lsn, Option<u32
         (Lsn::NULL, min) => min.block_start(),
         (from, _) => from.block_start(),
     };
+    assert_eq!(start.slot(), 0, "a dump begins with a block");
     let checksum =
         (start == very_first && vlfs.by_sequence(header.first_vlf).is_some()).then_some(header.log_id);
     (start, checksum)
@@ -161,6 +165,7 @@ fn dump_block(
         LogTime::from_utc_100ns(header.time_100ns),
     ));
     summary.blocks_total += 1;
+    assert!(header.slots > 0 && header.last() > header.start(), "a block has records");
     for slot in 1..=header.slots {
         let Some(Ok((record, encoded_bytes))) = slots.record(header, bytes, slot) else { continue };
         let lsn = header.start().with_slot(slot);

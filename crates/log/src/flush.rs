@@ -313,6 +313,8 @@ impl Shared {
             log_id: self.log_id,
             checksum: 0,
         };
+        let padding = &block.buffer[header.used_bytes as usize..block.padded_bytes];
+        debug_assert!(padding.iter().all(|byte| *byte == 0), "nothing of a former block is written");
         role.last_checksum = header.seal(&mut block.buffer[..block.padded_bytes]);
     }
 

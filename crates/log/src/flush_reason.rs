@@ -80,11 +80,13 @@ impl DelayedFlushPolicy {
 
     /// As one number, for an atomic and for storing.
     pub fn to_raw(self) -> u64 {
-        match self {
+        let raw = match self {
             DelayedFlushPolicy::Eager => 0,
             DelayedFlushPolicy::BlockFull => 1,
             DelayedFlushPolicy::Timed(ms) => 2 + u64::from(ms),
-        }
+        };
+        assert_eq!(DelayedFlushPolicy::from_raw(raw), self, "what is stored can be read back");
+        raw
     }
 
     /// From that number.

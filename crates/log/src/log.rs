@@ -108,6 +108,10 @@ impl Log {
         let header = log_file.header();
         let vlf: Vlf = *vlfs.current();
         assert_eq!(vlf.sequence, end.chain.vlf);
+        assert!(
+            header.checkpoint <= end.last && header.min <= header.checkpoint,
+            "the checkpoint is in the log"
+        );
         let padding_bytes = log_file.sector_bytes.max(options.padding_bytes);
         assert!([512, 4096].contains(&padding_bytes), "padding to {padding_bytes} bytes");
         assert!(
@@ -510,6 +514,7 @@ impl Shared {
         while cache.growing {
             (cache, _) = self.room.wait(cache, os::WaitType::LOGMGR_QUEUE, None);
         }
+        assert!(!cache.growing && self.stopping.load(Relaxed), "nothing begins behind the stop");
     }
 
     /// Frees VLFs below the lowest pin.
@@ -530,6 +535,7 @@ impl Shared {
         cache.assert_space(vlfs.reusable().1);
         drop(vlfs);
         drop(cache);
+        assert_eq!(freed > 0, freed_bytes > 0, "a VLF has room");
         self.positions.min.fetch_max(min.raw(), AcqRel);
         let wait = if reusable > 0 { LogReuseWait::Nothing } else { reason };
         self.reuse_wait.store(wait.number(), Relaxed);
@@ -562,6 +568,7 @@ impl Shared {
         cache.growing = true;
         drop(cache);
         let grown = self.grow_by(wanted - present);
+        assert!(grown.is_err() || self.vlfs.lock().end_offset() > present, "the file has grown");
         drop(self.growth_is_over());
         grown
     }
@@ -589,6 +596,11 @@ impl Shared {
             let active = vlfs.vlfs().iter().filter(|vlf| vlf.active).count();
             (vlfs.vlfs().len() as u64, active as u64, vlfs.end_offset())
         };
+        assert!(
+            (1..=vlf_count).contains(&active_vlf_count),
+            "{active_vlf_count} of {vlf_count} VLFs are active"
+        );
+        assert!(used_bytes <= size_bytes, "{used_bytes} of {size_bytes} bytes are used");
         let (records_total, record_bytes_total, reserved_bytes) = {
             let cache = self.cache.lock();
             (cache.records_total, cache.record_bytes_total, cache.reserved_bytes)

@@ -144,7 +144,9 @@ impl LogReader {
                 && block.is_complete
             {
                 let behind = block.behind();
-                self.target = Lsn::new(behind.vlf, behind.sector, 1);
+                let next = Lsn::new(behind.vlf, behind.sector, 1);
+                assert!(next > self.target, "reading goes forward");
+                self.target = next;
                 continue;
             }
             if !self.advance_to_target()? {
@@ -207,6 +209,7 @@ impl LogReader {
             let continues =
                 self.block.as_ref().is_some_and(|block| !block.is_from_file || chain.accepts(&block.header));
             if continues {
+                assert!(candidate > self.target.block_start(), "reading goes forward");
                 self.target = candidate.with_slot(1);
                 return Ok(());
             }
@@ -225,6 +228,7 @@ impl LogReader {
     fn loaded_record(&mut self, lsn: Lsn) -> Result<OwnedRecord, LogError> {
         let shared = &self.shared;
         let block = self.block.as_mut().expect("the caller has looked");
+        assert_eq!(block.header.start(), lsn.block_start(), "the record stands in the block at hand");
         let (record, bytes) = block.record(lsn.slot()).map_err(|error| undecodable(shared, lsn, error))?;
         Ok(OwnedRecord {
             lsn,

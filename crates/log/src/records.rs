@@ -102,6 +102,7 @@ impl std::fmt::Display for LogTime {
         let month_from_march = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
         let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        assert!((1..=12).contains(&month) && (1..=31).contains(&day), "a day of the calendar");
         let year = 1_600 + era * 400 + year_of_era + i64::from(month <= 2);
         let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
         write!(f, "{year:04}/{month:02}/{day:02} {hour:02}:{minute:02}:{second:02}:{:03}", ms % 1_000)
@@ -124,10 +125,12 @@ pub const DEFAULT_TRANSACTION_NAME: &str = "user_transaction";
 
 impl Payload for BeginXact {
     fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         put_varint(out, self.begin_time.0);
         put_varint(out, u64::from(self.spid));
         let name = if self.name == DEFAULT_TRANSACTION_NAME { "" } else { clip(&self.name, 255) };
         put_bytes(out, name.as_bytes());
+        debug_assert!(BeginXact::decode(&out[start..]).is_ok_and(|read| self.name.starts_with(&*read.name)));
     }
 
     fn decode(payload: &[u8]) -> Result<BeginXact, DecodeError> {
@@ -156,7 +159,13 @@ pub struct CommitXact {
 
 impl Payload for CommitXact {
     fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         put_varint(out, self.end_time.0);
+        debug_assert_eq!(
+            CommitXact::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     fn decode(payload: &[u8]) -> Result<CommitXact, DecodeError> {
@@ -180,7 +189,13 @@ pub struct AbortXact {
 
 impl Payload for AbortXact {
     fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         put_varint(out, self.end_time.0);
+        debug_assert_eq!(
+            AbortXact::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     fn decode(payload: &[u8]) -> Result<AbortXact, DecodeError> {
@@ -204,8 +219,14 @@ pub struct PrepXact {
 
 impl Payload for PrepXact {
     fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         put_varint(out, self.decision);
         put_bytes(out, &self.home);
+        debug_assert_eq!(
+            PrepXact::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     fn decode(payload: &[u8]) -> Result<PrepXact, DecodeError> {
@@ -231,7 +252,11 @@ pub struct MarkSavepoint {
 
 impl Payload for MarkSavepoint {
     fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         put_bytes(out, clip(&self.name, 255).as_bytes());
+        debug_assert!(
+            MarkSavepoint::decode(&out[start..]).is_ok_and(|read| self.name.starts_with(&read.name))
+        );
     }
 
     fn decode(payload: &[u8]) -> Result<MarkSavepoint, DecodeError> {
@@ -257,8 +282,14 @@ pub struct BeginCkpt {
 
 impl Payload for BeginCkpt {
     fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         put_varint(out, self.begin_time.0);
         put_varint(out, self.max_txn.0);
+        debug_assert_eq!(
+            BeginCkpt::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     fn decode(payload: &[u8]) -> Result<BeginCkpt, DecodeError> {
@@ -303,6 +334,7 @@ impl XactCkpt {
 
 impl Payload for XactCkpt {
     fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         let entries = self.transactions.len();
         assert!(entries <= XactCkpt::ENTRIES_MAX, "{entries} entries in one record");
         put_varint(out, self.transactions.len() as u64);
@@ -317,6 +349,11 @@ impl Payload for XactCkpt {
                 put_varint(out, number);
             }
         }
+        debug_assert_eq!(
+            XactCkpt::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     fn decode(payload: &[u8]) -> Result<XactCkpt, DecodeError> {
@@ -361,6 +398,7 @@ pub struct EndCkpt {
 
 impl Payload for EndCkpt {
     fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(
             self.min <= self.redo_start && self.redo_start <= self.begin,
             "a checkpoint's positions: {self:?}"
@@ -375,6 +413,11 @@ impl Payload for EndCkpt {
         for number in numbers {
             put_varint(out, number);
         }
+        debug_assert_eq!(
+            EndCkpt::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     fn decode(payload: &[u8]) -> Result<EndCkpt, DecodeError> {
@@ -405,5 +448,6 @@ fn clip(text: &str, bytes_max: usize) -> &str {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
+    assert!(end <= bytes_max && end + 4 > bytes_max.min(text.len()), "no more is cut off than one character");
     &text[..end]
 }

@@ -267,3 +267,45 @@ fn find_proof_in(
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lsn::TxnId;
+
+    fn block(previous_checksum: u32, epoch: u32) -> BlockHeader {
+        BlockHeader {
+            flags: BlockHeader::flags(0x40, false),
+            vlf: 7,
+            sector: 40,
+            used_bytes: 100,
+            sectors: 1,
+            slots: 1,
+            previous_checksum,
+            epoch,
+            hardened: Lsn::NULL,
+            base_txn: TxnId(1),
+            time_100ns: 0,
+            log_id: 9,
+            checksum: 77,
+        }
+    }
+
+    /// Two blocks may have the same checksum, and a scan that begins in the middle knows none: the run tells them apart.
+    #[test]
+    fn a_block_of_an_older_run_continues_no_chain_whatever_its_checksum_says() {
+        let chain = Chain::behind(&block(5, 3));
+        assert_eq!((chain.checksum, chain.epoch), (Some(77), 3));
+        for (checksum, is_known) in [(77, true), (78, false)] {
+            assert_eq!(chain.accepts(&block(checksum, 3)), is_known);
+            assert_eq!(
+                chain.accepts(&block(checksum, 4)),
+                is_known,
+                "a later run goes on where it found the end"
+            );
+            assert!(!chain.accepts(&block(checksum, 2)), "an older run");
+        }
+        let unknown = Chain { checksum: None, ..chain };
+        assert!(unknown.accepts(&block(1, 3)) && !unknown.accepts(&block(1, 2)));
+    }
+}

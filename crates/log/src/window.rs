@@ -68,6 +68,7 @@ impl Window {
             let what = format!("read {len} bytes at {offset} of {}: end of file", self.file.path().display());
             return Err(os::IoError::new(os::IoErrorKind::UnexpectedEof, what).into());
         }
+        assert!(from <= offset && count <= self.buffer.len(), "what was read is what was asked for");
         self.offset = from;
         self.len = count;
         self.read_bytes_total += count as u64;
@@ -98,6 +99,7 @@ impl Window {
             return Ok(Err("the block passes the end of its VLF"));
         }
         let bytes = self.bytes(offset, header.padded_bytes(), end)?;
+        assert_eq!(bytes.len(), header.padded_bytes(), "a whole block");
         if header.checksum_matches(bytes) { Ok(Ok((header, bytes))) } else { Ok(Err("block checksum")) }
     }
 }

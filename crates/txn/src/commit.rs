@@ -85,6 +85,7 @@ impl Transaction {
         let Some(lsn) = self.log_commit(mode)? else { return Ok(CommitProgress::Done(NOTHING_WRITTEN)) };
         let begun = self.manager.log().harden_later(lsn, COMMIT, waker);
         if let Some(harden) = begun.map_err(|error| self.fail(error.into()))? {
+            assert_eq!(self.state(), XactState::Committing, "it keeps its locks until it is told");
             return Ok(CommitProgress::Pending(PendingCommit { lsn, harden }));
         }
         self.harden_commit(lsn)?;
@@ -169,6 +170,11 @@ impl Transaction {
     }
 
     pub(crate) fn pass_gates(&self, lsn: Lsn) -> TxnResult<()> {
+        let log = self.manager.log();
+        assert!(
+            log.hardened() >= lsn || log.is_volatile() || is_planted(Bug::AcknowledgeBeforeHarden),
+            "others are asked behind the own log"
+        );
         self.manager
             .gates()
             .iter()

@@ -110,12 +110,17 @@ pub fn resolve(database: DelayedDurability, asked: Option<bool>, facts: &XactFac
     if facts.is_cross_database || facts.is_always_durable {
         return CommitMode::Full;
     }
-    match (database, asked) {
+    let mode = match (database, asked) {
         (DelayedDurability::Disabled, _) => CommitMode::Full,
         (DelayedDurability::Allowed, Some(true)) => CommitMode::Delayed,
         (DelayedDurability::Allowed, Some(false) | None) => CommitMode::Full,
         (DelayedDurability::Forced, _) => CommitMode::Delayed,
-    }
+    };
+    assert!(
+        mode == CommitMode::Full || database != DelayedDurability::Disabled,
+        "nothing is delayed unasked"
+    );
+    mode
 }
 
 #[cfg(test)]

@@ -262,12 +262,14 @@ impl TxnManager {
 
     /// Says who undoes and redoes; once.
     pub fn attach(&self, resource_manager: Arc<dyn ResourceManager>) {
+        assert!(self.table.lock().entries.is_empty(), "it is there before the first transaction writes");
         let before = self.resource_manager.set(resource_manager);
         assert!(before.is_ok(), "a database has one resource manager");
     }
 
     /// Says whom fully durable commits wait for besides the log; once, before transactions begin.
     pub fn set_gates(&self, gates: Vec<Arc<dyn CommitGate>>) {
+        assert!(self.table.lock().entries.is_empty(), "they are there before the first transaction writes");
         assert!(self.gates.set(gates).is_ok(), "commit gates are set once");
     }
 
@@ -293,6 +295,7 @@ impl TxnManager {
         let transaction = Transaction::resumed(Arc::clone(self), entry, self.locks.new_space(0), state);
         transaction.entry.end_append();
         self.insert(&transaction.entry, loser.begin);
+        assert!(self.oldest_active_lsn() <= loser.begin, "readers see that it has not ended");
         if !loser.is_system {
             self.counters.active.increment();
         }
@@ -366,12 +369,15 @@ impl TxnManager {
 
     /// The highest number given out.
     pub fn max_txn(&self) -> TxnId {
-        TxnId(self.next_txn.load(Relaxed) - 1)
+        let next = self.next_txn.load(Relaxed);
+        assert!(next > 0, "transactions count from 1");
+        TxnId(next - 1)
     }
 
     /// The database cannot go on: from now on no lock of its data is granted, because what lies under it may never have been committed.
     /// Whoever gives up locks of a transaction with an unknown outcome says this first. The first reason stays; true for that one.
     pub fn fail(&self, reason: &str) -> bool {
+        assert!(!reason.is_empty(), "a failure has a reason");
         self.failure.set(reason.to_owned()).is_ok()
     }
 
@@ -416,6 +422,7 @@ impl TxnManager {
         );
         entry.begin_append(self.log.hardened());
         self.insert(entry, Lsn::NULL);
+        assert!(self.oldest_active_id() <= entry.id, "readers see that it writes before it has written");
     }
 
     /// `begin` NULL: about to begin, not below the present end of the log.
@@ -462,6 +469,7 @@ impl TxnManager {
         let id = table.entries.first_key_value().map_or(u64::MAX, |(&id, _)| id);
         let lsn = table.by_begin.first().map_or(u64::MAX, |&(bound, _)| bound);
         assert_eq!(id == u64::MAX, lsn == u64::MAX, "the table is empty in both orders");
+        assert!(id == u64::MAX || id < self.next_txn.load(Relaxed), "{id} was given out");
         self.oldest_id.store(id, Release);
         self.oldest_lsn.store(lsn, Release);
     }

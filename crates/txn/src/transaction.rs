@@ -199,6 +199,7 @@ impl Transaction {
         if self.state() == XactState::RollingBack || self.entry.writes_from_reservation() {
             system.entry.set_writes_from_reservation();
         }
+        assert!(system.id() > self.id(), "numbers ascend");
         system
     }
 
@@ -235,6 +236,7 @@ impl Transaction {
     pub fn append_compensation(&self, record: &mut RecordBuf, undo_next: Lsn) -> TxnResult<Lsn> {
         self.assert_state(XactState::RollingBack);
         assert!(undo_next < self.entry.last(), "a compensation record points back");
+        assert!(undo_next.is_null() || undo_next >= self.entry.begin(), "into its own transaction");
         self.fill_header(record);
         record.header.flags = record.header.flags.with(RecordFlags::COMPENSATION);
         record.header.undo_next = undo_next;

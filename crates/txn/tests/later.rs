@@ -230,3 +230,17 @@ fn a_pending_commit_is_not_forgotten() {
         assert!(dropped.is_err());
     });
 }
+
+/// Nobody else writes: the LOG WRITER drains a delayed commit by itself.
+#[test]
+fn a_delayed_commit_is_written_although_nobody_asks() {
+    alone(21, |bench| {
+        let transaction = bench.changed();
+        let before = bench.writes();
+        let outcome = transaction.commit(CommitMode::Delayed).unwrap();
+        assert!(!outcome.is_hardened && bench.manager.log().hardened() < outcome.lsn);
+        bench.os.sleep(2_000_000_000, WaitType::SLEEP_TASK).unwrap();
+        assert!(bench.manager.log().hardened() >= outcome.lsn, "two seconds later it is hard");
+        assert!(bench.writes() > before);
+    });
+}

@@ -211,6 +211,7 @@ impl BTreeCursor {
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
         self.rows.push((start, start + key.len(), self.bytes.len()));
+        debug_assert_eq!(self.bytes.len() - start, key.len() + value.len(), "a row is copied whole");
         Ok((!view.reader().locking.reads_ahead()).then_some(Stop::Full))
     }
 
@@ -251,6 +252,7 @@ impl BTreeCursor {
     }
 
     fn fill_with_range(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
+        assert!(!self.finished && self.rows.is_empty(), "rows are read when none is left, up to the end");
         if self.options.backward { self.fill_backward(reader) } else { self.fill_forward(reader) }
     }
 
@@ -333,6 +335,7 @@ impl BTreeCursor {
 
     /// One page's rows, from high to low. Each page is looked up from the root: latches go from left to right only.
     fn fill_backward(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
+        assert!(self.place.is_none(), "a scan downward goes on by its last key");
         let (mut key, mut included) = match (&self.last_key, &self.range.upper) {
             (Some(last), _) => (Some(last.clone()), false),
             (None, Bound::Included(upper)) => (Some(upper.clone()), true),

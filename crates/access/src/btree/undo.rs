@@ -97,6 +97,8 @@ impl AccessMethods {
         let at = KEY_LENGTH_BYTES + key.len() + usize::from(record.offset);
         patch::apply(leaf.page_mut(), slot, at, clr.lengths, record.old, Change::Compensation);
         leaf.set_lsn(lsn);
+        let row = slots::row(leaf.page(), slot).and_then(|row| row.get(at..at + record.old.len()));
+        assert_eq!(row, Some(record.old), "what was changed is as before");
         Ok(())
     }
 }
@@ -106,7 +108,10 @@ impl BTree {
     fn find_for_undo(&self, key: &[u8]) -> AccessResult<(PageGuard, u16)> {
         let leaf = self.leaf_for(key)?;
         match search(leaf.page(), key) {
-            Ok(slot) => Ok((leaf, slot)),
+            Ok(slot) => {
+                assert!(leaf.is_exclusive(), "what is undone is latched to be changed");
+                Ok((leaf, slot))
+            }
             Err(_) => Err(AccessError::corrupt(leaf.id(), "a row to be undone is not in its tree")),
         }
     }

@@ -485,7 +485,7 @@ impl Heap {
             let guard = self.methods.fix(target.page, LatchMode::Shared)?;
             let page = guard.page();
             let is_ours = header::page_type(page) == PageType::Heap && header::unit(page) == self.def.unit.0;
-            let row = PageView::new(page, reader).moved_row(target.slot).filter(|_| is_ours);
+            let row = if is_ours { PageView::new(page, reader).moved_row(target.slot) } else { None };
             out.extend_from_slice(row.unwrap_or_default());
             row.is_some()
         };

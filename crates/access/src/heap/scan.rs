@@ -127,6 +127,7 @@ impl HeapCursor {
 
     /// Copies rows from the present page, from the present slot on. Leaves `slot` at the first row not dealt with.
     fn fill_from_page(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
+        assert!(self.rows.is_empty() && self.bytes.is_empty(), "rows are read when none is left");
         let heap = &self.heap;
         let guard = heap.methods.fix_of(self.page, LatchMode::Shared, PageType::Heap, heap.def.unit.0)?;
         let page = guard.page();

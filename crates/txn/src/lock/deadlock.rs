@@ -65,6 +65,7 @@ impl LockManager {
                 && let Some(next) = self.step(blocker)
             {
                 path.push(next);
+                assert!(path.len() <= seen.len(), "no space is on the path twice");
             }
         }
         Search::Nothing
@@ -115,6 +116,7 @@ impl LockManager {
         if !head.make_victim(&victim.waiter) {
             return false;
         }
+        assert_eq!(victim.waiter.outcome(), Outcome::Victim, "who is killed is told so");
         self.grant_waiters(head);
         if head.is_unused() {
             partition.heads.remove(&victim.key);

@@ -161,6 +161,8 @@ impl HeldLocks {
 
     /// Gives everything back.
     pub fn unlock_all(&mut self) {
+        #[cfg(debug_assertions)]
+        self.assert_state();
         self.manager.count_requests(self.held.len() as i64);
         for key in self.held.drain() {
             self.manager.release_hashed(&self.space, self.owner, &key);

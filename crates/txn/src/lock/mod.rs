@@ -359,6 +359,7 @@ impl LockManager {
         let head = partition.heads.get_mut(key).expect("a waited-for lock has a head");
         head.remove_waiter(waiter);
         self.grant_waiters(head);
+        assert_eq!(waiter.outcome(), Outcome::Waiting, "who has given up is served by nobody");
         if head.is_unused() {
             partition.heads.remove(key);
         }

@@ -62,6 +62,8 @@ pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
         });
     }
     assert!(losers.iter().all(|loser| loser.id <= pass.max_txn && loser.last <= log.last()));
+    assert!(losers.is_sorted_by(|one, next| one.id < next.id), "a transaction is cut off once");
+    assert!(before <= log.last(), "{before} was read, the log ends with {}", log.last());
     let in_doubt = super::in_doubt::take_prepared(log, &mut losers)?;
     Ok(Analysis {
         redo_start: pass.redo_start,

@@ -103,6 +103,7 @@ pub fn write_checkpoint(
 
 fn append_image(manager: &TxnManager, active: &[ActiveXact], payment: CheckpointPayment) -> TxnResult<()> {
     for part in active.chunks(XactCkpt::ENTRIES_MAX) {
+        assert!(part.iter().all(|xact| !xact.begin.is_null()), "only who has written is noted");
         let image = XactCkpt { transactions: part.to_vec() };
         append(manager, &RecordBuf::from_payload(RecordHeader::new(LogOp::XactCkpt), &image), payment)?;
     }

@@ -24,7 +24,8 @@ pub struct InDoubt {
 pub(super) fn take_prepared(log: &Arc<Log>, losers: &mut Vec<Loser>) -> TxnResult<Vec<InDoubt>> {
     let mut in_doubt = Vec::new();
     let mut reader = log.reader();
-    let mut rest = Vec::with_capacity(losers.len());
+    let count = losers.len();
+    let mut rest = Vec::with_capacity(count);
     for loser in losers.drain(..) {
         let newest = reader.read(loser.last)?;
         if newest.header.txn != loser.id {
@@ -40,6 +41,7 @@ pub(super) fn take_prepared(log: &Arc<Log>, losers: &mut Vec<Loser>) -> TxnResul
         in_doubt.push(InDoubt { transaction: loser, prepared: decode(&newest)? });
     }
     assert!(in_doubt.iter().all(|one: &InDoubt| rest.iter().all(|loser| loser.id != one.transaction.id)));
+    assert_eq!(count, in_doubt.len() + rest.len(), "each is a loser or in doubt");
     *losers = rest;
     Ok(in_doubt)
 }
@@ -72,6 +74,7 @@ impl Analysis {
 /// After redo: ends those in doubt that are committed. Their records are hardened with the checkpoint that follows recovery.
 pub fn commit_decided(manager: &Arc<TxnManager>, committed: &[InDoubt]) -> TxnResult<()> {
     for in_doubt in committed {
+        assert!(in_doubt.transaction.last <= manager.log().last(), "its records are in the log");
         let transaction = manager.resume(&in_doubt.transaction, XactState::Prepared);
         transaction.commit_prepared()?;
         assert_eq!(transaction.state(), XactState::Ended, "a decided transaction ends");

@@ -28,6 +28,7 @@ pub fn redo(log: &Arc<Log>, resource_manager: &dyn ResourceManager, start: Lsn) 
         resource_manager.redo(lsn, &record.header, record.payload)?;
         stats.record_count += 1;
     }
+    assert!(before <= log.last(), "{before} was repeated, the log ends with {}", log.last());
     Ok(stats)
 }
 
