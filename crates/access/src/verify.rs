@@ -404,6 +404,7 @@ impl Check<'_> {
             Ok(())
         })?;
         let mapped: FxHashMap<PageId, u32> = owners.iter().copied().collect();
+        assert_eq!(mapped.len(), owners.len(), "a page has one entry in the maps");
         let reached: Vec<(PageId, u32)> = {
             let mut reached: Vec<_> = self.seen.iter().map(|(page, unit)| (*page, *unit)).collect();
             reached.sort_unstable();

@@ -30,7 +30,7 @@ pub struct Choice {
 impl Choice {
     fn has(&self, index: usize, mutant: &Mutant) -> bool {
         let is_named = self.only.is_empty() || self.only.iter().any(|part| mutant.name.contains(part));
-        is_named && index % self.every.max(1) == 0
+        is_named && index.is_multiple_of(self.every.max(1))
     }
 }
 
