@@ -454,6 +454,7 @@ impl Database {
 /// What options of the database mean to its log. tempdb's drains in its own way.
 fn tell_log(log: &Log, options: &DatabaseOptions, is_volatile: bool) {
     log.set_limits(options.log_limits.limits());
+    log.set_vlf_rule(options.vlf_rule);
     if !is_volatile {
         log.set_delayed_flush_policy(options.delayed_flush);
         log.set_loss_bounds(options.loss_bounds);
@@ -461,7 +462,7 @@ fn tell_log(log: &Log, options: &DatabaseOptions, is_volatile: bool) {
 }
 
 /// A datetime from 100 ns ticks since 0001-01-01.
-pub(crate) fn date_time_of(utc_100ns: i64) -> DateTime {
+pub fn date_time_of(utc_100ns: i64) -> DateTime {
     const DAY_100NS: i64 = 864_000_000_000;
     const DAYS_TO_1900: i64 = 693_595;
     let days = utc_100ns.div_euclid(DAY_100NS) - DAYS_TO_1900;

@@ -508,6 +508,7 @@ impl Instance {
         log.bytes_max = log_file.max_bytes.filter(|b| *b > 0).unwrap_or(log.bytes_max);
         let created = date_time_of(self.os().clock().utc_100ns());
         let options = self.databases.lock().get(&MODEL).map(|s| s.entry.options.clone()).unwrap_or_default();
+        log.vlf_rule = options.vlf_rule;
         let entry = Entry {
             number,
             name: new.name.clone(),

@@ -44,7 +44,7 @@ pub use configuration::{
     ConfigurationOption, OPTIONS as CONFIGURATION_OPTIONS, SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
 };
 pub use cursor::Cursor;
-pub use database::Database;
+pub use database::{Database, date_time_of};
 pub use db_transaction::{DbSavepoint, DbTransaction};
 pub use error::{STALE_PLAN, SqlResult, StorageError, interrupted, stale_plan};
 pub use files::FilePlaces;
@@ -54,7 +54,11 @@ pub use instance::{
     CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance, InstanceOptions, MASTER,
     MODEL, MSDB, NewDatabaseFile, TEMPDB,
 };
-pub use log::{DelayedFlushPolicy, Growth, LogLimitsProfile, LossBounds, LossFigures, LossWindowInfo};
+pub use log::records::LogTime;
+pub use log::{
+    DelayedFlushPolicy, Growth, LogLimitsProfile, LogReuseWait, LossBounds, LossFigures, LossWindowInfo, Lsn,
+    VlfRule,
+};
 pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;

@@ -93,6 +93,8 @@ pub struct DatabaseOptions {
     pub loss_bounds: log::LossBounds,
     /// LOG_LIMITS: how much of its log may be on its way to the device at once.
     pub log_limits: log::LogLimitsProfile,
+    /// VLF_RULE: how many VLFs its log gets when it grows.
+    pub vlf_rule: log::VlfRule,
     /// RECOVERY.
     pub recovery_model: RecoveryModel,
     /// COMPATIBILITY_LEVEL, 100..=160.
@@ -119,6 +121,7 @@ impl Default for DatabaseOptions {
             delayed_flush: log::DelayedFlushPolicy::Eager,
             loss_bounds: log::LossBounds::default(),
             log_limits: log::LogLimitsProfile::default(),
+            vlf_rule: log::VlfRule::default(),
             recovery_model: RecoveryModel::Simple,
             compatibility_level: 160,
             read_only: false,
@@ -135,6 +138,8 @@ pub enum OptionChange {
     DelayedDurability(DelayedDurability),
     /// LOG_LIMITS.
     LogLimits(log::LogLimitsProfile),
+    /// VLF_RULE.
+    VlfRule(log::VlfRule),
     /// RECOVERY.
     Recovery(RecoveryModel),
     /// COMPATIBILITY_LEVEL.

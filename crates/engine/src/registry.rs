@@ -123,6 +123,7 @@ fn options_json(options: &DatabaseOptions) -> Json {
         "max_delay_ns": options.loss_bounds.delay_ns_max,
         "max_loss_bytes": options.loss_bounds.bytes_max,
         "log_limits": options.log_limits as u8,
+        "vlf_rule": options.vlf_rule as u8,
         "recovery_model": options.recovery_model.number(),
         "compatibility_level": options.compatibility_level,
         "read_only": options.read_only,
@@ -146,6 +147,7 @@ fn options_from_json(json: &Json) -> DatabaseOptions {
         bytes_max: json["max_loss_bytes"].as_u64(),
     };
     options.log_limits = byte("log_limits").and_then(log::LogLimitsProfile::from_number).unwrap_or_default();
+    options.vlf_rule = byte("vlf_rule").and_then(log::VlfRule::from_number).unwrap_or_default();
     options.recovery_model =
         byte("recovery_model").and_then(RecoveryModel::from_number).unwrap_or(RecoveryModel::Simple);
     options.compatibility_level = byte("compatibility_level").unwrap_or(160);
@@ -193,6 +195,7 @@ mod tests {
             delayed_flush: log::DelayedFlushPolicy::Timed(7),
             loss_bounds: log::LossBounds { delay_ns_max: Some(10_000_000), bytes_max: Some(1 << 20) },
             log_limits: log::LogLimitsProfile::Sql2005X64,
+            vlf_rule: log::VlfRule::Pre2014,
             read_only: true,
             ..DatabaseOptions::default()
         };

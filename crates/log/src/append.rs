@@ -182,9 +182,13 @@ impl Shared {
     /// Adds `bytes` of log: zeroed, described, durable; only then usable. The caller has set `growing`.
     pub(crate) fn grow_by(&self, bytes: u64) -> Result<(), LogError> {
         let present = self.vlfs.lock().end_offset();
-        let layout = self.options.vlf_rule.layout(present, bytes);
+        let layout = self.vlf_rule().layout(present, bytes);
         let create_lsn = self.positions.end();
         assert!(!layout.is_empty());
+        assert!(
+            layout.first().is_some_and(|vlf| vlf.0 == present),
+            "what is added begins where the log ended"
+        );
         assert!(self.cache.lock().growing, "one grows a log at a time");
         let grown = self.log_file.grow(&layout, create_lsn);
         if let Err(LogError::Io(error)) = &grown

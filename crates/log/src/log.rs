@@ -24,7 +24,7 @@ use crate::shared::{Parts, Shared};
 use crate::stats::LogStats;
 use crate::tail::{self, EndOfLog};
 use crate::truncate::{LogPin, LogReuseWait, PinInfo};
-use crate::vlf::{Vlf, VlfInfo, VlfMap};
+use crate::vlf::{Vlf, VlfInfo, VlfMap, VlfRule};
 
 /// The transaction log of one database. Shared by `Arc`; every method takes `&self`.
 pub struct Log {
@@ -185,6 +185,7 @@ impl Log {
 
     /// The same for a record that closes its block, because somebody waits for it: the end of a transaction.
     pub fn reservation_for_end(&self, record_bytes: u64) -> u64 {
+        assert!(record_bytes > 0, "an end has a record");
         let whole = record_bytes + (BLOCK_HEADER_BYTES + self.shared.sector_bytes()) as u64;
         assert!(whole <= BLOCK_BYTES_MAX as u64, "one block holds the end of a transaction");
         whole
@@ -394,6 +395,7 @@ impl Log {
             "the log begins at VLF {oldest}, ends at {}",
             self.end()
         );
+        assert!(least <= self.end(), "nobody needs what is not there yet");
         least.vlf() > oldest
     }
 
@@ -451,6 +453,12 @@ impl Log {
     /// FILEGROWTH and MAXSIZE (in bytes) from now on.
     pub fn set_growth(&self, growth: Growth, bytes_max: u64) {
         *self.shared.growth.lock() = (growth, bytes_max);
+    }
+
+    /// How many VLFs growth makes from now on; those that there are stay as they are.
+    pub fn set_vlf_rule(&self, rule: VlfRule) {
+        self.shared.vlf_rule.store(rule as u8, Relaxed);
+        assert_eq!(VlfRule::from_number(rule as u8), Some(rule), "a rule is known by its number");
     }
 
     /// Makes the file larger (ALTER DATABASE MODIFY FILE); nothing when it has `bytes` already. Errors leave it as it was.

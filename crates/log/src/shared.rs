@@ -14,7 +14,7 @@ use crate::lsn::Lsn;
 use crate::options::{Growth, LogOptions};
 use crate::stats::Counters;
 use crate::truncate::{LogPin, PinTable};
-use crate::vlf::VlfMap;
+use crate::vlf::{VlfMap, VlfRule};
 
 /// The positions of a log; see the glossary in lib.rs for who moves which.
 pub(crate) struct Positions {
@@ -106,6 +106,8 @@ pub(crate) struct Shared {
     pub(crate) policy: AtomicU64,
     /// FILEGROWTH and MAXSIZE, as set last.
     pub(crate) growth: Latch<(Growth, u64)>,
+    /// How many VLFs growth makes: a number of [`VlfRule`].
+    pub(crate) vlf_rule: AtomicU8,
     pub(crate) pins: Arc<PinTable>,
     pub(crate) checkpoint_pin: LogPin,
     pub(crate) reuse_wait: AtomicU8,
@@ -153,6 +155,7 @@ impl Shared {
             growth_failed: AtomicBool::new(false),
             policy: AtomicU64::new(options.delayed_flush.to_raw()),
             growth: Latch::new(LatchRank::Leaf, (options.growth, options.bytes_max)),
+            vlf_rule: AtomicU8::new(options.vlf_rule as u8),
             pins,
             checkpoint_pin,
             reuse_wait: AtomicU8::new(0),
@@ -199,6 +202,11 @@ impl Shared {
 
     pub(crate) fn policy(&self) -> DelayedFlushPolicy {
         DelayedFlushPolicy::from_raw(self.policy.load(Ordering::Relaxed))
+    }
+
+    /// How many VLFs growth makes.
+    pub(crate) fn vlf_rule(&self) -> VlfRule {
+        VlfRule::from_number(self.vlf_rule.load(Ordering::Relaxed)).expect("only numbers of rules are stored")
     }
 
     /// What blocks are padded to, in bytes.

@@ -12,6 +12,7 @@ const GB: u64 = 1024 * MB;
 
 /// How many VLFs a piece of log gets (reference 1.3; claims of seed 004).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
 pub enum VlfRule {
     /// SQL Server up to 2012: up to 64 MB 4, up to 1 GB 8, above 16.
     Pre2014,
@@ -21,9 +22,42 @@ pub enum VlfRule {
     /// A new log gets 4, 8 or 16 as before.
     #[default]
     Sql2022,
+    /// Hardpan's own: VLFs of one size as far as may be, a 32nd of the log as it will be, 16 to 256 MB in steps of 16 MB; a new log has at
+    /// least four.
+    Fixed,
 }
 
 impl VlfRule {
+    /// All, in the order of their numbers.
+    pub const ALL: [VlfRule; 4] = [VlfRule::Pre2014, VlfRule::Sql2014, VlfRule::Sql2022, VlfRule::Fixed];
+
+    /// The word of `ALTER DATABASE ... SET VLF_RULE`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            VlfRule::Pre2014 => "PRE_2014",
+            VlfRule::Sql2014 => "2014",
+            VlfRule::Sql2022 => "2022",
+            VlfRule::Fixed => "FIXED",
+        }
+    }
+
+    /// By its word, in any case.
+    pub fn from_word(word: &str) -> Option<VlfRule> {
+        VlfRule::ALL.into_iter().find(|rule| rule.word().eq_ignore_ascii_case(word))
+    }
+
+    /// By its number, which is kept with the database.
+    pub fn from_number(number: u8) -> Option<VlfRule> {
+        VlfRule::ALL.get(usize::from(number)).copied()
+    }
+
+    /// Size of a VLF by the rule `Fixed`, in a log of so many bytes.
+    fn fixed_bytes(log_bytes: u64) -> u64 {
+        let bytes = (log_bytes / 32 / (16 * MB) * (16 * MB)).clamp(16 * MB, 256 * MB);
+        assert!(bytes <= VLF_BYTES_MAX, "its blocks have addresses");
+        bytes
+    }
+
     /// Number of VLFs for `added_bytes` more of a log that has `present_bytes` (0: it is being created).
     pub fn vlf_count(self, present_bytes: u64, added_bytes: u64) -> u64 {
         let table = match added_bytes {
@@ -34,6 +68,10 @@ impl VlfRule {
         let grows_little = present_bytes > 0 && added_bytes < present_bytes / 8;
         let count = match self {
             VlfRule::Pre2014 => table,
+            VlfRule::Fixed => {
+                let least = if present_bytes == 0 { 4 } else { 1 };
+                (added_bytes / VlfRule::fixed_bytes(present_bytes + added_bytes)).max(least)
+            }
             VlfRule::Sql2014 | VlfRule::Sql2022 if grows_little => 1,
             VlfRule::Sql2022 if present_bytes > 0 && added_bytes <= 64 * MB => 1,
             VlfRule::Sql2014 | VlfRule::Sql2022 => table,
@@ -408,9 +446,10 @@ mod tests {
         }
     }
 
+    /// Claims 298 and 299.
     #[test]
     fn growth_in_small_steps_makes_the_counts_of_the_articles() {
-        // Seed 004: 1 MB, then 1,000 MB twice: 20 VLFs; 1 MB steps to 2,000 MB: 8,000 (rule up to 2012).
+        // 1 MB, then 1,000 MB twice: 20 VLFs; 1 MB steps to 2,000 MB: 8,000 (rule up to 2012).
         let grow = |rule: VlfRule, steps: &[u64]| {
             let mut size = 0;
             let mut count = 0;
@@ -428,8 +467,27 @@ mod tests {
     }
 
     #[test]
+    fn the_fixed_rule_makes_vlfs_of_one_size() {
+        assert_eq!(sizes(VlfRule::Fixed, 0, 8 * MB).len(), 4, "a new log goes on in another VLF");
+        assert_eq!(sizes(VlfRule::Fixed, 8 * MB, 64 * MB), [16 * MB; 4]);
+        assert_eq!(sizes(VlfRule::Fixed, 3 * GB, GB), [128 * MB; 8]);
+        assert_eq!(sizes(VlfRule::Fixed, 64 * GB, GB), [256 * MB; 4]);
+        assert_eq!(sizes(VlfRule::Fixed, GB, MB), [MB], "a small growth is one");
+    }
+
+    #[test]
+    fn rules_have_words_and_numbers() {
+        for (number, rule) in VlfRule::ALL.into_iter().enumerate() {
+            assert_eq!(VlfRule::from_word(&rule.word().to_lowercase()), Some(rule));
+            assert_eq!(VlfRule::from_number(number as u8), Some(rule));
+            assert_eq!(rule as usize, number);
+        }
+        assert_eq!((VlfRule::from_word("2019"), VlfRule::from_number(9)), (None, None));
+    }
+
+    #[test]
     fn layouts_cover_their_bytes_without_a_gap() {
-        for rule in [VlfRule::Pre2014, VlfRule::Sql2014, VlfRule::Sql2022] {
+        for rule in VlfRule::ALL {
             for (present, added) in
                 [(0, 512 * KB), (0, 100 * MB), (8 * MB, 136 * KB), (8 * MB, 560 * KB), (3 * GB, 64 * MB)]
             {

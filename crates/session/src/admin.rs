@@ -236,6 +236,7 @@ impl Session {
             "CHECKDB" | "CHECKALLOC" | "CHECKTABLE" => self.dbcc_check(dbcc, &name, sink)?,
             "USEROPTIONS" => self.user_options(sink)?,
             "INPUTBUFFER" => self.input_buffer(&dbcc.args, sink)?,
+            "SQLPERF" | "LOGINFO" | "OPENTRAN" => self.dbcc_log(dbcc, &name, sink)?,
             _ if query::clauses::check_option("DBCC", &name, None).is_ok() => {}
             _ => return Err(not_supported(&format!("DBCC {name}")).into()),
         }
@@ -453,6 +454,20 @@ fn delayed_flush(options: &[ast::NamedOption]) -> Result<Option<OptionChange>, S
     Ok(Some(OptionChange::DelayedFlush(policy)))
 }
 
+/// `VLF_RULE = PRE_2014`: Hardpan's own option.
+fn vlf_rule(option: &ast::NamedOption) -> Result<OptionChange, SqlError> {
+    let word = match &option.value {
+        Some(ast::OptionValue::Word(word)) => word.value.clone(),
+        Some(ast::OptionValue::Value(value, None)) => {
+            let number = to_int(&crate::values::constant(value, &types::SqlType::Int)?)?;
+            number.map_or_else(String::new, |number| number.to_string())
+        }
+        _ => String::new(),
+    };
+    let refused = || not_supported("VLF_RULE other than PRE_2014, 2014, 2022 and FIXED");
+    engine::VlfRule::from_word(&word).map(OptionChange::VlfRule).ok_or_else(refused)
+}
+
 /// What one option of ALTER DATABASE ... SET changes.
 fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
     Ok(match option {
@@ -503,6 +518,11 @@ fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
             )]
         }
         DatabaseOption::Value(named) if named.name.is("LOG_LIMITS") => vec![log_limits(named)?],
+        DatabaseOption::Value(named) if named.name.is("VLF_RULE") => vec![vlf_rule(named)?],
+        DatabaseOption::Word(name, word) if name.is("VLF_RULE") => {
+            let value = Some(ast::OptionValue::Word(word.clone()));
+            vec![vlf_rule(&ast::NamedOption { name: name.clone(), value })?]
+        }
         DatabaseOption::Word(name, word) => {
             query::clauses::check_option(SET_PLACE, &name.value, Some(&word.value.to_uppercase()))?;
             Vec::new()

@@ -71,7 +71,7 @@ impl Session {
     }
 
     /// The database of CHECKDB and CHECKALLOC: by name or number; 0 and none mean the present one.
-    fn named_for_check(&self, which: Option<&Value>) -> SqlResult<Arc<Database>> {
+    pub(crate) fn named_for_check(&self, which: Option<&Value>) -> SqlResult<Arc<Database>> {
         match which {
             None => Ok(self.database.clone()),
             Some(value) => match value.as_i64() {

@@ -10,6 +10,7 @@ mod admin;
 mod cache;
 mod compile;
 mod dbcc_check;
+mod dbcc_log;
 mod done_command;
 pub mod errors;
 mod execute;

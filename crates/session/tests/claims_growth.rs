@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::simulated::{NAME, Server, number, on_a_machine};
+use common::simulated::{NAME, Server, number, on_a_machine, repeat};
 use common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::Os;
@@ -73,7 +73,7 @@ fn the_update_loop_fits_its_own_maximum() {
     }
 }
 
-/// A change reserves what its compensation record needs: for an update of both images, half of what it logs, and a little for blocks; for
+/// Claim 312: a change reserves what its compensation record needs: for an update of both images, half of what it logs, and a little for blocks; for
 /// an insertion next to nothing; for a deletion in a heap the same. A rollback pays with it, so that nothing is counted twice.
 #[test]
 fn a_change_reserves_what_its_undo_writes() {
@@ -153,6 +153,132 @@ fn checkpoints_of_a_full_log_take_nothing_from_the_rollback() {
         assert_eq!(rows(&mut session, ROW), ["1|0|a"]);
         assert_eq!(numbers(&run(&mut other, "CHECKPOINT; UPDATE vlf_test SET c = 5")), [0; 0]);
         other.close();
+        server.stop(session);
+    });
+}
+
+fn vlfs(session: &mut Session) -> i64 {
+    number(session, "SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID())")
+}
+
+/// Claims 286, 298, 299 and 303: how many VLFs the article's growth makes is a matter of the database's rule, and MODIFY FILE (SIZE) grows step
+/// by step. The article's own sizes, 20 and 8,000, are counted in `vlf.rs::growth_in_small_steps_makes_the_counts_of_the_articles`.
+#[test]
+fn growth_makes_vlfs_by_the_databases_rule() {
+    for (rule, small_steps, one_large) in
+        [("PRE_2014", 40, 8), ("2014", 37, 8), ("2022", 13, 8), ("FIXED", 13, 5)]
+    {
+        on_a_machine(298, move |os| {
+            let (server, mut session) =
+                with_log(os, "SIZE = 1024KB, MAXSIZE = 2192000KB, FILEGROWTH = 1024KB");
+            assert_eq!(vlfs(&mut session), 4, "a new log of 1 MB");
+            assert!(
+                numbers(&run(&mut session, &format!("ALTER DATABASE {NAME} SET VLF_RULE = {rule}")))
+                    .is_empty()
+            );
+            let grow = |session: &mut Session, kb: u32| {
+                let modify = format!("ALTER DATABASE {NAME} MODIFY FILE (NAME = l, SIZE = {kb}KB)");
+                assert_eq!(numbers(&run(session, &modify)), [0; 0], "{modify}");
+            };
+            for megabytes in 2..=10 {
+                grow(&mut session, megabytes * 1024);
+            }
+            assert_eq!(vlfs(&mut session), small_steps, "{rule}: nine steps of 1 MB");
+            grow(&mut session, 90 * 1024);
+            assert_eq!(vlfs(&mut session) - small_steps, one_large, "{rule}: one step of 80 MB");
+            let listed = rows(&mut session, "DBCC LOGINFO WITH NO_INFOMSGS");
+            assert_eq!(listed.len() as i64, small_steps + one_large);
+            assert!(listed[0].starts_with("0|2|253952|8192|"), "{}", listed[0]);
+            server.stop(session);
+        });
+    }
+}
+
+/// Claims 287, 289, 292, 293 and 306: in SIMPLE a checkpoint frees the VLFs before MinLSN and leaves the file as it is; an open transaction
+/// of another session stops it, and the views name that transaction and its session.
+#[test]
+fn who_holds_the_log_is_named() {
+    on_a_machine(292, |os| {
+        let (server, mut session) = with_log(os, "SIZE = 2MB, FILEGROWTH = 1MB");
+        let reuse = format!("SELECT log_reuse_wait_desc FROM sys.databases WHERE name = '{NAME}'");
+        let active = "SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID()) WHERE vlf_active = 1";
+        let lowest = "SELECT log_reuse_wait_desc, holder, session_id FROM sys.dm_db_log_holders \
+                      WHERE database_id = DB_ID() AND is_lowest = 1 AND log_reuse_wait = 4";
+        run(&mut session, "CHECKPOINT");
+        let mut other = server.session();
+        let spid = number(&mut other, "SELECT @@SPID");
+        run(&mut other, "CREATE TABLE held (i int)");
+        run(&mut other, "BEGIN TRAN; INSERT held VALUES (1)");
+        let begin = number(
+            &mut other,
+            "SELECT CAST(database_transaction_begin_lsn / 1000000000000000 AS bigint) FROM sys.dm_tran_database_transactions \
+             WHERE database_id = DB_ID() AND database_transaction_type = 1",
+        );
+        let change = "UPDATE vlf_test SET b = REPLICATE(CHAR(65 + c % 26), 8000), c += 1";
+        while number(&mut session, active) < 4 {
+            run(&mut session, change);
+        }
+        run(&mut session, "CHECKPOINT");
+        let min = rows(&mut session, "SELECT log_min_lsn FROM sys.dm_db_log_stats(DB_ID())");
+        let min = i64::from_str_radix(min[0].split(':').next().unwrap(), 16).unwrap();
+        assert!(min <= begin, "MinLSN lies in VLF {min}, the transaction began in {begin}");
+        assert_eq!(number(&mut session, active), 4, "nothing is freed under an open transaction");
+        assert_eq!(rows(&mut session, &reuse), ["ACTIVE_TRANSACTION"]);
+        assert_eq!(rows(&mut session, lowest), [format!("ACTIVE_TRANSACTION|oldest transaction|{spid}")]);
+        let oldest = rows(&mut session, "DBCC OPENTRAN WITH TABLERESULTS, NO_INFOMSGS");
+        assert_eq!(oldest[0], format!("OLDACT_SPID|{spid}"));
+        assert!(oldest[4].starts_with(&format!("OLDACT_LSN|({begin}:")), "{oldest:?}");
+        let size = server.database().log().stats().size_bytes;
+        run(&mut other, "COMMIT");
+        run(&mut session, "CHECKPOINT");
+        assert!(number(&mut session, active) < 3, "VLFs before MinLSN are free");
+        assert_eq!(rows(&mut session, &reuse), ["NOTHING"]);
+        assert_eq!(server.database().log().stats().size_bytes, size, "truncation leaves the file as it is");
+        assert!(rows(&mut session, lowest).is_empty());
+        assert_eq!(numbers(&run(&mut session, "DBCC OPENTRAN")), [7969, 2528]);
+        other.close();
+        server.stop(session);
+    });
+}
+
+/// DBCC SQLPERF: LOGSPACE has a row for each database, whose size and part agree with sys.dm_db_log_space_usage; CLEAR forgets waits.
+#[test]
+fn sqlperf_tells_the_space_of_logs_and_clears_waits() {
+    on_a_machine(315, |os| {
+        let (server, mut session) = with_log(os, "SIZE = 4MB");
+        let told = rows(&mut session, "DBCC SQLPERF (LOGSPACE) WITH NO_INFOMSGS");
+        assert_eq!(told.len(), 5, "{told:?}");
+        let own: Vec<&str> = told[4].split('|').collect();
+        assert_eq!(own[0], NAME);
+        assert_eq!((own[1].parse::<f32>().unwrap(), own[3]), (4.0, "0"));
+        let used = rows(&mut session, "SELECT used_log_space_in_percent FROM sys.dm_db_log_space_usage");
+        let (told, used) = (own[2].parse::<f32>().unwrap(), used[0].parse::<f32>().unwrap());
+        assert!(told > 0.0 && (told - used).abs() < 1.0, "{told} and {used} %");
+        let waits = "SELECT SUM(waiting_tasks_count) FROM sys.dm_os_wait_stats WHERE wait_type = 'WRITELOG'";
+        run(&mut session, "UPDATE vlf_test SET c = 7");
+        assert!(number(&mut session, waits) > 0);
+        run(&mut session, "DBCC SQLPERF ('sys.dm_os_wait_stats', CLEAR)");
+        assert_eq!(number(&mut session, waits), 0);
+        assert_eq!(numbers(&run(&mut session, "DBCC SQLPERF (IOSTATS)")), [2526]);
+        server.stop(session);
+    });
+}
+
+/// Claim 290: with nothing in the way the VLFs are used round and round, and the file keeps its size.
+#[test]
+fn vlfs_are_used_round_and_round() {
+    on_a_machine(290, |os| {
+        let (server, mut session) = with_log(os, "SIZE = 1MB, FILEGROWTH = 1MB");
+        let newest = "SELECT MAX(vlf_sequence_number) FROM sys.dm_db_log_info(DB_ID())";
+        let (first, stats) = (number(&mut session, newest), server.database().log().stats());
+        for _ in 0..60 {
+            repeat(&mut session, 1, 12, "UPDATE vlf_test SET b = REPLICATE(CHAR(65 + @i), 8000), c += 1;");
+            run(&mut session, "CHECKPOINT");
+        }
+        let after = server.database().log().stats();
+        assert!(after.record_bytes_total - stats.record_bytes_total > 10 << 20, "ten times the log");
+        assert_eq!((after.size_bytes, after.vlf_count), (stats.size_bytes, stats.vlf_count));
+        assert!(number(&mut session, newest) - first > 40);
         server.stop(session);
     });
 }

@@ -37,6 +37,10 @@ pub struct ActiveRow {
     pub id: TxnId,
     /// Is it a system transaction?
     pub is_system: bool,
+    /// The session that has begun it; 0 for none (a system transaction, one that a crash cut off).
+    pub session_id: u32,
+    /// When its LOP_BEGIN_XACT was written; `LogTime(0)` for one that a crash cut off.
+    pub begin_time: LogTime,
     /// Its LOP_BEGIN_XACT; NULL while that is being written.
     pub begin: Lsn,
     /// Its newest record.
@@ -55,6 +59,8 @@ pub struct ActiveRow {
 pub(crate) struct XactEntry {
     pub(crate) id: TxnId,
     pub(crate) is_system: bool,
+    session_id: u32,
+    begin_time: AtomicU64,
     begin: AtomicU64,
     last: AtomicU64,
     /// Lower bound of `begin`, known before it; written once, under the table's latch.
@@ -70,10 +76,12 @@ pub(crate) struct XactEntry {
 }
 
 impl XactEntry {
-    pub(crate) fn new(id: TxnId, is_system: bool) -> XactEntry {
+    pub(crate) fn new(id: TxnId, is_system: bool, session_id: u32) -> XactEntry {
         XactEntry {
             id,
             is_system,
+            session_id,
+            begin_time: AtomicU64::new(0),
             begin: AtomicU64::new(0),
             begin_bound: AtomicU64::new(0),
             last: AtomicU64::new(0),
@@ -88,7 +96,7 @@ impl XactEntry {
 
     /// The entry of a transaction that a crash cut off.
     pub(crate) fn of_loser(id: TxnId, is_system: bool, begin: Lsn, last: Lsn) -> XactEntry {
-        let entry = XactEntry::new(id, is_system);
+        let entry = XactEntry::new(id, is_system, 0);
         entry.begin.store(begin.raw(), Relaxed);
         entry.last.store(last.raw(), Relaxed);
         entry.assert_state();
@@ -172,6 +180,12 @@ impl XactEntry {
         self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
         self.add_reserved(reserved);
         self.end_append();
+    }
+
+    /// Its LOP_BEGIN_XACT is about to be written.
+    pub(crate) fn set_begin_time(&self, time: LogTime) {
+        assert!(self.last().is_null(), "a transaction begins once");
+        self.begin_time.store(time.0, Relaxed);
     }
 
     /// More log is set aside for its undo.
@@ -278,13 +292,14 @@ impl TxnManager {
         let space = options.space.unwrap_or_else(|| self.locks.new_space(0));
         self.counters.started.increment();
         self.counters.active.increment();
-        Transaction::new(Arc::clone(self), XactEntry::new(self.next_id(), false), space, options.name)
+        let entry = XactEntry::new(self.next_id(), false, space.session_id());
+        Transaction::new(Arc::clone(self), entry, space, options.name)
     }
 
     /// A system transaction; see [`Transaction::begin_system`].
     pub fn begin_system(self: &Arc<Self>) -> Transaction {
         let space = self.locks.new_space(0);
-        Transaction::new(Arc::clone(self), XactEntry::new(self.next_id(), true), space, None)
+        Transaction::new(Arc::clone(self), XactEntry::new(self.next_id(), true, 0), space, None)
     }
 
     /// A transaction that a crash cut off, back in the table: a loser about to be undone, or one that is prepared.
@@ -326,6 +341,8 @@ impl TxnManager {
             rows.push(ActiveRow {
                 id: entry.id,
                 is_system: entry.is_system,
+                session_id: entry.session_id,
+                begin_time: LogTime(entry.begin_time.load(Relaxed)),
                 begin,
                 last,
                 record_count: entry.records.load(Relaxed),
@@ -516,7 +533,7 @@ mod tests {
     /// entry says where the transaction begins.
     #[test]
     fn an_entry_says_where_it_begins_before_its_announcement_goes() {
-        let entry = XactEntry::new(TxnId(7), false);
+        let entry = XactEntry::new(TxnId(7), false, 51);
         entry.begin_append(Lsn::from_raw(9));
         assert!(entry.begin().is_null() && entry.appending.load(SeqCst) != 0);
         entry.note_append(Lsn::from_raw(12), 40, 64);

@@ -364,6 +364,7 @@ impl Transaction {
             (None, false) => log::records::DEFAULT_TRANSACTION_NAME.into(),
         };
         let begin = BeginXact { begin_time: self.log_time(), spid: self.space.session_id(), name };
+        self.entry.set_begin_time(begin.begin_time);
         let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::BeginXact), &begin);
         self.fill_header(&mut record);
         // In the table before the record can be in the log: a checkpoint must not miss it.

@@ -197,6 +197,7 @@ fn apply(options: &mut DatabaseOptions, change: &OptionChange) {
     match change {
         OptionChange::DelayedDurability(mode) => options.delayed_durability = *mode,
         OptionChange::LogLimits(profile) => options.log_limits = *profile,
+        OptionChange::VlfRule(rule) => options.vlf_rule = *rule,
         OptionChange::Recovery(model) => options.recovery_model = *model,
         OptionChange::CompatibilityLevel(level) => options.compatibility_level = *level,
         OptionChange::ReadOnly(on) => options.read_only = *on,

@@ -93,7 +93,7 @@ pub(super) static VIEWS: &[SystemView] = &[
         "database_id int not null, file_id smallint not null, vlf_begin_offset bigint not null, vlf_size_mb float not null, \
          vlf_sequence_number bigint not null, vlf_active bit, vlf_status int not null, vlf_parity tinyint not null, \
          vlf_first_lsn nvarchar(24), vlf_create_lsn nvarchar(24), vlf_encryptor_thumbprint varbinary(20)",
-        log_info,
+        super::logs::log_info,
     )
     .with_parameters(1),
     SystemView::new(
@@ -102,7 +102,7 @@ pub(super) static VIEWS: &[SystemView] = &[
          outstanding_ios int not null, outstanding_kb bigint not null, highest_outstanding_ios int not null, \
          highest_outstanding_kb bigint not null, ios_limit_reached_count bigint not null, ios_limit_reached_ms bigint not null, \
          kb_limit_reached_count bigint not null, kb_limit_reached_ms bigint not null",
-        log_limits,
+        super::logs::log_limits,
     ),
     SystemView::new(
         "dm_db_loss_window",
@@ -121,14 +121,28 @@ pub(super) static VIEWS: &[SystemView] = &[
          active_vlf_count bigint, active_log_size_mb float, log_truncation_holdup_reason nvarchar(60), log_backup_time datetime, \
          log_backup_lsn nvarchar(24), log_since_last_log_backup_mb float, log_checkpoint_lsn nvarchar(24), \
          log_since_last_checkpoint_mb float, log_recovery_lsn nvarchar(24), log_recovery_size_mb float, recovery_vlf_count bigint",
-        log_stats,
+        super::logs::log_stats,
     )
     .with_parameters(1),
+    SystemView::new(
+        "dm_db_log_file_vlfs",
+        "RecoveryUnitId int not null, FileId int not null, FileSize bigint not null, StartOffset bigint not null, FSeqNo int not null, \
+         Status tinyint not null, Parity tinyint not null, CreateLSN numeric(25,0) not null",
+        super::logs::log_file_vlfs,
+    )
+    .with_parameters(1),
+    SystemView::new(
+        "dm_db_log_holders",
+        "database_id int not null, log_reuse_wait int not null, log_reuse_wait_desc nvarchar(60) not null, \
+         holder nvarchar(128) not null, is_lowest bit not null, held_from_lsn nvarchar(24) not null, vlf_sequence_number bigint not null, \
+         session_id int, transaction_id bigint, transaction_begin_time datetime",
+        super::logs::log_holders,
+    ),
     SystemView::new(
         "dm_db_log_space_usage",
         "database_id smallint not null, total_log_size_in_bytes bigint not null, used_log_space_in_bytes bigint not null, \
          used_log_space_in_percent real not null, log_space_in_bytes_since_last_backup bigint not null",
-        log_space,
+        super::logs::log_space,
     ),
     SystemView::new(
         "dm_db_file_space_usage",
@@ -428,36 +442,6 @@ pub(super) fn pending_io_requests(context: Context<'_, '_, '_>) -> Result<(), Sq
     Ok(())
 }
 
-/// Hardpan's own: how much of each log may be on its way at once (article 002; ALTER DATABASE ... SET LOG_LIMITS), how much is and has
-/// been, and how often and how long somebody waited for the limit. `outstanding_kb_max` NULL: as much as there is.
-fn log_limits(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for info in context.runtime.instance.database_infos() {
-        let Some(database) = &info.database else {
-            continue;
-        };
-        let stats = database.log().stats();
-        let kb = |bytes: u64| (bytes / 1024) as i64;
-        let ms = |ns: u64| (ns / 1_000_000) as i64;
-        let limits = stats.limits;
-        let kb_max = (limits.outstanding_bytes_max < u64::MAX).then(|| kb(limits.outstanding_bytes_max));
-        context.row(&[
-            ("database_id", i32::from(info.id).into()),
-            ("log_limits", database.options().log_limits.word().into()),
-            ("outstanding_ios_max", (limits.outstanding_ios_max as i32).into()),
-            ("outstanding_kb_max", kb_max.map_or(Value::Null, Value::BigInt).into()),
-            ("outstanding_ios", (stats.outstanding_ios as i32).into()),
-            ("outstanding_kb", kb(stats.outstanding_bytes).into()),
-            ("highest_outstanding_ios", (stats.outstanding_ios_high_water as i32).into()),
-            ("highest_outstanding_kb", kb(stats.outstanding_bytes_high_water).into()),
-            ("ios_limit_reached_count", (stats.outstanding_ios_limit_reached_total as i64).into()),
-            ("ios_limit_reached_ms", ms(stats.outstanding_ios_limit_ns_total).into()),
-            ("kb_limit_reached_count", (stats.outstanding_bytes_limit_reached_total as i64).into()),
-            ("kb_limit_reached_ms", ms(stats.outstanding_bytes_limit_ns_total).into()),
-        ]);
-    }
-    Ok(())
-}
-
 /// Hardpan's own: delayed commits that are acknowledged and not hard, the most of them since the database was opened, what bounds them
 /// (ALTER DATABASE ... SET DELAYED_DURABILITY), and what of them each kind of accident would take now. NULL: no bound.
 fn loss_window(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
@@ -529,75 +513,15 @@ fn sys_databases(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 /// The database of an argument, the current one for NULL or nothing.
-fn argument_database(context: &ViewContext<'_, '_>) -> Option<Arc<Database>> {
+pub(super) fn argument_database(context: &ViewContext<'_, '_>) -> Option<Arc<Database>> {
     match context.integer_argument(0) {
         None | Some(0) => Some(context.database.clone()),
         Some(id) => context.runtime.instance.database_by_id(i16::try_from(id).ok()?),
     }
 }
 
-fn megabytes(bytes: u64) -> Cell {
+pub(super) fn megabytes(bytes: u64) -> Cell {
     Cell::Value(Value::Float((bytes as f64 / 1_048_576.0 * 100.0).round() / 100.0))
-}
-
-fn log_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let Some(database) = argument_database(context) else {
-        return Ok(());
-    };
-    for vlf in database.log().vlfs() {
-        context.row(&[
-            ("database_id", i32::from(database.id()).into()),
-            ("file_id", 2.into()),
-            ("vlf_begin_offset", vlf.begin_offset.into()),
-            ("vlf_size_mb", megabytes(vlf.size_bytes)),
-            ("vlf_sequence_number", i64::from(vlf.sequence).into()),
-            ("vlf_active", vlf.active.into()),
-            ("vlf_status", i32::from(vlf.status).into()),
-            ("vlf_parity", i32::from(vlf.parity).into()),
-            ("vlf_first_lsn", vlf.first_lsn.to_string().into()),
-            ("vlf_create_lsn", vlf.create_lsn.to_string().into()),
-        ]);
-    }
-    Ok(())
-}
-
-fn log_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let Some(database) = argument_database(context) else {
-        return Ok(());
-    };
-    let log = database.log().stats();
-    let vlfs = database.log().vlfs();
-    let active: u64 = vlfs.iter().filter(|vlf| vlf.active).map(|vlf| vlf.size_bytes).sum();
-    let current = vlfs.iter().max_by_key(|vlf| vlf.sequence);
-    context.row(&[
-        ("database_id", i32::from(database.id()).into()),
-        ("recovery_model", database.options().recovery_model.description().into()),
-        ("log_min_lsn", log.min.to_string().into()),
-        ("log_end_lsn", log.end.to_string().into()),
-        ("current_vlf_sequence_number", current.map(|vlf| i64::from(vlf.sequence)).into()),
-        ("current_vlf_size_mb", current.map_or(Cell::Null, |vlf| megabytes(vlf.size_bytes))),
-        ("total_vlf_count", log.vlf_count.into()),
-        ("total_log_size_mb", megabytes(log.size_bytes)),
-        ("active_vlf_count", log.active_vlf_count.into()),
-        ("active_log_size_mb", megabytes(active)),
-        ("log_truncation_holdup_reason", database.log().reuse_wait().name().into()),
-        ("log_checkpoint_lsn", log.checkpoint.to_string().into()),
-    ]);
-    Ok(())
-}
-
-fn log_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let log = context.database.log().stats();
-    let percent =
-        if log.size_bytes == 0 { 0.0 } else { log.used_bytes as f32 * 100.0 / log.size_bytes as f32 };
-    context.row(&[
-        ("database_id", i32::from(context.database.id()).into()),
-        ("total_log_size_in_bytes", log.size_bytes.into()),
-        ("used_log_space_in_bytes", log.used_bytes.into()),
-        ("used_log_space_in_percent", Value::Real(percent).into()),
-        ("log_space_in_bytes_since_last_backup", log.used_bytes.into()),
-    ]);
-    Ok(())
 }
 
 /// `file_id` of the log.
@@ -685,6 +609,22 @@ fn describe(resource: &Resource) -> (&'static str, u16, String, i64) {
     }
 }
 
+/// When a transaction began, as views show it.
+pub(super) fn begin_time(time: engine::LogTime) -> Value {
+    match time.0 {
+        0 => Value::Null,
+        _ => Value::DateTime(engine::date_time_of(time.to_utc_100ns().cast_signed())),
+    }
+}
+
+/// An LSN as numeric(25,0); NULL for none.
+pub(super) fn numeric_lsn(lsn: engine::Lsn) -> Cell {
+    match lsn.is_null() {
+        true => Cell::Null,
+        false => Value::Decimal(types::Decimal::new(lsn.to_numeric().cast_signed(), 25, 0)).into(),
+    }
+}
+
 /// An open transaction of a database.
 pub(super) struct ActiveRow {
     pub(super) transaction_id: i64,
@@ -693,6 +633,10 @@ pub(super) struct ActiveRow {
     pub(super) record_count: u64,
     pub(super) log_bytes: u64,
     pub(super) reserved_bytes: u64,
+    /// NULL when it is not known.
+    pub(super) begin_time: Value,
+    pub(super) begin: engine::Lsn,
+    pub(super) last: engine::Lsn,
 }
 
 /// Open transactions of all databases.
@@ -707,6 +651,9 @@ pub(super) fn active_rows(instance: &Arc<Instance>) -> Vec<ActiveRow> {
                 record_count: row.record_count,
                 log_bytes: row.log_bytes,
                 reserved_bytes: row.reserved_bytes,
+                begin_time: begin_time(row.begin_time),
+                begin: row.begin,
+                last: row.last,
             });
         }
     }

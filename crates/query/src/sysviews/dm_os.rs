@@ -297,6 +297,9 @@ fn database_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("database_transaction_log_record_count", row.record_count.into()),
             ("database_transaction_log_bytes_used", row.log_bytes.into()),
             ("database_transaction_log_bytes_reserved", row.reserved_bytes.into()),
+            ("database_transaction_begin_time", row.begin_time.clone().into()),
+            ("database_transaction_begin_lsn", super::databases::numeric_lsn(row.begin)),
+            ("database_transaction_last_lsn", super::databases::numeric_lsn(row.last)),
         ]);
     }
     Ok(())

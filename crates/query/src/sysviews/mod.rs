@@ -13,6 +13,7 @@ mod dm_os;
 mod empty;
 mod information_schema;
 mod information_schema_sql;
+mod logs;
 mod msdb;
 mod objects;
 mod odbc;

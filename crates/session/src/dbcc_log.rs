@@ -1,0 +1,127 @@
+//! DBCC commands about the log: SQLPERF, LOGINFO, OPENTRAN. Their rows are those of views.
+
+use tsql::ast;
+use types::{SqlError, SqlResult, Value};
+
+use crate::dbcc_check::argument;
+use crate::run::{Interruption, not_supported};
+use crate::session::Session;
+use crate::sink::ResultSink;
+
+impl Session {
+    /// One of the three commands; the closing 2528 is the caller's.
+    pub(crate) fn dbcc_log(
+        &mut self,
+        dbcc: &ast::Dbcc,
+        name: &str,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
+        let mut has_table_results = false;
+        for option in &dbcc.options {
+            match option.name.value.to_uppercase().as_str() {
+                "NO_INFOMSGS" => {}
+                "TABLERESULTS" if name == "OPENTRAN" => has_table_results = true,
+                _ => return Err(SqlError::new(2526, &[]).into()),
+            }
+        }
+        let arguments = dbcc.args.iter().map(argument).collect::<SqlResult<Vec<_>>>()?;
+        match (name, arguments.as_slice()) {
+            ("SQLPERF", arguments) => self.sqlperf(arguments, sink),
+            (_, [] | [_]) => {
+                let database = self.named_for_check(arguments.first())?;
+                match name {
+                    "LOGINFO" => self.show_rows_of(
+                        &format!("SELECT * FROM sys.dm_db_log_file_vlfs({})", database.id()),
+                        sink,
+                    ),
+                    _ => self.open_transaction(&database, has_table_results, sink),
+                }
+            }
+            _ => Err(SqlError::new(2526, &[]).into()),
+        }
+    }
+
+    fn show_rows_of(&mut self, text: &str, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        self.run_text(text, &[], Vec::new(), sink).map(|_| ())
+    }
+
+    fn sqlperf(&mut self, arguments: &[Value], sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+        let words: Vec<String> =
+            arguments.iter().map(|word| word.as_text().unwrap_or_default().to_uppercase()).collect();
+        match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            ["LOGSPACE"] => self.show_rows_of(
+                "SELECT [Database Name] = RTRIM(s.instance_name), [Log Size (MB)] = CAST(s.cntr_value / 1024.0 AS real), \
+                 [Log Space Used (%)] = CAST(ISNULL(100.0 * u.cntr_value / NULLIF(s.cntr_value, 0), 0) AS real), Status = 0 \
+                 FROM sys.dm_os_performance_counters AS s JOIN sys.dm_os_performance_counters AS u \
+                 ON u.instance_name = s.instance_name AND u.counter_name = 'Log File(s) Used Size (KB)' \
+                 JOIN sys.databases AS d ON d.name = s.instance_name \
+                 WHERE s.counter_name = 'Log File(s) Size (KB)' ORDER BY d.database_id",
+                sink,
+            ),
+            ["SYS.DM_OS_WAIT_STATS", "CLEAR"] => {
+                self.instance.os().wait_stats().clear();
+                Ok(())
+            }
+            [what, "CLEAR"] => Err(not_supported(&format!("DBCC SQLPERF ({}, CLEAR)", what.to_lowercase())).into()),
+            _ => Err(SqlError::new(2526, &[]).into()),
+        }
+    }
+
+    /// The oldest transaction that has changed something: as messages, or as pairs of name and value.
+    fn open_transaction(
+        &mut self,
+        database: &engine::Database,
+        has_table_results: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
+        let rows = database.transactions().active();
+        let oldest =
+            rows.iter().filter(|row| !row.begin.is_null() && !row.is_ended).min_by_key(|row| row.begin);
+        let Some(oldest) = oldest else {
+            if has_table_results {
+                return self.show_rows_of(
+                    "SELECT CAST(NULL AS nvarchar(60)) AS [1], CAST(NULL AS nvarchar(60)) AS [2] WHERE 1 = 0",
+                    sink,
+                );
+            }
+            // Of severity 16 in the list, told as information.
+            let mut told = SqlError::new(7969, &[]);
+            told.severity = 10;
+            sink.message(&told);
+            return Ok(());
+        };
+        let began = engine::date_time_of(oldest.begin_time.to_utc_100ns().cast_signed());
+        let began = types::datetime::format::to_text(&Value::DateTime(began), &types::SqlType::DateTime, 121)
+            .unwrap_or_default();
+        let lsn = format!("({}:{}:{})", oldest.begin.vlf(), oldest.begin.block(), oldest.begin.slot());
+        let name = if oldest.is_system { "system" } else { "user_transaction" };
+        let pairs = [
+            ("OLDACT_SPID", oldest.session_id.to_string()),
+            ("OLDACT_UID", "-1".to_owned()),
+            ("OLDACT_NAME", name.to_owned()),
+            ("OLDACT_RECOVERYUNITID", "0".to_owned()),
+            ("OLDACT_LSN", lsn.clone()),
+            ("OLDACT_STARTTIME", began.clone()),
+        ];
+        if has_table_results {
+            let rows: Vec<String> = pairs
+                .iter()
+                .enumerate()
+                .map(|(at, (name, value))| format!("({at}, N'{name}', N'{value}')"))
+                .collect();
+            let text = format!(
+                "SELECT [1] = CAST(o.name AS nvarchar(60)), [2] = CAST(o.value AS nvarchar(60)) \
+                 FROM (VALUES {}) AS o(place, name, value) ORDER BY o.place",
+                rows.join(", ")
+            );
+            return self.show_rows_of(&text, sink);
+        }
+        let text = format!(
+            "Database '{}'. The oldest active transaction: session {}, name {name}, LSN {lsn}, began {began}.",
+            database.name(),
+            oldest.session_id
+        );
+        sink.message(&SqlError::custom(0, 0, 1, text));
+        Ok(())
+    }
+}
