@@ -257,7 +257,12 @@ impl Session {
             let ast::DbccArgument::Value(number) = argument else {
                 return Err(SqlError::new(2526, &[]).into());
             };
-            numbers.push(to_int(&crate::values::constant(number, &types::SqlType::Int)?)?.unwrap_or(0));
+            numbers.push(match &number.kind {
+                ast::ExprKind::GlobalVariable(name) if name.eq_ignore_ascii_case("@@SPID") => {
+                    i32::from(self.facts.session_id)
+                }
+                _ => to_int(&crate::values::constant(number, &types::SqlType::Int)?)?.unwrap_or(0),
+            });
         }
         let (session_id, is_known_request) = match numbers.as_slice() {
             [session_id] => (*session_id, true),

@@ -81,6 +81,8 @@ fn what_a_session_has_sent_last() {
     let seen = run(&mut other, &format!("DBCC INPUTBUFFER ({id}) WITH NO_INFOMSGS"));
     assert_eq!(seen.sets[0].0.join(" "), "EventType Parameters EventInfo");
     assert_eq!(seen.sets[0].1[0].join("|"), "Language Event|0|SELECT 'mine' /* ö */");
+    let own = run(&mut other, "DBCC INPUTBUFFER (@@SPID) WITH NO_INFOMSGS");
+    assert_eq!(own.sets[0].1[0][2], "DBCC INPUTBUFFER (@@SPID) WITH NO_INFOMSGS");
     // Characters are counted, not bytes.
     run(&mut one, &format!("SELECT '{}'", "ö".repeat(5_000)));
     let length =

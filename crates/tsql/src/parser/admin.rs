@@ -77,6 +77,10 @@ impl Parser<'_> {
                 kind: ExprKind::Column(column),
             }));
         }
+        // `DBCC INPUTBUFFER (@@SPID)`
+        if token.kind == TokenKind::GlobalVariable {
+            return Ok(DbccArgument::Value(self.value()?));
+        }
         Ok(DbccArgument::Value(self.signed_constant()?))
     }
 
