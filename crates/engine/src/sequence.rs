@@ -632,7 +632,10 @@ mod tests {
         let wide = sequence(maximum, minimum, maximum, true);
         assert_eq!(wide.advance(minimum, 1), (0, 0));
         assert_eq!(wide.advance(0, 2), (minimum, 1));
-        assert_eq!(sequence(minimum, minimum, maximum, true).advance(maximum, u64::MAX).0, maximum - maximum);
+        // Down by the whole width: maximum, 0, minimum, and again from the maximum; 2^64 - 1 is a multiple of three.
+        let down = sequence(minimum, minimum, maximum, true);
+        assert_eq!(down.advance(maximum, 1), (0, 0));
+        assert_eq!(down.advance(maximum, u64::MAX), (maximum, u64::MAX / 3));
     }
 
     #[test]
