@@ -11,7 +11,7 @@ use crate::catalog::names::{Look, schema_resource};
 use crate::catalog::{CatalogImage, Entry, EntryKey, TypeDef};
 use crate::database::Database;
 use crate::error::SqlResult;
-use crate::schema::{ObjectDef, ObjectId, SchemaDef};
+use crate::schema::{ObjectDef, ObjectId, SchemaDef, TableDef};
 use crate::transaction_set::TransactionSet;
 
 /// Between the end of a transaction's locks and the moment when the catalog knows of it.
@@ -200,6 +200,28 @@ impl<'a> Lookup<'a> {
             false => None,
         };
         Ok(catalog.object(id))
+    }
+
+    /// The table that has the constraint of that number.
+    ///
+    /// # Errors
+    /// As `object`.
+    pub fn table_of_constraint(&self, database: &Database, id: ObjectId) -> SqlResult<Option<Arc<TableDef>>> {
+        let constrained = |object: ObjectDef| match object {
+            ObjectDef::Table(table) if table.constraints().iter().any(|one| one.0 == id) => Some(table),
+            _ => None,
+        };
+        // What has or had it is waited for: others may be making or dropping it.
+        for image in [CatalogImage::Present, CatalogImage::Settled] {
+            let seen = self.objects(database, image).into_iter().find_map(constrained);
+            if let Some(seen) = seen
+                && let Some(now) = self.object_numbered(database, seen.object_id)?
+                && let Some(table) = constrained(now)
+            {
+                return Ok(Some(table));
+            }
+        }
+        Ok(None)
     }
 
     /// Is another transaction changing something of the database?

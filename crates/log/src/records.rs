@@ -332,6 +332,17 @@ impl XactCkpt {
     pub const ENTRIES_MAX: usize = RECORD_PAYLOAD_BYTES_MAX / 56;
 }
 
+/// Logs of before 22 November 2026 have a list of dirty pages behind the transactions: a count, then three numbers a page. Nobody reads it.
+fn skip_dirty_pages(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+    if reader.remaining() == 0 {
+        return Ok(());
+    }
+    for _ in 0..reader.varint()? {
+        let _page = (reader.varint_u16()?, reader.varint_u32()?, reader.varint()?);
+    }
+    Ok(())
+}
+
 impl Payload for XactCkpt {
     fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -368,6 +379,7 @@ impl Payload for XactCkpt {
                 system: reader.varint()? != 0,
             });
         }
+        skip_dirty_pages(&mut reader)?;
         reader.finish()?;
         Ok(image)
     }
@@ -450,4 +462,35 @@ fn clip(text: &str, bytes_max: usize) -> &str {
     }
     assert!(end <= bytes_max && end + 4 > bytes_max.min(text.len()), "no more is cut off than one character");
     &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_of_older_logs_with_their_dirty_pages_are_read() {
+        let xact = ActiveXact {
+            txn: TxnId(7),
+            begin: Lsn::new(1, 16, 1),
+            last: Lsn::new(1, 16, 3),
+            undo_next: Lsn::new(1, 16, 2),
+            system: false,
+        };
+        let image = XactCkpt { transactions: vec![xact] };
+        let mut payload = Vec::new();
+        image.encode(&mut payload);
+        assert_eq!(XactCkpt::decode(&payload), Ok(image.clone()));
+
+        for number in [2, 1, 20, 300, 1, 70_000, 400] {
+            put_varint(&mut payload, number);
+        }
+        assert_eq!(XactCkpt::decode(&payload), Ok(image));
+
+        payload.pop();
+        assert!(XactCkpt::decode(&payload).is_err(), "a list that ends early");
+        put_varint(&mut payload, u64::MAX);
+        put_varint(&mut payload, 1);
+        assert!(XactCkpt::decode(&payload).is_err(), "more than the list");
+    }
 }

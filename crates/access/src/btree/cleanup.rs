@@ -7,7 +7,7 @@ use txn::TxnManager;
 
 use super::BTree;
 use super::page::{child_at, child_slot, key_at};
-use crate::alloc::{map_of, set_owner};
+use crate::alloc::{map_of, owner, set_owner};
 use crate::error::{AccessError, AccessResult};
 use crate::methods::{AccessMethods, removers_are_done};
 
@@ -72,7 +72,7 @@ impl BTree {
     }
 
     /// Takes an empty leaf out of the tree. `key`: one that would belong to it. Does nothing when the leaf is the only child
-    /// of its parent, the last of the tree, or not empty any more.
+    /// of its parent, the last of the tree, or not empty any more, or when somebody is dropping the tree.
     fn unlink_leaf(&self, key: &[u8], page: PageId) -> AccessResult<()> {
         let mut parent = self.fix_page(self.def.root, LatchMode::Exclusive)?;
         while header::level(parent.page()) > 1 {
@@ -111,7 +111,6 @@ impl BTree {
         mut right: PageGuard,
     ) -> AccessResult<()> {
         let page = leaf.id();
-        os::sim::reach(|| "tree leaf unlinked".to_owned());
         assert!(
             header::slot_count(leaf.page()) == 0 && header::level(leaf.page()) == 0,
             "an empty leaf goes"
@@ -134,6 +133,11 @@ impl BTree {
         };
         let map_id = map_of(page);
         let mut map = self.methods.fix(map_id, LatchMode::Exclusive)?;
+        // Marked: somebody is dropping the tree, and gives the page back himself or keeps it.
+        if owner(map.page(), page) != self.def.unit.0 {
+            return Ok(());
+        }
+        os::sim::reach(|| "tree leaf unlinked".to_owned());
         let context = LogContext::UnlinkedReorgPage;
         let lsn =
             self.methods.append_structural(false, LogOp::ModifyHeader, context, |out| unlink.encode(out))?;

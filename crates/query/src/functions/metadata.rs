@@ -257,8 +257,8 @@ pub(super) fn found_by_id(call: &Call<'_, '_>, database: &Database, id: i32) -> 
     if let Some(view) = sysviews::by_object_id(id) {
         return Ok(Some(Found::System(view)));
     }
-    Ok(call.runtime.objects_of(database).into_iter().find_map(|object| {
-        let table = table_of(object)?;
+    let table = call.runtime.look_up(|lookup| lookup.table_of_constraint(database, id))?;
+    Ok(table.and_then(|table| {
         let (_, name, code) = table.constraints().into_iter().find(|constraint| constraint.0 == id)?;
         Some(Found::Constraint(table, name, code))
     }))
