@@ -59,6 +59,21 @@ GET_NUMS = """CREATE FUNCTION dbo.GetNums(@low AS BIGINT, @high AS BIGINT) RETUR
   SELECT TOP (@high - @low + 1) a.number AS n
   FROM master..spt_values AS a CROSS JOIN master..spt_values AS b CROSS JOIN master..spt_values AS c"""
 
+# Around the work of either experiment.
+COUNT_FROM = """SET @logflushes = ( SELECT cntr_value FROM sys.dm_os_performance_counters
+                    WHERE counter_name = 'Log Flushes/sec'
+                      AND instance_name = @db );
+SET @starttime = SYSDATETIME();
+"""
+COUNT_TO = """
+SET @duration = DATEDIFF(second, @starttime, SYSDATETIME());
+SET @logflushes = ( SELECT cntr_value FROM sys.dm_os_performance_counters
+                    WHERE counter_name = 'Log Flushes/sec'
+                      AND instance_name = @db ) - @logflushes;
+SELECT
+  @duration AS durationinseconds,
+  @logflushes AS logflushes;"""
+
 SEQUENCE_BATCH = """SET NOCOUNT ON;
 USE {database}; -- try PerformanceV3, tempdb
 
@@ -73,18 +88,7 @@ CREATE SEQUENCE dbo.Seq1 AS BIGINT MINVALUE 1 {cache}; -- try NO CACHE, CACHE 50
 
 DECLARE @db AS sysname = N'{database}';
 DECLARE @logflushes AS INT, @starttime AS DATETIME2, @duration AS INT, @n AS BIGINT;
-SET @logflushes = ( SELECT cntr_value FROM sys.dm_os_performance_counters
-                    WHERE counter_name = 'Log Flushes/sec'
-                      AND instance_name = @db );
-SET @starttime = SYSDATETIME();
-{work}
-SET @duration = DATEDIFF(second, @starttime, SYSDATETIME());
-SET @logflushes = ( SELECT cntr_value FROM sys.dm_os_performance_counters
-                    WHERE counter_name = 'Log Flushes/sec'
-                      AND instance_name = @db ) - @logflushes;
-SELECT
-  @duration AS durationinseconds,
-  @logflushes AS logflushes;"""
+""" + COUNT_FROM + """{work}""" + COUNT_TO
 
 INTO = """SELECT
   -- n -- to test without seq
@@ -101,11 +105,7 @@ DROP TABLE IF EXISTS dbo.T1;
 CREATE TABLE dbo.T1(col1 INT NOT NULL);
 DECLARE @db AS sysname = N'{database}';
 DECLARE @logflushes AS INT, @starttime AS DATETIME2, @duration AS INT;
-SET @logflushes = ( SELECT cntr_value FROM sys.dm_os_performance_counters
-                    WHERE counter_name = 'Log Flushes/sec'
-                      AND instance_name = @db );
-SET @starttime = SYSDATETIME();
-{before}
+""" + COUNT_FROM + """{before}
 DECLARE @i AS INT = 1;
 WHILE @i <= {rows}
 BEGIN
@@ -114,14 +114,7 @@ BEGIN
   {commit}
   SET @i += 1;
 END;
-{after}
-SET @duration = DATEDIFF(second, @starttime, SYSDATETIME());
-SET @logflushes = ( SELECT cntr_value FROM sys.dm_os_performance_counters
-                    WHERE counter_name = 'Log Flushes/sec'
-                      AND instance_name = @db ) - @logflushes;
-SELECT
-  @duration AS durationinseconds,
-  @logflushes AS logflushes;"""
+{after}""" + COUNT_TO
 
 
 def batch(database, option, asked, large, rows):

@@ -103,6 +103,21 @@ thread_local! {
     static RECORD: RefCell<RecordBuf> = RefCell::new(RecordBuf::new());
 }
 
+/// Makes the record of a change that belongs to no transaction, and hands it to who appends it.
+fn structural_record(
+    op: LogOp,
+    context: LogContext,
+    payload: impl FnOnce(&mut Vec<u8>),
+    append: impl FnOnce(&RecordBuf) -> AccessResult<Lsn>,
+) -> AccessResult<Lsn> {
+    RECORD.with_borrow_mut(|record| {
+        let flags = RecordFlags::SYSTEM;
+        payload(record.start(RecordHeader { context, flags, ..RecordHeader::new(op) }));
+        assert!(record.header.txn == TxnId::NULL, "structural records belong to no transaction");
+        append(record)
+    })
+}
+
 impl AccessMethods {
     /// The access methods of a database whose space has its log.
     pub fn new(options: AccessOptions) -> Arc<AccessMethods> {
@@ -233,10 +248,7 @@ impl AccessMethods {
         context: LogContext,
         payload: impl FnOnce(&mut Vec<u8>),
     ) -> AccessResult<Lsn> {
-        RECORD.with_borrow_mut(|record| {
-            let flags = RecordFlags::SYSTEM;
-            payload(record.start(RecordHeader { context, flags, ..RecordHeader::new(op) }));
-            assert!(record.header.txn == TxnId::NULL, "structural records belong to no transaction");
+        structural_record(op, context, payload, |record| {
             let lsn = match for_rollback {
                 true => self.log.append_from_reservation(record)?,
                 false => self.log.append(record)?,
@@ -255,10 +267,7 @@ impl AccessMethods {
         context: LogContext,
         payload: impl FnOnce(&mut Vec<u8>),
     ) -> AccessResult<Lsn> {
-        RECORD.with_borrow_mut(|record| {
-            let flags = RecordFlags::SYSTEM;
-            payload(record.start(RecordHeader { context, flags, ..RecordHeader::new(op) }));
-            assert!(record.header.txn == TxnId::NULL, "structural records belong to no transaction");
+        structural_record(op, context, payload, |record| {
             Ok(txn.append_beside(record, UndoBytes::one(MAP_BITS_OF_PAGE_BYTES))?)
         })
     }

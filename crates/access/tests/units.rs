@@ -5,8 +5,8 @@ mod common;
 
 use common::{Db, HEAP, Place, create, open};
 use hardpan_access::{
-    AccessError, BTreeDef, BTreeKind, HeapDef, KeyRange, LobPointer, ROW_BYTES_MAX, RowColumn, RowFormat,
-    ScanOptions, UnitId,
+    AccessError, BTree, BTreeDef, BTreeKind, HeapDef, KeyRange, LobPointer, ROW_BYTES_MAX, RowColumn,
+    RowFormat, ScanOptions, UnitId,
 };
 use os::sim::{Profile, World};
 use pages::PageError;
@@ -21,17 +21,23 @@ fn used_pages(db: &Db) -> u64 {
     db.access.used_pages(1).expect("a healthy disk")
 }
 
+/// Unit 7, committed.
+fn tree_of_500_rows(db: &Db) -> BTree {
+    let txn = db.begin();
+    let root = db.access.create_btree(&txn, UnitId(7), BTreeKind::Nonclustered).expect("room");
+    let tree = db.access.btree(BTreeDef { object: 9, unit: UnitId(7), root });
+    for key in 0..500u32 {
+        tree.insert(&txn, &key.to_be_bytes(), &[1; 200]).expect("room");
+    }
+    txn.commit(CommitMode::Full).expect("a healthy disk");
+    tree
+}
+
 #[test]
 fn a_dropped_unit_goes_at_commit_and_stays_at_rollback() {
     with_db(|db| {
         let before = used_pages(&db);
-        let txn = db.begin();
-        let root = db.access.create_btree(&txn, UnitId(7), BTreeKind::Nonclustered).expect("room");
-        let tree = db.access.btree(BTreeDef { object: 9, unit: UnitId(7), root });
-        for key in 0..500u32 {
-            tree.insert(&txn, &key.to_be_bytes(), &[1; 200]).expect("room");
-        }
-        txn.commit(CommitMode::Full).expect("a healthy disk");
+        let root = tree_of_500_rows(&db).def().root;
         let full = used_pages(&db);
         assert!(full > before + 10);
         let txn = db.begin();
@@ -90,13 +96,7 @@ fn the_ghost_cleanup_gives_no_page_back_that_a_drop_has_marked() {
     for commits in [true, false] {
         with_db(move |db| {
             let before = used_pages(&db);
-            let txn = db.begin();
-            let root = db.access.create_btree(&txn, UnitId(7), BTreeKind::Nonclustered).expect("room");
-            let tree = db.access.btree(BTreeDef { object: 9, unit: UnitId(7), root });
-            for key in 0..500u32 {
-                tree.insert(&txn, &key.to_be_bytes(), &[1; 200]).expect("room");
-            }
-            txn.commit(CommitMode::Full).expect("a healthy disk");
+            let tree = tree_of_500_rows(&db);
             let full = used_pages(&db);
             let txn = db.begin();
             for key in 0..400u32 {
