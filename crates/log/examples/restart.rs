@@ -58,9 +58,11 @@ fn restart(os: &Os, options: &LogOptions, commits: u64, each_durable: bool) {
     let began_ns = os.clock().monotonic_ns();
     let mut reader = log.read_from(Lsn::NULL);
     let mut records = 0u64;
-    while reader.next_borrowed().expect("sound log").is_some() {
+    let mut count = |_, _: &hardpan_log::Record<'_>| -> Result<(), hardpan_log::LogError> {
         records += 1;
-    }
+        Ok(())
+    };
+    while reader.next_block(&mut count).expect("sound log") {}
     println!(
         "{:<8} {commits} commits: open {opened:.3} s over {} MB, read {records} records in {:.3} s",
         options.database,

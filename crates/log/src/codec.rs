@@ -88,14 +88,18 @@ impl<'a> Reader<'a> {
     /// A varint.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
-        // Most are one byte.
-        if let Some((first, rest)) = self.rest.split_first()
-            && first & 0x80 == 0
-        {
-            self.rest = rest;
-            return Ok(u64::from(*first));
+        // Most are of one byte or of two.
+        match self.rest {
+            [first, rest @ ..] if first & 0x80 == 0 => {
+                self.rest = rest;
+                Ok(u64::from(*first))
+            }
+            [first, second, rest @ ..] if second & 0x80 == 0 => {
+                self.rest = rest;
+                Ok(u64::from(first & 0x7f) | u64::from(*second) << 7)
+            }
+            _ => self.long_varint(),
         }
-        self.long_varint()
     }
 
     fn long_varint(&mut self) -> Result<u64, DecodeError> {

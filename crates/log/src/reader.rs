@@ -51,6 +51,7 @@ impl LoadedBlock {
     }
 
     /// The record in `slot` (from 1) and its encoded size.
+    #[inline]
     fn record(&mut self, slot: u16) -> Result<(Record<'_>, usize), DecodeError> {
         assert!(slot >= 1 && usize::from(slot) <= self.len(), "slot {slot} of a block with {}", self.len());
         if self.next.0 != slot {
@@ -130,15 +131,48 @@ impl LogReader {
         }))
     }
 
-    /// The same without copying: address, record, encoded bytes. For recovery, which reads millions.
-    pub fn next_borrowed(&mut self) -> Result<Option<(Lsn, Record<'_>, usize)>, LogError> {
-        let lsn = loop {
+    /// Hands the records from here to the end of their block to `visit`, without copying; false at the end of what has
+    /// been appended so far. For recovery, which reads millions. After an error the reader has to be positioned again.
+    pub fn next_block<E: From<LogError>>(
+        &mut self,
+        mut visit: impl FnMut(Lsn, &Record<'_>) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let Some(first) = self.find_target()? else { return Ok(false) };
+        let shared = &self.shared;
+        let block = self.block.as_mut().expect("the target stands in a block");
+        assert_eq!(block.header.start(), first.block_start(), "the target stands in the block at hand");
+        let last = first.with_slot(block.len() as u16);
+        assert!(first <= last && last < shared.positions.end(), "all of a block has been appended");
+        for slot in first.slot()..=last.slot() {
+            let lsn = first.with_slot(slot);
+            let (record, _) = block.record(slot).map_err(|error| undecodable(shared, lsn, error))?;
+            visit(lsn, &record)?;
+        }
+        self.target = last.with_slot(last.slot() + 1);
+        Ok(true)
+    }
+
+    /// The next record without copying: address, record, encoded bytes.
+    fn next_borrowed(&mut self) -> Result<Option<(Lsn, Record<'_>, usize)>, LogError> {
+        let Some(lsn) = self.find_target()? else { return Ok(None) };
+        assert!(lsn.slot() > 0 && lsn < self.shared.positions.end());
+        self.target = lsn.with_slot(lsn.slot() + 1);
+        let shared = &self.shared;
+        let block = self.block.as_mut().expect("the target stands in a block");
+        assert_eq!(block.header.start(), lsn.block_start(), "the target stands in the block at hand");
+        let (record, bytes) = block.record(lsn.slot()).map_err(|error| undecodable(shared, lsn, error))?;
+        Ok(Some((lsn, record, bytes)))
+    }
+
+    /// Where the next record stands, its block loaded; `None` at the end of what has been appended so far.
+    fn find_target(&mut self) -> Result<Option<Lsn>, LogError> {
+        loop {
             if self.target >= self.shared.positions.end() {
                 return Ok(None);
             }
             let block = self.block.as_ref().filter(|block| block.header.start() == self.target.block_start());
             if block.is_some_and(|block| usize::from(self.target.slot()) <= block.len()) {
-                break self.target;
+                return Ok(Some(self.target));
             }
             if let Some(block) = block
                 && block.is_complete
@@ -152,14 +186,7 @@ impl LogReader {
             if !self.advance_to_target()? {
                 return Ok(None);
             }
-        };
-        assert!(lsn.slot() > 0 && lsn < self.shared.positions.end());
-        self.target = lsn.with_slot(lsn.slot() + 1);
-        let shared = &self.shared;
-        let block = self.block.as_mut().expect("the loop ends with a block");
-        assert_eq!(block.header.start(), lsn.block_start(), "the target stands in the block at hand");
-        let (record, bytes) = block.record(lsn.slot()).map_err(|error| undecodable(shared, lsn, error))?;
-        Ok(Some((lsn, record, bytes)))
+        }
     }
 
     /// Loads the block that the target stands in, or moves the target to where the log goes on. False: nothing new.

@@ -369,6 +369,7 @@ pub(crate) fn encode_header(
 
 /// Decodes the record at the start of `bytes`, which stands at `own`; returns it and its encoded size.
 /// Arbitrary bytes give an error, never a panic.
+#[inline]
 pub fn decode_record(bytes: &[u8], own: Lsn, base_txn: TxnId) -> Result<(Record<'_>, usize), DecodeError> {
     let mut reader = Reader::new(bytes);
     let op = LogOp::from_code(reader.u8()?).ok_or(DecodeError("unknown operation"))?;

@@ -45,7 +45,7 @@ pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
     }
     let mut reader = log.read_from(pass.redo_start);
     let mut before = Lsn::NULL;
-    while let Some((lsn, record, _)) = reader.next_borrowed()? {
+    while reader.next_block(|lsn, record| -> TxnResult<()> {
         assert!(
             lsn > before && lsn >= pass.redo_start,
             "{lsn} comes behind {before}: the log is read in order"
@@ -53,7 +53,8 @@ pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
         before = lsn;
         pass.record_count += 1;
         pass.note(lsn, &record.header);
-    }
+        Ok(())
+    })? {}
     let mut losers: Vec<Loser> = pass.active.into_values().collect();
     losers.sort_by_key(|loser| loser.id.0);
     if let Some(loser) = losers.iter().find(|loser| loser.begin.is_null() || loser.begin > loser.last) {

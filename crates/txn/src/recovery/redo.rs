@@ -19,15 +19,15 @@ pub fn redo(log: &Arc<Log>, resource_manager: &dyn ResourceManager, start: Lsn) 
     let mut stats = RedoStats::default();
     let mut reader = log.read_from(start);
     let mut before = Lsn::NULL;
-    while let Some((lsn, record, _)) = reader.next_borrowed()? {
+    while reader.next_block(|lsn, record| -> TxnResult<()> {
         assert!(lsn > before && lsn >= start, "{lsn} comes behind {before}: history is repeated in order");
         before = lsn;
-        if is_machinery(record.header.op) {
-            continue;
+        if !is_machinery(record.header.op) {
+            resource_manager.redo(lsn, &record.header, record.payload)?;
+            stats.record_count += 1;
         }
-        resource_manager.redo(lsn, &record.header, record.payload)?;
-        stats.record_count += 1;
-    }
+        Ok(())
+    })? {}
     assert!(before <= log.last(), "{before} was repeated, the log ends with {}", log.last());
     Ok(stats)
 }
