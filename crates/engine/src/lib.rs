@@ -13,6 +13,7 @@ mod cursor;
 mod database;
 mod db_transaction;
 mod decision;
+pub mod doctor;
 mod error;
 mod files;
 mod filter;

@@ -1,6 +1,7 @@
 //! `hardpan`: the command line; each subcommand lives in a module of its own. Without one it serves.
 
 mod check;
+mod doctor;
 mod dump;
 mod files;
 mod remote;
@@ -25,6 +26,8 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Run T-SQL, on a server (-S) or on a data directory in this process.
     Sql(sql::Arguments),
+    /// Ask a server what limits the commits of a database: a few sentences, and status 1 when something is wrong.
+    Doctor(doctor::Arguments),
     /// Parse scripts without running them.
     Check(check::CheckArguments),
     /// Look into log files.
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command.unwrap_or_else(|| Command::Serve(serve::ServeArguments::default())) {
         Command::Serve(arguments) => serve::run(&os, &arguments),
         Command::Sql(arguments) => sql::run(&os, &arguments),
+        Command::Doctor(arguments) => doctor::run(&os, &arguments),
         Command::Check(arguments) => check::run(&os, &arguments),
         Command::Log(command) => dump::log(&os, &command),
         Command::Page(command) => dump::page(&os, &command),

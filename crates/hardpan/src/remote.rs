@@ -1,4 +1,4 @@
-//! A connection to a server over TDS, for `hardpan sql -S`: TLS inside PRELOGIN, login, batches, tokens.
+//! A connection to a server over TDS, for `hardpan sql -S` and `hardpan doctor`: TLS inside PRELOGIN, login, batches, tokens.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -21,6 +21,8 @@ const CONNECT_TIMEOUT_NS: u64 = 15_000_000_000;
 /// Greatest answer held at once, in bytes.
 const ANSWER_BYTES_MAX: usize = 2 << 30;
 
+const DEFAULT_PORT: &str = "1433";
+
 /// How often an interrupt is looked for while an answer is awaited.
 const INTERRUPT_POLL_NS: u64 = 50_000_000;
 
@@ -39,6 +41,18 @@ pub struct ConnectionOptions {
     pub application: String,
     /// Take any certificate also from another machine.
     pub trust_certificate: bool,
+}
+
+/// `host`, `host,port`, `tcp:host,port` and `[::1],port` as an address to connect to.
+pub fn address_of(server: &str) -> String {
+    let server = server.strip_prefix("tcp:").unwrap_or(server);
+    let (host, port) = server.rsplit_once(',').unwrap_or((server, DEFAULT_PORT));
+    let host = match host.trim() {
+        "." | "(local)" | "" => "127.0.0.1",
+        host => host,
+    };
+    let bare_ipv6 = host.contains(':') && !host.starts_with('[');
+    if bare_ipv6 { format!("[{host}]:{}", port.trim()) } else { format!("{host}:{}", port.trim()) }
 }
 
 /// An open connection.
@@ -332,5 +346,24 @@ impl ServerCertVerifier for AnyCertificate {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address_of;
+
+    #[test]
+    fn servers_are_named_as_sqlcmd_names_them() {
+        for (server, address) in [
+            ("localhost", "localhost:1433"),
+            ("127.0.0.1,14330", "127.0.0.1:14330"),
+            ("tcp:db, 99", "db:99"),
+            (".", "127.0.0.1:1433"),
+            ("::1,5", "[::1]:5"),
+            ("[::1]", "[::1]:1433"),
+        ] {
+            assert_eq!(address_of(server), address);
+        }
     }
 }

@@ -65,6 +65,6 @@ pub use reader::LogReader;
 pub use record::{
     LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record,
 };
-pub use stats::LogStats;
+pub use stats::{LogStats, WRITE_TIMES};
 pub use truncate::{LogPin, LogReuseWait, PinInfo};
 pub use vlf::{VlfInfo, VlfRule};

@@ -455,6 +455,11 @@ impl Log {
         *self.shared.growth.lock() = (growth, bytes_max);
     }
 
+    /// FILEGROWTH and MAXSIZE (in bytes) in force.
+    pub fn growth(&self) -> (Growth, u64) {
+        *self.shared.growth.lock()
+    }
+
     /// How many VLFs growth makes from now on; those that there are stay as they are.
     pub fn set_vlf_rule(&self, rule: VlfRule) {
         self.shared.vlf_rule.store(rule as u8, Relaxed);
@@ -629,6 +634,7 @@ impl Shared {
             flush_waits_total: counters.own_waits.load(Relaxed),
             flush_wait_ns_total: counters.flush_wait_ns_total.load(Relaxed),
             flush_write_ns_total: counters.flush_write_ns_total.load(Relaxed),
+            flush_writes_by_time_total: std::array::from_fn(|class| counters.by_time[class].load(Relaxed)),
             size_bytes,
             used_bytes,
             reserved_bytes,

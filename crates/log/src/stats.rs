@@ -9,6 +9,15 @@ use crate::flush_reason::FlushReason;
 use crate::limits::LogLimits;
 use crate::lsn::Lsn;
 
+/// Classes of log writes by their time: the last begins with 4 s.
+pub const WRITE_TIMES: usize = 24;
+
+/// The class of a write that took so long; see [`LogStats::flush_writes_by_time_total`].
+fn class_of_write(write_ns: u64) -> usize {
+    let class = (u64::BITS - (write_ns / 1_000).leading_zeros()) as usize;
+    class.min(WRITE_TIMES - 1)
+}
+
 /// A snapshot of a log's figures, for sys.dm_db_log_stats and friends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct LogStats {
@@ -36,6 +45,8 @@ pub struct LogStats {
     pub flush_wait_ns_total: u64,
     /// Time spent in log writes, ns.
     pub flush_write_ns_total: u64,
+    /// Log writes by how long they took: at index `i` those below `2^i` microseconds and not below half of that; at the last all others.
+    pub flush_writes_by_time_total: [u64; WRITE_TIMES],
     /// Size of the log file, bytes.
     pub size_bytes: u64,
     /// Of it in use, reservations included.
@@ -86,6 +97,7 @@ pub(crate) struct Counters {
     pub(crate) flush_wait_ns_total: AtomicU64,
     pub(crate) flush_write_ns_total: AtomicU64,
     pub(crate) by_reason: [AtomicU64; FlushReason::ALL.len()],
+    pub(crate) by_time: [AtomicU64; WRITE_TIMES],
     // This log's own share: the registry's counters survive a database of the same name.
     pub(crate) own_flushes: AtomicU64,
     pub(crate) own_bytes: AtomicU64,
@@ -118,6 +130,7 @@ impl Counters {
             flush_wait_ns_total: AtomicU64::new(0),
             flush_write_ns_total: AtomicU64::new(0),
             by_reason: Default::default(),
+            by_time: Default::default(),
             own_flushes: AtomicU64::new(0),
             own_bytes: AtomicU64::new(0),
             own_waits: AtomicU64::new(0),
@@ -137,6 +150,7 @@ impl Counters {
         self.own_flushes.fetch_add(1, Relaxed);
         self.own_bytes.fetch_add(bytes, Relaxed);
         self.by_reason[reason.index()].fetch_add(1, Relaxed);
+        self.by_time[class_of_write(write_ns)].fetch_add(1, Relaxed);
         let total_ns = self.flush_write_ns_total.fetch_add(write_ns, Relaxed) + write_ns;
         self.flush_write_ms.set((total_ns / 1_000_000) as i64);
     }
@@ -155,5 +169,20 @@ impl Counters {
         let used_kb = (used_bytes / 1024) as i64;
         self.file_used_kb.set(used_kb);
         self.percent_used.set((used_kb * 100 / size_kb).min(100));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_are_counted_by_powers_of_two_of_a_microsecond() {
+        let classes =
+            [(0, 0), (999, 0), (1_000, 1), (1_999, 1), (2_000, 2), (8_191_999, 13), (8_192_000, 14)];
+        for (write_ns, class) in classes {
+            assert_eq!(class_of_write(write_ns), class, "{write_ns} ns");
+        }
+        assert_eq!(class_of_write(u64::MAX), WRITE_TIMES - 1);
     }
 }

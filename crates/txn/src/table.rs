@@ -491,6 +491,11 @@ impl TxnManager {
         self.oldest_lsn.store(lsn, Release);
     }
 
+    /// Transactions of users committed that had written, since the server started.
+    pub fn commits_total(&self) -> u64 {
+        self.counters.written.get().max(0).cast_unsigned()
+    }
+
     /// The newest commit that gave its locks up, fully durable, before it was hard ([`crate::CommitMode::Deferred`]); NULL: none since the
     /// log was opened. A client may be told of it, and of anything read since, only once it is hard.
     pub fn last_deferred(&self) -> Lsn {

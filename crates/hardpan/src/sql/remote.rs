@@ -6,9 +6,7 @@ use tds::token::done;
 
 use super::printer::{PrintedColumn, Printer};
 use super::{Arguments, Backend, BatchEnd};
-use crate::remote::{Connection, ConnectionOptions};
-
-const DEFAULT_PORT: &str = "1433";
+use crate::remote::{Connection, ConnectionOptions, address_of};
 
 /// A connection to a server.
 pub(super) struct Remote {
@@ -42,18 +40,6 @@ impl Remote {
     }
 }
 
-/// `host`, `host,port`, `tcp:host,port` and `[::1],port` as an address to connect to.
-fn address_of(server: &str) -> String {
-    let server = server.strip_prefix("tcp:").unwrap_or(server);
-    let (host, port) = server.rsplit_once(',').unwrap_or((server, DEFAULT_PORT));
-    let host = match host.trim() {
-        "." | "(local)" | "" => "127.0.0.1",
-        host => host,
-    };
-    let bare_ipv6 = host.contains(':') && !host.starts_with('[');
-    if bare_ipv6 { format!("[{host}]:{}", port.trim()) } else { format!("{host}:{}", port.trim()) }
-}
-
 impl Backend for Remote {
     fn batch(&mut self, text: &str, printer: &mut Printer, interrupts: &dyn Fn() -> u32) -> BatchEnd {
         let before = interrupts();
@@ -85,23 +71,4 @@ impl Backend for Remote {
     }
 
     fn close(self: Box<Self>) {}
-}
-
-#[cfg(test)]
-mod tests {
-    use super::address_of;
-
-    #[test]
-    fn servers_are_named_as_sqlcmd_names_them() {
-        for (server, address) in [
-            ("localhost", "localhost:1433"),
-            ("127.0.0.1,14330", "127.0.0.1:14330"),
-            ("tcp:db, 99", "db:99"),
-            (".", "127.0.0.1:1433"),
-            ("::1,5", "[::1]:5"),
-            ("[::1]", "[::1]:1433"),
-        ] {
-            assert_eq!(address_of(server), address);
-        }
-    }
 }

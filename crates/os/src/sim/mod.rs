@@ -99,6 +99,8 @@ pub enum Bug {
     TicketBeforeHardened,
     /// Delayed commits are acknowledged whatever MAX_DELAY and MAX_LOSS say.
     LossBoundIgnored,
+    /// The log doctor has forgotten its rules.
+    DoctorWithoutRules,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.

@@ -3,6 +3,7 @@
 pub(crate) mod configure;
 mod definitions;
 mod describe;
+mod doctor;
 mod locks;
 pub(crate) mod messages;
 mod sequence;
@@ -35,6 +36,7 @@ const NATIVE: &[(&str, Native, &str)] = &[
     ("sp_prepexecrpc", prepared::sp_prepexecrpc, "@handle int OUTPUT, @rpccall ntext"),
     ("sp_unprepare", prepared::sp_unprepare, "@handle int"),
     ("sp_flush_log", sp_flush_log, ""),
+    ("sp_log_doctor", doctor::sp_log_doctor, "@seconds int"),
     ("sp_reset_connection", sp_reset_connection, ""),
     ("sp_set_session_context", sp_set_session_context, "@key sysname, @value sql_variant, @read_only bit"),
     ("sp_rename", definitions::sp_rename, "@objname nvarchar(1035), @newname sysname, @objtype varchar(13)"),

@@ -1,0 +1,86 @@
+//! The log doctor: what limits the commits of a database, found as article 002 finds it on a live server.
+//!
+//! The figures of the log, the waits and the device are cumulative, so they are looked at twice, some seconds apart ([`Sample`]); between
+//! the two, short looks tell times at which pages were written from times at which they were not, and how much was in flight or at risk at
+//! most. The result is an [`Observation`]; what follows from it is decided by the pure functions of `rules.rs`, and what limits commits by
+//! `limiter.rs`. The memory it takes does not depend on how long it looks.
+//!
+//! The whole table, with thresholds and their sources: `docs/doctor.md`.
+
+mod limiter;
+mod rules;
+mod sample;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use rules::{RULES, Rule};
+pub use sample::{Holder, Observation, Pace, Sample, Wait, Waits};
+
+use os::sim::{Bug, is_planted};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// A figure, and nothing is wrong.
+    Ok,
+    /// Worth knowing; the server does what it was asked to do.
+    Note,
+    /// Something is not as it should be.
+    Warning,
+    /// Commits have stopped or are about to.
+    Critical,
+}
+
+impl Severity {
+    /// As it is shown.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Ok => "ok",
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Critical => "critical",
+        }
+    }
+}
+
+/// What a rule says of an observation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is the case, in one sentence.
+    pub verdict: String,
+    /// The numbers it follows from, with units.
+    pub evidence: String,
+    /// What to do; empty when there is nothing.
+    pub advice: &'static str,
+}
+
+/// One line of the doctor's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The number of its rule; 0 is what limits commits.
+    pub number: u32,
+    /// What it is about.
+    pub area: &'static str,
+    /// What it says.
+    pub judgement: Judgement,
+}
+
+/// Everything that can be said of an observation: first what limits commits, then what the rules find, the worst first.
+pub fn findings(observation: &Observation) -> Vec<Finding> {
+    let first = Finding { number: 0, area: "what limits commits", judgement: limiter::judge(observation) };
+    let mut found = Vec::new();
+    for rule in RULES {
+        if is_planted(Bug::DoctorWithoutRules) {
+            break;
+        }
+        let judgement = (rule.judge)(observation);
+        found.extend(judgement.map(|judgement| Finding { number: rule.number, area: rule.area, judgement }));
+    }
+    found.sort_by_key(|finding| (std::cmp::Reverse(finding.judgement.severity), finding.number));
+    found.insert(0, first);
+    found
+}

@@ -1,0 +1,93 @@
+//! The real `hardpan doctor`: what it prints, and its status for a healthy server, for one with something wrong, and for none.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test prepares its folders itself and starts processes"
+)]
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_hardpan");
+const PASSWORD: &str = "Doctor-1";
+
+/// A server with a folder of its own.
+struct Server {
+    child: Child,
+    address: String,
+    folder: PathBuf,
+}
+
+impl Server {
+    fn start(name: &str) -> Server {
+        let folder = std::env::temp_dir().join(format!("hardpan-doctor-{name}-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&folder));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut child = Command::new(PROGRAM)
+            .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64", "--data"])
+            .arg(folder.join("data"))
+            .env("HARDPAN_SA_PASSWORD", PASSWORD)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
+        let greeting = lines.find(|line| line.contains("listening on")).expect("the server starts");
+        let port: String =
+            greeting.rsplit(':').next().unwrap().chars().take_while(char::is_ascii_digit).collect();
+        Server { child, address: format!("127.0.0.1,{port}"), folder }
+    }
+
+    fn run(&self, subcommand: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = Command::new(PROGRAM);
+        command.args([subcommand, "-S", &self.address]).args(arguments).env("HARDPAN_SA_PASSWORD", PASSWORD);
+        let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (status.code(), text(stdout), text(stderr))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+        drop(std::fs::remove_dir_all(&self.folder));
+    }
+}
+
+#[test]
+fn its_status_says_whether_something_is_wrong() {
+    let server = Server::start("status");
+    let (status, out, err) = server.run("doctor", &["--seconds", "1"]);
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    assert!(
+        out.starts_with("What limits commits? [ok]\n    Nothing limits commits: there were none.\n"),
+        "{out}"
+    );
+    // A delayed commit that nothing drains.
+    let text = "SET NOCOUNT ON; CREATE DATABASE risky; ALTER DATABASE risky SET DELAYED_DURABILITY = FORCED (FLUSH = BLOCK_FULL)
+                EXEC ('USE risky; CREATE TABLE t (i int); EXEC sys.sp_flush_log; INSERT t VALUES (1)')";
+    let (status, out, err) = server.run("sql", &["-b", "-Q", text]);
+    assert_eq!(status, Some(0), "{out}{err}");
+    let (status, out, err) = server.run("doctor", &["-d", "risky", "--seconds", "1"]);
+    assert_eq!((status, err.as_str()), (Some(1), ""), "{out}");
+    assert!(out.contains("\n\nwarning: durability (rule 17)\n    A power loss would take up to"), "{out}");
+    assert!(out.contains("\n    What to do: ALTER DATABASE"), "{out}");
+}
+
+#[test]
+fn without_an_answer_its_status_is_2() {
+    let server = Server::start("answer");
+    for (arguments, expected) in [
+        (vec!["-P", "wrong", "--seconds", "1"], "Login failed"),
+        (vec!["-d", "nowhere"], "nowhere"),
+        (vec!["--seconds", "0"], "seconds"),
+        (vec!["--minutes", "1"], "minutes"),
+    ] {
+        let (status, out, err) = server.run("doctor", &arguments);
+        assert_eq!((status, out.as_str()), (Some(2), ""), "{arguments:?}: {err}");
+        assert!(err.contains(expected), "{arguments:?}: {err}");
+    }
+}
