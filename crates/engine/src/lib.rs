@@ -73,5 +73,5 @@ pub use table::{
     CheckOptions, KeyRange, RowChange, RowLocator, RowLock, ScanOptions, Table, TableCheck, TakenOut,
 };
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
-pub use transaction_set::{CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};
+pub use transaction_set::{BlockSavepoint, CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};
 pub use txn::{IsolationLevel, LockMode, LockOwner, LockRow, LockWait, Resource};

@@ -63,8 +63,8 @@ fn copy_module(target: &Arc<Database>, sink: &DbTransaction, module: &ModuleDef)
         &module.schema,
         &module.name,
         &module.definition,
-        module.quoted_identifier,
-        module.ansi_nulls,
+        module.settings(),
+        &[],
         None,
     );
     made.map(|_| ())

@@ -373,12 +373,69 @@ pub struct ModuleDef {
     pub quoted_identifier: bool,
     /// SET ANSI_NULLS when it was created.
     pub ansi_nulls: bool,
+    /// WITH SCHEMABINDING: what its text names, schema and name, can neither be dropped nor changed under it.
+    pub is_schema_bound: bool,
+    /// WITH NATIVE_COMPILATION.
+    pub uses_native_compilation: bool,
     /// Table of a trigger.
     pub parent_object_id: ObjectId,
     /// When it was created.
     pub create_date: DateTime,
     /// When it was last changed.
     pub modify_date: DateTime,
+}
+
+/// What a module is created with, besides its name and text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModuleSettings {
+    /// SET QUOTED_IDENTIFIER of the session.
+    pub quoted_identifier: bool,
+    /// SET ANSI_NULLS of the session.
+    pub ansi_nulls: bool,
+    /// WITH SCHEMABINDING.
+    pub is_schema_bound: bool,
+    /// WITH NATIVE_COMPILATION.
+    pub uses_native_compilation: bool,
+}
+
+/// Bits of `status` in the row of a module in the catalog's list of objects.
+const QUOTED_IDENTIFIER_BIT: i32 = 1;
+const ANSI_NULLS_BIT: i32 = 2;
+const SCHEMA_BOUND_BIT: i32 = 4;
+const NATIVE_COMPILATION_BIT: i32 = 8;
+
+impl ModuleSettings {
+    /// As the catalog keeps them.
+    pub(crate) fn from_status(status: i32) -> ModuleSettings {
+        let has = |bit| status & bit != 0;
+        ModuleSettings {
+            quoted_identifier: has(QUOTED_IDENTIFIER_BIT),
+            ansi_nulls: has(ANSI_NULLS_BIT),
+            is_schema_bound: has(SCHEMA_BOUND_BIT),
+            uses_native_compilation: has(NATIVE_COMPILATION_BIT),
+        }
+    }
+
+    /// For the catalog to keep.
+    pub(crate) fn status(self) -> i32 {
+        let bit = |is_set, bit| if is_set { bit } else { 0 };
+        bit(self.quoted_identifier, QUOTED_IDENTIFIER_BIT)
+            | bit(self.ansi_nulls, ANSI_NULLS_BIT)
+            | bit(self.is_schema_bound, SCHEMA_BOUND_BIT)
+            | bit(self.uses_native_compilation, NATIVE_COMPILATION_BIT)
+    }
+}
+
+impl ModuleDef {
+    /// What it was created with.
+    pub fn settings(&self) -> ModuleSettings {
+        ModuleSettings {
+            quoted_identifier: self.quoted_identifier,
+            ansi_nulls: self.ansi_nulls,
+            is_schema_bound: self.is_schema_bound,
+            uses_native_compilation: self.uses_native_compilation,
+        }
+    }
 }
 
 impl TableDef {

@@ -96,6 +96,13 @@ struct NamedSavepoint {
     points: Vec<(u16, DbSavepoint)>,
 }
 
+/// Where an atomic block began, in each database that had joined.
+#[derive(Clone, Debug)]
+pub struct BlockSavepoint {
+    /// By database number.
+    points: Vec<(u16, DbSavepoint)>,
+}
+
 impl TransactionSet {
     /// For a session.
     pub fn new(instance: &Arc<Instance>, session_id: i16) -> TransactionSet {
@@ -225,13 +232,35 @@ impl TransactionSet {
     /// # Errors
     /// None today.
     pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
-        self.assert_settled();
-        let points = self
-            .open
-            .iter()
-            .map(|m| (m.transaction.database().number(), m.transaction.savepoint()))
-            .collect();
+        let BlockSavepoint { points } = self.block_savepoint();
         self.savepoints.push(NamedSavepoint { name: name.to_string(), points });
+        Ok(())
+    }
+
+    /// A savepoint without a name, for an atomic block inside a transaction.
+    pub fn block_savepoint(&self) -> BlockSavepoint {
+        self.assert_settled();
+        let point = |m: &Member| (m.transaction.database().number(), m.transaction.savepoint());
+        BlockSavepoint { points: self.open.iter().map(point).collect() }
+    }
+
+    /// Takes back what has been done since, as [`TransactionSet::rollback_to`] does; the transaction goes on.
+    ///
+    /// # Errors
+    /// 9001 when the log fails.
+    pub fn rollback_block(&mut self, savepoint: &BlockSavepoint) -> SqlResult<()> {
+        self.assert_settled();
+        assert!(!self.in_statement, "the statement that failed has been taken back");
+        self.rollback_to_points(&savepoint.points)
+    }
+
+    fn rollback_to_points(&self, points: &[(u16, DbSavepoint)]) -> SqlResult<()> {
+        for member in &self.open {
+            let number = member.transaction.database().number();
+            let point = points.iter().find(|(n, _)| *n == number).map_or(DbSavepoint::start(), |(_, p)| *p);
+            member.transaction.rollback_to(point)?;
+            member.transaction.unlock_since(point);
+        }
         Ok(())
     }
 
@@ -244,13 +273,7 @@ impl TransactionSet {
         self.assert_settled();
         let Some(at) = self.savepoints.iter().rposition(|s| s.name == name) else { return Ok(false) };
         self.savepoints.truncate(at + 1);
-        let points = &self.savepoints[at].points;
-        for member in &self.open {
-            let number = member.transaction.database().number();
-            let point = points.iter().find(|(n, _)| *n == number).map_or(DbSavepoint::start(), |(_, p)| *p);
-            member.transaction.rollback_to(point)?;
-            member.transaction.unlock_since(point);
-        }
+        self.rollback_to_points(&self.savepoints[at].points)?;
         Ok(true)
     }
 

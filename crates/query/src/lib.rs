@@ -30,5 +30,5 @@ pub use context::{
 pub use errors::is_cancelled;
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
-    compile_scalar, is_select_into,
+    compile_scalar, is_select_into, objects_named_in, objects_named_in_expression,
 };

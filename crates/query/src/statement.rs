@@ -103,16 +103,48 @@ enum ScalarForm {
 
 /// Compiles a SELECT, INSERT, UPDATE, DELETE or TRUNCATE.
 pub fn compile(statement: &ast::Statement, context: &BindContext<'_>) -> Result<CompiledStatement, SqlError> {
-    compile_inside(statement, context).map_err(|error| error.at_line(statement.span.line))
+    compile_inside(statement, &mut Binder::new(context)).map_err(|error| error.at_line(statement.span.line))
+}
+
+/// What the text of a statement names, as it is written and what it means; not what stands behind views and functions.
+///
+/// # Errors
+/// As `compile`.
+pub fn objects_named_in(
+    statement: &ast::Statement,
+    context: &BindContext<'_>,
+) -> Result<Vec<(ast::ObjectName, engine::ObjectDef)>, SqlError> {
+    let mut binder = Binder::new(context);
+    binder.observed = Some(Default::default());
+    compile_inside(statement, &mut binder).map_err(|error| error.at_line(statement.span.line))?;
+    Ok(binder.observed.map(|observed| observed.into_inner().written).unwrap_or_default())
+}
+
+/// The same of an expression.
+///
+/// # Errors
+/// As `compile_scalar`.
+pub fn objects_named_in_expression(
+    expr: &ast::Expr,
+    is_condition: bool,
+    context: &BindContext<'_>,
+) -> Result<Vec<(ast::ObjectName, engine::ObjectDef)>, SqlError> {
+    let mut binder = Binder::new(context);
+    binder.observed = Some(Default::default());
+    let bound = scoped(&mut binder, |binder| match is_condition {
+        true => binder.condition(expr).map(drop),
+        false => binder.value(expr).map(drop),
+    });
+    bound.map_err(|error| error.at_line(expr.span.line))?;
+    Ok(binder.observed.map(|observed| observed.into_inner().written).unwrap_or_default())
 }
 
 fn compile_inside(
     statement: &ast::Statement,
-    context: &BindContext<'_>,
+    binder: &mut Binder<'_>,
 ) -> Result<CompiledStatement, SqlError> {
-    let mut binder = Binder::new(context);
     let (kind, options): (StatementKind, &[ast::QueryHint]) = match &statement.kind {
-        ast::StatementKind::Select(select) => (compile_select(&mut binder, select)?, &select.options),
+        ast::StatementKind::Select(select) => (compile_select(binder, select)?, &select.options),
         ast::StatementKind::Insert(insert) => {
             if let ast::InsertSource::Values(rows) = &insert.source
                 && rows.len() > VALUES_ROWS_MAX
@@ -145,7 +177,7 @@ fn compile_inside(
         tables.clear();
     }
     let sequences = std::mem::take(&mut binder.draws.sequences);
-    let dependencies = Dependencies::of(&mut binder);
+    let dependencies = Dependencies::of(binder);
     let names_rows = !dependencies.databases.is_empty()
         || matches!(&statement.kind, ast::StatementKind::Select(select)
             if !crate::bind::set_op::first_block(&select.query.body).from.is_empty());

@@ -33,23 +33,35 @@ pub(crate) fn compile(
     let slots = slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect();
     let mut compiler =
         Compiler { variables: parameters, slots, in_procedure, types_in, ..Compiler::default() };
-    for statement in statements {
-        compiler.statement(statement)?;
-    }
-    compiler.resolve_gotos()?;
-    Ok(Program {
-        text,
-        instructions: compiler.instructions,
-        variables: compiler.variables,
-        try_regions: compiler.try_regions,
-        parameters: Vec::new(),
-        parse_only: compiler.parse_only.filter(|_| !in_procedure),
-        cells: Program::empty_cells(compiler.sources.len()),
-        sources: compiler.sources,
-        used: Default::default(),
-        statistics: Default::default(),
-        uses_alias_types: compiler.uses_alias_types,
-    })
+    compiler.statements(statements)?;
+    compiler.into_program(text)
+}
+
+/// Compiles the atomic block of a natively compiled procedure; `parameters` with how they were declared.
+///
+/// # Errors
+/// As `compile`; those of the block's options.
+pub(crate) fn compile_native(
+    text: Arc<str>,
+    block: &ast::AtomicBlock,
+    (parameters, declared): (Vec<VariableDef>, &[ast::Parameter]),
+    types_in: TypesIn<'_>,
+) -> SqlResult<Program> {
+    let atomic = Some(crate::native::AtomicSettings::of(block)?);
+    let never_null = (0..declared.len()).filter(|&slot| declared[slot].nullable == Some(false)).collect();
+    let slots = parameters.iter().enumerate().rev();
+    let slots = slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect();
+    let mut compiler = Compiler {
+        variables: parameters,
+        slots,
+        in_procedure: true,
+        types_in: Some(types_in),
+        never_null,
+        atomic,
+        ..Compiler::default()
+    };
+    compiler.statements(&block.body)?;
+    compiler.into_program(text)
 }
 
 /// Whose alias types, and who asks for them: an alias that another is changing is waited for.
@@ -90,19 +102,38 @@ struct Compiler<'a> {
     parse_only: Option<bool>,
     types_in: Option<TypesIn<'a>>,
     uses_alias_types: bool,
+    /// The options of the atomic block that is compiled.
+    atomic: Option<crate::native::AtomicSettings>,
+    never_null: Vec<usize>,
 }
 
 impl Compiler<'_> {
+    fn into_program(mut self, text: Arc<str>) -> SqlResult<Program> {
+        self.resolve_gotos()?;
+        Ok(Program {
+            text,
+            instructions: self.instructions,
+            variables: self.variables,
+            try_regions: self.try_regions,
+            parameters: Vec::new(),
+            parse_only: self.parse_only.filter(|_| !self.in_procedure),
+            cells: Program::empty_cells(self.sources.len()),
+            sources: self.sources,
+            used: Default::default(),
+            statistics: Default::default(),
+            atomic: self.atomic,
+            never_null: self.never_null,
+            uses_alias_types: self.uses_alias_types,
+        })
+    }
+
     fn statement(&mut self, statement: &ast::Statement) -> SqlResult<()> {
         os::memory::check().map_err(query::errors::out_of_memory)?;
         self.line = statement.span.line;
         self.span = statement.span;
         match &statement.kind {
             StatementKind::Block(body) => self.statements(body),
-            StatementKind::AtomicBlock(_) => {
-                self.refuse("BEGIN ATOMIC outside a natively compiled procedure");
-                Ok(())
-            }
+            StatementKind::AtomicBlock(_) => Err(SqlError::new(10782, &[]).at_line(self.line)),
             StatementKind::If(branching) => self.branching(branching),
             StatementKind::While(repetition) => self.repetition(repetition),
             StatementKind::Break => self.leave_loop(),
@@ -365,6 +396,12 @@ impl Compiler<'_> {
             if matches!(sql_type, types::SqlType::Text | types::SqlType::NText | types::SqlType::Image) {
                 return Err(SqlError::new(2739, &[]).at_line(self.line));
             }
+            if declaration.nullable == Some(false) {
+                if self.atomic.is_none() {
+                    return Err(SqlError::new(156, &[&"NOT"]).at_line(self.line));
+                }
+                self.never_null.push(self.variables.len());
+            }
             self.slots.insert(declaration.name.to_ascii_lowercase(), self.variables.len());
             self.variables.push(VariableDef { name: declaration.name.clone(), sql_type });
             if let Some(initial) = &declaration.initial {
@@ -526,7 +563,7 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
 }
 
 /// A kind's name in words, for refusals: `CreateTrigger` becomes `CREATE TRIGGER`.
-fn kind_name(kind: &StatementKind) -> String {
+pub(crate) fn kind_name(kind: &StatementKind) -> String {
     if let StatementKind::Other(other) = kind {
         return other.kind_name.clone();
     }

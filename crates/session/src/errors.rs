@@ -19,6 +19,10 @@ pub(crate) enum Origin {
     InnerText,
     RaisError,
     Throw,
+    /// Thrown out of an atomic block, which has been taken back: an error of the statement that called it. `ends_batch`: by THROW.
+    Block {
+        ends_batch: bool,
+    },
 }
 
 /// How far an error reaches when no TRY block catches it.
@@ -64,6 +68,10 @@ const HARMLESS_DEFINITIONS: [i32; 2] = [3701, 1222];
 /// Errors of run time that XACT_ABORT does not touch.
 const DEAF_TO_XACT_ABORT: [i32; 3] = [266, 2787, 3701];
 
+/// Errors that take the transaction with them although an atomic block was there to be taken back alone: there is no going on after them.
+/// SQL Server names others of its memory-optimized tables (10772, 41301 and kin), which cannot occur here.
+const DOOMING_IN_BLOCKS: [i32; 4] = [1204, 1205, 9001, 9002];
+
 /// Valid T-SQL that this server does not do, refused by name: a statement, a function, a feature, an option.
 fn is_refusal(number: i32) -> bool {
     matches!(number, 40510..=40517)
@@ -84,8 +92,9 @@ pub(crate) fn reach(error: &SqlError, origin: Origin, xact_abort: bool) -> Reach
         return if xact_abort { Reach::Batch } else { Reach::BatchOnly };
     }
     match origin {
-        Origin::Throw if xact_abort => Reach::Batch,
-        Origin::Throw => Reach::BatchOnly,
+        Origin::Throw | Origin::Block { .. } if xact_abort => Reach::Batch,
+        Origin::Throw | Origin::Block { ends_batch: true } => Reach::BatchOnly,
+        Origin::Block { ends_batch: false } => Reach::Statement,
         Origin::RaisError | Origin::InnerText => Reach::Statement,
         Origin::Compilation => Reach::Scope,
         Origin::Runtime | Origin::Definition if SCOPE_ENDING.contains(&number) => Reach::Scope,
@@ -98,6 +107,9 @@ pub(crate) fn reach(error: &SqlError, origin: Origin, xact_abort: bool) -> Reach
 
 /// Does it end batch and transaction whatever XACT_ABORT says?
 fn ends_transaction(number: i32, origin: Origin) -> bool {
+    if let Origin::Block { .. } = origin {
+        return is_refusal(number) || DOOMING_IN_BLOCKS.contains(&number);
+    }
     is_refusal(number)
         || (origin == Origin::Definition && !HARMLESS_DEFINITIONS.contains(&number))
         || (!matches!(origin, Origin::RaisError | Origin::InnerText) && BATCH_ENDING.contains(&number))

@@ -203,6 +203,7 @@ impl Session {
                     object_id: 0,
                     quoted_identifier: true,
                     ansi_nulls: true,
+                    is_native: false,
                 };
                 return self.call_module(found, arguments, sink);
             }
@@ -231,7 +232,10 @@ impl Session {
             (found.quoted_identifier, found.ansi_nulls);
         let outcome = self.module_program(&definition).map_err(uncompiled).and_then(|module| {
             let (variables, targets) = self.bind_parameters(&name, &module, &arguments)?;
-            let result = self.run_scope(module.clone(), variables, Some(&name), object_id, sink)?;
+            let result = match &module.atomic {
+                None => self.run_scope(module.clone(), variables, Some(&name), object_id, sink)?,
+                Some(_) => self.run_atomic(&module, variables, (&name, object_id), sink)?,
+            };
             Ok((module, targets, result))
         });
         (self.options.quoted_identifier, self.options.ansi_nulls) = outer_settings;
@@ -268,8 +272,15 @@ impl Session {
             return Err(crate::run::not_supported("CLR procedures"));
         };
         let (parameters, uses_alias_types) = parameters_of(&procedure.parameters, self.types_in())?;
-        let mut program =
-            crate::compile::compile(text.into(), body, parameters, true, Some(self.types_in()))?;
+        let mut program = match crate::native::block_of(procedure)? {
+            None => crate::compile::compile(text.into(), body, parameters, true, Some(self.types_in()))?,
+            Some(block) => crate::compile::compile_native(
+                text.into(),
+                block,
+                (parameters, &procedure.parameters),
+                self.types_in(),
+            )?,
+        };
         program.uses_alias_types |= uses_alias_types;
         program.parameters.clone_from(&procedure.parameters);
         let program = Arc::new(program);
@@ -290,6 +301,15 @@ impl Session {
         }
         let ast::ModuleBody::Statements(body) = &procedure.body else { return Ok(()) };
         let types_in = self.types_in();
+        if let Some(block) = crate::native::block_of(procedure).map_err(uncompiled)? {
+            let checked = parameters_of(&procedure.parameters, types_in).and_then(|(parameters, _)| {
+                crate::native::check_statements(&block.body, text)?;
+                let declared = (parameters, procedure.parameters.as_slice());
+                let program = crate::compile::compile_native(text.clone(), block, declared, types_in)?;
+                self.check_native(procedure, &program)
+            });
+            return checked.map_err(uncompiled);
+        }
         let program = parameters_of(&procedure.parameters, types_in)
             .and_then(|(parameters, _)| {
                 crate::compile::compile(text.clone(), body, parameters, true, Some(types_in))
@@ -335,11 +355,15 @@ impl Session {
         }
         let mut bound = Vec::with_capacity(parameters.len());
         for (slot, value) in values.into_iter().enumerate() {
-            bound.push(match (value, &parameters[slot].default) {
+            let value = match (value, &parameters[slot].default) {
                 (Some(value), _) => value,
                 (None, Some(default)) => self.default_value(default, &module.variables[slot].sql_type)?,
                 (None, None) => return Err(SqlError::new(201, &[&name, &parameters[slot].name])),
-            });
+            };
+            if value.is_null() && module.never_null.contains(&slot) {
+                return Err(crate::atomic::null_refused(&parameters[slot].name));
+            }
+            bound.push(value);
         }
         Ok((bound, targets))
     }
@@ -402,7 +426,7 @@ impl Session {
     }
 
     /// One level of procedure or dynamic text: its own frame, options, temporary tables and SCOPE_IDENTITY.
-    fn run_scope(
+    pub(crate) fn run_scope(
         &mut self,
         program: Arc<Program>,
         variables: Vec<Value>,
@@ -412,6 +436,9 @@ impl Session {
     ) -> Result<(i32, Vec<Value>), Interruption> {
         let options = self.options.clone();
         let count_before = self.facts.transaction_count;
+        if let Some(block) = &program.atomic {
+            self.options = block.inside(&options);
+        }
         let mut frame = Frame::new(program, variables, self.facts.caught.len(), DoneKind::InProcedure);
         frame.procedure = procedure.map(Arc::from);
         self.facts.nest_level += 1;

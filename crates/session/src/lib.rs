@@ -7,6 +7,7 @@
 //! (`os::task`), which is what attention, KILL and shutdown do.
 
 mod admin;
+mod atomic;
 mod cache;
 mod compile;
 mod dbcc_check;
@@ -18,6 +19,7 @@ mod facts;
 mod forward;
 mod identity;
 mod names;
+mod native;
 mod objects;
 mod pending;
 mod plain;

@@ -21,6 +21,8 @@ pub(crate) struct FoundProcedure {
     /// SET QUOTED_IDENTIFIER and ANSI_NULLS of its creation, under which it runs.
     pub(crate) quoted_identifier: bool,
     pub(crate) ansi_nulls: bool,
+    /// WITH NATIVE_COMPILATION.
+    pub(crate) is_native: bool,
 }
 
 /// A user's procedure by its one- to three-part name; `sp_` procedures of master are found from every database.
@@ -53,6 +55,7 @@ pub(crate) fn find_procedure(
                     object_id: module.object_id,
                     quoted_identifier: module.quoted_identifier,
                     ansi_nulls: module.ansi_nulls,
+                    is_native: module.uses_native_compilation,
                     database,
                 }));
             }
@@ -78,6 +81,7 @@ fn find_temporary_procedure(
             object_id: module.object_id,
             quoted_identifier: module.quoted_identifier,
             ansi_nulls: module.ansi_nulls,
+            is_native: module.uses_native_compilation,
             database: current.clone(),
         }),
         _ => None,

@@ -33,6 +33,10 @@ pub(crate) struct Program {
     pub(crate) used: AtomicBool,
     /// What its runs have left.
     pub(crate) statistics: ProgramStatistics,
+    /// It is the atomic block of a natively compiled procedure.
+    pub(crate) atomic: Option<crate::native::AtomicSettings>,
+    /// Slots of the parameters and variables that are declared NOT NULL.
+    pub(crate) never_null: Vec<usize>,
     /// Its variables have alias types, which may come to mean something else: it is not kept for others.
     pub(crate) uses_alias_types: bool,
 }

@@ -6,6 +6,7 @@
 //!   ▼                    │      ▼                                │
 //!  next instruction ──► step ──► fail: region_of(pc)? ──yes──► CATCH (error pushed, transaction doomed if need be)
 //!                               │ no
+//!                               ├─ the frame is an atomic block: it is taken back, its caller fails (atomic.rs)
 //!                               ├─ an outer frame is inside TRY: unwind to it (Stop::Raised)
 //!                               └─ report it; errors::reach says: next statement · leave scope · end batch · close
 //! ```
@@ -156,7 +157,9 @@ impl Session {
             if self.is_commit_pending() && !instruction.kind.is_only_a_way() {
                 self.settle_before_more(sink)?;
             }
-            if let Some(next) = self.plain_step(frame, instruction) {
+            if program.never_null.is_empty()
+                && let Some(next) = self.plain_step(frame, instruction)
+            {
                 at = match next {
                     Next::Jump(target) => {
                         self.jumps(frame, at, target)?;
@@ -170,7 +173,8 @@ impl Session {
             let room = os::memory::check();
             let measured = self.measuring_begins(&instruction.kind);
             let stepped = match room {
-                Ok(()) => self.step(frame, instruction, at, sink),
+                Ok(()) if program.never_null.is_empty() => self.step(frame, instruction, at, sink),
+                Ok(()) => self.step_with_values(frame, instruction, at, sink),
                 Err(spent) => Err(query::errors::out_of_memory(spent).into()),
             };
             self.tell_measured(measured, instruction.line, sink);
@@ -189,6 +193,24 @@ impl Session {
             }
         }
         Ok(0)
+    }
+
+    /// A step of a program with variables that are never NULL.
+    fn step_with_values(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        at: usize,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Next, Interruption> {
+        let assigned = match instruction.kind {
+            InstructionKind::SetVariable { slot, .. } => Some(slot),
+            _ => None,
+        };
+        let holding = frame.holding_values(assigned);
+        let next = self.step(frame, instruction, at, sink)?;
+        frame.check_values(&holding)?;
+        Ok(next)
     }
 
     fn step(
@@ -505,6 +527,9 @@ impl Session {
             self.facts.caught.truncate(frame.caught_base + frame.program.catch_depth(at));
             self.facts.caught.push(failure.error);
             return Ok(Next::Jump(region.catch));
+        }
+        if frame.program.atomic.is_some() && matches!(failure.error.severity, 11..20) {
+            return Err(Stop::Raised(Box::new(failure)));
         }
         if failure.origin == Origin::Compilation {
             // Outside, it is an error of what was called.

@@ -1,5 +1,7 @@
 //! SET of session options. What is taken without an effect of its own stands in the table of clauses.
 
+use std::sync::Arc;
+
 use engine::IsolationLevel;
 use tsql::ast::{self, SetStatement, StatisticsKind, SwitchOption, ValueOption};
 use types::{SqlError, SqlResult, Value};
@@ -173,24 +175,11 @@ impl Session {
                 options.lock_timeout_ms = to_int(value)?.unwrap_or(-1);
                 self.tell_lock_options();
             }
-            ValueOption::DateFirst => match to_int(value)? {
-                Some(day @ 1..=7) => options.date_first = day as u8,
-                other => return Err(SqlError::new(2742, &[&other.unwrap_or(0)])),
-            },
+            ValueOption::DateFirst => options.date_first = date_first(to_int(value)?.unwrap_or(0).into())?,
             ValueOption::DateFormat => {
-                let wanted = to_text(value).unwrap_or_default().to_lowercase();
-                if !matches!(wanted.as_str(), "mdy" | "dmy" | "ymd" | "ydm" | "myd" | "dym") {
-                    return Err(SqlError::new(2741, &[&wanted]));
-                }
-                options.date_format = wanted.into();
+                options.date_format = date_format(&to_text(value).unwrap_or_default())?
             }
-            ValueOption::Language => {
-                let wanted = to_text(value).unwrap_or_default();
-                if !matches!(wanted.to_lowercase().as_str(), "us_english" | "english") {
-                    return Err(SqlError::new(2740, &[&wanted]));
-                }
-                options.language = "us_english".into();
-            }
+            ValueOption::Language => options.language = language(&to_text(value).unwrap_or_default())?,
             ValueOption::DeadlockPriority => {
                 let text = to_text(value).unwrap_or_default();
                 options.deadlock_priority = match text.to_lowercase().as_str() {
@@ -220,6 +209,31 @@ impl Session {
     pub(crate) fn tell_lock_options(&mut self) {
         self.transactions.set_lock_timeout_ms(self.options.lock_timeout_ms);
         self.transactions.set_deadlock_priority(self.options.deadlock_priority);
+    }
+}
+
+/// A value of DATEFIRST. Error 2742.
+pub(crate) fn date_first(wanted: i64) -> SqlResult<u8> {
+    match u8::try_from(wanted) {
+        Ok(day @ 1..=7) => Ok(day),
+        _ => Err(SqlError::new(2742, &[&wanted])),
+    }
+}
+
+/// A value of DATEFORMAT. Error 2741.
+pub(crate) fn date_format(wanted: &str) -> SqlResult<Arc<str>> {
+    let wanted = wanted.to_lowercase();
+    match wanted.as_str() {
+        "mdy" | "dmy" | "ymd" | "ydm" | "myd" | "dym" => Ok(wanted.into()),
+        _ => Err(SqlError::new(2741, &[&wanted])),
+    }
+}
+
+/// A value of LANGUAGE. Error 2740.
+pub(crate) fn language(wanted: &str) -> SqlResult<Arc<str>> {
+    match wanted.to_lowercase().as_str() {
+        "us_english" | "english" => Ok("us_english".into()),
+        _ => Err(SqlError::new(2740, &[&wanted])),
     }
 }
 

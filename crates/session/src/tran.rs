@@ -33,7 +33,7 @@ impl Session {
     }
 
     /// One level deeper; the first level opens the transaction.
-    fn begin_transaction(&mut self, name: Option<String>, sink: &mut dyn ResultSink) {
+    pub(crate) fn begin_transaction(&mut self, name: Option<String>, sink: &mut dyn ResultSink) {
         if self.facts.transaction_count == 0 {
             self.transactions.begin_explicit();
             self.transaction_name = name;

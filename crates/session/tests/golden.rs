@@ -89,3 +89,4 @@ script!("scripts/" errors);
 script!("scripts/" filtered_indexes);
 script!("scripts/" alter_index);
 script!("scripts/" included_columns);
+script!("scripts/" native_procedures);

@@ -51,7 +51,7 @@ fn object_row(
 }
 
 fn module_rows(module: &ModuleDef) -> Vec<SystemRow> {
-    let status = i32::from(module.quoted_identifier) | i32::from(module.ansi_nulls) << 1;
+    let status = module.settings().status();
     let object = ObjectDef::Module(std::sync::Arc::new(module.clone()));
     vec![
         object_row(&object, module.parent_object_id, status, 0, module.create_date, module.modify_date),

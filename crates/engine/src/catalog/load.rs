@@ -14,7 +14,7 @@ use super::{Catalog, Entry, system_tables};
 use crate::error::StorageError;
 use crate::schema::{
     CheckDef, ColumnDef, ComputedDef, ConstraintState, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn,
-    IndexDef, ModuleDef, ModuleKind, ObjectDef, ObjectId, SchemaDef, TableDef,
+    IndexDef, ModuleDef, ModuleKind, ModuleSettings, ObjectDef, ObjectId, SchemaDef, TableDef,
 };
 
 /// The rows of every system table, in order of [`system_tables::ALL`].
@@ -125,7 +125,7 @@ impl<'a> Groups<'a> {
         let (create_date, modify_date) = (fields.date_time(7)?, fields.date_time(8)?);
         if let Some(kind) = ModuleKind::from_type_code(&code) {
             let definition = of(&self.texts, id).find(|t| t.tiny(1) == Some(text_class::MODULE))?.text(6)?;
-            let status = fields.int(5)?;
+            let settings = ModuleSettings::from_status(fields.int(5)?);
             return Some(ObjectDef::Module(Arc::new(ModuleDef {
                 object_id: id,
                 schema_id,
@@ -133,8 +133,10 @@ impl<'a> Groups<'a> {
                 name,
                 kind,
                 definition,
-                quoted_identifier: status & 1 != 0,
-                ansi_nulls: status & 2 != 0,
+                quoted_identifier: settings.quoted_identifier,
+                ansi_nulls: settings.ansi_nulls,
+                is_schema_bound: settings.is_schema_bound,
+                uses_native_compilation: settings.uses_native_compilation,
                 parent_object_id: fields.int(4)?,
                 create_date,
                 modify_date,

@@ -12,7 +12,7 @@ use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::lookup::settled;
-use crate::schema::{ModuleDef, ModuleKind, ObjectDef, ObjectId, SCHEMA_SYS, SchemaDef};
+use crate::schema::{ModuleDef, ModuleKind, ModuleSettings, ObjectDef, ObjectId, SCHEMA_SYS, SchemaDef};
 
 impl Database {
     /// CREATE SCHEMA.
@@ -61,7 +61,8 @@ impl Database {
         Ok(())
     }
 
-    /// CREATE VIEW, PROCEDURE, FUNCTION or TRIGGER, or ALTER when `replace` names the one that exists.
+    /// CREATE VIEW, PROCEDURE, FUNCTION or TRIGGER, or ALTER when `replace` names the one that exists. What a schema-bound module refers to
+    /// stays as it was found until the transaction ends; whoever changes it then finds the module.
     ///
     /// # Errors
     /// 2714, 2760; those of storage.
@@ -73,11 +74,14 @@ impl Database {
         schema: &str,
         name: &str,
         definition: &str,
-        quoted_identifier: bool,
-        ansi_nulls: bool,
+        settings: ModuleSettings,
+        references: &[ObjectDef],
         replace: Option<&Arc<ModuleDef>>,
     ) -> SqlResult<ObjectId> {
         let home = self.schema_for(txn, schema)?;
+        for object in references {
+            self.share_definition(txn, object)?;
+        }
         let object_id = match replace {
             Some(old) => {
                 self.lock_definition(txn, &ObjectDef::Module(old.clone()))?;
@@ -98,8 +102,10 @@ impl Database {
             name: name.into(),
             kind,
             definition: definition.into(),
-            quoted_identifier,
-            ansi_nulls,
+            quoted_identifier: settings.quoted_identifier,
+            ansi_nulls: settings.ansi_nulls,
+            is_schema_bound: settings.is_schema_bound,
+            uses_native_compilation: settings.uses_native_compilation,
             parent_object_id: 0,
             create_date: replace.map_or(now, |old| old.create_date),
             modify_date: now,
@@ -110,6 +116,15 @@ impl Database {
             Some(ObjectDef::Module(Arc::new(module))),
         )?;
         Ok(object_id)
+    }
+
+    /// Keeps an object as it was found until the transaction ends.
+    fn share_definition(&self, txn: &DbTransaction, found: &ObjectDef) -> SqlResult<()> {
+        txn.lock_object(found.object_id(), LockMode::SchS)?;
+        match self.catalog().object(found.object_id()) {
+            Some(present) if present.is_same(found) => Ok(()),
+            _ => Err(crate::error::stale_plan()),
+        }
     }
 
     /// DROP VIEW, PROCEDURE, FUNCTION, TRIGGER.

@@ -88,6 +88,8 @@ pub(crate) struct Observed {
     sources: rustc_hash::FxHashMap<ColumnId, (usize, String)>,
     /// Those that are referred to.
     used: std::collections::BTreeSet<ColumnId>,
+    /// Names as they are written, with what they mean.
+    pub(crate) written: Vec<(tsql::ast::ObjectName, engine::ObjectDef)>,
 }
 
 impl Observed {

@@ -92,6 +92,15 @@ impl Binder<'_> {
 
     /// What a table name means. Error 208 when nothing of the name exists, 911 when the database does not.
     pub(crate) fn resolve_table(&mut self, name: &ObjectName) -> Result<Resolved, SqlError> {
+        let resolved = self.look_up_table(name)?;
+        if let (Resolved::Object(_, object), Some(observed), 0) = (&resolved, &self.observed, self.view_depth)
+        {
+            observed.borrow_mut().written.push((name.clone(), object.clone()));
+        }
+        Ok(resolved)
+    }
+
+    fn look_up_table(&mut self, name: &ObjectName) -> Result<Resolved, SqlError> {
         if name.server.is_some() {
             return Err(crate::errors::no_such_server(
                 &name.server.as_ref().map_or(String::new(), |server| server.value.clone()),

@@ -251,8 +251,17 @@ fn create_procedure(procedure: &ast::CreateProcedure) -> Result<(), SqlError> {
         procedure;
     refuse_if(number.is_some_and(|number| number != 1), "a numbered procedure")?;
     refuse_if(*for_replication, "FOR REPLICATION")?;
-    parameters.iter().try_for_each(parameter)?;
-    options.iter().try_for_each(module_option)
+    // SQL Server takes NOT NULL in natively compiled procedures alone.
+    if !options.contains(&ast::ModuleOption::NativeCompilation) {
+        parameters.iter().try_for_each(parameter)?;
+    }
+    options.iter().try_for_each(|option| match option {
+        ast::ModuleOption::NativeCompilation => {
+            super::check_option("procedure option", "NATIVE_COMPILATION", None)
+        }
+        ast::ModuleOption::SchemaBinding => super::check_option("procedure option", "SCHEMABINDING", None),
+        other => module_option(other),
+    })
 }
 
 fn parameter(parameter: &ast::Parameter) -> Result<(), SqlError> {

@@ -295,7 +295,8 @@ fn alter_column(
             types::SqlType::VarChar(_) | types::SqlType::NVarChar(_) | types::SqlType::VarBinary(_)
         );
     let is_changed = (from, table.columns[ordinal].nullable) != (to, nullable);
-    let named = named_by(context, database, table, ordinal, (from != to && !is_length, is_changed));
+    let mut named = named_by(context, database, table, ordinal, (from != to && !is_length, is_changed));
+    named.extend(module_that_names(context, database, table, ordinal)?);
     with_transaction(context, database, |transaction| {
         database.alter_column(
             transaction,
@@ -329,6 +330,18 @@ fn named_by(
     constraints.chain(columns.map(|other| depends("column", &other.name))).collect()
 }
 
+/// A schema-bound module that refers to a column, as error 5074.
+fn module_that_names(
+    context: &ExecContext<'_>,
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    ordinal: usize,
+) -> Result<Option<SqlError>, SqlError> {
+    let (object, column) = (engine::ObjectDef::Table(table.clone()), &table.columns[ordinal].name);
+    let module = super::schema_binding::module_that_needs(database, &object, Some(column), context)?;
+    Ok(module.map(|module| SqlError::new(5074, &[&"object", &module, &"column", column])))
+}
+
 fn drop_items(
     database: &Arc<Database>,
     mut table: Arc<TableDef>,
@@ -342,9 +355,13 @@ fn drop_items(
                     continue;
                 }
                 let ordinal = table.column_ordinal(&name.value);
-                let named = ordinal.map(|ordinal| named_by(context, database, &table, ordinal, (true, true)));
+                let mut named = Vec::new();
+                if let Some(ordinal) = ordinal {
+                    named.extend(named_by(context, database, &table, ordinal, (true, true)));
+                    named.extend(module_that_names(context, database, &table, ordinal)?);
+                }
                 with_transaction(context, database, |transaction| {
-                    database.drop_column(transaction, &table, &name.value, named.unwrap_or_default())
+                    database.drop_column(transaction, &table, &name.value, named)
                 })?;
             }
             AlterTableDrop::Constraint { if_exists, name, .. } => {

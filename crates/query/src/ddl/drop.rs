@@ -49,6 +49,8 @@ fn table(name: &ObjectName, if_exists: bool, context: &mut ExecContext<'_>) -> R
     let Some((database, table)) = find_table(name, context)? else {
         return if if_exists { Ok(()) } else { Err(crate::errors::cannot_drop("table", &written(name))) };
     };
+    let object = ObjectDef::Table(table.clone());
+    super::schema_binding::check_not_bound(&database, &object, ("DROP TABLE", &written(name)), context)?;
     with_transaction(context, &database, |transaction| database.drop_table(transaction, &table))?;
     if name.name.value.starts_with('#') {
         drop_name(&name.name.value, context);
@@ -74,6 +76,14 @@ fn module(
     let database = database_of(name, context)?;
     match find_object(&database, name, context)? {
         Some(ObjectDef::Module(module)) if kinds.contains(&module.kind) => {
+            let statement = format!("DROP {}", word.to_uppercase());
+            let object = ObjectDef::Module(module.clone());
+            super::schema_binding::check_not_bound(
+                &database,
+                &object,
+                (&statement, &written(name)),
+                context,
+            )?;
             with_transaction(context, &database, |transaction| database.drop_module(transaction, &module))?;
             if name.name.value.starts_with('#') {
                 drop_name(&name.name.value, context);

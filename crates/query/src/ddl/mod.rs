@@ -12,6 +12,7 @@ mod into;
 mod module;
 mod property;
 mod rename;
+mod schema_binding;
 mod sequence;
 mod statistics;
 mod wide_keys;
@@ -29,6 +30,7 @@ pub use identity::{IdentityCheck, check_identity};
 pub(crate) use into::{SelectIntoPlan, run_select_into, select_into, truncate};
 pub use property::{PropertyChange, change_property};
 pub use rename::rename;
+pub use schema_binding::takes_all_columns;
 pub use sequence::{RangeOfSequence, sequence_range};
 
 /// Runs a CREATE, ALTER or DROP of a table, index, view, procedure, function, trigger or schema, or TRUNCATE. `text` is the batch, into

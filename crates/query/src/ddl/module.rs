@@ -1,6 +1,6 @@
 //! CREATE, ALTER and CREATE OR ALTER of views, procedures, functions and triggers: their text is kept whole.
 
-use engine::{ModuleKind, ObjectDef};
+use engine::{ModuleKind, ModuleSettings, ObjectDef};
 use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
 use types::SqlError;
 
@@ -14,22 +14,7 @@ pub(super) fn create(
     text: &str,
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
-    let (name, action, kind) = match &statement.kind {
-        StatementKind::CreateView(view) => (&view.name, view.action, ModuleKind::View),
-        StatementKind::CreateProcedure(procedure) => {
-            (&procedure.name, procedure.action, ModuleKind::Procedure)
-        }
-        StatementKind::CreateFunction(function) => {
-            let kind = match function.returns {
-                FunctionReturns::Scalar(_) => ModuleKind::ScalarFunction,
-                FunctionReturns::InlineTable => ModuleKind::InlineFunction,
-                FunctionReturns::Table { .. } | FunctionReturns::ClrTable(_) => ModuleKind::TableFunction,
-            };
-            (&function.name, function.action, kind)
-        }
-        StatementKind::CreateTrigger(_) => return Err(crate::errors::unsupported("triggers")),
-        _ => unreachable!("called for modules only"),
-    };
+    let (name, action, kind) = wanted(&statement.kind)?;
     check_temporary(name, kind)?;
     match &statement.kind {
         StatementKind::CreateView(view) => check_view(view, context)?,
@@ -50,8 +35,16 @@ pub(super) fn create(
         (_, Some(ObjectDef::Module(module))) if module.kind == kind => Some(module),
         (_, Some(_)) => return Err(crate::errors::alter_wrong_kind(&written(name))),
     };
-    let (schema, quoted, nulls) =
-        (schema_of(name), context.options.quoted_identifier, context.options.ansi_nulls);
+    let schema = schema_of(name);
+    let settings = settings_of(&statement.kind, context.options);
+    let references = match settings.is_schema_bound {
+        true => super::schema_binding::references(text, settings.quoted_identifier, &database, context)?,
+        false => Vec::new(),
+    };
+    if let Some(module) = &replace {
+        let object = ObjectDef::Module(module.clone());
+        super::schema_binding::check_not_bound(&database, &object, ("ALTER", &written(name)), context)?;
+    }
     let temporary = name.name.value.starts_with('#');
     let real = match &replace {
         Some(module) => module.name.to_string(),
@@ -63,7 +56,8 @@ pub(super) fn create(
         None => name.name.value.clone(),
     };
     let made = with_transaction(context, &database, |transaction| {
-        database.create_module(transaction, kind, &schema, &real, text, quoted, nulls, replace.as_ref())
+        let replace = replace.as_ref();
+        database.create_module(transaction, kind, &schema, &real, text, settings, &references, replace)
     });
     match &made {
         Ok(object_id) if temporary && replace.is_none() => context.names.note_made(&real, *object_id),
@@ -76,6 +70,40 @@ pub(super) fn create(
             Err(engine::stale_plan())
         }
         (made, _) => made.map(|_| ()),
+    }
+}
+
+/// Name, CREATE or ALTER, and kind of the module that a statement makes.
+fn wanted(statement: &StatementKind) -> Result<(&ast::ObjectName, ModuleAction, ModuleKind), SqlError> {
+    Ok(match statement {
+        StatementKind::CreateView(view) => (&view.name, view.action, ModuleKind::View),
+        StatementKind::CreateProcedure(procedure) => {
+            (&procedure.name, procedure.action, ModuleKind::Procedure)
+        }
+        StatementKind::CreateFunction(function) => {
+            let kind = match function.returns {
+                FunctionReturns::Scalar(_) => ModuleKind::ScalarFunction,
+                FunctionReturns::InlineTable => ModuleKind::InlineFunction,
+                FunctionReturns::Table { .. } | FunctionReturns::ClrTable(_) => ModuleKind::TableFunction,
+            };
+            (&function.name, function.action, kind)
+        }
+        StatementKind::CreateTrigger(_) => return Err(crate::errors::unsupported("triggers")),
+        _ => unreachable!("called for modules only"),
+    })
+}
+
+/// What a module is made with: two settings of the session, and its own options.
+fn settings_of(statement: &StatementKind, options: &crate::context::SetOptions) -> ModuleSettings {
+    let has = |option: ast::ModuleOption| match statement {
+        StatementKind::CreateProcedure(procedure) => procedure.options.contains(&option),
+        _ => false,
+    };
+    ModuleSettings {
+        quoted_identifier: options.quoted_identifier,
+        ansi_nulls: options.ansi_nulls,
+        is_schema_bound: has(ast::ModuleOption::SchemaBinding),
+        uses_native_compilation: has(ast::ModuleOption::NativeCompilation),
     }
 }
 

@@ -82,6 +82,9 @@ pub fn rename(
         Found::Part(table, part) => {
             if let TablePart::Column(id) = part {
                 check_not_named(context, &database, &table, id)?;
+                let column = table.columns.iter().find(|column| column.column_id == id);
+                let renamed = (column.map(|column| &*column.name), name);
+                super::schema_binding::check_may_be_renamed(&database, table.object_id, renamed, context)?;
             }
             with_transaction(context, &database, |transaction| {
                 database.rename_part(transaction, table.object_id, part, new_name)
@@ -103,6 +106,7 @@ fn rename_object(
     if super::sequence::default_that_needs(database, id, context)?.is_some() {
         return Err(SqlError::new(15336, &[&old_name]));
     }
+    super::schema_binding::check_may_be_renamed(database, id, (None, old_name), context)?;
     with_transaction(context, database, |transaction| database.rename_object(transaction, id, new_name))
 }
 

@@ -223,6 +223,8 @@ pub(super) fn drop(
     if let Some(default) = default_that_needs(&database, sequence.object_id, context)? {
         return Err(SqlError::new(3729, &[&"DROP SEQUENCE", &written(name), &default]));
     }
+    let object = ObjectDef::Sequence(sequence.clone());
+    super::schema_binding::check_not_bound(&database, &object, ("DROP SEQUENCE", &written(name)), context)?;
     with_transaction(context, &database, |transaction| database.drop_sequence(transaction, &sequence))
 }
 

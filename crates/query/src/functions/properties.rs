@@ -118,7 +118,11 @@ fn object_property(call: &Call<'_, '_>) -> Result<Value> {
             (Some(module), _) => truth(module.ansi_nulls),
             (None, table) => truth(table.is_some_and(|table| table.ansi_nulls)),
         },
-        "execisstartup" | "isencrypted" | "isschemabound" | "isindexed" | "isreplproc" => truth(false),
+        "isschemabound" => truth(module.is_some_and(|module| module.is_schema_bound)),
+        "execiswithnativecompilation" => {
+            module.map_or(Value::Null, |module| truth(module.uses_native_compilation))
+        }
+        "execisstartup" | "isencrypted" | "isindexed" | "isreplproc" => truth(false),
         "isindexable" => truth(found.table().is_some()),
         "isdeterministic" => truth(false),
         _ => Value::Null,

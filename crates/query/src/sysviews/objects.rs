@@ -270,6 +270,8 @@ fn sql_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("definition", module.definition.to_string().into()),
                 ("uses_ansi_nulls", module.ansi_nulls.into()),
                 ("uses_quoted_identifier", module.quoted_identifier.into()),
+                ("is_schema_bound", module.is_schema_bound.into()),
+                ("uses_native_compilation", module.uses_native_compilation.into()),
             ]);
         }
     }

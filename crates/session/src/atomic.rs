@@ -1,0 +1,142 @@
+//! Atomic blocks: a natively compiled procedure does all of what it does or nothing.
+//!
+//! ```text
+//!                      no transaction                           a transaction is open
+//!  enter_block ──► begins one of its own (@@TRANCOUNT 1)    ──► a savepoint
+//!      │ the block ends                │ an error it does not catch, an attention
+//!      ▼                               ▼
+//!  keep_block: commits its own;    take_back_block: rolls its own back; back to the savepoint, the transaction goes on
+//!  in another's nothing is due         └─► the error is thrown again in the caller, under the caller's settings (Origin::Block)
+//! ```
+//! Only a block with a transaction of its own commits, so the DELAYED_DURABILITY of the outermost block counts; inside a transaction that of
+//! COMMIT does (claims 60 and 61). A doomed transaction stays doomed, and lets no block begin (3931). Inside, the settings are those of
+//! the block (`native::AtomicSettings`), afterwards the caller's again.
+
+use std::sync::Arc;
+
+use engine::{BlockSavepoint, CommitRequest};
+use types::{SqlError, SqlResult, Value};
+
+use crate::errors::Origin;
+use crate::program::Program;
+use crate::run::{Failure, Frame, Interruption, Stop};
+use crate::session::Session;
+use crate::sink::{NullSink, ResultSink};
+
+/// How a block stands in its session's transaction.
+enum Block {
+    /// It has begun the transaction.
+    Own,
+    Inside(BlockSavepoint),
+}
+
+impl Session {
+    /// Runs the block of a natively compiled procedure.
+    pub(crate) fn run_atomic(
+        &mut self,
+        module: &Arc<Program>,
+        variables: Vec<Value>,
+        (name, object_id): (&str, i32),
+        sink: &mut dyn ResultSink,
+    ) -> Result<(i32, Vec<Value>), Interruption> {
+        let delayed = module.atomic.as_ref().expect("called for atomic blocks only").delayed;
+        let block = self.enter_block(sink)?;
+        let outcome = self.run_scope(module.clone(), variables, Some(name), object_id, sink);
+        match outcome {
+            Ok(result) => {
+                self.keep_block(&block, delayed, sink)?;
+                Ok(result)
+            }
+            Err(interruption) => {
+                self.take_back_block(&block)?;
+                Err(thrown(interruption))
+            }
+        }
+    }
+
+    /// Error 3931 in a doomed transaction.
+    fn enter_block(&mut self, sink: &mut dyn ResultSink) -> SqlResult<Block> {
+        if self.facts.doomed {
+            return Err(SqlError::new(3931, &[]));
+        }
+        self.begin_implicit(sink)?;
+        if self.facts.transaction_count > 0 {
+            return Ok(Block::Inside(self.transactions.block_savepoint()));
+        }
+        // The client's transaction is not meant: nobody tells it of this one.
+        self.begin_transaction(None, &mut NullSink);
+        self.assert_state();
+        Ok(Block::Own)
+    }
+
+    fn keep_block(
+        &mut self,
+        block: &Block,
+        delayed: Option<bool>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        self.assert_state();
+        if let Block::Inside(_) = block {
+            return Ok(());
+        }
+        assert_eq!(self.facts.transaction_count, 1, "nothing in a block begins or ends a transaction");
+        let request = CommitRequest { delayed, ..self.own_commit_request() };
+        let row_count = self.facts.row_count;
+        if let Err(error) = self.commit_statement(&request, None, &mut NullSink) {
+            self.rollback_everything(&mut NullSink);
+            return Err(error);
+        }
+        self.facts.row_count = row_count;
+        self.note_own_commit(sink);
+        Ok(())
+    }
+
+    fn take_back_block(&mut self, block: &Block) -> SqlResult<()> {
+        match block {
+            _ if self.facts.transaction_count == 0 => {}
+            Block::Own => self.rollback_everything(&mut NullSink),
+            Block::Inside(savepoint) => self.transactions.rollback_block(savepoint)?,
+        }
+        self.assert_state();
+        Ok(())
+    }
+
+    fn assert_state(&self) {
+        assert_eq!(self.facts.transaction_count > 0, self.transactions.has_open(), "counted as it stands");
+        assert!(!self.facts.doomed || self.facts.transaction_count > 0, "only a transaction is doomed");
+    }
+}
+
+/// What leaves a block does so as an error of the statement that has called it.
+fn thrown(interruption: Interruption) -> Interruption {
+    match interruption {
+        Interruption::Stopped(Stop::Raised(failure)) => {
+            let Failure { error, origin } = *failure;
+            let ends_batch = origin == Origin::Throw || matches!(origin, Origin::Block { ends_batch: true });
+            Interruption::Failed(Failure { error, origin: Origin::Block { ends_batch } })
+        }
+        other => other,
+    }
+}
+
+impl Frame {
+    /// The variables declared NOT NULL that a step must leave with a value: they have one, or are assigned now.
+    pub(crate) fn holding_values(&self, assigned: Option<usize>) -> Vec<usize> {
+        let slots = self.program.never_null.iter().copied();
+        slots.filter(|&slot| Some(slot) == assigned || !self.variables[slot].is_null()).collect()
+    }
+
+    /// Error 515 when a step has left one without.
+    pub(crate) fn check_values(&self, holding: &[usize]) -> SqlResult<()> {
+        match holding.iter().find(|&&slot| self.variables[slot].is_null()) {
+            Some(&slot) => Err(null_refused(&self.program.variables[slot].name)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// NULL for a parameter or variable that is declared NOT NULL.
+pub(crate) fn null_refused(name: &str) -> SqlError {
+    let text = format!("Cannot insert the value NULL into '{name}': it is declared NOT NULL.");
+    SqlError::custom(515, 16, 1, text)
+}

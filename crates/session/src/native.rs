@@ -1,0 +1,281 @@
+//! Natively compiled procedures: what may stand in them, and what their atomic block asks for.
+//!
+//! They run the plans of any other procedure. What SQL Server does not take in them is refused when they are made, by its numbers (its list of
+//! constructs that are "not supported by In-Memory OLTP", and its catalogue of messages): 10794 for statements and options, 12305 and above for
+//! some features. One thing is taken that SQL Server refuses with 10775: tables on disk, because there are no others.
+
+use std::sync::Arc;
+
+use engine::{IsolationLevel, Lookup, ObjectDef};
+use query::{BindContext, SetOptions};
+use tsql::ast::{self, ExprKind, Literal, ModuleOption, OptionValue, StatementKind};
+use types::{SqlError, SqlResult};
+
+use crate::program::{CellSource, ExecuteTarget, InstructionKind, Program};
+use crate::session::Session;
+
+/// The options of BEGIN ATOMIC.
+#[derive(Clone, Debug)]
+pub(crate) struct AtomicSettings {
+    isolation: IsolationLevel,
+    language: Arc<str>,
+    date_first: u8,
+    date_format: Arc<str>,
+    /// DELAYED_DURABILITY; `None`: not written.
+    pub(crate) delayed: Option<bool>,
+}
+
+impl AtomicSettings {
+    /// Those of the session while the block runs: fixed, but for what the block asks for and what is none of its business.
+    pub(crate) fn inside(&self, outer: &SetOptions) -> SetOptions {
+        SetOptions {
+            ansi_nulls: true,
+            ansi_padding: true,
+            ansi_warnings: true,
+            arithabort: true,
+            arithignore: false,
+            concat_null_yields_null: true,
+            identity_insert: None,
+            implicit_transactions: false,
+            nocount: true,
+            numeric_roundabort: false,
+            quoted_identifier: true,
+            row_count: 0,
+            text_size: i32::MAX,
+            xact_abort: false,
+            isolation: self.isolation,
+            language: self.language.clone(),
+            date_first: self.date_first,
+            date_format: self.date_format.clone(),
+            ..outer.clone()
+        }
+    }
+
+    /// What a block asks for. Errors 10784 (isolation level and language must be said), 155, 1039, 2740 to 2742, 10794.
+    pub(crate) fn of(block: &ast::AtomicBlock) -> SqlResult<AtomicSettings> {
+        query::clauses::check_options("atomic block option", &block.options)?;
+        let (mut isolation, mut language, mut delayed) = (None, None, None);
+        let defaults = SetOptions::default();
+        let (mut date_first, mut date_format) = (defaults.date_first, defaults.date_format);
+        for (at, option) in block.options.iter().enumerate() {
+            let name = option.name.value.to_uppercase();
+            if block.options[..at].iter().any(|other| other.name.is(&name)) {
+                return Err(SqlError::new(1039, &[&name]));
+            }
+            let value = option.value.as_ref().ok_or_else(|| near(&name))?;
+            match name.as_str() {
+                "TRANSACTION ISOLATION LEVEL" => isolation = Some(isolation_of(value)?),
+                "LANGUAGE" => language = Some(crate::set::language(&text_of(value)?)?),
+                "DATEFORMAT" => date_format = crate::set::date_format(&text_of(value)?)?,
+                "DATEFIRST" => date_first = crate::set::date_first(number_of(value)?)?,
+                _ => {
+                    let OptionValue::Switch(on, _) = value else { return Err(near(&name)) };
+                    delayed = Some(*on);
+                }
+            }
+        }
+        let required = |option: &str| SqlError::new(10784, &[&option]);
+        Ok(AtomicSettings {
+            isolation: isolation.ok_or_else(|| required("transaction isolation level"))?,
+            language: language.ok_or_else(|| required("language"))?,
+            date_first,
+            date_format,
+            delayed,
+        })
+    }
+}
+
+fn near(text: &str) -> SqlError {
+    SqlError::new(102, &[&text])
+}
+
+/// SNAPSHOT runs as SERIALIZABLE: tables on disk keep no versions here, and what SERIALIZABLE lets a block see is what it would see of a
+/// snapshot in which nobody else changes what it reads. It waits where a snapshot would not.
+fn isolation_of(value: &OptionValue) -> SqlResult<IsolationLevel> {
+    let OptionValue::Word(words) = value else { return Err(near("TRANSACTION ISOLATION LEVEL")) };
+    match words.value.to_uppercase().as_str() {
+        "SNAPSHOT" | "SERIALIZABLE" => Ok(IsolationLevel::Serializable),
+        "REPEATABLE READ" => Ok(IsolationLevel::RepeatableRead),
+        level @ ("READ COMMITTED" | "READ UNCOMMITTED") => {
+            Err(unsupported("transaction isolation level", level))
+        }
+        other => Err(near(other)),
+    }
+}
+
+fn text_of(value: &OptionValue) -> SqlResult<String> {
+    match value {
+        OptionValue::Word(word) => Ok(word.value.clone()),
+        OptionValue::Value(value, None) => match &value.kind {
+            ExprKind::Literal(Literal::String(text) | Literal::NString(text)) => Ok(text.clone()),
+            _ => Err(near("=")),
+        },
+        _ => Err(near("=")),
+    }
+}
+
+fn number_of(value: &OptionValue) -> SqlResult<i64> {
+    match value {
+        OptionValue::Value(value, None) => match &value.kind {
+            ExprKind::Literal(Literal::Int(number)) => Ok(i64::from(*number)),
+            _ => Err(near("=")),
+        },
+        _ => Err(near("=")),
+    }
+}
+
+fn unsupported(kind: &str, name: &str) -> SqlError {
+    SqlError::new(10794, &[&kind, &name])
+}
+
+/// The atomic block that is the body of a natively compiled procedure; none of another. Errors 10783, 10796, 12321.
+pub(crate) fn block_of(procedure: &ast::CreateProcedure) -> SqlResult<Option<&ast::AtomicBlock>> {
+    let is_native = procedure.options.contains(&ModuleOption::NativeCompilation);
+    if is_native != procedure.options.contains(&ModuleOption::SchemaBinding) {
+        return Err(SqlError::new(10796, &[]));
+    }
+    if !is_native {
+        return Ok(None);
+    }
+    if procedure.name.name.value.starts_with('#') {
+        return Err(SqlError::new(12321, &[]));
+    }
+    match &procedure.body {
+        ast::ModuleBody::Statements(body) => match body.as_slice() {
+            [ast::Statement { kind: StatementKind::AtomicBlock(block), .. }] => Ok(Some(block)),
+            _ => Err(SqlError::new(10783, &[])),
+        },
+        ast::ModuleBody::External(_) => Err(SqlError::new(10783, &[])),
+    }
+}
+
+/// Only these may stand in an atomic block: queries and changes of rows, variables, IF, WHILE, TRY, THROW, RETURN and EXECUTE.
+pub(crate) fn check_statements(body: &[ast::Statement], text: &str) -> SqlResult<()> {
+    body.iter().try_for_each(|statement| {
+        check_statement(statement, text).map_err(|error| error.at_line(statement.span.line))
+    })
+}
+
+fn check_statement(statement: &ast::Statement, text: &str) -> SqlResult<()> {
+    use StatementKind as Kind;
+    let refused = |name: &str| Err(unsupported("statement", name));
+    match &statement.kind {
+        Kind::Block(body) => check_statements(body, text),
+        Kind::If(branching) => {
+            let bodies = branching.branches.iter().map(|(_, body)| body).chain(&branching.otherwise);
+            bodies.into_iter().try_for_each(|body| check_statements(std::slice::from_ref(body), text))
+        }
+        Kind::While(repetition) => check_statements(std::slice::from_ref(&repetition.body), text),
+        Kind::TryCatch(guarded) => {
+            check_statements(&guarded.body, text)?;
+            check_statements(&guarded.catch, text)
+        }
+        Kind::Select(select) if query::is_select_into(select) => Err(unsupported("clause", "INTO")),
+        Kind::Insert(insert) if matches!(insert.source, ast::InsertSource::Execute(_)) => {
+            refused("INSERT EXECUTE")
+        }
+        Kind::Select(_) | Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) => Ok(()),
+        Kind::Return(_) | Kind::Throw(_) => Ok(()),
+        Kind::Declare(declarations) => declarations.iter().try_for_each(check_declaration),
+        Kind::SetVariable(assignment) => match assignment.as_ref() {
+            ast::SetVariable::Cursor { .. } => Err(SqlError::new(12306, &[])),
+            _ => Ok(()),
+        },
+        Kind::Execute(execute) => match &execute.target {
+            ast::ExecuteTarget::Procedure(..) => Ok(()),
+            ast::ExecuteTarget::Variable(..) | ast::ExecuteTarget::Text { .. } => {
+                Err(SqlError::new(12340, &[]))
+            }
+        },
+        Kind::DeclareTable(_) => Err(SqlError::new(12305, &[])),
+        Kind::SaveTransaction(_) => Err(SqlError::new(12326, &[])),
+        Kind::DeclareCursor(_)
+        | Kind::OpenCursor(_)
+        | Kind::Fetch(_)
+        | Kind::CloseCursor(_)
+        | Kind::DeallocateCursor(_) => Err(SqlError::new(12306, &[])),
+        Kind::Set(_) => {
+            let option = statement.span.slice(text).split_whitespace().nth(1).unwrap_or_default();
+            Err(unsupported("SET option", &option.to_uppercase()))
+        }
+        Kind::Goto(_) | Kind::Label(_) => refused("GOTO"),
+        Kind::Commit(_) => refused("COMMIT TRANSACTION"),
+        Kind::Rollback(_) => refused("ROLLBACK TRANSACTION"),
+        Kind::RaisError(_) => refused("RAISERROR"),
+        other => refused(&crate::compile::kind_name(other)),
+    }
+}
+
+fn check_declaration(declaration: &ast::VariableDeclaration) -> SqlResult<()> {
+    if declaration.data_type.name.name.is("cursor") {
+        return Err(SqlError::new(12306, &[]));
+    }
+    if declaration.nullable == Some(false) && declaration.initial.is_none() {
+        return Err(SqlError::new(10795, &[&declaration.name]));
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Everything that a natively compiled procedure names must be there when it is made, under a name of two parts, and stays. Errors 208,
+    /// 1054, 2812, 4512, 10775 (views and functions), 12322, 12342.
+    pub(crate) fn check_native(&self, procedure: &ast::CreateProcedure, program: &Program) -> SqlResult<()> {
+        let name = &procedure.name.name.value;
+        if query::ddl::takes_all_columns(&program.text, self.options.quoted_identifier) {
+            return Err(SqlError::new(1054, &[&"*"]));
+        }
+        let two_parts = |written: &ast::ObjectName| {
+            let is_bound = written.schema.is_some() && written.database.is_none() && written.server.is_none();
+            let refused = || SqlError::new(4512, &[&"procedure", name, &written.name.value]);
+            if is_bound { Ok(()) } else { Err(refused()) }
+        };
+        for (cell, visible, line) in program.cells_before_use() {
+            for (written, object) in self.named_in(program, cell, visible).map_err(|e| e.at_line(line))? {
+                if written.name.value.starts_with('#') {
+                    return Err(SqlError::new(12322, &[]).at_line(line));
+                }
+                two_parts(&written).map_err(|e| e.at_line(line))?;
+                if matches!(object, ObjectDef::Module(_)) {
+                    return Err(SqlError::new(10775, &[&written.name.value]).at_line(line));
+                }
+            }
+        }
+        for instruction in &program.instructions {
+            let InstructionKind::Execute(execute) = &instruction.kind else { continue };
+            let ExecuteTarget::Procedure(written) = &execute.target else { continue };
+            let found =
+                crate::objects::find_procedure(&self.transactions, &self.names, &self.database, written)?;
+            let wrong = match found {
+                None => Some(SqlError::new(2812, &[&written.name.value])),
+                Some(found) if !found.is_native => Some(SqlError::new(12342, &[])),
+                Some(_) => two_parts(written).err(),
+            };
+            if let Some(error) = wrong {
+                return Err(error.at_line(instruction.line));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a cell's text names.
+    fn named_in(
+        &self,
+        program: &Program,
+        cell: usize,
+        visible: usize,
+    ) -> SqlResult<Vec<(ast::ObjectName, ObjectDef)>> {
+        let lookup = Lookup::new(&self.transactions);
+        let context = BindContext { lookup, ..self.bind_context(program, visible) };
+        match &program.sources[cell] {
+            CellSource::Statement(statement) => query::objects_named_in(statement, &context),
+            CellSource::Scalar(expression)
+            | CellSource::WithoutDraws(expression, _)
+            | CellSource::Assignment(expression, _) => {
+                query::objects_named_in_expression(expression, false, &context)
+            }
+            CellSource::Predicate(expression) => {
+                query::objects_named_in_expression(expression, true, &context)
+            }
+        }
+    }
+}
