@@ -65,6 +65,8 @@ pub struct InstanceOptions {
     pub drives: Vec<(char, PathBuf)>,
     /// Folders beside the data directory and the drives in which database files may lie.
     pub allowed_paths: Vec<PathBuf>,
+    /// A folder in a file system of memory, where log caches lie that outlive the process; none: they die with it.
+    pub log_cache_folder: Option<PathBuf>,
     /// Whether `open` returns as soon as master and tempdb are open; the others answer 922 until they are, too.
     pub answers_while_opening: bool,
     /// Whether background threads (checkpoints, ghost cleanup, lazy writer) run.
@@ -79,11 +81,15 @@ impl InstanceOptions {
             buffer_pool_bytes: 256 << 20,
             drives: Vec::new(),
             allowed_paths: Vec::new(),
+            log_cache_folder: None,
             answers_while_opening: false,
             background: true,
         }
     }
 }
+
+/// Where log caches that outlive the process lie unless something else is asked for.
+pub const LOG_CACHE_FOLDER: &str = "/dev/shm";
 
 /// An open data directory.
 pub struct Instance {
@@ -216,6 +222,7 @@ impl Instance {
             os: os.clone(),
             pool: BufferPool::new(os, PoolOptions { memory_bytes: options.buffer_pool_bytes }),
             locks: LockManager::new(os),
+            log_cache_folder: options.log_cache_folder.clone(),
             identity_uncached: Arc::default(),
         };
         let instance = Arc::new(Instance {
@@ -465,6 +472,7 @@ impl Instance {
     /// master may be older than the rule, or the folder's flag may be gone.
     fn remove_files(&self, entry: &Entry) {
         for file in entry.files() {
+            let is_log = file == entry.log_file;
             let file = match self.places.admit_removal(self.os().disk(), &file) {
                 Ok(real) => real,
                 Err(error) => {
@@ -472,6 +480,9 @@ impl Instance {
                     continue;
                 }
             };
+            if let Some(folder) = self.foundation.log_cache_folder.as_ref().filter(|_| is_log) {
+                log::remove_left_cache(self.os(), folder, &file);
+            }
             let removed = self.os().disk().remove(&file);
             if let Err(error) =
                 removed.and_then(|()| file.parent().map_or(Ok(()), |p| self.os().disk().sync_dir(p)))

@@ -52,8 +52,8 @@ pub use files::FilePlaces;
 pub use filter::{FilterOp, FilterTerm, FilterTest, IndexFilter};
 pub use identity::value_of as identity_value;
 pub use instance::{
-    CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance, InstanceOptions, MASTER,
-    MODEL, MSDB, NewDatabaseFile, TEMPDB,
+    CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance, InstanceOptions,
+    LOG_CACHE_FOLDER, MASTER, MODEL, MSDB, NewDatabaseFile, TEMPDB,
 };
 pub use log::records::LogTime;
 pub use log::{

@@ -33,6 +33,8 @@ pub(crate) struct Foundation {
     pub(crate) os: Os,
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) locks: Arc<LockManager>,
+    /// Where log caches lie that outlive the process; none: they die with it.
+    pub(crate) log_cache_folder: Option<PathBuf>,
     /// Trace flag 272: identity values are noted one by one.
     pub(crate) identity_uncached: Arc<AtomicBool>,
 }
@@ -61,7 +63,7 @@ impl Foundation {
         // In a simulated world each name is a stream: two databases must not have one GUID there, either.
         let stream = format!("database guid {} {} {:?}", plan.number, plan.name, plan.created);
         self.os.rng(&stream).fill(&mut guid);
-        let log = Arc::new(Log::create(&self.os, &plan.log)?);
+        let log = Arc::new(Log::create(&self.os, &self.log_options(plan))?);
         let space = FileSpace::create(
             &self.pool,
             &CreateSpace { database_guid: guid, files: plan.data_files.clone(), volatile: plan.volatile },
@@ -90,7 +92,7 @@ impl Foundation {
 
     /// Opens the files, recovers, reads the catalog. `known`: the decisions about its transactions in doubt.
     pub(crate) fn open(&self, plan: &Plan, known: &Known) -> Result<Arc<Database>, StorageError> {
-        let (log, tail) = Log::open(&self.os, &plan.log)?;
+        let (log, tail) = Log::open(&self.os, &self.log_options(plan))?;
         let log = Arc::new(log);
         let files: Vec<PathBuf> = plan.data_files.iter().map(|f| f.path.clone()).collect();
         let space = FileSpace::open(&self.pool, &OpenSpace { files })?;
@@ -120,6 +122,11 @@ impl Foundation {
         database.log().begin_incarnation()?;
         database.issue_tickets(Tickets::new(&database, ends));
         Ok(database)
+    }
+
+    fn log_options(&self, plan: &Plan) -> LogOptions {
+        let surviving_folder = self.log_cache_folder.clone().filter(|_| !plan.volatile);
+        LogOptions { surviving_folder, ..plan.log.clone() }
     }
 
     fn above(

@@ -52,6 +52,9 @@ pub struct ServeArguments {
     /// Folder in which database files may lie besides the data directory and the drives (repeatable)
     #[arg(long, value_name = "DIR")]
     allow_path: Vec<PathBuf>,
+    /// Folder in a file system of memory for log caches that outlive the process, or OFF
+    #[arg(long, value_name = "DIR|OFF", default_value = engine::LOG_CACHE_FOLDER)]
+    log_cache: PathBuf,
     /// Most connections at once
     #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX)]
     max_connections: usize,
@@ -83,6 +86,7 @@ impl Default for ServeArguments {
             sa_password_file: None,
             drive: Vec::new(),
             allow_path: Vec::new(),
+            log_cache: engine::LOG_CACHE_FOLDER.into(),
             max_connections: CONNECTIONS_MAX,
             allow_plaintext_login: false,
             tls_cert: None,
@@ -160,6 +164,8 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     options.buffer_pool_bytes = arguments.memory.max(16) << 20;
     options.drives = arguments.drive.iter().map(|(letter, folder)| (*letter, absolute(folder))).collect();
     options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
+    let has_log_cache = !arguments.log_cache.as_os_str().eq_ignore_ascii_case("OFF");
+    options.log_cache_folder = has_log_cache.then(|| absolute(&arguments.log_cache));
     options.answers_while_opening = true;
     let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
     start_trace_flags(&instance, &arguments.trace_flag)?;

@@ -11,15 +11,13 @@ use os::AlignedBuf;
 use crate::block::{BlockHeader, BlockState};
 use crate::flush_reason::FlushReason;
 use crate::limits::{
-    BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, SECTOR_BYTES,
-    SLOTS_PER_BLOCK_MAX,
+    BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, FREE_BUFFERS_MAX,
+    SECTOR_BYTES, SLOTS_PER_BLOCK_MAX,
 };
 use crate::lsn::{Lsn, TxnId};
 use crate::record::{OwnedRecord, RecordBuf, decode_record, encode_header};
+use crate::surviving::SurvivingCache;
 use crate::vlf::Vlf;
-
-/// Free buffers kept for reuse; more go back to the system, since an instance has hundreds of logs.
-const FREE_BUFFERS_MAX: usize = 4;
 
 /// A block under construction or waiting for the writer.
 pub(crate) struct CachedBlock {
@@ -41,7 +39,15 @@ pub(crate) struct CachedBlock {
     pub(crate) parity: u8,
     /// Why it was sealed.
     pub(crate) reason: Option<FlushReason>,
+    /// The place of its buffer in memory that outlives the process.
+    pub(crate) place: Option<u32>,
+    /// With such memory: checksums of its records and of those of the block before it.
+    pub(crate) records_checksum: u32,
+    pub(crate) previous_checksum: u32,
 }
+
+/// A buffer for blocks to come, its place in memory that outlives the process, and a list of offsets.
+type FreeBuffer = (AlignedBuf, Option<u32>, Vec<u16>);
 
 impl CachedBlock {
     /// Its newest record.
@@ -88,8 +94,9 @@ pub(crate) struct Cache {
     pub(crate) sealed: VecDeque<CachedBlock>,
     /// Open, sealed, issued and not yet recycled.
     blocks_in_use: usize,
-    /// Buffers and lists of offsets, for blocks to come.
-    free: Vec<(AlignedBuf, Vec<u16>)>,
+    free: Vec<FreeBuffer>,
+    /// The memory that the buffers lie in, when it outlives the process.
+    pub(crate) surviving: Option<SurvivingCache>,
     /// The current VLF and the next free sector in it.
     vlf: Vlf,
     next_sector: u32,
@@ -128,6 +135,7 @@ impl Cache {
             sealed: VecDeque::new(),
             blocks_in_use: 0,
             free: Vec::new(),
+            surviving: None,
             vlf,
             next_sector,
             last,
@@ -149,6 +157,9 @@ impl Cache {
         assert!(self.free.len() <= FREE_BUFFERS_MAX && self.sector_bytes.is_multiple_of(SECTOR_BYTES));
         assert!((FIRST_BLOCK_SECTOR..=self.vlf.sectors()).contains(&self.next_sector));
         assert!(self.last < self.end(), "the newest record is {}, the next {}", self.last, self.end());
+        if let Some(surviving) = &self.surviving {
+            surviving.assert_state();
+        }
         if let Some(open) = &self.open {
             open.state.assert_state(BlockState::Open);
             assert_eq!(
@@ -234,6 +245,9 @@ impl Cache {
         rest[header_bytes..header_bytes + payload.len()].copy_from_slice(payload);
         open.used_bytes = end;
         open.offsets.push(at as u16);
+        if let Some(surviving) = &self.surviving {
+            surviving.publish(open, at);
+        }
         assert!(lsn > self.last, "log addresses rise");
         self.last = lsn;
         self.records_total += 1;
@@ -270,8 +284,14 @@ impl Cache {
         assert!(capacity_bytes >= BLOCK_HEADER_BYTES + need);
         let start = Lsn::new(self.vlf.sequence, self.next_sector, 0);
         assert!(start > self.last, "a block begins behind every record");
-        let free = self.free.pop();
-        let (mut buffer, offsets) = free.unwrap_or_else(|| (AlignedBuf::new(BLOCK_BYTES_MAX), Vec::new()));
+        let (mut buffer, place, offsets) = self.free.pop().unwrap_or_else(|| {
+            let (buffer, place) = match &mut self.surviving {
+                Some(surviving) => surviving.buffer(),
+                None => (AlignedBuf::new(BLOCK_BYTES_MAX), None),
+            };
+            (buffer, place, Vec::new())
+        });
+        let previous_checksum = self.surviving.as_mut().map_or(0, |surviving| surviving.begin(place));
         assert!(
             buffer.len() == BLOCK_BYTES_MAX && offsets.is_empty(),
             "a free buffer is whole and forgotten"
@@ -292,6 +312,9 @@ impl Cache {
             base_txn: TxnId::NULL,
             parity: self.vlf.parity,
             reason: None,
+            place,
+            records_checksum: 0,
+            previous_checksum,
         });
         self.assert_state();
         Ok(())
@@ -331,6 +354,9 @@ impl Cache {
         assert!(self.next_sector <= self.vlf.sectors());
         assert!(self.space_left_bytes >= padded as u64);
         self.space_left_bytes -= padded as u64;
+        if let Some(surviving) = &mut self.surviving {
+            surviving.note_sealed(&block);
+        }
         let last = block.last();
         assert_eq!(last, self.last, "the block that is sealed holds the newest record");
         self.sealed.push_back(block);
@@ -366,10 +392,18 @@ impl Cache {
         block.state.advance(BlockState::Reusable);
         assert!(self.blocks_in_use > 0);
         self.blocks_in_use -= 1;
-        if self.free.len() < FREE_BUFFERS_MAX {
+        if let Some(surviving) = &mut self.surviving {
+            surviving.end(&block);
+        }
+        // One without a place is no use when others have one.
+        let is_usual = block.place.is_some() || self.surviving.is_none();
+        if self.free.len() < FREE_BUFFERS_MAX && is_usual {
             assert_eq!(block.buffer.len(), BLOCK_BYTES_MAX, "the write gave the buffer back");
             block.offsets.clear();
-            self.free.push((block.buffer, block.offsets));
+            self.free.push((block.buffer, block.place, block.offsets));
+        } else if let (Some(place), Some(surviving)) = (block.place, &mut self.surviving) {
+            drop(block.buffer);
+            surviving.give_up(place);
         }
         self.assert_state();
     }

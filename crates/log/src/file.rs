@@ -55,6 +55,8 @@ pub struct FileHeader {
     pub incarnation: u32,
     /// Where the log ended when that incarnation was over; none while it lasts.
     pub incarnation_end: Option<Lsn>,
+    /// Random number of the present run, which a cache that outlives the process carries; 0 in files of before there was one.
+    pub run_id: u64,
 }
 
 impl FileHeader {
@@ -83,6 +85,7 @@ impl FileHeader {
         out[72..80].copy_from_slice(&self.created_100ns.to_le_bytes());
         out[80..84].copy_from_slice(&self.incarnation.to_le_bytes());
         out[88..96].copy_from_slice(&self.incarnation_end.unwrap_or_default().raw().to_le_bytes());
+        out[96..104].copy_from_slice(&self.run_id.to_le_bytes());
         let checksum = crc32c::crc32c(&out[..CHECKSUM_OFFSET]);
         out[CHECKSUM_OFFSET..].copy_from_slice(&checksum.to_le_bytes());
         out
@@ -124,6 +127,7 @@ impl FileHeader {
             created_100ns: u64_at(72),
             incarnation: u32_at(80),
             incarnation_end: (copy[10] & 4 != 0).then(|| Lsn::from_raw(u64_at(88))),
+            run_id: u64_at(96),
         };
         if header.is_possible() { Ok(header) } else { Err(DecodeError("impossible file header")) }
     }
@@ -146,6 +150,13 @@ impl FileHeader {
             (Err(error), Err(_)) => Err(error),
         }
     }
+}
+
+/// The number of a new run.
+pub(crate) fn new_run_id(os: &Os, log_id: u32, epoch: u32) -> u64 {
+    let mut id = [0; 8];
+    os.rng(&format!("run {epoch} of log {log_id}")).fill(&mut id);
+    u64::from_le_bytes(id)
 }
 
 const NEWER_VERSION: DecodeError = DecodeError("log file of a newer format version");
@@ -205,8 +216,9 @@ impl LogFile {
         assert!(layout.first().is_some_and(|vlf| vlf.0 == FILE_HEADER_BYTES), "VLFs follow the header page");
         let mut id = [0; 4];
         os.fill_random(&mut id);
+        let log_id = u32::from_le_bytes(id);
         let header = FileHeader {
-            log_id: u32::from_le_bytes(id),
+            log_id,
             generation: 1,
             size_bytes,
             vlf_count: layout.len() as u32,
@@ -220,6 +232,7 @@ impl LogFile {
             created_100ns: os.clock().utc_100ns() as u64,
             incarnation: 1,
             incarnation_end: None,
+            run_id: new_run_id(os, log_id, 1),
         };
         if options.volatile {
             control.set_len(size_bytes)?;
@@ -488,6 +501,7 @@ mod tests {
             created_100ns: 7,
             incarnation: 7,
             incarnation_end: Some(Lsn::NULL),
+            run_id: 77,
         }
     }
 

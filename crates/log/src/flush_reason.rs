@@ -25,11 +25,13 @@ pub enum FlushReason {
     Ticket,
     /// An answer leaves that tells of commits under COMMIT_ACK = BATCH (engine, acknowledgement.rs).
     Acknowledge,
+    /// A block is taken from the cache of a process that died, when the log is opened (surviving.rs).
+    TakeOver,
 }
 
 impl FlushReason {
     /// Every reason.
-    pub const ALL: [FlushReason; 11] = [
+    pub const ALL: [FlushReason; 12] = [
         Self::Commit,
         Self::Prepare,
         Self::BlockFull,
@@ -41,6 +43,7 @@ impl FlushReason {
         Self::LossBound,
         Self::Ticket,
         Self::Acknowledge,
+        Self::TakeOver,
     ];
 
     /// Index into per-reason counts.

@@ -45,6 +45,7 @@ mod record;
 pub mod records;
 mod shared;
 mod stats;
+mod surviving;
 mod tail;
 mod truncate;
 mod vlf;
@@ -66,5 +67,6 @@ pub use record::{
     LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record,
 };
 pub use stats::{LogStats, WRITE_TIMES};
+pub use surviving::remove_left_cache;
 pub use truncate::{LogPin, LogReuseWait, PinInfo};
 pub use vlf::{VlfInfo, VlfRule};

@@ -8,6 +8,8 @@ pub const BLOCK_BYTES_MAX: usize = 61_440;
 pub const BLOCK_HEADER_BYTES: usize = 64;
 /// Most blocks a log cache holds, open one included (reference 1.1: 128 buffers of 60 KB, 7.5 MB).
 pub const CACHE_BLOCKS_MAX: usize = 128;
+/// Free buffers kept for reuse; more go back to the system, since an instance has hundreds of logs.
+pub const FREE_BUFFERS_MAX: usize = 4;
 /// Most records of a block: one less than slots can number, so that "the next slot" always has an address.
 pub const SLOTS_PER_BLOCK_MAX: usize = crate::lsn::SLOT_MAX as usize - 1;
 /// Most bytes of one record's payload.

@@ -22,6 +22,7 @@ use crate::reader::LogReader;
 use crate::record::{OwnedRecord, RecordBuf};
 use crate::shared::{Parts, Shared};
 use crate::stats::LogStats;
+use crate::surviving::{self, SurvivingCache};
 use crate::tail::{self, EndOfLog};
 use crate::truncate::{LogPin, LogReuseWait, PinInfo};
 use crate::vlf::{Vlf, VlfInfo, VlfMap, VlfRule};
@@ -55,7 +56,8 @@ impl Log {
         let mut vlfs = VlfMap::new(log_file.read_vlfs()?);
         vlfs.begin_first(log_file.header().first_vlf);
         let end = EndOfLog::empty(&log_file.header());
-        Ok(Log::start(os, options, log_file, vlfs, &end))
+        let last_block = surviving::records_checksum(&log_file, &vlfs, &end)?;
+        Ok(Log::start(os, options, log_file, vlfs, &end, last_block))
     }
 
     /// Opens a log: finds its end, begins a new recovery epoch. All that is read back is durable.
@@ -68,7 +70,14 @@ impl Log {
             return Err(LogError::NotOurs { file: options.path.clone(), what });
         }
         let mut vlfs = VlfMap::new(log_file.read_vlfs()?);
-        let end = tail::find_end(&log_file, &vlfs)?;
+        let mut end = tail::find_end(&log_file, &vlfs)?;
+        let folder = options.surviving_folder.as_deref();
+        let taken = folder.map(|folder| surviving::take_over(os, folder, &log_file, &vlfs, &end));
+        let taken = taken.transpose()?.unwrap_or_default();
+        if !taken.is_empty() {
+            vlfs = VlfMap::new(log_file.read_vlfs()?);
+            end = tail::find_end(&log_file, &vlfs)?;
+        }
         if header.checkpoint > end.last || header.min > header.checkpoint {
             return Err(log_file.corrupt(0, "the header names a checkpoint that is not in the log"));
         }
@@ -87,8 +96,10 @@ impl Log {
         // What a killed process had written may still be on its way to the device.
         log_file.file.sync()?;
         let hardened = end.last;
+        let last_block = folder.map_or(Ok(0), |_| surviving::records_checksum(&log_file, &vlfs, &end))?;
         log_file.update_header(|next| {
             next.epoch += 1;
+            next.run_id = crate::file::new_run_id(os, next.log_id, next.epoch);
             next.clean = false;
             next.hardened = hardened;
             // Of an incarnation that has ended before, the log of recoveries alone has come since: nobody has tickets of that.
@@ -101,10 +112,20 @@ impl Log {
             clean: header.clean,
             scanned_bytes: end.scanned_bytes,
         };
-        Ok((Log::start(os, options, log_file, vlfs, &end), tail))
+        let log = Log::start(os, options, log_file, vlfs, &end, last_block);
+        log.shared.note_taken_over(&taken);
+        Ok((log, tail))
     }
 
-    fn start(os: &Os, options: &LogOptions, log_file: LogFile, vlfs: VlfMap, end: &EndOfLog) -> Log {
+    /// `last_block`: the checksum of the records of the newest block.
+    fn start(
+        os: &Os,
+        options: &LogOptions,
+        log_file: LogFile,
+        vlfs: VlfMap,
+        end: &EndOfLog,
+        last_block: u32,
+    ) -> Log {
         let header = log_file.header();
         let vlf: Vlf = *vlfs.current();
         assert_eq!(vlf.sequence, end.chain.vlf);
@@ -121,7 +142,11 @@ impl Log {
         let sector_step = (padding_bytes / crate::limits::SECTOR_BYTES) as u32;
         let next_sector = end.chain.sector.next_multiple_of(sector_step).min(vlf.sectors());
         let reusable_bytes = vlfs.reusable().1;
-        let cache = Cache::new(vlf, next_sector, end.last, reusable_bytes, padding_bytes);
+        let folder = options.surviving_folder.as_deref().filter(|_| !options.volatile);
+        let surviving = folder
+            .and_then(|folder| SurvivingCache::create(os, folder, &log_file, &options.database, last_block));
+        let mut cache = Cache::new(vlf, next_sector, end.last, reusable_bytes, padding_bytes);
+        cache.surviving = surviving;
         let queue = FlushQueue::new(options.limits, end.chain.checksum.unwrap_or(header.log_id));
         let first = Lsn::new(header.first_vlf, FIRST_BLOCK_SECTOR, 1);
         let shared = Arc::new(Shared::new(Parts {
@@ -276,7 +301,8 @@ impl Log {
     /// What delayed commits would be lost now, and the most since the log was opened.
     pub fn loss_window(&self) -> LossWindowInfo {
         let now_ns = self.shared.os.clock().monotonic_ns();
-        self.shared.queue.lock().loss.info(now_ns)
+        let survives_process = self.shared.survives_process();
+        LossWindowInfo { survives_process, ..self.shared.queue.lock().loss.info(now_ns) }
     }
 
     /// The number of the newest incarnation: the time between two openings of the database, in which commits get tickets.
@@ -497,6 +523,7 @@ impl Log {
                 header.hardened = last;
                 header.clean = true;
             })?;
+            shared.forget_surviving();
         }
         Ok(())
     }

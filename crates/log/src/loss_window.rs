@@ -43,6 +43,8 @@ pub struct LossWindowInfo {
     pub commits_total: u64,
     /// How many of them had to wait because of a bound.
     pub waits_total: u64,
+    /// What is at risk now outlives the process: it is lost only if the system goes down, too.
+    pub survives_process: bool,
 }
 
 /// The delayed commits of one block, which become hard together.
@@ -173,7 +175,14 @@ impl LossWindow {
         let now = LossFigures { commits: self.commits, bytes: self.bytes, age_ns };
         let highest = LossFigures { age_ns: self.highest.age_ns.max(age_ns), ..self.highest };
         let (commits_total, waits_total) = (self.commits_total, self.waits_total);
-        LossWindowInfo { now, highest, bounds: self.bounds, commits_total, waits_total }
+        LossWindowInfo {
+            now,
+            highest,
+            bounds: self.bounds,
+            commits_total,
+            waits_total,
+            survives_process: false,
+        }
     }
 }
 

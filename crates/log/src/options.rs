@@ -43,6 +43,8 @@ pub struct LogOptions {
     pub volatile: bool,
     /// Blocks are padded to so many bytes, or to the device's sector if that is larger: 512 or 4096 (trace flag 1800).
     pub padding_bytes: usize,
+    /// The folder, in a file system of memory, for a cache that outlives the process; none: the cache dies with it. Not of a volatile log.
+    pub surviving_folder: Option<PathBuf>,
     /// Whether a VLF is prepared ahead in the background when the log is nearly used up.
     pub grow_ahead: bool,
 }
@@ -67,6 +69,7 @@ impl LogOptions {
             delayed_flush: DelayedFlushPolicy::Eager,
             volatile: false,
             padding_bytes: crate::limits::SECTOR_BYTES,
+            surviving_folder: None,
             grow_ahead: true,
         }
     }

@@ -31,6 +31,7 @@ mod rng;
 mod rwlatch;
 mod signal;
 pub mod sim;
+mod surviving;
 pub mod task;
 mod termination;
 mod thread;
@@ -55,6 +56,7 @@ pub use rank::{LatchRank, held as held_ranks};
 pub use rng::Rng;
 pub use rwlatch::{ReadArcGuard, ReadGuard, RwLatch, WriteArcGuard, WriteGuard};
 pub use signal::Signal;
+pub use surviving::{SurvivingImage, SurvivingLayout, SurvivingMemory};
 pub use termination::TerminationWatcher;
 pub use thread::{JoinHandle, Panicked, SpawnOptions};
 pub use wait::{

@@ -1,5 +1,6 @@
 //! `Os`: the handle to one world, real or simulated; cheap to clone and passed explicitly.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::clock::{Clock, RealClock};
@@ -9,6 +10,7 @@ use crate::error::IoError;
 use crate::net::Net;
 use crate::rng::Rng;
 use crate::sim;
+use crate::surviving::{SurvivingImage, SurvivingLayout, SurvivingMemory};
 use crate::task::{self, TaskRef};
 use crate::thread::{self, JoinHandle, SpawnOptions};
 use crate::wait::{Interrupted, WaitStats, WaitType, Waiting};
@@ -132,6 +134,49 @@ impl Os {
             if waiting.task().park(Some(deadline_ns)) == Woke::TimedOut {
                 return Ok(());
             }
+        }
+    }
+
+    /// Makes memory that outlives the process, of zeros, in place of what has that name.
+    pub fn create_surviving_memory(
+        &self,
+        path: &Path,
+        layout: SurvivingLayout,
+    ) -> Result<SurvivingMemory, IoError> {
+        match &self.inner.world {
+            None => SurvivingMemory::create(path, layout),
+            Some(world) => world.create_surviving(path, layout),
+        }
+    }
+
+    /// Reads what a dead process has left in such memory. Errors when there is none, of this size and for us alone.
+    pub fn read_surviving_memory(
+        &self,
+        path: &Path,
+        layout: SurvivingLayout,
+    ) -> Result<SurvivingImage, IoError> {
+        match &self.inner.world {
+            None => SurvivingImage::read(path, layout),
+            Some(world) => world.read_surviving(path, layout),
+        }
+    }
+
+    /// Removes such memory, if it is there.
+    pub fn remove_surviving_memory(&self, path: &Path) -> Result<(), IoError> {
+        match &self.inner.world {
+            None => crate::surviving::remove(path),
+            Some(world) => {
+                world.remove_surviving(path);
+                Ok(())
+            }
+        }
+    }
+
+    /// The name of the time since the system was started; none when it has no name for it.
+    pub fn boot_id(&self) -> Option<[u8; 16]> {
+        match &self.inner.world {
+            None => crate::surviving::system_boot_id(),
+            Some(world) => Some(world.boot_id()),
         }
     }
 

@@ -3,12 +3,14 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::simulated::{NAME, Server, number, on_a_machine, repeat};
 use common::{rows, run};
 use hardpan_session::Session;
 use log::FlushReason;
-use os::WaitType;
 use os::sim::{End, Profile, World};
+use os::{Latch, LatchRank, WaitType};
 
 fn set(session: &mut Session, text: &str) {
     run(session, &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = {text}"));
@@ -93,6 +95,51 @@ fn the_view_tells_what_each_accident_would_take() {
             server.stop(session);
         })
         .assert_ok();
+}
+
+/// With a log cache that outlives the process, its death takes no delayed commit: the view says so before, the rows and tickets after. A clean
+/// stop and DROP DATABASE leave nothing of such memory behind.
+#[test]
+fn what_a_server_that_dies_had_acknowledged_is_there() {
+    let world = World::new(5, Profile::constant_latency());
+    let killer = world.clone();
+    let ticket = Arc::new(Latch::new(LatchRank::Leaf, String::new()));
+    let noted = Arc::clone(&ticket);
+    let report = world.run(move |os| {
+        drop(Server::with_table(os));
+        killer.kill_process();
+    });
+    assert_eq!(report.end, End::Killed, "{:?}", report.failures);
+    let killer = world.clone();
+    let report = world.run(move |os| {
+        let server = Server::open_outliving(os);
+        server.database().log().suspend_background_flush(true);
+        let mut session = server.session();
+        set(&mut session, "FORCED");
+        repeat(&mut session, 1, 5, "INSERT dbo.T1 VALUES (@i);");
+        let columns = "commits_at_risk, process_death_commits, process_death_bytes, power_loss_commits, log_cache_outlives_process";
+        assert_eq!(window(&mut session, columns), ["5|0|0|5|1"]);
+        *noted.lock() = rows(&mut session, "SELECT CONVERT(varchar(80), @@COMMIT_TICKET, 1)").remove(0);
+        killer.kill_process();
+    });
+    assert_eq!(report.end, End::Killed, "{:?}", report.failures);
+    let left = world.clone();
+    world
+        .run(move |os| {
+            let server = Server::open_outliving(os);
+            let mut session = server.session();
+            assert_eq!(rows(&mut session, "SELECT COUNT(*), MAX(col1) FROM dbo.T1"), ["5|5"]);
+            let status = format!("SELECT sys.fn_commit_status({})", &*ticket.lock());
+            assert_eq!(rows(&mut session, &status), ["HARDENED"]);
+            assert!(server.flushes_for(FlushReason::TakeOver) >= 1);
+            run(&mut session, "CREATE DATABASE gone");
+            let before = left.surviving_names().len();
+            run(&mut session, "DROP DATABASE gone");
+            assert_eq!(left.surviving_names().len(), before - 1, "its cache went with it");
+            server.stop(session);
+        })
+        .assert_ok();
+    assert!(world.surviving_names().is_empty(), "{:?}", world.surviving_names());
 }
 
 /// A policy that only full blocks drain: the blocks are as full as article 000's.

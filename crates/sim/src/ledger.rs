@@ -7,7 +7,7 @@ use log::Lsn;
 /// What one generation of a log workload did. A record's identity is its payload's number.
 #[derive(Default)]
 pub(crate) struct LogLedger {
-    /// Records that were about to be appended.
+    /// Records that were about to be appended, and that no recovery has missed since.
     pub(crate) intended: BTreeSet<u64>,
     /// Records whose address came back.
     pub(crate) appended: BTreeMap<Lsn, u64>,
@@ -31,6 +31,12 @@ impl LogLedger {
     /// The log was closed in an orderly way: everything appended is durable.
     pub(crate) fn acknowledge_all(&mut self) {
         self.acknowledged = self.appended.clone();
+    }
+
+    /// Only the process died, and its cache outlived it: delayed commits survive as well.
+    pub(crate) fn acknowledge_delayed(&mut self) {
+        let delayed = std::mem::take(&mut self.delayed);
+        self.acknowledged.extend(delayed);
     }
 
     /// A record was appended.
@@ -84,6 +90,8 @@ impl LogLedger {
                 }
             }
         }
+        // What is gone once never comes back.
+        self.intended = found.values().copied().collect();
         self.recovered = found.clone();
         self.appended = found.clone();
         self.acknowledged.clear();
@@ -144,6 +152,13 @@ mod tests {
         let mut ledger = three();
         assert!(judged(&mut ledger, &[(17, 1), (18, 2), (19, 3)]).is_empty());
         assert_eq!(judged(&mut ledger, &[(17, 1), (18, 2)]), ["LOST"], "what recovery has shown is durable");
+        let mut ledger = three();
+        assert!(judged(&mut ledger, &[(17, 1), (18, 2)]).is_empty());
+        assert_eq!(judged(&mut ledger, &[(17, 1), (18, 2), (19, 3)]), ["PHANTOM"], "what is gone stays gone");
+        let mut ledger = three();
+        ledger.delayed.insert(Lsn::new(1, 19, 1), 3);
+        ledger.acknowledge_delayed();
+        assert_eq!(judged(&mut ledger, &[(17, 1), (18, 2)]), ["LOST"], "the cache outlived the process");
         let mut ledger = three();
         ledger.trimmed = Lsn::new(1, 18, 1);
         assert!(judged(&mut ledger, &[(18, 2), (19, 3)]).is_empty(), "truncated");

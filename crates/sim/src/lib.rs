@@ -72,12 +72,16 @@ impl Scenario {
 
     /// True when its workload runs the code that the bug would be in.
     pub fn can_see(self, bug: Bug) -> bool {
-        // Tickets and bounds have worlds of their own: session/tests/commit_tickets.rs, log/tests/loss_bounds.rs.
-        if matches!(bug, Bug::TicketBeforeHardened | Bug::LossBoundIgnored) {
+        // Tickets, bounds and caches of former boots have worlds of their own: session/tests/commit_tickets.rs, log/tests/loss_bounds.rs and
+        // surviving.rs.
+        if matches!(bug, Bug::TicketBeforeHardened | Bug::LossBoundIgnored | Bug::CacheOfFormerBoot) {
             return false;
         }
         match self {
-            Scenario::Log => matches!(bug, Bug::AcknowledgeBeforeHarden | Bug::HardenedJumpsOverHole),
+            Scenario::Log => matches!(
+                bug,
+                Bug::AcknowledgeBeforeHarden | Bug::HardenedJumpsOverHole | Bug::CountedBeforeStored
+            ),
             // Its clients alone draw from sequences.
             Scenario::Sql if bug == Bug::HandOutBeforeHarden => true,
             Scenario::Store | Scenario::Sql | Scenario::Schema => {
@@ -176,6 +180,7 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "reservation-too-small" => Some(Bug::ReservationTooSmall),
         "vlf-reused-under-pin" => Some(Bug::VlfReusedUnderPin),
         "hand-out-before-harden" => Some(Bug::HandOutBeforeHarden),
+        "counted-before-stored" => Some(Bug::CountedBeforeStored),
         _ => None,
     }
 }

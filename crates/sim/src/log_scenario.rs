@@ -1,7 +1,8 @@
 //! Scenario `log`: eight tasks (sometimes a crowd of 48) append small transactions to a bare log in mixed durability; crash, reopen, judge.
 //!
 //! Oracles (faults F1-F4, F9, F10): an acknowledged commit survives with everything before it; what is lost is a suffix;
-//! nothing is there that was not appended; in some worlds some put commits aside, several at once; what one recovery has shown, the next one shows too.
+//! nothing is there that was not appended, or that an earlier recovery did not show; where the log cache outlives the process, its death takes no
+//! acknowledged delayed commit; in some worlds some put commits aside, several at once; what one recovery has shown, the next one shows too.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ const TASKS: u64 = 8;
 /// So many that the LOG WRITER leads and lets them gather.
 const TASKS_OF_A_CROWD: u64 = 48;
 const LOG_PATH: &str = "/data/sim.ldf";
+/// Where a cache that outlives the process lies.
+const SURVIVING_FOLDER: &str = "/dev/shm";
 
 type Shared = Arc<Latch<LogLedger>>;
 
@@ -37,6 +40,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     }
     let tasks = if Rng::named(seed, "log crowd").chance(1, 8) { TASKS_OF_A_CROWD } else { TASKS };
     let mut damages = Rng::named(seed, "log damage");
+    let mut survival = Survival::draw(seed);
     let puts_aside = tasks == TASKS_OF_A_CROWD || Rng::named(seed, "log put aside").chance(1, 2);
     let mut outcome = Outcome::new(seed);
     create(&world, &options, &mut outcome);
@@ -49,19 +53,66 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         let (transactions, truncates) = (10 + rng.below(30), rng.chance(1, 2));
         let plan = Plan { generation, tasks, puts_aside, transactions, trouble, truncates };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
-        work(&world, &options, &ledger, plan, &mut outcome);
+        let end = work(&world, &survival.options(&options, &world), &ledger, plan, &mut outcome);
         Trouble::heal(&world);
+        world.set_surviving_places(None);
+        let options = survival.options_of_recovery(&options, end);
         if damages.chance(1, 6) && flip_a_bit(&world, &mut damages) {
             recover_damaged(&world, &options, &ledger, &mut outcome);
             break;
         }
-        recover(&world, &options, &ledger, &mut rng, &mut outcome);
+        let takes_over = survival.takes_over;
+        recover(&world, &options, &ledger, takes_over, &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
         }
     }
     outcome.deferred = ledger.lock().put_aside;
     outcome
+}
+
+/// Which lives of a world have a cache that outlives the process, and which recoveries look for it.
+struct Survival {
+    rng: Rng,
+    /// Worlds without draw nothing.
+    is_wanted: bool,
+    /// The life that is over had all of its cache in such memory.
+    was_whole: bool,
+    /// The process died, not the system, and what it left is looked for: delayed commits must be there.
+    takes_over: bool,
+}
+
+impl Survival {
+    fn draw(seed: u64) -> Survival {
+        // A stream of its own, so that the seeds of the corpus keep their meaning.
+        let mut rng = Rng::named(seed, "log cache that outlives");
+        let is_wanted = rng.chance(2, 3);
+        Survival { rng, is_wanted, was_whole: false, takes_over: false }
+    }
+
+    fn maybe(&mut self, options: &LogOptions) -> LogOptions {
+        let is_used = self.is_wanted && self.rng.chance(2, 3);
+        LogOptions { surviving_folder: is_used.then(|| SURVIVING_FOLDER.into()), ..options.clone() }
+    }
+
+    /// For a life of the process; in some there is little such memory.
+    fn options(&mut self, options: &LogOptions, world: &World) -> LogOptions {
+        let options = self.maybe(options);
+        self.was_whole = options.surviving_folder.is_some();
+        if self.was_whole && self.rng.chance(1, 8) {
+            world.set_surviving_places(Some(self.rng.below(5) as usize));
+            self.was_whole = false;
+        }
+        options
+    }
+
+    /// For the recovery after a life that ended so.
+    fn options_of_recovery(&mut self, options: &LogOptions, end: End) -> LogOptions {
+        let options = self.maybe(options);
+        let has_died = matches!(end, End::Killed | End::Returned);
+        self.takes_over = self.was_whole && options.surviving_folder.is_some() && has_died;
+        options
+    }
 }
 
 fn draw_options(rng: &mut Rng) -> LogOptions {
@@ -120,7 +171,7 @@ impl Plan {
 }
 
 /// One life of the process: tasks commit until the nemesis strikes or all is done.
-fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcome: &mut Outcome) {
+fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcome: &mut Outcome) -> End {
     let (options, ledger) = (options.clone(), Arc::clone(ledger));
     let report = world.run(move |os| {
         let log = match Log::open(os, &options) {
@@ -144,6 +195,7 @@ fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcom
         }
     });
     outcome.note(&report);
+    report.end
 }
 
 /// A commit put aside: whom the log rings, what is still to be finished, and the record.
@@ -214,6 +266,8 @@ impl Worker {
             self.commit(lsn, number)?;
         } else {
             self.log.want(lsn);
+            // Whoever is told is told by a process that lives.
+            self.os.yield_point();
             self.ledger.lock().delayed.insert(lsn, number);
         }
         Ok(())
@@ -288,11 +342,22 @@ impl Worker {
     }
 }
 
-/// Recovers, possibly crashing in the middle a few times, and judges what is there.
-fn recover(world: &World, options: &LogOptions, ledger: &Shared, rng: &mut Rng, outcome: &mut Outcome) {
+/// Recovers, possibly crashing in the middle a few times, and judges what is there. `takes_over`: no acknowledged commit may be missing,
+/// unless the power goes off before all that the process left has been taken.
+fn recover(
+    world: &World,
+    options: &LogOptions,
+    ledger: &Shared,
+    takes_over: bool,
+    rng: &mut Rng,
+    outcome: &mut Outcome,
+) {
     for attempt in 0..4 {
         let disturbed = attempt < 3 && rng.chance(1, 3);
         let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(20)) } else { Nemesis::None };
+        if attempt == 0 && !disturbed && takes_over {
+            ledger.lock().acknowledge_delayed();
+        }
         nemesis.arm(world);
         outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));

@@ -50,6 +50,7 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::ReservationTooSmall,
             Bug::VlfReusedUnderPin,
             Bug::HandOutBeforeHarden,
+            Bug::CountedBeforeStored,
         ] {
             if !scenario.can_see(bug) {
                 continue;

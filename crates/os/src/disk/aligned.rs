@@ -1,9 +1,12 @@
 //! `AlignedBuf`: zeroed memory aligned to 4096 bytes, as direct I/O wants it. It comes straight from the system's allocator: pages and log blocks
-//! have limits of their own and do not count as memory of requests (`memory`).
+//! have limits of their own and do not count as memory of requests (`memory`). Or it lies in memory that outlives the process (`surviving`).
 
 use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::surviving::Mapping;
 
 /// Alignment of every buffer, in bytes.
 const ALIGNMENT: usize = 4096;
@@ -12,6 +15,8 @@ const ALIGNMENT: usize = 4096;
 pub struct AlignedBuf {
     start: NonNull<u8>,
     len: usize,
+    /// The mapping that it is a place of, and which; else it is the system's.
+    place: Option<(Arc<Mapping>, u32)>,
 }
 
 // SAFETY: the buffer owns its memory alone, as a `Box<[u8]>` does.
@@ -23,13 +28,13 @@ impl AlignedBuf {
     /// `len` zeroed bytes (`len` may be 0).
     pub fn new(len: usize) -> AlignedBuf {
         if len == 0 {
-            return AlignedBuf { start: NonNull::dangling(), len };
+            return AlignedBuf { start: NonNull::dangling(), len, place: None };
         }
         let layout = AlignedBuf::layout(len);
         // SAFETY: the layout has a size above 0.
         let start = unsafe { System.alloc_zeroed(layout) };
         match NonNull::new(start) {
-            Some(start) => AlignedBuf { start, len },
+            Some(start) => AlignedBuf { start, len, place: None },
             None => handle_alloc_error(layout),
         }
     }
@@ -39,6 +44,21 @@ impl AlignedBuf {
         let mut buffer = AlignedBuf::new(capacity.max(bytes.len()));
         buffer[..bytes.len()].copy_from_slice(bytes);
         buffer
+    }
+
+    /// The buffer of a place in a mapping.
+    ///
+    /// # Safety
+    /// `start` points to `len` initialised bytes, aligned to 4096, of the mapping, and nobody else has them until `Mapping::take_back` of the
+    /// place.
+    pub(crate) unsafe fn in_mapping(
+        start: NonNull<u8>,
+        len: usize,
+        mapping: Arc<Mapping>,
+        place: u32,
+    ) -> AlignedBuf {
+        assert!((start.as_ptr() as usize).is_multiple_of(ALIGNMENT), "a place begins at a page");
+        AlignedBuf { start, len, place: Some((mapping, place)) }
     }
 
     fn layout(len: usize) -> Layout {
@@ -66,7 +86,9 @@ impl DerefMut for AlignedBuf {
 
 impl Drop for AlignedBuf {
     fn drop(&mut self) {
-        if self.len > 0 {
+        if let Some((mapping, place)) = self.place.take() {
+            mapping.take_back(place);
+        } else if self.len > 0 {
             // SAFETY: allocated in `new` with this very layout.
             unsafe { System.dealloc(self.start.as_ptr(), AlignedBuf::layout(self.len)) }
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -379,6 +379,10 @@ impl File for LinuxFile {
 
     fn path(&self) -> &Path {
         &self.path
+    }
+
+    fn identity(&self) -> (u64, u64) {
+        self.file.metadata().map_or((0, 0), |metadata| (metadata.dev(), metadata.ino()))
     }
 }
 

@@ -123,6 +123,8 @@ pub trait File: Send + Sync {
     fn is_direct(&self) -> bool;
     /// The path it was opened by.
     fn path(&self) -> &Path;
+    /// Device and number of the file: a copy of it has others.
+    fn identity(&self) -> (u64, u64);
     /// For the queue of the same world to know its own files.
     #[doc(hidden)]
     fn as_any(&self) -> Option<&dyn std::any::Any> {

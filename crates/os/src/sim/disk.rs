@@ -690,6 +690,10 @@ impl File for SimFile {
         &self.path
     }
 
+    fn identity(&self) -> (u64, u64) {
+        (0, self.inode)
+    }
+
     fn as_any(&self) -> Option<&dyn std::any::Any> {
         Some(self)
     }

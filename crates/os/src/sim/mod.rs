@@ -17,6 +17,7 @@ mod names;
 mod profile;
 mod queue;
 mod sched;
+pub(crate) mod surviving;
 mod trace;
 
 use std::any::Any;
@@ -68,6 +69,7 @@ struct Inner {
     sched: Scheduler,
     disk: Mutex<DiskState>,
     secrets: Mutex<Rng>,
+    surviving: Mutex<surviving::SurvivingState>,
     /// Number of `run`s so far.
     runs: AtomicU64,
     log: Mutex<Vec<String>>,
@@ -101,6 +103,10 @@ pub enum Bug {
     LossBoundIgnored,
     /// The log doctor has forgotten its rules.
     DoctorWithoutRules,
+    /// What an earlier run or boot has left in memory that outlives the process is taken, whoever left it and whatever it continues.
+    CacheOfFormerBoot,
+    /// A record in memory that outlives the process counts before its bytes are there.
+    CountedBeforeStored,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.
@@ -183,6 +189,7 @@ impl World {
         let disk = Mutex::new(DiskState::new(image, Rng::named(seed, "disk"), &profile));
         let sched = Scheduler::new(Rng::named(seed, "scheduler"), &profile);
         let secrets = Mutex::new(Rng::named(seed, "secrets"));
+        let surviving = Mutex::new(surviving::SurvivingState::new(Rng::named(seed, "surviving memory")));
         let (runs, log) = (AtomicU64::new(0), Mutex::default());
         World {
             inner: Arc::new(Inner {
@@ -191,6 +198,7 @@ impl World {
                 sched,
                 disk,
                 secrets,
+                surviving,
                 runs,
                 log,
                 planted: AtomicU8::new(0),
@@ -265,6 +273,7 @@ impl World {
     /// Draws what survives a power loss. For a world that does not run; `run` does it by itself after `power_off`.
     pub fn power_loss(&self) {
         self.disk().power_loss();
+        self.inner.surviving.lock().unwrap_or_else(PoisonError::into_inner).power_loss();
     }
 
     /// Adds a fault.

@@ -111,7 +111,8 @@ pub(super) static VIEWS: &[SystemView] = &[
          highest_commits_at_risk bigint not null, highest_bytes_at_risk bigint not null, highest_ms_at_risk bigint not null, \
          delayed_commit_count bigint not null, bound_wait_count bigint not null, \
          process_death_commits bigint not null, process_death_bytes bigint not null, planned_stop_commits bigint not null, \
-         planned_stop_bytes bigint not null, power_loss_commits bigint not null, power_loss_bytes bigint not null",
+         planned_stop_bytes bigint not null, power_loss_commits bigint not null, power_loss_bytes bigint not null, \
+         log_cache_outlives_process bit not null",
         loss_window,
     ),
     SystemView::new(
@@ -458,6 +459,7 @@ fn loss_window(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             _ => Value::Null,
         };
         let bounds = window.bounds;
+        let at_death = if window.survives_process { engine::LossFigures::default() } else { window.now };
         context.row(&[
             ("database_id", i32::from(info.id).into()),
             ("delayed_flush", options.delayed_flush.word().into()),
@@ -472,14 +474,14 @@ fn loss_window(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("highest_ms_at_risk", ms(window.highest.age_ns).into()),
             ("delayed_commit_count", count(window.commits_total).into()),
             ("bound_wait_count", count(window.waits_total).into()),
-            // The cache dies with the process.
-            ("process_death_commits", count(window.now.commits).into()),
-            ("process_death_bytes", count(window.now.bytes).into()),
+            ("process_death_commits", count(at_death.commits).into()),
+            ("process_death_bytes", count(at_death.bytes).into()),
             // A clean stop drains.
             ("planned_stop_commits", count(0).into()),
             ("planned_stop_bytes", count(0).into()),
             ("power_loss_commits", count(window.now.commits).into()),
             ("power_loss_bytes", count(window.now.bytes).into()),
+            ("log_cache_outlives_process", window.survives_process.into()),
         ]);
     }
     Ok(())

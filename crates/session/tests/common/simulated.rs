@@ -23,11 +23,17 @@ pub struct Server {
 
 impl Server {
     pub fn open(os: &Os) -> Server {
-        let options = InstanceOptions {
-            buffer_pool_bytes: 64 << 20,
-            background: false,
-            ..InstanceOptions::new("/data")
-        };
+        Server::open_with(os, InstanceOptions::new("/data"))
+    }
+
+    /// With log caches that outlive the process.
+    pub fn open_outliving(os: &Os) -> Server {
+        let folder = Some(engine::LOG_CACHE_FOLDER.into());
+        Server::open_with(os, InstanceOptions { log_cache_folder: folder, ..InstanceOptions::new("/data") })
+    }
+
+    fn open_with(os: &Os, options: InstanceOptions) -> Server {
+        let options = InstanceOptions { buffer_pool_bytes: 64 << 20, background: false, ..options };
         let instance = Instance::open(os, &options).unwrap();
         let shared = SessionShared::new(Arc::clone(&instance), "SIM", 0);
         Server { os: os.clone(), instance, shared }

@@ -1,0 +1,350 @@
+//! The log cache that outlives the process: what a process that dies has left is taken over, and nothing else ever is.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use common::{commit, insert, small_options};
+use hardpan_log::{DelayedFlushPolicy, FlushReason, Log, LogError, LogOptions, Lsn};
+use os::sim::{Bug, Effect, End, Fault, Operation, Profile, World};
+use os::{Latch, LatchRank, Os};
+
+const PATH: &str = "/data/test.ldf";
+const FOLDER: &str = "/dev/shm";
+
+fn options() -> LogOptions {
+    LogOptions {
+        surviving_folder: Some(PathBuf::from(FOLDER)),
+        delayed_flush: DelayedFlushPolicy::BlockFull,
+        ..small_options(PATH, 1 << 20)
+    }
+}
+
+fn new_log(os: &Os, options: &LogOptions) -> Arc<Log> {
+    os.disk().create_dir_all(Path::new("/data")).unwrap();
+    os.disk().sync_dir(Path::new("/")).unwrap();
+    Arc::new(Log::create(os, options).unwrap())
+}
+
+fn delay(log: &Log, txn: u64, bytes: usize) -> Lsn {
+    let lsn = commit(log, txn, bytes);
+    log.delay(lsn, bytes as u64).unwrap();
+    lsn
+}
+
+/// The newest record that an opening finds, and how many blocks it took over.
+fn reopen(world: &World, options: &LogOptions) -> (Lsn, u64) {
+    let found = Arc::new(Latch::new(LatchRank::Leaf, None));
+    let (answer, options) = (Arc::clone(&found), options.clone());
+    let report = world.run(move |os| {
+        let (log, tail) = Log::open(os, &options).unwrap();
+        let stats = log.stats();
+        let taken = stats.flushes_by_reason_total[FlushReason::TakeOver.index()];
+        assert_eq!(stats.flushes_total, taken, "an opening writes no other blocks");
+        for record in Arc::new(log).read_from(Lsn::NULL) {
+            record.unwrap();
+        }
+        *answer.lock() = Some((tail.last, taken));
+    });
+    report.assert_ok();
+    let found = found.lock().take();
+    found.unwrap()
+}
+
+/// Runs `life` in a world until it kills the process; gives what it returned before.
+fn live_and_die<T: Send + 'static>(world: &World, life: impl FnOnce(&Os) -> T + Send + 'static) -> T {
+    let noted = Arc::new(Latch::new(LatchRank::Leaf, None));
+    let (answer, killer) = (Arc::clone(&noted), world.clone());
+    let report = world.run(move |os| {
+        let value = life(os);
+        *answer.lock() = Some(value);
+        killer.kill_process();
+    });
+    assert_eq!((report.end, report.failures.len()), (End::Killed, 0), "{:?}", report.failures);
+    let noted = noted.lock().take();
+    noted.unwrap()
+}
+
+#[test]
+fn what_is_acknowledged_survives_the_death_of_the_process() {
+    let world = World::new(1, Profile::nvme());
+    let last = live_and_die(&world, |os| {
+        let log = new_log(os, &options());
+        // Some of it over several blocks, and the last in an open one.
+        let commits: Vec<Lsn> = (1..=12).map(|txn| delay(&log, txn, 20_000)).collect();
+        let window = log.loss_window();
+        assert!(window.survives_process && window.now.commits > 0, "{window:?}");
+        assert!(log.hardened() < commits[11], "the newest is not hard");
+        let last = delay(&log, 13, 20);
+        std::mem::forget(log);
+        last
+    });
+    let (found, taken) = reopen(&world, &options());
+    assert_eq!(found, last, "to the last record");
+    assert!(taken >= 1, "{taken} blocks");
+    assert_eq!(reopen(&world, &options()), (last, 0), "what was taken over is in the file");
+    world.power_loss();
+    assert_eq!(reopen(&world, &options()), (last, 0), "durably");
+}
+
+#[test]
+fn a_clean_stop_leaves_nothing() {
+    let world = World::new(2, Profile::nvme());
+    world
+        .run(|os| {
+            let log = new_log(os, &options());
+            delay(&log, 1, 100);
+            log.close().unwrap();
+        })
+        .assert_ok();
+    assert_eq!(world.surviving_names(), [PathBuf::new(); 0]);
+    assert_eq!(reopen(&world, &options()).1, 0);
+}
+
+/// What was left is not taken: under another boot, by another run, for another file, when it was switched off.
+#[test]
+fn what_is_not_the_last_runs_is_never_taken() {
+    for seed in 0..60 {
+        let world = World::new(seed, Profile::nvme());
+        let (hard, last) = live_and_die(&world, |os| {
+            let log = new_log(os, &options());
+            let hard = commit(&log, 1, 20);
+            log.harden(hard, FlushReason::Commit).unwrap();
+            let last = (2..=9).map(|txn| delay(&log, txn, 9_000)).last().unwrap();
+            log.suspend_background_flush(true);
+            std::mem::forget(log);
+            (hard, last)
+        });
+        let off = LogOptions { surviving_folder: None, ..options() };
+        match seed % 3 {
+            0 => {
+                world.power_loss();
+                assert_eq!(reopen(&world, &options()).1, 0, "seed {seed}: what another boot has left");
+            }
+            1 => {
+                let (found, taken) = reopen(&world, &off);
+                assert!(found >= hard && taken == 0);
+                let again = reopen(&world, &options());
+                assert_eq!(again, (found, 0), "seed {seed}: a run came between");
+            }
+            _ => {
+                // The same bytes in another file.
+                let bytes = world.file_bytes(PATH.as_ref()).unwrap();
+                world
+                    .run(move |os| {
+                        let copy =
+                            os.disk().open(Path::new("/data/copy.ldf"), &os::OpenOptions::create()).unwrap();
+                        copy.write_at(&bytes, 0, os::WriteMode::Durable).unwrap();
+                    })
+                    .assert_ok();
+                let copy = LogOptions { path: "/data/copy.ldf".into(), ..options() };
+                assert_eq!(reopen(&world, &copy).1, 0, "seed {seed}: of another file");
+                assert_eq!(reopen(&world, &options()).0, last, "the original is as it was");
+            }
+        }
+    }
+}
+
+/// Without memory for all of it the log goes on as one without, says so, and is whole again when what it could not keep is hard.
+#[test]
+fn without_memory_the_cache_dies_with_the_process() {
+    let world = World::new(3, Profile::nvme());
+    let limits = world.clone();
+    let (hard, kept) = live_and_die(&world, move |os| {
+        limits.set_surviving_places(Some(0));
+        let none = new_log(os, &LogOptions { path: "/data/none.ldf".into(), ..options() });
+        delay(&none, 1, 20);
+        assert!(!none.loss_window().survives_process, "there is no such memory");
+        limits.set_surviving_places(Some(1));
+        let log = new_log(os, &options());
+        let slow = Effect::Delay(1_000_000_000);
+        limits.inject(Fault { effect: slow, ..Fault::fail_once(Operation::Harden, 0) });
+        delay(&log, 1, 20);
+        assert!(log.loss_window().survives_process);
+        // The first block is on its way, the second has no place.
+        let hard = (2..=4).map(|txn| delay(&log, txn, 40_000)).last().unwrap();
+        assert!(!log.loss_window().survives_process, "the second block has no place");
+        log.harden(hard, FlushReason::Commit).unwrap();
+        let kept = delay(&log, 5, 20);
+        assert!(log.loss_window().survives_process, "what had no place is hard");
+        std::mem::forget((log, none));
+        (hard, kept)
+    });
+    world.set_surviving_places(None);
+    world.clear_faults();
+    assert!(hard < kept);
+    assert_eq!(reopen(&world, &options()), (kept, 1));
+    assert_eq!(world.surviving_names().len(), 1, "of the log that is open");
+}
+
+/// A log that fails keeps what it could not write, for the next opening.
+#[test]
+fn a_failed_log_loses_no_delayed_commit() {
+    let world = World::new(4, Profile::nvme());
+    let device = world.clone();
+    let last = live_and_die(&world, move |os| {
+        let log = new_log(os, &options());
+        device.inject(Fault::fail_once(Operation::Harden, 0));
+        let last = delay(&log, 1, 100);
+        assert!(matches!(log.harden(last, FlushReason::Commit), Err(LogError::Failed(_))));
+        assert!(log.append(&insert(2, 10)).is_err());
+        std::mem::forget(log);
+        last
+    });
+    assert_eq!(reopen(&world, &options()), (last, 1));
+}
+
+/// Each write of a take-over fails, or the power goes: another opening finds no less than the file has, and no gap.
+#[test]
+fn a_take_over_that_is_cut_off_goes_on() {
+    let mut taken_later = 0;
+    for at in 0..12 {
+        let world = World::new(5, Profile::nvme());
+        let last = live_and_die(&world, |os| {
+            let log = new_log(os, &options());
+            log.suspend_background_flush(true);
+            let last = (1..=6).map(|txn| delay(&log, txn, 30_000)).last().unwrap();
+            std::mem::forget(log);
+            last
+        });
+        world.inject(Fault::fail_once(Operation::Harden, at));
+        world
+            .run(move |os| {
+                let opened = Log::open(os, &options());
+                assert!(opened.is_ok() || matches!(opened, Err(LogError::Io(_))));
+            })
+            .assert_ok();
+        world.clear_faults();
+        let (found, taken) = reopen(&world, &options());
+        assert_eq!(found, last, "fault {at}");
+        taken_later += taken;
+    }
+    assert!(taken_later > 0, "some openings found the rest");
+}
+
+/// Tasks commit, delayed; the process dies at any switch, also in the middle of a store. Everything acknowledged is there.
+#[test]
+fn no_death_of_the_process_takes_an_acknowledged_commit() {
+    let (mut acknowledged, mut taken_in_all) = (0, 0);
+    for seed in 0..300 {
+        let world = World::new(seed, Profile::drawn(seed));
+        let ledger: Arc<Latch<Vec<Lsn>>> = Arc::new(Latch::new(LatchRank::Leaf, Vec::new()));
+        let (told, killer) = (Arc::clone(&ledger), world.clone());
+        let policy = [DelayedFlushPolicy::Eager, DelayedFlushPolicy::BlockFull][(seed % 2) as usize];
+        let report = world.run(move |os| {
+            let log = new_log(os, &LogOptions { delayed_flush: policy, ..options() });
+            killer.kill_after_switches(50 + seed * 3);
+            let tasks: Vec<_> = (0..4)
+                .map(|task| {
+                    let (log, told, own) = (Arc::clone(&log), Arc::clone(&told), os.clone());
+                    os.spawn(&format!("task {task}"), move || {
+                        let mut rng = own.rng(&format!("task {task}"));
+                        for number in 0..200 {
+                            let bytes = [30, 30, 400, 5_000][rng.below(4) as usize];
+                            let lsn = delay(&log, number * 4 + task + 1, bytes);
+                            // Whoever is told is told by a process that lives.
+                            own.yield_point();
+                            told.lock().push(lsn);
+                        }
+                    })
+                })
+                .collect();
+            for task in tasks {
+                let _ = task.join();
+            }
+        });
+        world.disarm();
+        assert_eq!(report.failures.len(), 0, "seed {seed}: {:?}", report.failures);
+        let (last, taken) = reopen(&world, &options());
+        let told = ledger.lock();
+        assert!(
+            told.iter().all(|lsn| *lsn <= last),
+            "seed {seed}: {last} is the last of {:?}",
+            told.iter().max()
+        );
+        acknowledged += told.len();
+        taken_in_all += taken;
+    }
+    assert!(acknowledged > 3_000 && taken_in_all > 100, "{acknowledged} commits, {taken_in_all} blocks");
+}
+
+/// The transactions of the records that are there, by address.
+fn records_of(os: &Os, options: &LogOptions) -> Vec<(Lsn, u64)> {
+    let (log, _) = Log::open(os, options).unwrap();
+    let log = Arc::new(log);
+    let records = log.read_from(Lsn::NULL).map(|record| record.unwrap());
+    let found = records.map(|record| (record.lsn, record.header.txn.0)).collect();
+    std::mem::forget(log);
+    found
+}
+
+/// A life with a cache that outlives it, ended by the loss of power or a kill; one without, which goes on where the log ended then, and is
+/// killed; an opening that looks for a cache. What the second life did not find is gone for good.
+fn former_boot(seed: u64, bug: Option<Bug>) -> Result<(), String> {
+    let world = World::new(seed, Profile::drawn(seed));
+    world.plant(bug);
+    let nemesis = world.clone();
+    world.run(move |os| {
+        let log = new_log(os, &options());
+        let tasks: Vec<_> = (0..4)
+            .map(|task| {
+                let log = Arc::clone(&log);
+                os.spawn(&format!("task {task}"), move || {
+                    for number in 0..100 {
+                        let lsn = commit(&log, 1_000 + number * 4 + task, 20);
+                        if log.harden(lsn, FlushReason::Commit).is_err() {
+                            return;
+                        }
+                    }
+                })
+            })
+            .collect();
+        if seed.is_multiple_of(4) {
+            nemesis.kill_after_switches(100 + seed % 300);
+        } else {
+            nemesis.power_off_after_switches(100 + seed % 300);
+        }
+        for task in tasks {
+            let _ = task.join();
+        }
+    });
+    world.disarm();
+    let off = LogOptions { surviving_folder: None, ..options() };
+    let known = live_and_die(&world, move |os| {
+        let mut known = records_of(os, &off);
+        let (log, _) = Log::open(os, &off).unwrap();
+        for number in 0..1 + seed % 3 {
+            let lsn = commit(&log, 1 + number, 20);
+            log.harden(lsn, FlushReason::Commit).unwrap();
+        }
+        let log = Arc::new(log);
+        let after = known.last().map_or(Lsn::NULL, |last| last.0);
+        let written =
+            log.read_from(Lsn::NULL).map(|record| record.unwrap()).filter(|record| record.lsn > after);
+        known.extend(written.map(|record| (record.lsn, record.header.txn.0)));
+        std::mem::forget(log);
+        known
+    });
+    let found = live_and_die(&world, |os| records_of(os, &options()));
+    if found == known {
+        Ok(())
+    } else {
+        Err(format!("{} records are there, {} were", found.len(), known.len()))
+    }
+}
+
+#[test]
+fn nothing_of_a_former_boot_or_run_is_taken() {
+    for seed in 0..200 {
+        former_boot(seed, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
+#[test]
+fn a_cache_of_a_former_boot_that_is_taken_for_ours_is_found() {
+    let found = (0..500).find(|&seed| former_boot(seed, Some(Bug::CacheOfFormerBoot)).is_err());
+    println!("CacheOfFormerBoot at seed {found:?}");
+    assert!(found.is_some(), "not seen in 500 seeds");
+}

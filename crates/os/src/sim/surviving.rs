@@ -1,0 +1,182 @@
+//! Simulated memory that outlives the process. Its adversary:
+//!
+//! * The process can die between any two stores, and in the middle of one to a place.
+//! * When it dies, by itself or by a kill, everything stored is there for the next run of the world.
+//! * A power loss begins another boot. What was stored is gone, or is still there whole (a file system on a device has had the time to
+//!   write it back), or some words and pages of it are gone.
+//! * There may be no room for another place ([`World::set_surviving_places`]).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{World, maybe_switch};
+use crate::error::{IoError, IoErrorKind};
+use crate::rng::Rng;
+use crate::surviving::{SurvivingImage, SurvivingLayout, SurvivingMemory};
+
+const PAGE_BYTES: usize = 4096;
+
+/// What a piece of memory holds.
+#[derive(Clone, Default)]
+pub(crate) struct KeptBytes {
+    pub(crate) words: Vec<u64>,
+    pub(crate) places: BTreeMap<u32, Vec<u8>>,
+    layout: Option<SurvivingLayout>,
+}
+
+/// All such memory of a world, by name.
+pub(super) struct SurvivingState {
+    pieces: BTreeMap<PathBuf, Arc<Mutex<KeptBytes>>>,
+    rng: Rng,
+    boots: u64,
+    /// Most places that all may have together.
+    places_max: Option<usize>,
+}
+
+impl SurvivingState {
+    pub(super) fn new(rng: Rng) -> SurvivingState {
+        SurvivingState { pieces: BTreeMap::new(), rng, boots: 1, places_max: None }
+    }
+
+    pub(super) fn power_loss(&mut self) {
+        self.boots += 1;
+        let fate = self.rng.below(3);
+        if fate == 0 {
+            self.pieces.clear();
+        }
+        if fate == 1 {
+            for piece in self.pieces.values() {
+                let mut kept = lock(piece);
+                for word in &mut kept.words {
+                    *word = if self.rng.chance(1, 8) { 0 } else { *word };
+                }
+                for page in kept.places.values_mut().flat_map(|place| place.chunks_mut(PAGE_BYTES)) {
+                    if self.rng.chance(1, 8) {
+                        page.fill(0);
+                    }
+                }
+            }
+        }
+    }
+
+    fn used_places(&self) -> usize {
+        self.pieces.values().map(|piece| lock(piece).places.len()).sum()
+    }
+}
+
+fn lock(piece: &Mutex<KeptBytes>) -> MutexGuard<'_, KeptBytes> {
+    piece.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The piece that a process of the world writes.
+pub(crate) struct SimulatedMemory {
+    world: World,
+    piece: Arc<Mutex<KeptBytes>>,
+}
+
+impl SimulatedMemory {
+    /// A process that has ended stores no more, whatever its tasks still run through.
+    fn is_over(&self) -> bool {
+        self.world.inner.sched.is_over()
+    }
+
+    pub(crate) fn set_word(&self, index: usize, word: u64) {
+        maybe_switch();
+        if !self.is_over() {
+            lock(&self.piece).words[index] = word;
+        }
+    }
+
+    pub(crate) fn store(&self, place: u32, at: usize, bytes: &[u8]) {
+        let half = bytes.len() / 2;
+        for (from, to) in [(0, half), (half, bytes.len())] {
+            maybe_switch();
+            if self.is_over() {
+                return;
+            }
+            let mut kept = lock(&self.piece);
+            let content = kept.places.get_mut(&place).expect("a place with memory");
+            content[at + from..at + to].copy_from_slice(&bytes[from..to]);
+        }
+    }
+
+    pub(crate) fn allocate(&self, place: u32) -> Result<(), IoError> {
+        if lock(&self.piece).places.contains_key(&place) || self.is_over() {
+            return Ok(());
+        }
+        let state = self.world.surviving();
+        if state.places_max.is_some_and(|most| state.used_places() >= most) {
+            return Err(IoError::new(IoErrorKind::NoSpace, "allocate memory that outlives the process"));
+        }
+        let mut kept = lock(&self.piece);
+        let bytes = kept.layout.map_or(0, |layout| layout.place_bytes);
+        kept.places.insert(place, vec![0; bytes]);
+        Ok(())
+    }
+
+    pub(crate) fn give_up(&self, place: u32) {
+        if !self.is_over() {
+            lock(&self.piece).places.remove(&place);
+        }
+    }
+}
+
+impl World {
+    /// Limits the places that all memory which outlives the process may have (`None`: no limit; 0: no such memory).
+    pub fn set_surviving_places(&self, most: Option<usize>) {
+        self.surviving().places_max = most;
+    }
+
+    /// The names of the pieces of memory that outlive the process.
+    pub fn surviving_names(&self) -> Vec<PathBuf> {
+        self.surviving().pieces.keys().cloned().collect()
+    }
+
+    pub(crate) fn boot_id(&self) -> [u8; 16] {
+        let boots = self.surviving().boots;
+        (u128::from(self.seed()) << 64 | u128::from(boots)).to_be_bytes()
+    }
+
+    pub(crate) fn create_surviving(
+        &self,
+        path: &Path,
+        layout: SurvivingLayout,
+    ) -> Result<SurvivingMemory, IoError> {
+        let mut state = self.surviving();
+        if !self.inner.sched.is_over() {
+            state.pieces.remove(path);
+        }
+        if state.places_max == Some(0) {
+            return Err(IoError::new(IoErrorKind::NoSpace, format!("make {}", path.display())));
+        }
+        let kept = KeptBytes { words: vec![0; layout.words], places: BTreeMap::new(), layout: Some(layout) };
+        let piece = Arc::new(Mutex::new(kept));
+        if !self.inner.sched.is_over() {
+            state.pieces.insert(path.to_owned(), Arc::clone(&piece));
+        }
+        drop(state);
+        Ok(SurvivingMemory::simulated(SimulatedMemory { world: self.clone(), piece }, layout))
+    }
+
+    pub(crate) fn read_surviving(
+        &self,
+        path: &Path,
+        layout: SurvivingLayout,
+    ) -> Result<SurvivingImage, IoError> {
+        let state = self.surviving();
+        let missing = || IoError::new(IoErrorKind::NotFound, format!("read {}", path.display()));
+        let kept = lock(state.pieces.get(path).ok_or_else(missing)?).clone();
+        if kept.layout == Some(layout) { Ok(SurvivingImage::simulated(kept, layout)) } else { Err(missing()) }
+    }
+
+    pub(crate) fn remove_surviving(&self, path: &Path) {
+        if !self.inner.sched.is_over() {
+            self.surviving().pieces.remove(path);
+        }
+    }
+
+    fn surviving(&self) -> MutexGuard<'_, SurvivingState> {
+        self.inner.surviving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
