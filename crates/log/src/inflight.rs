@@ -210,6 +210,9 @@ mod tests {
             base_txn: TxnId::NULL,
             parity: 0x40,
             reason: Some(FlushReason::FlushLogProc),
+            place: None,
+            records_checksum: 0,
+            previous_checksum: 0,
         }
     }
 
