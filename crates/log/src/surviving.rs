@@ -46,7 +46,7 @@ const LAYOUT: SurvivingLayout = SurvivingLayout {
 const TAKE_OVER: FlushReason = FlushReason::TakeOver;
 
 const _: () = assert!(BLOCK_BYTES_MAX.is_multiple_of(4096), "a place is whole pages");
-const _: () = assert!(BLOCK_BYTES_MAX <= u16::MAX as usize && SLOTS_PER_BLOCK_MAX <= u16::MAX as usize);
+const _: () = assert!(BLOCK_BYTES_MAX <= u16::MAX as usize, "bytes in use take 16 bits");
 
 /// Which run of which log, under which boot of the system.
 fn owner(boot_id: [u8; 16], log_file: &LogFile) -> [u64; OWNER_WORDS] {
