@@ -85,6 +85,7 @@ struct Progress {
 
 impl Progress {
     fn of(block: &CachedBlock) -> Progress {
+        assert!(block.offsets.len() <= SLOTS_PER_BLOCK_MAX, "{} records", block.offsets.len());
         let records = block.offsets.len() as u16;
         Progress { used_bytes: block.used_bytes, records, checksum: block.records_checksum }
     }
@@ -116,6 +117,7 @@ struct PlaceHead {
 
 impl PlaceHead {
     fn pack(&self) -> [u64; 5] {
+        assert!(self.start.slot() == 0 && !self.start.is_null(), "a place holds a block, not {}", self.start);
         let last = u64::from(self.previous_checksum) | u64::from(self.parity) << 32;
         let words = [self.start.raw(), self.base_txn.0, self.file_offset, last];
         [words[0], words[1], words[2], words[3], checksum_of(&words)]
@@ -220,6 +222,8 @@ impl SurvivingCache {
     /// The block's record that begins at `from`, its newest, is there: from now on it outlives the process.
     #[inline]
     pub(crate) fn publish(&self, block: &mut CachedBlock, from: usize) {
+        assert!(from >= BLOCK_HEADER_BYTES && from < block.used_bytes, "a record takes bytes");
+        assert!(block.place.is_some() || self.blocks_without > 0, "a block has a place or is counted");
         let record = &block.buffer[from..block.used_bytes];
         block.records_checksum = crc32c::crc32c_append(block.records_checksum, record);
         let Some(place) = block.place else { return };
@@ -246,11 +250,14 @@ impl SurvivingCache {
 
     /// No record joins the block any more.
     pub(crate) fn note_sealed(&mut self, block: &CachedBlock) {
+        assert!(!block.offsets.is_empty(), "an empty block is never sealed");
+        assert_eq!(block.previous_checksum, self.previous_checksum, "blocks are sealed in their order");
         self.previous_checksum = block.records_checksum;
     }
 
     /// The block is hard, or was given up.
     pub(crate) fn end(&mut self, block: &CachedBlock) {
+        assert!(block.place.is_none_or(|place| !self.free.contains(&place)), "its place was its own");
         if block.place.is_none() {
             assert!(self.blocks_without > 0, "blocks are counted when they begin");
             self.blocks_without -= 1;
@@ -322,6 +329,7 @@ impl LeftBehind {
         if head.previous_checksum != previous && !is_planted(Bug::CacheOfFormerBoot) {
             return None;
         }
+        assert!(progress.used_bytes <= BLOCK_BYTES_MAX && progress.records > 0, "{progress:?}");
         let bytes = self.image.place(place, progress.used_bytes).ok()?;
         let holds = crc32c::crc32c(&bytes[BLOCK_HEADER_BYTES..]) == progress.checksum;
         holds.then_some((head, progress, bytes))
@@ -402,6 +410,8 @@ fn vlf_of(
     vlfs: &VlfMap,
     min: Lsn,
 ) -> Option<Vlf> {
+    assert!(padded_bytes.is_multiple_of(SECTOR_BYTES), "blocks are whole sectors");
+    assert!(current.is_none_or(|vlf| vlf.begin_offset > 0), "a VLF lies behind the file's header");
     let in_vlf = u64::from(head.start.block()) * SECTOR_BYTES as u64;
     let has_room = |vlf: &Vlf| {
         vlf.begin_offset + in_vlf == head.file_offset && in_vlf + padded_bytes as u64 <= vlf.size_bytes
@@ -448,6 +458,7 @@ impl Shared {
     /// Counts the blocks that were taken over when the log was opened.
     pub(crate) fn note_taken_over(&self, taken: &TakenOver) {
         for (bytes, write_ns) in taken {
+            assert!(*bytes <= BLOCK_BYTES_MAX as u64 + 4096, "a block of {bytes} bytes");
             self.counters.note_flush(TAKE_OVER, *bytes, *write_ns);
         }
     }
@@ -459,6 +470,7 @@ impl Shared {
 
     /// The log was closed: nothing is left for the next opening.
     pub(crate) fn forget_surviving(&self) {
+        assert!(self.is_failed() || self.log_file.header().clean, "what may be needed is kept");
         if let Some(folder) = &self.options.surviving_folder {
             remove(&self.os, folder, &self.log_file);
         }
