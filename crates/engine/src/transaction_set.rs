@@ -69,6 +69,8 @@ pub struct CommitResult {
     pub is_refused_wait: bool,
     /// MAX_WAIT was over before it was hard.
     pub is_wait_over: bool,
+    /// Delay was asked for, and the commit had to be fully durable.
+    pub is_refused_delay: bool,
 }
 
 struct Member {
@@ -350,8 +352,13 @@ impl TransactionSet {
     fn note_committed(&mut self, database: &Arc<Database>, outcome: CommitOutcome) {
         if let Some(ticket) = database.ticket_of(outcome.lsn) {
             let is_hardened = outcome.is_hardened;
-            self.result =
-                Some(CommitResult { ticket, is_hardened, is_refused_wait: false, is_wait_over: false });
+            self.result = Some(CommitResult {
+                ticket,
+                is_hardened,
+                is_refused_wait: false,
+                is_wait_over: false,
+                is_refused_delay: false,
+            });
         }
         self.acknowledgement.note(database);
     }
@@ -379,7 +386,7 @@ impl TransactionSet {
         };
         if !outcome.lsn.is_null() {
             self.note_committed(database, outcome);
-            self.note_refused_wait(asked, mode);
+            self.note_refusals(asked, mode);
         }
         Ok(pending)
     }
@@ -391,7 +398,7 @@ impl TransactionSet {
         self.keep_table_variables()?;
         if self.is_across() {
             self.commit_across()?;
-            self.note_refused_wait(asked, CommitMode::Full);
+            self.note_refusals(asked, CommitMode::Full);
             return Ok(());
         }
         // They are large and end where they stand; out of the set, so that a panic leaves nothing half ended in it.
@@ -424,11 +431,13 @@ impl TransactionSet {
         Ok(())
     }
 
-    /// A bound on its wait was asked for, and it is fully durable whatever that says.
-    fn note_refused_wait(&mut self, asked: &CommitRequest, mode: CommitMode) {
+    /// A bound on its wait or delay was asked for, and it is fully durable whatever that says.
+    fn note_refusals(&mut self, asked: &CommitRequest, mode: CommitMode) {
         if let Some(result) = &mut self.result {
             let is_bounded = asked.max_wait_ms.is_some();
-            result.is_refused_wait = is_bounded && matches!(mode, CommitMode::Full | CommitMode::Deferred);
+            let is_full = matches!(mode, CommitMode::Full | CommitMode::Deferred);
+            result.is_refused_wait = is_bounded && is_full;
+            result.is_refused_delay = asked.delayed == Some(true) && is_full;
             result.is_wait_over = is_bounded && !result.is_hardened && !result.is_refused_wait;
         }
     }

@@ -81,13 +81,13 @@ impl Session {
         }
         assert_eq!(self.facts.transaction_count, 1, "nothing in a block begins or ends a transaction");
         let request = CommitRequest { delayed, ..self.own_commit_request() };
-        let row_count = self.facts.row_count;
-        if let Err(error) = self.commit_statement(&request, None, &mut NullSink) {
+        if self.facts.doomed {
             self.rollback_everything(&mut NullSink);
-            return Err(error);
+            return Err(SqlError::new(3930, &[]));
         }
-        self.facts.row_count = row_count;
-        self.note_own_commit(sink);
+        self.commit_outermost(&request, None, &mut NullSink)?;
+        self.note_commit(sink);
+        self.assert_state();
         Ok(())
     }
 

@@ -57,6 +57,8 @@ pub struct Facts {
     pub(crate) last_identity: Value,
     /// `@@COMMIT_TICKET`.
     pub(crate) commit_ticket: Option<engine::CommitTicket>,
+    /// The request has been told that it asks for delay in vain.
+    pub(crate) is_refused_delay_told: bool,
     /// Object ids of the running procedures, innermost last.
     pub(crate) procedures: Vec<i32>,
     /// Errors that the CATCH blocks now running handle, innermost last.
@@ -85,6 +87,7 @@ impl Facts {
             scope_identity: vec![Value::Null],
             last_identity: Value::Null,
             commit_ticket: None,
+            is_refused_delay_told: false,
             procedures: Vec::new(),
             caught: Vec::new(),
             nest_level: 0,

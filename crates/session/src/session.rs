@@ -177,6 +177,7 @@ impl Session {
             published.row.last_request_start_ticks = began_ticks;
         });
         self.slot.note(Command::Other, self.facts.transaction_count);
+        self.facts.is_refused_delay_told = false;
         let mut outcome = body(self, sink);
         if outcome.is_err() {
             outcome = self.settle_before_more(sink).and(outcome);

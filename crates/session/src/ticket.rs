@@ -22,6 +22,8 @@ const TICKET_TOLD: i32 = 42951;
 const WAIT_OVER: i32 = 42952;
 /// INFO: MAX_WAIT where every commit is fully durable.
 const WAIT_REFUSED: i32 = 42953;
+/// INFO: DELAYED_DURABILITY = ON where the commit is fully durable, or is none.
+const DELAY_REFUSED: i32 = 42957;
 /// The argument is no ticket of a database that is open here.
 const NO_TICKET: i32 = 42954;
 /// WAITFOR DURABLE of a commit that a crash has taken.
@@ -103,7 +105,20 @@ impl Session {
         }
     }
 
-    fn tell_commit(&self, result: CommitResult, sink: &mut dyn ResultSink) {
+    /// DELAYED_DURABILITY = ON is without effect. SQL Server says nothing of that; here it is told, once a request: a loop of such commits
+    /// would tell it each time.
+    pub(crate) fn tell_refused_delay(&mut self, why: &str, sink: &mut dyn ResultSink) {
+        if !std::mem::replace(&mut self.facts.is_refused_delay_told, true) {
+            let text = format!("DELAYED_DURABILITY = ON has no effect: {why}.");
+            sink.message(&SqlError::custom(DELAY_REFUSED, 10, 1, text));
+        }
+    }
+
+    fn tell_commit(&mut self, result: CommitResult, sink: &mut dyn ResultSink) {
+        if result.is_refused_delay {
+            let why = "the database's option is DISABLED, or several databases have been changed; the transaction is fully durable";
+            self.tell_refused_delay(why, sink);
+        }
         let info = |number, text: String| SqlError::custom(number, 10, 1, text);
         let ticket = || hexadecimal(&result.ticket);
         if result.is_refused_wait {

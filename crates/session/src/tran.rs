@@ -63,18 +63,34 @@ impl Session {
             1 if self.facts.doomed => return Err(SqlError::new(3930, &[])),
             1 => {
                 let descriptor = self.transactions.descriptor();
-                if let Err(error) = self.commit_at(request, place, sink) {
-                    self.rollback_everything(sink);
-                    return Err(error);
-                }
-                self.facts.transaction_count = 0;
-                self.transaction_name = None;
+                self.commit_outermost(request, place, sink)?;
                 sink.environment(EnvironmentChange::CommitTransaction(descriptor));
                 self.note_commit(sink);
             }
-            _ => self.facts.transaction_count -= 1,
+            _ => {
+                self.facts.transaction_count -= 1;
+                if request.delayed == Some(true) {
+                    self.tell_refused_delay("only the outermost COMMIT decides", sink);
+                }
+            }
         }
         self.facts.row_count = 0;
+        Ok(())
+    }
+
+    /// The transaction ends, committed or, with the error, rolled back.
+    pub(crate) fn commit_outermost(
+        &mut self,
+        request: &CommitRequest,
+        place: Option<CommitPlace>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        if let Err(error) = self.commit_at(request, place, sink) {
+            self.rollback_everything(sink);
+            return Err(error);
+        }
+        self.facts.transaction_count = 0;
+        self.transaction_name = None;
         Ok(())
     }
 

@@ -9,12 +9,13 @@ use std::path::Path;
 /// The page.
 const PAGE: &str = "docs/claims.md";
 /// Claims that must have a row.
-const RANGES: [RangeInclusive<u32>; 11] = [
+const RANGES: [RangeInclusive<u32>; 12] = [
     1..=69,
     78..=112,
     115..=119,
     123..=131,
-    154..=154,
+    139..=150,
+    153..=154,
     286..=287,
     289..=290,
     292..=293,

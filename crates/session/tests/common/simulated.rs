@@ -130,7 +130,8 @@ pub fn repeat(session: &mut Session, first: i64, count: i64, body: &str) {
             "SET NOCOUNT ON; DECLARE @i INT = {first}; WHILE @i <= {last} BEGIN {body} SET @i += 1; END;"
         ),
     );
-    assert!(seen.messages.is_empty(), "{body}: {:?}", seen.messages);
+    // A commit may ask for delay in vain, and is told so.
+    assert!(seen.messages.iter().all(|message| message.0 == 42957), "{body}: {:?}", seen.messages);
 }
 
 /// The article's small transaction.
