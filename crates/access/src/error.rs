@@ -41,6 +41,12 @@ pub enum AccessError {
     },
 }
 
+/// Ends a scan that an attention, KILL or shutdown has interrupted: pages on which nothing is wanted come one after the other, and nobody
+/// above sees them.
+pub(crate) fn stop_if_asked() -> AccessResult<()> {
+    if os::task::interrupt_pending() { Err(AccessError::Lock(LockError::Interrupted)) } else { Ok(()) }
+}
+
 impl AccessError {
     pub(crate) fn corrupt(page: PageId, what: impl Into<String>) -> AccessError {
         AccessError::Corrupt { page, what: what.into() }

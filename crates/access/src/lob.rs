@@ -44,6 +44,18 @@ impl AccessMethods {
         format.decode(row, out, &mut |pointer| self.load_lob(pointer))
     }
 
+    /// Appends the values of some columns of a row; otherwise as [`AccessMethods::decode_row`].
+    #[inline]
+    pub fn decode_columns(
+        &self,
+        format: &RowFormat,
+        row: &[u8],
+        columns: impl IntoIterator<Item = usize>,
+        out: &mut Vec<Value>,
+    ) -> AccessResult<()> {
+        format.decode_columns(row, columns, out, &mut |pointer| self.load_lob(pointer))
+    }
+
     /// Frees the out-of-row values of a row that `txn` deletes, once it commits.
     pub fn free_row_lobs(&self, txn: &Transaction, format: &RowFormat, row: &[u8]) -> AccessResult<()> {
         for pointer in format.lob_pointers(row)? {

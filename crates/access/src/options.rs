@@ -3,6 +3,7 @@
 use txn::{IsolationLevel, LockMode, LockWait, Resource, Transaction};
 
 use crate::error::AccessResult;
+use crate::row_test::RowTest;
 
 /// The lock that a read asks for on each row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +48,23 @@ impl Default for ScanOptions {
             backward: false,
             table_lock: false,
         }
+    }
+}
+
+/// What a cursor hands up of the rows that its reader may see.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Rows that do not satisfy it are passed over where they lie.
+    pub test: Option<RowTest>,
+    /// Rows are only counted: their bytes are not copied where no lock hangs on them.
+    pub counts_only: bool,
+}
+
+impl Selection {
+    /// Is the row wanted?
+    #[inline]
+    pub(crate) fn accepts(&self, row: &[u8]) -> bool {
+        self.test.as_ref().is_none_or(|test| test.accepts(row))
     }
 }
 

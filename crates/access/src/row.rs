@@ -9,7 +9,7 @@
 use types::{Collation, SqlType, Value};
 
 use crate::error::{AccessError, AccessResult};
-use crate::row_value::{decode_fixed, decode_variable, encode_fixed, encode_variable, fixed_bytes};
+use crate::row_value::{decode_variable, encode_fixed, encode_variable, fixed_bytes};
 
 /// Bytes of a row, at most (SQL Server's limit).
 pub const ROW_BYTES_MAX: usize = 8060;
@@ -20,10 +20,10 @@ const INLINE_BYTES_MAX: usize = 8000;
 /// Bytes of the pointer that stands in a row for a value kept elsewhere.
 pub const LOB_POINTER_BYTES: usize = 18;
 
-const HAS_VARIABLE: u8 = 0x01;
-const HEAD_BYTES: usize = 3;
+pub(crate) const HAS_VARIABLE: u8 = 0x01;
+pub(crate) const HEAD_BYTES: usize = 3;
 /// Marks the end offset of a column whose bytes are a [`LobPointer`].
-const OUT_OF_ROW: u16 = 0x8000;
+pub(crate) const OUT_OF_ROW: u16 = 0x8000;
 
 /// A column as storage sees it. Dropped columns stay in the list, so that the others keep their places.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,9 +36,9 @@ pub struct RowColumn {
 
 /// Where a column lies.
 #[derive(Clone, Copy, Debug)]
-enum Place {
-    /// At this offset of the fixed part.
-    Fixed { offset: u16 },
+pub(crate) enum Place {
+    /// These bytes of the fixed part.
+    Fixed { offset: u16, bytes: u16 },
     /// The n-th of the variable columns.
     Variable { index: u16 },
 }
@@ -47,10 +47,11 @@ enum Place {
 #[derive(Clone, Debug)]
 pub struct RowFormat {
     columns: Vec<RowColumn>,
-    places: Vec<Place>,
+    pub(crate) places: Vec<Place>,
     /// Bytes of the fixed part when the first n columns exist.
-    fixed_ends: Vec<u16>,
-    variable_count: u16,
+    pub(crate) fixed_ends: Vec<u16>,
+    pub(crate) variable_count: u16,
+    may_have_lobs: bool,
 }
 
 /// Where an out-of-row value is.
@@ -109,7 +110,7 @@ impl RowFormat {
         for column in &columns {
             match fixed_bytes(&column.sql_type) {
                 Some(bytes) => {
-                    places.push(Place::Fixed { offset: fixed });
+                    places.push(Place::Fixed { offset: fixed, bytes });
                     fixed = fixed.saturating_add(bytes);
                 }
                 None => {
@@ -124,7 +125,9 @@ impl RowFormat {
             "a place for each column"
         );
         assert!(fixed_ends.is_sorted(), "columns follow each other");
-        RowFormat { columns, places, fixed_ends, variable_count: variable }
+        let format =
+            RowFormat { columns, places, fixed_ends, variable_count: variable, may_have_lobs: false };
+        RowFormat { may_have_lobs: format.can_outgrow(), ..format }
     }
 
     /// Its columns.
@@ -139,6 +142,10 @@ impl RowFormat {
 
     /// Can a value of this format be out of row: is there a column of a large type, or can the row outgrow its page?
     pub fn may_have_lobs(&self) -> bool {
+        self.may_have_lobs
+    }
+
+    fn can_outgrow(&self) -> bool {
         let variable = self.columns.iter().filter(|column| fixed_bytes(&column.sql_type).is_none());
         let mut bytes = self.fixed_row_bytes() + 2;
         for column in variable {
@@ -170,10 +177,9 @@ impl RowFormat {
         for (index, (value, column)) in values.iter().zip(&self.columns).enumerate() {
             if value.is_null() {
                 out[bitmap_at + index / 8] |= 1 << (index % 8);
-            } else if let Place::Fixed { offset } = self.places[index] {
+            } else if let Place::Fixed { offset, bytes } = self.places[index] {
                 let at = fixed_at + usize::from(offset);
-                let bytes = fixed_bytes(&column.sql_type).map_or(0, usize::from);
-                encode_fixed(value, &column.sql_type, &mut out[at..at + bytes]);
+                encode_fixed(value, &column.sql_type, &mut out[at..at + usize::from(bytes)]);
             }
         }
         if self.variable_count > 0 {
@@ -240,65 +246,6 @@ impl RowFormat {
         Ok(())
     }
 
-    /// The values of a row. Out-of-row values are fetched by `load`; columns younger than the row are NULL.
-    pub fn decode(
-        &self,
-        row: &[u8],
-        out: &mut Vec<Value>,
-        load: &mut dyn FnMut(&LobPointer) -> AccessResult<Vec<u8>>,
-    ) -> AccessResult<()> {
-        out.clear();
-        for index in 0..self.columns.len() {
-            let value = match self.column(row, index)? {
-                ColumnValue::Here(value) => value,
-                ColumnValue::Missing => Value::Null,
-                ColumnValue::Elsewhere(pointer) => {
-                    decode_variable(&self.columns[index].sql_type, &load(&pointer)?).ok_or_else(damaged)?
-                }
-            };
-            out.push(value);
-        }
-        Ok(())
-    }
-
-    /// One column of a row.
-    #[inline]
-    pub fn column(&self, row: &[u8], index: usize) -> AccessResult<ColumnValue> {
-        let head = row.get(..HEAD_BYTES).ok_or_else(damaged)?;
-        let count = usize::from(u16::from_le_bytes([head[1], head[2]]));
-        if index >= count {
-            return Ok(ColumnValue::Missing);
-        }
-        let fixed_end = *self.fixed_ends.get(count).ok_or_else(damaged)?;
-        let bitmap_at = HEAD_BYTES + usize::from(fixed_end);
-        let null_bits = *row.get(bitmap_at + index / 8).ok_or_else(damaged)?;
-        if null_bits & 1 << (index % 8) != 0 {
-            return Ok(ColumnValue::Here(Value::Null));
-        }
-        let sql_type = &self.columns[index].sql_type;
-        match self.places[index] {
-            Place::Fixed { offset } => {
-                let at = HEAD_BYTES + usize::from(offset);
-                let bytes = fixed_bytes(sql_type).map_or(0, usize::from);
-                let bytes = row.get(at..at + bytes).ok_or_else(damaged)?;
-                Ok(ColumnValue::Here(decode_fixed(sql_type, bytes)))
-            }
-            Place::Variable { index } => {
-                let variables_at = bitmap_at + count.div_ceil(8);
-                variable(row, variables_at, head[0], index).ok_or_else(damaged).and_then(
-                    |found| match found {
-                        (bytes, true) => {
-                            LobPointer::from_bytes(bytes).map(ColumnValue::Elsewhere).ok_or_else(damaged)
-                        }
-                        (bytes, false) => {
-                            decode_variable(sql_type, bytes).map(ColumnValue::Here).ok_or_else(damaged)
-                        }
-                    },
-                )
-            }
-        }
-    }
-
     /// The value of a column that came back as [`ColumnValue::Elsewhere`], from its bytes.
     pub fn lob_value(&self, index: usize, bytes: &[u8]) -> AccessResult<Value> {
         decode_variable(&self.columns[index].sql_type, bytes).ok_or_else(damaged)
@@ -321,25 +268,7 @@ impl RowFormat {
     }
 }
 
-/// The bytes of the n-th variable column and whether they are a pointer.
-fn variable(row: &[u8], at: usize, status: u8, index: u16) -> Option<(&[u8], bool)> {
-    if status & HAS_VARIABLE == 0 {
-        return Some((&[], false));
-    }
-    let read = |at: usize| row.get(at..at + 2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-    let count = read(at)?;
-    if index >= count {
-        return Some((&[], false));
-    }
-    let ends_at = at + 2;
-    let data_at = ends_at + 2 * usize::from(count);
-    let end = read(ends_at + 2 * usize::from(index))?;
-    let start = if index == 0 { 0 } else { read(ends_at + 2 * usize::from(index - 1))? & !OUT_OF_ROW };
-    let bytes = row.get(data_at + usize::from(start)..data_at + usize::from(end & !OUT_OF_ROW))?;
-    Some((bytes, end & OUT_OF_ROW != 0))
-}
-
-fn damaged() -> AccessError {
+pub(crate) fn damaged() -> AccessError {
     AccessError::corrupt(pages::PageId::NULL, "a row contradicts its table's columns")
 }
 

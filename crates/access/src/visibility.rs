@@ -50,6 +50,15 @@ impl<'t> Reader<'t> {
         Reader { locking, ..self }
     }
 
+    /// The row is visible, but not wanted: where its lock was only for the look, it is given back; REPEATABLE READ and SERIALIZABLE
+    /// keep it.
+    #[inline]
+    pub(crate) fn pass_over(&self, lock: impl Fn() -> Resource) {
+        if let Locking::Hold { mode, until_next: true } = self.locking {
+            self.txn.unlock(&lock(), mode);
+        }
+    }
+
     /// Waits for a row without a latch. The caller looks again with the lock in hand, and then gives this one back.
     pub(crate) fn wait(&self, row: Resource, wait: LockWait) -> AccessResult<Waited<'t>> {
         let mode = self.locking.row_mode().expect("rows that need no lock are not waited for");
@@ -104,6 +113,8 @@ impl<'p, 't> PageView<'p, 't> {
     ///    a look would do (rule 3): until it is given back nobody changes the row or moves it on, so that what stands at the stub's
     ///    target is the row, and decided. A reader without locks looks at the stub once more after it has read.
     /// 8. READPAST takes for gone what others wait for.
+    /// 9. Conditions on the bytes ([`crate::RowTest`]) are asked about a row that is seen, never before: whoever has to wait for a row
+    ///    waits, whether it will be wanted or not. The lock of one that is not wanted goes as in [`Reader::pass_over`].
     #[inline]
     pub(crate) fn see(&self, slot: u16, lock: impl Fn() -> Resource + Copy) -> Seen<'p> {
         let Some(row) = slots::row(self.page, slot) else { return Seen::Gone };

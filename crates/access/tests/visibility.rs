@@ -3,10 +3,16 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{Db, Place, create};
-use hardpan_access::{AccessError, AccessResult, KeyRange, Rid, RowLock, ScanOptions};
+use hardpan_access::{
+    Accepted, AccessError, AccessResult, Condition, ConditionKind, KeyRange, Rid, RowColumn, RowFormat,
+    RowLock, RowTest, ScanOptions, Selection,
+};
 use os::sim::{Profile, World};
 use txn::{CommitMode, IsolationLevel, LockError, LockMode, LockWait, Resource, Transaction};
+use types::{Collation, Length, SqlType, Value};
 
 /// Where the row lies that is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,15 +32,32 @@ enum Change {
     Growing,
     Insert,
     Delete,
+    /// Another row of the page that holds the bytes.
+    Neighbour,
 }
 
+/// Which reader: a cursor row by row, by the page, downward; a look-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Door {
     Scan,
+    Page,
     Backward,
     Look,
 }
 
+const DOORS: [Door; 4] = [Door::Scan, Door::Page, Door::Backward, Door::Look];
+
+/// What a cursor is asked for: every row, or those that satisfy a condition on their bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pick {
+    All,
+    Old,
+    New,
+    Nothing,
+}
+
+const CHANGES: [Change; 6] =
+    [Change::Nothing, Change::InPlace, Change::Growing, Change::Insert, Change::Delete, Change::Neighbour];
 const LEVELS: [IsolationLevel; 4] = [
     IsolationLevel::ReadUncommitted,
     IsolationLevel::ReadCommitted,
@@ -44,6 +67,53 @@ const LEVELS: [IsolationLevel; 4] = [
 const KEY: [u8; 4] = [0, 0, 0, 20];
 const OLD: u8 = b'o';
 const NEW: u8 = b'n';
+const FILL: u8 = b'f';
+
+/// The form of the rows: one byte, and something to make them long.
+fn format() -> RowFormat {
+    let column = |sql_type| RowColumn { sql_type, collation: Collation::default() };
+    RowFormat::new(vec![column(SqlType::TinyInt), column(SqlType::VarBinary(Length::N(8000)))])
+}
+
+/// A row of so many bytes.
+fn row(fill: u8, bytes: usize) -> Vec<u8> {
+    let mut row = Vec::new();
+    let values = [Value::TinyInt(fill), Value::binary(&vec![fill; bytes - 9])];
+    format().encode(&values, bytes, &mut row, &mut |_| panic!("it fits")).expect("it fits");
+    assert_eq!(row.len(), bytes);
+    row
+}
+
+fn fill_of(row: &[u8]) -> Option<u8> {
+    row.get(3).copied()
+}
+
+impl Pick {
+    fn selection(self) -> Selection {
+        let value = match self {
+            Pick::All => return Selection::default(),
+            Pick::Old => OLD,
+            Pick::New => NEW,
+            Pick::Nothing => b'?',
+        };
+        let kind = ConditionKind::Compare {
+            accepted: Accepted::by(std::cmp::Ordering::is_eq),
+            value: Value::TinyInt(value),
+            collation: Collation::default(),
+        };
+        let test = RowTest::new(Arc::new(format()), vec![Condition { column: 0, kind }], false);
+        Selection { test: Some(test), counts_only: false }
+    }
+
+    fn of(self, seen: Option<u8>) -> Option<u8> {
+        seen.filter(|fill| match self {
+            Pick::All => true,
+            Pick::Old => *fill == OLD,
+            Pick::New => *fill == NEW,
+            Pick::Nothing => false,
+        })
+    }
+}
 
 fn begin(db: &Db) -> Transaction {
     let txn = db.begin();
@@ -59,19 +129,18 @@ fn commit(txn: Transaction) {
 /// Makes the row, decided, on settled pages; with `Change::Insert` only what is around it.
 fn prepare(db: &Db, home: Home, change: Change) -> Rid {
     let txn = begin(db);
-    let row = |fill: u8, bytes: usize| vec![fill; bytes];
     let mut rid = Rid { page: db.roots.0, slot: 0 };
     match home {
         Home::Tree => {
             for key in [10u32, 30] {
-                db.tree.insert(&txn, &key.to_be_bytes(), &row(b'f', 2500)).expect("room");
+                db.tree.insert(&txn, &key.to_be_bytes(), &row(FILL, 2500)).expect("room");
             }
             if change != Change::Insert {
                 db.tree.insert(&txn, &KEY, &row(OLD, 2500)).expect("room");
             }
         }
         Home::Heap | Home::Moved => {
-            let first = db.heap.insert(&txn, &row(b'f', 4000)).expect("room");
+            let first = db.heap.insert(&txn, &row(FILL, 4000)).expect("room");
             assert_eq!(first.slot, 0);
             if change != Change::Insert {
                 rid = db.heap.insert(&txn, &row(OLD, 3000)).expect("room");
@@ -80,7 +149,7 @@ fn prepare(db: &Db, home: Home, change: Change) -> Rid {
             if home == Home::Moved {
                 db.heap.update(&txn, rid, &row(OLD, 5000)).expect("moves");
                 // Beside it, so that it moves on when it grows.
-                db.heap.insert(&txn, &row(b'f', 2500)).expect("room");
+                db.heap.insert(&txn, &row(FILL, 2500)).expect("room");
             }
         }
     }
@@ -96,9 +165,19 @@ fn make(db: &Db, txn: &Transaction, home: Home, change: Change, rid: Rid) -> Rid
         (Home::Heap, _) => 3000,
         (Home::Moved, _) => 5000,
     };
-    let row = vec![NEW; bytes];
+    let row = row(NEW, bytes);
     match (home, change) {
         (_, Change::Nothing) => {}
+        (Home::Tree, Change::Neighbour) => {
+            db.tree.update(txn, &10u32.to_be_bytes(), &self::row(FILL, 2400)).expect("there");
+        }
+        (Home::Heap, Change::Neighbour) => {
+            let first = Rid { slot: 0, ..rid };
+            db.heap.update(txn, first, &self::row(FILL, 3900)).expect("there");
+        }
+        (Home::Moved, Change::Neighbour) => {
+            db.heap.insert(txn, &self::row(FILL, 200)).expect("room beside the moved row");
+        }
         (Home::Tree, Change::Insert) => drop(db.tree.insert(txn, &KEY, &row).expect("room")),
         (Home::Tree, Change::Delete) => db.tree.delete(txn, &KEY).expect("there"),
         (Home::Tree, _) => db.tree.update(txn, &KEY, &row).expect("there"),
@@ -117,6 +196,7 @@ fn read(
     door: Door,
     rid: Rid,
     options: ScanOptions,
+    pick: Pick,
 ) -> AccessResult<Option<u8>> {
     let options = ScanOptions { backward: door == Door::Backward, ..options };
     let mut row = Vec::new();
@@ -124,30 +204,101 @@ fn read(
     match (home, door) {
         (Home::Tree, Door::Look) => {
             db.tree.get(txn, &KEY, &options, &mut row)?;
-            seen = row.first().copied();
+            seen = fill_of(&row);
         }
         (Home::Tree, _) => {
             let mut cursor = db.tree.scan(KeyRange::all(), options);
-            while cursor.next(txn)? {
-                if cursor.key() == KEY {
-                    seen = cursor.value().first().copied();
+            cursor.select(pick.selection());
+            let mut take = |key: &[u8], value: &[u8]| {
+                if key == KEY {
+                    seen = fill_of(value);
+                }
+            };
+            match door {
+                Door::Page => loop {
+                    match cursor.next_page(txn)? {
+                        0 => break,
+                        rows => (0..rows).for_each(|at| take(cursor.key_at(at), cursor.value_at(at))),
+                    }
+                },
+                _ => {
+                    while cursor.next(txn)? {
+                        take(cursor.key(), cursor.value());
+                    }
                 }
             }
         }
         (_, Door::Look) => {
             db.heap.fetch(txn, rid, &options, &mut row)?;
-            seen = row.first().copied();
+            seen = fill_of(&row);
         }
         _ => {
             let mut cursor = db.heap.scan(options);
-            while cursor.next(txn)? {
-                if cursor.rid() == rid {
-                    seen = cursor.row().first().copied();
+            cursor.select(pick.selection());
+            let mut take = |found: Rid, row: &[u8]| {
+                if found == rid {
+                    seen = fill_of(row);
+                }
+            };
+            match door {
+                Door::Page => loop {
+                    match cursor.next_page(txn)? {
+                        0 => break,
+                        rows => (0..rows).for_each(|at| take(cursor.rid_at(at), cursor.row_at(at))),
+                    }
+                },
+                _ => {
+                    while cursor.next(txn)? {
+                        take(cursor.rid(), cursor.row());
+                    }
                 }
             }
         }
     }
     Ok(seen)
+}
+
+/// A reader.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    door: Door,
+    pick: Pick,
+    options: ScanOptions,
+}
+
+fn cases(home: Home) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for isolation in LEVELS {
+        for row_lock in [RowLock::Shared, RowLock::Update, RowLock::Exclusive] {
+            for keep_row in [false, true] {
+                for door in DOORS.into_iter().filter(|door| home == Home::Tree || *door != Door::Backward) {
+                    let wait = LockWait::NoWait;
+                    let options =
+                        ScanOptions { wait, isolation, row_lock, keep_row, ..ScanOptions::default() };
+                    for pick in [Pick::All, Pick::Old, Pick::New, Pick::Nothing] {
+                        // A look-up is not asked for a condition.
+                        if pick == Pick::All || door != Door::Look {
+                            cases.push(Case { door, pick, options });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// Behind a scan: REPEATABLE READ and above have the row's lock, wanted or not, and lower levels that of no row that was passed over.
+fn assert_kept(reader: &Transaction, lock: &Resource, case: &Case, row: Option<u8>, told: &str) {
+    let Some(_) = row else { return };
+    let is_kept = reader.held_mode(lock).is_some();
+    let keeps = case.options.isolation >= IsolationLevel::RepeatableRead
+        || case.options.row_lock == RowLock::Exclusive;
+    if keeps {
+        assert!(is_kept, "{told}: repeatable");
+    } else if case.door != Door::Look && case.pick.of(row).is_none() {
+        assert!(!is_kept, "{told}: passed over");
+    }
 }
 
 fn check(db: &Db, home: Home, change: Change, commits: bool) {
@@ -156,63 +307,48 @@ fn check(db: &Db, home: Home, change: Change, commits: bool) {
     let rid = make(db, &writer, home, change, rid);
     let before = if change == Change::Insert { None } else { Some(OLD) };
     let after = match change {
-        Change::Nothing => Some(OLD),
+        Change::Nothing | Change::Neighbour => Some(OLD),
         Change::Delete => None,
         _ => Some(NEW),
     };
-    let each = |wait_for_end: bool| {
-        for level in LEVELS {
-            for row_lock in [RowLock::Shared, RowLock::Update, RowLock::Exclusive] {
-                for keep_row in [false, true] {
-                    for door in [Door::Scan, Door::Backward, Door::Look] {
-                        if home != Home::Tree && door == Door::Backward {
-                            continue;
-                        }
-                        let options = ScanOptions {
-                            wait: LockWait::NoWait,
-                            isolation: level,
-                            row_lock,
-                            keep_row,
-                            ..ScanOptions::default()
-                        };
-                        let told = format!(
-                            "{home:?} {change:?} {level:?} {row_lock:?} {keep_row} {door:?} ended {wait_for_end}"
-                        );
-                        let reader = begin(db);
-                        let seen = read(db, &reader, home, door, rid, options);
-                        let is_dirty =
-                            level == IsolationLevel::ReadUncommitted && row_lock == RowLock::Shared;
-                        if wait_for_end {
-                            let end = if commits { after } else { before };
-                            assert_eq!(seen.expect(&told), end, "{told}");
-                        } else if is_dirty || change == Change::Nothing {
-                            assert_eq!(seen.expect(&told), after, "{told}");
-                        } else {
-                            let refused = matches!(seen, Err(AccessError::Lock(LockError::Timeout)));
-                            assert!(refused, "{told}: {seen:?}");
-                            if level != IsolationLevel::Serializable {
-                                let past = ScanOptions { skip_locked: true, ..options };
-                                assert_eq!(
-                                    read(db, &reader, home, door, rid, past).expect(&told),
-                                    None,
-                                    "{told}"
-                                );
-                            }
-                        }
-                        reader.rollback().expect("nothing to undo");
-                    }
+    let lock = match home {
+        Home::Tree => db.tree.key_resource(&KEY),
+        _ => db.heap.row_resource(rid),
+    };
+    let each = |has_ended: bool| {
+        for case in cases(home) {
+            let told = format!("{home:?} {change:?} {case:?} ended {has_ended}");
+            let reader = begin(db);
+            let seen = read(db, &reader, home, case.door, rid, case.options, case.pick);
+            let is_dirty = case.options.isolation == IsolationLevel::ReadUncommitted
+                && case.options.row_lock == RowLock::Shared;
+            // A scan comes past the neighbour, too.
+            let is_free = change == Change::Nothing || change == Change::Neighbour && case.door == Door::Look;
+            if has_ended {
+                let end = if commits { after } else { before };
+                assert_eq!(seen.expect(&told), case.pick.of(end), "{told}");
+                assert_kept(&reader, &lock, &case, end, &told);
+            } else if is_dirty || is_free {
+                assert_eq!(seen.expect(&told), case.pick.of(after), "{told}");
+            } else {
+                // Whether the row would be wanted is not asked before it may be seen.
+                let refused = matches!(seen, Err(AccessError::Lock(LockError::Timeout)));
+                assert!(refused, "{told}: {seen:?}");
+                if case.options.isolation != IsolationLevel::Serializable {
+                    let past = ScanOptions { skip_locked: true, ..case.options };
+                    let left = if change == Change::Neighbour { case.pick.of(after) } else { None };
+                    let seen = read(db, &reader, home, case.door, rid, past, case.pick);
+                    assert_eq!(seen.expect(&told), left, "{told}");
                 }
             }
+            reader.rollback().expect("nothing to undo");
         }
-        // Whoever changes the row sees his own change.
     };
     each(false);
-    for level in LEVELS {
-        let own = ScanOptions { isolation: level, ..ScanOptions::default() };
-        for door in [Door::Scan, Door::Look] {
-            let seen = read(db, &writer, home, door, rid, own).expect("no wait");
-            assert_eq!(seen, after, "{home:?} {change:?} {level:?} {door:?}: the writer's own");
-        }
+    // Whoever changes the row sees his own change, whatever he locks.
+    for case in cases(home) {
+        let seen = read(db, &writer, home, case.door, rid, case.options, case.pick).expect("no wait");
+        assert_eq!(seen, case.pick.of(after), "{home:?} {change:?} {case:?}: the writer's own");
     }
     match commits {
         true => commit(writer),
@@ -226,7 +362,7 @@ fn check(db: &Db, home: Home, change: Change, commits: bool) {
 fn nobody_sees_what_is_undecided_and_everybody_what_is_decided() {
     let mut seed = 0;
     for home in [Home::Tree, Home::Heap, Home::Moved] {
-        for change in [Change::Nothing, Change::InPlace, Change::Growing, Change::Insert, Change::Delete] {
+        for change in CHANGES {
             if home == Home::Moved && change == Change::Insert {
                 continue;
             }

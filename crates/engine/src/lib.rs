@@ -34,7 +34,7 @@ mod table;
 mod ticket;
 mod transaction_set;
 
-pub use access::UnitUsage;
+pub use access::{Accepted, Condition, ConditionKind, UnitUsage, is_fixed_length};
 pub use acknowledgement::Acknowledgement;
 pub use catalog::{
     AlteredSequence, CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, ColumnFill, Entry, EntryKey,

@@ -10,6 +10,7 @@ mod duplicate;
 mod image;
 pub(crate) mod io;
 mod key_length;
+mod read;
 mod update;
 mod usage;
 
@@ -22,7 +23,7 @@ use access::{
 use txn::{IsolationLevel, LockMode, LockWait};
 use types::{SqlError, Value};
 
-use crate::cursor::{Cursor, Source, split_entry};
+use crate::cursor::{Cursor, split_entry};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
@@ -90,7 +91,7 @@ pub(crate) struct Inner {
     /// The catalog's version at which the definition was last known to hold.
     version: std::sync::atomic::AtomicU64,
     pub(crate) base: Base,
-    pub(crate) format: RowFormat,
+    pub(crate) format: Arc<RowFormat>,
     clustered_key: Option<KeyFormat>,
     pub(crate) secondary: Vec<Secondary>,
     /// Of each index: a row's key may be longer than it takes.
@@ -112,7 +113,7 @@ pub(crate) struct Secondary {
     key: KeyFormat,
     /// Columns whose values stand in the entries, by position in the table.
     pub(crate) stored: Vec<usize>,
-    pub(crate) format: RowFormat,
+    pub(crate) format: Arc<RowFormat>,
 }
 
 impl Inner {
@@ -155,7 +156,7 @@ impl Table {
                 position,
                 tree: tree(index),
                 key: key_format(&definition, index),
-                format: row_format(&definition, &stored),
+                format: Arc::new(row_format(&definition, &stored)),
                 stored,
             }
         });
@@ -163,7 +164,7 @@ impl Table {
         let inner = Inner {
             may_overflow: may_overflow.collect(),
             secondary: secondary.collect(),
-            format: row_format(&definition, &all),
+            format: Arc::new(row_format(&definition, &all)),
             database,
             is_unpublished,
             version: std::sync::atomic::AtomicU64::new(version),
@@ -195,13 +196,7 @@ impl Table {
         }
     }
 
-    /// Do the entries of a nonclustered index hold these columns?
-    pub fn is_covered_by(&self, index_id: i32, columns: &[usize]) -> bool {
-        let found = self.inner.secondary.iter().find(|secondary| secondary.index_id == index_id);
-        found.is_some_and(|secondary| columns.iter().all(|column| secondary.stored.contains(column)))
-    }
-
-    /// The number of rows as they stand now, committed or not, read from a heap or index by its number. `go_on` is asked for each.
+    /// The number of rows as they stand now, committed or not, read from a heap or index by its number. `go_on` is asked for each page.
     ///
     /// # Errors
     /// 1222; the marker of a stale plan; those of `go_on`.
@@ -212,13 +207,15 @@ impl Table {
         go_on: &mut dyn FnMut() -> SqlResult<()>,
     ) -> SqlResult<u64> {
         let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
-        let mut cursor = self.scan(txn, index_id, &options, Some(&[]))?;
-        let (mut row, mut rows) = (Vec::new(), 0);
-        while cursor.next(txn, &mut row)? {
+        let mut cursor = self.scan(txn, index_id, &options, Some(&Arc::from([])))?;
+        let mut rows = 0;
+        loop {
+            match cursor.next_page(txn)? {
+                0 => return Ok(rows),
+                more => rows += more as u64,
+            }
             go_on()?;
-            rows += 1;
         }
-        Ok(rows)
     }
 
     /// Every row, in the order of an index (its number; 0 or 1 is the heap or clustered index).
@@ -230,12 +227,12 @@ impl Table {
         txn: &DbTransaction,
         index_id: i32,
         options: &ScanOptions,
-        columns: Option<&[usize]>,
+        columns: Option<&Arc<[usize]>>,
     ) -> SqlResult<Cursor> {
         self.seek(txn, index_id, &KeyRange::all(), options, columns)
     }
 
-    /// The rows of a range of an index. `columns`: positions that are wanted; others may come as NULL.
+    /// The rows of a range of an index. `columns`: the columns that are wanted, in this order; `None`: all.
     ///
     /// # Errors
     /// As `scan`.
@@ -245,67 +242,10 @@ impl Table {
         index_id: i32,
         range: &KeyRange,
         options: &ScanOptions,
-        columns: Option<&[usize]>,
+        columns: Option<&Arc<[usize]>>,
     ) -> SqlResult<Cursor> {
-        let _charge = io::charge(&self.inner.definition, 1);
-        let inner = &self.inner;
-        let is_secondary = inner.secondary.iter().any(|s| s.index_id == index_id);
-        assert!(is_secondary || index_id <= 1, "no plan reads a disabled index");
-        self.lock_for_read(txn, options, matches!(inner.base, Base::Heap(_)) && !is_secondary)?;
-        // Large values are read after their row: it stays locked until then.
-        let base_options =
-            ScanOptions { keep_row: options.keep_row || inner.format.may_have_lobs(), ..*options };
-        let source = match (&inner.base, inner.secondary.iter().position(|s| s.index_id == index_id)) {
-            (_, Some(at)) => {
-                let secondary = &inner.secondary[at];
-                let index = inner.index_of(at);
-                let covers =
-                    columns.is_some_and(|wanted| wanted.iter().all(|c| secondary.stored.contains(c)));
-                let reads_lobs = covers && secondary.format.may_have_lobs();
-                let options = ScanOptions { keep_row: options.keep_row || reads_lobs, ..*options };
-                let cursor = secondary.tree.scan(byte_range(&secondary.key, index, range), options);
-                Source::Secondary { cursor, at, covers }
-            }
-            (Base::Heap(heap), None) => Source::Heap(heap.scan(base_options)),
-            (Base::Tree(tree), None) => {
-                let key = inner.clustered_key.as_ref().expect("a clustered table has a key");
-                Source::Tree(tree.scan(byte_range(key, inner.definition.base(), range), base_options))
-            }
-        };
-        Ok(Cursor::new(self.clone(), source, *options))
+        self.read(txn, index_id, range, options, columns, Vec::new())
     }
-
-    /// The row at a locator; false when it is gone.
-    ///
-    /// # Errors
-    /// 1205, 1222, 823, 824.
-    pub fn fetch(
-        &self,
-        txn: &DbTransaction,
-        locator: &RowLocator,
-        options: &ScanOptions,
-        out: &mut Vec<Value>,
-    ) -> SqlResult<bool> {
-        let _charge = io::charge(&self.inner.definition, 0);
-        // Large values are read after their row: it stays locked until then.
-        let keeps_for_lobs = self.inner.format.may_have_lobs() && !options.keep_row;
-        let held = ScanOptions { keep_row: options.keep_row || keeps_for_lobs, ..*options };
-        let mut bytes = Vec::new();
-        let found = match (&self.inner.base, locator) {
-            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.fetch(txn.inner(), *rid, &held, &mut bytes),
-            (Base::Tree(tree), RowLocator::Key(key)) => tree.get(txn.inner(), key, &held, &mut bytes),
-            _ => return Err(stale_plan()),
-        };
-        if !found.map_err(|error| self.fail(txn, error))? {
-            return Ok(false);
-        }
-        let decoded = self.decode(txn, &bytes, out);
-        if keeps_for_lobs && options.row_lock == RowLock::Shared {
-            self.release(txn, locator, &held);
-        }
-        decoded.map(|()| true)
-    }
-
     /// Gives back the lock that `fetch` kept on a row that was not changed.
     pub fn release(&self, txn: &DbTransaction, locator: &RowLocator, options: &ScanOptions) {
         match (&self.inner.base, locator) {
@@ -532,9 +472,12 @@ impl Table {
         }
     }
 
-    pub(crate) fn decode(&self, txn: &DbTransaction, bytes: &[u8], out: &mut Vec<Value>) -> SqlResult<()> {
-        let access = &self.inner.database.access;
-        access.decode_row(&self.inner.format, bytes, out).map_err(|error| self.fail(txn, error))
+    /// The error of reading a row's values: no lock is part of it.
+    pub(crate) fn fail_reading(&self, error: access::AccessError) -> SqlError {
+        match error {
+            access::AccessError::RowGone => SqlError::new(601, &[]),
+            other => crate::error::sql_error(&other.into(), self.inner.database.name(), 0),
+        }
     }
 
     fn insert_image(&self, txn: &DbTransaction, row: &[Value], bytes: &[u8]) -> SqlResult<RowLocator> {

@@ -226,11 +226,12 @@ fn an_index_can_be_added_to_rows_and_dropped() {
     assert_eq!(all.first().unwrap()[1], Value::Int(499), "descending clustered order");
     let handle = database.table(&table);
     let wanted = KeyRange::equal(vec![Value::Int(3)]);
-    let mut cursor =
-        handle.seek(txn, table.indexes[1].index_id, &wanted, &ScanOptions::default(), Some(&[0])).unwrap();
+    let mut cursor = handle
+        .seek(txn, table.indexes[1].index_id, &wanted, &ScanOptions::default(), Some(&[0].into()))
+        .unwrap();
     let (mut count, mut row) = (0, Vec::new());
     while cursor.next(txn, &mut row).unwrap() {
-        assert_eq!(row[0], Value::Int(3));
+        assert_eq!(row, [Value::Int(3)], "the column that is wanted, and no other");
         count += 1;
     }
     assert_eq!(count, 71);

@@ -11,10 +11,10 @@ use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
 use txn::{LockMode, Resource, Transaction};
 
 use super::BTree;
-use super::page::{KEY_LENGTH_BYTES, search, split_row, stub_in_tree};
-use crate::error::AccessResult;
+use super::page::{KEY_LENGTH_BYTES, key_at, search, split_row, stub_in_tree};
+use crate::error::{AccessResult, stop_if_asked};
 use crate::key::KeyRange;
-use crate::options::{Locking, RowLock, ScanOptions};
+use crate::options::{Locking, RowLock, ScanOptions, Selection};
 use crate::visibility::{PageView, Reader, Seen};
 
 /// Reads a range of keys. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
@@ -22,6 +22,7 @@ pub struct BTreeCursor {
     tree: BTree,
     range: KeyRange,
     options: ScanOptions,
+    selection: Selection,
     locking: Option<Locking>,
     bytes: Vec<u8>,
     /// Start of key, start of value, end of value.
@@ -64,6 +65,7 @@ impl BTreeCursor {
             tree,
             range,
             options,
+            selection: Selection::default(),
             locking: None,
             bytes: Vec::new(),
             rows: Vec::new(),
@@ -110,16 +112,46 @@ impl BTreeCursor {
         Ok(true)
     }
 
+    /// Chooses what is handed up, before the first row is asked for.
+    pub fn select(&mut self, selection: Selection) {
+        assert!(self.locking.is_none() && self.rows.is_empty(), "no row has been handed up yet");
+        self.selection = selection;
+    }
+
+    /// Moves to the next rows, all that one latch gives; their number, 0 at the end. What [`BTreeCursor::next`] says of locks holds of
+    /// the one row that a reader with locks gets.
+    pub fn next_page(&mut self, txn: &Transaction) -> AccessResult<usize> {
+        self.at = self.rows.len().saturating_sub(1);
+        if !self.next(txn)? {
+            return Ok(0);
+        }
+        assert!(self.at == 0 && !self.rows.is_empty(), "all rows in hand are new");
+        assert!(self.kept.is_none() || self.rows.len() == 1, "a lock is kept for one row");
+        Ok(self.rows.len())
+    }
+
+    /// The key of one of the rows in hand.
+    #[inline]
+    pub fn key_at(&self, at: usize) -> &[u8] {
+        let (key, value, _) = self.rows[at];
+        &self.bytes[key..value]
+    }
+
+    /// The value of one of the rows in hand.
+    #[inline]
+    pub fn value_at(&self, at: usize) -> &[u8] {
+        let (_, value, end) = self.rows[at];
+        &self.bytes[value..end]
+    }
+
     /// The present key.
     pub fn key(&self) -> &[u8] {
-        let (key, value, _) = self.rows[self.at];
-        &self.bytes[key..value]
+        self.key_at(self.at)
     }
 
     /// The present value.
     pub fn value(&self) -> &[u8] {
-        let (_, value, end) = self.rows[self.at];
-        &self.bytes[value..end]
+        self.value_at(self.at)
     }
 
     /// Gives the present row's lock back now: it does not qualify.
@@ -206,13 +238,62 @@ impl BTreeCursor {
             Seen::Moved => return Err(stub_in_tree(guard, slot)),
         };
         self.remember(key);
-        let Some((key, value)) = row.map(split_row) else { return Ok(None) };
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(value);
-        self.rows.push((start, start + key.len(), self.bytes.len()));
-        debug_assert_eq!(self.bytes.len() - start, key.len() + value.len(), "a row is copied whole");
+        let Some(row) = row else { return Ok(None) };
+        if !self.hand_up(row, true) {
+            view.reader().pass_over(|| self.tree.key_resource(key));
+            return Ok(None);
+        }
         Ok((!view.reader().locking.reads_ahead()).then_some(Stop::Full))
+    }
+
+    /// Deals with the slots of a leaf that lie inside the range altogether, for a reader that keeps nothing: no key is compared. Returns
+    /// the first slot that must be waited for.
+    fn take_rows(
+        &mut self,
+        view: &PageView<'_, '_>,
+        guard: &PageGuard,
+        slots: std::ops::Range<u16>,
+    ) -> AccessResult<Option<(u16, Resource)>> {
+        assert!(view.reader().locking.reads_ahead(), "who locks rows takes them one by one");
+        assert!(slots.end <= header::slot_count(guard.page()), "the slots are those of the page");
+        let copies = !self.selection.counts_only;
+        let mut locked = None;
+        let mut end = slots.end;
+        for slot in slots.clone() {
+            let lock = || self.tree.key_resource(key_at(guard.page(), slot));
+            match view.see(slot, lock) {
+                Seen::Bytes(row) => drop(self.hand_up(row, copies)),
+                Seen::Gone => {}
+                Seen::Moved => return Err(stub_in_tree(guard, slot)),
+                Seen::Wait => {
+                    (locked, end) = (Some((slot, lock())), slot);
+                    break;
+                }
+            }
+        }
+        if end > slots.start {
+            self.remember(key_at(guard.page(), end - 1));
+        }
+        Ok(locked)
+    }
+
+    /// Copies a row that is seen; false when it is not wanted.
+    #[inline]
+    fn hand_up(&mut self, row: &[u8], copies: bool) -> bool {
+        let (key, value) = split_row(row);
+        debug_assert!(copies || self.selection.counts_only, "only counted rows have no bytes");
+        if !self.selection.accepts(value) {
+            return false;
+        }
+        let start = self.bytes.len();
+        if copies {
+            self.bytes.extend_from_slice(&row[KEY_LENGTH_BYTES..]);
+            debug_assert_eq!(self.bytes.len() - start, key.len() + value.len(), "a row is copied whole");
+            self.rows.push((start, start + key.len(), self.bytes.len()));
+        } else {
+            self.rows.push((start, start, start));
+        }
+        true
     }
 
     fn remember(&mut self, key: &[u8]) {
@@ -272,10 +353,9 @@ impl BTreeCursor {
         };
         match found {
             (_, Seen::Bytes(row)) => {
-                self.bytes.extend_from_slice(&row[KEY_LENGTH_BYTES..]);
-                self.rows.push((0, key.len(), self.bytes.len()));
                 self.finished = true;
-                Ok(Stop::Full)
+                // Its lock stays also when it is not wanted: nobody may make it so.
+                Ok(if self.hand_up(row, true) { Stop::Full } else { Stop::End })
             }
             (_, Seen::Wait) => Ok(Stop::Locked(lock())),
             (slot, Seen::Moved) => Err(stub_in_tree(&guard, slot)),
@@ -291,7 +371,7 @@ impl BTreeCursor {
         loop {
             let stop = self.fill_from_leaf(reader, &guard, slot)?;
             match stop {
-                Stop::Next if self.rows.is_empty() => {}
+                Stop::Next if self.rows.is_empty() => stop_if_asked()?,
                 stop => return Ok(stop),
             }
             let next = header::next(guard.page());
@@ -309,6 +389,13 @@ impl BTreeCursor {
         let count = header::slot_count(page);
         if header::ghosts(page) > 0 && view.is_settled() {
             self.tree.methods.note_ghosts(guard.id(), self.tree.def.root);
+        }
+        let is_inside = || from < count && self.range.is_below_upper(key_at(page, count - 1));
+        if reader.locking.reads_ahead() && is_inside() {
+            let locked = self.take_rows(&view, guard, from..count)?;
+            let next = locked.as_ref().map_or(count, |(slot, _)| *slot);
+            self.place = Some(Place { page: guard.id(), lsn: guard.lsn(), slot: next });
+            return Ok(locked.map_or(Stop::Next, |(_, resource)| Stop::Locked(resource)));
         }
         for slot in from..count {
             if let Some(stop) = self.take_row(&view, guard, slot)? {
@@ -369,6 +456,7 @@ impl BTreeCursor {
             if fence.is_empty() {
                 return Ok(Stop::End);
             }
+            stop_if_asked()?;
             assert!(fence <= bound, "each page lies to the left of the one before");
             key = Some(fence);
             included = false;

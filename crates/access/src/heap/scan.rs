@@ -4,15 +4,16 @@ use pages::{LatchMode, PageId, PageType, header};
 use txn::Transaction;
 
 use super::{Heap, WORTH_BYTES};
-use crate::error::AccessResult;
+use crate::error::{AccessResult, stop_if_asked};
 use crate::methods::Rid;
-use crate::options::{Locking, RowLock, ScanOptions};
+use crate::options::{Locking, RowLock, ScanOptions, Selection};
 use crate::visibility::{PageView, Reader, Seen};
 
 /// Reads a heap. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
 pub struct HeapCursor {
     heap: Heap,
     options: ScanOptions,
+    selection: Selection,
     locking: Option<Locking>,
     page: PageId,
     slot: u16,
@@ -36,6 +37,7 @@ impl HeapCursor {
         HeapCursor {
             heap,
             options,
+            selection: Selection::default(),
             locking: None,
             page,
             slot: 0,
@@ -70,15 +72,46 @@ impl HeapCursor {
         Ok(true)
     }
 
+    /// Chooses what is handed up, before the first row is asked for.
+    pub fn select(&mut self, selection: Selection) {
+        assert!(self.locking.is_none() && self.rows.is_empty(), "no row has been handed up yet");
+        self.selection = selection;
+    }
+
+    /// Moves to the next rows, all that one latch gives; their number, 0 at the end. What [`HeapCursor::next`] says of locks holds of
+    /// the one row that a reader with locks gets.
+    pub fn next_page(&mut self, txn: &Transaction) -> AccessResult<usize> {
+        self.at = self.rows.len().saturating_sub(1);
+        if !self.next(txn)? {
+            return Ok(0);
+        }
+        assert!(self.at == 0 && !self.rows.is_empty(), "all rows in hand are new");
+        assert!(self.kept.is_none() || self.rows.len() == 1, "a lock is kept for one row");
+        Ok(self.rows.len())
+    }
+
+    /// The address of one of the rows in hand.
+    #[inline]
+    pub fn rid_at(&self, at: usize) -> Rid {
+        self.rows[at].0
+    }
+
+    /// One of the rows in hand.
+    #[inline]
+    pub fn row_at(&self, at: usize) -> &[u8] {
+        let (_, start, end) = self.rows[at];
+        debug_assert!(end > start || self.selection.counts_only, "a row has bytes");
+        &self.bytes[start..end]
+    }
+
     /// The present row's address.
     pub fn rid(&self) -> Rid {
-        self.rows[self.at].0
+        self.rid_at(self.at)
     }
 
     /// The present row.
     pub fn row(&self) -> &[u8] {
-        let (_, start, end) = self.rows[self.at];
-        &self.bytes[start..end]
+        self.row_at(self.at)
     }
 
     /// Gives the present row's lock back now: it does not qualify.
@@ -112,7 +145,7 @@ impl HeapCursor {
                 }
                 Stop::Moved(rid) if self.rows.is_empty() => {
                     if self.heap.read(reader, rid, self.options.wait, &mut self.bytes)? {
-                        self.rows.push((rid, 0, self.bytes.len()));
+                        self.take_moved(reader, rid);
                     }
                     self.slot = rid.slot + 1;
                 }
@@ -121,8 +154,19 @@ impl HeapCursor {
             if !self.rows.is_empty() {
                 return Ok(true);
             }
+            stop_if_asked()?;
         }
         Ok(false)
+    }
+
+    /// A row that has moved has been read: it is handed up, if it is wanted.
+    fn take_moved(&mut self, reader: Reader<'_>, rid: Rid) {
+        if self.selection.accepts(&self.bytes) {
+            self.rows.push((rid, 0, self.bytes.len()));
+        } else {
+            reader.pass_over(|| self.heap.row_resource(rid));
+            self.bytes.clear();
+        }
     }
 
     /// Copies rows from the present page, from the present slot on. Leaves `slot` at the first row not dealt with.
@@ -132,6 +176,7 @@ impl HeapCursor {
         let guard = heap.methods.fix_of(self.page, LatchMode::Shared, PageType::Heap, heap.def.unit.0)?;
         let page = guard.page();
         let view = PageView::new(page, reader);
+        let copies = !(self.selection.counts_only && reader.locking.reads_ahead());
         for slot in self.slot..header::slot_count(page) {
             self.slot = slot;
             let rid = Rid { page: self.page, slot };
@@ -141,9 +186,18 @@ impl HeapCursor {
                 Seen::Wait => return Ok(Stop::Locked(rid)),
                 Seen::Moved => return Ok(Stop::Moved(rid)),
             };
+            if !self.selection.accepts(row) {
+                reader.pass_over(|| heap.row_resource(rid));
+                continue;
+            }
             let start = self.bytes.len();
-            assert!(self.rows.last().is_none_or(|(last, _, _)| *last < rid), "rows come in physical order");
-            self.bytes.extend_from_slice(row);
+            debug_assert!(
+                self.rows.last().is_none_or(|(last, _, _)| *last < rid),
+                "rows come in physical order"
+            );
+            if copies {
+                self.bytes.extend_from_slice(row);
+            }
             self.rows.push((rid, start, self.bytes.len()));
             if !reader.locking.reads_ahead() {
                 self.slot = slot + 1;

@@ -5,7 +5,7 @@ use types::{SqlError, SqlType, Value};
 
 use super::keys::{compare_values, sort_values, write_key, write_value};
 use super::room::Room;
-use super::{Row, RowSource, open};
+use super::{Batch, Row, RowSource, open};
 use crate::expr::number;
 use crate::expr::runtime::Runtime;
 use crate::plan::logical::AggregateKind;
@@ -38,36 +38,48 @@ impl<'p> Aggregate<'p> {
             groups.push(self.new_group(Row::new()));
         }
         let mut input = open(&self.plan.input, runtime)?;
-        let mut row = Row::new();
-        let mut key = Vec::new();
-        while input.next(runtime, &mut row)? {
+        let only_counts = scalar && groups[0].accumulators.iter().all(Accumulator::counts_rows);
+        let (mut batch, mut key) = (Batch::default(), Vec::new());
+        while input.next_batch(runtime, &mut batch)? {
             runtime.check_cancelled()?;
-            let index = if scalar {
-                0
-            } else {
-                write_key(&self.plan.keys, &self.plan.collations, runtime, &row, &mut key)?;
-                match table.get(key.as_slice()) {
-                    Some(&index) => index,
-                    None => {
-                        let values = self
-                            .plan
-                            .keys
-                            .iter()
-                            .map(|node| node.eval(runtime, &row))
-                            .collect::<Result<Row, SqlError>>()?;
-                        groups.room_for_one()?;
-                        table.room_for_one()?;
-                        groups.push(self.new_group(values));
-                        table.insert(key.as_slice().into(), groups.len() - 1);
-                        groups.len() - 1
-                    }
+            if only_counts {
+                groups[0].accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(batch.rows));
+                continue;
+            }
+            for row in (0..batch.rows).map(|at| batch.row(at)) {
+                let index = match scalar {
+                    true => 0,
+                    false => self.group_of(runtime, row, &mut key, &mut table, &mut groups)?,
+                };
+                for accumulator in &mut groups[index].accumulators {
+                    accumulator.add_row(runtime, row)?;
                 }
-            };
-            for accumulator in &mut groups[index].accumulators {
-                accumulator.add_row(runtime, &row)?;
             }
         }
         Ok(groups)
+    }
+
+    /// The group of a row, made when it is the first of it.
+    fn group_of(
+        &self,
+        runtime: &Runtime<'_>,
+        row: &[Value],
+        key: &mut Vec<u8>,
+        table: &mut FxHashMap<Box<[u8]>, usize>,
+        groups: &mut Vec<Group<'p>>,
+    ) -> Result<usize, SqlError> {
+        runtime.check_cancelled()?;
+        write_key(&self.plan.keys, &self.plan.collations, runtime, row, key)?;
+        if let Some(&index) = table.get(key.as_slice()) {
+            return Ok(index);
+        }
+        let values: Result<Row, SqlError> =
+            self.plan.keys.iter().map(|node| node.eval(runtime, row)).collect();
+        groups.room_for_one()?;
+        table.room_for_one()?;
+        groups.push(self.new_group(values?));
+        table.insert(key.as_slice().into(), groups.len() - 1);
+        Ok(groups.len() - 1)
     }
 }
 
@@ -123,6 +135,16 @@ impl<'p> Accumulator<'p> {
             AggregateKind::ChecksumAgg => State::Integer(0),
         };
         Accumulator { node, count: 0, state, seen: node.distinct.then(FxHashSet::default), saw_null: false }
+    }
+
+    /// Does it count rows, whatever is in them?
+    fn counts_rows(&self) -> bool {
+        self.node.argument.is_none()
+    }
+
+    fn add_rows(&mut self, rows: usize) {
+        assert!(self.counts_rows(), "what looks at values takes row by row");
+        self.count += rows as i64;
     }
 
     /// Takes one input row.

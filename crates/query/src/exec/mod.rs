@@ -33,6 +33,38 @@ pub(crate) type Row = Vec<Value>;
 pub(crate) trait RowSource {
     /// Replaces `row` by the next row; false at the end, after which it is not called again.
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError>;
+
+    /// Replaces the batch by the next rows, at least one; false at the end, after which it is not called again. Whoever reads takes either
+    /// rows or batches.
+    fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
+        if !self.next(runtime, &mut batch.values)? {
+            return Ok(false);
+        }
+        (batch.rows, batch.width) = (1, batch.values.len());
+        Ok(true)
+    }
+}
+
+/// Rows of equal width, one behind the other.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) values: Row,
+    pub(crate) rows: usize,
+    pub(crate) width: usize,
+}
+
+impl Batch {
+    /// Begins anew.
+    pub(crate) fn clear(&mut self, width: usize) {
+        self.values.clear();
+        (self.rows, self.width) = (0, width);
+    }
+
+    /// One of its rows.
+    #[inline]
+    pub(crate) fn row(&self, at: usize) -> &[Value] {
+        &self.values[at * self.width..(at + 1) * self.width]
+    }
 }
 
 /// Starts an operator tree. Reads of parameters happen here or in `next`, so they must be set before.
@@ -47,7 +79,7 @@ pub(crate) fn open<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn 
             Box::new(simple::Filter { input: open(input, runtime)?, predicate })
         }
         Plan::Project { input, items } => {
-            Box::new(simple::Project { input: open(input, runtime)?, items, buffer: Row::new() })
+            Box::new(simple::Project { input: open(input, runtime)?, items, buffer: Batch::default() })
         }
         Plan::NestedLoop(join) => nested_loop::open(join, runtime)?,
         Plan::HashJoin(join) => Box::new(hash_join::HashJoin::new(join)),

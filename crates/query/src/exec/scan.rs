@@ -2,11 +2,12 @@
 
 use std::ops::Bound;
 
-use engine::{CatalogImage, Cursor, IsolationLevel, KeyRange, LockWait, RowLock, ScanOptions};
+use engine::{CatalogImage, Condition, Cursor, IsolationLevel, KeyRange, LockWait, RowLock, ScanOptions};
 use types::{Collation, SqlError, Value};
 
 use super::simple::{Buffered, Empty};
-use super::{Row, RowSource};
+use super::{Batch, Row, RowSource};
+use crate::expr::program::BoolNode;
 use crate::expr::runtime::Runtime;
 use crate::plan::access::{AccessPath, ScanPlan, SeekKey, SeekRange, SystemPlan};
 use crate::plan::logical::CatalogReading;
@@ -33,12 +34,21 @@ pub(crate) fn open<'p>(
             keys
         }
     };
+    let conditions = plan.door.as_ref().and_then(|door| door.conditions(runtime));
+    let filter = match (&plan.door, &conditions) {
+        (Some(door), Some(_)) => door.rest.as_ref(),
+        _ => plan.filter.as_ref(),
+    };
     Ok(Box::new(Scan {
         plan,
         ranges: ranges.into_iter(),
         cursor: None,
         options: scan_options(plan, runtime)?,
+        conditions: conditions.unwrap_or_default(),
+        filter,
         done: false,
+        rows: 0,
+        at: 0,
     }))
 }
 
@@ -119,35 +129,40 @@ struct Scan<'p> {
     ranges: std::vec::IntoIter<KeyRange>,
     cursor: Option<Cursor>,
     options: ScanOptions,
+    /// What the door judges, and what is left to be tested on values.
+    conditions: Vec<Condition>,
+    filter: Option<&'p BoolNode>,
     done: bool,
+    /// Rows in the cursor's hand, and the next of them.
+    rows: usize,
+    at: usize,
 }
 
 impl Scan<'_> {
     /// Opens the next cursor; false when there is none left.
     fn advance(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
+        let (index_id, range) = match &self.plan.path {
+            AccessPath::Scan if self.done => return Ok(false),
+            AccessPath::Scan => (self.plan.source.def.base().index_id, KeyRange::all()),
+            AccessPath::Seek { index_id, .. } => match self.ranges.next() {
+                Some(range) => (*index_id, range),
+                None => return Ok(false),
+            },
+        };
+        self.done = true;
         let source = &self.plan.source;
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
-        self.cursor = match &self.plan.path {
-            AccessPath::Scan if self.done => None,
-            AccessPath::Scan => {
-                self.done = true;
-                Some(source.table.scan(transaction, source.def.base().index_id, &self.options, None)?)
-            }
-            AccessPath::Seek { index_id, .. } => match self.ranges.next() {
-                Some(range) => {
-                    let covered = self.plan.covered.as_deref();
-                    Some(source.table.seek(transaction, *index_id, &range, &self.options, covered)?)
-                }
-                None => None,
-            },
-        };
-        Ok(self.cursor.is_some())
+        let columns = self.plan.columns.listed.as_ref();
+        let conditions = self.conditions.clone();
+        let cursor = source.table.read(transaction, index_id, &range, &self.options, columns, conditions)?;
+        self.cursor = Some(cursor);
+        Ok(true)
     }
-}
 
-impl RowSource for Scan<'_> {
-    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+    /// Gets rows into the cursor's hand; false at the end.
+    fn turn_page(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
+        (self.rows, self.at) = (0, 0);
         loop {
             let Some(cursor) = &mut self.cursor else {
                 if !self.advance(runtime)? {
@@ -155,30 +170,76 @@ impl RowSource for Scan<'_> {
                 }
                 continue;
             };
-            let found = {
+            let mut transactions = runtime.transactions.borrow_mut();
+            let transaction = transactions.for_table(&self.plan.source.table, runtime.options.isolation)?;
+            self.rows = cursor.next_page(transaction)?;
+            if self.rows > 0 {
+                return Ok(true);
+            }
+            self.cursor = None;
+        }
+    }
+
+    /// Appends the next row in hand to `out`; false when it does not qualify.
+    fn take_row(&mut self, runtime: &Runtime<'_>, out: &mut Row) -> Result<bool, SqlError> {
+        let cursor = self.cursor.as_mut().expect("rows are in its hand");
+        let (start, at, columns) = (out.len(), self.at, &self.plan.columns);
+        assert!(at < self.rows, "a row is left");
+        self.at += 1;
+        let first = if self.filter.is_some() { columns.for_filter } else { 0 };
+        cursor.values(at, 0..first, out)?;
+        if let Some(filter) = self.filter
+            && filter.test(runtime, &out[start..])? != Some(true)
+        {
+            out.truncate(start);
+            if self.rows == 1 {
                 let mut transactions = runtime.transactions.borrow_mut();
                 let transaction =
                     transactions.for_table(&self.plan.source.table, runtime.options.isolation)?;
-                cursor.next(transaction, row)?
-            };
-            if !found {
-                self.cursor = None;
-                continue;
+                cursor.release_row(transaction);
+            }
+            return Ok(false);
+        }
+        cursor.values(at, first..columns.count, out)?;
+        if self.plan.locator {
+            out.push(runtime.add_locator(cursor.locator_at(at)?));
+        }
+        Ok(true)
+    }
+}
+
+impl RowSource for Scan<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        row.clear();
+        loop {
+            if self.at == self.rows && !self.turn_page(runtime)? {
+                return Ok(false);
             }
             runtime.check_cancelled()?;
-            if let Some(filter) = &self.plan.filter
-                && filter.test(runtime, row)? != Some(true)
-            {
-                let mut transactions = runtime.transactions.borrow_mut();
-                cursor
-                    .release_row(transactions.for_table(&self.plan.source.table, runtime.options.isolation)?);
-                continue;
+            if self.take_row(runtime, row)? {
+                return Ok(true);
             }
-            if self.plan.locator {
-                row.push(runtime.add_locator(cursor.locator()?));
-            }
-            return Ok(true);
         }
+    }
+
+    /// The rows of one page.
+    fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
+        batch.clear(self.plan.columns.count + usize::from(self.plan.locator));
+        while batch.rows == 0 {
+            if self.at == self.rows && !self.turn_page(runtime)? {
+                return Ok(false);
+            }
+            runtime.check_cancelled()?;
+            if batch.width == 0 && self.filter.is_none() {
+                batch.rows = self.rows - self.at;
+                self.at = self.rows;
+                return Ok(true);
+            }
+            while self.at < self.rows {
+                batch.rows += usize::from(self.take_row(runtime, &mut batch.values)?);
+            }
+        }
+        Ok(true)
     }
 }
 

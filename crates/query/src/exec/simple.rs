@@ -3,7 +3,7 @@
 use types::{SqlError, Value};
 
 use super::keys::compare_rows;
-use super::{Row, RowSource, open, read_all};
+use super::{Batch, Row, RowSource, open, read_all};
 use crate::expr::program::{BoolNode, Node};
 use crate::expr::runtime::Runtime;
 use crate::plan::physical::{Plan, SortNode};
@@ -79,23 +79,60 @@ impl RowSource for Filter<'_> {
         }
         Ok(false)
     }
+
+    fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
+        while self.input.next_batch(runtime, batch)? {
+            runtime.check_cancelled()?;
+            let (mut kept, width) = (0, batch.width);
+            for at in 0..batch.rows {
+                if self.predicate.test(runtime, batch.row(at))? != Some(true) {
+                    continue;
+                }
+                if kept < at {
+                    (0..width)
+                        .for_each(|column| batch.values.swap(kept * width + column, at * width + column));
+                }
+                kept += 1;
+            }
+            batch.values.truncate(kept * width);
+            batch.rows = kept;
+            if kept > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
 pub(crate) struct Project<'p> {
     pub(crate) input: Box<dyn RowSource + 'p>,
     pub(crate) items: &'p [Node],
-    pub(crate) buffer: Row,
+    pub(crate) buffer: Batch,
 }
 
 impl RowSource for Project<'_> {
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        if !self.input.next(runtime, &mut self.buffer)? {
+        if !self.input.next(runtime, &mut self.buffer.values)? {
             return Ok(false);
         }
         row.clear();
         for node in self.items {
-            row.push(node.eval(runtime, &self.buffer)?);
+            row.push(node.eval(runtime, &self.buffer.values)?);
         }
+        Ok(true)
+    }
+
+    fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
+        if !self.input.next_batch(runtime, &mut self.buffer)? {
+            return Ok(false);
+        }
+        batch.clear(self.items.len());
+        for at in 0..self.buffer.rows {
+            for node in self.items {
+                batch.values.push(node.eval(runtime, self.buffer.row(at))?);
+            }
+        }
+        batch.rows = self.buffer.rows;
         Ok(true)
     }
 }

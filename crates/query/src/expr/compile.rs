@@ -158,7 +158,7 @@ impl Planner<'_> {
                 (left, right) => BoolNode::CompareInt(op, left, right),
             });
         }
-        let collation = if left.explicit_collation { left.collation } else { right.collation_over(left) };
+        let collation = comparison_collation(left, right);
         Ok(BoolNode::Compare(op, collation, self.node(left, layout)?, self.node(right, layout)?))
     }
 
@@ -274,6 +274,11 @@ impl Planner<'_> {
         let constant = (free.is_empty() && !self.has_volatile(&subquery.rel)).then(|| self.next_subquery());
         Ok(crate::plan::physical::SubPlan { plan: planned.plan.into(), column, pass, constant })
     }
+}
+
+/// The collation under which two sides are compared.
+pub(crate) fn comparison_collation(left: &Expr, right: &Expr) -> types::Collation {
+    if left.explicit_collation { left.collation } else { right.collation_over(left) }
 }
 
 impl Expr {

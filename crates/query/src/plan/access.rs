@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 use types::sql_type::TypeFamily;
 use types::{Collation, SqlError, SqlType};
 
+use super::door::{DoorFilter, ScanColumns};
 use super::filter::Facts;
 use super::logical::{CatalogReading, ScanHints, SystemScan, TableScan};
 use super::physical::Plan;
@@ -29,12 +30,16 @@ pub(crate) struct ScanPlan {
     pub(crate) source: Arc<TableSource>,
     pub(crate) hints: ScanHints,
     pub(crate) path: AccessPath,
+    /// The columns of its rows.
+    pub(crate) columns: ScanColumns,
     /// Evaluated on each row.
     pub(crate) filter: Option<BoolNode>,
+    /// The same in two parts, where rows are read where they lie and there may be many of them.
+    pub(crate) door: Option<DoorFilter>,
     /// A locator number follows the columns.
     pub(crate) locator: bool,
-    /// The ordinals that are wanted, where the index that is sought has them all: the row itself is not looked at, nor locked.
-    pub(crate) covered: Option<Vec<usize>>,
+    /// The index that is sought has all columns that are wanted: the row itself is not looked at, nor locked.
+    pub(crate) is_covered: bool,
     /// Estimated rows, for showplan.
     pub(crate) rows: f64,
 }
@@ -103,6 +108,13 @@ struct Candidate<'e> {
     rows: f64,
 }
 
+impl Candidate<'_> {
+    /// Every column of a unique key has one value.
+    fn finds_one_row(&self) -> bool {
+        self.index.unique && self.list.is_none() && self.equal.len() == self.index.key.len()
+    }
+}
+
 impl Planner<'_> {
     /// Plans the reading of a table with the predicates that concern it.
     pub(super) fn plan_table(
@@ -113,69 +125,56 @@ impl Planner<'_> {
         let source = scan.source.clone();
         let total = source.row_estimate().unwrap_or(ROWS_UNKNOWN).max(1.0);
         let own: FxHashSet<ColumnId> = scan.columns.iter().copied().chain(scan.locator).collect();
-        let mut layout: Vec<ColumnId> = scan.columns.clone();
-        layout.extend(scan.locator);
         let wanted = self.wanted_of(scan);
-        let covers = |index: &IndexDef| {
-            wanted.as_ref().is_some_and(|wanted| source.table.is_covered_by(index.index_id, wanted))
+        let locks_rows = scan.hints.update_lock || scan.hints.exclusive_lock;
+        let columns = ScanColumns::of(scan, wanted.as_deref(), &predicates);
+        let mut layout = columns.ids(scan);
+        layout.extend(scan.locator);
+        let covers = |index: &IndexDef| match &wanted {
+            Some(wanted) if !locks_rows => source.table.is_covered_by(index.index_id, wanted),
+            _ => false,
         };
         let sargables: Vec<Sargable<'_>> =
             predicates.iter().flat_map(|predicate| sargable(predicate, scan, &own)).collect();
-        let hinted = scan.hints.hinted(&source.def)?;
-        let facts = match source.def.has_filtered_index() {
-            true => Facts::of(&predicates, scan),
-            false => Facts::default(),
-        };
-        let has_all_rows = |index: &IndexDef| {
-            index.has_unit() && index.filter.as_ref().is_none_or(|filter| facts.imply(filter, &source.def))
-        };
-        let is_without = |id: &i32| source.def.index(*id).is_some_and(|index| !has_all_rows(index));
-        if hinted.iter().any(is_without) {
-            return Err(SqlError::new(8622, &[]));
-        }
-        let best = source
-            .def
-            .indexes
-            .iter()
-            .filter(|index| index.kind != IndexKind::Heap)
-            .filter(|index| hinted.is_empty() || hinted.contains(&index.index_id))
-            .filter(|index| has_all_rows(index))
-            .filter_map(|index| {
-                // An index that is asked for, or that has only some of the rows, may also be read from end to end.
-                let is_scanned =
-                    index.kind == IndexKind::Nonclustered && (index.filter.is_some() || !hinted.is_empty());
-                candidate(index, &sargables, total, covers(index), is_scanned)
-            })
-            .min_by(|a, b| a.cost.total_cmp(&b.cost));
+        let best = best_candidate(scan, &predicates, &sargables, total, &covers)?;
         let selectivity = 0.3f64.powi(predicates.len().min(4) as i32);
-        let mut covered = None;
+        let (mut is_covered, mut is_in_place, mut is_one_row) = (false, true, false);
         let (path, rows, seeks_by_outer) = match best {
-            Some(best) if best.cost < total || !hinted.is_empty() => {
-                covered = wanted.clone().filter(|_| covers(best.index));
+            Some(best) if best.cost < total || !scan.hints.indexes.is_empty() => {
+                is_covered = best.index.kind == IndexKind::Nonclustered && covers(best.index);
+                is_in_place = is_covered || best.index.kind == IndexKind::Clustered;
+                is_one_row = best.finds_one_row();
                 let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
                 (AccessPath::Seek { index_id: best.index.index_id, ranges }, best.rows, by_outer)
             }
             _ => (AccessPath::Scan, (total * selectivity).max(1.0), false),
         };
+        let positions = Layout::new(&layout);
         let filter = match Expr::all(predicates.iter().cloned()) {
-            Some(predicate) => Some(self.predicate(&predicate, &Layout::new(&layout))?),
+            Some(predicate) => Some(self.predicate(&predicate, &positions)?),
             None => None,
+        };
+        let door = match is_in_place && !is_one_row {
+            true => self.door_filter(scan, &predicates, &own, &positions)?,
+            false => None,
         };
         let plan = ScanPlan {
             source,
+            columns,
+            door,
             hints: scan.hints.clone(),
             path,
             filter,
             locator: scan.locator.is_some(),
-            covered,
+            is_covered,
             rows,
         };
         Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, seeks_by_outer, ascending: None })
     }
 
-    /// The ordinals of a table whose values matter; `None`: all do, or the row itself is to be locked.
+    /// The ordinals of a table whose values matter; `None`: all do.
     fn wanted_of(&self, scan: &TableScan) -> Option<Vec<usize>> {
-        if scan.locator.is_some() || scan.hints.update_lock || scan.hints.exclusive_lock {
+        if scan.locator.is_some() {
             return None;
         }
         let wanted = self.wanted.as_ref()?;
@@ -251,6 +250,44 @@ impl Planner<'_> {
         }
         Ok((ranges, by_outer))
     }
+}
+
+/// The index that serves the predicates best, among those that hold all rows that are asked for. Error 8622 when a hint names one that
+/// does not.
+fn best_candidate<'e>(
+    scan: &'e TableScan,
+    predicates: &[Expr],
+    sargables: &[Sargable<'_>],
+    total: f64,
+    covers: &dyn Fn(&IndexDef) -> bool,
+) -> Result<Option<Candidate<'e>>, SqlError> {
+    let def = &scan.source.def;
+    let hinted = scan.hints.hinted(def)?;
+    let facts = match def.has_filtered_index() {
+        true => Facts::of(predicates, scan),
+        false => Facts::default(),
+    };
+    let has_all_rows = |index: &IndexDef| {
+        index.has_unit() && index.filter.as_ref().is_none_or(|filter| facts.imply(filter, def))
+    };
+    let is_without = |id: &i32| def.index(*id).is_some_and(|index| !has_all_rows(index));
+    if hinted.iter().any(is_without) {
+        return Err(SqlError::new(8622, &[]));
+    }
+    let best = def
+        .indexes
+        .iter()
+        .filter(|index| index.kind != IndexKind::Heap)
+        .filter(|index| hinted.is_empty() || hinted.contains(&index.index_id))
+        .filter(|index| has_all_rows(index))
+        .filter_map(|index| {
+            // An index that is asked for, or that has only some of the rows, may also be read from end to end.
+            let is_scanned =
+                index.kind == IndexKind::Nonclustered && (index.filter.is_some() || !hinted.is_empty());
+            candidate(index, sargables, total, covers(index), is_scanned)
+        })
+        .min_by(|a, b| a.cost.total_cmp(&b.cost));
+    Ok(best)
 }
 
 /// What an index can use of a predicate.

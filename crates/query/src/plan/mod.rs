@@ -3,6 +3,7 @@
 
 pub(crate) mod access;
 pub(crate) mod aggregate;
+pub(crate) mod door;
 pub(crate) mod filter;
 pub(crate) mod join;
 pub(crate) mod logical;

@@ -252,7 +252,7 @@ impl<'p> Describer<'p> {
     fn scan(&mut self, scan: &'p ScanPlan) -> Described {
         let source = &scan.source;
         let mut columns: Vec<PlanColumn> =
-            (0..source.def.columns.len()).map(|ordinal| table_column(source, ordinal)).collect();
+            scan.columns.ordinals().map(|ordinal| table_column(source, ordinal)).collect();
         let outer_subqueries = std::mem::take(&mut self.subqueries);
         let mut filter = scan.filter.as_ref().map(|filter| self.predicate(filter, &columns));
         let own_subqueries = std::mem::replace(&mut self.subqueries, outer_subqueries);
@@ -266,7 +266,7 @@ impl<'p> Describer<'p> {
                 let index = index.unwrap_or_else(|| source.def.base());
                 let seeks = ranges.iter().take(RANGES_SHOWN_MAX).map(|range| self.seek(source, index, range));
                 let seeks = seeks.collect();
-                let needs_row = *index_id != source.def.base().index_id && scan.covered.is_none();
+                let needs_row = *index_id != source.def.base().index_id && !scan.is_covered;
                 let lookup = needs_row.then_some(columns.as_slice());
                 sought(source, index, seeks, ranges.len(), scan.rows, filter, lookup)
             }

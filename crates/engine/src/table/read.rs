@@ -1,0 +1,163 @@
+//! Reading a table: a cursor over its heap or one of its indexes, with the columns that are wanted and conditions judged where the rows lie;
+//! and one row by its locator.
+
+use std::sync::Arc;
+
+use access::{Condition, RowTest, Selection};
+use types::Value;
+
+use super::{Base, KeyRange, RowLocator, RowLock, ScanOptions, Table, byte_range, io};
+use crate::cursor::{Cursor, Source, Wanted};
+use crate::db_transaction::DbTransaction;
+use crate::error::{SqlResult, stale_plan};
+
+impl Table {
+    /// Do the entries of a nonclustered index hold these columns?
+    pub fn is_covered_by(&self, index_id: i32, columns: &[usize]) -> bool {
+        let found = self.inner.secondary.iter().find(|secondary| secondary.index_id == index_id);
+        found.is_some_and(|secondary| columns.iter().all(|column| secondary.stored.contains(column)))
+    }
+
+    /// The rows of a range of an index that satisfy `conditions` (on the table's columns, all of them wanted if the index is a
+    /// nonclustered one). An index whose entries hold all `columns` is read alone: the rows are neither looked at nor locked, unless they
+    /// are to be locked for a change. Where rows are looked up there are no conditions.
+    ///
+    /// # Errors
+    /// 1205, 1222; the marker of a stale plan.
+    pub fn read(
+        &self,
+        txn: &DbTransaction,
+        index_id: i32,
+        range: &KeyRange,
+        options: &ScanOptions,
+        columns: Option<&Arc<[usize]>>,
+        conditions: Vec<Condition>,
+    ) -> SqlResult<Cursor> {
+        let _charge = io::charge(&self.inner.definition, 1);
+        let inner = &self.inner;
+        let index = inner.secondary.iter().position(|secondary| secondary.index_id == index_id);
+        assert!(index.is_some() || index_id <= 1, "no plan reads a disabled index");
+        self.lock_for_read(txn, options, matches!(inner.base, Base::Heap(_)) && index.is_none())?;
+        let all_of_table = || columns.map_or(Wanted::All, |columns| Wanted::Columns(columns.clone()));
+        let (mut source, wanted) = match index {
+            Some(at) => {
+                let secondary = &inner.secondary[at];
+                let may_cover = options.row_lock == RowLock::Shared;
+                let wanted = columns.filter(|_| may_cover).and_then(|columns| secondary.places_of(columns));
+                let reads_lobs =
+                    wanted.as_ref().is_some_and(|places| secondary.format.may_have_lobs_in(places));
+                let options = ScanOptions { keep_row: options.keep_row || reads_lobs, ..*options };
+                let range = byte_range(&secondary.key, inner.index_of(at), range);
+                let cursor = secondary.tree.scan(range, options);
+                match wanted {
+                    Some(places) => (Source::Covering { cursor, at }, Wanted::Columns(places)),
+                    None => (Source::Secondary { cursor, locator: None, row: Vec::new() }, all_of_table()),
+                }
+            }
+            None => (self.read_base(range, options, columns), all_of_table()),
+        };
+        let counts_only = matches!(&wanted, Wanted::Columns(columns) if columns.is_empty());
+        if counts_only && !matches!(source, Source::Secondary { .. }) || !conditions.is_empty() {
+            source.select(Selection { test: self.test(index, conditions), counts_only });
+        }
+        Ok(Cursor::new(self.clone(), source, *options, wanted))
+    }
+
+    fn read_base(&self, range: &KeyRange, options: &ScanOptions, columns: Option<&Arc<[usize]>>) -> Source {
+        let inner = &self.inner;
+        let options = self.keeping_for_lobs(options, columns.map(|columns| &**columns));
+        match &inner.base {
+            Base::Heap(heap) => Source::Heap(heap.scan(options)),
+            Base::Tree(tree) => {
+                let key = inner.clustered_key.as_ref().expect("a clustered table has a key");
+                Source::Tree(tree.scan(byte_range(key, inner.definition.base(), range), options))
+            }
+        }
+    }
+
+    /// Large values are read after their row: it stays locked until then.
+    fn keeping_for_lobs(&self, options: &ScanOptions, columns: Option<&[usize]>) -> ScanOptions {
+        let format = &self.inner.format;
+        let reads_lobs =
+            columns.map_or_else(|| format.may_have_lobs(), |columns| format.may_have_lobs_in(columns));
+        ScanOptions { keep_row: options.keep_row || reads_lobs, ..*options }
+    }
+
+    fn test(&self, index: Option<usize>, mut conditions: Vec<Condition>) -> Option<RowTest> {
+        if conditions.is_empty() {
+            return None;
+        }
+        let Some(at) = index else {
+            return Some(RowTest::new(self.inner.format.clone(), conditions, false));
+        };
+        let secondary = &self.inner.secondary[at];
+        for condition in &mut conditions {
+            condition.column =
+                secondary.place_of(condition.column).expect("the index holds what is asked for");
+        }
+        Some(RowTest::new(secondary.format.clone(), conditions, true))
+    }
+
+    /// The row at a locator; false when it is gone.
+    ///
+    /// # Errors
+    /// 1205, 1222, 823, 824.
+    pub fn fetch(
+        &self,
+        txn: &DbTransaction,
+        locator: &RowLocator,
+        options: &ScanOptions,
+        out: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
+        out.clear();
+        self.fetch_columns(txn, locator, options, &Wanted::All, out)
+    }
+
+    /// The same, appending the values of the columns that are wanted.
+    pub(crate) fn fetch_columns(
+        &self,
+        txn: &DbTransaction,
+        locator: &RowLocator,
+        options: &ScanOptions,
+        wanted: &Wanted,
+        out: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
+        let _charge = io::charge(&self.inner.definition, 0);
+        let columns = match wanted {
+            Wanted::All => None,
+            Wanted::Columns(columns) => Some(&**columns),
+        };
+        let held = self.keeping_for_lobs(options, columns);
+        let keeps_for_lobs = held.keep_row && !options.keep_row;
+        let mut bytes = Vec::new();
+        let found = match (&self.inner.base, locator) {
+            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.fetch(txn.inner(), *rid, &held, &mut bytes),
+            (Base::Tree(tree), RowLocator::Key(key)) => tree.get(txn.inner(), key, &held, &mut bytes),
+            _ => return Err(stale_plan()),
+        };
+        if !found.map_err(|error| self.fail(txn, error))? {
+            return Ok(false);
+        }
+        let (access, format) = (&self.inner.database.access, &self.inner.format);
+        let decoded = match columns {
+            None => access.decode_columns(format, &bytes, 0..format.columns().len(), out),
+            Some(columns) => access.decode_columns(format, &bytes, columns.iter().copied(), out),
+        };
+        if keeps_for_lobs && options.row_lock == RowLock::Shared {
+            self.release(txn, locator, &held);
+        }
+        decoded.map(|()| true).map_err(|error| self.fail(txn, error))
+    }
+}
+
+impl super::Secondary {
+    /// Where a column of the table stands in the entries.
+    fn place_of(&self, column: usize) -> Option<usize> {
+        self.stored.iter().position(|stored| *stored == column)
+    }
+
+    /// The same for several; `None` when one of them is not there.
+    fn places_of(&self, columns: &[usize]) -> Option<Arc<[usize]>> {
+        columns.iter().map(|column| self.place_of(*column)).collect()
+    }
+}
