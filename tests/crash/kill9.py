@@ -6,6 +6,11 @@ data directory, and every acknowledged commit is looked for.
 Every transaction writes two rows, (client, number, 0) and (client, number, 1), in two statements. Wrong are: a fully durable transaction
 that was acknowledged and is gone (LOST); one of its rows without the other (TORN); one that nobody began (PHANTOM); a delayed one that is gone
 although a fully durable one, begun after its acknowledgement, was acknowledged (LOSTD).
+
+    python3 kill9.py --binary target/release/hardpan --rounds 100 --delayed
+
+All commits are delayed, nothing drains by itself (FLUSH = SUSPENDED), and the log cache outlives the process: every one that is gone is wrong
+(LOSTD). With --log-cache OFF this must fail.
 """
 import argparse
 import os
@@ -45,9 +50,9 @@ class Ledger:
             self.acknowledged[key] = self.clock
 
 
-def start(binary, data):
+def start(binary, data, log_cache):
     environment = dict(os.environ, HARDPAN_SA_PASSWORD=PASSWORD)
-    server = subprocess.Popen([binary, "serve", "--data", data, "--listen", "127.0.0.1:0"], env=environment, stdout=subprocess.PIPE,
+    server = subprocess.Popen([binary, "serve", "--data", data, "--listen", "127.0.0.1:0", "--log-cache", log_cache], env=environment, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True)
     for line in server.stdout:
         if "listening on" in line:
@@ -73,7 +78,7 @@ def connect(port):
                          timeout=20)
 
 
-def work(port, client, first, ledger, seed):
+def work(port, client, first, ledger, seed, all_delayed):
     choose = random.Random(seed)
     number = first
     try:
@@ -81,7 +86,7 @@ def work(port, client, first, ledger, seed):
             use_crash(cursor)
             while True:
                 number += 1
-                delayed = choose.random() < 0.5
+                delayed = all_delayed or choose.random() < 0.5
                 padding = "x" * choose.randint(1, 1500)
                 option = " WITH (DELAYED_DURABILITY = ON)" if delayed else ""
                 ledger.begin((client, number), delayed)
@@ -92,7 +97,7 @@ def work(port, client, first, ledger, seed):
         return
 
 
-def judge(rows, ledger):
+def judge(rows, ledger, none_may_go=False):
     have = {}
     for client, number, half in rows:
         have.setdefault((client, number), []).append(half)
@@ -101,7 +106,7 @@ def judge(rows, ledger):
     gone = [key for key in ledger.acknowledged if key not in have]
     wrong += [f"LOST {key}" for key in gone if key not in ledger.delayed]
     barrier = max((ledger.begun[key] for key in ledger.acknowledged if key not in ledger.delayed), default=-1)
-    wrong += [f"LOSTD {key}" for key in gone if key in ledger.delayed and ledger.acknowledged[key] < barrier]
+    wrong += [f"LOSTD {key}" for key in gone if key in ledger.delayed and (none_may_go or ledger.acknowledged[key] < barrier)]
     return wrong, len(gone)
 
 
@@ -117,6 +122,11 @@ def check_judge():
     assert judge(good[:2], ledger)[0] == ["LOST (1, 2)"]
     assert judge(good[:3], ledger)[0][0].startswith("TORN")
     assert judge(good[2:], ledger)[0] == ["LOSTD (1, 1)"]
+    assert judge(good[:2], Ledger()) != ([], 0)
+    ledger.delayed.add((1, 2))
+    assert judge(good[:2], ledger) == ([], 1)
+    assert judge(good[:2], ledger, none_may_go=True)[0] == ["LOSTD (1, 2)"]
+    ledger.delayed.remove((1, 2))
     assert judge(good + [(9, 9, 0), (9, 9, 1)], ledger)[0] == ["PHANTOM (9, 9)"]
 
 
@@ -125,19 +135,22 @@ def main():
     parser.add_argument("--binary", required=True)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--delayed", action="store_true", help="all commits are delayed, and none may be gone")
+    parser.add_argument("--log-cache", default="/dev/shm", help="where the cache lies that outlives the process, or OFF")
     arguments = parser.parse_args()
     check_judge()
     data = tempfile.mkdtemp(prefix="hardpan-kill9-")
     shutil.rmtree(data)
     ledger, choose, failures = Ledger(), random.Random(arguments.seed), 0
-    server, port = start(arguments.binary, data)
+    server, port = start(arguments.binary, data, arguments.log_cache)
     with connect(port) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE crash")
-        cursor.execute("ALTER DATABASE crash SET DELAYED_DURABILITY = ALLOWED")
+        flush = " (FLUSH = SUSPENDED)" if arguments.delayed else ""
+        cursor.execute(f"ALTER DATABASE crash SET DELAYED_DURABILITY = ALLOWED{flush}")
         cursor.execute("USE crash CREATE TABLE t(c int, n int, h int, pad varchar(2000), PRIMARY KEY(c, n, h))")
     for number in range(arguments.rounds):
         first = number * 1_000_000
-        threads = [threading.Thread(target=work, args=(port, client, first, ledger, choose.random())) for client in range(CLIENTS)]
+        threads = [threading.Thread(target=work, args=(port, client, first, ledger, choose.random(), arguments.delayed)) for client in range(CLIENTS)]
         for thread in threads:
             thread.start()
         time.sleep(choose.uniform(0.05, 1.2))
@@ -146,7 +159,7 @@ def main():
         for thread in threads:
             thread.join()
         before = time.monotonic()
-        server, port = start(arguments.binary, data)
+        server, port = start(arguments.binary, data, arguments.log_cache)
         with connect(port) as connection, connection.cursor() as cursor:
             use_crash(cursor)
             cursor.execute("SELECT TOP 1 c FROM crash.dbo.t")
@@ -154,7 +167,7 @@ def main():
             answered_s = time.monotonic() - before
             cursor.execute("SELECT c, n, h FROM crash.dbo.t")
             rows = cursor.fetchall()
-        wrong, gone = judge(rows, ledger)
+        wrong, gone = judge(rows, ledger, arguments.delayed)
         failures += bool(wrong)
         print(f"round {number + 1}: {len(rows) // 2} transactions, {gone} delayed ones gone in all, first answer after "
               f"{answered_s:.2f} s{': ' + '; '.join(wrong[:5]) if wrong else ''}", flush=True)

@@ -153,7 +153,8 @@ impl Shared {
         }
         queue.delayed = queue.delayed.max(lsn);
         let policy = self.policy();
-        if policy == DelayedFlushPolicy::BlockFull && !queue.loss.is_bounded() {
+        let waits_for_block = policy == DelayedFlushPolicy::BlockFull && !queue.loss.is_bounded();
+        if waits_for_block || policy == DelayedFlushPolicy::Suspended {
             return;
         }
         let open_bytes = self.open_bytes.load(Relaxed) as usize;

@@ -60,6 +60,9 @@ const _: () = {
     }
 };
 
+/// The number of `Suspended`: above those of all intervals.
+const RAW_SUSPENDED: u64 = 1 << 40;
+
 /// When log that nobody waits for is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayedFlushPolicy {
@@ -69,15 +72,18 @@ pub enum DelayedFlushPolicy {
     Timed(u32),
     /// Only when its block is full (or somebody asks for other reasons). tempdb's way.
     BlockFull,
+    /// Only when its block is full, whatever the bounds say, so that nothing drains by itself: for tests.
+    Suspended,
 }
 
 impl DelayedFlushPolicy {
-    /// EAGER, TIMED or BLOCK_FULL.
+    /// EAGER, TIMED, BLOCK_FULL or SUSPENDED.
     pub fn word(self) -> &'static str {
         match self {
             DelayedFlushPolicy::Eager => "EAGER",
             DelayedFlushPolicy::Timed(_) => "TIMED",
             DelayedFlushPolicy::BlockFull => "BLOCK_FULL",
+            DelayedFlushPolicy::Suspended => "SUSPENDED",
         }
     }
 
@@ -87,6 +93,7 @@ impl DelayedFlushPolicy {
             DelayedFlushPolicy::Eager => 0,
             DelayedFlushPolicy::BlockFull => 1,
             DelayedFlushPolicy::Timed(ms) => 2 + u64::from(ms),
+            DelayedFlushPolicy::Suspended => RAW_SUSPENDED,
         };
         assert_eq!(DelayedFlushPolicy::from_raw(raw), self, "what is stored can be read back");
         raw
@@ -97,6 +104,7 @@ impl DelayedFlushPolicy {
         match raw {
             0 => DelayedFlushPolicy::Eager,
             1 => DelayedFlushPolicy::BlockFull,
+            RAW_SUSPENDED => DelayedFlushPolicy::Suspended,
             ms => DelayedFlushPolicy::Timed((ms - 2) as u32),
         }
     }
@@ -106,7 +114,7 @@ impl DelayedFlushPolicy {
         match self {
             DelayedFlushPolicy::Eager => Some(EAGER_AGE_NS),
             DelayedFlushPolicy::Timed(ms) => Some(u64::from(ms) * 1_000_000),
-            DelayedFlushPolicy::BlockFull => None,
+            DelayedFlushPolicy::BlockFull | DelayedFlushPolicy::Suspended => None,
         }
     }
 
@@ -114,7 +122,9 @@ impl DelayedFlushPolicy {
     pub(crate) fn due_bytes(self) -> usize {
         match self {
             DelayedFlushPolicy::Eager => EAGER_BYTES,
-            DelayedFlushPolicy::Timed(_) | DelayedFlushPolicy::BlockFull => usize::MAX,
+            DelayedFlushPolicy::Timed(_) | DelayedFlushPolicy::BlockFull | DelayedFlushPolicy::Suspended => {
+                usize::MAX
+            }
         }
     }
 }

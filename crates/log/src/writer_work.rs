@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::flush::BACKGROUND;
 use crate::flush_queue::{FlushQueue, LeaderState, MEAN_ONE, WriterRole, WriterState};
-use crate::flush_reason::FlushReason;
+use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
 use crate::limits::BLOCK_BYTES_MAX;
 use crate::shared::Shared;
 
@@ -94,6 +94,9 @@ impl Shared {
         }
         assert!(queue.delayed < self.positions.end(), "what delayed commits want was appended");
         let policy = self.policy();
+        if policy == DelayedFlushPolicy::Suspended {
+            return (false, None);
+        }
         if self.open_bytes.load(Relaxed) as usize >= policy.due_bytes() || queue.loss.is_half_full() {
             return (true, None);
         }

@@ -423,7 +423,7 @@ fn log_limits(option: &ast::NamedOption) -> Result<OptionChange, SqlError> {
     engine::LogLimitsProfile::from_word(word).map(OptionChange::LogLimits).ok_or_else(refused)
 }
 
-/// `FLUSH = EAGER | BLOCK_FULL | TIMED` and `FLUSH_INTERVAL = 10 MS`, which TIMED needs: when the log of delayed commits drains.
+/// `FLUSH = EAGER | BLOCK_FULL | TIMED | SUSPENDED` and `FLUSH_INTERVAL = 10 MS`, which TIMED needs: when the log of delayed commits drains.
 fn delayed_flush(options: &[ast::NamedOption]) -> Result<Option<OptionChange>, SqlError> {
     let mut word = None;
     let mut interval_ms = None;
@@ -450,9 +450,10 @@ fn delayed_flush(options: &[ast::NamedOption]) -> Result<Option<OptionChange>, S
         (None, None) => return Ok(None),
         (Some("EAGER"), None) => DelayedFlushPolicy::Eager,
         (Some("BLOCK_FULL"), None) => DelayedFlushPolicy::BlockFull,
+        (Some("SUSPENDED"), None) => DelayedFlushPolicy::Suspended,
         (Some("TIMED"), Some(ms)) => DelayedFlushPolicy::Timed(ms),
         _ => {
-            let told = "FLUSH of DELAYED_DURABILITY other than EAGER, BLOCK_FULL, or TIMED with FLUSH_INTERVAL = n MS";
+            let told = "FLUSH of DELAYED_DURABILITY other than EAGER, BLOCK_FULL, SUSPENDED, or TIMED with FLUSH_INTERVAL = n MS";
             return Err(not_supported(told));
         }
     };

@@ -97,6 +97,39 @@ fn the_view_tells_what_each_accident_would_take() {
         .assert_ok();
 }
 
+/// SUSPENDED: nothing drains by itself, bounds or not; whoever waits is written for; it is seen, kept and ended like any policy.
+#[test]
+fn a_suspended_drain_writes_for_those_who_wait_only() {
+    on_a_machine(6, |os| {
+        let (server, mut session) = Server::with_table(os);
+        server.database().log().suspend_background_flush(false);
+        set(&mut session, "FORCED (FLUSH = SUSPENDED, MAX_DELAY = 20 MS)");
+        assert_eq!(window(&mut session, OPTIONS), ["SUSPENDED|NULL|20|NULL"]);
+        let flushes = || server.database().log().stats().flushes_total;
+        run(&mut session, "EXEC sys.sp_flush_log");
+        let before = flushes();
+        repeat(&mut session, 1, 5, "INSERT dbo.T1 VALUES (@i);");
+        os.sleep(15_000_000, WaitType::WAITFOR).unwrap();
+        assert_eq!(flushes(), before, "half of the bound is over, and nothing drains");
+        run(&mut session, "EXEC sys.sp_flush_log");
+        assert_eq!((flushes(), window(&mut session, "commits_at_risk")), (before + 1, vec!["0".to_owned()]));
+        repeat(&mut session, 6, 6, "INSERT dbo.T1 VALUES (@i);");
+        os.sleep(25_000_000, WaitType::WAITFOR).unwrap();
+        assert_eq!(flushes(), before + 1);
+        repeat(&mut session, 7, 7, "INSERT dbo.T1 VALUES (@i);");
+        assert_eq!(
+            server.flushes_for(FlushReason::LossBound),
+            1,
+            "the bound holds: the commit waits for itself"
+        );
+        set(&mut session, "FORCED (FLUSH = EAGER)");
+        repeat(&mut session, 8, 8, "INSERT dbo.T1 VALUES (@i);");
+        os.sleep(5_000_000, WaitType::WAITFOR).unwrap();
+        assert_eq!(window(&mut session, "commits_at_risk"), ["0"]);
+        server.stop(session);
+    });
+}
+
 /// With a log cache that outlives the process, its death takes no delayed commit: the view says so before, the rows and tickets after. A clean
 /// stop and DROP DATABASE leave nothing of such memory behind.
 #[test]
