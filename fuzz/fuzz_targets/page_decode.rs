@@ -37,20 +37,22 @@ fn change(page: &mut PageBytes) {
         PageType::Heap => false,
         _ => return,
     };
+    // Rows of no meaning have no order.
+    let verify = if is_tree { slots::verify } else { structure::verify };
     if slots::fits(page, 16) {
         let slot = if is_tree { header::slot_count(page) / 2 } else { slots::vacant_slot(page) };
         if is_tree { slots::insert(page, slot, &[&[7; 16]], 0) } else { slots::put(page, slot, &[&[7; 16]], 0) }
-        structure::verify(page).expect("still sound behind a new row");
+        verify(page).expect("still sound behind a new row");
         slots::splice(page, slot, 3, 9, &[8]);
         slots::set_flags(page, slot, slots::GHOST);
-        structure::verify(page).expect("still sound behind a change");
+        verify(page).expect("still sound behind a change");
         if is_tree { slots::remove(page, slot) } else { slots::free(page, slot) }
     }
-    structure::verify(page).expect("still sound without the row");
+    verify(page).expect("still sound without the row");
     loop {
         let Some(slot) = slots::occupied(page).next().map(|(slot, _, _)| slot) else { break };
         if is_tree { slots::remove(page, slot) } else { slots::free(page, slot) }
     }
-    structure::verify(page).expect("still sound without rows");
+    verify(page).expect("still sound without rows");
     assert_eq!(header::slot_count(page), 0);
 }

@@ -9,14 +9,15 @@
 //! Invariants (in brackets where each is asserted when it is made; `verify.rs`, and so DBCC CHECKALLOC, looks for the first three):
 //!
 //! 1. A page has one owner at a time: its entry in the map of its interval; map pages, page 0 and the boot page have none. [`set_owner`,
-//!    `lower_hint`; `redo.rs: redo_owner` refuses a record that says otherwise]
+//!    `lower_hint`; `redo.rs: redo_owner` refuses a record that says otherwise, `check_entries` a map]
 //! 2. A page that is reachable from a unit (chain, tree, large value) has that unit's number in the map and in its own header.
 //!    [`methods.rs: fix_of` refuses a page that says otherwise]
 //! 3. A page whose entry names a unit is reachable from it, or its transaction has not ended. [only checked]
 //! 4. An entry becomes a unit's only from 0, under the map page's exclusive latch, in the same record as the page's formatting.
 //!    [`find_free_in`, `set_owner`, `create_unit`, `lob.rs: store_lob`]
 //! 5. PENDING is set only on an owned page, once, by a transaction, and goes with it: to 0 when it commits, to the owner alone when it rolls
-//!    back; after a crash `sweep_pending_frees` does what the first would have done. [`change_map`, `finish_pending`, `keep_pending`]
+//!    back; after a crash `sweep_pending_frees` does what the first would have done. [`keep_pending`; `check_entries`, `free_marked` and
+//!    `free_at_commit` refuse a map that says otherwise]
 //! 6. A page becomes free outside transactions only, so that no rollback needs it back. [`change_map`]
 //! 7. A hint says where to begin looking, never that there is nothing: losing it costs time only. It is raised only past pages that nobody
 //!    has freed since it was read. [`raise_hint`]
@@ -69,6 +70,12 @@ struct Pending {
     pages: Vec<PageId>,
     /// Whole units among it, whose hints go with them.
     units: Vec<u32>,
+}
+
+/// A page that nobody owns, to be formatted, and its map page. Both are latched exclusively.
+pub(crate) struct FreePage {
+    pub(crate) map: PageGuard,
+    pub(crate) guard: PageGuard,
 }
 
 /// The map page that says who owns `page`.
@@ -177,17 +184,15 @@ impl Allocator {
 }
 
 impl AccessMethods {
-    /// Finds a free page and latches its map page exclusively: the caller logs the allocation, then calls [`set_owner`].
-    /// Grows a file when none is free.
-    pub(crate) fn find_free_page(&self) -> AccessResult<(PageId, PageGuard)> {
+    /// Finds a free page and latches its map page and then itself exclusively: the caller logs the allocation, calls [`set_owner`] and
+    /// formats it. Grows a file when none is free.
+    pub(crate) fn find_free_page(&self) -> AccessResult<FreePage> {
         let files = self.space.file_count();
         loop {
             for file in 1..=files {
                 if let Some(found) = self.find_free_in(file)? {
-                    assert!(
-                        found.0.file == file && map_of(found.0) == found.1.id(),
-                        "a page comes with its map"
-                    );
+                    let page = found.guard.id();
+                    assert!(page.file == file && map_of(page) == found.map.id(), "a page comes with its map");
                     return Ok(found);
                 }
             }
@@ -209,31 +214,38 @@ impl AccessMethods {
         }
     }
 
-    fn find_free_in(&self, file: u16) -> AccessResult<Option<(PageId, PageGuard)>> {
+    fn find_free_in(&self, file: u16) -> AccessResult<Option<FreePage>> {
         let pages = self.space.file_pages(file);
         let seen = self.allocator.hint(file);
         let mut from = seen.first_free;
+        let mut passed_over = None;
         while from < pages {
             let map_id = map_of(PageId::new(file, from));
             if map_id.page >= pages {
                 break;
             }
-            let guard = self.fix(map_id, LatchMode::Exclusive)?;
-            check_map(map_id, guard.page())?;
+            let map = self.fix(map_id, LatchMode::Exclusive)?;
+            check_map(map_id, map.page())?;
             let end = (map_id.page - MAP_INDEX + INTERVAL_PAGES).min(pages);
             for number in from..end {
                 let page = PageId::new(file, number);
-                if owner(guard.page(), page) == 0 && !is_system_page(page) {
-                    assert!(guard.is_exclusive() && number >= seen.first_free, "nobody else takes {page}");
-                    // Not behind it: should the caller fail to log the allocation, it stays free.
-                    self.allocator.raise_hint(file, seen, number);
-                    return Ok(Some((page, guard)));
+                if owner(map.page(), page) != 0 || is_system_page(page) {
+                    continue;
                 }
+                assert!(map.is_exclusive() && number >= seen.first_free, "nobody else takes {page}");
+                // A map may lie: a page that somebody has latched, the caller perhaps, is not waited for. It may still be free.
+                let Some(guard) = self.space.try_fix_new(page)? else {
+                    passed_over = passed_over.or(Some(number));
+                    continue;
+                };
+                // Not behind it: should the caller fail to log the allocation, it stays free.
+                self.allocator.raise_hint(file, seen, passed_over.unwrap_or(number));
+                return Ok(Some(FreePage { map, guard }));
             }
             from = end;
         }
         // Pages whose map page does not exist yet (`from` stands before them) are free as soon as it does.
-        self.allocator.raise_hint(file, seen, from);
+        self.allocator.raise_hint(file, seen, passed_over.unwrap_or(from));
         Ok(None)
     }
 
@@ -246,8 +258,8 @@ impl AccessMethods {
     ) -> AccessResult<PageId> {
         assert!(unit.0 > 0 && unit.0 < PENDING, "unit numbers are 1..2^31");
         self.forget_unit(unit.0);
-        let (page, mut map) = self.find_free_page()?;
-        let mut guard = self.space.fix_new(page)?;
+        let FreePage { mut map, mut guard } = self.find_free_page()?;
+        let page = guard.id();
         let create = UnitCreate { unit: unit.0, page: page.pack(), page_type: page_type as u8, page_flags };
         // Freed with it: its first page; the others have reserved for themselves.
         let undo = UndoBytes { record_count: 2, payload_bytes: MAP_BITS_OF_PAGE_BYTES as u64 };
@@ -273,12 +285,22 @@ impl AccessMethods {
         })
     }
 
-    /// Marks some pages of a unit as free once `txn` commits.
-    pub(crate) fn free_at_commit(&self, txn: &Transaction, pages: &[PageId]) -> AccessResult<()> {
+    /// Marks some pages of a unit, by what they say themselves, as free once `txn` commits.
+    pub(crate) fn free_at_commit(&self, txn: &Transaction, unit: u32, pages: &[PageId]) -> AccessResult<()> {
         let mut sorted = pages.to_vec();
         sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(AccessError::corrupt(pair[0], "stands twice in a large value"));
+        }
         for same_map in sorted.chunk_by(|one, other| map_of(*one) == map_of(*other)) {
             let map = self.fix(map_of(same_map[0]), LatchMode::Exclusive)?;
+            if let Some(page) = same_map.iter().find(|page| owner(map.page(), **page) != unit) {
+                let told = owner(map.page(), *page);
+                return Err(AccessError::corrupt(
+                    *page,
+                    format!("is of unit {unit}, the map says {told:#x}"),
+                ));
+            }
             self.change_map(map, Some(txn), MapChange::Pending, same_map)?;
         }
         Ok(())
@@ -313,8 +335,11 @@ impl AccessMethods {
         pages.sort_unstable();
         for same_map in pages.chunk_by(|one, other| map_of(*one) == map_of(*other)) {
             let map = self.fix(map_of(same_map[0]), LatchMode::Exclusive)?;
-            let is_pending = |page: &PageId| owner(map.page(), *page) & PENDING != 0;
-            assert!(same_map.iter().all(is_pending), "a page stays marked by whoever has freed it");
+            if let Some(page) = same_map.iter().find(|page| owner(map.page(), **page) & PENDING == 0)
+                && os::never!(true, "page {page} has lost the mark of whoever has freed it")
+            {
+                return Err(AccessError::corrupt(*page, "has lost the mark of whoever has freed it"));
+            }
             self.change_map(map, None, MapChange::Free, same_map)?;
         }
         Ok(())
@@ -383,10 +408,7 @@ impl AccessMethods {
         assert!(change != MapChange::Free || txn.is_none(), "pages become free outside transactions");
         assert!(pages.is_sorted_by(|one, next| one < next), "each page once");
         assert!(pages.iter().all(|page| map_of(*page) == map.id()), "one map is changed at a time");
-        let is_owned = |page: &PageId| owner(map.page(), *page) & !PENDING != 0;
-        assert!(pages.iter().all(is_owned), "only an owned page is given up");
-        let is_marked = |page: &PageId| owner(map.page(), *page) & PENDING != 0;
-        assert!(change != MapChange::Pending || !pages.iter().any(is_marked), "a page is given up once");
+        check_entries(map.page(), change, pages)?;
         let bits = MapBits { map: map.id().pack(), change, runs: runs_of(pages) };
         let lsn = match txn {
             Some(txn) => {
@@ -474,6 +496,21 @@ fn pages_of_unit(map: &PageBytes, map_id: PageId, unit: u32) -> Vec<PageId> {
     let mut pages = entries(map_id);
     pages.retain(|page| owner(map, *page) == unit);
     pages
+}
+
+/// Only an owned page is given up, and once. The map comes from disk: it may say anything, and nothing is logged then.
+fn check_entries(map: &PageBytes, change: MapChange, pages: &[PageId]) -> AccessResult<()> {
+    for page in pages {
+        let told = owner(map, *page);
+        let what = match (told & !PENDING, told & PENDING) {
+            _ if is_system_page(*page) => "belongs to the system, the map gives it to",
+            (0, _) => "is given up, the map says that it is nobody's:",
+            (_, PENDING) if change == MapChange::Pending => "is given up twice, the map says",
+            _ => continue,
+        };
+        return Err(AccessError::corrupt(*page, format!("{what} {told:#x}")));
+    }
+    Ok(())
 }
 
 fn runs_of(pages: &[PageId]) -> Vec<(u16, u16)> {

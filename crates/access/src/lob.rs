@@ -7,7 +7,7 @@ use pages::{BODY_BYTES, HEADER_BYTES, LatchMode, PageBytes, PageId, PageType, he
 use txn::{Transaction, UndoBytes};
 use types::Value;
 
-use crate::alloc::{owner, set_owner};
+use crate::alloc::{FreePage, owner, set_owner};
 use crate::error::{AccessError, AccessResult};
 use crate::methods::{AccessMethods, MAP_BITS_OF_PAGE_BYTES, UnitId};
 use crate::row::{LobPointer, RowFormat};
@@ -90,8 +90,8 @@ impl AccessMethods {
         let pieces: Vec<&[u8]> =
             if bytes.is_empty() { vec![bytes] } else { bytes.chunks(LOB_PIECE_BYTES).collect() };
         for piece in pieces.into_iter().rev() {
-            let (page, mut map) = self.find_free_page()?;
-            let mut guard = self.space.fix_new(page)?;
+            let FreePage { mut map, mut guard } = self.find_free_page()?;
+            let page = guard.id();
             let lob = LobPage { unit: unit.0, page: page.pack(), next: next.pack(), stamp, data: piece };
             let logged = LobPage { data: if self.undo_only { &[] } else { piece }, ..lob };
             let undo = UndoBytes { record_count: 2, payload_bytes: MAP_BITS_OF_PAGE_BYTES as u64 };
@@ -114,7 +114,9 @@ impl AccessMethods {
     pub fn load_lob(&self, pointer: &LobPointer) -> AccessResult<Vec<u8>> {
         let wanted = pointer.bytes as usize;
         let mut bytes = Vec::with_capacity(wanted.min(16 << 20));
-        os::task::in_large_value(|| self.walk_lob(pointer, |_, data| bytes.extend_from_slice(data)))?;
+        os::task::in_large_value(|| {
+            self.walk_lob(pointer, |_, data| bytes.extend_from_slice(data)).map(drop)
+        })?;
         if bytes.len() == wanted {
             Ok(bytes)
         } else {
@@ -123,15 +125,22 @@ impl AccessMethods {
         }
     }
 
-    /// Frees a value once `txn` commits.
+    /// Frees a value once `txn` commits. Its row is locked exclusively, so it is there.
     pub fn free_lob(&self, txn: &Transaction, pointer: &LobPointer) -> AccessResult<()> {
         let mut pages = Vec::new();
-        os::task::in_large_value(|| self.walk_lob(pointer, |page, _| pages.push(page)))?;
-        self.free_at_commit(txn, &pages)
+        let unit = os::task::in_large_value(|| self.walk_lob(pointer, |page, _| pages.push(page)));
+        let unit = unit.map_err(|error| match error {
+            AccessError::RowGone => {
+                AccessError::corrupt(pointer.page, "is no piece of the value that a row points to")
+            }
+            other => other,
+        })?;
+        self.free_at_commit(txn, unit, &pages)
     }
 
-    fn walk_lob(&self, pointer: &LobPointer, mut body: impl FnMut(PageId, &[u8])) -> AccessResult<()> {
-        let mut page = pointer.page;
+    /// Calls `body` with each piece; returns the unit that all say they are of.
+    fn walk_lob(&self, pointer: &LobPointer, mut body: impl FnMut(PageId, &[u8])) -> AccessResult<u32> {
+        let (mut page, mut unit) = (pointer.page, 0);
         let pieces_max = (pointer.bytes as usize).div_ceil(LOB_PIECE_BYTES).max(1);
         for _ in 0..pieces_max {
             if page.is_null() {
@@ -143,10 +152,20 @@ impl AccessMethods {
                 return Err(AccessError::RowGone);
             }
             assert!(data.len() <= LOB_PIECE_BYTES, "a piece fits its page");
+            let own = header::unit(guard.page());
+            if page != pointer.page && own != unit {
+                let what = format!("unit {own} goes on with a large value of unit {unit}");
+                return Err(AccessError::corrupt(page, what));
+            }
+            unit = own;
             body(page, data);
             page = header::next(guard.page());
         }
-        Ok(())
+        if page.is_null() {
+            Ok(unit)
+        } else {
+            Err(AccessError::corrupt(page, "follows the last piece of a large value"))
+        }
     }
 
     /// Frees one page of a large object that `lob` allocated, if it still is that: the undo of its allocation.

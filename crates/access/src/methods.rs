@@ -198,7 +198,10 @@ impl AccessMethods {
         loop {
             let next = current.max(floor) + 1;
             match self.next_stamp.compare_exchange_weak(current, next, Relaxed, Relaxed) {
-                Ok(_) => return next,
+                Ok(_) => {
+                    assert!(next > floor, "no number of an earlier life comes again");
+                    return next;
+                }
                 Err(now) => current = now,
             }
         }

@@ -1,5 +1,6 @@
 //! The changed part of a row: what LOP_MODIFY_ROW carries, and how it is applied.
 
+use log::page_records::RowPatch;
 use pages::{PageBytes, header, slots};
 
 /// Offset of the first difference, and the differing parts of `old` and `new`.
@@ -18,6 +19,15 @@ pub(crate) enum Change {
     Forward(u64),
     /// Its compensation: it takes back what was kept.
     Compensation,
+}
+
+/// Is the row as the record left it, so far as its undo needs: are the bytes there that it takes back, and is there room for those that it
+/// gives back? `base`: bytes of the row before those that the record counts.
+pub(crate) fn can_undo(page: &PageBytes, record: &RowPatch<'_>, base: usize) -> bool {
+    let (before, after) = (usize::from(record.lengths.0), usize::from(record.lengths.1));
+    let row = slots::row(page, record.slot).map_or(0, <[u8]>::len);
+    let is_there = base + usize::from(record.offset) + after <= row;
+    is_there && record.old.len() == before && before <= after + header::free_bytes(page)
 }
 
 /// Replaces `lengths.0` bytes at `at` of the row by `new`, and keeps account of the bytes reserved for undo.

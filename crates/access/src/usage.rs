@@ -69,25 +69,29 @@ impl AccessMethods {
 
     /// Walks down level by level; a page that has gone meanwhile, or become another's, counts for nothing.
     fn interior_pages_of(&self, unit: &UnitToVerify) -> AccessResult<u64> {
-        let (mut level, mut count) = (vec![unit.page], 0);
+        let (mut level, mut count, mut height) = (vec![unit.page], 0, u8::MAX);
         while !level.is_empty() {
-            let mut below = Vec::new();
+            let (mut below, mut highest) = (Vec::new(), 0);
             for page in level {
                 let guard = self.fix(page, LatchMode::Shared)?;
                 let bytes = guard.page();
                 let is_own =
                     header::page_type(bytes) == PageType::BTree && header::unit(bytes) == unit.unit.0;
-                if !is_own || header::level(bytes) == 0 {
+                // Levels fall, or the walk would not end.
+                if !is_own || header::level(bytes) == 0 || header::level(bytes) >= height {
                     continue;
                 }
                 count += 1;
+                highest = highest.max(header::level(bytes));
                 // The leaves themselves need not be read.
                 if header::level(bytes) > 1 {
                     let slots = 0..header::slot_count(bytes);
                     below.extend(slots.filter_map(|slot| child_at(bytes, slot).ok()));
                 }
             }
-            level = below;
+            below.sort_unstable();
+            below.dedup();
+            (level, height) = (below, highest);
         }
         Ok(count)
     }

@@ -124,8 +124,17 @@ impl AccessMethods {
         }
         let mut pages = Vec::new();
         self.for_each_map(|map| {
-            let own = entries(map.id()).into_iter().filter(|page| owner(map.page(), *page) == unit.0);
-            pages.extend(own.filter(|page| !seen.contains(page)));
+            for page in entries(map.id()) {
+                let told = owner(map.page(), page);
+                match seen.contains(&page) {
+                    false if told == unit.0 => pages.push(page),
+                    true if told != unit.0 => {
+                        let what = format!("holds a large value of unit {}, the map says {told:#x}", unit.0);
+                        report.note(page, Damage::Owner, what);
+                    }
+                    _ => {}
+                }
+            }
             Ok(())
         })?;
         for page in pages {
@@ -213,8 +222,8 @@ struct Check<'a> {
     seen: FxHashMap<PageId, u32>,
 }
 
-/// A leaf in key order: address, neighbours, lowest and highest key.
-struct Leaf {
+/// A page of a level in key order, and the neighbours that it names.
+struct Link {
     page: PageId,
     prev: PageId,
     next: PageId,
@@ -321,21 +330,26 @@ impl Check<'_> {
     }
 
     fn tree(&mut self, unit: &UnitToVerify) -> AccessResult<()> {
-        let mut leaves = Vec::new();
-        self.subtree(unit, unit.page, None, None, None, &mut leaves)?;
-        for (index, leaf) in leaves.iter().enumerate() {
-            let before = index.checked_sub(1).map_or(PageId::NULL, |index| leaves[index].page);
-            let after = leaves.get(index + 1).map_or(PageId::NULL, |leaf| leaf.page);
-            if (leaf.prev, leaf.next) != (before, after) {
-                let told = (leaf.prev, leaf.next);
+        let mut levels = Vec::new();
+        self.subtree(unit, unit.page, None, None, None, &mut levels)?;
+        levels.iter().for_each(|level| self.chain(level));
+        Ok(())
+    }
+
+    /// Do the pages of one level, in key order, name their neighbours?
+    fn chain(&mut self, level: &[Link]) {
+        for (index, link) in level.iter().enumerate() {
+            let before = index.checked_sub(1).map_or(PageId::NULL, |index| level[index].page);
+            let after = level.get(index + 1).map_or(PageId::NULL, |link| link.page);
+            if (link.prev, link.next) != (before, after) {
+                let told = (link.prev, link.next);
                 self.problem(
-                    leaf.page,
+                    link.page,
                     Damage::Chain,
                     format!("neighbours are {before} and {after}, told {told:?}"),
                 );
             }
         }
-        Ok(())
     }
 
     /// Checks a page and all below it; its keys must lie in `low..high`.
@@ -346,7 +360,7 @@ impl Check<'_> {
         level: Option<u8>,
         low: Option<&[u8]>,
         high: Option<&[u8]>,
-        leaves: &mut Vec<Leaf>,
+        levels: &mut Vec<Vec<Link>>,
     ) -> AccessResult<()> {
         let Some(guard) = self.page(page, unit.unit, PageType::BTree)? else { return Ok(()) };
         let bytes = *guard.page();
@@ -357,6 +371,10 @@ impl Check<'_> {
             self.problem(page, Damage::Chain, format!("is on level {here}, not {level:?}"));
             return Ok(());
         }
+        if levels.len() <= usize::from(here) {
+            levels.resize_with(usize::from(here) + 1, Vec::new);
+        }
+        levels[usize::from(here)].push(Link { page, prev: header::prev(&bytes), next: header::next(&bytes) });
         if header::free_slots(&bytes) > 0 {
             self.problem(page, Damage::Page, "a tree page has free slots");
         }
@@ -373,7 +391,6 @@ impl Check<'_> {
         if here == 0 {
             let live = slots::occupied(&bytes).filter(|(_, _, flags)| flags & slots::GHOST == 0).count();
             self.report.rows += live as u64;
-            leaves.push(Leaf { page, prev: header::prev(&bytes), next: header::next(&bytes) });
             return Ok(());
         }
         if count == 0 {
@@ -389,7 +406,7 @@ impl Check<'_> {
             };
             let child_low = if slot == 0 { low } else { Some(key_at(&bytes, slot)) };
             let child_high = if slot + 1 < count { Some(key_at(&bytes, slot + 1)) } else { high };
-            self.subtree(unit, child, Some(here - 1), child_low, child_high, leaves)?;
+            self.subtree(unit, child, Some(here - 1), child_low, child_high, levels)?;
         }
         Ok(())
     }

@@ -119,7 +119,7 @@ impl Cursor {
                 access.decode_columns(format, bytes, columns[wanted].iter().copied(), out)
             }
         };
-        decoded.map_err(|error| self.table.fail_reading(error))
+        decoded.map_err(|error| self.table.fail_reading(&self.options, error))
     }
 
     /// How many columns a row has.

@@ -7,6 +7,7 @@
 
 mod check;
 mod duplicate;
+mod failures;
 mod image;
 pub(crate) mod io;
 mod key_length;
@@ -460,26 +461,6 @@ impl Table {
         }
     }
 
-    fn fail(&self, txn: &DbTransaction, error: access::AccessError) -> SqlError {
-        let table = &self.inner.definition;
-        match error {
-            access::AccessError::RowTooLarge { bytes, limit } => SqlError::new(511, &[&bytes, &limit]),
-            access::AccessError::KeyTooLarge { bytes } => {
-                SqlError::new(1946, &[&bytes, &table.name, &access::KEY_BYTES_MAX, &"B-tree"])
-            }
-            access::AccessError::RowGone => SqlError::new(601, &[]),
-            other => txn.sql_error(&other.into()),
-        }
-    }
-
-    /// The error of reading a row's values: no lock is part of it.
-    pub(crate) fn fail_reading(&self, error: access::AccessError) -> SqlError {
-        match error {
-            access::AccessError::RowGone => SqlError::new(601, &[]),
-            other => crate::error::sql_error(&other.into(), self.inner.database.name(), 0),
-        }
-    }
-
     fn insert_image(&self, txn: &DbTransaction, row: &[Value], bytes: &[u8]) -> SqlResult<RowLocator> {
         match &self.inner.base {
             Base::Heap(heap) => {
@@ -591,12 +572,19 @@ impl Table {
             return Ok(());
         }
         let key = self.entry_key(at, row, locator);
-        self.delete_entry_at(txn, at, &key)
+        self.delete_entry_at(txn, at, &key, locator)
     }
 
-    fn delete_entry_at(&self, txn: &DbTransaction, at: usize, key: &[u8]) -> SqlResult<()> {
+    fn delete_entry_at(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        key: &[u8],
+        locator: &RowLocator,
+    ) -> SqlResult<()> {
         self.free_entry_large_values(txn, at, key)?;
-        self.inner.secondary[at].tree.delete(txn.inner(), key).map_err(|error| self.fail(txn, error))
+        let deleted = self.inner.secondary[at].tree.delete(txn.inner(), key);
+        deleted.map_err(|error| self.fail_at_entry(txn, at, locator, error))
     }
 
     /// Frees what an entry keeps out of row: entries have copies of their own.

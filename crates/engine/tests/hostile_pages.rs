@@ -1,5 +1,6 @@
-//! Pages with a right checksum that lie: of each kind, in the header and in each part of a slot. Whoever reads one is told 824, nothing
-//! panics, and the other tables and databases go on.
+//! Pages with a right checksum that lie: of each kind, in the header and in each part of a slot; and about each other: owners, neighbours,
+//! children, moved rows, pieces. Whoever meets one is told 824 (8646 where an index lacks an entry),
+//! CHECKDB tells it, nothing panics or waits for ever, and the other tables and databases go on.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use hardpan_engine::{CheckOptions, Database, Instance, RowChange, ScanOptions, SqlResult};
 use os::sim::{DiskImage, Profile, World};
-use pages::{PAGE_BYTES, PageBytes, PageType, checksum, header, structure};
+use pages::{HEADER_BYTES, PAGE_BYTES, PageBytes, PageId, PageType, checksum, header, slots, structure};
 use support::{NAME, Session, column, create_database, create_table, heap, int, item, items, open};
 use types::{SqlType, Value};
 
@@ -35,6 +36,7 @@ fn prepared() -> (DiskImage, std::path::PathBuf) {
                 create_table(&instance, &database, &heap("rows", columns.clone()));
                 let mut session = Session::new(&instance, &database, 51);
                 fill(&mut session, &database, 0).unwrap();
+                move_rows(&mut session, &database).unwrap();
             }
             *told.lock() = instance.database(NAME).unwrap().space().files()[0].path.clone();
             instance.shutdown();
@@ -58,6 +60,22 @@ fn fill_heap(session: &mut Session, database: &Arc<Database>, first: i32) -> Sql
         (first..first + 40).try_for_each(|id| {
             let long = Value::varchar(&"l".repeat(if id % 9 == 0 { 20_000 } else { 3 }));
             rows.insert(txn, &[Value::Int(id), Value::varchar(&"v".repeat(500)), long]).map(|_| ())
+        })
+    })
+}
+
+/// Rows of the heap grow until their pages have no room for them.
+fn move_rows(session: &mut Session, database: &Arc<Database>) -> SqlResult<()> {
+    let rows = support::table(database, "rows").unwrap();
+    session.autocommit(None, |txn| {
+        let mut cursor = rows.scan(txn, 0, &ScanOptions::default(), None)?;
+        let (mut old, mut found) = (Vec::new(), Vec::new());
+        while cursor.next(txn, &mut old)? {
+            found.push((cursor.locator()?, old.clone()));
+        }
+        found.iter().step_by(3).try_for_each(|(locator, old)| {
+            let new = [old[0].clone(), Value::varchar(&"g".repeat(790)), old[2].clone()];
+            rows.update(txn, RowChange { locator, old, new: &new, changed: &[1] }).map(|_| ())
         })
     })
 }
@@ -117,7 +135,7 @@ impl Kind {
             (PageType::FileHeader, _) => self == Kind::FileHeader,
             (PageType::Boot, _) => self == Kind::Boot,
             (PageType::AllocationMap, _) => self == Kind::Map,
-            (PageType::Heap, _) => self == Kind::Heap,
+            (PageType::Heap, _) => self == Kind::Heap && header::slot_count(page) > 2,
             (PageType::Lob, _) => self == Kind::Lob,
             (PageType::BTree, 0) => self == Kind::Leaf,
             (PageType::BTree, _) => self == Kind::Interior,
@@ -177,6 +195,7 @@ fn work(instance: &Arc<Instance>, database: &Arc<Database>) -> BTreeSet<i32> {
         note(session.autocommit(None, change));
     }
     note(fill(&mut session, database, 10_000));
+    note(fill(&mut session, database, -10_000));
     note(fill_heap(&mut session, database, 20_000));
     for table in database.tables() {
         let found =
@@ -184,6 +203,28 @@ fn work(instance: &Arc<Instance>, database: &Arc<Database>) -> BTreeSet<i32> {
         note(found.map(|_| ()));
     }
     numbers
+}
+
+/// Drops both tables; the numbers of the errors.
+fn drop_all(instance: &Arc<Instance>, database: &Arc<Database>) -> BTreeSet<i32> {
+    let mut session = Session::new(instance, database, 63);
+    let dropped = ["items", "rows"].map(|name| {
+        let table = support::table(database, name).unwrap();
+        session.autocommit(None, |txn| database.drop_table(txn, table.definition()))
+    });
+    dropped.into_iter().filter_map(|dropped| Some(dropped.err()?.number)).collect()
+}
+
+/// Does CHECKDB find anything in the database?
+fn is_found(instance: &Arc<Instance>, database: &Arc<Database>) -> bool {
+    let mut session = Session::new(instance, database, 62);
+    let tables = database.tables().into_iter().any(|table| {
+        let report =
+            session.autocommit(None, |txn| database.check_table(txn, &table, CheckOptions::default()));
+        let report = report.unwrap().unwrap();
+        !(report.allocation_errors.is_empty() && report.consistency_errors.is_empty())
+    });
+    tables || !database.check_allocation().unwrap().is_empty()
 }
 
 /// Does everything about this table work?
@@ -245,4 +286,213 @@ fn try_with(
         instance.shutdown();
     });
     assert!(report.failures.is_empty(), "{kind:?}: {what}: {:?}", report.failures);
+}
+
+/// The pages of the file, and what a lie about a page needs to know of them.
+struct Pages(Vec<PageBytes>);
+
+impl Pages {
+    fn all(&self, is_it: impl Fn(&PageBytes) -> bool) -> Vec<usize> {
+        let heap = header::unit(&self.0[Kind::Heap.find(&self.0)]);
+        let tree = header::unit(&self.0[Kind::Interior.find(&self.0)]);
+        let is_users = |page: &PageBytes| [heap, tree].contains(&header::unit(page));
+        let is_used = |page: &usize| self.0[MAP][HEADER_BYTES + 4 * page..][..4] != [0; 4];
+        let used = (0..self.0.len()).filter(is_used);
+        used.filter(|page| is_users(&self.0[*page]) && is_it(&self.0[*page])).collect()
+    }
+
+    /// The pages of the heap in the order of their chain, or the leaves of the tree of several levels.
+    fn chain(&self, page_type: PageType) -> Vec<usize> {
+        let of_chain = self.all(|page| header::page_type(page) == page_type && header::level(page) == 0);
+        let is_first =
+            |page: &&usize| !of_chain.iter().any(|other| header::next(&self.0[*other]) == id(**page));
+        let mut chain = vec![*of_chain.iter().find(is_first).unwrap()];
+        loop {
+            let next = header::next(&self.0[chain[chain.len() - 1]]);
+            if next.is_null() {
+                return chain;
+            }
+            chain.push(next.page as usize);
+        }
+    }
+
+    fn pieces(&self) -> Vec<usize> {
+        let pieces = self.all(|page| header::page_type(page) == PageType::Lob);
+        pieces.into_iter().filter(|piece| !header::next(&self.0[*piece]).is_null()).collect()
+    }
+
+    fn root(&self) -> usize {
+        let root = self.all(|page| header::level(page) > 0);
+        *root.iter().max_by_key(|page| header::level(&self.0[**page])).unwrap()
+    }
+
+    fn set_owner(&mut self, page: usize, owner: u32) -> usize {
+        let at = HEADER_BYTES + 4 * page;
+        self.0[MAP][at..at + 4].copy_from_slice(&owner.to_le_bytes());
+        MAP
+    }
+
+    fn unit(&self, page: usize) -> u32 {
+        header::unit(&self.0[page])
+    }
+
+    fn set_next(&mut self, page: usize, next: usize) -> usize {
+        header::set_next(&mut self.0[page], id(next));
+        page
+    }
+
+    fn set_prev(&mut self, page: usize, prev: usize) -> usize {
+        header::set_prev(&mut self.0[page], id(prev));
+        page
+    }
+
+    /// Changes the last bytes of a row: the child of an interior page.
+    fn set_child(&mut self, page: usize, slot: u16, child: usize) -> usize {
+        let row = slots::row_mut(&mut self.0[page], slot).unwrap();
+        let at = row.len() - 6;
+        row[at..].copy_from_slice(&id(child).to_bytes());
+        page
+    }
+
+    /// Lets the first stub of the heap lead elsewhere; `target` gets the stub's page and slot.
+    fn set_stub(&mut self, target: impl Fn(&Pages, usize, u16) -> (usize, u16)) -> usize {
+        let has_stub = |page: &PageBytes| stub_of(page).is_some();
+        let page = self.all(has_stub)[0];
+        let slot = stub_of(&self.0[page]).unwrap();
+        let (to, to_slot) = target(self, page, slot);
+        let row = slots::row_mut(&mut self.0[page], slot).unwrap();
+        row[..6].copy_from_slice(&id(to).to_bytes());
+        row[6..8].copy_from_slice(&to_slot.to_le_bytes());
+        page
+    }
+}
+
+const MAP: usize = 1;
+
+fn id(page: usize) -> PageId {
+    PageId::new(1, page as u32)
+}
+
+fn stub_of(page: &PageBytes) -> Option<u16> {
+    slots::occupied(page).find(|(_, _, flags)| flags & slots::FORWARD != 0).map(|(slot, _, _)| slot)
+}
+
+/// What one page says of another: who is hurt, and the change, which returns the page that lies.
+type Tale = (&'static str, &'static str, fn(&mut Pages) -> usize);
+
+const TALES: &[Tale] = &[
+    ("rows", "a piece is nobody's", |pages| pages.set_owner(pages.pieces()[0], 0)),
+    ("both", "a piece is another table's", |pages| {
+        pages.set_owner(pages.pieces()[0], pages.unit(pages.chain(PageType::BTree)[0]))
+    }),
+    ("rows", "a piece is marked as dropped", |pages| {
+        let piece = pages.pieces()[0];
+        pages.set_owner(piece, pages.unit(piece) | 1 << 31)
+    }),
+    ("rows", "a piece is followed by the first one", |pages| {
+        let pieces = pages.pieces();
+        let second = header::next(&pages.0[pieces[0]]).page as usize;
+        let first = pieces[0];
+        pages.set_next(second, first)
+    }),
+    ("rows", "a piece says that it is another table's", |pages| {
+        let piece = header::next(&pages.0[pages.pieces()[0]]).page as usize;
+        pages.0[piece][40] ^= 3;
+        piece
+    }),
+    ("both", "the map page is a table's", |pages| {
+        let unit = pages.unit(pages.root());
+        pages.set_owner(MAP, unit)
+    }),
+    ("items", "a leaf is nobody's", |pages| pages.set_owner(pages.chain(PageType::BTree)[3], 0)),
+    ("items", "the root is nobody's", |pages| pages.set_owner(pages.root(), 0)),
+    ("items", "a leaf is marked as dropped", |pages| {
+        let leaf = pages.chain(PageType::BTree)[3];
+        pages.set_owner(leaf, pages.unit(leaf) | 1 << 31)
+    }),
+    ("items", "a leaf is followed by the one before", |pages| {
+        let leaves = pages.chain(PageType::BTree);
+        pages.set_next(leaves[4], leaves[3])
+    }),
+    ("items", "a leaf is followed by the root", |pages| {
+        pages.set_next(pages.chain(PageType::BTree)[4], pages.root())
+    }),
+    ("items", "a leaf follows another than it does", |pages| {
+        let leaves = pages.chain(PageType::BTree);
+        pages.set_prev(leaves[4], leaves[1])
+    }),
+    ("items", "the root is its own child", |pages| pages.set_child(pages.root(), 1, pages.root())),
+    ("items", "two children are the same", |pages| {
+        let child = pages.chain(PageType::BTree)[3];
+        let parents = pages.all(|page| header::level(page) == 1);
+        let first = parents[0];
+        pages.set_child(first, 0, child)
+    }),
+    ("items", "a page knows of a change that no log has", |pages| {
+        let leaf = pages.chain(PageType::BTree)[2];
+        pages.0[leaf][15] = 1;
+        leaf
+    }),
+    ("rows", "the heap leads back to its first page", |pages| {
+        let chain = pages.chain(PageType::Heap);
+        pages.set_next(chain[2], chain[0])
+    }),
+    ("rows", "the heap leads back to its second page", |pages| {
+        let chain = pages.chain(PageType::Heap);
+        pages.set_next(chain[2], chain[1])
+    }),
+    ("rows", "the last page of the heap is not the last", |pages| {
+        let chain = pages.chain(PageType::Heap);
+        pages.set_prev(chain[0], chain[1])
+    }),
+    ("rows", "a row has moved to where it was", |pages| pages.set_stub(|_, page, slot| (page, slot))),
+    ("rows", "a row has moved to one that has not", |pages| {
+        pages.set_stub(|pages, page, _| {
+            let stays = |(_, _, flags): &(u16, &[u8], u16)| *flags == 0;
+            (page, slots::occupied(&pages.0[page]).find(stays).unwrap().0)
+        })
+    }),
+    ("rows", "a row has moved to an empty slot", |pages| pages.set_stub(|_, page, _| (page, 900))),
+    ("rows", "a row has moved to another table", |pages| {
+        pages.set_stub(|pages, _, _| (pages.chain(PageType::BTree)[0], 0))
+    }),
+    ("rows", "a row has moved behind the file", |pages| pages.set_stub(|_, _, _| (4_000_000, 0))),
+];
+
+#[test]
+fn what_pages_say_of_each_other_is_error_824_when_it_is_wrong() {
+    let (image, path) = prepared();
+    let file = World::with_disk(2, Profile::nvme(), image.clone()).file_bytes(&path).unwrap();
+    let mut wrong = Vec::new();
+    for (hurt, what, tell) in TALES {
+        let mut pages = Pages(file.chunks_exact(PAGE_BYTES).map(|page| page.try_into().unwrap()).collect());
+        let page = tell(&mut pages);
+        assert_eq!(structure::verify(&pages.0[page]), Ok(()), "{what}: the page itself is sound");
+        checksum::stamp(&mut pages.0[page]);
+        for is_checked in [true, false] {
+            let world = World::with_disk(3, Profile::nvme(), image.clone());
+            world.corrupt(&path, (page * PAGE_BYTES) as u64, &pages.0[page]);
+            let report = world.run(move |os| {
+                let instance = open(os);
+                let database = instance.database(NAME).unwrap();
+                if is_checked {
+                    assert!(is_found(&instance, &database), "{what}: CHECKDB finds nothing");
+                    let mut unhurt =
+                        ["items", "rows"].into_iter().filter(|name| ![*name, "both"].contains(hurt));
+                    assert!(
+                        unhurt.all(|name| is_well(&instance, &database, name)),
+                        "{what}: the other table is hurt"
+                    );
+                }
+                let mut numbers = work(&instance, &database);
+                numbers.append(&mut drop_all(&instance, &database));
+                assert!(numbers.contains(&824) || numbers.contains(&8646), "{what}: {numbers:?}");
+                let other = instance.database(OTHER).unwrap();
+                assert_eq!(work(&instance, &other), BTreeSet::new(), "{what}: the other database");
+                instance.shutdown();
+            });
+            wrong.extend(report.failures.into_iter().map(|failure| (*what, failure)));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -18,6 +18,7 @@ mod pool;
 pub mod slots;
 mod space;
 pub mod structure;
+pub mod tree_rows;
 mod write_out;
 
 pub use data_file::FileInfo;

@@ -254,6 +254,26 @@ impl FileSpace {
         self.fix_slowly(id, LatchMode::Exclusive, Missing::Zeros)
     }
 
+    /// The same for a page that is free, so that nobody knows it; `None` when somebody has it latched all the same: it is in use, whatever
+    /// the map says, or only just given up. Never waits for a latch: the caller holds others.
+    pub fn try_fix_new(&self, id: PageId) -> Result<Option<PageGuard>, PageError> {
+        assert!(!id.is_null(), "no page is formatted at the end of a chain");
+        let key = self.key(id);
+        loop {
+            if let Some(frame) = self.pool.lookup(key) {
+                frame.note_use();
+                let Some(guard) = PageGuard::try_take(frame, LatchMode::Exclusive) else { return Ok(None) };
+                if guard.frame().key() == key {
+                    assert!(guard.is_exclusive() && guard.id() == id, "page {id} is nobody else's");
+                    os::task::note_page_use(false);
+                    return Ok(Some(guard));
+                }
+            } else if let Some(guard) = self.bring_in(id, LatchMode::Exclusive, Missing::Zeros)? {
+                return Ok(Some(guard));
+            }
+        }
+    }
+
     /// For redo of a record that formats the page. What is in memory counts, by its LSN; what is in the file does not and
     /// is not even read: redo goes on to the end of the log, so every later change of the page comes again, too. A page
     /// that is not in memory, or lies beyond the end of the file (which grows), comes as zeros with LSN NULL.
@@ -292,31 +312,44 @@ impl FileSpace {
                 }
                 continue;
             }
-            let frame = self.pool.take_frame()?;
-            let mut guard = PageGuard::take(Arc::clone(&frame), LatchMode::Exclusive);
-            if self.pool.publish(key, &frame).is_err() {
-                drop(guard);
-                self.pool.give_back(frame);
-                continue;
+            if let Some(guard) = self.bring_in(id, mode, missing)? {
+                return Ok(guard);
             }
-            frame.note_use();
-            let filled = match missing {
-                Missing::Zeros => {
-                    guard.page_mut().fill(0);
-                    Ok(())
-                }
-                Missing::Read => self.read_page(id, guard.page_mut()),
-            };
-            assert_eq!(guard.id(), id, "the frame was taken for this page");
-            if let Err(error) = filled {
-                self.pool.withdraw(key, &frame);
-                drop(guard);
-                self.pool.give_back(frame);
-                return Err(error);
-            }
-            os::task::note_page_use(matches!(missing, Missing::Read));
-            return Ok(if mode == LatchMode::Shared { guard.downgrade() } else { guard });
         }
+    }
+
+    /// Puts a page into a frame; `None` when somebody else does the same.
+    fn bring_in(
+        &self,
+        id: PageId,
+        mode: LatchMode,
+        missing: Missing,
+    ) -> Result<Option<PageGuard>, PageError> {
+        let key = self.key(id);
+        let frame = self.pool.take_frame()?;
+        let mut guard = PageGuard::take(Arc::clone(&frame), LatchMode::Exclusive);
+        if self.pool.publish(key, &frame).is_err() {
+            drop(guard);
+            self.pool.give_back(frame);
+            return Ok(None);
+        }
+        frame.note_use();
+        let filled = match missing {
+            Missing::Zeros => {
+                guard.page_mut().fill(0);
+                Ok(())
+            }
+            Missing::Read => self.read_page(id, guard.page_mut()),
+        };
+        assert_eq!(guard.id(), id, "the frame was taken for this page");
+        if let Err(error) = filled {
+            self.pool.withdraw(key, &frame);
+            drop(guard);
+            self.pool.give_back(frame);
+            return Err(error);
+        }
+        os::task::note_page_use(matches!(missing, Missing::Read));
+        Ok(Some(if mode == LatchMode::Shared { guard.downgrade() } else { guard }))
     }
 
     fn read_page(&self, id: PageId, into: &mut PageBytes) -> Result<(), PageError> {
@@ -328,8 +361,22 @@ impl FileSpace {
             crate::header::version(into) == 0 || crate::header::id(into) == id,
             "what was read is page {id}"
         );
+        self.refuse_foreign_lsn(id, into)?;
         self.pool.note_read();
         Ok(())
+    }
+
+    /// The log is always ahead of what is in the files: a page that knows of a record that the log does not have is not of this database's
+    /// history, and no later change of it would count.
+    fn refuse_foreign_lsn(&self, id: PageId, page: &PageBytes) -> Result<(), PageError> {
+        let lsn = crate::header::lsn(page);
+        match self.log.get() {
+            Some(log) if lsn >= log.end() => {
+                let what = format!("its last change is {lsn}, the log ends at {}", log.end());
+                Err(PageError::Corrupt { page: id, path: self.file(id.file)?.path().to_owned(), what })
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn file(&self, number: u16) -> Result<Arc<DataFile>, PageError> {
@@ -557,6 +604,7 @@ fn assert_no_page_latch_held() {
     assert!(!os::held_ranks().contains(&LatchRank::BTreePage), "waiting for pages while holding one");
 }
 
+#[derive(Clone, Copy)]
 enum Missing {
     Read,
     Zeros,

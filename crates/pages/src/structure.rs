@@ -6,9 +6,12 @@
 use crate::header::{self, PAGE_FORMAT_VERSION, PageType};
 use crate::page_id::PageBytes;
 use crate::slots::{self, FORWARD, FORWARDED};
+use crate::tree_rows;
 
 /// Levels of a tree, at most: with two children to a page it would fill 2^32 pages.
 const LEVELS_MAX: u8 = 32;
+/// Bytes of a row of a heap, at least: room for the address of where it moves.
+const HEAP_ROW_BYTES_MIN: usize = 8;
 
 /// Do header and slot array agree with the type of the page and with each other? The text says what is wrong. A page of zeros was never
 /// formatted; whoever has seen that need not ask.
@@ -24,19 +27,24 @@ pub fn verify(page: &PageBytes) -> Result<(), String> {
         return Err(format!("level {level} of {}", page_type.name()));
     }
     slots::verify(page)?;
+    let own = header::id(page);
+    if header::next(page) == own || header::prev(page) == own {
+        return Err("is its own neighbour".to_owned());
+    }
     let count = header::slot_count(page);
     match page_type {
-        PageType::Heap => match (0..count).find(|slot| is_stub_and_moved(slots::flags(page, *slot))) {
-            Some(slot) => Err(format!("slot {slot} is a stub and a moved row at once")),
-            None => Ok(()),
-        },
+        PageType::Heap => heap_rows(page),
         PageType::BTree if header::free_slots(page) > 0 => {
             Err(format!("a tree page has {} free slots", header::free_slots(page)))
+        }
+        // Bytes are kept for rows that a transaction has shortened.
+        PageType::BTree if header::reserved_bytes(page) > 0 && (count == 0 || level > 0) => {
+            Err(format!("{} bytes are kept for undo where no row changes", header::reserved_bytes(page)))
         }
         PageType::BTree => {
             match (0..count).find(|slot| slots::flags(page, *slot) & (FORWARD | FORWARDED) != 0) {
                 Some(slot) => Err(format!("slot {slot} of a tree page is moved")),
-                None => Ok(()),
+                None => tree_rows::verify(page),
             }
         }
         _ if count > 0 => Err(format!("{} with {count} slots", page_type.name())),
@@ -44,8 +52,16 @@ pub fn verify(page: &PageBytes) -> Result<(), String> {
     }
 }
 
-fn is_stub_and_moved(flags: u16) -> bool {
-    flags & (FORWARD | FORWARDED) == FORWARD | FORWARDED
+fn heap_rows(page: &PageBytes) -> Result<(), String> {
+    for (slot, row, flags) in slots::occupied(page) {
+        if flags & (FORWARD | FORWARDED) == FORWARD | FORWARDED {
+            return Err(format!("slot {slot} is a stub and a moved row at once"));
+        }
+        if row.len() < HEAP_ROW_BYTES_MIN {
+            return Err(format!("slot {slot}: {} bytes are no room for a forwarding address", row.len()));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -67,7 +83,7 @@ mod tests {
         let mut page = Box::new([0; PAGE_BYTES]);
         header::format(&mut page, PageId::new(1, 5), page_type, 0, 0);
         for slot in 0..rows {
-            slots::put(&mut page, slot, &[b"a row of some bytes"], 0);
+            slots::put(&mut page, slot, &[&[1, 0, slot as u8 + 1], b"a row of some bytes"], 0);
         }
         page
     }
@@ -116,6 +132,47 @@ mod tests {
             let text = lie(page_type, 0, &|page| slots::put(page, 0, &[b"a row of some bytes"], 0));
             assert!(text.contains("with 1 slots"), "{page_type:?}");
         }
+    }
+
+    #[test]
+    fn every_lie_of_the_rows_is_told() {
+        let told = |page_type, change: &dyn Fn(&mut PageBytes)| {
+            let mut page = page_of(page_type, 3);
+            change(&mut page);
+            verify(&page).expect_err("it lies")
+        };
+        let row = |slot: usize| HEADER_BYTES + slot * 22;
+        let same_key = |page: &mut PageBytes| page[row(1) + 2] = 1;
+        assert!(told(PageType::BTree, &same_key).contains("out of order"));
+        assert!(told(PageType::BTree, &|page| page[row(0) + 2] = 9).contains("out of order"));
+        assert!(told(PageType::BTree, &|page| page[row(1)] = 30).contains("less than their key"));
+        let swap_slots = |page: &mut PageBytes| {
+            let (one, other): ([u8; 4], [u8; 4]) = (
+                page[PAGE_BYTES - 4..].try_into().expect("four"),
+                page[PAGE_BYTES - 8..][..4].try_into().expect("four"),
+            );
+            page[PAGE_BYTES - 4..].copy_from_slice(&other);
+            page[PAGE_BYTES - 8..][..4].copy_from_slice(&one);
+        };
+        assert!(told(PageType::BTree, &swap_slots).contains("out of order"));
+        assert!(told(PageType::BTree, &|page| (page[2], page[row(1)]) = (1, 15)).contains("names no child"));
+        let keeps_bytes_above_the_leaves = |page: &mut PageBytes| {
+            page[2] = 1;
+            header::set_reserved_bytes(page, 7);
+        };
+        assert!(told(PageType::BTree, &keeps_bytes_above_the_leaves).contains("kept for undo"));
+        for at in [24, 32] {
+            let own: [u8; 6] = PageId::new(1, 5).to_bytes();
+            assert!(
+                told(PageType::Heap, &|page| page[at..at + 6].copy_from_slice(&own)).contains("neighbour")
+            );
+        }
+        let mut interior = page_of(PageType::BTree, 3);
+        (interior[2], interior[row(0) + 2]) = (1, 9);
+        assert_eq!(verify(&interior), Ok(()), "the first key of an interior page says nothing");
+        let mut short = page_of(PageType::Heap, 0);
+        slots::put(&mut short, 0, &[b"seven b"], 0);
+        assert!(verify(&short).expect_err("it lies").contains("no room for a forwarding address"));
     }
 
     /// Frees a slot of a heap and calls the page a tree.

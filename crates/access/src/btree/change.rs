@@ -119,17 +119,13 @@ impl BTree {
         if slot < header::slot_count(leaf.page()) {
             return Ok(self.key_resource(key_at(leaf.page(), slot)));
         }
-        let mut next = header::next(leaf.page());
-        let mut held: Option<PageGuard> = None;
-        while !next.is_null() {
-            let guard = self.fix_page(next, LatchMode::Shared)?;
+        let mut next = self.fix_next(leaf, LatchMode::Shared, &[])?;
+        while let Some(guard) = next {
             if header::slot_count(guard.page()) > 0 {
                 return Ok(self.key_resource(key_at(guard.page(), 0)));
             }
-            next = header::next(guard.page());
-            held = Some(guard);
+            next = self.fix_next(&guard, LatchMode::Shared, &[leaf.id()])?;
         }
-        drop(held);
         Ok(self.end_resource())
     }
 

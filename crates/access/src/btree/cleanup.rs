@@ -76,8 +76,8 @@ impl BTree {
     fn unlink_leaf(&self, key: &[u8], page: PageId) -> AccessResult<()> {
         let mut parent = self.fix_page(self.def.root, LatchMode::Exclusive)?;
         while header::level(parent.page()) > 1 {
-            let child = child_at(parent.page(), child_slot(parent.page(), key, false))?;
-            parent = self.fix_page(child, LatchMode::Exclusive)?;
+            let slot = child_slot(parent.page(), key, false);
+            parent = self.fix_child(&parent, slot, LatchMode::Exclusive, &[])?;
         }
         if header::level(parent.page()) == 0 || header::slot_count(parent.page()) < 2 {
             return Ok(());
@@ -86,9 +86,15 @@ impl BTree {
         if child_at(parent.page(), parent_slot)? != page {
             return Ok(());
         }
+        if page == parent.id() {
+            return Err(AccessError::corrupt(page, "leads back to itself"));
+        }
         let left_id = header::prev(self.fix_page(page, LatchMode::Shared)?.page());
         let left = match left_id.is_null() {
             true => None,
+            false if left_id == parent.id() || left_id == page => {
+                return Err(AccessError::corrupt(page, format!("follows {left_id}, which is above it")));
+            }
             false => Some(self.fix_page(left_id, LatchMode::Exclusive)?),
         };
         let leaf = self.fix_page(page, LatchMode::Exclusive)?;
@@ -98,7 +104,9 @@ impl BTree {
         if moved || right_id.is_null() || header::slot_count(leaf.page()) > 0 {
             return Ok(());
         }
-        let right = self.fix_page(right_id, LatchMode::Exclusive)?;
+        let Some(right) = self.fix_next(&leaf, LatchMode::Exclusive, &[parent.id(), left_id])? else {
+            return Ok(());
+        };
         self.unlink(parent, parent_slot, left, leaf, right)
     }
 

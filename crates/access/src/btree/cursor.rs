@@ -12,7 +12,7 @@ use txn::{LockMode, Resource, Transaction};
 
 use super::BTree;
 use super::page::{KEY_LENGTH_BYTES, key_at, search, split_row, stub_in_tree};
-use crate::error::{AccessResult, stop_if_asked};
+use crate::error::{AccessError, AccessResult, stop_if_asked};
 use crate::key::KeyRange;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
 use crate::visibility::{PageView, Reader, Seen};
@@ -237,6 +237,8 @@ impl BTreeCursor {
             Seen::Wait => return Ok(Some(Stop::Locked(lock()))),
             Seen::Moved => return Err(stub_in_tree(guard, slot)),
         };
+        let goes_on = self.last_key.as_deref().is_none_or(|last| last < key);
+        debug_assert!(self.options.backward || goes_on, "a scan never comes back to a key");
         self.remember(key);
         let Some(row) = row else { return Ok(None) };
         if !self.hand_up(row, true) {
@@ -329,6 +331,7 @@ impl BTreeCursor {
             Ok(slot) => slot + 1,
             Err(slot) => slot,
         };
+        assert!(slot <= header::slot_count(guard.page()), "a scan goes on among the slots or behind them");
         Ok((guard, slot))
     }
 
@@ -374,11 +377,18 @@ impl BTreeCursor {
                 Stop::Next if self.rows.is_empty() => stop_if_asked()?,
                 stop => return Ok(stop),
             }
-            let next = header::next(guard.page());
-            if next.is_null() {
+            let Some(next) = self.tree.fix_next(&guard, LatchMode::Shared, &[])? else {
                 return Ok(self.end_of_tree(reader));
+            };
+            let goes_back = header::slot_count(next.page()) > 0
+                && self.last_key.as_deref().is_some_and(|last| key_at(next.page(), 0) <= last);
+            if goes_back {
+                return Err(AccessError::corrupt(
+                    next.id(),
+                    format!("follows {}, and its keys do not", guard.id()),
+                ));
             }
-            guard = self.tree.fix_page(next, LatchMode::Shared)?;
+            guard = next;
             slot = 0;
         }
     }

@@ -5,6 +5,9 @@
 //! record with all its pages latched: it happens whole or not at all and no rollback takes it back. Deleted rows stay as
 //! ghosts until their deleter has ended, so that undo finds their room and range locks their key.
 //!
+//! An assertion states what this code keeps true. What a page says of another page comes from disk and may be a lie with a right checksum:
+//! that is refused (`AccessError::Corrupt`, 824) before anything is latched twice or logged.
+//!
 //! Who waits for a row lock holds no latch: release, wait, look again.
 //!
 //! Invariants (in brackets where each is asserted when it is made; `verify.rs`, and so DBCC CHECKDB, looks for the first six):
@@ -12,8 +15,10 @@
 //! 1. Keys ascend in a page and from a leaf to the next, ghosts included; no key stands twice. [`change.rs: write_row`, `split.rs: cut_page`]
 //! 2. An interior page has at least one child. Its first entry stands for everything below the second, whatever key it carries; every other
 //!    entry's key is above all keys to its left and not above any below it. [`split.rs: cut_interior`, `cut_page`; `page.rs: separator`]
-//! 3. Levels fall by one from parent to child, leaves are level 0. [`split.rs: split`, `descend_with_fence`]
-//! 4. `next` and `prev` chain the pages of a level in key order, both ways. [`split.rs: cut_page`, `cleanup.rs: unlink`]
+//! 3. Levels fall by one from parent to child, leaves are level 0. [`split.rs: split`, `descend_with_fence`; `fix_child` refuses a page that
+//!    says otherwise]
+//! 4. `next` and `prev` chain the pages of a level in key order, both ways. [`split.rs: cut_page`, `cleanup.rs: unlink`; `fix_next`
+//!    refuses a page that says otherwise]
 //! 5. Every page but the root has one parent entry; the root keeps its place and loses its rows to its first child when it grows.
 //!    [`split.rs: cut_page`, `grow_root`]
 //! 6. Slots of a tree page have no gaps, and no row of a tree is a stub or was moved here. [`pages/slots.rs: free`; `log/page_records.rs:
@@ -225,7 +230,6 @@ impl BTree {
         let mut level = header::level(guard.page());
         while level > 0 {
             let slot = child_slot(guard.page(), key, strictly_below);
-            let child = child_at(guard.page(), slot)?;
             if let Some(fence) = fence.as_deref_mut()
                 && slot > 0
             {
@@ -233,12 +237,7 @@ impl BTree {
                 fence.extend_from_slice(page::key_at(guard.page(), slot));
             }
             let child_mode = if level == 1 { mode } else { LatchMode::Shared };
-            let next = self.fix_page(child, child_mode)?;
-            if header::level(next.page()) + 1 != level {
-                let what = format!("level {} under level {level}", header::level(next.page()));
-                return Err(AccessError::corrupt(child, what));
-            }
-            guard = next;
+            guard = self.fix_child(&guard, slot, child_mode, &[])?;
             level -= 1;
         }
         assert_eq!(header::level(guard.page()), 0, "the way down ends at a leaf");
@@ -264,6 +263,55 @@ impl BTree {
                 return Ok(guard);
             }
         }
+    }
+
+    /// Latches a child of a latched page: another page of this tree, one level below, and none of those in `held`, which are latched, too.
+    pub(super) fn fix_child(
+        &self,
+        parent: &PageGuard,
+        slot: u16,
+        mode: LatchMode,
+        held: &[PageId],
+    ) -> AccessResult<PageGuard> {
+        let (child, level) = (child_at(parent.page(), slot)?, header::level(parent.page()));
+        assert!(level > 0, "a leaf has no children");
+        if child == parent.id() || held.contains(&child) {
+            return Err(AccessError::corrupt(parent.id(), format!("leads back to {child}")));
+        }
+        let guard = self.fix_page(child, mode)?;
+        if header::level(guard.page()) + 1 != level {
+            let what = format!("level {} under level {level}", header::level(guard.page()));
+            return Err(AccessError::corrupt(child, what));
+        }
+        Ok(guard)
+    }
+
+    /// Latches the page to the right of a latched one; each must name the other. `held`: what else is latched.
+    pub(super) fn fix_next(
+        &self,
+        guard: &PageGuard,
+        mode: LatchMode,
+        held: &[PageId],
+    ) -> AccessResult<Option<PageGuard>> {
+        let next = header::next(guard.page());
+        if next.is_null() {
+            return Ok(None);
+        }
+        if next == guard.id() || held.contains(&next) {
+            return Err(AccessError::corrupt(
+                guard.id(),
+                format!("is followed by {next}, which is above it"),
+            ));
+        }
+        let right = self.fix_page(next, mode)?;
+        let is_neighbour = header::prev(right.page()) == guard.id()
+            && header::level(right.page()) == header::level(guard.page());
+        assert!(right.id() != guard.id(), "a page that follows itself does not come in");
+        if is_neighbour {
+            return Ok(Some(right));
+        }
+        let told = header::prev(right.page());
+        Err(AccessError::corrupt(next, format!("follows {}, but says that it follows {told}", guard.id())))
     }
 
     pub(crate) fn fix_page(&self, page: PageId, mode: LatchMode) -> AccessResult<PageGuard> {
@@ -299,6 +347,7 @@ impl BTree {
             return Ok(guard);
         }
         let guard = self.descend(key, LatchMode::Exclusive, false)?;
+        assert!(guard.is_exclusive(), "the leaf is for a change");
         if header::next(guard.page()).is_null() {
             self.state.rightmost.store(guard.id().pack(), Relaxed);
         }

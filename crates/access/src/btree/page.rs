@@ -1,27 +1,16 @@
-//! Rows of tree pages: `key length 2 | key | rest`. The rest is the value in a leaf, the child's address (6 bytes) above.
+//! Keys and children on a tree page. Its rows are as `pages/tree_rows.rs` says, and in order: a page that says otherwise does not come in.
 //!
 //! The first entry of an interior page stands for everything below the second, whatever key it carries.
 
 use std::cmp::Ordering;
 
+pub(crate) use pages::tree_rows::{CHILD_BYTES, KEY_LENGTH_BYTES, split_row};
 use pages::{PageBytes, PageGuard, PageId, SLOT_BYTES, header, slots};
 
 use crate::error::{AccessError, AccessResult};
 
 /// From so many slots on, a page is searched by a guess.
 const GUESS_SLOTS_MIN: u16 = 16;
-/// Bytes before the key.
-pub(crate) const KEY_LENGTH_BYTES: usize = 2;
-/// Bytes of a child's address.
-pub(crate) const CHILD_BYTES: usize = 6;
-
-/// Key and rest of a row. Panics never: a row that lies about its key is cut short.
-#[inline]
-pub(crate) fn split_row(row: &[u8]) -> (&[u8], &[u8]) {
-    let Some((length, rest)) = row.split_first_chunk::<KEY_LENGTH_BYTES>() else { return (&[], &[]) };
-    let key_bytes = usize::from(u16::from_le_bytes(*length)).min(rest.len());
-    rest.split_at(key_bytes)
-}
 
 /// The key in a slot; empty for a slot that does not exist.
 #[inline]

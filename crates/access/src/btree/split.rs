@@ -9,8 +9,8 @@ use txn::Transaction;
 
 use super::BTree;
 use super::page::{CHILD_BYTES, child_at, child_slot, entry_bytes, key_at, search, separator};
-use crate::alloc::set_owner;
-use crate::error::AccessResult;
+use crate::alloc::{FreePage, set_owner};
+use crate::error::{AccessError, AccessResult};
 
 /// Where a page is cut.
 struct Cut {
@@ -29,8 +29,9 @@ impl BTree {
             if header::level(last.page()) == 0 {
                 break;
             }
-            let child = child_at(last.page(), child_slot(last.page(), key, false))?;
-            path.push(self.fix_page(child, LatchMode::Exclusive)?);
+            let held: Vec<PageId> = path.iter().map(PageGuard::id).collect();
+            let slot = child_slot(last.page(), key, false);
+            path.push(self.fix_child(last, slot, LatchMode::Exclusive, &held)?);
         }
         let leaf = path.len() - 1;
         let page = path[leaf].page();
@@ -62,7 +63,7 @@ impl BTree {
         assert!(path.windows(2).all(goes_down), "each page is the parent of the next");
         let cut = match header::level(path[at].page()) {
             0 => cut_leaf(path[at].page(), key, bytes),
-            _ => cut_interior(path[at].page(), key),
+            _ => cut_interior(path[at].page(), key)?,
         };
         let wanted = entry_bytes(&cut.separator, CHILD_BYTES);
         while slots::room(path[at - 1].page()) < wanted {
@@ -75,29 +76,36 @@ impl BTree {
             at > 0 && slots::room(path[at - 1].page()) >= wanted,
             "the parent has room for one child more"
         );
+        let held: Vec<PageId> = path.iter().map(PageGuard::id).collect();
         let (upper, lower) = path.split_at_mut(at);
-        let right = self.cut_page(txn, &mut lower[0], &mut upper[at - 1], &cut)?;
+        let right = self.cut_page(txn, &mut lower[0], &mut upper[at - 1], &cut, &held)?;
         if key >= cut.separator.as_slice() {
             path[at] = right;
         }
         Ok(())
     }
 
+    /// Moves what stands behind the cut to a new page; `held` are latched.
     fn cut_page(
         &self,
         txn: &Transaction,
         left: &mut PageGuard,
         parent: &mut PageGuard,
         cut: &Cut,
+        held: &[PageId],
     ) -> AccessResult<PageGuard> {
         let (left_id, level) = (left.id(), header::level(left.page()));
         let next_id = header::next(left.page());
-        let mut next = match next_id.is_null() {
-            true => None,
-            false => Some(self.fix_page(next_id, LatchMode::Exclusive)?),
-        };
-        let (right_id, mut map) = self.methods.find_free_page()?;
-        let mut right = self.methods.space.fix_new(right_id)?;
+        let mut next = self.fix_next(left, LatchMode::Exclusive, held)?;
+        let parent_slot = child_slot(parent.page(), &cut.separator, false) + 1;
+        if child_at(parent.page(), parent_slot - 1)? != left_id {
+            return Err(AccessError::corrupt(
+                left_id,
+                format!("has keys that its parent {} has elsewhere", parent.id()),
+            ));
+        }
+        let FreePage { mut map, guard: mut right } = self.methods.find_free_page()?;
+        let right_id = right.id();
         let before = *left.page();
         let split = TreeSplit {
             unit: self.def.unit.0,
@@ -105,7 +113,7 @@ impl BTree {
             right: right_id.pack(),
             next: next_id.pack(),
             parent: parent.id().pack(),
-            parent_slot: child_slot(parent.page(), &cut.separator, false) + 1,
+            parent_slot,
             level,
             split_slot: cut.slot,
             separator: &cut.separator,
@@ -116,11 +124,6 @@ impl BTree {
         assert!(
             level == 0 || cut.slot > 0,
             "an interior page keeps a child; a leaf may wait for the row to come"
-        );
-        assert_eq!(
-            child_at(parent.page(), split.parent_slot - 1)?,
-            left_id,
-            "the parent leads to what splits"
         );
         let context = if level == 0 { crate::heap::context_of(&before) } else { LogContext::IndexInterior };
         // In a database that is never redone the images need not be in the log.
@@ -153,11 +156,12 @@ impl BTree {
     /// Moves all of the root's rows to a new child; returns the child.
     fn grow_root(&self, txn: &Transaction, root: &mut PageGuard) -> AccessResult<PageGuard> {
         assert!(root.id() == self.def.root, "only the root grows upward");
-        assert!(
-            root.is_exclusive() && header::prev(root.page()).is_null() && header::next(root.page()).is_null()
-        );
-        let (child_id, mut map) = self.methods.find_free_page()?;
-        let mut child = self.methods.space.fix_new(child_id)?;
+        assert!(root.is_exclusive(), "nobody is on the way down");
+        if !(header::prev(root.page()).is_null() && header::next(root.page()).is_null()) {
+            return Err(AccessError::corrupt(root.id(), "is a root and has neighbours"));
+        }
+        let FreePage { mut map, guard: mut child } = self.methods.find_free_page()?;
+        let child_id = child.id();
         let before = *root.page();
         let grow = RootGrow {
             unit: self.def.unit.0,
@@ -239,13 +243,16 @@ fn cut_leaf(page: &PageBytes, key: &[u8], bytes: usize) -> Cut {
 }
 
 /// Cuts an interior page at one of its own entries: neither half may be empty at any moment.
-fn cut_interior(page: &PageBytes, key: &[u8]) -> Cut {
+fn cut_interior(page: &PageBytes, key: &[u8]) -> AccessResult<Cut> {
     let count = header::slot_count(page);
-    assert!(count >= 2, "an interior page that is full has at least two children");
+    if count < 2 {
+        // Keys are far shorter than a page.
+        return Err(AccessError::corrupt(header::id(page), "is an interior page that one child fills"));
+    }
     let position = child_slot(page, key, false);
     let slot = if position + 1 == count { count - 1 } else { count / 2 };
     assert!(slot > 0 && slot < count, "neither half is empty");
-    Cut { slot, separator: key_at(page, slot).to_vec() }
+    Ok(Cut { slot, separator: key_at(page, slot).to_vec() })
 }
 
 fn facts_of(page: &PageBytes) -> PageFacts {
@@ -272,6 +279,11 @@ fn put_rows(page: &mut PageBytes, rows: &[MovedRow<'_>]) {
     for (slot, (row, flags)) in rows.iter().enumerate() {
         slots::insert(page, slot as u16, &[row], *flags);
     }
+    assert_eq!(
+        usize::from(header::slot_count(page)),
+        rows.len(),
+        "all that moves is there, and nothing else"
+    );
 }
 
 pub(crate) fn apply_split_right(page: &mut PageBytes, split: &TreeSplit<'_>) {
@@ -307,4 +319,5 @@ pub(crate) fn apply_root_grow_root(page: &mut PageBytes, grow: &RootGrow<'_>) {
     header::set_flags(page, grow.facts.flags);
     let child = PageId::unpack(grow.child).to_bytes();
     slots::insert(page, 0, &[&0u16.to_le_bytes(), &child], 0);
+    assert_eq!(header::slot_count(page), 1, "a root that has grown has one child");
 }

@@ -83,13 +83,18 @@ impl AccessMethods {
             drop(leaf);
             tree.split_for(txn, key, growth)?;
         };
+        let here = RowPatch { page: leaf.id().pack(), slot, ..*record };
+        if !patch::can_undo(leaf.page(), &here, KEY_LENGTH_BYTES + key.len()) {
+            return Err(AccessError::corrupt(
+                leaf.id(),
+                format!("slot {slot} is not as the log record left it"),
+            ));
+        }
         let clr = RowPatch {
-            page: leaf.id().pack(),
-            slot,
             lengths: (record.lengths.1, record.lengths.0),
             old: &[],
             new: if self.undo_only { &[] } else { record.old },
-            ..*record
+            ..here
         };
         let context = context_of(leaf.page());
         let lsn =

@@ -10,10 +10,10 @@
 //! about what came before):
 //!
 //! 1. The chain from the first page by `next` visits every page of the heap once; `prev` of a page names the one before, `prev` of the first
-//!    the last (NULL while it is alone). [`last_page_with_room`]
+//!    the last (NULL while it is alone). [`last_page_with_room`; a page that says otherwise is refused there and in `scan.rs: go_on_to`]
 //! 2. A slot is free, a row, a stub (FORWARD) or a moved row (FORWARDED); never a stub and a moved row at once. [`pages/slots.rs: assert_flags`]
 //! 3. Each stub that is no ghost names a moved row that is no ghost, and each such row has one stub. A stub never names a stub: a row that
-//!    moves on gets its first stub corrected. [`update`, `patch_row`]
+//!    moves on gets its first stub corrected. [`update`, `patch_row`; `require_moved_row` refuses a stub that says otherwise]
 //! 4. An address, once given out, means the same row until the row's deleter has committed: stubs and ghosts keep their slot; a slot is
 //!    reused only when nobody has a lock on its address. [`place`; `pages/slots.rs: insert`, `remove` are not for heaps]
 //! 5. Every row has room for a stub: it is padded to `ROW_BYTES_MIN`. [`place`, `patch_row`]
@@ -36,7 +36,7 @@ use os::{Latch, LatchRank};
 use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
 use txn::{LockMode, LockWait, Resource, Transaction, UndoBytes};
 
-use crate::alloc::set_owner;
+use crate::alloc::{FreePage, set_owner};
 use crate::error::{AccessError, AccessResult};
 use crate::methods::{AccessMethods, PATCH_BYTES, PLACE_BYTES, Rid, UnitId, removers_are_done};
 use crate::options::{Locking, ScanOptions};
@@ -217,6 +217,8 @@ impl Heap {
             if slots::fits(first.page(), bytes) {
                 return Ok(first);
             }
+        } else if last_id == first.id() {
+            return Err(AccessError::corrupt(last_id, "is its own last page"));
         } else if let Some(last) = self.try_page(txn, last_id, bytes)? {
             return Ok(last);
         }
@@ -224,8 +226,13 @@ impl Heap {
             true => None,
             false => Some(self.fix_row_page(last_id, LatchMode::Exclusive)?),
         };
-        let (page, mut map) = self.methods.find_free_page()?;
-        let mut new = self.methods.space.fix_new(page)?;
+        let end = last.as_ref().unwrap_or(&first);
+        if !header::next(end.page()).is_null() {
+            let what = format!("is told to be the last page, but {} follows", header::next(end.page()));
+            return Err(AccessError::corrupt(end.id(), what));
+        }
+        let FreePage { mut map, guard: mut new } = self.methods.find_free_page()?;
+        let page = new.id();
         let previous = if last_id.is_null() { first.id() } else { last_id };
         let append = HeapAppend {
             unit: self.def.unit.0,
@@ -290,11 +297,9 @@ impl Heap {
         }
         // The exclusive lock keeps the stub as it is while its page is not latched.
         let target = Rid::from_bytes(old).ok_or_else(|| bad_stub(rid))?;
-        if target == rid {
-            return Err(bad_stub(rid));
-        }
         drop(guard);
         let guard = self.fix_row_page(target.page, LatchMode::Exclusive)?;
+        require_moved_row(&guard, rid, target.slot)?;
         if self.fits_in_place(txn, guard, target.slot, &padded)? {
             return Ok(());
         }
@@ -396,6 +401,10 @@ impl Heap {
                 _ => Some(Rid::from_bytes(row).ok_or_else(|| bad_stub(rid))?),
             }
         };
+        if let Some(target) = target {
+            // Nobody moves a locked row: what is right about it stays right.
+            require_moved_row(&self.fix_row_page(target.page, LatchMode::Shared)?, rid, target.slot)?;
+        }
         self.ghost(txn, rid)?;
         target.map_or(Ok(()), |target| self.ghost(txn, target))
     }
@@ -527,6 +536,13 @@ fn stub_target(guard: &PageGuard, slot: u16) -> AccessResult<Rid> {
     target.ok_or_else(|| bad_stub(Rid { page: guard.id(), slot }))
 }
 
+/// Does the stub at `rid` lead to a moved row that is there?
+fn require_moved_row(guard: &PageGuard, rid: Rid, slot: u16) -> AccessResult<()> {
+    let flags = slots::flags(guard.page(), slot);
+    let is_target = flags & (slots::GHOST | slots::FORWARDED) == slots::FORWARDED;
+    if is_target && slots::row(guard.page(), slot).is_some() { Ok(()) } else { Err(bad_stub(rid)) }
+}
+
 fn bad_stub(rid: Rid) -> AccessError {
     AccessError::corrupt(rid.page, format!("slot {} forwards to no row", rid.slot))
 }
@@ -590,6 +606,7 @@ pub(crate) fn apply_expunge(page: &mut PageBytes, ghosts: &[u16]) {
 pub(crate) fn apply_append_new(page: &mut PageBytes, append: &HeapAppend) {
     header::format(page, PageId::unpack(append.page), PageType::Heap, 0, append.unit);
     header::set_prev(page, PageId::unpack(append.previous));
+    assert!(header::next(page).is_null(), "a new page is the last");
 }
 
 pub(crate) fn apply_append_first(page: &mut PageBytes, append: &HeapAppend) {
@@ -621,14 +638,21 @@ pub(crate) fn apply_patch(
 
 /// Undo of a change to a heap row, with its compensation record.
 impl AccessMethods {
+    /// Latches the page of a heap's row that is to be undone.
+    fn fix_for_undo(&self, page: u64, slot: u16) -> AccessResult<PageGuard> {
+        let guard = self.fix(PageId::unpack(page), LatchMode::Exclusive)?;
+        let is_there =
+            header::page_type(guard.page()) == PageType::Heap && slots::row(guard.page(), slot).is_some();
+        if is_there { Ok(guard) } else { Err(not_as_logged(&guard, slot)) }
+    }
+
     pub(crate) fn undo_heap_insert(
         &self,
         txn: &Transaction,
         record: &HeapRow<'_>,
         undo_next: Lsn,
     ) -> AccessResult<()> {
-        let mut guard = self.fix(PageId::unpack(record.page), LatchMode::Exclusive)?;
-        require_slot(&guard, record.slot)?;
+        let mut guard = self.fix_for_undo(record.page, record.slot)?;
         let clr = HeapRow { row: &[], ..*record };
         let lsn = self.append_compensation(txn, LogOp::DeleteRows, LogContext::Heap, undo_next, |out| {
             clr.encode(out);
@@ -644,8 +668,7 @@ impl AccessMethods {
         record: &HeapRow<'_>,
         undo_next: Lsn,
     ) -> AccessResult<()> {
-        let mut guard = self.fix(PageId::unpack(record.page), LatchMode::Exclusive)?;
-        require_slot(&guard, record.slot)?;
+        let mut guard = self.fix_for_undo(record.page, record.slot)?;
         let lsn = self.append_compensation(txn, LogOp::InsertRows, LogContext::Heap, undo_next, |out| {
             record.encode(out);
         })?;
@@ -662,8 +685,11 @@ impl AccessMethods {
         record: &RowPatch<'_>,
         undo_next: Lsn,
     ) -> AccessResult<()> {
-        let mut guard = self.fix(PageId::unpack(record.page), LatchMode::Exclusive)?;
-        require_slot(&guard, record.slot)?;
+        let mut guard = self.fix_for_undo(record.page, record.slot)?;
+        let is_moved = slots::flags(guard.page(), record.slot) & slots::FORWARDED != 0;
+        if record.is_stub.0 && is_moved || !patch::can_undo(guard.page(), record, 0) {
+            return Err(not_as_logged(&guard, record.slot));
+        }
         let clr = RowPatch {
             is_stub: (record.is_stub.1, record.is_stub.0),
             lengths: (record.lengths.1, record.lengths.0),
@@ -682,9 +708,9 @@ impl AccessMethods {
     }
 }
 
-fn require_slot(guard: &PageGuard, slot: u16) -> AccessResult<()> {
-    match slots::row(guard.page(), slot) {
-        Some(_) => Ok(()),
-        None => Err(AccessError::corrupt(guard.id(), format!("slot {slot} is to be undone but empty"))),
-    }
+fn not_as_logged(guard: &PageGuard, slot: u16) -> AccessError {
+    AccessError::corrupt(
+        guard.id(),
+        format!("slot {slot} is to be undone, but is not as the log record left it"),
+    )
 }

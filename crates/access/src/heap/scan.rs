@@ -4,7 +4,7 @@ use pages::{LatchMode, PageId, PageType, header};
 use txn::Transaction;
 
 use super::{Heap, WORTH_BYTES};
-use crate::error::{AccessResult, stop_if_asked};
+use crate::error::{AccessError, AccessResult, stop_if_asked};
 use crate::methods::Rid;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
 use crate::visibility::{PageView, Reader, Seen};
@@ -16,6 +16,8 @@ pub struct HeapCursor {
     selection: Selection,
     locking: Option<Locking>,
     page: PageId,
+    /// The page before it in the chain.
+    previous: PageId,
     slot: u16,
     bytes: Vec<u8>,
     rows: Vec<(Rid, usize, usize)>,
@@ -40,6 +42,7 @@ impl HeapCursor {
             selection: Selection::default(),
             locking: None,
             page,
+            previous: PageId::NULL,
             slot: 0,
             bytes: Vec::new(),
             rows: Vec::new(),
@@ -135,10 +138,7 @@ impl HeapCursor {
             drop(waited.take());
             match stop {
                 Stop::Full => {}
-                Stop::EndOfPage(next) => {
-                    self.page = next;
-                    self.slot = 0;
-                }
+                Stop::EndOfPage(next) => self.go_on_to(next)?,
                 Stop::Locked(rid) if self.rows.is_empty() => {
                     let resource = self.heap.row_resource(rid);
                     waited = Some(reader.wait(resource, self.options.wait)?);
@@ -169,12 +169,27 @@ impl HeapCursor {
         }
     }
 
+    /// Goes on to the page that the present one names. The chain never leads back to where it begins, and each page names the one before:
+    /// so it ends.
+    fn go_on_to(&mut self, next: PageId) -> AccessResult<()> {
+        if next == self.heap.def.first_page {
+            return Err(AccessError::corrupt(self.page, "leads back to the first page of its heap"));
+        }
+        assert!(next != self.page, "a page that follows itself does not come in");
+        (self.previous, self.page, self.slot) = (self.page, next, 0);
+        Ok(())
+    }
+
     /// Copies rows from the present page, from the present slot on. Leaves `slot` at the first row not dealt with.
     fn fill_from_page(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
         assert!(self.rows.is_empty() && self.bytes.is_empty(), "rows are read when none is left");
         let heap = &self.heap;
         let guard = heap.methods.fix_of(self.page, LatchMode::Shared, PageType::Heap, heap.def.unit.0)?;
         let page = guard.page();
+        if !self.previous.is_null() && header::prev(page) != self.previous {
+            let what = format!("follows {}, but says that it follows {}", self.previous, header::prev(page));
+            return Err(AccessError::corrupt(self.page, what));
+        }
         let view = PageView::new(page, reader);
         let copies = !(self.selection.counts_only && reader.locking.reads_ahead());
         for slot in self.slot..header::slot_count(page) {

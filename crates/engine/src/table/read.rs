@@ -146,7 +146,7 @@ impl Table {
         if keeps_for_lobs && options.row_lock == RowLock::Shared {
             self.release(txn, locator, &held);
         }
-        decoded.map(|()| true).map_err(|error| self.fail(txn, error))
+        decoded.map(|()| true).map_err(|error| self.fail_reading(options, error))
     }
 }
 

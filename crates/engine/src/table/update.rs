@@ -164,10 +164,11 @@ impl Table {
         if old_key == new_key {
             self.free_entry_large_values(txn, at, &old_key)?;
             let (_, value) = self.entry(txn, at, new, locator)?;
-            tree.update(txn.inner(), &new_key, &value).map_err(|error| self.fail(txn, error))?;
+            let updated = tree.update(txn.inner(), &new_key, &value);
+            updated.map_err(|error| self.fail_at_entry(txn, at, locator, error))?;
             return Ok(true);
         }
-        self.delete_entry_at(txn, at, &old_key)?;
+        self.delete_entry_at(txn, at, &old_key, locator)?;
         if index.unique {
             return Ok(false);
         }

@@ -1,26 +1,52 @@
 //! Pages with a right checksum that lie, at the end of some worlds of scenario `schema`: an owner in the allocation map, a field of a header,
-//! a slot. Whoever wrote them, CHECKDB tells, and no statement makes the server stumble over them.
+//! a slot, a link to another page, a row, the boot page. Whoever wrote them, CHECKDB tells, and no statement makes the server stumble over them.
 
 use std::path::Path;
 
 use engine::Instance;
 use os::Rng;
 use os::sim::World;
-use pages::{HEADER_BYTES, PAGE_BYTES, PageBytes, SLOT_BYTES, checksum, header, structure};
+use pages::{
+    BOOT_PAGE, HEADER_BYTES, PAGE_BYTES, PageBytes, PageId, PageType, SLOT_BYTES, checksum, header, slots,
+    structure,
+};
 
 use super::{DATA_FILE, DATABASE, open, show};
 use crate::client::{Client, shared};
 
 /// The allocation map of the file's first interval.
 const MAP_PAGE: usize = 1;
-/// Fields of the header, with their bytes: type, level, slots, end of the rows, free bytes, bytes kept for undo, free slots, ghosts.
-const FIELDS: [(usize, usize); 8] = [(1, 1), (2, 1), (22, 2), (30, 2), (38, 2), (44, 2), (46, 2), (56, 2)];
+/// Fields of the header, with their bytes: type, level, flags, LSN, slots, page before, end of the rows, page behind, free bytes, unit, bytes
+/// kept for undo, free slots, last remover, ghosts.
+const FIELDS: [(usize, usize); 14] = [
+    (1, 1),
+    (2, 1),
+    (3, 1),
+    (8, 8),
+    (22, 2),
+    (PREV, 6),
+    (30, 2),
+    (NEXT, 6),
+    (38, 2),
+    (40, 4),
+    (44, 2),
+    (46, 2),
+    (48, 8),
+    (56, 2),
+];
+/// The boot page.
+const BOOT: usize = BOOT_PAGE.page as usize;
+const PREV: usize = 24;
+const NEXT: usize = 32;
+/// Where a piece of a large value has its stamp, its length and its bytes.
+const PIECE: usize = HEADER_BYTES;
 
 /// What has been done to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lie {
     kind: Kind,
-    /// It contradicts what the page itself or the map says: CHECKDB must tell it.
+    page: usize,
+    /// It contradicts what the page itself, its neighbour or the map says: CHECKDB must tell it.
     must_be_told: bool,
 }
 
@@ -29,7 +55,25 @@ enum Kind {
     Owner,
     Header,
     Slot,
+    Chain,
+    Child,
+    Row,
+    Stub,
+    Piece,
+    Boot,
 }
+
+const KINDS: [Kind; 9] = [
+    Kind::Owner,
+    Kind::Header,
+    Kind::Slot,
+    Kind::Chain,
+    Kind::Child,
+    Kind::Row,
+    Kind::Stub,
+    Kind::Piece,
+    Kind::Boot,
+];
 
 impl Lie {
     /// Its name among the counters.
@@ -38,46 +82,124 @@ impl Lie {
             Kind::Owner => "lie about the owner of a page",
             Kind::Header => "lie in the header of a page",
             Kind::Slot => "lie in the slots of a page",
+            Kind::Chain => "lie about the neighbour of a page",
+            Kind::Child => "lie about the child of a page",
+            Kind::Row => "lie in a row",
+            Kind::Stub => "lie about where a row has moved",
+            Kind::Piece => "lie in a piece of a large value",
+            Kind::Boot => "lie in the boot page",
         }
     }
 }
 
-/// Changes a page of the authors' database, which is closed, and makes its checksum right. `None`: nothing has changed.
-pub(super) fn tell(world: &World, rng: &mut Rng) -> Option<Lie> {
-    let file = world.file_bytes(Path::new(DATA_FILE))?;
-    let mut pages: Vec<PageBytes> =
-        file.chunks_exact(PAGE_BYTES).map(|page| page.try_into().expect("whole")).collect();
-    let owner = |page: usize| {
+/// The pages of a data file.
+struct Pages(Vec<PageBytes>);
+
+impl Pages {
+    fn entry(page: usize) -> std::ops::Range<usize> {
         let at = HEADER_BYTES + 4 * page;
-        u32::from_le_bytes(pages[MAP_PAGE][at..at + 4].try_into().expect("four bytes"))
-    };
-    let used: Vec<usize> = (2..pages.len()).filter(|page| owner(*page) != 0).collect();
-    let page = used[rng.below(used.len() as u64) as usize];
-    let (changed, kind) = match rng.below(3) {
-        0 => {
-            let other = [0, owner(page) + 1, owner(page) | 0x8000_0000][rng.below(3) as usize];
-            let at = HEADER_BYTES + 4 * page;
-            pages[MAP_PAGE][at..at + 4].copy_from_slice(&other.to_le_bytes());
-            (MAP_PAGE, Kind::Owner)
+        at..at + 4
+    }
+
+    fn owner(&self, page: usize) -> u32 {
+        u32::from_le_bytes(self.0[MAP_PAGE][Pages::entry(page)].try_into().expect("four bytes"))
+    }
+
+    /// One of the pages that belong to a table and are what is asked for.
+    fn draw(&self, rng: &mut Rng, is_it: impl Fn(&PageBytes) -> bool) -> Option<usize> {
+        let found = |page: &usize| self.owner(*page) != 0 && is_it(&self.0[*page]);
+        let all: Vec<usize> = (2..self.0.len()).filter(found).collect();
+        (!all.is_empty()).then(|| all[rng.below(all.len() as u64) as usize])
+    }
+
+    /// The address of a page of the same table (or, one time in four, of any): what a fault of ours would put into a link.
+    fn draw_neighbour(&self, rng: &mut Rng, of: usize) -> [u8; 6] {
+        let unit = header::unit(&self.0[of]);
+        let anywhere = rng.below(4) == 0;
+        let page = self.draw(rng, |page| anywhere || header::unit(page) == unit).unwrap_or(of);
+        if rng.below(8) == 0 { [0; 6] } else { PageId::new(1, page as u32).to_bytes() }
+    }
+
+    /// Changes one page; `None` when there is none of the kind, else which, and whether CHECKDB must tell it.
+    fn change(&mut self, rng: &mut Rng, kind: Kind) -> Option<(usize, bool)> {
+        let page = self.draw(rng, |page| match kind {
+            Kind::Chain => header::page_type(page) != PageType::Lob,
+            Kind::Child => header::level(page) > 0,
+            Kind::Row => header::slot_count(page) > 0,
+            Kind::Stub => slots::occupied(page).any(|(_, _, flags)| flags & slots::FORWARD != 0),
+            Kind::Piece => header::page_type(page) == PageType::Lob,
+            _ => true,
+        })?;
+        let neighbour = self.draw_neighbour(rng, page);
+        let bytes = &mut self.0[page];
+        let slots = u64::from(header::slot_count(bytes));
+        match kind {
+            Kind::Owner => {
+                let told = self.owner(page);
+                let page = if rng.below(6) == 0 { [0, 1, 9][rng.below(3) as usize] } else { page };
+                let other = [0, told + 1, told | 0x8000_0000][rng.below(3) as usize];
+                let before = self.owner(page);
+                self.0[MAP_PAGE][Pages::entry(page)].copy_from_slice(&other.to_le_bytes());
+                return Some((MAP_PAGE, page > 9 && before != other));
+            }
+            Kind::Header => {
+                let (at, field_bytes) = FIELDS[rng.below(FIELDS.len() as u64) as usize];
+                bytes[at + rng.below(field_bytes as u64) as usize] = rng.below(256) as u8;
+            }
+            Kind::Slot => {
+                let at = PAGE_BYTES - 1 - rng.below((SLOT_BYTES as u64 * slots).max(1)) as usize;
+                bytes[at] ^= 1 << rng.below(8);
+            }
+            Kind::Chain => {
+                let at = [PREV, NEXT][rng.below(2) as usize];
+                let is_other = bytes[at..at + 6] != neighbour;
+                bytes[at..at + 6].copy_from_slice(&neighbour);
+                return Some((page, is_other));
+            }
+            Kind::Child => {
+                let row = slots::row_mut(bytes, rng.below(slots) as u16)?;
+                let at = row.len() - neighbour.len();
+                let is_other = row[at..] != neighbour;
+                row[at..].copy_from_slice(&neighbour);
+                return Some((page, is_other));
+            }
+            Kind::Row => {
+                let row = slots::row_mut(bytes, rng.below(slots) as u16)?;
+                row[rng.below(row.len() as u64) as usize] = rng.below(256) as u8;
+            }
+            Kind::Stub => {
+                let stubs = slots::occupied(bytes).filter(|(_, _, flags)| flags & slots::FORWARD != 0);
+                let stubs: Vec<u16> = stubs.map(|(slot, _, _)| slot).collect();
+                let row = slots::row_mut(bytes, stubs[rng.below(stubs.len() as u64) as usize])?;
+                let target = [&neighbour[..], &[rng.below(8) as u8, 0]].concat();
+                row[..target.len()].copy_from_slice(&target);
+            }
+            Kind::Piece if rng.below(2) == 0 => bytes[NEXT..NEXT + 6].copy_from_slice(&neighbour),
+            Kind::Piece => bytes[PIECE + rng.below(10) as usize] ^= 1 << rng.below(8),
+            Kind::Boot => {
+                let at = HEADER_BYTES + rng.below(160) as usize;
+                self.0[BOOT][at] = rng.below(256) as u8;
+                return Some((BOOT, false));
+            }
         }
-        1 => {
-            let (at, bytes) = FIELDS[rng.below(FIELDS.len() as u64) as usize];
-            let at = at + rng.below(bytes as u64) as usize;
-            pages[page][at] = rng.below(256) as u8;
-            (page, Kind::Header)
-        }
-        _ => {
-            let slots = usize::from(header::slot_count(&pages[page]));
-            let at = PAGE_BYTES - 1 - rng.below((SLOT_BYTES * slots).max(1) as u64) as usize;
-            pages[page][at] ^= 1 << rng.below(8);
-            (page, Kind::Slot)
-        }
-    };
-    let must_be_told = kind == Kind::Owner || structure::verify(&pages[changed]).is_err();
-    checksum::stamp(&mut pages[changed]);
-    let at = changed * PAGE_BYTES;
-    world.corrupt(Path::new(DATA_FILE), at as u64, &pages[changed]);
-    (pages[changed][..] != file[at..at + PAGE_BYTES]).then_some(Lie { kind, must_be_told })
+        Some((page, false))
+    }
+}
+
+/// Changes a page of the authors' database and makes its checksum right. `None`: nothing has changed. When the database is not closed,
+/// recovery may put right what lies.
+pub(super) fn tell(world: &World, rng: &mut Rng, is_closed: bool) -> Option<Lie> {
+    let file = world.file_bytes(Path::new(DATA_FILE))?;
+    let pages = file.chunks_exact(PAGE_BYTES).map(|page| page.try_into().expect("whole"));
+    let mut pages = Pages(pages.collect());
+    let kind = KINDS[rng.below(KINDS.len() as u64) as usize];
+    let (page, must_be_told) = pages.change(rng, kind)?;
+    let bytes = &mut pages.0[page];
+    let must_be_told = is_closed && (must_be_told || kind != Kind::Boot && structure::verify(bytes).is_err());
+    checksum::stamp(bytes);
+    let at = page * PAGE_BYTES;
+    world.corrupt(Path::new(DATA_FILE), at as u64, bytes);
+    (bytes[..] != file[at..at + PAGE_BYTES]).then_some(Lie { kind, page, must_be_told })
 }
 
 /// Opens the instance and works with what has been changed; what is wrong with the answers is a violation, what panics fails the run.

@@ -45,6 +45,8 @@ pub(crate) const WIDE: i64 = 2_000;
 /// Rows of that table, each of which fills more than half a page: more pages than the doublewrite file takes at once.
 pub(crate) const WIDE_ROWS: i64 = 90;
 const AUTHORS_MAX: usize = 4;
+/// Lies that are told about one database, each to a world of its own.
+const LIES: usize = 2;
 /// The stream that says which worlds are wild. Its name was drawn until all seeds of the corpus were tame: they keep their meaning.
 const WILD: &str = "schema wild 94";
 const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
@@ -102,16 +104,10 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             break;
         }
     }
-    let told = match outcome.violations.is_empty() && is_wild && is_closed && rng.chance(2, 3) {
-        true => lies::tell(&world, &mut rng),
-        false => None,
-    };
-    if let Some(lie) = told {
-        listen(&world, lie, &mut outcome);
-    }
     outcome.reached = world.reached();
-    if let Some(lie) = told {
-        *outcome.reached.entry(lie.name().to_owned()).or_default() += 1;
+    if outcome.violations.is_empty() && is_wild && rng.chance(2, 3) {
+        let image = world.disk_image();
+        (0..LIES).for_each(|_| lie(&image, is_closed, &mut rng, &mut outcome));
     }
     for (kind, count) in &ledger.lock().changes {
         outcome.reached.insert(format!("committed {kind}"), *count);
@@ -220,10 +216,12 @@ fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &
     outcome.note(&report);
 }
 
-/// A last life, with a page that lies.
-fn listen(world: &World, lie: lies::Lie, outcome: &mut Outcome) {
+/// A last life, with a page that lies. After a crash it is recovery that meets it first.
+fn lie(image: &DiskImage, is_closed: bool, rng: &mut Rng, outcome: &mut Outcome) {
+    let seed = rng.next_u64();
+    let world = World::with_disk(seed, Profile::drawn(seed), image.clone());
+    let Some(lie) = lies::tell(&world, rng, is_closed) else { return };
     outcome.log.push(format!("{lie:?}"));
-    Nemesis::None.arm(world);
     let heard = Arc::new(Latch::new(LatchRank::Leaf, Ok(())));
     let answer = Arc::clone(&heard);
     let report = world.run(move |os| {
@@ -233,6 +231,7 @@ fn listen(world: &World, lie: lies::Lie, outcome: &mut Outcome) {
     outcome.note(&report);
     let heard = std::mem::replace(&mut *heard.lock(), Ok(()));
     outcome.violations.extend(heard.err().map(|text| format!("LIE: {text}")));
+    *outcome.reached.entry(lie.name().to_owned()).or_default() += 1;
 }
 
 /// One bit of the authors' data file turns over while nobody looks. False: it lies where nothing was ever written.

@@ -174,6 +174,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "The time to wait for memory for running the query in resource pool '%s' is over. Run it again.",
     ),
     entry(
+        8646,
+        21,
+        "Index ID %d of table ID %d in database '%s' has no entry of a row that is there. The index is corrupt. Run DBCC CHECKDB.",
+    ),
+    entry(
         8651,
         17,
         "The requested operation could not be performed: the minimum query memory is not available.",

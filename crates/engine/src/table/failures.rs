@@ -1,0 +1,56 @@
+//! What is told when an operation on a table fails.
+
+use access::AccessError;
+use txn::{IsolationLevel, TxnError};
+use types::SqlError;
+
+use super::{RowLocator, RowLock, ScanOptions, Table};
+use crate::db_transaction::DbTransaction;
+
+impl Table {
+    pub(super) fn fail(&self, txn: &DbTransaction, error: AccessError) -> SqlError {
+        let table = &self.inner.definition;
+        match error {
+            AccessError::RowTooLarge { bytes, limit } => SqlError::new(511, &[&bytes, &limit]),
+            AccessError::KeyTooLarge { bytes } => {
+                SqlError::new(1946, &[&bytes, &table.name, &access::KEY_BYTES_MAX, &"B-tree"])
+            }
+            AccessError::RowGone => SqlError::new(601, &[]),
+            other => txn.sql_error(&other.into()),
+        }
+    }
+
+    /// Reading a row's values fails; no lock is part of it. A large value that is not where its row says: who reads without locks has met a
+    /// change (601); who has the row locked, damage (824).
+    pub(crate) fn fail_reading(&self, options: &ScanOptions, error: AccessError) -> SqlError {
+        let is_dirty_read =
+            options.isolation == IsolationLevel::ReadUncommitted && options.row_lock == RowLock::Shared;
+        let error = match error {
+            AccessError::RowGone if is_dirty_read => return SqlError::new(601, &[]),
+            AccessError::RowGone => {
+                let table = &self.inner.definition.name;
+                TxnError::Corrupt { what: format!("a large value of '{table}' is not where its row says") }
+            }
+            other => other.into(),
+        };
+        crate::error::sql_error(&error, self.inner.database.name(), 0)
+    }
+
+    /// An entry that is not there belongs to a row that has gone (601), or the index is damaged (8646).
+    pub(super) fn fail_at_entry(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        locator: &RowLocator,
+        error: AccessError,
+    ) -> SqlError {
+        let look = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
+        let is_missing = matches!(error, AccessError::RowGone)
+            && self.fetch(txn, locator, &look, &mut Vec::new()).unwrap_or(true);
+        if !is_missing {
+            return self.fail(txn, error);
+        }
+        let index = self.inner.index_of(at).index_id;
+        SqlError::new(8646, &[&index, &self.inner.definition.object_id, &self.inner.database.name()])
+    }
+}
