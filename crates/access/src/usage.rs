@@ -3,7 +3,7 @@
 use pages::{LatchMode, PageId, PageType, header};
 use rustc_hash::FxHashMap;
 
-use crate::alloc::{PENDING, entries, owner};
+use crate::alloc::{PENDING, entries, is_system_page, map_of, owner};
 use crate::btree::page::child_at;
 use crate::error::AccessResult;
 use crate::methods::{AccessMethods, UnitId};
@@ -37,6 +37,19 @@ impl AccessMethods {
             Ok(())
         })?;
         Ok(found)
+    }
+
+    /// The unit that has the page now; `None`: nobody, or it is no page of the file.
+    pub fn unit_of_page(&self, page: PageId) -> AccessResult<Option<UnitId>> {
+        if is_system_page(page) || self.space().file_pages(page.file) <= page.page {
+            return Ok(None);
+        }
+        let map = self.fix(map_of(page), LatchMode::Shared)?;
+        let unit = match header::version(map.page()) {
+            0 => 0,
+            _ => owner(map.page(), page) & !PENDING,
+        };
+        Ok((unit != 0).then_some(UnitId(unit)))
     }
 
     /// What the `pages` of a unit hold, as [`AccessMethods::pages_of_units`] has counted them. Exact while nobody changes the unit; page

@@ -20,6 +20,7 @@ mod filter;
 mod ghost_cleanup;
 mod identity;
 mod instance;
+mod log_scan;
 mod lookup;
 mod model;
 mod open;
@@ -57,8 +58,9 @@ pub use instance::{
 };
 pub use log::records::LogTime;
 pub use log::{
-    DelayedFlushPolicy, Growth, LogLimitsProfile, LogReuseWait, LossBounds, LossFigures, LossWindowInfo, Lsn,
-    VlfRule,
+    Body as LogBody, DelayedFlushPolicy, Growth, LogContext, LogLimitsProfile, LogReuseWait, LogScan,
+    LossBounds, LossFigures, LossWindowInfo, Lsn, RecordHeader, ScanRange, ScanStep, TxnId, VlfRule,
+    describe as describe_log_record,
 };
 pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};

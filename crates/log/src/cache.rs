@@ -18,6 +18,7 @@ use crate::lsn::{Lsn, TxnId};
 use crate::record::{OwnedRecord, RecordBuf, decode_record, encode_header};
 use crate::surviving::SurvivingCache;
 use crate::vlf::Vlf;
+use crate::zones::Zones;
 
 /// A block under construction or waiting for the writer.
 pub(crate) struct CachedBlock {
@@ -113,6 +114,8 @@ pub(crate) struct Cache {
     /// Appenders waiting for a buffer.
     pub(crate) waiting_for_buffer: u32,
     pub(crate) closed: bool,
+    /// Where records of which transactions lie.
+    pub(crate) zones: Zones,
     sector_bytes: usize,
 }
 
@@ -146,6 +149,7 @@ impl Cache {
             growing: false,
             waiting_for_buffer: 0,
             closed: false,
+            zones: Zones::new(),
             sector_bytes,
         }
     }
@@ -250,6 +254,7 @@ impl Cache {
         }
         assert!(lsn > self.last, "log addresses rise");
         self.last = lsn;
+        self.zones.note(record.header.txn, end - at);
         self.records_total += 1;
         self.record_bytes_total += (end - at) as u64;
         lsn
@@ -300,6 +305,7 @@ impl Cache {
         let mut state = BlockState::Reusable;
         state.advance(BlockState::Open);
         self.blocks_in_use += 1;
+        self.zones.begin_block(start);
         self.open = Some(CachedBlock {
             state,
             start,

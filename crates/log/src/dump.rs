@@ -10,7 +10,7 @@ use crate::error::LogError;
 use crate::file::LogFile;
 use crate::limits::{FIRST_BLOCK_SECTOR, SECTOR_BYTES};
 use crate::lsn::Lsn;
-use crate::records::{self, LogTime};
+use crate::records::LogTime;
 use crate::tail::Walk;
 use crate::vlf::VlfMap;
 
@@ -180,7 +180,7 @@ fn dump_block(
                 record.header.txn,
                 record.header.prev,
                 encoded_bytes,
-                records::describe(&record.header, record.payload),
+                crate::body::describe(&record.header, record.payload),
             ));
         }
     }

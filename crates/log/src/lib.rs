@@ -25,6 +25,7 @@
 
 mod append;
 pub mod block;
+mod body;
 mod cache;
 pub mod codec;
 mod dump;
@@ -43,6 +44,7 @@ pub mod page_records;
 mod reader;
 mod record;
 pub mod records;
+mod scan;
 mod shared;
 mod stats;
 mod surviving;
@@ -52,7 +54,9 @@ mod vlf;
 mod window;
 mod writer;
 mod writer_work;
+mod zones;
 
+pub use body::{Body, describe};
 pub use dump::{DumpOptions, DumpSummary, dump_file};
 pub use error::LogError;
 pub use flush::PendingHarden;
@@ -66,6 +70,7 @@ pub use reader::LogReader;
 pub use record::{
     LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record,
 };
+pub use scan::{LogScan, ScanRange, ScanStep};
 pub use stats::{LogStats, WRITE_TIMES};
 pub use surviving::remove_left_cache;
 pub use truncate::{LogPin, LogReuseWait, PinInfo};

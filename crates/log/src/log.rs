@@ -363,6 +363,10 @@ impl Log {
         reader
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// A reader for any record.
     pub fn reader(&self) -> LogReader {
         LogReader::new(Arc::clone(&self.shared))
@@ -572,6 +576,7 @@ impl Shared {
         let (freed, freed_bytes) = vlfs.truncate(min);
         let reusable = vlfs.reusable().0;
         cache.add_space(freed_bytes);
+        cache.zones.forget_below(Lsn::new(vlfs.oldest_active(), 0, 0));
         cache.assert_space(vlfs.reusable().1);
         drop(vlfs);
         drop(cache);

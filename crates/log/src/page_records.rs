@@ -1,4 +1,4 @@
-//! Payloads of the records about pages: rows, tree structure, allocation, large objects. The second half of the table of records.rs.
+//! Payloads of the records about pages: rows, tree structure, allocation, large objects. The table of body.rs says which belongs to which operation.
 //!
 //! Pages are named by file and page number in one number (`file << 32 | page`), written as one varint when the file is number 1.
 //! Rows and keys are borrowed in both directions: encoding and decoding copy nothing that need not be copied. In a database that
@@ -29,7 +29,7 @@ pub fn take_page(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
 }
 
 /// `(file:page)`.
-fn name(page: u64) -> String {
+pub(crate) fn page_name(page: u64) -> String {
     format!("({}:{})", page >> 32, page & 0xffff_ffff)
 }
 
@@ -66,8 +66,8 @@ impl<'a> HeapRow<'a> {
         Ok(HeapRow { page, slot: (slot >> 1) as u16, is_forwarded: slot & 1 != 0, row: reader.rest() })
     }
 
-    fn describe(&self) -> String {
-        format!("page {} slot {} row {} bytes", name(self.page), self.slot, self.row.len())
+    pub(crate) fn describe(&self) -> String {
+        format!("page {} slot {} row {} bytes", page_name(self.page), self.slot, self.row.len())
     }
 }
 
@@ -114,9 +114,9 @@ impl<'a> TreeRow<'a> {
         Ok(TreeRow { page, slot: (slot >> 1) as u16, over_ghost, root, key, value: reader.rest() })
     }
 
-    fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let (key, value) = (self.key.len(), self.value.len());
-        format!("page {} slot {} key {key} bytes value {value} bytes", name(self.page), self.slot)
+        format!("page {} slot {} key {key} bytes value {value} bytes", page_name(self.page), self.slot)
     }
 }
 
@@ -186,11 +186,11 @@ impl<'a> RowPatch<'a> {
         Ok(RowPatch { page, slot: (bits >> 5) as u16, tree, is_stub, offset, lengths, old, new })
     }
 
-    fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let (old, new) = self.lengths;
         format!(
             "page {} slot {} offset {}: {old} bytes become {new}",
-            name(self.page),
+            page_name(self.page),
             self.slot,
             self.offset
         )
@@ -578,9 +578,9 @@ impl MapBits {
         Ok(MapBits { map, change, runs })
     }
 
-    fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let pages: u32 = self.runs.iter().map(|run| u32::from(run.1)).sum();
-        format!("map {} {:?} {pages} pages", name(self.map), self.change)
+        format!("map {} {:?} {pages} pages", page_name(self.map), self.change)
     }
 }
 
@@ -620,39 +620,6 @@ impl<'a> LobPage<'a> {
         let (page, next) = (take_page(&mut reader)?, take_page(&mut reader)?);
         Ok(LobPage { unit, page, next, stamp: reader.u64()?, data: reader.rest() })
     }
-}
-
-/// The lines of the table for page records; `None` for an operation that is not about pages.
-pub(crate) fn describe(
-    op: crate::LogOp,
-    context: crate::LogContext,
-    payload: &[u8],
-) -> Option<Result<String, DecodeError>> {
-    use crate::{LogContext as Lcx, LogOp as Lop};
-    Some(match (op, context) {
-        (Lop::InsertRows | Lop::DeleteRows, Lcx::Heap) => HeapRow::decode(payload).map(|row| row.describe()),
-        (Lop::InsertRows | Lop::DeleteRows, _) => TreeRow::decode(payload).map(|row| row.describe()),
-        (Lop::ModifyRow, _) => RowPatch::decode(payload).map(|patch| patch.describe()),
-        (Lop::ExpungeRows, _) => Expunge::decode(payload)
-            .map(|expunge| format!("page {} {} ghosts", name(expunge.page), expunge.slots.len())),
-        (Lop::CreateAllocchain, _) => UnitCreate::decode(payload)
-            .map(|create| format!("unit {} first page {}", create.unit, name(create.page))),
-        (Lop::FormatPage, Lcx::Heap) => HeapAppend::decode(payload).map(|append| {
-            format!("unit {} page {} after {}", append.unit, name(append.page), name(append.previous))
-        }),
-        (Lop::FormatPage, _) => LobPage::decode(payload)
-            .map(|lob| format!("unit {} page {} {} bytes", lob.unit, name(lob.page), lob.data.len())),
-        (Lop::DeleteSplit, _) => TreeSplit::decode(payload).map(|split| {
-            format!("page {} splits, {} rows to {}", name(split.left), split.rows.len(), name(split.right))
-        }),
-        (Lop::RootChange, _) => RootGrow::decode(payload)
-            .map(|grow| format!("root {} gets child {}", name(grow.root), name(grow.child))),
-        (Lop::ModifyHeader, _) => {
-            TreeUnlink::decode(payload).map(|unlink| format!("page {} leaves its tree", name(unlink.page)))
-        }
-        (Lop::SetBits, _) => MapBits::decode(payload).map(|bits| bits.describe()),
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

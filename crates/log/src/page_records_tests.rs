@@ -1,7 +1,7 @@
 //! Tests of the page records: every payload reads back as written, no bytes make a decoder panic.
 
 use super::*;
-use crate::{LogContext, LogOp};
+use crate::{Body, LogContext, LogOp};
 
 fn encoded(encode: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
@@ -65,7 +65,7 @@ fn no_bytes_make_a_decoder_panic() {
         let bytes: Vec<u8> = (0..state >> 60).map(|at| (state >> (at % 8 * 8)) as u8).collect();
         for op in LogOp::ALL {
             for context in [LogContext::Heap, LogContext::Clustered, LogContext::TextMix] {
-                let _ = describe(*op, context, &bytes);
+                let _ = Body::decode(*op, context, &bytes).map(|body| body.map(|body| body.describe()));
             }
         }
     }

@@ -33,6 +33,8 @@ struct LoadedBlock {
     slots: Option<SlotTable>,
     /// The record behind the one read last, and where it begins: reading forward needs no table.
     next: (u16, usize),
+    /// Where the record read last begins.
+    last_at: usize,
     /// Whether no record can join it any more.
     is_complete: bool,
     /// Whether it came from the file, so that its checksum is known.
@@ -67,6 +69,7 @@ impl LoadedBlock {
         if slot == self.header.slots && bytes != rest.len() {
             return Err(DecodeError("records do not fill the block"));
         }
+        self.last_at = self.next.1;
         self.next = (slot + 1, self.next.1 + bytes);
         Ok((record, bytes))
     }
@@ -153,7 +156,7 @@ impl LogReader {
     }
 
     /// The next record without copying: address, record, encoded bytes.
-    fn next_borrowed(&mut self) -> Result<Option<(Lsn, Record<'_>, usize)>, LogError> {
+    pub(crate) fn next_borrowed(&mut self) -> Result<Option<(Lsn, Record<'_>, usize)>, LogError> {
         let Some(lsn) = self.find_target()? else { return Ok(None) };
         assert!(lsn.slot() > 0 && lsn < self.shared.positions.end());
         self.target = lsn.with_slot(lsn.slot() + 1);
@@ -187,6 +190,22 @@ impl LogReader {
                 return Ok(None);
             }
         }
+    }
+
+    /// The record that was read last, once more, and its encoded bytes; `None` before the first.
+    pub fn last_read(&self) -> Option<(Record<'_>, &[u8])> {
+        let block = self.block.as_ref()?;
+        let (slot, end) = block.next;
+        let lsn = block.header.start().with_slot(slot.checked_sub(1).filter(|slot| *slot > 0)?);
+        let bytes = block.bytes.get(block.last_at..end)?;
+        let (record, length) = decode_record(bytes, lsn, block.header.base_txn).ok()?;
+        assert_eq!(length, bytes.len(), "what was read is read again");
+        Some((record, bytes))
+    }
+
+    /// Where `next_record` goes on.
+    pub(crate) fn target(&self) -> Lsn {
+        self.target
     }
 
     /// Loads the block that the target stands in, or moves the target to where the log goes on. False: nothing new.
@@ -303,6 +322,7 @@ impl LogReader {
                     bytes: copy.bytes,
                     slots: Some(SlotTable::from_offsets(copy.offsets)),
                     next: (1, BLOCK_HEADER_BYTES),
+                    last_at: BLOCK_HEADER_BYTES,
                     is_complete: copy.is_sealed,
                     is_from_file: false,
                 });
@@ -323,6 +343,7 @@ impl LogReader {
                         bytes: buffer,
                         slots: None,
                         next: (1, BLOCK_HEADER_BYTES),
+                        last_at: BLOCK_HEADER_BYTES,
                         is_complete: true,
                         is_from_file: true,
                     });

@@ -136,6 +136,11 @@ impl RecordFlags {
         self.0 & other.0 == other.0
     }
 
+    /// The marks as they stand on disk (docs/formats/log-record.md).
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
     /// Both sets of marks.
     #[must_use]
     pub const fn with(self, other: RecordFlags) -> RecordFlags {

@@ -1,6 +1,6 @@
-//! The one table of record payloads: typed structs with encode, decode and a description for fn_dblog and the dumper.
+//! Record payloads: typed structs with encode, decode and a description for fn_dblog and the dumper.
 //!
-//! To add a payload: write its struct, `impl Payload`, and its line in [`describe_payload`]. A payload that belongs to several
+//! To add a payload: write its struct, `impl Payload`, and its lines in the table of body.rs. A payload that belongs to several
 //! operations (a row in INSERT and DELETE) is one struct named by several lines. Codec helpers stand in codec.rs.
 
 use std::borrow::Cow;
@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use crate::codec::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::RECORD_PAYLOAD_BYTES_MAX;
 use crate::lsn::{Lsn, TxnId};
-use crate::record::{LogContext, LogOp, RecordHeader};
 
 /// A typed record payload.
 pub trait Payload: Sized {
@@ -19,52 +18,6 @@ pub trait Payload: Sized {
     fn decode(payload: &[u8]) -> Result<Self, DecodeError>;
     /// One line for fn_dblog's Description and the dumper.
     fn describe(&self) -> String;
-}
-
-/// One line about a record's payload, for fn_dblog's Description column and `hardpan log dump`.
-/// A payload without a typed form, or one that does not decode, is shown as bytes.
-pub fn describe(header: &RecordHeader, payload: &[u8]) -> String {
-    let mut text = String::new();
-    if header.is_compensation() {
-        let _ = write!(text, "COMPENSATION;undo next {};", header.undo_next);
-    }
-    match describe_payload(header.op, header.context, payload) {
-        Some(Ok(line)) => text.push_str(&line),
-        Some(Err(error)) => {
-            let _ = write!(text, "{error}; {}", describe_bytes(payload));
-        }
-        None => text.push_str(&describe_bytes(payload)),
-    }
-    text
-}
-
-/// The table: which payload an operation carries. `None`: no typed form is known.
-fn describe_payload(op: LogOp, context: LogContext, payload: &[u8]) -> Option<Result<String, DecodeError>> {
-    fn line<P: Payload>(payload: &[u8]) -> Option<Result<String, DecodeError>> {
-        Some(P::decode(payload).map(|decoded| decoded.describe()))
-    }
-    match op {
-        LogOp::BeginXact => line::<BeginXact>(payload),
-        LogOp::CommitXact => line::<CommitXact>(payload),
-        LogOp::AbortXact => line::<AbortXact>(payload),
-        LogOp::PrepXact => line::<PrepXact>(payload),
-        LogOp::MarkSavepoint => line::<MarkSavepoint>(payload),
-        LogOp::BeginCkpt => line::<BeginCkpt>(payload),
-        LogOp::XactCkpt => line::<XactCkpt>(payload),
-        LogOp::EndCkpt => line::<EndCkpt>(payload),
-        _ => crate::page_records::describe(op, context, payload),
-    }
-}
-
-fn describe_bytes(payload: &[u8]) -> String {
-    let mut text = format!("{} bytes", payload.len());
-    for (index, byte) in payload.iter().take(32).enumerate() {
-        let _ = write!(text, "{}{byte:02x}", if index == 0 { ": " } else { "" });
-    }
-    if payload.len() > 32 {
-        text.push_str("..");
-    }
-    text
 }
 
 /// Milliseconds since 2000-01-01 UTC: the resolution in which fn_dblog prints times, in 6 bytes.

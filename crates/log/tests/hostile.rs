@@ -7,7 +7,7 @@ use common::{Workbench, commit, small_options};
 use hardpan_log::block::{BlockHeader, SlotTable};
 use hardpan_log::{
     DumpOptions, FlushReason, Growth, Log, LogContext, LogOp, LogOptions, Lsn, RecordHeader, TxnId,
-    decode_record, dump_file, records,
+    decode_record, describe, dump_file,
 };
 use os::Rng;
 
@@ -22,7 +22,7 @@ fn decode_all(bytes: &[u8]) {
     }
     if let Ok((record, length)) = decode_record(bytes, Lsn::new(9, 900, 9), TxnId(77)) {
         assert!(length <= bytes.len());
-        let _ = records::describe(&record.header, record.payload);
+        let _ = describe(&record.header, record.payload);
     }
 }
 
@@ -47,7 +47,7 @@ fn every_operation_describes_any_payload() {
                 let length = rng.below(200) as usize;
                 rng.fill(&mut bytes[..length]);
                 let header = RecordHeader { context: *context, ..RecordHeader::new(*op) };
-                let _ = records::describe(&header, &bytes[..length]);
+                let _ = describe(&header, &bytes[..length]);
             }
         }
     }

@@ -236,7 +236,7 @@ impl Session {
             "CHECKDB" | "CHECKALLOC" | "CHECKTABLE" => self.dbcc_check(dbcc, &name, sink)?,
             "USEROPTIONS" => self.user_options(sink)?,
             "INPUTBUFFER" => self.input_buffer(&dbcc.args, sink)?,
-            "SQLPERF" | "LOGINFO" | "OPENTRAN" => self.dbcc_log(dbcc, &name, sink)?,
+            "SQLPERF" | "LOGINFO" | "LOG" | "OPENTRAN" => self.dbcc_log(dbcc, &name, sink)?,
             _ if query::clauses::check_option("DBCC", &name, None).is_ok() => {}
             _ => return Err(not_supported(&format!("DBCC {name}")).into()),
         }

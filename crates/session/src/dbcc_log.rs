@@ -1,4 +1,4 @@
-//! DBCC commands about the log: SQLPERF, LOGINFO, OPENTRAN. Their rows are those of views.
+//! DBCC commands about the log: SQLPERF, LOGINFO, LOG, OPENTRAN. Their rows are those of views.
 
 use tsql::ast;
 use types::{SqlError, SqlResult, Value};
@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::sink::ResultSink;
 
 impl Session {
-    /// One of the three commands; the closing 2528 is the caller's.
+    /// One of the four commands; the closing 2528 is the caller's.
     pub(crate) fn dbcc_log(
         &mut self,
         dbcc: &ast::Dbcc,
@@ -27,6 +27,13 @@ impl Session {
         let arguments = dbcc.args.iter().map(argument).collect::<SqlResult<Vec<_>>>()?;
         match (name, arguments.as_slice()) {
             ("SQLPERF", arguments) => self.sqlperf(arguments, sink),
+            ("LOG", [] | [_] | [_, _]) => {
+                let database = self.named_for_check(arguments.first())?;
+                let detail = arguments.get(1).map_or(Some(0), Value::as_i64);
+                let columns = detail.and_then(columns_of_log).ok_or_else(|| SqlError::new(2526, &[]))?;
+                let name = database.name().replace(']', "]]");
+                self.show_rows_of(&format!("SELECT {columns} FROM [{name}].sys.fn_dblog(NULL, NULL)"), sink)
+            }
             (_, [] | [_]) => {
                 let database = self.named_for_check(arguments.first())?;
                 match name {
@@ -124,4 +131,25 @@ impl Session {
         sink.message(&SqlError::custom(0, 0, 1, text));
         Ok(())
     }
+}
+
+/// What DBCC LOG shows: 0 which records, 1 with their lengths and flags, 2 with the pages, 3 with all columns of sys.fn_dblog but the record
+/// itself, 4 with that.
+fn columns_of_log(detail: i64) -> Option<String> {
+    const WHICH: &str = "[Current LSN], Operation, Context, [Transaction ID], LogBlockGeneration";
+    const LENGTHS: &str = "[Tag Bits], [Log Record Fixed Length], [Log Record Length], [Previous LSN], [Flag Bits], [Log Reserve], Description";
+    const PAGES: &str = "AllocUnitId, AllocUnitName, [Page ID], [Slot ID]";
+    Some(match detail {
+        0 => WHICH.to_owned(),
+        1 => format!("{WHICH}, {LENGTHS}"),
+        2 => format!("{WHICH}, {LENGTHS}, {PAGES}"),
+        3 => {
+            let columns = query::sysviews::log_columns().iter().map(|column| column.name.as_str());
+            let shown: Vec<String> =
+                columns.filter(|name| *name != "Log Record").map(|name| format!("[{name}]")).collect();
+            shown.join(", ")
+        }
+        4 => "*".to_owned(),
+        _ => return None,
+    })
 }

@@ -517,6 +517,9 @@ impl Binder<'_> {
                 if arguments.len() > view.parameters {
                     return Err(crate::errors::too_many_arguments(&written(&call.name)));
                 }
+                if arguments.len() < view.parameters && view.schema == "sys" {
+                    return Err(crate::errors::too_few_arguments(&written(&call.name)));
+                }
                 let rel =
                     self.add_system(view, database, arguments, (&alias, true), CatalogReading::Settled)?;
                 self.rename_columns(&function.columns)?;

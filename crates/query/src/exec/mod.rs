@@ -74,7 +74,7 @@ pub(crate) fn open<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn 
         Plan::Empty => Box::new(simple::Empty),
         Plan::Values(rows) => Box::new(simple::Values { rows, at: 0 }),
         Plan::Scan(scan) => scan::open(scan, runtime)?,
-        Plan::System(system) => Box::new(scan::open_system(system, runtime)?),
+        Plan::System(system) => scan::open_system(system, runtime)?,
         Plan::Filter { input, predicate } => {
             Box::new(simple::Filter { input: open(input, runtime)?, predicate })
         }

@@ -11,6 +11,7 @@ use crate::expr::program::BoolNode;
 use crate::expr::runtime::Runtime;
 use crate::plan::access::{AccessPath, ScanPlan, SeekKey, SeekRange, SystemPlan};
 use crate::plan::logical::CatalogReading;
+use crate::sysviews::stream::{self, StreamRequest};
 
 /// Starts a scan or seek.
 pub(crate) fn open<'p>(
@@ -53,12 +54,26 @@ pub(crate) fn open<'p>(
 }
 
 /// Starts a system view.
-pub(crate) fn open_system(plan: &SystemPlan, runtime: &Runtime<'_>) -> Result<Buffered, SqlError> {
+pub(crate) fn open_system<'p>(
+    plan: &'p SystemPlan,
+    runtime: &Runtime<'_>,
+) -> Result<Box<dyn RowSource + 'p>, SqlError> {
     let arguments = plan
         .arguments
         .iter()
         .map(|node| node.eval(runtime, &[]))
         .collect::<Result<Vec<Value>, SqlError>>()?;
+    if let Some(function) = &plan.view.stream {
+        let mut bounds = Vec::with_capacity(plan.bounds.len());
+        for (column, kind, value) in &plan.bounds {
+            let value = value.eval(runtime, &[])?;
+            bounds.push(stream::Bound { column: *column, kind: *kind, value });
+        }
+        let wanted = plan.wanted.as_deref();
+        let request = StreamRequest { arguments: &arguments, bounds: &bounds, wanted };
+        let source = (function.open)(runtime, &plan.database, &request)?;
+        return Ok(Box::new(Streamed { source, filter: plan.filter.as_ref() }));
+    }
     let reads_uncommitted = runtime.options.isolation == IsolationLevel::ReadUncommitted;
     let rows = match plan.reading {
         CatalogReading::SkipUnsettled => {
@@ -73,7 +88,28 @@ pub(crate) fn open_system(plan: &SystemPlan, runtime: &Runtime<'_>) -> Result<Bu
             read_system(plan, &arguments, CatalogImage::Present, runtime)?
         }
     };
-    Ok(Buffered { rows: rows.into_iter() })
+    Ok(Box::new(Buffered { rows: rows.into_iter() }))
+}
+
+/// A system function that makes its rows while they are read.
+struct Streamed<'p> {
+    source: Box<dyn RowSource>,
+    filter: Option<&'p BoolNode>,
+}
+
+impl RowSource for Streamed<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        while self.source.next(runtime, row)? {
+            let is_kept = match self.filter {
+                Some(filter) => filter.test(runtime, row)? == Some(true),
+                None => true,
+            };
+            if is_kept {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// The rows of a catalog as it is settled. When the answer hangs on what others are changing, it waits until they have ended: no change

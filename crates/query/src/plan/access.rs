@@ -16,6 +16,7 @@ use super::{Planned, Planner};
 use crate::expr::compile::Layout;
 use crate::expr::program::{BoolNode, Node};
 use crate::expr::{ColumnId, CompareOp, Conversion, ConversionKind, Expr, ExprKind};
+use crate::sysviews::stream::BoundKind;
 
 /// Rows assumed where the engine does not know.
 const ROWS_UNKNOWN: f64 = 1000.0;
@@ -79,6 +80,10 @@ pub(crate) struct SystemPlan {
     pub(crate) arguments: Vec<Node>,
     pub(crate) filter: Option<BoolNode>,
     pub(crate) reading: CatalogReading,
+    /// What a function that makes its rows while they are read can make use of: position of the column, how it is bounded, by what.
+    pub(crate) bounds: Vec<(usize, BoundKind, Node)>,
+    /// The columns whose values matter; `None`: all.
+    pub(crate) wanted: Option<Vec<usize>>,
 }
 
 impl std::fmt::Debug for SystemPlan {
@@ -188,12 +193,22 @@ impl Planner<'_> {
         predicates: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
         let arguments = self.nodes(scan.arguments.iter(), &Layout::default())?;
+        let mut bounds = Vec::new();
+        if let Some(stream) = &scan.view.stream {
+            for predicate in &predicates {
+                self.system_bounds(scan, stream.bounded, predicate, &mut bounds)?;
+            }
+        }
+        let is_wanted = |wanted: &FxHashSet<ColumnId>| {
+            (0..scan.columns.len()).filter(|at| wanted.contains(&scan.columns[*at])).collect::<Vec<_>>()
+        };
+        let wanted = self.wanted.as_ref().map(is_wanted);
         let filter = match Expr::all(predicates) {
             Some(predicate) => Some(self.predicate(&predicate, &Layout::new(&scan.columns))?),
             None => None,
         };
         let (database, reading) = (scan.database.clone(), scan.reading);
-        let plan = SystemPlan { view: scan.view, database, arguments, filter, reading };
+        let plan = SystemPlan { view: scan.view, database, arguments, filter, reading, bounds, wanted };
         Ok(Planned {
             plan: Plan::System(Box::new(plan)),
             layout: scan.columns.clone(),
@@ -201,6 +216,43 @@ impl Planner<'_> {
             seeks_by_outer: false,
             ascending: None,
         })
+    }
+
+    /// What a predicate says of columns whose bounds the function can make use of.
+    fn system_bounds(
+        &mut self,
+        scan: &SystemScan,
+        bounded: &[&str],
+        predicate: &Expr,
+        bounds: &mut Vec<(usize, BoundKind, Node)>,
+    ) -> Result<(), SqlError> {
+        if let ExprKind::And(left, right) = &predicate.kind {
+            self.system_bounds(scan, bounded, left, bounds)?;
+            return self.system_bounds(scan, bounded, right, bounds);
+        }
+        let ExprKind::Compare(op, left, right) = &predicate.kind else { return Ok(()) };
+        let own: FxHashSet<ColumnId> = scan.columns.iter().copied().collect();
+        let column_of = |expr: &Expr| match seekable_column(expr)? {
+            (id, true) => scan.columns.iter().position(|own| *own == id),
+            _ => None,
+        };
+        let independent = |expr: &Expr| !expr.uses_any(&own) && !expr.is_volatile();
+        let (column, op, value) = match (column_of(left), column_of(right)) {
+            (Some(column), _) if independent(right) => (column, *op, right),
+            (_, Some(column)) if independent(left) => (column, op.flipped(), left),
+            _ => return Ok(()),
+        };
+        let declared = &scan.view.columns()[column];
+        let kind = match op {
+            CompareOp::Equal => BoundKind::Equal,
+            CompareOp::Greater | CompareOp::GreaterOrEqual => BoundKind::Lower,
+            CompareOp::Less | CompareOp::LessOrEqual => BoundKind::Upper,
+            CompareOp::NotEqual => return Ok(()),
+        };
+        if bounded.contains(&declared.name.as_str()) && value.sql_type.is_character() {
+            bounds.push((column, kind, self.node(value, &Layout::default())?));
+        }
+        Ok(())
     }
 
     fn ranges(

@@ -6,6 +6,8 @@ mod cached_plans;
 pub(crate) mod columns;
 mod compatibility;
 mod databases;
+mod dblog;
+mod dblog_columns;
 mod dependencies;
 mod describe;
 pub(crate) mod dm_exec;
@@ -22,6 +24,7 @@ mod properties;
 mod sequences;
 mod server;
 mod storage;
+pub(crate) mod stream;
 
 use std::sync::{Arc, LazyLock};
 
@@ -44,7 +47,7 @@ pub struct SystemView {
     pub schema: &'static str,
     /// Name.
     pub name: &'static str,
-    /// `name type, name type, ...`
+    /// `name type, [a name] type, ...`
     pub column_list: &'static str,
     /// How many arguments it takes at most; 0 for a view.
     pub parameters: usize,
@@ -52,6 +55,8 @@ pub struct SystemView {
     pub(crate) rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
     /// Or the query that does, over other views; its columns are brought to the types of `column_list`.
     pub(crate) query: Option<&'static str>,
+    /// Or it makes them while they are read.
+    pub(crate) stream: Option<stream::Stream>,
 }
 
 /// A column of a view.
@@ -85,7 +90,7 @@ impl SystemView {
         column_list: &'static str,
         rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
     ) -> SystemView {
-        SystemView { schema: "sys", name, column_list, parameters: 0, rows, query: None }
+        SystemView { schema: "sys", name, column_list, parameters: 0, rows, query: None, stream: None }
     }
 
     /// A view of the schema `sys` that is a query over others.
@@ -96,7 +101,20 @@ impl SystemView {
     ) -> SystemView {
         let rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError> =
             |_| unreachable!("the binder puts a view's query in its place");
-        SystemView { schema: "sys", name, column_list, parameters: 0, rows, query: Some(query) }
+        SystemView { schema: "sys", name, column_list, parameters: 0, rows, query: Some(query), stream: None }
+    }
+
+    /// A function of the schema `sys` that makes its rows while they are read, and can make use of bounds on some columns.
+    pub(crate) const fn streamed(
+        name: &'static str,
+        column_list: &'static str,
+        open: stream::OpenStream,
+        bounded: &'static [&'static str],
+    ) -> SystemView {
+        let rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError> =
+            |_| unreachable!("its rows are read one by one");
+        let stream = Some(stream::Stream { open, bounded });
+        SystemView { schema: "sys", name, column_list, parameters: 0, rows, query: None, stream }
     }
 
     /// In another schema.
@@ -296,6 +314,7 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
     objects::VIEWS,
     columns::VIEWS,
     databases::VIEWS,
+    dblog::VIEWS,
     dm_os::VIEWS,
     dm_exec::VIEWS,
     cached_plans::VIEWS,
@@ -333,6 +352,11 @@ pub(crate) fn find(schema: Option<&str>, name: &str) -> Option<&'static SystemVi
     found.copied()
 }
 
+/// The columns of sys.fn_dblog, for DBCC LOG.
+pub fn log_columns() -> &'static [ViewColumn] {
+    find(Some("sys"), "fn_dblog").map_or(&[], SystemView::columns)
+}
+
 /// The schema under which the tables of msdb are kept here: nobody can write it, since they are in that database alone.
 const MSDB_SCHEMA: &str = "msdb.dbo";
 
@@ -344,7 +368,7 @@ pub(crate) fn find_in(database: &Database, schema: Option<&str>, name: &str) -> 
     of_msdb.or_else(|| find(schema, name))
 }
 
-/// `name type, name type(8,2), ...`; `not null` may follow a type. sysname and bit are not nullable.
+/// `name type, [a name] type(8,2), ...`; `not null` may follow a type. sysname and bit are not nullable.
 fn parse_columns(list: &str) -> Vec<ViewColumn> {
     let mut columns = Vec::new();
     let mut depth = 0;
@@ -367,7 +391,8 @@ fn parse_columns(list: &str) -> Vec<ViewColumn> {
 }
 
 fn parse_column(item: &str) -> ViewColumn {
-    let (name, rest) = item.split_once(' ').expect("a column has a type");
+    let in_brackets = item.strip_prefix('[').and_then(|item| item.split_once(']'));
+    let (name, rest) = in_brackets.or_else(|| item.split_once(' ')).expect("a column has a type");
     let rest = rest.trim();
     let (type_text, not_null) = match rest.strip_suffix("not null") {
         Some(text) => (text.trim(), true),

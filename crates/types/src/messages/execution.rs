@@ -241,6 +241,7 @@ pub(super) const MESSAGES: &[Message] = &[
         21,
         "An error occurred while the log of database '%s' was processed. Restore from a backup if possible, or rebuild the log.",
     ),
+    entry(9005, 16, "The start or the end LSN given to the scan of the log (DBLog) is not valid."),
     entry(
         9012,
         10,

@@ -1,0 +1,178 @@
+//! Which stretches of the log have records of which transactions, roughly: what a reader who looks for one transaction need not read.
+//!
+//! A zone is a stretch of whole blocks with the least and the greatest number of a transaction that has written there. There are at most
+//! [`ZONES_MAX`]: when there would be more, neighbours become one, and zones are made larger from then on. They live in memory: of log that
+//! an earlier run wrote nothing is known, so it may have records of anybody.
+//!
+//! Invariants:
+//! 1. Zones follow each other without a gap, the first from `Lsn::NULL`.
+//! 2. A record of a transaction lies in a zone that has its number between its least and its greatest.
+
+use std::collections::VecDeque;
+
+use crate::lsn::{Lsn, TxnId};
+
+/// Most zones of one log.
+const ZONES_MAX: usize = 512;
+/// Bytes of records after which a zone ends, at first.
+const ZONE_BYTES_FIRST: u64 = 64 * 1024;
+
+#[derive(Clone, Copy, Debug)]
+struct Zone {
+    /// Its first block, slot 0.
+    start: Lsn,
+    least: TxnId,
+    greatest: TxnId,
+    record_bytes: u64,
+}
+
+impl Zone {
+    fn empty(start: Lsn) -> Zone {
+        Zone { start, least: TxnId(u64::MAX), greatest: TxnId::NULL, record_bytes: 0 }
+    }
+
+    fn may_have(&self, txn: TxnId) -> bool {
+        self.least <= txn && txn <= self.greatest
+    }
+
+    fn with(self, behind: Zone) -> Zone {
+        assert!(self.start < behind.start, "zones are in the order of the log");
+        Zone {
+            start: self.start,
+            least: self.least.min(behind.least),
+            greatest: self.greatest.max(behind.greatest),
+            record_bytes: self.record_bytes + behind.record_bytes,
+        }
+    }
+}
+
+/// The zones of one log, oldest first; never empty.
+#[derive(Debug)]
+pub(crate) struct Zones {
+    zones: VecDeque<Zone>,
+    zone_bytes: u64,
+}
+
+impl Zones {
+    /// Of a log of which nothing is known yet.
+    pub(crate) fn new() -> Zones {
+        let anybody = Zone { least: TxnId::NULL, greatest: TxnId(u64::MAX), ..Zone::empty(Lsn::NULL) };
+        // Whole from the start: the next block begins a zone.
+        let unknown = Zone { record_bytes: ZONE_BYTES_FIRST, ..anybody };
+        Zones { zones: VecDeque::from([unknown]), zone_bytes: ZONE_BYTES_FIRST }
+    }
+
+    /// A block begins at `start`.
+    pub(crate) fn begin_block(&mut self, start: Lsn) {
+        let last = self.zones.back().expect("there is always a zone");
+        // A block that was given up empty begins anew elsewhere.
+        if last.record_bytes < self.zone_bytes || last.start >= start {
+            return;
+        }
+        self.zones.push_back(Zone::empty(start));
+        if self.zones.len() > ZONES_MAX {
+            self.halve();
+        }
+        self.assert_state();
+    }
+
+    /// A record of `txn` has joined the newest block.
+    #[inline]
+    pub(crate) fn note(&mut self, txn: TxnId, record_bytes: usize) {
+        let Some(zone) = self.zones.back_mut() else { return };
+        zone.record_bytes += record_bytes as u64;
+        if !txn.is_null() {
+            zone.least = zone.least.min(txn);
+            zone.greatest = zone.greatest.max(txn);
+        }
+    }
+
+    /// Nothing is read below `min` any more.
+    pub(crate) fn forget_below(&mut self, min: Lsn) {
+        while self.zones.len() > 1 && self.zones[1].start <= min {
+            self.zones.pop_front();
+            self.zones[0].start = Lsn::NULL;
+        }
+        self.assert_state();
+    }
+
+    /// The first place at or behind `from` where records of `txn` may lie; `None`: there are none.
+    pub(crate) fn next_place_of(&self, txn: TxnId, from: Lsn) -> Option<Lsn> {
+        assert!(!txn.is_null(), "records of nobody lie everywhere");
+        let ends = self.zones.iter().skip(1).map(|zone| zone.start).chain([Lsn::MAX]);
+        let found = self.zones.iter().zip(ends).find(|(zone, end)| from < *end && zone.may_have(txn))?;
+        Some(found.0.start.max(from))
+    }
+
+    /// Where the zone of `place` ends: the next one's first block.
+    pub(crate) fn end_of(&self, place: Lsn) -> Lsn {
+        self.zones.iter().map(|zone| zone.start).find(|start| *start > place).unwrap_or(Lsn::MAX)
+    }
+
+    /// Each two neighbours become one. The oldest stays as it is: it may be the one of which nothing is known.
+    fn halve(&mut self) {
+        let zones: Vec<Zone> = self.zones.drain(1..).collect();
+        self.zones.extend(zones.chunks(2).map(|two| match two {
+            [one, behind] => one.with(*behind),
+            _ => two[0],
+        }));
+        self.zone_bytes *= 2;
+    }
+
+    fn assert_state(&self) {
+        assert!((1..=ZONES_MAX).contains(&self.zones.len()), "{} zones", self.zones.len());
+        assert!(self.zones[0].start.is_null(), "the first zone has all that is oldest");
+        let newest = self.zones.len().saturating_sub(2);
+        assert!(
+            newest == 0 || self.zones[newest].start < self.zones[newest + 1].start,
+            "zones are in the order of the log"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(number: u32) -> Lsn {
+        Lsn::new(1, 16 + number, 0)
+    }
+
+    /// 5,000 blocks of zone size, transaction n in blocks n and n + 3.
+    fn long_log() -> Zones {
+        let mut zones = Zones::new();
+        for number in 0..5_000u32 {
+            zones.begin_block(block(number));
+            zones.note(TxnId(1 + u64::from(number)), ZONE_BYTES_FIRST as usize / 2);
+            zones.note(TxnId(1 + u64::from(number.saturating_sub(3))), ZONE_BYTES_FIRST as usize / 2);
+        }
+        zones
+    }
+
+    #[test]
+    fn a_transactions_records_are_found_and_most_of_the_log_is_left_out() {
+        let mut zones = long_log();
+        assert!(zones.zones.len() <= ZONES_MAX);
+        for number in (0..5_000u32).step_by(7) {
+            let txn = TxnId(1 + u64::from(number));
+            for has in [number, number + 3].into_iter().filter(|has| *has < 5_000) {
+                // From its own block, and from any before it, the block is not passed over.
+                assert_eq!(zones.next_place_of(txn, block(has).with_slot(1)), Some(block(has).with_slot(1)));
+            }
+            // What was there before the first block may have anybody's; behind that little is to be read.
+            assert_eq!(zones.next_place_of(txn, Lsn::NULL), Some(Lsn::NULL));
+            let found = zones.next_place_of(txn, block(0)).expect("it has written");
+            assert!(
+                found <= block(number) && block(number).block() - found.block() < 48,
+                "{found} for {number}"
+            );
+            assert!(zones.end_of(found) > found);
+        }
+        assert_eq!(zones.next_place_of(TxnId(6_000), block(0)), None, "it has not written");
+
+        zones.forget_below(block(4_000));
+        assert!(zones.zones.len() < 300);
+        let found = zones.next_place_of(TxnId(4_500), Lsn::NULL).expect("it has written");
+        assert!(found > block(4_400), "the unknown is gone with what was truncated: {found}");
+    }
+}
