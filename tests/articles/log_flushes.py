@@ -123,9 +123,9 @@ def batch(database, option, asked, large, rows):
     return BATCH.format(database=database, option=option, rows=rows, **parts)
 
 
-def start(binary, data):
+def start(binary, data, *options):
     environment = dict(os.environ, HARDPAN_SA_PASSWORD=PASSWORD)
-    server = subprocess.Popen([binary, "serve", "--data", data, "--listen", "127.0.0.1:0"], env=environment, stdout=subprocess.PIPE,
+    server = subprocess.Popen([binary, "serve", "--data", data, "--listen", "127.0.0.1:0", *options], env=environment, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True)
     for line in server.stdout:
         if "listening on" in line:

@@ -1,6 +1,8 @@
 #!/bin/bash
 # The first article's experiment from a stock client: builds the release server (or takes HARDPAN_BIN), installs python-tds and
 # pymssql as tests/compat/run.sh does, runs every row of the article's tables and prints them beside the article's numbers.
+# With the word scripts first: runs every listing of the five articles and compares what becomes of each with docs/article-scripts.md.
+#   tests/articles/run.sh scripts [--write | --full] [--data FOLDER]
 #   tests/articles/run.sh [--rows 1000000] [--durable-rows N] [--client pytds|pymssql] [--only NAME] [--data FOLDER]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,4 +19,9 @@ cmp -s "$requirements" "$cache/python/requirements.txt" || {
   "$cache/python/bin/pip" -q install --disable-pip-version-check -r "$requirements"
   cp "$requirements" "$cache/python/"
 }
-exec "$cache/python/bin/python" "$here/log_flushes.py" --binary "$HARDPAN_BIN" "$@"
+program=log_flushes.py
+if [ "${1:-}" = scripts ]; then
+  program=scripts.py
+  shift
+fi
+exec "$cache/python/bin/python" "$here/$program" --binary "$HARDPAN_BIN" "$@"
