@@ -27,6 +27,9 @@ const EXIT_BROKEN: i32 = 70;
 /// How many times its length a request takes while it is decoded.
 const DECODED_COPIES: usize = 2;
 
+/// From this severity on an error ends the connection.
+const FATAL_SEVERITY: u8 = 20;
+
 /// What all connections of a server share.
 pub struct Shared {
     /// The world.
@@ -257,7 +260,8 @@ impl Connection {
         let is_call = matches!(request, Request::Rpc { .. });
         if self.channel.has_attention() {
             // Cancelled before it began.
-            TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer).end(is_call, true)?;
+            TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer)
+                .end(is_call, RequestEnd::Attention)?;
             return Ok(self.after_answer());
         }
         self.shared.table.begin_request(entry, self.channel.may_have_more());
@@ -296,8 +300,11 @@ impl Connection {
             return Ok(After::End);
         }
         // The attention itself is the next message; clients expect its acknowledgement in a message of its own.
-        let cancelled = reason == Some(InterruptReason::Attention);
-        TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer).end(is_call, cancelled)?;
+        let how = match reason {
+            Some(InterruptReason::Attention) => RequestEnd::Attention,
+            _ => end,
+        };
+        TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer).end(is_call, how)?;
         Ok(if end == RequestEnd::Close { After::End } else { self.after_answer() })
     }
 
@@ -313,7 +320,8 @@ impl Connection {
     fn answer_error(&mut self, error: &SqlError) -> Result<After, ChannelError> {
         let mut sink = TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer);
         sink.message(&error.clone().at_line(1));
-        sink.end(false, false)?;
+        let is_fatal = error.severity >= FATAL_SEVERITY;
+        sink.end(false, if is_fatal { RequestEnd::Close } else { RequestEnd::Finished })?;
         Ok(self.after_answer())
     }
 }

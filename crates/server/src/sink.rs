@@ -9,7 +9,9 @@ use tds::server::{Column, Encoder};
 use tds::token::{DoneKind, DoneToken, EnvChange, done};
 use types::{SqlError, SqlType, Value};
 
-use crate::seam::{self, Acknowledgement, ColumnDescription, Done, EnvironmentChange, Flow, ResultSink};
+use crate::seam::{
+    self, Acknowledgement, ColumnDescription, Done, EnvironmentChange, Flow, RequestEnd, ResultSink,
+};
 
 /// Pending bytes beyond which packets leave before the answer is complete.
 const SEND_THRESHOLD_BYTES: usize = 32 * 1024;
@@ -86,14 +88,16 @@ impl<'a> TdsSink<'a> {
     }
 
     /// Ends the answer with a final DONE (of a procedure, after an RPC), with its error bit when the request was
-    /// cancelled.
-    pub fn end(mut self, is_procedure: bool, cancelled: bool) -> Result<(), IoError> {
+    /// cancelled, and that of the server when the connection ends with it.
+    pub fn end(mut self, is_procedure: bool, how: RequestEnd) -> Result<(), IoError> {
         assert!(self.state.before_commit.is_none(), "no answer before its commit is hardened");
         self.hold_final(is_procedure);
-        if let Some(held) = &mut self.state.held
-            && cancelled
-        {
-            held.status |= done::ERROR;
+        if let Some(held) = &mut self.state.held {
+            held.status |= match how {
+                RequestEnd::Finished => 0,
+                RequestEnd::Attention => done::ERROR,
+                RequestEnd::Close => done::ERROR | done::SERVER_ERROR,
+            };
         }
         self.release(0);
         self.state.error_since_done = false;

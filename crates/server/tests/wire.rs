@@ -234,7 +234,7 @@ fn a_malformed_transaction_request_gets_an_error_then_the_close() {
             let tokens = client.tokens();
             assert_eq!(
                 (error_numbers(&tokens), final_status(&tokens)),
-                (vec![4002], done::ERROR),
+                (vec![4002], done::ERROR | done::SERVER_ERROR),
                 "{body:?}"
             );
             assert_eq!(client.receive(), None, "then the connection ends");
@@ -298,11 +298,29 @@ fn a_client_that_goes_away_ends_its_request() {
     assert!(os.clock().monotonic_ns() - began_ns < 2_000_000_000, "nothing was left to wait for");
 }
 
+/// Drivers tell by the bit that the connection is of no use any more.
+#[test]
+fn an_error_that_ends_the_connection_says_so() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let tokens = client.batch("fatal");
+    assert_eq!(
+        (error_numbers(&tokens), final_status(&tokens)),
+        (vec![50000], done::ERROR | done::SERVER_ERROR)
+    );
+    assert_eq!(client.receive(), None);
+    server.stop();
+}
+
 #[test]
 fn a_panic_ends_its_connection_only() {
     let (os, server) = start(|_| {});
     let (mut other, mut client) = (connected(&os, &server), connected(&os, &server));
-    assert_eq!(error_numbers(&client.batch("panic")), [3624]);
+    let tokens = client.batch("panic");
+    assert_eq!(
+        (error_numbers(&tokens), final_status(&tokens)),
+        (vec![3624], done::ERROR | done::SERVER_ERROR)
+    );
     assert_eq!(client.receive(), None);
     assert_eq!(other.batch("select 1").len(), 3);
     drop((other, client));

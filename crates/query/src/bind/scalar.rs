@@ -387,7 +387,9 @@ impl Binder<'_> {
             },
             _ => types::DEFAULT_STYLE,
         };
-        coerce::convert(operand, &to, Conversion { kind, style })
+        let converted = coerce::convert(operand, &to, Conversion { kind, style })?;
+        // What is asked to be converted can be NULL, whatever it is made of: views and SELECT INTO show that.
+        Ok(Expr { nullable: true, ..converted })
     }
 
     fn collate(&mut self, inner: Expr, name: &str) -> Result<Expr, SqlError> {

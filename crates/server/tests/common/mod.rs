@@ -170,6 +170,11 @@ impl StubSession {
                 sink.done(Done { kind, row_count: None, error: true, command: 193 });
             }
             ("panic", _) => panic!("as asked"),
+            ("fatal", _) => {
+                sink.message(&SqlError::custom(50000, 20, 1, "an end".into()).at_line(1));
+                sink.done(Done { kind, row_count: None, error: true, command: 193 });
+                return RequestEnd::Close;
+            }
             ("print", _) => {
                 sink.message(&SqlError::custom(0, 0, 1, "hello".into()).at_line(1));
                 self.done(sink, kind, None);
