@@ -25,9 +25,12 @@ pub(crate) fn parse_expression(text: &str) -> Result<ast::Expr, SqlError> {
         .map_err(|_| crate::errors::stored_text_damaged())
 }
 
-/// The text of an expression as a table keeps it: as it was written, but printed anew when that is not at hand or has double quotes, whose
-/// meaning hangs on QUOTED_IDENTIFIER.
+/// The text of an expression as a table keeps it: in SQL Server's form; what has none as it was written, but printed anew when that is not
+/// at hand or has double quotes, whose meaning hangs on QUOTED_IDENTIFIER.
 pub(crate) fn expression_text(expr: &ast::Expr, batch: &str) -> String {
+    if let Some(normal) = tsql::normal_expression(expr) {
+        return normal;
+    }
     match expr.span.slice(batch) {
         "" => tsql::format_expression(expr),
         written if written.contains('"') => tsql::format_expression(expr),

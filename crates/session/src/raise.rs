@@ -38,6 +38,7 @@ impl Session {
         message.procedure = frame.procedure.as_deref().map(str::to_string);
         sink.message(&message);
         self.facts.row_count = 0;
+        self.tell_end(frame, instruction, sink);
         Ok(())
     }
 
@@ -79,6 +80,7 @@ impl Session {
             }
             self.facts.last_error = if raise.set_error { number } else { 0 };
             self.facts.row_count = 0;
+            self.tell_end(frame, instruction, sink);
             return Ok(());
         }
         Err(Interruption::Failed(Failure { error, origin: Origin::RaisError }))

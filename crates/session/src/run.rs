@@ -321,14 +321,8 @@ impl Session {
                 self.tell_end(frame, instruction, sink);
             }
             InstructionKind::DeclareTable(table) => self.declare_table(frame, instruction, table)?,
-            InstructionKind::Print(cell) => {
-                self.print(frame, instruction, *cell, sink)?;
-                self.tell_end(frame, instruction, sink);
-            }
-            InstructionKind::RaisError(raise) => {
-                self.raise_error(frame, instruction, raise, sink)?;
-                self.tell_end(frame, instruction, sink);
-            }
+            InstructionKind::Print(cell) => self.print(frame, instruction, *cell, sink)?,
+            InstructionKind::RaisError(raise) => return self.raise_error(frame, instruction, raise, sink),
             InstructionKind::Throw(parts) => return self.throw(frame, instruction, parts.as_ref()),
             InstructionKind::WaitForDelay(_)
             | InstructionKind::WaitForTime(_)
@@ -378,7 +372,7 @@ impl Session {
     }
 
     /// The end of a definition, a message or a statement about transactions: a DONE without a count.
-    fn tell_end(&self, frame: &Frame, instruction: &Instruction, sink: &mut dyn ResultSink) {
+    pub(crate) fn tell_end(&self, frame: &Frame, instruction: &Instruction, sink: &mut dyn ResultSink) {
         if !self.options.nocount {
             let command = crate::done_command::of(&instruction.kind);
             sink.done(Done { kind: frame.done_kind, row_count: None, error: false, command });

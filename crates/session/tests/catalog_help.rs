@@ -71,8 +71,8 @@ fn sp_help_and_its_kin() {
     let text: Vec<String> =
         run(&mut s, "EXEC sp_helptext 'dbo.p'").sets[0].1.iter().map(|r| r[0].clone()).collect();
     assert_eq!(text, ["CREATE PROCEDURE dbo.p @x int, @y nvarchar(30) OUTPUT AS\n", "  SET @y = N'a'\n"]);
-    assert_eq!(rows(&mut s, "EXEC sp_helptext 'ck_child'"), ["(a > 0)"]);
-    assert_eq!(rows(&mut s, "EXEC sp_helptext 'child', 'd'"), ["a + 1"]);
+    assert_eq!(rows(&mut s, "EXEC sp_helptext 'ck_child'"), ["([a]>(0))"]);
+    assert_eq!(rows(&mut s, "EXEC sp_helptext 'child', 'd'"), ["([a]+(1))"]);
     for (text, expected) in [
         ("EXEC sp_help 'missing'", 15009),
         ("EXEC sp_helptext 'missing'", 15009),

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{World, rows, run};
+use common::{World, numbers, rows, run};
 
 const SCHEMA: &str = "
 CREATE TABLE dbo.parent(id int NOT NULL CONSTRAINT pk_parent PRIMARY KEY, code varchar(10) NOT NULL CONSTRAINT uq_code UNIQUE)
@@ -168,7 +168,7 @@ fn metadata_functions_know_constraints_views_and_parameters() {
     one(
         &mut s,
         "SELECT OBJECT_DEFINITION(OBJECT_ID('df_b')), OBJECT_DEFINITION(OBJECT_ID('ck_child'))",
-        "((7))|(a > 0 AND (b IS NULL OR b <> a))",
+        "((7))|([a]>(0) AND ([b] IS NULL OR [b]<>[a]))",
     );
     one(
         &mut s,
@@ -240,4 +240,34 @@ fn a_constraints_name_is_no_table() {
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM sys.tables"), ["2"]);
     // Taken all the same.
     assert_eq!(common::numbers(&run(&mut s, "CREATE TABLE pk_child(a int)")), [2714]);
+}
+
+/// Tools that compare definitions (migrations of several frameworks) read the form that SQL Server gives expressions; a table made again from
+/// what the catalog shows has the same.
+#[test]
+fn expressions_are_kept_in_the_catalogs_form() {
+    let world = World::new("forms");
+    let mut session = world.session();
+    let body = |a: &str, b: &str, c: &str, d: &str| {
+        format!(
+            "(a INT CONSTRAINT d1 DEFAULT {a}, b NVARCHAR(9) CONSTRAINT d2 DEFAULT {b}, CONSTRAINT c1 CHECK {c}, x AS {d})"
+        )
+    };
+    let forms = "SELECT definition FROM sys.default_constraints UNION ALL SELECT definition FROM sys.check_constraints
+                 UNION ALL SELECT definition FROM sys.computed_columns";
+    run(
+        &mut session,
+        &format!(
+            "CREATE TABLE t {}",
+            body("-1", "Lower('X')", "(b IN ('a', N'b') AND a BETWEEN 1 AND 5)", "a + 1 + a")
+        ),
+    );
+    let kept =
+        ["((-1))", "(lower('X'))", "(([b]=N'b' OR [b]='a') AND [a]>=(1) AND [a]<=(5))", "(([a]+(1))+[a])"];
+    assert_eq!(rows(&mut session, forms), kept);
+    assert_eq!(rows(&mut session, "INSERT t (a, b) VALUES (2, N'b'); SELECT a, b, x FROM t"), ["2|b|5"]);
+    assert_eq!(numbers(&run(&mut session, "INSERT t (a, b) VALUES (6, N'b')")), [547, 3621]);
+    run(&mut session, "DROP TABLE t");
+    run(&mut session, &format!("CREATE TABLE t {}", body(kept[0], kept[1], kept[2], kept[3])));
+    assert_eq!(rows(&mut session, forms), kept);
 }

@@ -63,3 +63,12 @@ pub fn format(batch: &ast::Batch) -> String {
 pub fn format_expression(expr: &ast::Expr) -> String {
     format::expression(expr)
 }
+
+/// The form in which SQL Server's catalog keeps the expression of a default, a CHECK or a computed column. `None` for what
+/// has parts whose form is not known.
+pub fn normal_expression(expr: &ast::Expr) -> Option<String> {
+    let text = format::normal::text(expr)?;
+    // It has to mean the same when it is read again.
+    let again = parse_expression(&text, &ParseOptions::default()).ok()?;
+    (format::normal::text(&again).as_ref() == Some(&text)).then_some(text)
+}

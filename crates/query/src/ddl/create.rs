@@ -192,7 +192,7 @@ pub(super) fn column(
 ) -> Result<NewColumn, SqlError> {
     if let Some(computed) = &column.computed {
         let sql_type = computed_type(computed, context, others)?;
-        let text = expression_text(&computed.expr, text);
+        let text = format!("({})", without_parentheses(&expression_text(&computed.expr, text)));
         return Ok(NewColumn {
             sql_type,
             nullable: column.nullable != Some(false),
@@ -286,12 +286,13 @@ pub(super) fn default_text(value: &ast::Expr, text: &str) -> String {
         let quoted = |name: &str| format!("[{}]", name.replace(']', "]]"));
         return format!("(NEXT VALUE FOR {}.{})", quoted(schema), quoted(&next.sequence.name.value));
     }
+    if let Some(normal) = tsql::normal_expression(value) {
+        return format!("({normal})");
+    }
     let text = expression_text(value, text);
     let text = without_parentheses(&text);
     match &value.kind {
-        ast::ExprKind::Literal(ast::Literal::Int(_) | ast::Literal::Numeric(_) | ast::Literal::Float(_)) => {
-            format!("(({text}))")
-        }
+        ast::ExprKind::Literal(ast::Literal::Float(_)) => format!("(({text}))"),
         _ => format!("({text})"),
     }
 }

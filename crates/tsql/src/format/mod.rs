@@ -6,6 +6,7 @@ mod database;
 mod dml;
 mod expr;
 mod module;
+pub(crate) mod normal;
 mod query;
 mod security;
 mod table;
