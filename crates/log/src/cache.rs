@@ -238,7 +238,8 @@ impl Cache {
         assert!(names <= self.last, "a record names {names}, the newest is {}", self.last);
         let slot = open.offsets.len() as u16 + 1;
         let lsn = open.start.with_slot(slot);
-        if open.base_txn.is_null() {
+        let had_base = !open.base_txn.is_null();
+        if !had_base {
             open.base_txn = record.header.txn;
         }
         let (at, payload) = (open.used_bytes, record.payload());
@@ -250,7 +251,7 @@ impl Cache {
         open.used_bytes = end;
         open.offsets.push(at as u16);
         if let Some(surviving) = &self.surviving {
-            surviving.publish(open, at);
+            surviving.publish(open, at, !had_base);
         }
         assert!(lsn > self.last, "log addresses rise");
         self.last = lsn;

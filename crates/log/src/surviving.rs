@@ -35,12 +35,15 @@ const MAGIC: u64 = u64::from_le_bytes(*b"HPDNSC01");
 const OWNER_WORDS: usize = 16;
 /// Words of each place: a line of the processor's caches.
 const PLACE_WORDS: usize = 8;
+/// The word of a place that is its block's base transaction id.
+const BASE_TXN: usize = 5;
 /// A place for each buffer that the cache can have.
 const PLACES: usize = CACHE_BLOCKS_MAX + FREE_BUFFERS_MAX;
 const LAYOUT: SurvivingLayout = SurvivingLayout {
     words: OWNER_WORDS + PLACES * PLACE_WORDS,
     places: PLACES as u32,
     place_bytes: BLOCK_BYTES_MAX,
+    file_bytes: 0,
 };
 /// Blocks are written for this reason when a log is opened, here and nowhere else.
 const TAKE_OVER: FlushReason = FlushReason::TakeOver;
@@ -87,7 +90,8 @@ impl Progress {
     fn of(block: &CachedBlock) -> Progress {
         assert!(block.offsets.len() <= SLOTS_PER_BLOCK_MAX, "{} records", block.offsets.len());
         let records = block.offsets.len() as u16;
-        Progress { used_bytes: block.used_bytes, records, checksum: block.records_checksum }
+        let checksum = block.records_checksum ^ fold(block.base_txn);
+        Progress { used_bytes: block.used_bytes, records, checksum }
     }
 
     fn pack(self) -> u64 {
@@ -104,11 +108,16 @@ impl Progress {
     }
 }
 
-/// What a place says of its block besides.
+/// The base transaction id's part in the checksum of the records, which are encoded relative to it. The first records of a block may belong to
+/// no transaction: it is NULL until one does.
+fn fold(base_txn: TxnId) -> u32 {
+    (base_txn.0 ^ base_txn.0 >> 32) as u32
+}
+
+/// What a place says of its block from the first record on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PlaceHead {
     start: Lsn,
-    base_txn: TxnId,
     file_offset: u64,
     parity: u8,
     /// The checksum of the records of the block before it.
@@ -116,25 +125,24 @@ struct PlaceHead {
 }
 
 impl PlaceHead {
-    fn pack(&self) -> [u64; 5] {
+    fn pack(&self) -> [u64; 4] {
         assert!(self.start.slot() == 0 && !self.start.is_null(), "a place holds a block, not {}", self.start);
         let last = u64::from(self.previous_checksum) | u64::from(self.parity) << 32;
-        let words = [self.start.raw(), self.base_txn.0, self.file_offset, last];
-        [words[0], words[1], words[2], words[3], checksum_of(&words)]
+        let words = [self.start.raw(), self.file_offset, last];
+        [words[0], words[1], words[2], checksum_of(&words)]
     }
 
     fn unpack(words: &[u64]) -> Option<PlaceHead> {
         let head = PlaceHead {
             start: Lsn::from_raw(words[0]),
-            base_txn: TxnId(words[1]),
-            file_offset: words[2],
-            previous_checksum: words[3] as u32,
-            parity: (words[3] >> 32) as u8,
+            file_offset: words[1],
+            previous_checksum: words[2] as u32,
+            parity: (words[2] >> 32) as u8,
         };
         let is_possible = head.start.slot() == 0
             && head.start.block() >= FIRST_BLOCK_SECTOR
             && PARITIES.contains(&head.parity);
-        (is_possible && head.pack() == words[..5]).then_some(head)
+        (is_possible && head.pack() == words[..4]).then_some(head)
     }
 }
 
@@ -219,9 +227,10 @@ impl SurvivingCache {
         self.previous_checksum
     }
 
-    /// The block's record that begins at `from`, its newest, is there: from now on it outlives the process.
+    /// The block's record that begins at `from`, its newest, is there: from now on it outlives the process. `has_new_base`: the block had no
+    /// base transaction id before it.
     #[inline]
-    pub(crate) fn publish(&self, block: &mut CachedBlock, from: usize) {
+    pub(crate) fn publish(&self, block: &mut CachedBlock, from: usize, has_new_base: bool) {
         assert!(from >= BLOCK_HEADER_BYTES && from < block.used_bytes, "a record takes bytes");
         assert!(block.place.is_some() || self.blocks_without > 0, "a block has a place or is counted");
         let record = &block.buffer[from..block.used_bytes];
@@ -231,7 +240,6 @@ impl SurvivingCache {
         if block.offsets.len() == 1 {
             let head = PlaceHead {
                 start: block.start,
-                base_txn: block.base_txn,
                 file_offset: block.file_offset,
                 parity: block.parity,
                 previous_checksum: block.previous_checksum,
@@ -239,6 +247,9 @@ impl SurvivingCache {
             for (index, word) in head.pack().into_iter().enumerate() {
                 self.memory.set_word(at + 1 + index, word);
             }
+        }
+        if has_new_base {
+            self.memory.set_word(at + BASE_TXN, block.base_txn.0);
         }
         let progress = Progress::of(block).pack();
         if is_planted(Bug::CountedBeforeStored) {
@@ -287,10 +298,20 @@ fn words_of(place: u32) -> usize {
 /// What was taken over: for each block its size and how long its write took.
 pub(crate) type TakenOver = Vec<(u64, u64)>;
 
+/// A block to be taken over.
+struct NextBlock {
+    head: PlaceHead,
+    base_txn: TxnId,
+    records: u16,
+    /// Of its records.
+    checksum: u32,
+    bytes: Vec<u8>,
+}
+
 /// The blocks that a dead process has left, by their heads.
 struct LeftBehind {
     image: SurvivingImage,
-    blocks: Vec<(PlaceHead, u32, Progress)>,
+    blocks: Vec<(PlaceHead, u32, Progress, TxnId)>,
 }
 
 impl LeftBehind {
@@ -316,23 +337,26 @@ impl LeftBehind {
                 let is_possible = (BLOCK_HEADER_BYTES + 1..=BLOCK_BYTES_MAX).contains(&progress.used_bytes)
                     && (1..=SLOTS_PER_BLOCK_MAX).contains(&usize::from(progress.records));
                 let head = PlaceHead::unpack(&words[1..]).filter(|_| is_possible)?;
-                Some((head, place, progress))
+                Some((head, place, progress, TxnId(words[BASE_TXN])))
             })
             .collect();
         Some(LeftBehind { image, blocks })
     }
 
     /// The block that continues the chain, where it goes, and its bytes but for the header.
-    fn next(&self, chain: Chain, previous: u32) -> Option<(PlaceHead, Progress, Vec<u8>)> {
+    fn next(&self, chain: Chain, previous: u32) -> Option<NextBlock> {
         let at = |start| self.blocks.iter().find(|(head, ..)| head.start == start);
-        let (head, place, progress) = *chain.candidates().find_map(at)?;
+        let (head, place, progress, base_txn) = *chain.candidates().find_map(at)?;
         if head.previous_checksum != previous && !is_planted(Bug::CacheOfFormerBoot) {
             return None;
         }
         assert!(progress.used_bytes <= BLOCK_BYTES_MAX && progress.records > 0, "{progress:?}");
         let bytes = self.image.place(place, progress.used_bytes).ok()?;
-        let holds = crc32c::crc32c(&bytes[BLOCK_HEADER_BYTES..]) == progress.checksum;
-        holds.then_some((head, progress, bytes))
+        let checksum = crc32c::crc32c(&bytes[BLOCK_HEADER_BYTES..]);
+        // A base that is stored already may be that of a record which does not count yet.
+        let base_txn =
+            [base_txn, TxnId::NULL].into_iter().find(|base| checksum ^ fold(*base) == progress.checksum)?;
+        Some(NextBlock { head, base_txn, records: progress.records, checksum, bytes })
     }
 }
 
@@ -355,7 +379,7 @@ pub(crate) fn take_over(
     // Where the chain ends; a log without blocks ends nowhere.
     let mut current = vlfs.by_sequence(end.last.vlf()).copied().filter(|_| !end.last.is_null());
     let mut previous = records_checksum(log_file, vlfs, end)?;
-    while let Some((head, progress, bytes)) = left.next(chain, previous) {
+    while let Some(NextBlock { head, base_txn, records, checksum, bytes }) = left.next(chain, previous) {
         let padded_bytes = bytes.len().next_multiple_of(log_file.sector_bytes);
         let Some(vlf) = vlf_of(&head, padded_bytes, chain, current, vlfs, file_header.min) else { break };
         let mut block = AlignedBuf::new(padded_bytes);
@@ -366,11 +390,11 @@ pub(crate) fn take_over(
             sector: head.start.block(),
             used_bytes: bytes.len() as u32,
             sectors: (padded_bytes / SECTOR_BYTES) as u16,
-            slots: progress.records,
+            slots: records,
             previous_checksum: chain.checksum.unwrap_or(file_header.log_id),
             epoch: file_header.epoch,
             hardened: last,
-            base_txn: head.base_txn,
+            base_txn,
             time_100ns: os.clock().utc_100ns() as u64,
             log_id: file_header.log_id,
             checksum: 0,
@@ -387,7 +411,7 @@ pub(crate) fn take_over(
         let began_ns = os.clock().monotonic_ns();
         log_file.file.write_at(&block, head.file_offset, WriteMode::Durable)?;
         taken.push((padded_bytes as u64, os.clock().monotonic_ns() - began_ns));
-        (chain, last, previous) = (Chain::behind(&header), header.last(), progress.checksum);
+        (chain, last, previous) = (Chain::behind(&header), header.last(), checksum);
         current = Some(vlf);
     }
     if !taken.is_empty() {
