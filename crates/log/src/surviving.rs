@@ -188,6 +188,8 @@ impl SurvivingCache {
         for index in (0..OWNER_WORDS).rev() {
             memory.set_word(index, words[index]);
         }
+        assert_eq!(words[0], MAGIC, "it says what it is");
+        assert_eq!(words[7], checksum_of(&words[..7]), "and can be checked");
         let (free, database) = ((0..PLACES as u32).rev().collect(), database.to_owned());
         Some(SurvivingCache { memory, free, previous_checksum, blocks_without: 0, has_told: false, database })
     }
@@ -195,8 +197,12 @@ impl SurvivingCache {
     /// A buffer for a block, and the place it lies in; an ordinary one when there is no memory for another place.
     pub(crate) fn buffer(&mut self) -> (AlignedBuf, Option<u32>) {
         let place = self.free.pop().expect("there are as many places as buffers");
+        assert!((place as usize) < PLACES, "place {place}");
         match self.memory.lend(place) {
-            Ok(buffer) => (buffer, Some(place)),
+            Ok(buffer) => {
+                assert_eq!(buffer.len(), BLOCK_BYTES_MAX, "a place holds a block");
+                (buffer, Some(place))
+            }
             Err(error) => {
                 self.free.push(place);
                 if !std::mem::replace(&mut self.has_told, true) {
@@ -221,7 +227,10 @@ impl SurvivingCache {
     /// A block begins: what its place held is given up before its bytes change.
     pub(crate) fn begin(&mut self, place: Option<u32>) -> u32 {
         match place {
-            Some(place) => self.memory.set_word(words_of(place), 0),
+            Some(place) => {
+                assert!(!self.free.contains(&place), "the place of a block is not free");
+                self.memory.set_word(words_of(place), 0);
+            }
             None => self.blocks_without += 1,
         }
         self.previous_checksum
@@ -351,6 +360,7 @@ impl LeftBehind {
             return None;
         }
         assert!(progress.used_bytes <= BLOCK_BYTES_MAX && progress.records > 0, "{progress:?}");
+        assert!(head.start.vlf() >= chain.vlf, "a block behind the end of the log");
         let bytes = self.image.place(place, progress.used_bytes).ok()?;
         let checksum = crc32c::crc32c(&bytes[BLOCK_HEADER_BYTES..]);
         // A base that is stored already may be that of a record which does not count yet.
@@ -382,6 +392,7 @@ pub(crate) fn take_over(
     while let Some(NextBlock { head, base_txn, records, checksum, bytes }) = left.next(chain, previous) {
         let padded_bytes = bytes.len().next_multiple_of(log_file.sector_bytes);
         let Some(vlf) = vlf_of(&head, padded_bytes, chain, current, vlfs, file_header.min) else { break };
+        assert!(padded_bytes <= BLOCK_BYTES_MAX && head.start > last, "{} continues {last}", head.start);
         let mut block = AlignedBuf::new(padded_bytes);
         block[BLOCK_HEADER_BYTES..bytes.len()].copy_from_slice(&bytes[BLOCK_HEADER_BYTES..]);
         let mut header = BlockHeader {
@@ -456,6 +467,7 @@ pub(crate) fn records_checksum(log_file: &LogFile, vlfs: &VlfMap, end: &EndOfLog
     let Some(vlf) = vlfs.by_sequence(end.last.vlf()).filter(|_| !end.last.is_null()) else {
         return Ok(log_id);
     };
+    assert!(end.last.slot() > 0 && end.last.vlf() == vlf.sequence, "{} is a record of its VLF", end.last);
     let mut window = crate::window::Window::new(log_file.file.clone());
     let found = window.block(vlf, end.last.block_start(), log_id)?;
     let of_records = |(header, block): (BlockHeader, &[u8])| {

@@ -1,5 +1,5 @@
 //! Making stores into mapped persistent memory durable: the processor's caches are written back line by line, or, where there is no such
-//! instruction or the memory only stands for persistent memory in a test, by the system (msync). See docs/decisions/0021.
+//! instruction or the memory only stands for persistent memory in a test, by the system (msync). See docs/decisions/0031.
 
 use crate::error::IoError;
 

@@ -1,7 +1,7 @@
 //! Memory that outlives the process: a file mapped for sharing, in a file system of memory; its simulated half is `sim/surviving.rs`.
 //!
 //! Stores into it stay when the process dies, in the order in which the program made them; they do not outlive the system. Whoever finds
-//! some compares [`crate::Os::boot_id`] with the one that was noted in it. See docs/decisions/0020.
+//! some compares [`crate::Os::boot_id`] with the one that was noted in it. See docs/decisions/0030.
 //!
 //! It has two parts: words, each stored whole and after everything stored before it, and places, which are lent out as buffers. What a
 //! buffer's owner has stored counts from the moment a word says so.
