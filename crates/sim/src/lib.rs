@@ -12,10 +12,12 @@
 
 mod across_scenario;
 mod client;
+mod delayed_scenario;
 mod full_scenario;
 mod ledger;
 mod log_scenario;
 pub mod nemesis;
+mod promises;
 mod receipts;
 mod schema;
 mod scraps;
@@ -46,12 +48,21 @@ pub enum Scenario {
     Across,
     /// Changes of every kind in a log that is full.
     Full,
+    /// Delayed commits with bounds, and tickets.
+    Delayed,
 }
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Scenario; 6] =
-        [Scenario::Log, Scenario::Store, Scenario::Sql, Scenario::Schema, Scenario::Across, Scenario::Full];
+    pub const ALL: [Scenario; 7] = [
+        Scenario::Log,
+        Scenario::Store,
+        Scenario::Sql,
+        Scenario::Schema,
+        Scenario::Across,
+        Scenario::Full,
+        Scenario::Delayed,
+    ];
 
     /// The name on the command line and of its corpus file.
     pub fn name(self) -> &'static str {
@@ -62,6 +73,7 @@ impl Scenario {
             Scenario::Schema => "schema",
             Scenario::Across => "across",
             Scenario::Full => "full",
+            Scenario::Delayed => "delayed",
         }
     }
 
@@ -72,9 +84,8 @@ impl Scenario {
 
     /// True when its workload runs the code that the bug would be in.
     pub fn can_see(self, bug: Bug) -> bool {
-        // Tickets, bounds and caches of former boots have worlds of their own: session/tests/commit_tickets.rs, log/tests/loss_bounds.rs and
-        // surviving.rs.
-        if matches!(bug, Bug::TicketBeforeHardened | Bug::LossBoundIgnored | Bug::CacheOfFormerBoot) {
+        // Caches of former boots have worlds of their own: log/tests/surviving.rs.
+        if bug == Bug::CacheOfFormerBoot {
             return false;
         }
         match self {
@@ -91,6 +102,10 @@ impl Scenario {
             Scenario::Across => matches!(bug, Bug::AcknowledgeBeforeHarden | Bug::DecideBeforePrepared),
             // Its commits are few: it judges what is rolled back.
             Scenario::Full => matches!(bug, Bug::ReservationTooSmall | Bug::VlfReusedUnderPin),
+            Scenario::Delayed => matches!(
+                bug,
+                Bug::AcknowledgeBeforeHarden | Bug::TicketBeforeHardened | Bug::LossBoundIgnored
+            ),
         }
     }
 
@@ -103,6 +118,7 @@ impl Scenario {
             Scenario::Schema => include_str!("../corpus/schema.seeds"),
             Scenario::Across => include_str!("../corpus/across.seeds"),
             Scenario::Full => include_str!("../corpus/full.seeds"),
+            Scenario::Delayed => include_str!("../corpus/delayed.seeds"),
         };
         let seed = |line: &str| line.split('#').next().and_then(|part| part.trim().parse().ok());
         text.lines().filter_map(seed).collect()
@@ -167,6 +183,7 @@ pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
         Scenario::Schema => schema::run(seed, bug),
         Scenario::Across => across_scenario::run(seed, bug),
         Scenario::Full => full_scenario::run(seed, bug),
+        Scenario::Delayed => delayed_scenario::run(seed, bug),
     }
 }
 
@@ -179,6 +196,8 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "decide-before-prepared" => Some(Bug::DecideBeforePrepared),
         "reservation-too-small" => Some(Bug::ReservationTooSmall),
         "vlf-reused-under-pin" => Some(Bug::VlfReusedUnderPin),
+        "ticket-before-hardened" => Some(Bug::TicketBeforeHardened),
+        "loss-bound-ignored" => Some(Bug::LossBoundIgnored),
         "hand-out-before-harden" => Some(Bug::HandOutBeforeHarden),
         "counted-before-stored" => Some(Bug::CountedBeforeStored),
         _ => None,

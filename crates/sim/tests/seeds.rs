@@ -8,7 +8,11 @@ use os::sim::Bug;
 fn corpus_and_first_seeds_pass_and_repeat() {
     for scenario in Scenario::ALL {
         let fresh =
-            if matches!(scenario, Scenario::Sql | Scenario::Across | Scenario::Full) { 20 } else { 60 };
+            if matches!(scenario, Scenario::Sql | Scenario::Across | Scenario::Full | Scenario::Delayed) {
+                20
+            } else {
+                60
+            };
         let mut deferred = 0;
         for seed in scenario.corpus().into_iter().chain(0..fresh) {
             let outcome = run_seed(scenario, seed, None);
@@ -51,6 +55,8 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::VlfReusedUnderPin,
             Bug::HandOutBeforeHarden,
             Bug::CountedBeforeStored,
+            Bug::TicketBeforeHardened,
+            Bug::LossBoundIgnored,
         ] {
             if !scenario.can_see(bug) {
                 continue;
