@@ -33,6 +33,8 @@ struct Plan {
     bounds: [Bounds; 2],
     /// Nothing drains by itself: the bounds alone hold what is at risk.
     is_suspended: bool,
+    /// Nobody commits fully, waits or makes a checkpoint: what is at risk stays so.
+    is_reckless: bool,
 }
 
 type Kept = Arc<Latch<Promises>>;
@@ -82,6 +84,7 @@ fn draw_plan(rng: &mut Rng, life: i64, trouble: Trouble) -> Plan {
         options,
         bounds,
         is_suspended: rng.chance(1, 2),
+        is_reckless: rng.chance(1, 2),
     }
 }
 
@@ -174,6 +177,7 @@ impl Committer {
         };
         for _ in 0..self.plan.commits {
             let is_going = match self.rng.below(12) {
+                _ if self.plan.is_reckless => self.commit(&mut client),
                 0 => self.ask(&mut client),
                 1 => self.wait(&mut client),
                 2 => self.simple(&mut client, "CHECKPOINT"),
@@ -226,6 +230,7 @@ impl Committer {
     /// One transaction; its ticket and what its status is said to be come with the acknowledgement.
     fn commit(&mut self, client: &mut Client) -> bool {
         let (mode, end) = match self.rng.below(8) {
+            _ if self.plan.is_reckless => (Mode::Delayed, " WITH (DELAYED_DURABILITY = ON)"),
             0 => (Mode::Full, ""),
             1 => (Mode::Within, " WITH (MAX_WAIT = 0 MS)"),
             2 => (Mode::Within, " WITH (MAX_WAIT = 1 MS)"),
