@@ -34,6 +34,7 @@
 mod change;
 mod cleanup;
 mod cursor;
+mod estimate;
 pub(crate) mod page;
 mod split;
 mod undo;

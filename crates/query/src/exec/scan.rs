@@ -296,6 +296,7 @@ fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<ScanOptions, S
         skip_locked: hints.read_past,
         wait: if hints.no_wait { LockWait::NoWait } else { LockWait::Session },
         table_lock: hints.table_lock,
+        backward: plan.backward,
         ..ScanOptions::default()
     })
 }

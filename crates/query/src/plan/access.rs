@@ -7,9 +7,11 @@ use rustc_hash::FxHashSet;
 use types::sql_type::TypeFamily;
 use types::{Collation, SqlError, SqlType};
 
+use super::choice::{base_order, choose, selectivity};
 use super::door::{DoorFilter, ScanColumns};
 use super::filter::Facts;
 use super::logical::{CatalogReading, ScanHints, SystemScan, TableScan};
+use super::order::{Desired, Order};
 use super::physical::Plan;
 use super::table::TableSource;
 use super::{Planned, Planner};
@@ -18,8 +20,6 @@ use crate::expr::program::{BoolNode, Node};
 use crate::expr::{ColumnId, CompareOp, Conversion, ConversionKind, Expr, ExprKind};
 use crate::sysviews::stream::BoundKind;
 
-/// Rows assumed where the engine does not know.
-const ROWS_UNKNOWN: f64 = 1000.0;
 /// Share of the rows that an index with a filter is thought to have.
 const FILTERED_SHARE: f64 = 0.2;
 /// A lookup of the base row costs this many rows read.
@@ -41,6 +41,8 @@ pub(crate) struct ScanPlan {
     pub(crate) locator: bool,
     /// The index that is sought has all columns that are wanted: the row itself is not looked at, nor locked.
     pub(crate) is_covered: bool,
+    /// The index is read from its end.
+    pub(crate) backward: bool,
     /// Estimated rows, for showplan.
     pub(crate) rows: f64,
 }
@@ -102,21 +104,36 @@ struct Sargable<'e> {
 }
 
 /// A candidate path.
-struct Candidate<'e> {
-    index: &'e IndexDef,
+pub(super) struct Candidate<'e> {
+    pub(super) index: &'e IndexDef,
     equal: Vec<usize>,
+    /// The columns of `equal`.
+    constants: Vec<usize>,
     list: Option<usize>,
     lower: Option<usize>,
     upper: Option<usize>,
     like: Option<usize>,
-    cost: f64,
-    rows: f64,
+    pub(super) cost: f64,
+    pub(super) rows: f64,
 }
 
 impl Candidate<'_> {
     /// Every column of a unique key has one value.
     fn finds_one_row(&self) -> bool {
         self.index.unique && self.list.is_none() && self.equal.len() == self.index.key.len()
+    }
+
+    /// The order of what it finds; several ranges have none together.
+    pub(super) fn order(&self, scan: &TableScan) -> Order {
+        match self.list {
+            None => base_order(scan, self.index, &self.constants),
+            Some(_) => Order::default(),
+        }
+    }
+
+    /// How many predicates it uses.
+    pub(super) fn predicates(&self) -> usize {
+        self.equal.len() + [self.list, self.lower, self.upper, self.like].iter().flatten().count()
     }
 }
 
@@ -126,9 +143,10 @@ impl Planner<'_> {
         &mut self,
         scan: &TableScan,
         predicates: Vec<Expr>,
+        desired: Option<Desired>,
     ) -> Result<Planned, SqlError> {
         let source = scan.source.clone();
-        let total = source.row_estimate().unwrap_or(ROWS_UNKNOWN).max(1.0);
+        let total = source.row_estimate();
         let own: FxHashSet<ColumnId> = scan.columns.iter().copied().chain(scan.locator).collect();
         let wanted = self.wanted_of(scan);
         let locks_rows = scan.hints.update_lock || scan.hints.exclusive_lock;
@@ -141,18 +159,19 @@ impl Planner<'_> {
         };
         let sargables: Vec<Sargable<'_>> =
             predicates.iter().flat_map(|predicate| sargable(predicate, scan, &own)).collect();
-        let best = best_candidate(scan, &predicates, &sargables, total, &covers)?;
-        let selectivity = 0.3f64.powi(predicates.len().min(4) as i32);
+        let candidates = candidates(scan, &predicates, &sargables, total, desired.is_some(), &covers)?;
+        let choice = choose(scan, candidates, total, predicates.len(), desired.as_ref());
         let (mut is_covered, mut is_in_place, mut is_one_row) = (false, true, false);
-        let (path, rows, seeks_by_outer) = match best {
-            Some(best) if best.cost < total || !scan.hints.indexes.is_empty() => {
+        let (order, backward) = (choice.order, choice.backward);
+        let (path, rows, seeks_by_outer) = match choice.candidate {
+            Some(best) => {
                 is_covered = best.index.kind == IndexKind::Nonclustered && covers(best.index);
                 is_in_place = is_covered || best.index.kind == IndexKind::Clustered;
                 is_one_row = best.finds_one_row();
                 let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
                 (AccessPath::Seek { index_id: best.index.index_id, ranges }, best.rows, by_outer)
             }
-            _ => (AccessPath::Scan, (total * selectivity).max(1.0), false),
+            None => (AccessPath::Scan, (total * selectivity(predicates.len())).max(1.0), false),
         };
         let positions = Layout::new(&layout);
         let filter = match Expr::all(predicates.iter().cloned()) {
@@ -172,9 +191,10 @@ impl Planner<'_> {
             filter,
             locator: scan.locator.is_some(),
             is_covered,
+            backward,
             rows,
         };
-        Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, seeks_by_outer, ascending: None })
+        Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, seeks_by_outer, order })
     }
 
     /// The ordinals of a table whose values matter; `None`: all do.
@@ -214,7 +234,7 @@ impl Planner<'_> {
             layout: scan.columns.clone(),
             rows: 100.0,
             seeks_by_outer: false,
-            ascending: None,
+            order: Order::default(),
         })
     }
 
@@ -304,15 +324,15 @@ impl Planner<'_> {
     }
 }
 
-/// The index that serves the predicates best, among those that hold all rows that are asked for. Error 8622 when a hint names one that
-/// does not.
-fn best_candidate<'e>(
+/// The ways through indexes that hold all rows that are asked for. Error 8622 when a hint names one that does not.
+fn candidates<'e>(
     scan: &'e TableScan,
     predicates: &[Expr],
     sargables: &[Sargable<'_>],
     total: f64,
+    has_desired: bool,
     covers: &dyn Fn(&IndexDef) -> bool,
-) -> Result<Option<Candidate<'e>>, SqlError> {
+) -> Result<Vec<Candidate<'e>>, SqlError> {
     let def = &scan.source.def;
     let hinted = scan.hints.hinted(def)?;
     let facts = match def.has_filtered_index() {
@@ -326,7 +346,7 @@ fn best_candidate<'e>(
     if hinted.iter().any(is_without) {
         return Err(SqlError::new(8622, &[]));
     }
-    let best = def
+    let found = def
         .indexes
         .iter()
         .filter(|index| index.kind != IndexKind::Heap)
@@ -334,12 +354,12 @@ fn best_candidate<'e>(
         .filter(|index| has_all_rows(index))
         .filter_map(|index| {
             // An index that is asked for, or that has only some of the rows, may also be read from end to end.
-            let is_scanned =
-                index.kind == IndexKind::Nonclustered && (index.filter.is_some() || !hinted.is_empty());
+            let is_scanned = index.kind == IndexKind::Nonclustered
+                && (index.filter.is_some() || !hinted.is_empty() || has_desired);
             candidate(index, sargables, total, covers(index), is_scanned)
         })
-        .min_by(|a, b| a.cost.total_cmp(&b.cost));
-    Ok(best)
+        .collect();
+    Ok(found)
 }
 
 /// What an index can use of a predicate.
@@ -502,5 +522,6 @@ fn candidate<'e>(
     let per_row = if covers || index.kind == IndexKind::Clustered { 1.0 } else { LOOKUP_COST };
     // Among equals prefer unique and longer matches.
     let cost = lists * 1.5 + rows * per_row - matched as f64 * 0.01;
-    Some(Candidate { index, equal, list, lower, upper, like, cost, rows })
+    let constants = equal.iter().map(|found| sargables[*found].ordinal).collect();
+    Some(Candidate { index, constants, equal, list, lower, upper, like, cost, rows })
 }

@@ -1,12 +1,14 @@
 //! Planning of GROUP BY and window functions.
 
-use types::SqlError;
+use types::{SqlError, Value};
 
-use super::logical::{AggregateCall, Rel, SortKey, WindowCall, WindowKind};
+use super::logical::{AggregateCall, AggregateKind, Rel, SortKey, WindowCall, WindowKind};
+use super::order::{Desired, Order, is_one_table, plain_key};
 use super::physical::{AggregateNode, AggregatePlan, Plan, WindowNode, WindowNodeKind, WindowPlan};
 use super::{Planned, Planner};
 use crate::expr::compile::Layout;
-use crate::expr::{ColumnId, Expr};
+use crate::expr::program::Node;
+use crate::expr::{ColumnId, Expr, ExprKind};
 
 impl Planner<'_> {
     /// Grouping; `below` are predicates for the input.
@@ -17,7 +19,10 @@ impl Planner<'_> {
         aggregates: &[(ColumnId, AggregateCall)],
         below: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
-        let planned = self.plan(input, below)?;
+        let planned = match self.plan_extreme(input, keys, aggregates, &below)? {
+            Some(planned) => planned,
+            None => self.plan(input, below)?,
+        };
         let layout = planned.layout();
         let rows = if keys.is_empty() { 1.0 } else { (planned.rows / 10.0).max(1.0) };
         let columns =
@@ -36,8 +41,41 @@ impl Planner<'_> {
             layout: columns,
             rows,
             seeks_by_outer: planned.seeks_by_outer,
-            ascending: None,
+            order: Order::default(),
         })
+    }
+
+    /// The input of a lone MIN or MAX of a column, where an index has the rows in that column's order: the first row that has a value says
+    /// it all.
+    fn plan_extreme(
+        &mut self,
+        input: &Rel,
+        keys: &[(ColumnId, Expr)],
+        aggregates: &[(ColumnId, AggregateCall)],
+        below: &[Expr],
+    ) -> Result<Option<Planned>, SqlError> {
+        let [(_, call)] = aggregates else { return Ok(None) };
+        let descending = match call.kind {
+            AggregateKind::Minimum => false,
+            AggregateKind::Maximum => true,
+            _ => return Ok(None),
+        };
+        let Some(argument) = call.argument.as_ref().filter(|_| keys.is_empty() && is_one_table(input)) else {
+            return Ok(None);
+        };
+        let Some(key) = plain_key(argument, descending, self.columns) else { return Ok(None) };
+        let mut predicates = below.to_vec();
+        if self.columns[key.column.0 as usize].nullable {
+            let is_null = Expr::predicate(ExprKind::IsNull(Box::new(argument.clone())));
+            predicates.push(Expr::predicate(ExprKind::Not(Box::new(is_null))));
+        }
+        self.desired = Some(Desired { keys: vec![key], limit: Some(1.0) });
+        let planned = self.plan(input, predicates)?;
+        if !planned.order.satisfies(&[key]) {
+            return Ok(None);
+        }
+        let count = Node::Constant(Value::BigInt(1));
+        Ok(Some(planned.map(|input| Plan::Top { input, count, percent: false, ties: Vec::new() })))
     }
 
     fn aggregate_node(&mut self, call: &AggregateCall, layout: &Layout) -> Result<AggregateNode, SqlError> {
@@ -89,7 +127,8 @@ impl Planner<'_> {
                 input: planned.plan,
             };
             planned.layout.extend(group.iter().map(|call| call.0));
-            planned.ascending = if first.partition.is_empty() { row_number(&group) } else { None };
+            let number = if first.partition.is_empty() { row_number(&group) } else { None };
+            planned.order = number.map(Order::of_numbers).unwrap_or_default();
             planned.plan = Plan::Window(Box::new(plan));
         }
         Ok(planned)

@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 use types::SqlError;
 
 use super::logical::{JoinKind, Rel};
+use super::order::Order;
 use super::physical::{HashJoinPlan, NestedLoopPlan, Plan};
 use super::{Planned, Planner};
 use crate::bind::coerce;
@@ -221,7 +222,7 @@ impl Planner<'_> {
             layout,
             rows,
             seeks_by_outer: left.seeks_by_outer,
-            ascending: None,
+            order: Order::default(),
         })
     }
 
@@ -256,7 +257,13 @@ impl Planner<'_> {
             right: right.plan,
         };
         let layout = joined_layout(kind, left.layout, right.layout);
-        Ok(Planned { plan: Plan::NestedLoop(Box::new(plan)), layout, rows, seeks_by_outer, ascending: None })
+        Ok(Planned {
+            plan: Plan::NestedLoop(Box::new(plan)),
+            layout,
+            rows,
+            seeks_by_outer,
+            order: Order::default(),
+        })
     }
 
     fn hash_join(
@@ -310,7 +317,13 @@ impl Planner<'_> {
             right: right.plan,
         };
         let layout = joined_layout(kind, left.layout, right.layout);
-        Ok(Planned { plan: Plan::HashJoin(Box::new(plan)), layout, rows, seeks_by_outer, ascending: None })
+        Ok(Planned {
+            plan: Plan::HashJoin(Box::new(plan)),
+            layout,
+            rows,
+            seeks_by_outer,
+            order: Order::default(),
+        })
     }
 
     /// APPLY: a join whose right side reads the left row.

@@ -262,6 +262,19 @@ pub(crate) enum FrameBound {
     UnboundedFollowing,
 }
 
+/// Rows that a TOP, OFFSET or FETCH is thought to ask for, where no constant says so.
+const ROWS_ASKED: f64 = 100.0;
+
+/// The rows that an expression of TOP, OFFSET or FETCH asks for.
+pub(crate) fn rows_asked(count: &Expr) -> f64 {
+    match &count.kind {
+        crate::expr::ExprKind::Constant(value) => {
+            value.as_i64().map_or(ROWS_ASKED, |rows| rows.max(0) as f64)
+        }
+        _ => ROWS_ASKED,
+    }
+}
+
 impl Rel {
     /// Output columns in order.
     pub(crate) fn output(&self) -> Vec<ColumnId> {

@@ -3,10 +3,12 @@
 
 pub(crate) mod access;
 pub(crate) mod aggregate;
+pub(crate) mod choice;
 pub(crate) mod door;
 pub(crate) mod filter;
 pub(crate) mod join;
 pub(crate) mod logical;
+pub(crate) mod order;
 pub(crate) mod physical;
 pub(crate) mod semi_join;
 pub(crate) mod table;
@@ -19,6 +21,7 @@ use types::{Collation, SqlError, SqlType, Value};
 use crate::expr::compile::Layout;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use logical::{Rel, SortKey};
+use order::{Desired, Order};
 use physical::{Plan, SortNode};
 
 /// What is known of a column of the statement.
@@ -76,8 +79,8 @@ pub(crate) struct Planned {
     pub(crate) rows: f64,
     /// An index seek inside uses columns from outside.
     pub(crate) seeks_by_outer: bool,
-    /// Its rows come in ascending order of this column: numbers that a window function has just given.
-    pub(crate) ascending: Option<ColumnId>,
+    /// The order in which its rows come.
+    pub(crate) order: Order,
 }
 
 /// Plans one statement.
@@ -85,11 +88,14 @@ pub(crate) struct Planner<'a> {
     pub(crate) columns: &'a Columns,
     /// The columns whose values matter; `None`: all.
     wanted: Option<FxHashSet<ColumnId>>,
+    /// Of the tree that is planned next: the order that would be of use, and how many rows are asked for. Whoever plans takes both first.
+    desired: Option<Desired>,
+    limit: Option<f64>,
 }
 
 impl Planned {
     fn leaf(plan: Plan, layout: Vec<ColumnId>, rows: f64) -> Planned {
-        Planned { plan, layout, rows, seeks_by_outer: false, ascending: None }
+        Planned { plan, layout, rows, seeks_by_outer: false, order: Order::default() }
     }
 
     /// The same rows through another operator.
@@ -100,18 +106,12 @@ impl Planned {
     pub(crate) fn layout(&self) -> Layout {
         Layout::new(&self.layout)
     }
-
-    /// Do its rows come in this order by themselves? Numbers do not repeat, so what stands behind them decides nothing.
-    fn is_sorted_by(&self, keys: &[SortKey]) -> bool {
-        let first = keys.first().filter(|key| !key.descending).and_then(|key| key.expr.as_column());
-        self.ascending.is_some() && first == self.ascending
-    }
 }
 
 impl<'a> Planner<'a> {
     /// A planner over the statement's columns.
     pub(crate) fn new(columns: &'a Columns) -> Planner<'a> {
-        Planner { columns, wanted: None }
+        Planner { columns, wanted: None, desired: None, limit: None }
     }
 
     /// Of the tree that is planned next only these columns are read outside of it: an index that has what is wanted of a table answers
@@ -153,16 +153,21 @@ impl<'a> Planner<'a> {
 
     /// Plans `rel` with predicates from above: conjuncts over its output and over columns from outside.
     pub(crate) fn plan(&mut self, rel: &Rel, mut pushed: Vec<Expr>) -> Result<Planned, SqlError> {
+        let (desired, limit) = (self.desired.take(), self.limit.take());
         if pushed.iter().any(is_never_true) {
             return Ok(Planned::leaf(Plan::Empty, rel.output(), 0.0));
         }
         match rel {
             Rel::Filter { input, predicate } => {
                 predicate.clone().split_conjuncts(&mut pushed);
+                (self.desired, self.limit) = (desired, limit);
                 self.plan_filtered(input, pushed)
             }
-            Rel::Table(scan) => self.plan_table(scan, pushed),
-            Rel::Project { input, items } => self.plan_project(input, items, pushed),
+            Rel::Table(scan) => self.plan_table(scan, pushed, desired),
+            Rel::Project { input, items } => {
+                (self.desired, self.limit) = (desired.and_then(|desired| desired.below(items)), limit);
+                self.plan_project(input, items, pushed)
+            }
             Rel::Join { .. } => self.plan_join_tree(rel, pushed),
             Rel::Apply { outer, left, right } => self.plan_apply(*outer, left, right, pushed),
             Rel::Aggregate { input, keys, aggregates } => {
@@ -178,16 +183,19 @@ impl<'a> Planner<'a> {
                 let planned = self.plan(input, pushed)?;
                 let collations = self.collations(&planned.layout);
                 let distinct = planned.map(|input| Plan::Distinct { input, collations });
-                Ok(Planned { ascending: None, ..distinct })
+                Ok(Planned { order: Order::default(), ..distinct })
             }
             Rel::Sort { input, keys } => {
+                let plain = order::plain_keys(keys, self.columns);
+                self.desired = plain.clone().map(|keys| Desired { keys, limit });
                 let planned = self.plan(input, pushed)?;
-                if planned.is_sorted_by(keys) {
+                if plain.as_ref().is_some_and(|keys| planned.order.satisfies(keys)) {
                     return Ok(planned);
                 }
                 let keys = self.sort_nodes(keys, &planned.layout())?;
+                let order = Order { keys: plain.unwrap_or_default(), ..Order::default() };
                 let sorted = planned.map(|input| Plan::Sort { input, keys, limit: None });
-                Ok(Planned { ascending: None, ..sorted })
+                Ok(Planned { order, ..sorted })
             }
             Rel::SetOp { kind, left, right, columns } => {
                 self.plan_set_op(*kind, left, right, columns, pushed)
@@ -218,6 +226,8 @@ impl<'a> Planner<'a> {
                 Ok(drawn)
             }
             Rel::Offset { input, offset, fetch } => {
+                let fetched = fetch.as_ref().map(logical::rows_asked);
+                self.limit = fetched.map(|fetched| fetched + logical::rows_asked(offset));
                 let planned = self.plan(input, Vec::new())?;
                 let offset = self.node(offset, &Layout::default())?;
                 let fetch = fetch.as_ref().map(|fetch| self.node(fetch, &Layout::default())).transpose()?;
@@ -276,11 +286,9 @@ impl<'a> Planner<'a> {
         }
         let planned = self.plan(input, below)?;
         let nodes = self.nodes(items.iter().map(|item| &item.1), &planned.layout())?;
-        let passed =
-            |id: ColumnId| items.iter().find(|item| item.1.as_column() == Some(id)).map(|item| item.0);
         let projected = Planned {
             layout: items.iter().map(|item| item.0).collect(),
-            ascending: planned.ascending.and_then(passed),
+            order: planned.order.behind(items),
             ..planned.map(|input| Plan::Project { input, items: nodes })
         };
         self.filter(projected, above)
@@ -293,6 +301,7 @@ impl<'a> Planner<'a> {
         } else {
             None
         };
+        self.limit = (!top.percent).then(|| logical::rows_asked(&top.count));
         let mut planned = self.plan(input, Vec::new())?;
         if let Some(limit) = limit {
             planned = push_limit(planned, limit);

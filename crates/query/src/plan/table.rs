@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use engine::{Database, SequenceDef, Table, TableDef};
 
+/// A table is thought to have so many rows at least: it may grow under its plan, and a seek is right for both.
+const ROWS_LEAST: f64 = 1000.0;
 /// A table of a database with its access handle.
 pub(crate) struct TableSource {
     pub(crate) database: Arc<Database>,
@@ -42,8 +44,8 @@ impl std::fmt::Debug for TableSource {
 
 impl TableSource {
     /// Rows the table is thought to have.
-    pub(crate) fn row_estimate(&self) -> Option<f64> {
-        Some(self.table.row_count_estimate() as f64)
+    pub(crate) fn row_estimate(&self) -> f64 {
+        (self.table.row_count_estimate() as f64).max(ROWS_LEAST)
     }
 }
 

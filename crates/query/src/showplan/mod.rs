@@ -2,6 +2,7 @@
 //!
 //! A compiled statement is described from its plan when somebody asks; nothing of this is kept with plans that run.
 
+mod backward;
 mod change;
 mod operators;
 mod scalar;
@@ -75,7 +76,7 @@ struct Seek {
 #[derive(Clone, Debug)]
 enum Shape {
     TableScan,
-    IndexScan { seeks: Vec<Seek>, lookup: bool },
+    IndexScan { seeks: Vec<Seek>, lookup: bool, backward: bool },
     Filter,
     Compute(&'static str),
     Constant { rows: Vec<Vec<Scalar>> },

@@ -258,7 +258,7 @@ impl<'p> Describer<'p> {
         let own_subqueries = std::mem::replace(&mut self.subqueries, outer_subqueries);
         // What only a join with a subquery can decide is shown above the scan.
         let above = if own_subqueries.is_empty() { None } else { filter.take() };
-        let total = source.row_estimate().unwrap_or(1.0);
+        let total = source.row_estimate();
         let mut operator = match &scan.path {
             AccessPath::Scan => scanned(source, source.def.base(), total, scan.rows, filter),
             AccessPath::Seek { index_id, ranges } => {
@@ -271,6 +271,7 @@ impl<'p> Describer<'p> {
                 sought(source, index, seeks, ranges.len(), scan.rows, filter, lookup)
             }
         };
+        operator.read_backward(scan.backward);
         operator.output.clone_from(&columns);
         if let Some(predicate) = above {
             let outer_subqueries = std::mem::replace(&mut self.subqueries, own_subqueries);
@@ -637,7 +638,7 @@ fn scanned(
     };
     let shape = match index.kind {
         IndexKind::Heap => Shape::TableScan,
-        _ => Shape::IndexScan { seeks: Vec::new(), lookup: false },
+        _ => Shape::index(Vec::new(), false),
     };
     let object = object(source, index);
     let mut argument = format!("OBJECT:({})", object.text());
@@ -686,7 +687,7 @@ fn sought(
         rows,
         io: 0.003_125 * ranges.max(1) as f64,
         cpu: 0.000_157 + 0.000_001_1 * rows,
-        ..Operator::named(name, name, Shape::IndexScan { seeks, lookup: false })
+        ..Operator::named(name, name, Shape::index(seeks, false))
     };
     let Some(columns) = lookup else { return seek };
     let bookmark = PlanColumn::expression("Bmk1000".into());
@@ -707,7 +708,7 @@ fn sought(
         output: columns.to_vec(),
         io: 0.003_125,
         cpu: 0.000_158_1,
-        ..Operator::named(physical, logical, Shape::IndexScan { seeks: Vec::new(), lookup: true })
+        ..Operator::named(physical, logical, Shape::index(Vec::new(), true))
     };
     lookup.run_for_each(rows);
     let outer = vec![bookmark];

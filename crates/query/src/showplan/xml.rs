@@ -182,8 +182,10 @@ impl Operator {
                 self.object(out);
                 predicate(out, "Predicate", self.predicate.as_ref());
             }),
-            Shape::IndexScan { seeks, lookup } => {
-                let mut attributes = vec![("Ordered", flag(!seeks.is_empty())), ("ScanDirection", "FORWARD")];
+            Shape::IndexScan { seeks, lookup, backward } => {
+                let direction = if *backward { "BACKWARD" } else { "FORWARD" };
+                let mut attributes =
+                    vec![("Ordered", flag(*backward || !seeks.is_empty())), ("ScanDirection", direction)];
                 if *lookup {
                     attributes.insert(0, ("Lookup", "1"));
                 }

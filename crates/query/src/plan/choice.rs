@@ -1,0 +1,94 @@
+//! The choice among the ways to a table's rows: what each costs, and the order that it gives for nothing.
+
+use engine::{IndexDef, IndexKind};
+use types::SqlType;
+
+use super::access::Candidate;
+use super::logical::TableScan;
+use super::order::{Desired, Order, OrderKey};
+
+/// Cost of sorting one row, in rows read.
+const SORT_COST: f64 = 2.0;
+
+/// What a table is read through; no candidate: its heap or clustered index from end to end.
+pub(super) struct Choice<'e> {
+    pub(super) candidate: Option<Candidate<'e>>,
+    pub(super) order: Order,
+    pub(super) backward: bool,
+}
+
+/// Share of the rows that so many predicates leave.
+pub(super) fn selectivity(predicates: usize) -> f64 {
+    0.3f64.powi(predicates.min(4) as i32)
+}
+
+/// The cheapest way, with what a sort would cost where an order is desired: a way that has it pays none, and is left when there are rows
+/// enough.
+pub(super) fn choose<'e>(
+    scan: &TableScan,
+    candidates: Vec<Candidate<'e>>,
+    total: f64,
+    predicates: usize,
+    desired: Option<&Desired>,
+) -> Choice<'e> {
+    let is_hinted = !scan.hints.indexes.is_empty();
+    let base = scan.source.def.base();
+    let scanned = (None, base_order(scan, base, &[]), total, total * selectivity(predicates));
+    let sought = candidates.into_iter().map(|candidate| {
+        let order = candidate.order(scan);
+        let left = predicates.saturating_sub(candidate.predicates());
+        let (cost, rows) = (candidate.cost, candidate.rows * selectivity(left));
+        (Some(candidate), order, cost, rows)
+    });
+    let mut best: Option<(f64, Choice<'e>)> = None;
+    for (candidate, order, cost, rows) in sought.chain((!is_hinted).then_some(scanned)) {
+        let (order, backward, cost) = with_order(order, cost, rows.max(1.0), desired);
+        // Of equals the first: a seek rather than a scan.
+        if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+            best = Some((cost, Choice { candidate, order, backward }));
+        }
+    }
+    let scan_all = || Choice { candidate: None, order: base_order(scan, base, &[]), backward: false };
+    best.map_or_else(scan_all, |(_, choice)| choice)
+}
+
+/// The order in which rows come when a way is gone forward or backward, and what it costs to have them in the desired one.
+fn with_order(order: Order, cost: f64, rows: f64, desired: Option<&Desired>) -> (Order, bool, f64) {
+    let Some(desired) = desired else { return (order, false, cost) };
+    let share = desired.limit.map_or(1.0, |limit| (limit / rows).min(1.0));
+    if order.satisfies(&desired.keys) {
+        return (order, false, (cost * share).max(1.0));
+    }
+    let backward = order.reversed();
+    if backward.satisfies(&desired.keys) {
+        return (backward, true, (cost * share).max(1.0));
+    }
+    (order, false, cost + rows * SORT_COST)
+}
+
+/// The order of an index's entries, when the columns `equal` have one value each.
+pub(super) fn base_order(scan: &TableScan, index: &IndexDef, equal: &[usize]) -> Order {
+    if index.kind == IndexKind::Heap {
+        return Order::default();
+    }
+    let columns = &scan.source.def.columns;
+    // Entries of equal keys come in the order of their locators: the clustered key.
+    let base = scan.source.def.base();
+    let behind = if index.unique || index.kind == IndexKind::Clustered { &[][..] } else { &base.key[..] };
+    let is_ordered = |ordinal: usize| columns[ordinal].sql_type != SqlType::SqlVariant;
+    let all = index.key.iter().map(|key| (key.ordinal, key.descending));
+    let all = all.chain(behind.iter().map(|key| (key.ordinal, key.descending)));
+    let mut order = Order { is_total: index.unique, ..Order::default() };
+    for (ordinal, descending) in all {
+        let column = scan.columns[ordinal];
+        if equal.contains(&ordinal) {
+            order.constants.push(column);
+        } else if !is_ordered(ordinal) {
+            order.is_total = false;
+            break;
+        } else if order.keys.iter().all(|key| key.column != column) {
+            order.keys.push(OrderKey { column, descending });
+        }
+    }
+    order
+}

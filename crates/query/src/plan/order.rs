@@ -1,0 +1,111 @@
+//! Order as a property of plans: which columns the rows are sorted by as they come, and which order somebody above would like.
+
+use types::SqlType;
+
+use super::Columns;
+use super::logical::{Rel, SortKey};
+use crate::expr::{ColumnId, Expr};
+
+/// A column of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OrderKey {
+    pub(crate) column: ColumnId,
+    pub(crate) descending: bool,
+}
+
+/// The order of a plan's rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) keys: Vec<OrderKey>,
+    /// Columns with one value in all rows: they may stand anywhere in an order.
+    pub(crate) constants: Vec<ColumnId>,
+    /// No two rows are equal in all keys: what stands behind them decides nothing.
+    pub(crate) is_total: bool,
+}
+
+/// An order that would save a sort, and after how many rows nobody asks for more.
+#[derive(Clone, Debug)]
+pub(super) struct Desired {
+    pub(super) keys: Vec<OrderKey>,
+    pub(super) limit: Option<f64>,
+}
+
+impl Order {
+    /// Rising numbers, none twice.
+    pub(super) fn of_numbers(column: ColumnId) -> Order {
+        Order { keys: vec![OrderKey { column, descending: false }], constants: Vec::new(), is_total: true }
+    }
+
+    /// Are rows of this order sorted by these keys, too?
+    pub(super) fn satisfies(&self, wanted: &[OrderKey]) -> bool {
+        let mut own = self.keys.iter();
+        for key in wanted {
+            if self.constants.contains(&key.column) {
+                continue;
+            }
+            match own.next() {
+                Some(found) if found == key => {}
+                Some(_) => return false,
+                None => return self.is_total,
+            }
+        }
+        true
+    }
+
+    /// The same rows read from their end.
+    pub(super) fn reversed(&self) -> Order {
+        let turn = |key: &OrderKey| OrderKey { descending: !key.descending, ..*key };
+        Order { keys: self.keys.iter().map(turn).collect(), ..self.clone() }
+    }
+
+    /// What is left of it behind a projection.
+    pub(super) fn behind(&self, items: &[(ColumnId, Expr)]) -> Order {
+        let passed = |column: ColumnId| {
+            items.iter().find(|item| item.1.as_column() == Some(column)).map(|item| item.0)
+        };
+        let kept = |key: &OrderKey| passed(key.column).map(|column| OrderKey { column, ..*key });
+        let keys: Vec<OrderKey> = self.keys.iter().map_while(kept).collect();
+        Order {
+            is_total: self.is_total && keys.len() == self.keys.len(),
+            keys,
+            constants: self.constants.iter().filter_map(|column| passed(*column)).collect(),
+        }
+    }
+}
+
+impl Desired {
+    /// The same wish in terms of a projection's input; `None` when it is about what the projection computes.
+    pub(super) fn below(&self, items: &[(ColumnId, Expr)]) -> Option<Desired> {
+        let source = |key: &OrderKey| {
+            let item = items.iter().find(|item| item.0 == key.column)?;
+            item.1.as_column().map(|column| OrderKey { column, ..*key })
+        };
+        let keys: Option<Vec<OrderKey>> = self.keys.iter().map(source).collect();
+        Some(Desired { keys: keys?, limit: self.limit })
+    }
+}
+
+/// Sort keys that are columns, compared as their indexes compare them; `None` when one is anything else.
+pub(super) fn plain_keys(keys: &[SortKey], columns: &Columns) -> Option<Vec<OrderKey>> {
+    keys.iter().map(|key| plain_key(&key.expr, key.descending, columns)).collect()
+}
+
+/// The same for one.
+pub(super) fn plain_key(expr: &Expr, descending: bool, columns: &Columns) -> Option<OrderKey> {
+    let column = expr.as_column()?;
+    let info = &columns[column.0 as usize];
+    let is_same = info.sql_type == expr.sql_type
+        && (!info.sql_type.is_character() || info.collation == expr.collation)
+        && info.sql_type != SqlType::SqlVariant;
+    is_same.then_some(OrderKey { column, descending })
+}
+
+/// Is it one table, filtered and renamed at most?
+pub(super) fn is_one_table(rel: &Rel) -> bool {
+    match rel {
+        Rel::Table(_) => true,
+        Rel::Filter { input, predicate } => !predicate.has_subquery() && is_one_table(input),
+        Rel::Project { input, .. } => is_one_table(input),
+        _ => false,
+    }
+}
