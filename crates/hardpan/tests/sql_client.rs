@@ -181,6 +181,7 @@ fn files_are_read_where_they_are_named() {
     server.run(&["-i", "nowhere.sql"]).refuses("nowhere.sql");
 }
 
+/// Each directive is done or is an error; GO with a count repeats its batch (claim 198).
 #[test]
 fn directives_are_done_or_refused() {
     let server = Server::start("directives");

@@ -132,7 +132,7 @@ fn a_statement_is_done_when_its_log_is_hard() {
         .assert_ok();
 }
 
-/// Claim 3: the block with LOP_COMMIT_XACT is on disk before the batch ends; of the data file nothing has been written.
+/// Claims 3 and 136: the block with LOP_COMMIT_XACT is on disk before the batch ends; of the data file nothing has been written.
 #[test]
 fn the_commit_record_is_hard_before_the_answer_and_pages_need_not_be() {
     let world = World::new(3, Profile::nvme());
@@ -209,7 +209,7 @@ fn recovery_redoes_what_is_missing_and_undoes_what_is_open() {
     assert!(!redone.contains(" 0 records redone") && redone.contains("1 transactions"), "{redone}");
 }
 
-/// Claim 7: under each recovery model, a SELECT INTO cut off by a crash leaves its table complete or not at all, and what was committed before
+/// Claims 7 and 122: under each recovery model, a SELECT INTO cut off by a crash leaves its table complete or not at all, and what was committed before
 /// it as it was. (There is no minimal logging: every recovery model logs it whole.)
 #[test]
 fn select_into_is_whole_or_absent_after_a_crash() {
@@ -458,7 +458,7 @@ fn write_ahead_violations(hardened: log::Lsn, writes: &[WriteEvent]) -> usize {
     violations
 }
 
-/// Claims 21 and 22: each fully durable commit of one session is one wait of type WRITELOG, of the time that the device took; delayed
+/// Claims 21, 22, 218 and 246: each fully durable commit of one session is one wait of type WRITELOG, of the time that the device took; delayed
 /// commits do not wait.
 #[test]
 fn full_commits_wait_for_the_log_and_delayed_ones_do_not() {

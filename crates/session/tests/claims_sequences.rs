@@ -298,3 +298,35 @@ fn committed_rows_keep_their_values() {
         server.stop(session);
     });
 }
+
+/// Claims 120 and 121: numbers from a function go into a new table without a sequence; the function is called by its three-part name from
+/// tempdb, and the names n and N, of column and correlation, differ by case only. Claim 122: the statement is one transaction.
+#[test]
+fn select_into_from_a_function_of_another_database() {
+    on_a_machine(120, |os| {
+        let server = Server::open(os);
+        let mut session = server.session_in("master");
+        run(&mut session, "CREATE DATABASE PerformanceV3");
+        run(&mut session, "USE PerformanceV3");
+        run(
+            &mut session,
+            "CREATE FUNCTION dbo.GetNums(@low AS BIGINT, @high AS BIGINT) RETURNS TABLE AS RETURN
+             SELECT @low + value AS n FROM GENERATE_SERIES(CAST(0 AS BIGINT), @high - @low)",
+        );
+        run(&mut session, "USE tempdb");
+        let into = "SELECT n INTO dbo.T1 FROM PerformanceV3.dbo.GetNums(1, 5000) AS N";
+        let log = server.instance.tempdb().log().clone();
+        let before = log.last();
+        assert!(run(&mut session, into).messages.is_empty());
+        assert_eq!(number(&mut session, "SELECT SUM(n) FROM dbo.T1"), 5_000 * 5_001 / 2);
+        let begun = log.read_from(before).filter(|record| {
+            let header = record.as_ref().unwrap().header;
+            header.op == log::LogOp::InsertRows && header.context == log::LogContext::Heap
+        });
+        let mut owners: Vec<_> = begun.map(|record| record.unwrap().header.txn).collect();
+        assert!(owners.len() >= 5_000);
+        owners.dedup();
+        assert_eq!(owners.len(), 1, "all rows are of one transaction");
+        server.stop(session);
+    });
+}

@@ -8,7 +8,7 @@ use common::simulated::{NAME, SMALL, Server, flushes, keys, on_a_machine, repeat
 use common::{numbers, rows, run};
 use hardpan_session::Session;
 use log::{LogOp, Lsn};
-use os::sim::{Profile, World};
+use os::sim::{Bug, Profile, World};
 
 /// Claims 78 and 79: after a crash in the middle of work on temporary, table-variable and ordinary tables of tempdb it is a fresh copy of
 /// model, and recovery has not touched database 2.
@@ -73,26 +73,37 @@ fn one_large(session: &mut Session, count: i64) {
     run(session, "COMMIT TRAN");
 }
 
-/// Claims 14, 80, 81, 84 and 88: the option can be set and means nothing; no commit flushes, only full blocks do: less than one flush in
-/// a hundred commits, and the same number whatever the option.
+/// So many small transactions with a rest behind each hundred, so that time passes as it does for those who wait for a device: what drains by
+/// time is seen.
+fn paced(session: &mut Session, count: i64, transaction: &str) {
+    repeat(session, 1, count, &format!("{transaction} IF @i % 100 = 0 WAITFOR DELAY '00:00:00.002';"));
+}
+
+/// The work of claims 80, 84 and 88, by the option: flushes of the small transactions and of the large one.
+fn flushes_by_option(server: &Server) -> (Vec<i64>, Vec<i64>) {
+    let count = 20_000;
+    let (mut small, mut large) = (Vec::new(), Vec::new());
+    let asked = "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN WITH (DELAYED_DURABILITY = ON);";
+    for (option, transaction) in
+        [("Disabled", SMALL), ("ALLOWED", SMALL), ("Forced", SMALL), ("ALLOWED", asked)]
+    {
+        let (flushed, bytes) = cost(server, option, |session| paced(session, count, transaction));
+        let blocks = (bytes / 61_440) as i64;
+        assert!((flushed - blocks).abs() <= 1, "{option}: {flushed} flushes for {blocks} blocks");
+        assert!(flushed * 100 < count, "{option}: {flushed} flushes for {count} commits");
+        small.push(flushed);
+        large.push(cost(server, option, |session| one_large(session, count)).0);
+    }
+    (small, large)
+}
+
+/// Claims 14, 80, 81, 84, 88 and 237: the option can be set and means nothing; no commit flushes, only full blocks do: less than one flush in
+/// a hundred commits, and the same number whatever the option, although time passes between the commits.
 #[test]
 fn no_commit_in_tempdb_flushes_whatever_the_option() {
     on_a_machine(80, |os| {
         let server = Server::open(os);
-        let count = 20_000;
-        let mut small = Vec::new();
-        let mut large = Vec::new();
-        for option in ["Disabled", "ALLOWED", "Forced"] {
-            let (flushed, bytes) = cost(&server, option, |session| repeat(session, 1, count, SMALL));
-            let blocks = (bytes / 61_440) as i64;
-            assert!((flushed - blocks).abs() <= 1, "{option}: {flushed} flushes for {blocks} blocks");
-            assert!(flushed * 100 < count, "{option}: {flushed} flushes for {count} commits");
-            small.push(flushed);
-            large.push(cost(&server, option, |session| one_large(session, count)).0);
-        }
-        let asked =
-            "BEGIN TRAN INSERT INTO dbo.T1(col1) VALUES(@i); COMMIT TRAN WITH (DELAYED_DURABILITY = ON);";
-        small.push(cost(&server, "ALLOWED", |session| repeat(session, 1, count, asked)).0);
+        let (small, large) = flushes_by_option(&server);
         for counts in [&small, &large] {
             // Where in a block the work began is one block's difference; beyond that 2 %.
             let (low, high) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
@@ -104,6 +115,33 @@ fn no_commit_in_tempdb_flushes_whatever_the_option() {
         let session = server.session_in("tempdb");
         server.stop(session);
     });
+}
+
+/// Claims 80, 84 and 85: a tempdb whose log drains by time, as that of delayed commits elsewhere does, would not pass for one that never
+/// flushes a commit: both comparisons fail on it.
+#[test]
+fn a_timed_drain_of_tempdb_would_be_seen() {
+    type Comparison = fn(&Server);
+    let comparisons: [(&str, Comparison); 2] = [
+        ("flushes for", |server| drop(flushes_by_option(server))),
+        ("flushes against", |server| {
+            let (tempdb, user) = small_in_both(server);
+            assert!(2 * tempdb < user, "{tempdb} flushes against {user}");
+        }),
+    ];
+    for (says, comparison) in comparisons {
+        for bug in [None, Some(Bug::TempdbDrains)] {
+            let world = World::new(84, Profile { switches_max: 40_000_000, ..Profile::constant_latency() });
+            world.plant(bug);
+            let report = world.run(move |os| {
+                let (server, session) = Server::with_table(os);
+                comparison(&server);
+                server.stop(session);
+            });
+            let found = report.failures.iter().any(|failure| failure.contains(says));
+            assert_eq!(found, bug.is_some(), "{says}, {bug:?}: {:?}", report.failures);
+        }
+    }
 }
 
 /// Claims 82 and 83: a record of an insertion in tempdb holds no image of the row and is smaller than the same one in a user database.
@@ -206,40 +244,47 @@ fn change(session: &mut Session, rng: &mut os::Rng) {
     }
 }
 
-/// Claims 85 and 86: many small transactions flush less in tempdb than delayed ones in a user database; one large transaction takes
+const SMALL_COUNT: i64 = 30_000;
+
+/// Flushes of the same small transactions at the same pace in tempdb and, delayed, in a user database.
+fn small_in_both(server: &Server) -> (i64, i64) {
+    let mut session = server.session();
+    server.database().log().suspend_background_flush(false);
+    run(
+        &mut session,
+        &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED; EXEC sys.sp_flush_log"),
+    );
+    let before = flushes(&mut session, NAME);
+    paced(&mut session, SMALL_COUNT, SMALL);
+    run(&mut session, "EXEC sys.sp_flush_log");
+    let user = flushes(&mut session, NAME) - before;
+    session.close();
+    let (tempdb, _) = cost(server, "Disabled", |session| paced(session, SMALL_COUNT, SMALL));
+    (tempdb, user)
+}
+
+/// Claims 85 and 86: many small transactions flush less than half as often in tempdb as delayed ones in a user database at the same pace; one large transaction takes
 /// between a half and 0.85 of the flushes that it takes in a user database.
 #[test]
 fn tempdb_flushes_less_than_a_user_database() {
     on_a_machine(85, |os| {
         let (server, mut session) = Server::with_table(os);
-        let count = 30_000;
-        server.database().log().suspend_background_flush(false);
-        run(
-            &mut session,
-            &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED; EXEC sys.sp_flush_log"),
-        );
-        let before = flushes(&mut session, NAME);
-        // Both get the same time for the same transactions, so that only the databases differ.
-        let paced = format!("{SMALL} IF @i % 100 = 0 WAITFOR DELAY '00:00:00.002';");
-        repeat(&mut session, 1, count, &paced);
-        run(&mut session, "EXEC sys.sp_flush_log");
-        let user_delayed = flushes(&mut session, NAME) - before;
-        let (tempdb_small, _) = cost(&server, "Disabled", |session| repeat(session, 1, count, &paced));
-        assert!(tempdb_small < user_delayed, "{tempdb_small} flushes against {user_delayed}");
+        let (tempdb_small, user_delayed) = small_in_both(&server);
+        assert!(2 * tempdb_small < user_delayed, "{tempdb_small} flushes against {user_delayed}");
         run(
             &mut session,
             &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = DISABLED; EXEC sys.sp_flush_log"),
         );
         let before = flushes(&mut session, NAME);
-        one_large(&mut session, 4 * count);
+        one_large(&mut session, 4 * SMALL_COUNT);
         let user_large = flushes(&mut session, NAME) - before;
-        let (tempdb_large, _) = cost(&server, "Disabled", |session| one_large(session, 4 * count));
+        let (tempdb_large, _) = cost(&server, "Disabled", |session| one_large(session, 4 * SMALL_COUNT));
         let ratio = tempdb_large as f64 / user_large as f64;
         assert!(
             (0.5..0.85).contains(&ratio),
             "{tempdb_large} flushes in tempdb, {user_large} in a user database"
         );
-        assert_eq!(keys(&mut session).len() as i64, 5 * count);
+        assert_eq!(keys(&mut session).len() as i64, 5 * SMALL_COUNT);
         server.stop(session);
     });
 }

@@ -65,6 +65,7 @@ fn write_rows(os: &Os, server: &Server, count: u32) -> os::JoinHandle {
     })
 }
 
+/// Claims 248 to 251: one row a write while it is on its way, by the article's join, and none when nothing is.
 #[test]
 fn writes_of_the_log_are_seen_while_they_are_on_their_way_and_no_longer() {
     slow_machine(9, |os| {

@@ -194,6 +194,9 @@ impl Transaction {
             "the commit at {lsn} is acknowledged, {} is hard",
             log.hardened()
         );
+        if log.is_volatile() && is_planted(Bug::TempdbDrains) {
+            log.want(lsn);
+        }
         self.change_state(XactState::Committing, XactState::Hardened);
         self.manager.note_committed(&self.entry);
         self.finish(XactState::Hardened);

@@ -9,15 +9,9 @@ use std::path::Path;
 /// The page.
 const PAGE: &str = "docs/claims.md";
 /// Claims that must have a row.
-const RANGES: [RangeInclusive<u32>; 14] = [
+const RANGES: [RangeInclusive<u32>; 8] = [
     1..=69,
-    78..=112,
-    115..=119,
-    123..=131,
-    139..=150,
-    153..=154,
-    201..=201,
-    224..=226,
+    78..=251,
     286..=287,
     289..=290,
     292..=293,

@@ -102,6 +102,8 @@ pub enum Bug {
     TicketBeforeHardened,
     /// Delayed commits are acknowledged whatever MAX_DELAY and MAX_LOSS say.
     LossBoundIgnored,
+    /// tempdb's log drains by time like that of delayed commits elsewhere.
+    TempdbDrains,
     /// The log doctor has forgotten its rules.
     DoctorWithoutRules,
     /// What an earlier run or boot has left in memory that outlives the process is taken, whoever left it and whatever it continues.
