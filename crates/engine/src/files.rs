@@ -138,6 +138,30 @@ impl FilePlaces {
         }
     }
 
+    /// The inverse of `resolve` for paths below a drive: `D:\\folder\\name`. Other paths are shown as they are.
+    pub fn shown(&self, disk: &dyn Disk, path: &Path) -> String {
+        let own = self.data_dir.join("drives");
+        let below = |folder: &Path| match path.strip_prefix(folder) {
+            Ok(rest) => Some(rest.to_path_buf()),
+            // What is stored has its links followed.
+            Err(_) => path.strip_prefix(disk.canonical(folder).ok()?).ok().map(Path::to_path_buf),
+        };
+        let mapped = self.drives.iter().filter_map(|(letter, folder)| Some((*letter, below(folder)?)));
+        // Of folders in each other the innermost.
+        let mapped = mapped.min_by_key(|(_, rest)| rest.components().count());
+        let found = mapped.or_else(|| {
+            let rest = below(&own)?;
+            let mut parts = rest.components();
+            let letter = parts.next()?.as_os_str().to_str()?.chars().next()?;
+            Some((letter.to_ascii_uppercase(), parts.as_path().to_path_buf()))
+        });
+        let Some((letter, rest)) = found.filter(|(_, rest)| rest.components().next().is_some()) else {
+            return path.display().to_string();
+        };
+        let names: Vec<_> = rest.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+        format!("{letter}:\\{}", names.join("\\"))
+    }
+
     fn drive_folder(&self, letter: char) -> PathBuf {
         let ours = || self.data_dir.join("drives").join(letter.to_ascii_lowercase().to_string());
         self.drives.get(&letter).cloned().unwrap_or_else(ours)

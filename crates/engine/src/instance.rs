@@ -422,9 +422,9 @@ impl Instance {
         self.forget_entry(slot.entry.number)
     }
 
-    /// Brings the counters of sizes and other states up to date: before `sys.dm_os_performance_counters` is read.
-    pub fn refresh_counters(self: &Arc<Self>) {
-        crate::counters::refresh(self);
+    /// A path of this machine as views show it: below a mapped drive with its letter, others as they are.
+    pub fn shown_path(&self, path: &Path) -> String {
+        self.places.shown(self.os().disk(), path)
     }
 
     /// Resolves a path of a script.

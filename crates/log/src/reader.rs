@@ -102,7 +102,10 @@ impl LogReader {
         if lsn > self.shared.positions.hardened() {
             let cached = self.shared.cache.lock().record(lsn);
             match cached {
-                Some(record) => return record.ok_or(LogError::NotThere(lsn)),
+                Some(record) => {
+                    self.note_lookup(true);
+                    return record.ok_or(LogError::NotThere(lsn));
+                }
                 None => self.wait_hardened(lsn)?,
             }
         }
@@ -296,6 +299,14 @@ impl LogReader {
         }
     }
 
+    /// A block was wanted: was it in the cache?
+    fn note_lookup(&self, is_hit: bool) {
+        let counters = &self.shared.counters;
+        counters.cache_reads.increment();
+        counters.cache_lookups.increment();
+        counters.cache_hits.add(i64::from(is_hit));
+    }
+
     /// Loads the block at `start` from the cache or the file.
     fn load(&mut self, start: Lsn) -> Result<Place, LogError> {
         assert_eq!(start.slot(), 0, "{start} names a block");
@@ -317,6 +328,7 @@ impl LogReader {
             if let Some(copy) = copy {
                 assert_eq!(copy.header.start(), start, "the cache gives the block that was asked for");
                 assert_eq!(copy.bytes.len(), copy.header.used_bytes as usize, "all that is used of it");
+                self.note_lookup(true);
                 self.block = Some(LoadedBlock {
                     header: copy.header,
                     bytes: copy.bytes,
@@ -330,7 +342,7 @@ impl LogReader {
             }
             self.wait_hardened(first)?;
         }
-        self.shared.counters.cache_reads.increment();
+        self.note_lookup(false);
         for attempt in 0..2 {
             match self.window.block(&vlf, start, self.shared.log_id)? {
                 Ok((header, bytes)) => {

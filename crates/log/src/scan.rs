@@ -92,6 +92,7 @@ impl LogScan {
         let Some((lsn, header)) = found.filter(|found| found.0 <= self.range.to) else {
             return Ok(self.end());
         };
+        assert!(lsn >= self.range.from.block_start() && lsn <= self.range.to, "{lsn} belongs to the scan");
         self.is_begun = true;
         if self.pin.lsn() < lsn.block_start() {
             self.pin.move_to(lsn.block_start());
@@ -114,6 +115,7 @@ impl LogScan {
     /// The log's oldest record went while the pin was set: then the next oldest is the first.
     fn truncated_meanwhile(&mut self) -> bool {
         let min = self.shared.positions.min();
+        assert!(min >= self.pin.lsn() || self.is_begun, "what is pinned is not freed");
         if self.is_begun || !self.range.from.is_null() || min <= self.pin.lsn() {
             return false;
         }

@@ -94,6 +94,8 @@ pub(crate) struct Counters {
     pub(crate) file_used_kb: Arc<Counter>,
     pub(crate) percent_used: Arc<Counter>,
     pub(crate) cache_reads: Arc<Counter>,
+    pub(crate) cache_hits: Arc<Counter>,
+    pub(crate) cache_lookups: Arc<Counter>,
     pub(crate) flush_wait_ns_total: AtomicU64,
     pub(crate) flush_write_ns_total: AtomicU64,
     pub(crate) by_reason: [AtomicU64; FlushReason::ALL.len()],
@@ -112,9 +114,6 @@ const DATABASES: &str = "SQLServer:Databases";
 impl Counters {
     pub(crate) fn new(os: &Os, database: &str) -> Counters {
         let counter = |name: &str| os.counters().counter(DATABASES, name, database);
-        for name in ["Log Shrinks", "Log Cache Hit Ratio", "Log Cache Hit Ratio Base"] {
-            counter(name);
-        }
         Counters {
             flushes: counter("Log Flushes/sec"),
             bytes_flushed: counter("Log Bytes Flushed/sec"),
@@ -127,6 +126,8 @@ impl Counters {
             file_used_kb: counter("Log File(s) Used Size (KB)"),
             percent_used: counter("Percent Log Used"),
             cache_reads: counter("Log Cache Reads/sec"),
+            cache_hits: counter("Log Cache Hit Ratio"),
+            cache_lookups: counter("Log Cache Hit Ratio Base"),
             flush_wait_ns_total: AtomicU64::new(0),
             flush_write_ns_total: AtomicU64::new(0),
             by_reason: Default::default(),

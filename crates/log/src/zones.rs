@@ -64,6 +64,7 @@ impl Zones {
 
     /// A block begins at `start`.
     pub(crate) fn begin_block(&mut self, start: Lsn) {
+        assert!(start.slot() == 0 && !start.is_null(), "{start} names a block");
         let last = self.zones.back().expect("there is always a zone");
         // A block that was given up empty begins anew elsewhere.
         if last.record_bytes < self.zone_bytes || last.start >= start {
@@ -79,7 +80,8 @@ impl Zones {
     /// A record of `txn` has joined the newest block.
     #[inline]
     pub(crate) fn note(&mut self, txn: TxnId, record_bytes: usize) {
-        let Some(zone) = self.zones.back_mut() else { return };
+        assert!(record_bytes > 0, "a record has bytes");
+        let zone = self.zones.back_mut().expect("there is always a zone");
         zone.record_bytes += record_bytes as u64;
         if !txn.is_null() {
             zone.least = zone.least.min(txn);
@@ -101,12 +103,15 @@ impl Zones {
         assert!(!txn.is_null(), "records of nobody lie everywhere");
         let ends = self.zones.iter().skip(1).map(|zone| zone.start).chain([Lsn::MAX]);
         let found = self.zones.iter().zip(ends).find(|(zone, end)| from < *end && zone.may_have(txn))?;
+        assert!(found.0.start < found.1, "a zone ends behind its start");
         Some(found.0.start.max(from))
     }
 
     /// Where the zone of `place` ends: the next one's first block.
     pub(crate) fn end_of(&self, place: Lsn) -> Lsn {
-        self.zones.iter().map(|zone| zone.start).find(|start| *start > place).unwrap_or(Lsn::MAX)
+        let end = self.zones.iter().map(|zone| zone.start).find(|start| *start > place).unwrap_or(Lsn::MAX);
+        assert!(end > place, "a place lies before the end of its zone");
+        end
     }
 
     /// Each two neighbours become one. The oldest stays as it is: it may be the one of which nothing is known.

@@ -96,10 +96,11 @@ impl<T: ?Sized> Latch<T> {
         if self.spin() {
             return;
         }
-        let _waiting = Waiting::begin(WaitType::LATCH_EX);
+        let waiting = Waiting::begin(WaitType::LATCH_EX);
         while self.state.swap(CONTENDED, Acquire) != FREE {
             word::wait(&self.state, CONTENDED, None);
         }
+        waiting.end_for_latch(self.rank);
     }
 
     #[cold]

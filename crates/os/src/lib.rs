@@ -61,7 +61,7 @@ pub use surviving::{SurvivingImage, SurvivingLayout, SurvivingMemory};
 pub use termination::TerminationWatcher;
 pub use thread::{JoinHandle, Panicked, SpawnOptions};
 pub use wait::{
-    DetachedWait, Interrupted, WaitError, WaitObserver, WaitOutcome, WaitRow, WaitStats, WaitType,
-    observe_waits,
+    DetachedWait, Interrupted, LatchRow, SessionWaits, WaitError, WaitObserver, WaitOutcome, WaitRow,
+    WaitStats, WaitType, observe_waits,
 };
 pub use watermark::Watermark;

@@ -243,7 +243,7 @@ impl<T: ?Sized> RwLatch<T> {
                 };
                 if entered {
                     self.forget(&mut queue, task);
-                    return;
+                    break;
                 }
                 if !queue.iter().any(|waiter| waiter.task.same(task)) {
                     let waiter = Waiter { task: task.clone(), exclusive };
@@ -253,6 +253,7 @@ impl<T: ?Sized> RwLatch<T> {
             task.park(None);
             woken_before = true;
         }
+        waiting.end_for_latch(self.rank);
     }
 
     /// Takes `task` off the queue, and the `WAITING` bit off the state when nobody is left in it.

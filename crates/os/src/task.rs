@@ -7,11 +7,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::wait::{WaitStats, WaitType};
+use crate::wait::{SessionWaits, WaitStats, WaitType};
 use crate::word::{self, Woke};
 
 /// Why a task is told to stop what it does.
@@ -51,6 +51,8 @@ struct Inner {
     waits_total: AtomicU64,
     wait_ns_total: AtomicU64,
     last_wait_type: AtomicU32,
+    /// Whose request it runs.
+    session_waits: Mutex<Option<Arc<SessionWaits>>>,
 }
 
 const EMPTY: u32 = 0;
@@ -193,6 +195,7 @@ impl TaskRef {
                 waits_total: AtomicU64::new(0),
                 wait_ns_total: AtomicU64::new(0),
                 last_wait_type: AtomicU32::new(0),
+                session_waits: Mutex::new(None),
             }),
         }
     }
@@ -263,6 +266,15 @@ impl TaskRef {
 
     pub(crate) fn now_ns(&self) -> u64 {
         self.inner.clock.monotonic_ns()
+    }
+
+    /// From now on its waits are those of a session, too; `None`: of nobody.
+    pub fn attribute_waits(&self, session: Option<Arc<SessionWaits>>) {
+        *self.inner.session_waits.lock().unwrap_or_else(PoisonError::into_inner) = session;
+    }
+
+    pub(crate) fn session_waits(&self) -> Option<Arc<SessionWaits>> {
+        self.inner.session_waits.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn wait_stats(&self) -> &WaitStats {

@@ -1,9 +1,10 @@
 //! Wait types, wait statistics (`sys.dm_os_wait_stats`) and the accounting that every blocking primitive does.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::rank::LatchRank;
 use crate::task::{self, TaskRef};
 
 macro_rules! wait_types {
@@ -114,6 +115,8 @@ pub struct WaitRow {
     pub signal_wait_time_ms: u64,
     /// `wait_time_ms` before rounding, in nanoseconds.
     pub wait_time_ns: u64,
+    /// Waits that have begun and not ended; clearing leaves them.
+    pub in_progress: u64,
 }
 
 #[derive(Default)]
@@ -122,16 +125,36 @@ struct Cell {
     wait_ns_total: AtomicU64,
     wait_ns_max: AtomicU64,
     signal_ns_total: AtomicU64,
+    in_progress: AtomicU64,
 }
 
 /// Wait statistics of one instance; every blocking primitive of this crate fills them, nobody else.
 pub struct WaitStats {
     cells: Vec<Cell>,
+    /// Few, and touched only behind a wait.
+    latches: Mutex<Vec<LatchRow>>,
+}
+
+/// One row of `sys.dm_os_latch_stats`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LatchRow {
+    /// The latches' rank.
+    pub class: String,
+    /// Waits that have ended.
+    pub waits_total: u64,
+    /// Their time, in nanoseconds.
+    pub wait_ns_total: u64,
+    /// The longest.
+    pub wait_ns_max: u64,
+    rank: LatchRank,
 }
 
 impl Default for WaitStats {
     fn default() -> WaitStats {
-        WaitStats { cells: WaitType::ALL.iter().map(|_| Cell::default()).collect() }
+        WaitStats {
+            cells: WaitType::ALL.iter().map(|_| Cell::default()).collect(),
+            latches: Mutex::default(),
+        }
     }
 }
 
@@ -152,6 +175,7 @@ impl WaitStats {
             max_wait_time_ms: cell.wait_ns_max.load(Relaxed) / 1_000_000,
             signal_wait_time_ms: cell.signal_ns_total.load(Relaxed) / 1_000_000,
             wait_time_ns,
+            in_progress: cell.in_progress.load(Relaxed),
         }
     }
 
@@ -165,8 +189,35 @@ impl WaitStats {
         }
     }
 
+    /// One row per class of latches that somebody has waited for, in the order of ranks.
+    pub fn latches(&self) -> Vec<LatchRow> {
+        let mut rows = self.latches.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        rows.sort_by_key(|row| row.rank);
+        rows
+    }
+
+    /// Sets those to zero, as `DBCC SQLPERF('sys.dm_os_latch_stats', CLEAR)`.
+    pub fn clear_latches(&self) {
+        self.latches.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn note_latch(&self, rank: LatchRank, wait_ns: u64) {
+        let mut rows = self.latches.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = rows.iter().position(|row| row.rank == rank).unwrap_or_else(|| {
+            let class = format!("{rank:?}");
+            rows.push(LatchRow { class, waits_total: 0, wait_ns_total: 0, wait_ns_max: 0, rank });
+            rows.len() - 1
+        });
+        let row = &mut rows[at];
+        row.waits_total += 1;
+        row.wait_ns_total += wait_ns;
+        row.wait_ns_max = row.wait_ns_max.max(wait_ns);
+    }
+
     fn begin(&self, wait_type: WaitType) {
-        self.cells[wait_type as usize].waits_total.fetch_add(1, Relaxed);
+        let cell = &self.cells[wait_type as usize];
+        cell.waits_total.fetch_add(1, Relaxed);
+        cell.in_progress.fetch_add(1, Relaxed);
     }
 
     fn end(&self, wait_type: WaitType, wait_ns: u64, signal_ns: u64) {
@@ -174,6 +225,74 @@ impl WaitStats {
         cell.wait_ns_total.fetch_add(wait_ns, Relaxed);
         cell.wait_ns_max.fetch_max(wait_ns, Relaxed);
         cell.signal_ns_total.fetch_add(signal_ns, Relaxed);
+        let before = cell.in_progress.fetch_sub(1, Relaxed);
+        assert!(before > 0, "what ends has begun");
+    }
+}
+
+/// The waits of one session: of the tasks that have run its requests ([`crate::task::TaskRef::attribute_waits`]). Small, since there are
+/// thousands of sessions: only the wait types that it has met.
+#[derive(Debug, Default)]
+pub struct SessionWaits {
+    rows: Mutex<Vec<WaitRow>>,
+}
+
+impl SessionWaits {
+    /// One row per wait type that has been met, in the order of first meeting.
+    pub fn snapshot(&self) -> Vec<WaitRow> {
+        self.rows().clone()
+    }
+
+    /// Forgets everything that is over, as when the session is reset.
+    pub fn clear(&self) {
+        self.rows().retain_mut(|row| {
+            *row = WaitRow { in_progress: row.in_progress, ..WaitRow::zero(row.wait_type) };
+            row.in_progress > 0
+        });
+    }
+
+    fn begin(&self, wait_type: WaitType) {
+        self.of(wait_type, |row| {
+            row.waiting_tasks_count += 1;
+            row.in_progress += 1;
+        });
+    }
+
+    fn end(&self, wait_type: WaitType, wait_ns: u64, signal_ns: u64) {
+        self.of(wait_type, |row| {
+            row.wait_time_ns += wait_ns;
+            row.wait_time_ms = row.wait_time_ns / 1_000_000;
+            row.max_wait_time_ms = row.max_wait_time_ms.max(wait_ns / 1_000_000);
+            row.signal_wait_time_ms += signal_ns / 1_000_000;
+            row.in_progress = row.in_progress.saturating_sub(1);
+        });
+    }
+
+    fn of(&self, wait_type: WaitType, change: impl FnOnce(&mut WaitRow)) {
+        let mut rows = self.rows();
+        let at = rows.iter().position(|row| row.wait_type == wait_type).unwrap_or_else(|| {
+            rows.push(WaitRow::zero(wait_type));
+            rows.len() - 1
+        });
+        change(&mut rows[at]);
+    }
+
+    fn rows(&self) -> MutexGuard<'_, Vec<WaitRow>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WaitRow {
+    fn zero(wait_type: WaitType) -> WaitRow {
+        WaitRow {
+            wait_type,
+            waiting_tasks_count: 0,
+            wait_time_ms: 0,
+            max_wait_time_ms: 0,
+            signal_wait_time_ms: 0,
+            wait_time_ns: 0,
+            in_progress: 0,
+        }
     }
 }
 
@@ -214,6 +333,8 @@ impl Drop for Observed {
 
 /// An accounted wait of the current task: from `begin` to drop. A wait inside a wait is not counted again.
 pub(crate) struct Waiting {
+    /// Whose request waits.
+    session: Option<Arc<SessionWaits>>,
     task: TaskRef,
     wait_type: WaitType,
     began_ns: u64,
@@ -235,10 +356,13 @@ impl Waiting {
         let task = task::current();
         let began_ns = task.now_ns();
         let outermost = task.enter_wait(wait_type, began_ns);
+        let mut session = None;
         if outermost {
             task.wait_stats().begin(wait_type);
+            session = task.session_waits();
+            session.iter().for_each(|session| session.begin(wait_type));
         }
-        Waiting { task, wait_type, began_ns, outermost, is_over: false, observed: None }
+        Waiting { session, task, wait_type, began_ns, outermost, is_over: false, observed: None }
     }
 
     pub(crate) fn task(&self) -> &TaskRef {
@@ -247,6 +371,13 @@ impl Waiting {
 
     pub(crate) fn began_ns(&self) -> u64 {
         self.began_ns
+    }
+
+    /// Ends it, which was for a latch of `rank`.
+    pub(crate) fn end_for_latch(self, rank: LatchRank) {
+        let task = self.task.clone();
+        let wait_ns = self.end();
+        task.wait_stats().note_latch(rank, wait_ns);
     }
 
     /// Ends it; gives its time in nanoseconds, counted or not.
@@ -270,6 +401,9 @@ impl Waiting {
         let signalled_ns = self.task.leave_wait();
         let signal_ns = if signalled_ns >= self.began_ns { now_ns.saturating_sub(signalled_ns) } else { 0 };
         self.task.wait_stats().end(self.wait_type, wait_ns, signal_ns.min(wait_ns));
+        if let Some(session) = &self.session {
+            session.end(self.wait_type, wait_ns, signal_ns.min(wait_ns));
+        }
         self.task.note_wait(self.wait_type, wait_ns);
     }
 }

@@ -50,12 +50,27 @@ pub struct PoolStats {
     pub writes_total: u64,
     /// Pages thrown out for others since start.
     pub evictions_total: u64,
+    /// Pages looked up since start, in memory or not.
+    pub lookups_total: u64,
+    /// Pages written because their frames were wanted.
+    pub lazy_writes_total: u64,
+    /// Searches for a frame that had to wait.
+    pub stalls_total: u64,
+    /// Seconds that a page stays when nobody asks for it again.
+    pub life_expectancy_s: u64,
 }
 
 struct FrameList {
     all: Vec<Arc<Frame>>,
     free: Vec<Arc<Frame>>,
     hand: usize,
+}
+
+/// How long a page stays when nobody asks for it again, at the mean rate of evictions: all frames are given away once in that time. No page
+/// has stayed for longer than the pool is old.
+fn life_expectancy_s(age_s: u64, frames_max: usize, evictions_total: u64) -> u64 {
+    let turns = evictions_total / frames_max.max(1) as u64;
+    age_s / (turns + 1)
 }
 
 impl FrameList {
@@ -66,8 +81,14 @@ impl FrameList {
     }
 }
 
-/// Part of the page table: key to frame.
-type Partition = Latch<FxHashMap<u64, Arc<Frame>>>;
+/// Part of the page table: key to frame, and how often a page was looked up here.
+#[derive(Default)]
+struct PageTable {
+    frames: FxHashMap<u64, Arc<Frame>>,
+    lookups_total: u64,
+}
+
+type Partition = Latch<PageTable>;
 
 /// Memory for pages of all databases.
 pub struct BufferPool {
@@ -79,6 +100,11 @@ pub struct BufferPool {
     next_space: AtomicU16,
     frames_count: AtomicUsize,
     evictions_total: AtomicU64,
+    /// Pages written because their frames were wanted.
+    lazy_writes_total: AtomicU64,
+    /// Searches for a frame that found none and were repeated.
+    stalls_total: AtomicU64,
+    began_ns: u64,
     reads: Arc<Counter>,
     writes: Arc<Counter>,
 }
@@ -87,7 +113,7 @@ impl BufferPool {
     /// An empty pool; frames are allocated as pages come in.
     pub fn new(os: &Os, options: PoolOptions) -> Arc<BufferPool> {
         let frames_max = ((options.memory_bytes / PAGE_BYTES as u64) as usize).max(64);
-        let table = (0..PARTITIONS).map(|_| Latch::new(LatchRank::BufferPartition, FxHashMap::default()));
+        let table = (0..PARTITIONS).map(|_| Latch::new(LatchRank::BufferPartition, PageTable::default()));
         let counter = |name: &str| {
             os.counters().counter_of_type("SQLServer:Buffer Manager", name, "", CounterType::BulkCount)
         };
@@ -100,6 +126,9 @@ impl BufferPool {
             next_space: AtomicU16::new(1),
             frames_count: AtomicUsize::new(0),
             evictions_total: AtomicU64::new(0),
+            lazy_writes_total: AtomicU64::new(0),
+            stalls_total: AtomicU64::new(0),
+            began_ns: os.clock().monotonic_ns(),
             reads: counter("Page reads/sec"),
             writes: counter("Page writes/sec"),
             os: os.clone(),
@@ -116,13 +145,19 @@ impl BufferPool {
         let mut dirty = 0;
         self.for_each_frame(|frame| dirty += usize::from(frame.is_dirty()));
         assert!(dirty <= self.frames_count.load(Relaxed), "{dirty} frames are dirty");
+        let evictions_total = self.evictions_total.load(Relaxed);
+        let age_ns = self.os.clock().monotonic_ns().saturating_sub(self.began_ns);
         PoolStats {
             frames: self.frames_count.load(Relaxed),
             frames_max: self.frames_max,
             dirty,
             reads_total: self.reads.get() as u64,
             writes_total: self.writes.get() as u64,
-            evictions_total: self.evictions_total.load(Relaxed),
+            evictions_total,
+            lookups_total: self.table.iter().map(|partition| partition.lock().lookups_total).sum(),
+            lazy_writes_total: self.lazy_writes_total.load(Relaxed),
+            stalls_total: self.stalls_total.load(Relaxed),
+            life_expectancy_s: life_expectancy_s(age_ns / 1_000_000_000, self.frames_max, evictions_total),
         }
     }
 
@@ -170,19 +205,21 @@ impl BufferPool {
     /// The frame that holds the page, pinned.
     #[inline]
     pub(crate) fn lookup(&self, key: u64) -> Option<Arc<Frame>> {
-        self.partition(key).lock().get(&key).cloned()
+        let mut partition = self.partition(key).lock();
+        partition.lookups_total += 1;
+        partition.frames.get(&key).cloned()
     }
 
     /// Enters a frame that the caller has latched exclusively; the frame already there when someone was faster.
     pub(crate) fn publish(&self, key: u64, frame: &Arc<Frame>) -> Result<(), Arc<Frame>> {
         let mut partition = self.partition(key).lock();
-        if let Some(other) = partition.get(&key) {
+        if let Some(other) = partition.frames.get(&key) {
             return Err(Arc::clone(other));
         }
         assert!(key != NO_KEY && frame.key() == NO_KEY && !frame.is_dirty(), "an empty frame takes a page");
         frame.assert_state();
         frame.set_key(key);
-        let before = partition.insert(key, Arc::clone(frame));
+        let before = partition.frames.insert(key, Arc::clone(frame));
         assert!(before.is_none(), "a page is in one frame");
         Ok(())
     }
@@ -190,7 +227,7 @@ impl BufferPool {
     /// Takes a page out of the table: reading it failed. Whoever waits for its latch sees the key gone and tries again.
     pub(crate) fn withdraw(&self, key: u64, frame: &Arc<Frame>) {
         let mut partition = self.partition(key).lock();
-        let removed = partition.remove(&key);
+        let removed = partition.frames.remove(&key);
         assert!(removed.is_some_and(|removed| Arc::ptr_eq(&removed, frame)), "withdraws its own frame only");
         frame.set_key(NO_KEY);
         frame.assert_state();
@@ -232,6 +269,7 @@ impl BufferPool {
             if let Some(frame) = self.search() {
                 return Ok(frame);
             }
+            self.stalls_total.fetch_add(1, Relaxed);
             let _ = self.os.sleep(REST_NS, WaitType::SLEEP_BPOOL_FLUSH);
         }
         Err(PageError::PoolExhausted)
@@ -245,7 +283,8 @@ impl BufferPool {
             if dirty.len() >= EVICT_BATCH || (step % patience == 0 && !dirty.is_empty()) {
                 // A database that cannot write is suspect or will be told at its next commit. Who looks for a frame here may
                 // be of another one: he goes on to other pages, until none is left.
-                let _ = self.write_victims(std::mem::take(&mut dirty));
+                let written = self.write_victims(std::mem::take(&mut dirty)).unwrap_or(0);
+                self.lazy_writes_total.fetch_add(written as u64, Relaxed);
             } else if step > 3 * patience {
                 break;
             }
@@ -285,7 +324,7 @@ impl BufferPool {
         let mut partition = self.partition(key).lock();
         let idle = Arc::strong_count(frame) == CLONES_WHEN_IDLE && frame.key() == key && !frame.is_dirty();
         if idle {
-            let removed = partition.remove(&key);
+            let removed = partition.frames.remove(&key);
             assert!(
                 removed.is_some_and(|removed| Arc::ptr_eq(&removed, frame)),
                 "a keyed frame is in the table"
@@ -344,7 +383,7 @@ impl BufferPool {
             if frame.key() != key {
                 return;
             }
-            let removed = partition.remove(&key);
+            let removed = partition.frames.remove(&key);
             assert!(
                 removed.is_some_and(|removed| Arc::ptr_eq(&removed, frame)),
                 "a keyed frame is in the table"

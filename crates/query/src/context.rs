@@ -571,6 +571,10 @@ pub trait SessionFacts {
     fn sessions(&self) -> Vec<SessionRow> {
         Vec::new()
     }
+    /// What each session has waited for, for `sys.dm_exec_session_wait_stats`.
+    fn session_waits(&self) -> Vec<(i16, Vec<os::WaitRow>)> {
+        Vec::new()
+    }
     /// The programs in the cache.
     fn cached_plans(&self) -> Vec<CachedPlan> {
         Vec::new()

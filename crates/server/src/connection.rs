@@ -48,6 +48,8 @@ pub struct Shared {
     pub workers: Arc<Workers<ConnectionEntry>>,
     /// `SQL Statistics: Batch Requests/sec`.
     pub batch_requests: Arc<Counter>,
+    /// `SQLServer:SQL Statistics`, `SQL Attention rate`.
+    pub attentions: Arc<Counter>,
     /// `General Statistics: Logins/sec`.
     pub logins_total: Arc<Counter>,
     /// `General Statistics: User Connections`.
@@ -310,6 +312,7 @@ impl Connection {
 
     /// An attention, whether it came in time to cancel something or not: acknowledged by a message of its own.
     fn acknowledge_attention(&mut self) -> Result<After, ChannelError> {
+        self.shared.attentions.increment();
         self.encoder.done_attention();
         let mut packets = Vec::new();
         self.encoder.finish(&mut packets);

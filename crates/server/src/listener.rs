@@ -63,6 +63,12 @@ impl Server {
             sessions,
             table,
             workers,
+            attentions: os.counters().counter_of_type(
+                "SQLServer:SQL Statistics",
+                "SQL Attention rate",
+                "",
+                os::CounterType::BulkCount,
+            ),
             batch_requests: counter("SQL Statistics", "Batch Requests/sec"),
             logins_total: counter("General Statistics", "Logins/sec"),
             user_connections: counter("General Statistics", "User Connections"),

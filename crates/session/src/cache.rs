@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use os::{Latch, LatchRank};
+use os::{Counter, Latch, LatchRank};
 use query::{SetOptions, VariableDef};
 use rustc_hash::FxHashMap;
 
@@ -74,6 +74,8 @@ impl ProgramKey {
 /// The cache. One latch; nothing is called while it is held.
 pub(crate) struct ProgramCache {
     kept: Latch<Kept>,
+    compilations: Arc<Counter>,
+    recompilations: Arc<Counter>,
 }
 
 #[derive(Default)]
@@ -88,11 +90,36 @@ struct Kept {
 
 impl Default for ProgramCache {
     fn default() -> Self {
-        ProgramCache { kept: Latch::new(LatchRank::PlanCache, Kept::default()) }
+        ProgramCache {
+            kept: Latch::new(LatchRank::PlanCache, Kept::default()),
+            compilations: Arc::default(),
+            recompilations: Arc::default(),
+        }
     }
 }
 
 impl ProgramCache {
+    /// One whose figures stand in the counters of object `SQL Statistics`.
+    pub(crate) fn counted(counters: &os::CounterRegistry) -> ProgramCache {
+        let counter = |name: &str| counters.counter("SQLServer:SQL Statistics", name, "");
+        ProgramCache {
+            compilations: counter("SQL Compilations/sec"),
+            recompilations: counter("SQL Re-Compilations/sec"),
+            ..ProgramCache::default()
+        }
+    }
+
+    /// A text was compiled.
+    pub(crate) fn note_compiled(&self) {
+        self.compilations.increment();
+    }
+
+    /// A statement is bound: the first time, as part of its text, or `again`, because its plan no longer holds.
+    pub(crate) fn note_bound(&self, again: bool) {
+        self.compilations.add(i64::from(again));
+        self.recompilations.add(i64::from(again));
+    }
+
     /// DBCC FREEPROCCACHE. Numbers go on: a handle never comes to mean another program.
     pub(crate) fn clear(&self) {
         let mut kept = self.kept.lock();

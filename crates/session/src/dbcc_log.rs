@@ -69,6 +69,10 @@ impl Session {
                 self.instance.os().wait_stats().clear();
                 Ok(())
             }
+            ["SYS.DM_OS_LATCH_STATS", "CLEAR"] => {
+                self.instance.os().wait_stats().clear_latches();
+                Ok(())
+            }
             [what, "CLEAR"] => Err(not_supported(&format!("DBCC SQLPERF ({}, CLEAR)", what.to_lowercase())).into()),
             _ => Err(SqlError::new(2526, &[]).into()),
         }

@@ -283,6 +283,7 @@ impl Session {
         };
         program.uses_alias_types |= uses_alias_types;
         program.parameters.clone_from(&procedure.parameters);
+        self.programs.note_compiled();
         let program = Arc::new(program);
         program.statistics.made(self.now_ticks());
         self.programs.put(key, program.clone(), era);

@@ -172,6 +172,9 @@ impl SessionFacts for Facts {
     fn sessions(&self) -> Vec<SessionRow> {
         self.registry.rows()
     }
+    fn session_waits(&self) -> Vec<(i16, Vec<os::WaitRow>)> {
+        self.registry.waits()
+    }
     fn cached_plans(&self) -> Vec<query::CachedPlan> {
         self.programs.shown()
     }

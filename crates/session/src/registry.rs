@@ -26,6 +26,8 @@ pub struct SessionSlot {
     transaction_count: AtomicI32,
     /// What its requests use.
     pub(crate) memory: Arc<os::memory::Account>,
+    /// What its requests have waited for.
+    pub(crate) waits: Arc<os::SessionWaits>,
     /// It has been killed: no further request of it runs.
     killed: AtomicBool,
 }
@@ -130,6 +132,7 @@ impl SessionRegistry {
             command: AtomicU8::new(Command::None as u8),
             transaction_count: AtomicI32::new(0),
             memory: Arc::default(),
+            waits: Arc::default(),
             killed: AtomicBool::new(false),
         });
         slots.insert(session_id, slot.clone());
@@ -146,6 +149,13 @@ impl SessionRegistry {
     pub fn rows(&self) -> Vec<SessionRow> {
         let slots: Vec<Arc<SessionSlot>> = self.slots.lock().values().cloned().collect();
         slots.iter().map(|slot| slot.snapshot()).collect()
+    }
+
+    /// What each session has waited for, by number.
+    pub fn waits(&self) -> Vec<(i16, Vec<os::WaitRow>)> {
+        let slots: Vec<(i16, Arc<SessionSlot>)> =
+            self.slots.lock().iter().map(|(id, slot)| (*id, slot.clone())).collect();
+        slots.into_iter().map(|(id, slot)| (id, slot.waits.snapshot())).collect()
     }
 
     /// Ends a session for good, whether a request of it runs or not: its connection ends, its transaction is rolled back. False when there

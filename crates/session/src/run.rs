@@ -614,13 +614,12 @@ impl Session {
         if let Some(compiled) = frame.local[cell].as_ref().filter(|c| c.is_valid()) {
             return Ok(compiled.clone());
         }
-        let shared = match frame.own_settings {
-            true => None,
-            false => frame.program.cells[cell].lock().clone().filter(|c| c.is_valid()),
-        };
-        let compiled = match shared {
+        let kept = (!frame.own_settings).then(|| frame.program.cells[cell].lock().clone()).flatten();
+        let is_again = kept.is_some() || frame.local[cell].is_some();
+        let compiled = match kept.filter(|compiled| compiled.is_valid()) {
             Some(compiled) => compiled,
             None => {
+                self.programs.note_bound(is_again);
                 let fresh = self.bind_fresh(&frame.program, instruction.variables_visible, cell)?;
                 // What this transaction has defined nobody else may see before it commits.
                 if fresh.is_shareable() && !self.transactions.has_changed_catalog() {

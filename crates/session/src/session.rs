@@ -46,7 +46,7 @@ impl SessionShared {
     /// For one server. `start_ticks`: 100 ns since 0001-01-01, for the views.
     pub fn new(instance: Arc<Instance>, server_name: &str, start_ticks: u64) -> SessionShared {
         let registry = SessionRegistry::new(server_name, start_ticks);
-        let programs = Arc::new(ProgramCache::default());
+        let programs = Arc::new(ProgramCache::counted(instance.os().counters()));
         let orphans = Orphans::default();
         SessionShared { instance, registry, programs, name_count: NameCount::default(), orphans }
     }
@@ -172,6 +172,7 @@ impl Session {
         }
         let _memory = os::memory::Request::begin(&self.slot.memory);
         let (runner, began_ticks) = (task::current(), self.now_ticks());
+        runner.attribute_waits(Some(self.slot.waits.clone()));
         self.slot.update(|published| {
             published.runner = Some(runner);
             published.row.last_request_start_ticks = began_ticks;
@@ -221,7 +222,9 @@ impl Session {
         self.slot.note(Command::None, self.facts.transaction_count);
         let ended_ticks = self.now_ticks();
         self.publish(|published| {
-            published.runner = None;
+            if let Some(runner) = published.runner.take() {
+                runner.attribute_waits(None);
+            }
             published.row.last_request_end_ticks = ended_ticks;
         });
     }
@@ -300,6 +303,7 @@ impl Session {
         }
         let era = self.programs.era();
         let program = Arc::new(self.compiled_text(text, parameters, in_procedure)?);
+        self.programs.note_compiled();
         if program.parse_only != Some(true) {
             self.bind_ahead(&program)?;
         }
@@ -415,6 +419,7 @@ impl Session {
         if !keep_transaction && self.facts.transaction_count > 0 {
             self.rollback_everything(sink);
         }
+        self.slot.waits.clear();
         self.drop_temporary_tables();
         self.prepared = Prepared::default();
         self.options = options_at_login(&self.instance, &self.facts.login);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, DatabaseInfo, Instance, LockOwner, Resource};
+use engine::{Database, DatabaseInfo, Instance};
 use types::{SqlError, SqlType, Value};
 
 use super::{Cell, SystemView, ViewContext};
@@ -279,7 +279,7 @@ struct FileRow {
     pending: Vec<os::PendingIo>,
 }
 
-fn files_of(database: &Arc<Database>, info: &DatabaseInfo) -> Vec<FileRow> {
+fn files_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo) -> Vec<FileRow> {
     let stats = |stats: &os::FileStats| {
         let ms = |ns: u64| (ns / 1_000_000) as i64;
         [
@@ -304,7 +304,7 @@ fn files_of(database: &Arc<Database>, info: &DatabaseInfo) -> Vec<FileRow> {
             file_id: shown_file_id(file.file_id),
             log: false,
             name: file.logical_name.clone(),
-            path: file.path.display().to_string(),
+            path: instance.shown_path(&file.path),
             size: i64::from(file.pages),
             max_size: if file.max_pages == 0 { -1 } else { i64::from(file.max_pages) },
             growth,
@@ -324,7 +324,7 @@ fn files_of(database: &Arc<Database>, info: &DatabaseInfo) -> Vec<FileRow> {
         file_id: 2,
         log: true,
         name: info.log_name.clone(),
-        path: info.log_file.display().to_string(),
+        path: instance.shown_path(&info.log_file),
         size: (log.size_bytes / 8192) as i64,
         max_size: (info.log_bytes_max / 8192) as i64,
         growth,
@@ -341,7 +341,7 @@ fn files_of(database: &Arc<Database>, info: &DatabaseInfo) -> Vec<FileRow> {
 pub(crate) fn file_names(instance: &Arc<Instance>, database: &Arc<Database>) -> Vec<(i32, String)> {
     let infos = instance.database_infos();
     let info = infos.iter().find(|info| info.id == database.id());
-    let files = info.map(|info| files_of(database, info)).unwrap_or_default();
+    let files = info.map(|info| files_of(instance, database, info)).unwrap_or_default();
     files.into_iter().map(|file| (file.file_id, file.name)).collect()
 }
 
@@ -353,7 +353,7 @@ fn files(context: Context<'_, '_, '_>, all: bool) -> Result<(), SqlError> {
         if !all && info.id != context.database.id() {
             continue;
         }
-        for file in files_of(database, &info) {
+        for file in files_of(context.runtime.instance, database, &info) {
             let mut cells: Vec<(&str, Cell)> = vec![
                 ("file_id", file.file_id.into()),
                 ("type", i32::from(file.log).into()),
@@ -392,7 +392,7 @@ fn virtual_file_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         if wanted_database.is_some_and(|id| id != i64::from(info.id)) {
             continue;
         }
-        for file in files_of(database, &info) {
+        for file in files_of(context.runtime.instance, database, &info) {
             if wanted_file.is_some_and(|id| id != i64::from(file.file_id)) {
                 continue;
             }
@@ -424,7 +424,7 @@ pub(super) fn pending_io_requests(context: Context<'_, '_, '_>) -> Result<(), Sq
         let Some(database) = &info.database else {
             continue;
         };
-        for file in files_of(database, &info) {
+        for file in files_of(context.runtime.instance, database, &info) {
             let handle = file_handle(info.id, file.file_id);
             for request in &file.pending {
                 let pending_ms = now_ns.saturating_sub(request.began_ns) / 1_000_000;
@@ -560,57 +560,6 @@ fn file_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Rows of dm_tran_locks.
-pub(super) fn lock_rows(instance: &Arc<Instance>) -> Vec<Vec<(&'static str, Cell)>> {
-    let rows = instance.locks().snapshot();
-    rows.into_iter()
-        .map(|row| {
-            let (kind, database, description, entity) = describe(&row.resource);
-            let (owner_type, owner_id) = match (row.owner, &row.resource) {
-                (LockOwner::Workspace, _) => ("EXCLUSIVE_TRANSACTION_WORKSPACE", 0),
-                (_, Resource::Database { .. }) => ("SHARED_TRANSACTION_WORKSPACE", 0),
-                (LockOwner::Transaction(id), _) => ("TRANSACTION", id as i64),
-                (LockOwner::Session, _) => ("SESSION", 0),
-            };
-            vec![
-                ("resource_type", kind.into()),
-                ("resource_subtype", "".into()),
-                ("resource_database_id", i32::from(database).into()),
-                ("resource_description", description.into()),
-                ("resource_associated_entity_id", entity.into()),
-                ("request_mode", row.mode.name().into()),
-                ("request_type", "LOCK".into()),
-                ("request_status", row.status.name().into()),
-                ("request_reference_count", 1.into()),
-                ("request_session_id", (row.session_id as i32).into()),
-                ("request_owner_type", owner_type.into()),
-                ("request_owner_id", owner_id.into()),
-            ]
-        })
-        .collect()
-}
-
-/// Type, database, description and entity of a locked thing.
-fn describe(resource: &Resource) -> (&'static str, u16, String, i64) {
-    match resource {
-        Resource::Database { database } => ("DATABASE", *database, String::new(), 0),
-        Resource::Object { database, object } => {
-            ("OBJECT", *database, String::new(), i64::from(*object as i32))
-        }
-        Resource::Page { database, object, file, page } => {
-            ("PAGE", *database, format!("{file}:{page}"), i64::from(*object as i32))
-        }
-        Resource::Rid { database, object, file, page, slot } => {
-            ("RID", *database, format!("{file}:{page}:{slot}"), i64::from(*object as i32))
-        }
-        Resource::Key { database, object, hash, .. } => {
-            ("KEY", *database, format!("({hash:012x})"), i64::from(*object as i32))
-        }
-        Resource::Application { database, hash } => ("APPLICATION", *database, format!("0:[{hash:x}]"), 0),
-        other => ("METADATA", 0, format!("{other:?}"), 0),
-    }
-}
-
 /// When a transaction began, as views show it.
 pub(super) fn begin_time(time: engine::LogTime) -> Value {
     match time.0 {
@@ -625,41 +574,6 @@ pub(super) fn numeric_lsn(lsn: engine::Lsn) -> Cell {
         true => Cell::Null,
         false => Value::Decimal(types::Decimal::new(lsn.to_numeric().cast_signed(), 25, 0)).into(),
     }
-}
-
-/// An open transaction of a database.
-pub(super) struct ActiveRow {
-    pub(super) transaction_id: i64,
-    pub(super) database_id: i32,
-    pub(super) is_system: bool,
-    pub(super) record_count: u64,
-    pub(super) log_bytes: u64,
-    pub(super) reserved_bytes: u64,
-    /// NULL when it is not known.
-    pub(super) begin_time: Value,
-    pub(super) begin: engine::Lsn,
-    pub(super) last: engine::Lsn,
-}
-
-/// Open transactions of all databases.
-pub(super) fn active_rows(instance: &Arc<Instance>) -> Vec<ActiveRow> {
-    let mut rows = Vec::new();
-    for database in instance.databases() {
-        for row in database.transactions().active() {
-            rows.push(ActiveRow {
-                transaction_id: row.id.0 as i64,
-                database_id: i32::from(database.id()),
-                is_system: row.is_system,
-                record_count: row.record_count,
-                log_bytes: row.log_bytes,
-                reserved_bytes: row.reserved_bytes,
-                begin_time: begin_time(row.begin_time),
-                begin: row.begin,
-                last: row.last,
-            });
-        }
-    }
-    rows
 }
 
 /// Those that ALTER DATABASE SCOPED CONFIGURATION takes.

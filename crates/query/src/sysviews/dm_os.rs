@@ -1,6 +1,6 @@
-//! `sys.dm_os_*`, `sys.dm_tran_*`: counters, waits, locks, the machine.
+//! `sys.dm_os_*`: counters, memory, the machine.
 
-use types::{SqlError, Value};
+use types::SqlError;
 
 use super::{SystemView, ViewContext};
 
@@ -13,24 +13,11 @@ pub(super) static VIEWS: &[SystemView] = &[
         performance_counters,
     ),
     SystemView::new(
-        "dm_os_wait_stats",
-        "wait_type nvarchar(60) not null, waiting_tasks_count bigint not null, wait_time_ms bigint not null, max_wait_time_ms bigint not null, \
-         signal_wait_time_ms bigint not null",
-        wait_stats,
-    ),
-    SystemView::new(
         "dm_io_pending_io_requests",
         "io_completion_request_address varbinary(8) not null, io_type nvarchar(60) not null, io_pending_ms_ticks bigint not null, \
          io_pending int not null, io_completion_routine_address varbinary(8), io_user_data_address varbinary(8), \
          scheduler_address varbinary(8) not null, io_handle varbinary(8), io_offset bigint not null, io_handle_path nvarchar(256)",
         super::databases::pending_io_requests,
-    ),
-    SystemView::new(
-        "dm_os_waiting_tasks",
-        "waiting_task_address varbinary(8) not null, session_id smallint, exec_context_id int, wait_duration_ms bigint, wait_type nvarchar(60), \
-         resource_address varbinary(8), blocking_task_address varbinary(8), blocking_session_id smallint, blocking_exec_context_id int, \
-         resource_description nvarchar(3072)",
-        waiting_tasks,
     ),
     SystemView::new(
         "dm_os_sys_info",
@@ -94,43 +81,6 @@ pub(super) static VIEWS: &[SystemView] = &[
             Ok(())
         },
     ),
-    SystemView::new(
-        "dm_tran_locks",
-        "resource_type nvarchar(60) not null, resource_subtype nvarchar(60) not null, resource_database_id int not null, \
-         resource_description nvarchar(256) not null, resource_associated_entity_id bigint, resource_lock_partition int not null, \
-         request_mode nvarchar(60) not null, request_type nvarchar(60) not null, request_status nvarchar(60) not null, \
-         request_reference_count smallint not null, request_lifetime int not null, request_session_id int not null, \
-         request_exec_context_id int not null, request_request_id int not null, request_owner_type nvarchar(60) not null, \
-         request_owner_id bigint, request_owner_guid uniqueidentifier, request_owner_lockspace_id nvarchar(32) not null, \
-         lock_owner_address varbinary(8) not null",
-        locks,
-    ),
-    SystemView::new(
-        "dm_tran_active_transactions",
-        "transaction_id bigint not null, name nvarchar(32) not null, transaction_begin_time datetime not null, transaction_type int not null, \
-         transaction_uow uniqueidentifier, transaction_state int not null, transaction_status int not null, transaction_status2 int not null, \
-         dtc_state int not null, dtc_status int not null, dtc_isolation_level int not null, filestream_transaction_id varbinary(128)",
-        active_transactions,
-    ),
-    SystemView::new(
-        "dm_tran_database_transactions",
-        "transaction_id bigint not null, database_id int not null, database_transaction_begin_time datetime, \
-         database_transaction_type int not null, database_transaction_state int not null, database_transaction_status int not null, \
-         database_transaction_status2 int not null, database_transaction_log_record_count bigint not null, \
-         database_transaction_replicate_record_count int not null, database_transaction_log_bytes_used bigint not null, \
-         database_transaction_log_bytes_reserved bigint not null, database_transaction_log_bytes_used_system int not null, \
-         database_transaction_log_bytes_reserved_system int not null, database_transaction_begin_lsn numeric(25,0), \
-         database_transaction_last_lsn numeric(25,0), database_transaction_most_recent_savepoint_lsn numeric(25,0), \
-         database_transaction_commit_lsn numeric(25,0), database_transaction_last_rollback_lsn numeric(25,0), \
-         database_transaction_next_undo_lsn numeric(25,0)",
-        database_transactions,
-    ),
-    SystemView::new(
-        "dm_tran_session_transactions",
-        "session_id int not null, transaction_id bigint not null, transaction_descriptor binary(8) not null, enlist_count int not null, \
-         is_user_transaction bit, is_local bit, is_enlisted bit, is_bound bit, open_transaction_count int not null",
-        |_| Ok(()),
-    ),
 ];
 
 /// The buffer pool, what requests use, and all else that is allocated.
@@ -169,8 +119,7 @@ fn process_memory(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 /// Counters as the registry has them; names are padded by the column type.
 fn performance_counters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    context.runtime.instance.refresh_counters();
-    for counter in context.runtime.instance.os().counters().snapshot() {
+    for counter in context.runtime.instance.counter_rows() {
         context.row(&[
             ("object_name", counter.object_name.into()),
             ("counter_name", counter.counter_name.into()),
@@ -178,35 +127,6 @@ fn performance_counters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("cntr_value", counter.cntr_value.into()),
             ("cntr_type", counter.cntr_type.into()),
         ]);
-    }
-    Ok(())
-}
-
-fn wait_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for row in context.runtime.instance.os().wait_stats().snapshot() {
-        context.row(&[
-            ("wait_type", row.wait_type.name().into()),
-            ("waiting_tasks_count", row.waiting_tasks_count.into()),
-            ("wait_time_ms", row.wait_time_ms.into()),
-            ("max_wait_time_ms", row.max_wait_time_ms.into()),
-            ("signal_wait_time_ms", row.signal_wait_time_ms.into()),
-        ]);
-    }
-    Ok(())
-}
-
-fn waiting_tasks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for session in context.runtime.facts.sessions() {
-        if let Some(wait_type) = session.wait_type {
-            let blocker =
-                Some(super::dm_exec::blocker_of(context.runtime.instance, &session)).filter(|id| *id != 0);
-            context.row(&[
-                ("session_id", i32::from(session.session_id).into()),
-                ("wait_duration_ms", session.wait_time_ms.into()),
-                ("wait_type", wait_type.into()),
-                ("blocking_session_id", blocker.into()),
-            ]);
-        }
     }
     Ok(())
 }
@@ -263,44 +183,5 @@ fn host_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         ("os_language_version", 0.into()),
         ("host_architecture", "X64".into()),
     ]);
-    Ok(())
-}
-
-fn locks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for row in super::databases::lock_rows(context.runtime.instance) {
-        context.row(&row);
-    }
-    Ok(())
-}
-
-fn active_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for row in super::databases::active_rows(context.runtime.instance) {
-        let begin = Value::DateTime(types::DateTime { days: 0, ticks: 0 });
-        context.row(&[
-            ("transaction_id", row.transaction_id.into()),
-            ("name", if row.is_system { "system_transaction" } else { "user_transaction" }.into()),
-            ("transaction_begin_time", begin.into()),
-            ("transaction_type", if row.is_system { 3 } else { 1 }.into()),
-            ("transaction_state", 2.into()),
-        ]);
-    }
-    Ok(())
-}
-
-fn database_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for row in super::databases::active_rows(context.runtime.instance) {
-        context.row(&[
-            ("transaction_id", row.transaction_id.into()),
-            ("database_id", row.database_id.into()),
-            ("database_transaction_type", if row.is_system { 3 } else { 1 }.into()),
-            ("database_transaction_state", if row.record_count > 0 { 4 } else { 3 }.into()),
-            ("database_transaction_log_record_count", row.record_count.into()),
-            ("database_transaction_log_bytes_used", row.log_bytes.into()),
-            ("database_transaction_log_bytes_reserved", row.reserved_bytes.into()),
-            ("database_transaction_begin_time", row.begin_time.clone().into()),
-            ("database_transaction_begin_lsn", super::databases::numeric_lsn(row.begin)),
-            ("database_transaction_last_lsn", super::databases::numeric_lsn(row.last)),
-        ]);
-    }
     Ok(())
 }

@@ -25,6 +25,8 @@ mod sequences;
 mod server;
 mod storage;
 pub(crate) mod stream;
+mod transactions;
+mod waits;
 
 use std::sync::{Arc, LazyLock};
 
@@ -316,6 +318,8 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
     databases::VIEWS,
     dblog::VIEWS,
     dm_os::VIEWS,
+    waits::VIEWS,
+    transactions::VIEWS,
     dm_exec::VIEWS,
     cached_plans::VIEWS,
     information_schema::VIEWS,

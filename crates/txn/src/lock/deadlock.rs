@@ -35,8 +35,9 @@ impl LockManager {
                 Search::Nothing => return,
                 Search::Changed => self.os.yield_point(),
                 Search::Cycle(cycle) => {
-                    if self.kill(&choose_victim(&cycle)) {
-                        self.counters.deadlocks.increment();
+                    let victim = choose_victim(&cycle);
+                    if self.kill(&victim) {
+                        self.counters.of(&victim.key.resource).deadlocks.increment();
                     }
                 }
             }

@@ -163,7 +163,7 @@ impl HeldLocks {
     pub fn unlock_all(&mut self) {
         #[cfg(debug_assertions)]
         self.assert_state();
-        self.manager.count_requests(self.held.len() as i64);
+        self.manager.count_requests(self.held.iter().map(|(key, _)| key));
         for key in self.held.drain() {
             self.manager.release_hashed(&self.space, self.owner, &key);
         }

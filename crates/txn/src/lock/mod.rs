@@ -134,6 +134,13 @@ pub struct LockRow {
     pub blocking_session_id: u32,
 }
 
+impl LockRow {
+    /// Is it asked for and not granted?
+    pub fn is_waiting(&self) -> bool {
+        self.status != RequestStatus::Grant
+    }
+}
+
 #[derive(Default)]
 struct Partition {
     heads: ResourceMap<Head>,
@@ -156,25 +163,43 @@ pub struct LockManager {
 }
 
 struct LockCounters {
+    kinds: [KindCounters; Resource::COUNTER_INSTANCES.len()],
+    escalations: Arc<Counter>,
+}
+
+/// Those of one kind of resource.
+struct KindCounters {
     requests: Arc<Counter>,
     waits: Arc<Counter>,
     wait_time_ms: Arc<Counter>,
+    /// With and without a wait before.
     timeouts: Arc<Counter>,
+    waited_timeouts: Arc<Counter>,
     deadlocks: Arc<Counter>,
-    escalations: Arc<Counter>,
 }
 
 impl LockCounters {
     fn new(os: &Os) -> LockCounters {
-        let total = |name: &str| os.counters().counter("SQLServer:Locks", name, "_Total");
+        let kind = |at: usize| {
+            let counter =
+                |name: &str| os.counters().counter("SQLServer:Locks", name, Resource::COUNTER_INSTANCES[at]);
+            KindCounters {
+                requests: counter("Lock Requests/sec"),
+                waits: counter("Lock Waits/sec"),
+                wait_time_ms: counter("Lock Wait Time (ms)"),
+                timeouts: counter("Lock Timeouts/sec"),
+                waited_timeouts: counter("Lock Timeouts (timeout > 0)/sec"),
+                deadlocks: counter("Number of Deadlocks/sec"),
+            }
+        };
         LockCounters {
-            requests: total("Lock Requests/sec"),
-            waits: total("Lock Waits/sec"),
-            wait_time_ms: total("Lock Wait Time (ms)"),
-            timeouts: total("Lock Timeouts/sec"),
-            deadlocks: total("Number of Deadlocks/sec"),
+            kinds: std::array::from_fn(kind),
             escalations: os.counters().counter("SQLServer:Access Methods", "Table Lock Escalations/sec", ""),
         }
+    }
+
+    fn of(&self, resource: &Resource) -> &KindCounters {
+        &self.kinds[resource.counter_index()]
     }
 }
 
@@ -220,9 +245,10 @@ impl LockManager {
         let timeout_ns = space.timeout_ns(wait);
         if timeout_ns == Some(0) {
             head.assert_in_use();
+            self.counters.of(&key.resource).timeouts.increment();
             return Err(LockError::Timeout);
         }
-        self.counters.waits.increment();
+        self.counters.of(&key.resource).waits.increment();
         let waiter = head.enqueue(space, owner, mode);
         assert!(waiter.mode.covers(mode), "who waits for {:?} gets {mode:?}", waiter.mode);
         self.note_waiting(space.id, WaitNote { key, waiter: Arc::clone(&waiter) });
@@ -334,7 +360,7 @@ impl LockManager {
         let noted = self.waiting.lock().remove(&space.id);
         assert!(noted.is_some_and(|note| Arc::ptr_eq(&note.waiter, waiter)), "a space waits for one lock");
         let waited_ms = self.os.clock().monotonic_ns().saturating_sub(began_ns) / 1_000_000;
-        self.counters.wait_time_ms.add(waited_ms as i64);
+        self.counters.of(&key.resource).wait_time_ms.add(waited_ms as i64);
         result
     }
 
@@ -364,7 +390,8 @@ impl LockManager {
             partition.heads.remove(key);
         }
         if woken == WaitOutcome::TimedOut {
-            self.counters.timeouts.increment();
+            self.counters.of(&key.resource).timeouts.increment();
+            self.counters.of(&key.resource).waited_timeouts.increment();
             return Err(LockError::Timeout);
         }
         Err(LockError::Interrupted)
@@ -389,8 +416,13 @@ impl LockManager {
         &self.partitions[(key.hash >> 40) as usize % PARTITIONS]
     }
 
-    pub(crate) fn count_requests(&self, requests: i64) {
-        self.counters.requests.add(requests);
+    /// Counts what was asked for, by kind of resource.
+    pub(crate) fn count_requests<'a>(&self, asked: impl Iterator<Item = &'a ResourceKey>) {
+        let mut counts = [0; Resource::COUNTER_INSTANCES.len()];
+        asked.for_each(|key| counts[key.resource.counter_index()] += 1);
+        for (kind, count) in self.counters.kinds.iter().zip(counts).filter(|(_, count)| *count > 0) {
+            kind.requests.add(count);
+        }
     }
 
     pub(crate) fn count_escalation(&self) {

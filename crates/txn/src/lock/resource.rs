@@ -89,16 +89,20 @@ impl Resource {
         }
     }
 
-    /// The instance name of the counters of object `Locks`.
-    pub fn counter_instance(&self) -> &'static str {
+    /// The instances of the counters of object `Locks`, each kind at its place.
+    pub const COUNTER_INSTANCES: [&'static str; 7] =
+        ["Database", "Object", "Page", "RID", "Key", "Metadata", "Application"];
+
+    /// Its place there.
+    pub(crate) fn counter_index(&self) -> usize {
         match self {
-            Resource::Database { .. } => "Database",
-            Resource::Object { .. } => "Object",
-            Resource::Page { .. } => "Page",
-            Resource::Rid { .. } => "RID",
-            Resource::Key { .. } => "Key",
-            Resource::Metadata { .. } => "Metadata",
-            Resource::Application { .. } => "Application",
+            Resource::Database { .. } => 0,
+            Resource::Object { .. } => 1,
+            Resource::Page { .. } => 2,
+            Resource::Rid { .. } => 3,
+            Resource::Key { .. } => 4,
+            Resource::Metadata { .. } => 5,
+            Resource::Application { .. } => 6,
         }
     }
 
