@@ -395,6 +395,11 @@ impl Table {
         Some(self.identities().current(definition.object_id).unwrap_or(identity.seed))
     }
 
+    /// The identity value handed out last; none when none was.
+    pub fn last_identity(&self) -> Option<i64> {
+        self.identities().current(self.inner.definition.object_id)
+    }
+
     fn identities(&self) -> &Identities {
         &self.inner.database.identities
     }

@@ -9,8 +9,8 @@ use query::ExecContext;
 use tsql::ast::{self, AlterDatabaseAction, DatabaseOption, DelayedDurabilityMode};
 use types::{SqlError, SqlResult};
 
-use crate::program::{Instruction, InstructionKind};
-use crate::run::{Frame, Interruption, STALE_PLANS_MAX, not_supported};
+use crate::program::{Instruction, InstructionKind, Program};
+use crate::run::{Frame, Interruption, Next, STALE_PLANS_MAX, Stop, not_supported};
 use crate::session::Session;
 use crate::sink::ResultSink;
 use crate::values::to_int;
@@ -69,6 +69,27 @@ impl Session {
         }
         self.end_statement(result.is_ok())?;
         Ok(result?)
+    }
+
+    /// A declaration holds for what stands behind it in the text, whether or not it is reached. Gives the status when an error leaves the scope.
+    pub(crate) fn declare_tables_anyway(
+        &mut self,
+        frame: &mut Frame,
+        program: &Program,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Option<i32>, Stop> {
+        for &at in &program.tables_anyway {
+            let instruction = &program.instructions[at];
+            let InstructionKind::DeclareTable(table) = &instruction.kind else {
+                unreachable!("noted as a declaration")
+            };
+            if let Err(interruption) = self.declare_table(frame, instruction, table)
+                && let Next::Return(status) = self.fail(frame, instruction, at, interruption, sink)?
+            {
+                return Ok(Some(status));
+            }
+        }
+        Ok(None)
     }
 
     /// What a statement runs with.

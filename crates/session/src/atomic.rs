@@ -18,8 +18,8 @@ use engine::{BlockSavepoint, CommitRequest};
 use types::{SqlError, SqlResult, Value};
 
 use crate::errors::Origin;
-use crate::program::Program;
-use crate::run::{Failure, Frame, Interruption, Stop};
+use crate::program::{Instruction, InstructionKind, Program};
+use crate::run::{Failure, Frame, Interruption, Next, Stop};
 use crate::session::Session;
 use crate::sink::{NullSink, ResultSink};
 
@@ -99,6 +99,24 @@ impl Session {
         }
         self.assert_state();
         Ok(())
+    }
+
+    /// A step of a program with variables that are never NULL.
+    pub(crate) fn step_with_values(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        at: usize,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Next, Interruption> {
+        let assigned = match instruction.kind {
+            InstructionKind::SetVariable { slot, .. } => Some(slot),
+            _ => None,
+        };
+        let holding = frame.holding_values(assigned);
+        let next = self.step(frame, instruction, at, sink)?;
+        frame.check_values(&holding)?;
+        Ok(next)
     }
 
     fn assert_state(&self) {

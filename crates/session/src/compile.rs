@@ -102,6 +102,7 @@ struct Compiler<'a> {
     parse_only: Option<bool>,
     types_in: Option<TypesIn<'a>>,
     uses_alias_types: bool,
+    tables_anyway: Vec<usize>,
     /// The options of the atomic block that is compiled.
     atomic: Option<crate::native::AtomicSettings>,
     never_null: Vec<usize>,
@@ -121,6 +122,7 @@ impl Compiler<'_> {
             sources: self.sources,
             used: Default::default(),
             statistics: Default::default(),
+            tables_anyway: self.tables_anyway,
             atomic: self.atomic,
             never_null: self.never_null,
             uses_alias_types: self.uses_alias_types,
@@ -148,7 +150,10 @@ impl Compiler<'_> {
             StatementKind::TryCatch(guarded) => self.try_catch(guarded),
             StatementKind::Declare(declarations) => self.declare(declarations),
             StatementKind::DeclareTable(table) => {
-                self.emit(InstructionKind::DeclareTable(table.clone()));
+                let at = self.emit(InstructionKind::DeclareTable(table.clone()));
+                if self.conditions > 0 || !self.gotos.is_empty() {
+                    self.tables_anyway.push(at);
+                }
                 Ok(())
             }
             StatementKind::SetVariable(assignment) => self.set_variable(assignment),

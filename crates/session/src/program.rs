@@ -33,6 +33,8 @@ pub(crate) struct Program {
     pub(crate) used: AtomicBool,
     /// What its runs have left.
     pub(crate) statistics: ProgramStatistics,
+    /// Declarations of table variables that may not be reached: in IF, WHILE or CATCH, or behind a GOTO. They hold all the same.
+    pub(crate) tables_anyway: Vec<usize>,
     /// It is the atomic block of a natively compiled procedure.
     pub(crate) atomic: Option<crate::native::AtomicSettings>,
     /// Slots of the parameters and variables that are declared NOT NULL.

@@ -152,6 +152,11 @@ impl Session {
         program: &Program,
         sink: &mut dyn ResultSink,
     ) -> Result<i32, Stop> {
+        if self.options.runs()
+            && let Some(value) = self.declare_tables_anyway(frame, program, sink)?
+        {
+            return Ok(value);
+        }
         let mut at = if self.options.runs() { 0 } else { self.survey(frame, 0, sink)? };
         while let Some(instruction) = program.instructions.get(at) {
             if self.is_commit_pending() && !instruction.kind.is_only_a_way() {
@@ -195,25 +200,7 @@ impl Session {
         Ok(0)
     }
 
-    /// A step of a program with variables that are never NULL.
-    fn step_with_values(
-        &mut self,
-        frame: &mut Frame,
-        instruction: &Instruction,
-        at: usize,
-        sink: &mut dyn ResultSink,
-    ) -> Result<Next, Interruption> {
-        let assigned = match instruction.kind {
-            InstructionKind::SetVariable { slot, .. } => Some(slot),
-            _ => None,
-        };
-        let holding = frame.holding_values(assigned);
-        let next = self.step(frame, instruction, at, sink)?;
-        frame.check_values(&holding)?;
-        Ok(next)
-    }
-
-    fn step(
+    pub(crate) fn step(
         &mut self,
         frame: &mut Frame,
         instruction: &Instruction,
@@ -501,7 +488,7 @@ impl Session {
     }
 
     /// Decides what a failed instruction means; see the heading.
-    fn fail(
+    pub(crate) fn fail(
         &mut self,
         frame: &mut Frame,
         instruction: &Instruction,

@@ -197,3 +197,26 @@ fn a_table_variable_keeps_no_lock() {
     assert_eq!(rows(&mut session, text), ["0"]);
     session.close();
 }
+
+/// A declaration holds for what stands behind it in the text, also when it is not reached: in IF, WHILE and CATCH, behind a GOTO, in procedures.
+#[test]
+fn a_declaration_that_is_not_reached_declares() {
+    let world = World::new("tv-not-reached");
+    let mut session = world.session();
+    for text in [
+        "IF 1 = 0 DECLARE @t TABLE (i int) INSERT @t VALUES (1) SELECT i FROM @t ORDER BY i",
+        "WHILE 1 = 0 BEGIN DECLARE @t TABLE (i int) END INSERT @t VALUES (1) SELECT i FROM @t ORDER BY i",
+        "GOTO past DECLARE @t TABLE (i int) past: INSERT @t VALUES (1) SELECT i FROM @t ORDER BY i",
+        "BEGIN TRY SELECT 1 END TRY BEGIN CATCH DECLARE @t TABLE (i int) END CATCH INSERT @t VALUES (1) SELECT i FROM @t ORDER BY i",
+        "EXEC ('IF 1 = 0 DECLARE @t TABLE (i int) INSERT @t VALUES (1) SELECT i FROM @t')",
+    ] {
+        assert_eq!(last_set(&mut session, text), (vec!["1".to_string()], vec![]), "{text}");
+    }
+    // What has been reached keeps its rows, in a loop too.
+    let looped = "DECLARE @i int = 0 WHILE @i < 3 BEGIN DECLARE @t TABLE (i int) INSERT @t VALUES (@i) SET @i += 1 END SELECT COUNT(*) FROM @t";
+    assert_eq!(last_set(&mut session, looped), (vec!["3".to_string()], vec![]));
+    // @@ROWCOUNT of the batch before is still there.
+    run(&mut session, "SELECT 1 UNION SELECT 2");
+    let counted = "SELECT @@ROWCOUNT IF 1 = 0 DECLARE @t TABLE (i int)";
+    assert_eq!(last_set(&mut session, counted), (vec!["2".to_string()], vec![]));
+}

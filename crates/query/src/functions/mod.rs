@@ -2,6 +2,7 @@
 //!
 //! To add a function: write `fn name(call: &Call<'_, '_>) -> Result<Value, SqlError>` in the family's file and one line in its table.
 
+pub(crate) mod compress;
 pub(crate) mod conversion;
 pub(crate) mod datetime;
 pub(crate) mod error;
@@ -198,6 +199,7 @@ static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyL
         globals::TABLE,
         format::TABLE,
         hash::TABLE,
+        compress::TABLE,
         json::TABLE,
     ];
     let mut registry = FxHashMap::default();

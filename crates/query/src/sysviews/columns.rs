@@ -195,7 +195,7 @@ fn identity_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         };
         let identity = table.columns[ordinal].identity.expect("found by its identity");
         let variant = |number: i64| crate::functions::metadata::variant(Value::BigInt(number));
-        let last = context.database.table(&table).current_identity();
+        let last = context.database.table(&table).last_identity();
         let mut cells = column_cells(&table, ordinal);
         cells.extend([
             ("seed_value", Cell::from(variant(identity.seed))),
