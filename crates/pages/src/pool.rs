@@ -25,6 +25,8 @@ const _: () = assert!(EVICT_BATCH <= crate::doublewrite::BATCH_PAGES_MAX, "an ev
 /// How often a search for a frame begins anew after it found all of them in use, and how long it rests before.
 const SEARCHES_MAX: u32 = 500;
 const REST_NS: u64 = 1_000_000;
+/// The same while pages are on their way to the disk, whose frames are free when it has them: five minutes of a disk that stands still.
+const SEARCHES_OF_STALLED_DISK_MAX: u32 = 300_000;
 /// Clones of a frame's `Arc` that exist when nobody uses it: the frame list's, the page table's and the evictor's.
 const CLONES_WHEN_IDLE: usize = 3;
 
@@ -262,21 +264,29 @@ impl BufferPool {
         self.evict()
     }
 
-    /// Takes a frame from a page. When all are latched or on their way to the disk it waits a little for those who use them; not for
-    /// ever, since the caller may hold latches that they wait for.
+    /// Takes a frame from a page. When all are latched it waits a little for those who use them; not for ever, since the caller may hold
+    /// latches that they wait for. Pages on their way to the disk wait for nobody's latch (`write_out.rs`): for them it waits as long as
+    /// the disk may take.
     fn evict(&self) -> Result<Arc<Frame>, PageError> {
-        for _search in 0..SEARCHES_MAX {
-            if let Some(frame) = self.search() {
+        let mut in_vain = 0;
+        for _search in 0..SEARCHES_OF_STALLED_DISK_MAX {
+            let mut is_writing = false;
+            if let Some(frame) = self.search(&mut is_writing) {
                 return Ok(frame);
             }
             self.stalls_total.fetch_add(1, Relaxed);
+            in_vain += u32::from(!is_writing);
+            if in_vain == SEARCHES_MAX {
+                break;
+            }
             let _ = self.os.sleep(REST_NS, WaitType::SLEEP_BPOOL_FLUSH);
         }
         Err(PageError::PoolExhausted)
     }
 
-    /// Clock replacement. Writes dirty pages out in small batches when it meets nothing else.
-    fn search(&self) -> Option<Arc<Frame>> {
+    /// Clock replacement. Writes dirty pages out in small batches when it meets nothing else. `is_writing`: it has met some that somebody
+    /// else writes.
+    fn search(&self, is_writing: &mut bool) -> Option<Arc<Frame>> {
         let mut dirty: Vec<Arc<Frame>> = Vec::new();
         let patience = 4 * self.frames_max;
         for step in 1.. {
@@ -301,6 +311,7 @@ impl BufferPool {
                 continue;
             }
             if frame.is_dirty() {
+                *is_writing |= frame.is_being_written();
                 dirty.push(frame);
                 continue;
             }

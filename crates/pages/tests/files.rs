@@ -286,6 +286,32 @@ fn a_frame_is_waited_for() {
         .assert_ok();
 }
 
+/// All frames are latched or on their way to a disk that stands still for two seconds: that is waited for, and then a frame is free.
+#[test]
+fn a_frame_is_waited_for_as_long_as_the_disk_stands_still() {
+    let world = World::new(5, Profile::nvme());
+    let handle = world.clone();
+    world
+        .run(move |os| {
+            let (_pool, space, log) = create(os);
+            fill(&space, &log, 16..250, 1);
+            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            let fix = |number| space.fix(PageId::new(1, number), LatchMode::Shared);
+            let _held: Vec<_> = (16..116).map(|number| fix(number).expect("a frame")).collect();
+            fill(&space, &log, 116..144, 2);
+            let still = Effect::Delay(2_000_000_000);
+            handle.inject(Fault { effect: still, ..Fault::fail_once(Operation::Write, 2).on(DATA) });
+            let of_writer = Arc::clone(&space);
+            let writer = os.spawn("writer", move || {
+                assert_eq!(of_writer.write_out_dirty(Lsn::NULL, 0).expect("a slow disk is sound"), 28);
+            });
+            os.sleep(500_000_000, WaitType::SLEEP_TASK).expect("nobody interrupts");
+            assert_eq!(generation(&space, 200).expect("the disk goes on"), 1);
+            writer.join().expect("all is written");
+        })
+        .assert_ok();
+}
+
 /// The sync of one batch fails while another waits for its turn. The first one's pages may be whole in the page cache only, so its images
 /// keep their room: a power loss after the next start leaves no page damaged.
 #[test]

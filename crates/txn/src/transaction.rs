@@ -367,6 +367,10 @@ impl Transaction {
         self.entry.set_begin_time(begin.begin_time);
         let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::BeginXact), &begin);
         self.fill_header(&mut record);
+        assert!(
+            record.header.prev.is_null() && !self.entry.has_ended(),
+            "a transaction begins once, with its first record"
+        );
         // In the table before the record can be in the log: a checkpoint must not miss it.
         self.manager.enter(&self.entry);
         let end_bytes = self.manager.log().reservation_for_end(END_RECORD_BYTES);

@@ -62,7 +62,9 @@ impl LockSpace {
 
     /// Present deadlock priority.
     pub fn deadlock_priority(&self) -> i32 {
-        self.deadlock_priority.load(Relaxed)
+        let priority = self.deadlock_priority.load(Relaxed);
+        assert!((-10..=10).contains(&priority), "deadlock priority {priority}");
+        priority
     }
 
     /// `SET LOCK_TIMEOUT`: milliseconds, -1 waits for ever.
@@ -72,7 +74,9 @@ impl LockSpace {
 
     /// `@@LOCK_TIMEOUT`.
     pub fn lock_timeout_ms(&self) -> i32 {
-        self.lock_timeout_ms.load(Relaxed)
+        let timeout_ms = self.lock_timeout_ms.load(Relaxed);
+        assert!(timeout_ms >= -1, "nobody waits longer than for ever");
+        timeout_ms
     }
 
     pub(crate) fn add_log_bytes(&self, bytes: u64) {

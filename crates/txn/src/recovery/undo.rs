@@ -43,6 +43,11 @@ pub fn undo(manager: &Arc<TxnManager>, losers: &[Loser]) -> TxnResult<UndoStats>
 fn in_order(losers: &[Loser]) -> Vec<Loser> {
     let mut order = losers.to_vec();
     order.sort_by_key(|loser| (!loser.is_system, std::cmp::Reverse(loser.last)));
+    assert!(
+        order.is_sorted_by_key(|loser| !loser.is_system),
+        "structure is whole before rows are looked for"
+    );
+    assert_eq!(order.len(), losers.len(), "all of them are undone");
     order
 }
 
