@@ -10,7 +10,8 @@ use crate::sessions::{self, Wire};
 use crate::work::{Engine, Sample, Scale, Work};
 
 const PASSWORD: &str = "Bench-0-password";
-const DATABASE: &str = "bench";
+/// The database that the loops run in.
+pub const DATABASE: &str = "bench";
 /// Memory for pages, as the peers get.
 const MEMORY_MB: &str = "1024";
 
@@ -26,15 +27,21 @@ impl Hardpan {
     /// Starts a server on an empty directory below `work` and makes the table, in a database whose log begins with
     /// `log_mb`.
     pub fn start(work: &Path, name: &str, log_mb: u32) -> Result<Hardpan, String> {
+        Hardpan::start_with(work, name, log_mb, &[])
+    }
+
+    /// The same with more arguments for `serve`. The log grows by 64 MB, or by its first size when that is less.
+    pub fn start_with(work: &Path, name: &str, log_mb: u32, arguments: &[&str]) -> Result<Hardpan, String> {
         let directory = Directory::create(work.join(name))?;
-        let (address, server) = launch(&directory.0)?;
+        let (address, server) = launch(&directory.0, arguments)?;
+        let growth_mb = log_mb.min(64);
         let hardpan = Hardpan { address, server, directory, work: work.into() };
         hardpan.wait_ready("master", "SELECT 1", Instant::now())?;
         let mut connection = hardpan.connect("master")?;
         let file = |extension: &str| hardpan.directory.0.join("data").join(format!("{DATABASE}.{extension}"));
         connection.batch(&format!(
             "CREATE DATABASE {DATABASE} ON (NAME = d, FILENAME = '{}', SIZE = 64MB, FILEGROWTH = 64MB)
-             LOG ON (NAME = l, FILENAME = '{}', SIZE = {log_mb}MB, FILEGROWTH = 64MB)",
+             LOG ON (NAME = l, FILENAME = '{}', SIZE = {log_mb}MB, FILEGROWTH = {growth_mb}MB)",
             file("mdf").display(),
             file("ldf").display(),
         ))?;
@@ -43,7 +50,8 @@ impl Hardpan {
         Ok(hardpan)
     }
 
-    fn connect(&self, database: &str) -> Result<Connection, String> {
+    /// A session of its own.
+    pub fn connect(&self, database: &str) -> Result<Connection, String> {
         Connection::open(&self.address, PASSWORD, database)
     }
 
@@ -57,7 +65,8 @@ impl Hardpan {
         }
     }
 
-    fn timed(&self, text: &str) -> Result<f64, String> {
+    /// Seconds that a batch takes on the empty table.
+    pub fn timed(&self, text: &str) -> Result<f64, String> {
         let mut connection = self.connect(DATABASE)?;
         connection.batch("TRUNCATE TABLE t1; CHECKPOINT")?;
         let began = Instant::now();
@@ -65,7 +74,8 @@ impl Hardpan {
         Ok(began.elapsed().as_secs_f64())
     }
 
-    fn sessions(&self, count: usize, seconds: f64) -> Result<Sample, String> {
+    /// Many sessions at once.
+    pub fn sessions(&self, count: usize, seconds: f64) -> Result<Sample, String> {
         self.connect(DATABASE)?.batch("TRUNCATE TABLE t1; CHECKPOINT")?;
         let load = sessions::run(Wire::Tds, count, seconds, || {
             let mut connection = self.connect(DATABASE)?;
@@ -79,12 +89,12 @@ impl Hardpan {
     fn process_start(&self) -> Result<Sample, String> {
         let directory = Directory::create(self.work.join("hardpan-start"))?;
         // The first start makes the system databases and hashes the password; it is measured by the second.
-        let (address, mut server) = launch(&directory.0)?;
+        let (address, mut server) = launch(&directory.0, &[])?;
         Self::first_answer(&address, Instant::now())?;
         server.terminate();
         machine::settle(Duration::from_secs(5));
         let began = Instant::now();
-        let (address, server) = launch(&directory.0)?;
+        let (address, server) = launch(&directory.0, &[])?;
         let seconds = Self::first_answer(&address, began)?;
         Ok(Sample { memory_mb: Some(machine::resident_mb(server.0.id())), ..Sample::seconds(seconds) })
     }
@@ -110,7 +120,7 @@ impl Hardpan {
         victim.server.kill();
         machine::settle(Duration::from_secs(10));
         let began = Instant::now();
-        (victim.address, victim.server) = launch(&victim.directory.0)?;
+        (victim.address, victim.server) = launch(&victim.directory.0, &[])?;
         let seconds = victim.wait_ready(DATABASE, "SELECT TOP (1) col1 FROM t1", began)?;
         let rows = victim.connect(DATABASE)?.batch("SELECT COUNT(*) FROM t1")?;
         match rows.and_then(|value| value.as_i64()) {
@@ -131,7 +141,8 @@ impl Hardpan {
 
 const DELAYED: &str = "BEGIN TRAN; INSERT INTO t1 VALUES (@i); COMMIT WITH (DELAYED_DURABILITY = ON);";
 
-fn loop_of(count: u64, body: &str) -> String {
+/// A loop in the server; `@i` counts.
+pub fn loop_of(count: u64, body: &str) -> String {
     format!("DECLARE @i int = 1; WHILE @i <= {count} BEGIN {body} SET @i += 1; END")
 }
 
@@ -147,6 +158,10 @@ impl Engine for Hardpan {
         Some(match work {
             Work::Durable => rate(scale.durable, loop_of(scale.durable, insert)),
             Work::Delayed => rate(scale.delayed, loop_of(scale.delayed, DELAYED)),
+            Work::Batch => {
+                let text = format!("SET COMMIT_ACK = BATCH; {}", loop_of(scale.delayed, insert));
+                rate(scale.delayed, text)
+            }
             Work::OneTransaction => {
                 rate(scale.rows, format!("BEGIN TRAN; {}; COMMIT", loop_of(scale.rows, insert)))
             }
@@ -163,13 +178,14 @@ impl Engine for Hardpan {
 }
 
 /// Starts the server on `directory`; does not wait for it.
-fn launch(directory: &Path) -> Result<(String, Process), String> {
+fn launch(directory: &Path, arguments: &[&str]) -> Result<(String, Process), String> {
     let address = format!("127.0.0.1:{}", machine::free_port());
     let log = std::fs::File::create(directory.join("bench.log")).map_err(|error| error.to_string())?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_hardpan"));
     command
         .args(["serve", "--listen", &address, "--memory", MEMORY_MB, "--data"])
-        .arg(directory.join("data"));
+        .arg(directory.join("data"))
+        .args(arguments);
     command.env("HARDPAN_SA_PASSWORD", PASSWORD).stdout(Stdio::null()).stderr(log);
     Ok((address, command.spawn().map(Process).map_err(|error| error.to_string())?))
 }

@@ -6,6 +6,7 @@
 //!     cargo bench --bench peers                      # everything, three rounds, about a quarter of an hour
 //!     cargo bench --bench peers -- --quick           # a tenth of the work, one round, a minute
 //!     cargo bench --bench peers -- --only driver     # works whose name contains the word
+//!     cargo bench --bench peers -- --log             # what the log's features cost, Hardpan alone
 
 // A measuring program is outside of the world that it measures.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -13,6 +14,7 @@
 mod connection;
 mod device;
 mod hardpan;
+mod log_rows;
 mod machine;
 mod mariadb;
 mod postgres;
@@ -49,6 +51,9 @@ struct Arguments {
     /// Engines to leave out, by name
     #[arg(long)]
     without: Vec<String>,
+    /// Instead of the peers: what features of the log cost Hardpan
+    #[arg(long)]
+    log: bool,
     /// Seconds to wait at most for an idle machine before each measurement
     #[arg(long, default_value_t = 10)]
     settle: u64,
@@ -79,6 +84,10 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let scale = if arguments.quick { Scale::QUICK } else { Scale::FULL };
     let rounds = arguments.rounds.unwrap_or(if arguments.quick { 1 } else { 3 });
     println!("machine: {}", machine::describe(&directory.0));
+    if arguments.log {
+        let settle = Duration::from_secs(arguments.settle);
+        return log_rows::run(&directory.0, &scale, rounds, settle, arguments.only.as_deref());
+    }
     let mut engines = engines(arguments, &directory, &scale)?;
     let names = engines.iter().map(|engine| engine.name()).collect();
     let wanted =

@@ -141,7 +141,7 @@ impl Engine for Mariadb {
             Work::EmptyLoop => rate(scale.iterations, FLUSHED, "emptyloop"),
             Work::Sessions(count) => self.sessions(count, scale.seconds).map(Sample::load),
             Work::Restart => self.restart_after_crash(scale.restart).map(Sample::seconds),
-            Work::RawDevice | Work::Start => return None,
+            Work::RawDevice | Work::Start | Work::Batch => return None,
         })
     }
 }

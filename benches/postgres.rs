@@ -193,7 +193,9 @@ impl Engine for Postgres {
         let off = "set synchronous_commit = off";
         let rate = |count: u64, seconds: Result<f64, String>| seconds.map(|s| Sample::rate(count as f64 / s));
         Some(match work {
-            Work::Durable => rate(scale.durable, self.timed("", &format!("call small({})", scale.durable))),
+            Work::Durable | Work::Batch => {
+                rate(scale.durable, self.timed("", &format!("call small({})", scale.durable)))
+            }
             Work::Delayed => rate(scale.delayed, self.timed(off, &format!("call small({})", scale.delayed))),
             Work::OneTransaction => rate(scale.rows, self.timed("", &format!("call big({})", scale.rows))),
             Work::EmptyLoop => {

@@ -47,7 +47,7 @@ impl Engine for Sqlite {
 
     fn measure(&mut self, work: Work, scale: &Scale) -> Option<Result<Sample, String>> {
         let (count, seconds) = match work {
-            Work::Durable => (scale.durable, self.timed("full", "", scale.durable, "")),
+            Work::Durable | Work::Batch => (scale.durable, self.timed("full", "", scale.durable, "")),
             Work::Delayed => (scale.delayed / 5, self.timed("normal", "", scale.delayed / 5, "")),
             Work::OneTransaction => (scale.rows, self.timed("full", "begin;\n", scale.rows, "commit;\n")),
             _ => return None,

@@ -107,7 +107,8 @@ fn ratio(ours: &[Sample], theirs: &[Sample]) -> String {
     if ratios.is_empty() { String::new() } else { format!("{:.2}", median(ratios)) }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The middle one.
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
         0 => 0.0,

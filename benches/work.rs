@@ -11,6 +11,8 @@ pub enum Work {
     Durable,
     /// The same, durable a little later.
     Delayed,
+    /// The same, durable when the batch ends (COMMIT_ACK = BATCH); whoever has no such thing makes each durable as it ends.
+    Batch,
     /// One transaction of single-row inserts in a loop.
     OneTransaction,
     /// A loop that only counts.
@@ -25,10 +27,11 @@ pub enum Work {
 
 impl Work {
     /// All of them, in the order of the table.
-    pub const ALL: [Work; 11] = [
+    pub const ALL: [Work; 12] = [
         Work::RawDevice,
         Work::Durable,
         Work::Delayed,
+        Work::Batch,
         Work::OneTransaction,
         Work::EmptyLoop,
         Work::Sessions(1),
@@ -45,6 +48,9 @@ impl Work {
             Work::RawDevice => "device: durable writes of 512 bytes".into(),
             Work::Durable => format!("loop: {} durable commits of one row", scale.durable),
             Work::Delayed => format!("loop: {} delayed commits of one row", scale.delayed),
+            Work::Batch => {
+                format!("loop: {} commits of one row, waited for once (others: each)", scale.delayed)
+            }
             Work::OneTransaction => format!("loop: {} inserts in one transaction", scale.rows),
             Work::EmptyLoop => format!("loop: {} empty iterations", scale.iterations),
             Work::Sessions(1) => "driver: durable inserts, 1 session".into(),

@@ -77,8 +77,7 @@ fn diagnose(
         let (device, result) = (world.clone(), kept(Vec::new()));
         let kept = Arc::clone(&result);
         world.run(move |os| *kept.lock() = script(&device, os)).assert_ok();
-        let lines = result.lock().clone();
-        lines
+        result.lock().clone()
     };
     let of = |lines: &[Line], is_wanted: fn(&Line) -> bool| -> Vec<i32> {
         let mut found: Vec<i32> =

@@ -1,0 +1,173 @@
+//! EIO and ENOSPC at every k-th write, once and for ever, under what the log promises besides plain commits: commits acknowledged with
+//! their batch, sequences, bounds of delayed commits, tickets and waits for them, the doctor. Then the power goes off: what was promised
+//! holds, a ticket tells the truth, no value of a sequence comes again.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use common::simulated::{NAME, Server, kept};
+use common::{Seen, rows, run};
+use hardpan_session::{RequestEnd, Session};
+use os::Latch;
+use os::sim::{Bug, DiskImage, Effect, End, Fault, Operation, Profile, World};
+
+/// What the client was told before something failed, or the script ended.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    /// Rows whose commit was acknowledged as hard.
+    hard: BTreeSet<i64>,
+    /// Tickets with their row, and whether they were said to be HARDENED.
+    tickets: Vec<(i64, String, bool)>,
+    values: BTreeSet<i64>,
+    /// The script has come to its end.
+    is_complete: bool,
+}
+
+/// The database of the script, made once.
+fn prepared() -> DiskImage {
+    let world = World::new(1, Profile::nvme());
+    world
+        .run(|os| {
+            let (server, mut session) = Server::with_table(os);
+            run(&mut session, "CREATE SEQUENCE s AS bigint START WITH 1 CACHE 2");
+            run(
+                &mut session,
+                "CREATE SEQUENCE ahead AS bigint START WITH 1001 CACHE 2 WITH (HARDEN_AHEAD = ON)",
+            );
+            let bounds = "SET DELAYED_DURABILITY = ALLOWED (FLUSH = BLOCK_FULL, MAX_LOSS = 1 KB)";
+            run(&mut session, &format!("ALTER DATABASE {NAME} {bounds}"));
+            server.stop(session);
+        })
+        .assert_ok();
+    world.disk_image()
+}
+
+/// One batch; its answer, or none when it failed.
+fn ask(session: &mut Session, text: &str) -> Option<Seen> {
+    let mut seen = Seen::default();
+    let end = session.execute_batch(text, &mut seen);
+    (end == RequestEnd::Finished && seen.messages.is_empty()).then_some(seen)
+}
+
+/// Everything once, until something fails.
+fn script(session: &mut Session, told: &Latch<Told>) -> Option<()> {
+    ask(session, "SET COMMIT_ACK = BATCH; INSERT T1 VALUES (1); INSERT T1 VALUES (2); INSERT T1 VALUES (3)")?;
+    told.lock().hard.extend([1, 2, 3]);
+    ask(session, "SET COMMIT_ACK = STATEMENT")?;
+    for sequence in ["s", "ahead"] {
+        for _ in 0..5 {
+            let seen = ask(session, &format!("SELECT NEXT VALUE FOR {sequence}"))?;
+            let value = seen.sets[0].1[0][0].parse().unwrap();
+            assert!(told.lock().values.insert(value), "value {value} comes twice");
+        }
+    }
+    let ticket = "SELECT CONVERT(varchar(80), @@COMMIT_TICKET, 1), sys.fn_commit_status(@@COMMIT_TICKET)";
+    for (key, end) in (10..)
+        .zip(["DELAYED_DURABILITY = ON"; 8].into_iter().chain(["MAX_WAIT = 1 MS", "MAX_WAIT = 60000 MS"]))
+    {
+        let seen =
+            ask(session, &format!("BEGIN TRAN; INSERT T1 VALUES ({key}); COMMIT WITH ({end}); {ticket}"))?;
+        let row = &seen.sets[0].1[0];
+        told.lock().tickets.push((key, row[0].clone(), row[1] == "HARDENED"));
+    }
+    ask(
+        session,
+        "BEGIN TRAN; INSERT T1 VALUES (30); COMMIT WITH (DELAYED_DURABILITY = ON); WAITFOR DURABLE @@COMMIT_TICKET",
+    )?;
+    told.lock().hard.insert(30);
+    ask(session, "CHECKPOINT; EXEC sp_log_doctor 1")?;
+    told.lock().is_complete = true;
+    Some(())
+}
+
+/// Restarts on what is left and compares it with what was told.
+fn judge(world: &World, told: &Told, what: &str) {
+    let (told, what) = (told.clone(), what.to_owned());
+    let report = world.run(move |os| {
+        let server = Server::open(os);
+        let mut session = server.session();
+        assert!(run(&mut session, "DBCC CHECKDB WITH NO_INFOMSGS").messages.is_empty(), "{what}");
+        let there: BTreeSet<i64> = common::simulated::keys(&mut session).into_iter().collect();
+        assert!(told.hard.is_subset(&there), "{what}: {there:?} are there of {told:?}");
+        for (key, ticket, was_hard) in &told.tickets {
+            let expected = if there.contains(key) { "HARDENED" } else { "LOST" };
+            let status = rows(&mut session, &format!("SELECT sys.fn_commit_status({ticket})"));
+            assert_eq!(status, [expected], "{what}: {key}");
+            assert!(!was_hard || there.contains(key), "{what}: {key} was said to be hard");
+        }
+        for sequence in ["s", "ahead"] {
+            let value = common::simulated::number(&mut session, &format!("SELECT NEXT VALUE FOR {sequence}"));
+            assert!(!told.values.contains(&value), "{what}: value {value} comes again");
+        }
+        server.stop(session);
+    });
+    report.assert_ok();
+}
+
+/// The script with a fault at the k-th write, then without power. Whether the fault struck, and what was told.
+fn one(image: &DiskImage, fault: Fault, bug: Option<Bug>, what: &str) -> (bool, Told) {
+    let world = World::with_disk(2, Profile::nvme(), image.clone());
+    world.plant(bug);
+    let told = kept(Told::default());
+    let (device, into) = (world.clone(), Arc::clone(&told));
+    let report = world.run(move |os| {
+        let server = Server::open(os);
+        let mut session = server.session();
+        device.inject(fault);
+        script(&mut session, &into);
+        device.power_off();
+    });
+    assert_eq!((report.end, report.failures.len()), (End::PowerOff, 0), "{what}: {:?}", report.failures);
+    let is_struck = world.faults_hit_total() > 0;
+    world.clear_faults();
+    world.disarm();
+    world.plant(None);
+    let told = told.lock().clone();
+    judge(&world, &told, what);
+    (is_struck, told)
+}
+
+#[test]
+fn promises_hold_whatever_write_fails() {
+    let image = prepared();
+    let mut worlds = 0;
+    for effect in [Effect::Fail, Effect::NoSpace] {
+        for operation in [Operation::Write, Operation::Sync] {
+            for times in [1, u64::MAX] {
+                for k in 0.. {
+                    let fault = Fault { times, effect, ..Fault::fail_once(operation, k) };
+                    let what = format!("{effect:?} at {operation:?} {k}, {times} times");
+                    let (is_struck, told) = one(&image, fault, None, &what);
+                    worlds += 1;
+                    assert!(
+                        is_struck || told.is_complete,
+                        "{what}: something failed although nothing was struck"
+                    );
+                    if !is_struck {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    println!("{worlds} worlds");
+    assert!(worlds > 60, "{worlds} worlds: the script has writes");
+}
+
+/// A server that says HARDENED too soon, and one that hands values out too soon, are found by the same.
+#[test]
+fn broken_promises_are_found() {
+    let image = prepared();
+    for bug in [Bug::TicketBeforeHardened, Bug::HandOutBeforeHarden] {
+        let is_condemned = |k: u64| {
+            let fault = Fault::fail_once(Operation::Write, k);
+            std::panic::catch_unwind(|| one(&image, fault, Some(bug), "planted")).is_err()
+        };
+        let found = (0..60).find(|&k| is_condemned(k));
+        println!("{bug:?} at write {found:?}");
+        assert!(found.is_some(), "{bug:?} was not seen at 60 writes");
+    }
+}
