@@ -10,6 +10,11 @@ pub fn read_text(os: &Os, path: &Path) -> Result<String, String> {
     decode(&bytes).ok_or_else(|| format!("{} is neither UTF-8 nor UTF-16", path.display()))
 }
 
+/// The folder of `--log-cache`; none for OFF.
+pub(crate) fn log_cache_folder(argument: &Path) -> Option<PathBuf> {
+    (!argument.as_os_str().eq_ignore_ascii_case("OFF")).then(|| absolute(argument))
+}
+
 /// A path that stays right whatever the working directory is.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())

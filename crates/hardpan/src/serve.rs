@@ -164,8 +164,7 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     options.buffer_pool_bytes = arguments.memory.max(16) << 20;
     options.drives = arguments.drive.iter().map(|(letter, folder)| (*letter, absolute(folder))).collect();
     options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
-    let has_log_cache = !arguments.log_cache.as_os_str().eq_ignore_ascii_case("OFF");
-    options.log_cache_folder = has_log_cache.then(|| absolute(&arguments.log_cache));
+    options.log_cache_folder = crate::files::log_cache_folder(&arguments.log_cache);
     options.answers_while_opening = true;
     let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
     start_trace_flags(&instance, &arguments.trace_flag)?;

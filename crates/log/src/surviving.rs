@@ -43,7 +43,6 @@ const LAYOUT: SurvivingLayout = SurvivingLayout {
     words: OWNER_WORDS + PLACES * PLACE_WORDS,
     places: PLACES as u32,
     place_bytes: BLOCK_BYTES_MAX,
-    file_bytes: 0,
 };
 /// Blocks are written for this reason when a log is opened, here and nowhere else.
 const TAKE_OVER: FlushReason = FlushReason::TakeOver;

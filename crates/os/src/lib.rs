@@ -24,7 +24,6 @@ mod net;
 mod never;
 mod os;
 mod patience;
-mod persist;
 pub mod process;
 mod rank;
 pub mod report;

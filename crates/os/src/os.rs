@@ -149,21 +149,6 @@ impl Os {
         }
     }
 
-    /// Persistent memory in a file: a new one when `is_new`, else one that is there. Errors when it does not lie on a DAX volume, unless
-    /// `is_test`, which lets any file system stand for one.
-    pub fn persistent_memory(
-        &self,
-        path: &Path,
-        layout: SurvivingLayout,
-        is_new: bool,
-        is_test: bool,
-    ) -> Result<SurvivingMemory, IoError> {
-        match &self.inner.world {
-            None => SurvivingMemory::persistent(path, layout, is_new, is_test),
-            Some(world) => world.persistent_memory(path, layout, is_new, is_test),
-        }
-    }
-
     /// Reads what a dead process has left in such memory. Errors when there is none, of this size and for us alone.
     pub fn read_surviving_memory(
         &self,

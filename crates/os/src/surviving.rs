@@ -5,8 +5,6 @@
 //!
 //! It has two parts: words, each stored whole and after everything stored before it, and places, which are lent out as buffers. What a
 //! buffer's owner has stored counts from the moment a word says so.
-//!
-//! Persistent memory (a file on a DAX volume, MAP_SYNC) is of the same kind, and outlives the system as well, as far as it was flushed.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -18,7 +16,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::disk::AlignedBuf;
 use crate::error::{IoError, IoErrorKind};
-use crate::persist::WriteBack;
 use crate::sim::surviving::{KeptBytes, SimulatedMemory};
 
 /// The unit of mapping and allocation.
@@ -33,8 +30,6 @@ pub struct SurvivingLayout {
     pub places: u32,
     /// Size of each: whole pages of 4096 bytes.
     pub place_bytes: usize,
-    /// Least size of the file.
-    pub file_bytes: usize,
 }
 
 impl SurvivingLayout {
@@ -43,7 +38,7 @@ impl SurvivingLayout {
     }
 
     fn len_bytes(self) -> usize {
-        (self.words_bytes() + self.places as usize * self.place_bytes).max(self.file_bytes)
+        self.words_bytes() + self.places as usize * self.place_bytes
     }
 
     fn offset_of(self, place: u32) -> usize {
@@ -69,24 +64,7 @@ enum Half {
 impl SurvivingMemory {
     /// A new one, of zeros, in place of what has that name.
     pub(crate) fn create(path: &Path, layout: SurvivingLayout) -> Result<SurvivingMemory, IoError> {
-        Ok(SurvivingMemory { layout, half: Half::Mapped(Arc::new(Mapping::create(path, layout, None)?)) })
-    }
-
-    /// Persistent memory: a new file when `is_new`, else one that is there. Errors when it does not lie on a DAX volume, unless `is_test`: then
-    /// the system's page cache stands for it, and every flush waits for the device.
-    pub(crate) fn persistent(
-        path: &Path,
-        layout: SurvivingLayout,
-        is_new: bool,
-        is_test: bool,
-    ) -> Result<SurvivingMemory, IoError> {
-        let wanted = Some(Wanted { is_test });
-        let mapping = if is_new {
-            Mapping::create(path, layout, wanted)?
-        } else {
-            Mapping::open(path, layout, wanted)?
-        };
-        Ok(SurvivingMemory { layout, half: Half::Mapped(Arc::new(mapping)) })
+        Ok(SurvivingMemory { layout, half: Half::Mapped(Arc::new(Mapping::create(path, layout)?)) })
     }
 
     pub(crate) fn simulated(memory: SimulatedMemory, layout: SurvivingLayout) -> SurvivingMemory {
@@ -111,46 +89,6 @@ impl SurvivingMemory {
             // The buffer is the memory.
             Half::Mapped(mapping) => debug_assert!(mapping.is_at(place, at, bytes)),
             Half::Simulated(memory) => memory.store(place, at, bytes),
-        }
-    }
-
-    /// Begins to make what is stored in a part of a place durable; [`SurvivingMemory::fence`] ends it. Of persistent memory only.
-    pub fn flush_place(&self, place: u32, at: usize, len: usize) -> Result<(), IoError> {
-        assert!(at + len <= self.layout.place_bytes, "{len} bytes at {at}");
-        match &self.half {
-            Half::Mapped(mapping) => mapping.flush(self.layout.offset_of(place) + at, len),
-            Half::Simulated(memory) => {
-                memory.flush(Some(place), at, len);
-                Ok(())
-            }
-        }
-    }
-
-    /// The same of words.
-    pub fn flush_words(&self, index: usize, count: usize) -> Result<(), IoError> {
-        assert!(index + count <= self.layout.words, "{count} words at {index}");
-        match &self.half {
-            Half::Mapped(mapping) => mapping.flush(index * 8, count * 8),
-            Half::Simulated(memory) => {
-                memory.flush(None, index * 8, count * 8);
-                Ok(())
-            }
-        }
-    }
-
-    /// What was flushed before is durable.
-    pub fn fence(&self) {
-        match &self.half {
-            Half::Mapped(mapping) => mapping.write_back.iter().for_each(|way| way.fence()),
-            Half::Simulated(memory) => memory.fence(),
-        }
-    }
-
-    /// Whether it outlives the system.
-    pub fn is_persistent(&self) -> bool {
-        match &self.half {
-            Half::Mapped(mapping) => mapping.write_back.is_some(),
-            Half::Simulated(memory) => memory.is_persistent(),
         }
     }
 
@@ -261,14 +199,6 @@ pub(crate) struct Mapping {
     /// Which places are lent out, and which have memory.
     lent: Box<[AtomicBool]>,
     allocated: Box<[AtomicBool]>,
-    /// How stores become durable, in persistent memory.
-    write_back: Option<WriteBack>,
-}
-
-/// Persistent memory is wanted.
-#[derive(Clone, Copy)]
-struct Wanted {
-    is_test: bool,
 }
 
 // SAFETY: the mapping belongs to this value; it is no more bound to a thread than a `Box<[u8]>`.
@@ -277,74 +207,34 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    fn create(path: &Path, layout: SurvivingLayout, wanted: Option<Wanted>) -> Result<Mapping, IoError> {
+    fn create(path: &Path, layout: SurvivingLayout) -> Result<Mapping, IoError> {
         let what = || format!("make {}", path.display());
         let failed = |error: &std::io::Error| IoError::from_std(error, what());
         remove(path)?;
         let mut how = File::options();
         how.read(true).write(true).create_new(true).mode(0o600);
         let file = how.custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(path).map_err(|e| failed(&e))?;
-        let whole = if wanted.is_some() { layout.len_bytes() } else { layout.words_bytes() };
-        let sized = file.set_len(layout.len_bytes() as u64).map_err(|error| failed(&error));
-        let made = sized.and_then(|()| allocate(&file, path, 0, whole)).and_then(|()| {
-            if wanted.is_some() {
-                let folder = path.parent().unwrap_or(Path::new("."));
-                let synced = file.sync_all().and_then(|()| File::open(folder)?.sync_all());
-                synced.map_err(|error| failed(&error))?;
-            }
-            Mapping::map(file, path, layout, wanted)
-        });
+        let made = Mapping::map(file, path, layout);
         if made.is_err() {
             let _ = fs::remove_file(path);
         }
         made
     }
 
-    fn open(path: &Path, layout: SurvivingLayout, wanted: Option<Wanted>) -> Result<Mapping, IoError> {
-        let failed = |error: std::io::Error| IoError::from_std(&error, format!("open {}", path.display()));
-        let mut how = File::options();
-        how.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
-        let file = how.open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.len() != layout.len_bytes() as u64 {
-            return Err(IoError::new(IoErrorKind::Invalid, format!("open {}: another size", path.display())));
-        }
-        Mapping::map(file, path, layout, wanted)
-    }
-
-    fn map(
-        file: File,
-        path: &Path,
-        layout: SurvivingLayout,
-        wanted: Option<Wanted>,
-    ) -> Result<Mapping, IoError> {
-        let len_bytes = layout.len_bytes();
+    fn map(file: File, path: &Path, layout: SurvivingLayout) -> Result<Mapping, IoError> {
+        let (words_bytes, len_bytes) = (layout.words_bytes(), layout.len_bytes());
         let what = || format!("map {len_bytes} bytes of {}", path.display());
-        let map = |flags| {
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            // SAFETY: a new mapping at an address that the system chooses, of a file that is open and so long.
-            let address =
-                unsafe { libc::mmap(std::ptr::null_mut(), len_bytes, access, flags, file.as_raw_fd(), 0) };
-            let start = NonNull::new(address.cast::<u8>()).filter(|_| address != libc::MAP_FAILED);
-            start.ok_or_else(|| IoError::last(what()))
+        file.set_len(len_bytes as u64).map_err(|error| IoError::from_std(&error, what()))?;
+        allocate(&file, path, 0, words_bytes)?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address that the system chooses, of a file that is open and so long.
+        let address = unsafe {
+            libc::mmap(std::ptr::null_mut(), len_bytes, access, libc::MAP_SHARED, file.as_raw_fd(), 0)
         };
-        let (start, write_back) = match wanted {
-            None => (map(libc::MAP_SHARED)?, None),
-            Some(wanted) => match map(libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC) {
-                Ok(start) => (start, Some(WriteBack::of_processor())),
-                Err(_) if wanted.is_test => (map(libc::MAP_SHARED)?, Some(WriteBack::Msync)),
-                Err(error) => return Err(error),
-            },
-        };
-        let flags = |value| (0..layout.places).map(|_| AtomicBool::new(value)).collect();
-        let (lent, allocated) = (flags(false), flags(wanted.is_some()));
-        Ok(Mapping { start, layout, file, path: path.to_owned(), lent, allocated, write_back })
-    }
-
-    fn flush(&self, at: usize, len: usize) -> Result<(), IoError> {
-        let way = self.write_back.expect("only persistent memory is flushed");
-        assert!(at + len <= self.layout.len_bytes(), "{len} bytes at {at}");
-        // SAFETY: the bytes lie in the mapping, as was just looked; it begins at a page.
-        unsafe { way.begin(self.start.as_ptr().add(at), len) }
+        let start = NonNull::new(address.cast::<u8>()).filter(|_| address != libc::MAP_FAILED);
+        let start = start.ok_or_else(|| IoError::last(what()))?;
+        let flags = || (0..layout.places).map(|_| AtomicBool::new(false)).collect();
+        Ok(Mapping { start, layout, file, path: path.to_owned(), lent: flags(), allocated: flags() })
     }
 
     #[inline]
@@ -382,10 +272,6 @@ impl Mapping {
     fn give_up(&self, place: u32) {
         let (at, count) = (self.layout.offset_of(place), self.layout.place_bytes);
         assert!(!self.lent[place as usize].load(Ordering::Acquire), "place {place} is in use");
-        if self.write_back.is_some() {
-            // A file of persistent memory keeps its size and its blocks.
-            return;
-        }
         self.allocated[place as usize].store(false, Ordering::Release);
         let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         // Should the file system not do this, the memory stays with the file.
@@ -431,8 +317,7 @@ pub(crate) fn system_boot_id() -> Option<[u8; 16]> {
 mod tests {
     use super::*;
 
-    const LAYOUT: SurvivingLayout =
-        SurvivingLayout { words: 20, places: 3, place_bytes: 2 * PAGE_BYTES, file_bytes: 0 };
+    const LAYOUT: SurvivingLayout = SurvivingLayout { words: 20, places: 3, place_bytes: 2 * PAGE_BYTES };
 
     #[test]
     fn what_is_stored_outlives_the_mapping() {
@@ -497,35 +382,6 @@ mod tests {
         assert!(twice.is_err(), "two buffers of one place");
         drop(first);
         remove(&path).expect("it is ours");
-    }
-
-    #[test]
-    fn what_stands_for_persistent_memory_needs_the_test_switch() {
-        let path = std::env::temp_dir().join(format!("hardpan-persistent-{}", std::process::id()));
-        let layout = SurvivingLayout { file_bytes: 20 << 20, ..LAYOUT };
-        let memory = match SurvivingMemory::persistent(&path, layout, true, false) {
-            // The temporary folder lies on a DAX volume.
-            Ok(memory) => memory,
-            Err(_) => {
-                assert!(!path.exists(), "what is of no use is removed");
-                SurvivingMemory::persistent(&path, layout, true, true).expect("the switch is on")
-            }
-        };
-        assert!(memory.is_persistent());
-        assert_eq!(fs::metadata(&path).expect("it is there").len(), 20 << 20);
-        let mut buffer = memory.lend(2).expect("a place");
-        buffer[100..104].copy_from_slice(b"kept");
-        memory.flush_place(2, 100, 4).expect("flushed");
-        memory.fence();
-        memory.set_word(3, 9);
-        memory.flush_words(3, 1).expect("flushed");
-        memory.fence();
-        drop((buffer, memory));
-        let memory = SurvivingMemory::persistent(&path, layout, false, true).expect("it is there");
-        assert_eq!(memory.lend(2).expect("a place")[100..104], *b"kept");
-        drop(memory);
-        remove(&path).expect("it is ours");
-        assert!(SurvivingMemory::persistent(&path, layout, false, true).is_err(), "it is gone");
     }
 
     #[test]

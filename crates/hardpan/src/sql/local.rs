@@ -28,7 +28,7 @@ impl Local {
         options.drives = parse_drives(&arguments.drive)?;
         options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
         // As the server does: what one has left that died is taken.
-        options.log_cache_folder = Some(engine::LOG_CACHE_FOLDER.into());
+        options.log_cache_folder = crate::files::log_cache_folder(&arguments.log_cache);
         let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
         let shared = SessionShared::new(instance.clone(), "hardpan", os.clock().utc_100ns().unsigned_abs());
         let login = LoginInfo {

@@ -72,6 +72,9 @@ pub struct Arguments {
     /// Folder in which database files may lie besides, without -S.
     #[arg(long, value_name = "DIR")]
     allow_path: Vec<PathBuf>,
+    /// Folder of the log caches that a server has left which died, or OFF (with --data)
+    #[arg(long, value_name = "DIR|OFF", default_value = engine::LOG_CACHE_FOLDER)]
+    log_cache: PathBuf,
 }
 
 /// Where batches are run.

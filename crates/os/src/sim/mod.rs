@@ -30,7 +30,6 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 pub use disk::DiskImage;
 pub use fault::{Effect, Fault, Operation, for_each_io_failure};
 pub use profile::Profile;
-pub use surviving::PERSISTENT_FOLDER;
 pub use trace::{WriteEvent, WriteStep};
 
 use crate::clock::{Clock, TICKS_PER_SECOND, UNIX_EPOCH_TICKS};
@@ -110,8 +109,6 @@ pub enum Bug {
     CacheOfFormerBoot,
     /// A record in memory that outlives the process counts before its bytes are there.
     CountedBeforeStored,
-    /// A commit is acknowledged although its record in the persisted log buffer is still in the processor's caches.
-    AcknowledgedBeforeFlush,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.

@@ -4,8 +4,6 @@
 //! * When it dies, by itself or by a kill, everything stored is there for the next run of the world.
 //! * A power loss begins another boot. What was stored is gone, or is still there whole (a file system on a device has had the time to
 //!   write it back), or some words and pages of it are gone.
-//! * Persistent memory (below [`PERSISTENT_FOLDER`]) outlives a power loss, too: each line of 64 bytes is as it was when it was last flushed and
-//!   fenced, or as it was stored last, or a mixture of both by words of 8 bytes.
 //! * There may be no room for another place ([`World::set_surviving_places`]).
 
 use std::collections::BTreeMap;
@@ -14,7 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{World, maybe_switch};
 use crate::error::{IoError, IoErrorKind};
-use crate::persist::LINE_BYTES;
 use crate::rng::Rng;
 use crate::surviving::{SurvivingImage, SurvivingLayout, SurvivingMemory};
 
@@ -26,65 +23,7 @@ pub(crate) struct KeptBytes {
     pub(crate) words: Vec<u64>,
     pub(crate) places: BTreeMap<u32, Vec<u8>>,
     layout: Option<SurvivingLayout>,
-    /// Of persistent memory: the lines that a power loss may take, as they were.
-    unfenced: Option<BTreeMap<(Option<u32>, usize), Line>>,
 }
-
-#[derive(Clone)]
-struct Line {
-    /// Its bytes as they are durable.
-    old: Vec<u8>,
-    is_flushed: bool,
-}
-
-impl KeptBytes {
-    /// The bytes of the line at `at`, of a place or (by bytes) of the words.
-    fn line(&self, place: Option<u32>, at: usize) -> Vec<u8> {
-        match place {
-            Some(place) => self.places[&place][at..at + LINE_BYTES].to_vec(),
-            None => {
-                self.words[at / 8..].iter().take(LINE_BYTES / 8).flat_map(|word| word.to_le_bytes()).collect()
-            }
-        }
-    }
-
-    /// Bytes are about to be stored.
-    fn note_store(&mut self, place: Option<u32>, at: usize, len: usize) {
-        if self.unfenced.is_none() {
-            return;
-        }
-        for line in (at / LINE_BYTES * LINE_BYTES..at + len).step_by(LINE_BYTES) {
-            let old = self.line(place, line);
-            let lines = self.unfenced.get_or_insert_default();
-            lines.entry((place, line)).or_insert(Line { old, is_flushed: false }).is_flushed = false;
-        }
-    }
-
-    /// Each line that is not durable is drawn.
-    fn lose_power(&mut self, rng: &mut Rng) {
-        let Some(lines) = &mut self.unfenced else { return };
-        for ((place, at), line) in std::mem::take(lines) {
-            let fate = rng.below(3);
-            for (index, old) in line.old.as_chunks::<8>().0.iter().enumerate() {
-                if fate == 0 || (fate == 1 && rng.chance(1, 2)) {
-                    continue;
-                }
-                let from = at + index * 8;
-                match place {
-                    Some(place) => {
-                        if let Some(bytes) = self.places.get_mut(&place) {
-                            bytes[from..from + 8].copy_from_slice(old);
-                        }
-                    }
-                    None => self.words[from / 8] = u64::from_le_bytes(*old),
-                }
-            }
-        }
-    }
-}
-
-/// The simulated DAX volume.
-pub const PERSISTENT_FOLDER: &str = "/pmem";
 
 /// All such memory of a world, by name.
 pub(super) struct SurvivingState {
@@ -104,17 +43,11 @@ impl SurvivingState {
         self.boots += 1;
         let fate = self.rng.below(3);
         if fate == 0 {
-            self.pieces.retain(|_, piece| lock(piece).unfenced.is_some());
-        }
-        for piece in self.pieces.values() {
-            lock(piece).lose_power(&mut self.rng);
+            self.pieces.clear();
         }
         if fate == 1 {
             for piece in self.pieces.values() {
                 let mut kept = lock(piece);
-                if kept.unfenced.is_some() {
-                    continue;
-                }
                 for word in &mut kept.words {
                     *word = if self.rng.chance(1, 8) { 0 } else { *word };
                 }
@@ -151,9 +84,7 @@ impl SimulatedMemory {
     pub(crate) fn set_word(&self, index: usize, word: u64) {
         maybe_switch();
         if !self.is_over() {
-            let mut kept = lock(&self.piece);
-            kept.note_store(None, index * 8, 8);
-            kept.words[index] = word;
+            lock(&self.piece).words[index] = word;
         }
     }
 
@@ -165,36 +96,9 @@ impl SimulatedMemory {
                 return;
             }
             let mut kept = lock(&self.piece);
-            kept.note_store(Some(place), at + from, to - from);
             let content = kept.places.get_mut(&place).expect("a place with memory");
             content[at + from..at + to].copy_from_slice(&bytes[from..to]);
         }
-    }
-
-    pub(crate) fn flush(&self, place: Option<u32>, at: usize, len: usize) {
-        maybe_switch();
-        if self.is_over() {
-            return;
-        }
-        let mut kept = lock(&self.piece);
-        let lines = kept.unfenced.as_mut().expect("only persistent memory is flushed");
-        for line in (at / LINE_BYTES * LINE_BYTES..at + len).step_by(LINE_BYTES) {
-            if let Some(line) = lines.get_mut(&(place, line)) {
-                line.is_flushed = true;
-            }
-        }
-    }
-
-    pub(crate) fn fence(&self) {
-        maybe_switch();
-        if !self.is_over() {
-            let mut kept = lock(&self.piece);
-            kept.unfenced.iter_mut().for_each(|lines| lines.retain(|_, line| !line.is_flushed));
-        }
-    }
-
-    pub(crate) fn is_persistent(&self) -> bool {
-        lock(&self.piece).unfenced.is_some()
     }
 
     pub(crate) fn allocate(&self, place: u32) -> Result<(), IoError> {
@@ -202,8 +106,7 @@ impl SimulatedMemory {
             return Ok(());
         }
         let state = self.world.surviving();
-        let is_persistent = self.is_persistent();
-        if !is_persistent && state.places_max.is_some_and(|most| state.used_places() >= most) {
+        if state.places_max.is_some_and(|most| state.used_places() >= most) {
             return Err(IoError::new(IoErrorKind::NoSpace, "allocate memory that outlives the process"));
         }
         let mut kept = lock(&self.piece);
@@ -213,7 +116,7 @@ impl SimulatedMemory {
     }
 
     pub(crate) fn give_up(&self, place: u32) {
-        if !self.is_over() && !self.is_persistent() {
+        if !self.is_over() {
             lock(&self.piece).places.remove(&place);
         }
     }
@@ -247,40 +150,8 @@ impl World {
         if state.places_max == Some(0) {
             return Err(IoError::new(IoErrorKind::NoSpace, format!("make {}", path.display())));
         }
-        let kept = KeptBytes { words: vec![0; layout.words], layout: Some(layout), ..KeptBytes::default() };
+        let kept = KeptBytes { words: vec![0; layout.words], places: BTreeMap::new(), layout: Some(layout) };
         let piece = Arc::new(Mutex::new(kept));
-        if !self.inner.sched.is_over() {
-            state.pieces.insert(path.to_owned(), Arc::clone(&piece));
-        }
-        drop(state);
-        Ok(SurvivingMemory::simulated(SimulatedMemory { world: self.clone(), piece }, layout))
-    }
-
-    pub(crate) fn persistent_memory(
-        &self,
-        path: &Path,
-        layout: SurvivingLayout,
-        is_new: bool,
-        is_test: bool,
-    ) -> Result<SurvivingMemory, IoError> {
-        let fail = |kind, what: &str| Err(IoError::new(kind, format!("{what} {}", path.display())));
-        if !path.starts_with(PERSISTENT_FOLDER) && !is_test {
-            return fail(IoErrorKind::Invalid, "not on a DAX volume:");
-        }
-        let mut state = self.surviving();
-        let known = state.pieces.get(path).cloned();
-        let piece = match known {
-            Some(_) if is_new => return fail(IoErrorKind::AlreadyExists, "make"),
-            Some(piece) => piece,
-            None if !is_new => return fail(IoErrorKind::NotFound, "open"),
-            None => {
-                // Words in whole lines.
-                let words = vec![0; layout.words.next_multiple_of(LINE_BYTES / 8)];
-                let unfenced = Some(BTreeMap::new());
-                let kept = KeptBytes { words, layout: Some(layout), unfenced, ..KeptBytes::default() };
-                Arc::new(Mutex::new(kept))
-            }
-        };
         if !self.inner.sched.is_over() {
             state.pieces.insert(path.to_owned(), Arc::clone(&piece));
         }
