@@ -42,8 +42,8 @@ pub(crate) struct CachedBlock {
     pub(crate) reason: Option<FlushReason>,
     /// The place of its buffer in memory that outlives the process.
     pub(crate) place: Option<u32>,
-    /// With such memory: checksums of its records and of those of the block before it.
-    pub(crate) records_checksum: u32,
+    /// With such memory: the hash of its records, and the checksum of those of the block before it.
+    pub(crate) records_hash: u64,
     pub(crate) previous_checksum: u32,
 }
 
@@ -320,7 +320,7 @@ impl Cache {
             parity: self.vlf.parity,
             reason: None,
             place,
-            records_checksum: 0,
+            records_hash: 0,
             previous_checksum,
         });
         self.assert_state();

@@ -211,7 +211,7 @@ mod tests {
             parity: 0x40,
             reason: Some(FlushReason::FlushLogProc),
             place: None,
-            records_checksum: 0,
+            records_hash: 0,
             previous_checksum: 0,
         }
     }

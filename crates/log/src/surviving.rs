@@ -47,6 +47,9 @@ const LAYOUT: SurvivingLayout = SurvivingLayout {
 /// Blocks are written for this reason when a log is opened, here and nowhere else.
 const TAKE_OVER: FlushReason = FlushReason::TakeOver;
 
+/// An odd number without a pattern: the fractional part of the golden ratio.
+const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
 const _: () = assert!(BLOCK_BYTES_MAX.is_multiple_of(4096), "a place is whole pages");
 const _: () = assert!(BLOCK_BYTES_MAX <= u16::MAX as usize, "bytes in use take 16 bits");
 
@@ -89,7 +92,7 @@ impl Progress {
     fn of(block: &CachedBlock) -> Progress {
         assert!(block.offsets.len() <= SLOTS_PER_BLOCK_MAX, "{} records", block.offsets.len());
         let records = block.offsets.len() as u16;
-        let checksum = block.records_checksum ^ fold(block.base_txn);
+        let checksum = checksum_with(block.records_hash, block.base_txn);
         Progress { used_bytes: block.used_bytes, records, checksum }
     }
 
@@ -107,10 +110,36 @@ impl Progress {
     }
 }
 
-/// The base transaction id's part in the checksum of the records, which are encoded relative to it. The first records of a block may belong to
-/// no transaction: it is NULL until one does.
-fn fold(base_txn: TxnId) -> u32 {
-    (base_txn.0 ^ base_txn.0 >> 32) as u32
+/// The hash of a block's records with one more. A CRC would cost each append more than the rest of what is done here: this has to tell
+/// half of a record, or another one, from the record, not to find what a device did to it.
+#[inline]
+fn hash_with(hash: u64, record: &[u8]) -> u64 {
+    let step = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(HASH_FACTOR);
+    let (words, rest) = record.as_chunks::<8>();
+    let hash = words
+        .iter()
+        .fold(step(hash, record.len() as u64), |hash, word| step(hash, u64::from_le_bytes(*word)));
+    match record.last_chunk::<8>() {
+        _ if rest.is_empty() => hash,
+        Some(last) => step(hash, u64::from_le_bytes(*last)),
+        None => rest.iter().fold(hash, |hash, byte| step(hash, u64::from(*byte))),
+    }
+}
+
+/// The checksum of records with that hash, encoded relative to that base. The first records of a block may belong to no transaction: it is
+/// NULL until one does.
+#[inline]
+fn checksum_with(hash: u64, base_txn: TxnId) -> u32 {
+    ((hash ^ base_txn.0).wrapping_mul(HASH_FACTOR) >> 32) as u32
+}
+
+/// The hash of all records of a block, if they fill it.
+fn hash_of(header: &BlockHeader, block: &[u8]) -> Option<u64> {
+    let slots = SlotTable::build(header, block).ok()?;
+    let end = header.used_bytes as usize;
+    let places = (1..=header.slots).map(|slot| slots.place(slot));
+    let ends = (2..=header.slots).map(|slot| slots.place(slot)).chain([Some(end)]);
+    places.zip(ends).try_fold(0, |hash, (from, to)| Some(hash_with(hash, &block[from?..to?])))
 }
 
 /// What a place says of its block from the first record on.
@@ -242,7 +271,7 @@ impl SurvivingCache {
         assert!(from >= BLOCK_HEADER_BYTES && from < block.used_bytes, "a record takes bytes");
         assert!(block.place.is_some() || self.blocks_without > 0, "a block has a place or is counted");
         let record = &block.buffer[from..block.used_bytes];
-        block.records_checksum = crc32c::crc32c_append(block.records_checksum, record);
+        block.records_hash = hash_with(block.records_hash, record);
         let Some(place) = block.place else { return };
         let at = words_of(place);
         if block.offsets.len() == 1 {
@@ -271,7 +300,7 @@ impl SurvivingCache {
     pub(crate) fn note_sealed(&mut self, block: &CachedBlock) {
         assert!(!block.offsets.is_empty(), "an empty block is never sealed");
         assert_eq!(block.previous_checksum, self.previous_checksum, "blocks are sealed in their order");
-        self.previous_checksum = block.records_checksum;
+        self.previous_checksum = checksum_with(block.records_hash, TxnId::NULL);
     }
 
     /// The block is hard, or was given up.
@@ -309,11 +338,31 @@ pub(crate) type TakenOver = Vec<(u64, u64)>;
 /// A block to be taken over.
 struct NextBlock {
     head: PlaceHead,
-    base_txn: TxnId,
-    records: u16,
+    /// Without what its place in the file's chain tells.
+    header: BlockHeader,
     /// Of its records.
     checksum: u32,
     bytes: Vec<u8>,
+}
+
+/// What a place says of its block, as a header.
+fn header_of(head: &PlaceHead, progress: &Progress, base_txn: TxnId) -> BlockHeader {
+    assert!(progress.records > 0 && head.start.slot() == 0, "a block holds a record");
+    BlockHeader {
+        flags: BlockHeader::flags(head.parity, false),
+        vlf: head.start.vlf(),
+        sector: head.start.block(),
+        used_bytes: progress.used_bytes as u32,
+        sectors: 0,
+        slots: progress.records,
+        previous_checksum: 0,
+        epoch: 0,
+        hardened: Lsn::NULL,
+        base_txn,
+        time_100ns: 0,
+        log_id: 0,
+        checksum: 0,
+    }
 }
 
 /// The blocks that a dead process has left, by their heads.
@@ -361,11 +410,14 @@ impl LeftBehind {
         assert!(progress.used_bytes <= BLOCK_BYTES_MAX && progress.records > 0, "{progress:?}");
         assert!(head.start.vlf() >= chain.vlf, "a block behind the end of the log");
         let bytes = self.image.place(place, progress.used_bytes).ok()?;
-        let checksum = crc32c::crc32c(&bytes[BLOCK_HEADER_BYTES..]);
+        let hash = |base_txn| hash_of(&header_of(&head, &progress, base_txn), &bytes);
         // A base that is stored already may be that of a record which does not count yet.
-        let base_txn =
-            [base_txn, TxnId::NULL].into_iter().find(|base| checksum ^ fold(*base) == progress.checksum)?;
-        Some(NextBlock { head, base_txn, records: progress.records, checksum, bytes })
+        let (base_txn, hash) = [base_txn, TxnId::NULL].into_iter().find_map(|base| {
+            let hash = hash(base).filter(|hash| checksum_with(*hash, base) == progress.checksum);
+            hash.map(|hash| (base, hash))
+        })?;
+        let header = header_of(&head, &progress, base_txn);
+        Some(NextBlock { head, header, checksum: checksum_with(hash, TxnId::NULL), bytes })
     }
 }
 
@@ -388,30 +440,21 @@ pub(crate) fn take_over(
     // Where the chain ends; a log without blocks ends nowhere.
     let mut current = vlfs.by_sequence(end.last.vlf()).copied().filter(|_| !end.last.is_null());
     let mut previous = records_checksum(log_file, vlfs, end)?;
-    while let Some(NextBlock { head, base_txn, records, checksum, bytes }) = left.next(chain, previous) {
+    while let Some(NextBlock { head, header, checksum, bytes }) = left.next(chain, previous) {
         let padded_bytes = bytes.len().next_multiple_of(log_file.sector_bytes);
         let Some(vlf) = vlf_of(&head, padded_bytes, chain, current, vlfs, file_header.min) else { break };
         assert!(padded_bytes <= BLOCK_BYTES_MAX && head.start > last, "{} continues {last}", head.start);
         let mut block = AlignedBuf::new(padded_bytes);
         block[BLOCK_HEADER_BYTES..bytes.len()].copy_from_slice(&bytes[BLOCK_HEADER_BYTES..]);
         let mut header = BlockHeader {
-            flags: BlockHeader::flags(head.parity, false),
-            vlf: head.start.vlf(),
-            sector: head.start.block(),
-            used_bytes: bytes.len() as u32,
             sectors: (padded_bytes / SECTOR_BYTES) as u16,
-            slots: records,
             previous_checksum: chain.checksum.unwrap_or(file_header.log_id),
             epoch: file_header.epoch,
             hardened: last,
-            base_txn,
             time_100ns: os.clock().utc_100ns() as u64,
             log_id: file_header.log_id,
-            checksum: 0,
+            ..header
         };
-        if SlotTable::build(&header, &block).is_err() {
-            break;
-        }
         header.seal(&mut block);
         assert!(header.last() > last, "what is taken over continues the log");
         if taken.is_empty() {
@@ -469,10 +512,9 @@ pub(crate) fn records_checksum(log_file: &LogFile, vlfs: &VlfMap, end: &EndOfLog
     assert!(end.last.slot() > 0 && end.last.vlf() == vlf.sequence, "{} is a record of its VLF", end.last);
     let mut window = crate::window::Window::new(log_file.file.clone());
     let found = window.block(vlf, end.last.block_start(), log_id)?;
-    let of_records = |(header, block): (BlockHeader, &[u8])| {
-        crc32c::crc32c(&block[BLOCK_HEADER_BYTES..header.used_bytes as usize])
-    };
-    found.map(of_records).map_err(|what| log_file.corrupt(0, format!("the last block: {what}")))
+    let (header, block) = found.map_err(|what| log_file.corrupt(0, format!("the last block: {what}")))?;
+    let hash = hash_of(&header, block).ok_or_else(|| log_file.corrupt(0, "the last block's records"))?;
+    Ok(checksum_with(hash, TxnId::NULL))
 }
 
 /// Nothing is left for the next opening.
