@@ -327,7 +327,7 @@ fn files_on_mapped_drives_are_shown_with_their_letters() {
     std::os::unix::fs::symlink(folder.join("slow"), folder.join("link")).unwrap();
     let options = InstanceOptions {
         drives: vec![('D', folder.join("fast")), ('E', folder.join("link"))],
-        ..InstanceOptions::new(&folder.join("data"))
+        ..InstanceOptions::new(folder.join("data"))
     };
     let instance = Instance::open(&Os::real(), &options).unwrap();
     let shared = SessionShared::new(Arc::clone(&instance), "test", 0);
