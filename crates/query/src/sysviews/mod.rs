@@ -2,6 +2,7 @@
 //!
 //! To add a view: one `SystemView` in the table of its family's file. Columns that a row does not set are NULL, or 0 for `bit`.
 
+mod absent;
 mod cached_plans;
 pub(crate) mod columns;
 mod compatibility;
@@ -324,6 +325,7 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
     cached_plans::VIEWS,
     information_schema::VIEWS,
     sequences::VIEWS,
+    absent::VIEWS,
     empty::VIEWS,
     compatibility::VIEWS,
     dependencies::VIEWS,
