@@ -34,6 +34,12 @@ fn delay(log: &Log, txn: u64, bytes: usize) -> Lsn {
     lsn
 }
 
+/// A delayed commit of each of these transactions; the address of the last.
+fn delay_each(log: &Log, mut txns: std::ops::RangeInclusive<u64>, bytes: usize) -> Lsn {
+    let first = delay(log, txns.next().unwrap(), bytes);
+    txns.fold(first, |_, txn| delay(log, txn, bytes))
+}
+
 /// The newest record that an opening finds, and how many blocks it took over.
 fn reopen(world: &World, options: &LogOptions) -> (Lsn, u64) {
     let found = Arc::new(Latch::new(LatchRank::Leaf, None));
@@ -99,7 +105,7 @@ fn a_clean_stop_leaves_nothing() {
             log.close().unwrap();
         })
         .assert_ok();
-    assert_eq!(world.surviving_names(), [PathBuf::new(); 0]);
+    assert!(world.surviving_names().is_empty());
     assert_eq!(reopen(&world, &options()).1, 0);
 }
 
@@ -112,7 +118,7 @@ fn what_is_not_the_last_runs_is_never_taken() {
             let log = new_log(os, &options());
             let hard = commit(&log, 1, 20);
             log.harden(hard, FlushReason::Commit).unwrap();
-            let last = (2..=9).map(|txn| delay(&log, txn, 9_000)).last().unwrap();
+            let last = delay_each(&log, 2..=9, 9_000);
             log.suspend_background_flush(true);
             std::mem::forget(log);
             (hard, last)
@@ -164,7 +170,7 @@ fn without_memory_the_cache_dies_with_the_process() {
         delay(&log, 1, 20);
         assert!(log.loss_window().survives_process);
         // The first block is on its way, the second has no place.
-        let hard = (2..=4).map(|txn| delay(&log, txn, 40_000)).last().unwrap();
+        let hard = delay_each(&log, 2..=4, 40_000);
         assert!(!log.loss_window().survives_process, "the second block has no place");
         log.harden(hard, FlushReason::Commit).unwrap();
         let kept = delay(&log, 5, 20);
@@ -205,7 +211,7 @@ fn a_take_over_that_is_cut_off_goes_on() {
         let last = live_and_die(&world, |os| {
             let log = new_log(os, &options());
             log.suspend_background_flush(true);
-            let last = (1..=6).map(|txn| delay(&log, txn, 30_000)).last().unwrap();
+            let last = delay_each(&log, 1..=6, 30_000);
             std::mem::forget(log);
             last
         });
