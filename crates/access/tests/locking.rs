@@ -277,7 +277,7 @@ fn a_row_is_waited_for_once() {
     const ROUNDS: u64 = 8;
     for seed in 0..40 {
         with_rows(seed, |db| {
-            let waits = db.os.counters().counter("SQLServer:Locks", "Lock Waits/sec", "_Total");
+            let waits = db.os.counters().counter("SQLServer:Locks", "Lock Waits/sec", "Key");
             let before = waits.get();
             let start = |task: u64| {
                 spawn(&db, move |db| {

@@ -324,7 +324,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("hardpan-surviving-{}", std::process::id()));
         let memory = SurvivingMemory::create(&path, LAYOUT).expect("room for a small file");
         let mut buffer = memory.lend(1).expect("room for a place");
-        assert!(buffer.len() == LAYOUT.place_bytes && buffer.as_ptr() as usize % PAGE_BYTES == 0);
+        assert!(buffer.len() == LAYOUT.place_bytes && (buffer.as_ptr() as usize).is_multiple_of(PAGE_BYTES));
         buffer[4_090..4_101].copy_from_slice(b"over a page");
         memory.note_stored(1, 4_090, &buffer[4_090..4_101]);
         memory.set_word(19, 7);

@@ -38,11 +38,15 @@ script!(views);
 script!(seeds);
 script!(like_seek);
 
+/// Functions that are refused by name: backups come later.
+const REFUSED: [&str; 1] = ["fn_dump_dblog"];
+
 /// Every system view can be read: its rows have its columns, of its types.
 #[test]
 fn every_view_reads() {
     let mut world = World::new();
-    for view in query::sysviews::SYSTEM_VIEWS.iter().copied().flatten() {
+    let views = query::sysviews::SYSTEM_VIEWS.iter().copied().flatten();
+    for view in views.filter(|view| !REFUSED.contains(&view.name)) {
         let arguments = match view.parameters {
             0 => String::new(),
             count if view.name == "STRING_SPLIT" => format!("('a b', ' '{})", ", 1".repeat(count - 2)),
