@@ -3,8 +3,7 @@
 use pages::{LatchMode, header};
 
 use super::BTree;
-use super::page::child_at;
-use crate::error::AccessResult;
+use crate::error::{AccessError, AccessResult};
 
 /// The ways down that are looked at: along the first children, the middle ones, the last.
 const WAYS: u16 = 3;
@@ -21,17 +20,20 @@ impl BTree {
     }
 
     fn rows_along(&self, way: u16) -> AccessResult<u64> {
-        let (mut page, mut rows) = (self.def.root, 1u64);
+        assert!(way < WAYS, "way {way} of {WAYS}");
+        let (mut guard, mut rows) = (self.fix_page(self.def.root, LatchMode::Shared)?, 1u64);
         loop {
-            let guard = self.fix_page(page, LatchMode::Shared)?;
             let count = header::slot_count(guard.page());
             rows = rows.saturating_mul(u64::from(count));
             if header::level(guard.page()) == 0 {
                 return Ok(rows);
             }
-            assert!(count > 0 && way < WAYS, "a page above the leaves has children");
-            let slot = u32::from(count - 1) * u32::from(way) / u32::from(WAYS - 1);
-            page = child_at(guard.page(), slot as u16)?;
+            let Some(last) = count.checked_sub(1) else {
+                return Err(AccessError::corrupt(guard.id(), "a page above the leaves without children"));
+            };
+            let slot = u32::from(last) * u32::from(way) / u32::from(WAYS - 1);
+            // Level by level: links that lead back are an error, never a way without end.
+            guard = self.fix_child(&guard, slot as u16, LatchMode::Shared, &[])?;
         }
     }
 }
