@@ -1,13 +1,8 @@
 //! Catalog views of features that Hardpan does not have: tools that clean or compare a schema read them all, and find nothing.
 //! Columns: documentation of the views of SQL Server 2022.
 
-use types::SqlError;
-
-use super::{SystemView, ViewContext};
-
-fn none(_: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
-    Ok(())
-}
+use super::SystemView;
+use super::empty::none;
 
 const fn absent(name: &'static str, columns: &'static str) -> SystemView {
     SystemView::new(name, columns, none)

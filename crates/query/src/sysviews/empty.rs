@@ -7,7 +7,8 @@ use super::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
-fn none(_: Context<'_, '_, '_>) -> Result<(), SqlError> {
+/// No rows.
+pub(super) fn none(_: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
