@@ -16,6 +16,7 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::identity::Identities;
 use crate::options::{DatabaseOptions, DatabaseState};
+use crate::row_counts::RowCounts;
 use crate::row_version::RowVersions;
 use crate::schema::{IdentityDef, ObjectDef, ObjectId, TableDef};
 use crate::table::Table;
@@ -40,6 +41,7 @@ pub struct Database {
     pub(crate) catalog: Catalog,
     pub(crate) identities: Identities,
     pub(crate) row_versions: RowVersions,
+    pub(crate) row_counts: RowCounts,
     pub(crate) checkpoint_state: CheckpointState,
     /// Held by the background thread that works on the database; true once it closes, and none may begin.
     is_closing: Latch<bool>,
@@ -91,6 +93,7 @@ impl Database {
             catalog: parts.catalog,
             identities: Identities::default(),
             row_versions: RowVersions::default(),
+            row_counts: RowCounts::default(),
             checkpoint_state: CheckpointState::default(),
             is_closing: Latch::new(LatchRank::Database, false),
             system: parts.system,

@@ -17,6 +17,7 @@ use crate::database::Database;
 use crate::error::{SqlResult, sql_error};
 use crate::identity::Counter;
 use crate::lookup::Shared;
+use crate::row_counts::RowCountChanges;
 use crate::row_version::ActiveRowVersion;
 use crate::schema::ObjectId;
 
@@ -38,6 +39,8 @@ pub struct DbTransaction {
     forgotten_identities: RefCell<Vec<(ObjectId, Option<Counter>)>>,
     /// Its first rowversion value, which is active as long as this stands.
     row_version: OnceCell<ActiveRowVersion>,
+    /// What it has added to the numbers of rows and taken away.
+    pub(crate) row_counts: RefCell<RowCountChanges>,
 }
 
 /// A point of a [`DbTransaction`] to roll back to.
@@ -46,6 +49,7 @@ pub struct DbSavepoint {
     savepoint: Savepoint,
     catalog_undo_len: usize,
     forgotten_len: usize,
+    row_counts_len: usize,
     locks: LockMark,
 }
 
@@ -56,6 +60,7 @@ impl DbSavepoint {
             savepoint: Savepoint::start(),
             catalog_undo_len: 0,
             forgotten_len: 0,
+            row_counts_len: 0,
             locks: LockMark::START,
         }
     }
@@ -73,6 +78,7 @@ impl DbTransaction {
             statement_locks: RefCell::new(Vec::new()),
             forgotten_identities: RefCell::new(Vec::new()),
             row_version: OnceCell::new(),
+            row_counts: RefCell::default(),
         }
     }
 
@@ -152,6 +158,7 @@ impl DbTransaction {
         for (resource, mode, count) in self.statement_locks.borrow_mut().drain(..) {
             (0..count).for_each(|_| self.transaction.unlock(&resource, mode));
         }
+        self.row_counts.borrow_mut().statement_ended();
     }
 
     /// The message for a failure below.
@@ -201,9 +208,19 @@ impl DbTransaction {
         !self.catalog_undo.borrow().is_empty()
     }
 
-    /// The present point.
+    /// The present point, for as long as the transaction stands.
     pub fn savepoint(&self) -> DbSavepoint {
+        self.mark(true)
+    }
+
+    /// The present point, for the statement that begins.
+    pub(crate) fn statement_savepoint(&self) -> DbSavepoint {
+        self.mark(false)
+    }
+
+    fn mark(&self, outlives: bool) -> DbSavepoint {
         DbSavepoint {
+            row_counts_len: self.row_counts.borrow_mut().mark(outlives),
             savepoint: self.transaction.savepoint(),
             catalog_undo_len: self.catalog_undo.borrow().len(),
             forgotten_len: self.forgotten_identities.borrow().len(),
@@ -224,6 +241,7 @@ impl DbTransaction {
         // The cache goes back first, as in `rollback`.
         self.undo_catalog(savepoint.catalog_undo_len);
         self.undo_forgetting(savepoint.forgotten_len);
+        self.take_back_row_counts(savepoint.row_counts_len);
         let result = self.transaction.rollback_to(savepoint.savepoint);
         result.map_err(|error| self.failed_rollback(&error))
     }
@@ -246,6 +264,7 @@ impl DbTransaction {
         // The cache goes back first: once the locks are gone others may look at it.
         self.undo_catalog(0);
         self.undo_forgetting(0);
+        self.take_back_row_counts(0);
         self.transaction.rollback().map_err(|error| {
             let error = self.failed_rollback(&error);
             self.transaction.abandon();
@@ -334,6 +353,7 @@ impl DbTransaction {
     fn committed(&self, outcome: TxnResult<CommitOutcome>) -> SqlResult<CommitOutcome> {
         let error = match outcome {
             Ok(outcome) => {
+                self.row_counts.borrow_mut().settle(&self.database.row_counts);
                 let changes = self.catalog_undo.take();
                 if !changes.is_empty() {
                     self.database.catalog().settle(self.transaction.space().id(), changes.into_iter());
@@ -366,6 +386,10 @@ impl DbTransaction {
         for (table, _) in forgotten.iter() {
             self.database.identities.note_anew(*table);
         }
+    }
+
+    fn take_back_row_counts(&self, keep: usize) {
+        self.row_counts.borrow_mut().take_back(&self.database.row_counts, keep);
     }
 
     fn undo_catalog(&self, keep: usize) {

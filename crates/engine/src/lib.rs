@@ -27,6 +27,7 @@ mod open;
 mod options;
 mod recover;
 mod registry;
+mod row_counts;
 mod row_version;
 mod schema;
 mod sequence;

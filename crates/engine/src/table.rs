@@ -12,6 +12,7 @@ mod image;
 pub(crate) mod io;
 mod key_length;
 mod read;
+mod rows;
 mod update;
 mod usage;
 
@@ -29,6 +30,7 @@ use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 use crate::identity::{self, Identities};
+use crate::row_counts::RowCount;
 use crate::schema::{IndexDef, IndexKind, ObjectDef, TableDef};
 
 pub use access::{RowLock, ScanOptions};
@@ -37,8 +39,6 @@ pub use update::{RowChange, TakenOut};
 
 /// Bytes of the uniquifier at the end of a key of a clustered index that is not unique.
 const UNIQUIFIER_BYTES: usize = 8;
-/// Rows of a table of which nothing is known.
-const ROW_COUNT_GUESS: u64 = 1_000;
 
 /// Where a row is: what a nonclustered index entry points to, what UPDATE and DELETE go by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,6 +92,8 @@ pub(crate) struct Inner {
     /// The catalog's version at which the definition was last known to hold.
     version: std::sync::atomic::AtomicU64,
     pub(crate) base: Base,
+    /// How many rows it has.
+    row_count: Arc<RowCount>,
     pub(crate) format: Arc<RowFormat>,
     clustered_key: Option<KeyFormat>,
     pub(crate) secondary: Vec<Secondary>,
@@ -115,6 +117,8 @@ pub(crate) struct Secondary {
     /// Columns whose values stand in the entries, by position in the table.
     pub(crate) stored: Vec<usize>,
     pub(crate) format: Arc<RowFormat>,
+    /// How many entries it has, where a filter leaves rows out.
+    entry_count: Option<Arc<RowCount>>,
 }
 
 impl Inner {
@@ -159,11 +163,13 @@ impl Table {
                 key: key_format(&definition, index),
                 format: Arc::new(row_format(&definition, &stored)),
                 stored,
+                entry_count: index.filter.as_ref().map(|_| database.row_counts.of(index.unit)),
             }
         });
         let may_overflow = definition.indexes.iter().map(|index| index.may_overflow(&definition));
         let inner = Inner {
             may_overflow: may_overflow.collect(),
+            row_count: database.row_counts.of(base_index.unit),
             secondary: secondary.collect(),
             format: Arc::new(row_format(&definition, &all)),
             database,
@@ -188,39 +194,6 @@ impl Table {
     /// Its database.
     pub fn database(&self) -> &Arc<Database> {
         &self.inner.database
-    }
-
-    /// About how many rows there are, for the planner: told from a few pages of an index that has all of them. Waits for nobody.
-    pub fn row_count_estimate(&self) -> u64 {
-        let inner = &self.inner;
-        let is_whole = |at: &usize| inner.index_of(*at).is_whole();
-        let tree = match &inner.base {
-            Base::Tree(tree) => Some(tree),
-            Base::Heap(_) => (0..inner.secondary.len()).find(is_whole).map(|at| &inner.secondary[at].tree),
-        };
-        tree.and_then(|tree| tree.estimate_rows().ok()).unwrap_or(ROW_COUNT_GUESS)
-    }
-
-    /// The number of rows as they stand now, committed or not, read from a heap or index by its number. `go_on` is asked for each page.
-    ///
-    /// # Errors
-    /// 1222; the marker of a stale plan; those of `go_on`.
-    pub fn count_rows(
-        &self,
-        txn: &DbTransaction,
-        index_id: i32,
-        go_on: &mut dyn FnMut() -> SqlResult<()>,
-    ) -> SqlResult<u64> {
-        let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
-        let mut cursor = self.scan(txn, index_id, &options, Some(&Arc::from([])))?;
-        let mut rows = 0;
-        loop {
-            match cursor.next_page(txn)? {
-                0 => return Ok(rows),
-                more => rows += more as u64,
-            }
-            go_on()?;
-        }
     }
 
     /// Every row, in the order of an index (its number; 0 or 1 is the heap or clustered index).
@@ -306,7 +279,9 @@ impl Table {
             (Base::Tree(tree), RowLocator::Key(key)) => tree.delete(txn.inner(), key),
             _ => return Err(stale_plan()),
         };
-        deleted.map_err(|error| self.fail(txn, error))
+        deleted.map_err(|error| self.fail(txn, error))?;
+        self.note_rows(txn, -1);
+        Ok(())
     }
 
     /// Deletes the row of a unique clustered index by its key values; no row is no error.
@@ -565,9 +540,10 @@ impl Table {
         let (key, value) = self.entry(txn, at, row, locator)?;
         let tree = &self.inner.secondary[at].tree;
         match tree.insert(txn.inner(), &key, &value).map_err(|error| self.fail(txn, error))? {
-            Inserted::Done => Ok(()),
-            Inserted::Duplicate => Err(self.duplicate(self.inner.index_of(at), row)),
+            Inserted::Done => self.note_entries(txn, at, 1),
+            Inserted::Duplicate => return Err(self.duplicate(self.inner.index_of(at), row)),
         }
+        Ok(())
     }
 
     fn delete_entry(
@@ -593,7 +569,9 @@ impl Table {
     ) -> SqlResult<()> {
         self.free_entry_large_values(txn, at, key)?;
         let deleted = self.inner.secondary[at].tree.delete(txn.inner(), key);
-        deleted.map_err(|error| self.fail_at_entry(txn, at, locator, error))
+        deleted.map_err(|error| self.fail_at_entry(txn, at, locator, error))?;
+        self.note_entries(txn, at, -1);
+        Ok(())
     }
 
     /// Frees what an entry keeps out of row: entries have copies of their own.

@@ -183,7 +183,7 @@ impl TransactionSet {
         }
         if self.in_statement {
             let Member { transaction, statement } = &mut self.open[at];
-            *statement = Some(transaction.savepoint());
+            *statement = Some(transaction.statement_savepoint());
         }
         Ok(at)
     }
@@ -194,7 +194,7 @@ impl TransactionSet {
         assert!(self.variables.is_none(), "table variables are settled with their statement");
         self.in_statement = true;
         for member in &mut self.open {
-            member.statement = Some(member.transaction.savepoint());
+            member.statement = Some(member.transaction.statement_savepoint());
         }
     }
 

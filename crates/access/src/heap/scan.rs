@@ -33,6 +33,21 @@ enum Stop {
     EndOfPage(PageId),
 }
 
+impl Heap {
+    /// An estimate of the number of rows, from its number of pages and what stands on its first and its last one. Asks for no lock.
+    pub fn estimate_rows(&self, pages: u64) -> AccessResult<u64> {
+        let first = self.fix_row_page(self.def.first_page, LatchMode::Shared)?;
+        let (of_first, last) = (header::slot_count(first.page()), header::prev(first.page()));
+        drop(first);
+        if last.is_null() || last == self.def.first_page {
+            return Ok(u64::from(of_first));
+        }
+        let of_last = header::slot_count(self.fix_row_page(last, LatchMode::Shared)?.page());
+        // The last page may have few rows yet: all others are thought to be as the first.
+        Ok(u64::from(of_first).saturating_mul(pages.saturating_sub(1)).saturating_add(u64::from(of_last)))
+    }
+}
+
 impl HeapCursor {
     pub(super) fn new(heap: Heap, options: ScanOptions) -> HeapCursor {
         let page = heap.def.first_page;

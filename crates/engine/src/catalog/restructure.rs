@@ -235,6 +235,8 @@ impl Database {
                 }
             };
             index.root = made.map_err(|error| txn.sql_error(&error.into()))?;
+            self.row_counts.begin(index.unit);
+            txn.row_counts.borrow_mut().note_begun(index.unit);
         }
         Ok(())
     }
@@ -244,6 +246,7 @@ impl Database {
             self.access
                 .drop_unit(txn.inner(), access::UnitId(index.unit))
                 .map_err(|error| txn.sql_error(&error.into()))?;
+            txn.row_counts.borrow_mut().note_dropped(index.unit);
         }
         Ok(())
     }

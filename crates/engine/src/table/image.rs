@@ -42,6 +42,9 @@ impl Table {
             image.clear();
             SPARE.set(image);
         }
+        if inserted.is_ok() {
+            self.note_rows(txn, 1);
+        }
         inserted
     }
 }

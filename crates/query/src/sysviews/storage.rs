@@ -59,7 +59,7 @@ pub(super) static VIEWS: &[SystemView] = &[
     ),
 ];
 
-/// The true number of rows of a heap or index, whatever others have not committed yet.
+/// The number of rows of a heap or index: what is committed, and the session's own.
 pub(crate) fn count_rows(
     runtime: &Runtime<'_>,
     database: &Arc<Database>,

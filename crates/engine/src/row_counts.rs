@@ -1,0 +1,265 @@
+//! How many rows each heap and index has, in memory: for the planner, sys.partitions and sp_spaceused.
+//!
+//! A transaction keeps what it adds and takes away to itself and settles it right after its commit: no cell is shared by those who change
+//! rows at the same time. A rollback, also to a savepoint, forgets its part. Only an index with a filter has another number of rows than its
+//! table, and its own count.
+//!
+//! ```text
+//!   Unknown ──estimate()──► Estimated        a database that was opened: no count outlives a stop or a crash
+//!      │                        │
+//!      └───────learn()──────────┴──► Known ◄── begin()    a unit that this incarnation has made, empty
+//! ```
+//!
+//! *Known* is exact: the rows of all transactions that are settled, and nothing else. Who asks between another's commit and its settling, a few
+//! instructions later, may be told the number before it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
+
+use os::{Latch, LatchRank};
+use rustc_hash::FxHashMap;
+
+/// What is known of a count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quality {
+    Unknown = 0,
+    Estimated = 1,
+    Known = 2,
+}
+
+/// The rows of one heap or index.
+#[derive(Debug)]
+pub(crate) struct RowCount {
+    rows: AtomicI64,
+    quality: AtomicU8,
+    /// Transactions that have changes of it which are not settled.
+    changers: AtomicU32,
+}
+
+impl RowCount {
+    fn new(quality: Quality) -> RowCount {
+        RowCount {
+            rows: AtomicI64::new(0),
+            quality: AtomicU8::new(quality as u8),
+            changers: AtomicU32::new(0),
+        }
+    }
+
+    /// The number, if it is exact.
+    pub(crate) fn known(&self) -> Option<i64> {
+        let is_known = self.quality.load(Ordering::Acquire) == Quality::Known as u8;
+        is_known.then(|| self.rows.load(Ordering::Relaxed))
+    }
+
+    /// The number, exact or about; `None` when nothing is known.
+    pub(crate) fn about(&self) -> Option<u64> {
+        let is_unknown = self.quality.load(Ordering::Acquire) == Quality::Unknown as u8;
+        (!is_unknown).then(|| u64::try_from(self.rows.load(Ordering::Relaxed)).unwrap_or(0))
+    }
+
+    /// About so many, where nothing was known.
+    pub(crate) fn estimate(&self, rows: u64) {
+        if self.quality.load(Ordering::Acquire) == Quality::Unknown as u8 {
+            self.rows.store(i64::try_from(rows).unwrap_or(i64::MAX), Ordering::Relaxed);
+            let (from, to) = (Quality::Unknown as u8, Quality::Estimated as u8);
+            // Somebody who has counted meanwhile knows better.
+            let _ = self.quality.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        }
+    }
+
+    /// Somebody has counted them while nobody could change the table; `own` says whether he has changes himself. False when another's
+    /// changes are not settled yet.
+    pub(crate) fn learn(&self, rows: i64, own: bool) -> bool {
+        if self.changers.load(Ordering::Acquire) != u32::from(own) {
+            return false;
+        }
+        self.rows.store(rows, Ordering::Relaxed);
+        self.quality.store(Quality::Known as u8, Ordering::Release);
+        true
+    }
+}
+
+/// The counts of a database's units.
+pub(crate) struct RowCounts {
+    units: Latch<FxHashMap<u32, Arc<RowCount>>>,
+}
+
+impl Default for RowCounts {
+    fn default() -> RowCounts {
+        RowCounts { units: Latch::new(LatchRank::Stats, FxHashMap::default()) }
+    }
+}
+
+impl RowCounts {
+    /// The count of a unit.
+    pub(crate) fn of(&self, unit: u32) -> Arc<RowCount> {
+        let mut units = self.units.lock();
+        units.entry(unit).or_insert_with(|| Arc::new(RowCount::new(Quality::Unknown))).clone()
+    }
+
+    /// A unit has been made, without rows.
+    pub(crate) fn begin(&self, unit: u32) {
+        let before = self.units.lock().insert(unit, Arc::new(RowCount::new(Quality::Known)));
+        assert!(before.is_none(), "the number of unit {unit} is given once");
+    }
+
+    /// A unit is gone.
+    fn forget(&self, unit: u32) {
+        self.units.lock().remove(&unit);
+    }
+}
+
+/// What a transaction has done to counts and not settled, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct RowCountChanges {
+    list: Vec<CountChange>,
+    /// Changes before this are of an earlier statement or savepoint: nothing is added to them.
+    sealed: usize,
+    /// The newest savepoint that outlives its statement.
+    kept: usize,
+}
+
+#[derive(Debug)]
+enum CountChange {
+    Rows { count: Arc<RowCount>, delta: i64 },
+    Begun(u32),
+    Dropped(u32),
+}
+
+impl RowCountChanges {
+    /// Rows came or went.
+    pub(crate) fn note(&mut self, count: &Arc<RowCount>, by: i64) {
+        for change in self.list[self.sealed..].iter_mut().rev() {
+            if let CountChange::Rows { count: noted, delta } = change
+                && Arc::ptr_eq(noted, count)
+            {
+                *delta += by;
+                return;
+            }
+        }
+        count.changers.fetch_add(1, Ordering::AcqRel);
+        self.list.push(CountChange::Rows { count: count.clone(), delta: by });
+    }
+
+    /// The unit has been made by this transaction.
+    pub(crate) fn note_begun(&mut self, unit: u32) {
+        self.list.push(CountChange::Begun(unit));
+    }
+
+    /// The unit is gone when this transaction has committed.
+    pub(crate) fn note_dropped(&mut self, unit: u32) {
+        self.list.push(CountChange::Dropped(unit));
+    }
+
+    /// What the transaction itself has added to a count; `None` when it has not touched it.
+    pub(crate) fn own(&self, count: &Arc<RowCount>) -> Option<i64> {
+        let of_count = self.list.iter().filter_map(|change| match change {
+            CountChange::Rows { count: noted, delta } if Arc::ptr_eq(noted, count) => Some(*delta),
+            _ => None,
+        });
+        of_count.fold(None, |sum, delta| Some(sum.unwrap_or(0) + delta))
+    }
+
+    /// The present point; `outlives`: also when the statement has ended.
+    pub(crate) fn mark(&mut self, outlives: bool) -> usize {
+        self.sealed = self.list.len();
+        if outlives {
+            self.kept = self.sealed;
+        }
+        self.sealed
+    }
+
+    /// The statement has ended: nobody goes back to its beginning, so what it did joins what was done before.
+    pub(crate) fn statement_ended(&mut self) {
+        assert!(self.kept <= self.list.len(), "a savepoint lies in the past");
+        let newer = self.list.split_off(self.kept);
+        self.sealed = self.kept;
+        for change in newer {
+            match change {
+                CountChange::Rows { count, delta } => {
+                    self.note(&count, delta);
+                    count.changers.fetch_sub(1, Ordering::AcqRel);
+                }
+                other => self.list.push(other),
+            }
+        }
+    }
+
+    /// Everything behind a point is taken back.
+    pub(crate) fn take_back(&mut self, counts: &RowCounts, to: usize) {
+        assert!(to <= self.list.len(), "a savepoint lies in the past");
+        for change in self.list.drain(to..).rev() {
+            match change {
+                CountChange::Rows { count, .. } => drop(count.changers.fetch_sub(1, Ordering::AcqRel)),
+                CountChange::Begun(unit) => counts.forget(unit),
+                CountChange::Dropped(_) => {}
+            }
+        }
+        self.sealed = to;
+        self.kept = self.kept.min(to);
+    }
+
+    /// The transaction has committed.
+    pub(crate) fn settle(&mut self, counts: &RowCounts) {
+        for change in self.list.drain(..) {
+            match change {
+                CountChange::Rows { count, delta } => {
+                    count.rows.fetch_add(delta, Ordering::Relaxed);
+                    count.changers.fetch_sub(1, Ordering::AcqRel);
+                }
+                CountChange::Begun(_) => {}
+                CountChange::Dropped(unit) => counts.forget(unit),
+            }
+        }
+        (self.sealed, self.kept) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_savepoint_takes_back_its_part_and_a_statement_joins_what_was_before() {
+        let counts = RowCounts::default();
+        counts.begin(7);
+        let count = counts.of(7);
+        let mut changes = RowCountChanges::default();
+        changes.note(&count, 3);
+        let kept = changes.mark(true);
+        for _ in 0..100 {
+            changes.mark(false);
+            changes.note(&count, 1);
+            changes.statement_ended();
+        }
+        assert!(changes.list.len() <= 2, "one entry a savepoint: {}", changes.list.len());
+        assert_eq!(changes.own(&count), Some(103));
+        let statement = changes.mark(false);
+        changes.note(&count, 50);
+        changes.take_back(&counts, statement);
+        assert_eq!((changes.own(&count), count.known()), (Some(103), Some(0)));
+        changes.take_back(&counts, kept);
+        assert!(!count.learn(9, false), "another has changes");
+        changes.settle(&counts);
+        assert_eq!(count.known(), Some(3));
+        assert!(count.learn(9, false) && count.known() == Some(9));
+    }
+
+    #[test]
+    fn a_count_goes_with_its_unit() {
+        let counts = RowCounts::default();
+        counts.begin(7);
+        let count = counts.of(7);
+        let mut changes = RowCountChanges::default();
+        changes.note_begun(7);
+        changes.note(&count, 5);
+        changes.take_back(&counts, 0);
+        assert_eq!(counts.of(7).known(), None, "nothing is known of a unit that was never made");
+        assert_eq!(counts.of(8).about(), None);
+        counts.of(8).estimate(40);
+        assert_eq!((counts.of(8).about(), counts.of(8).known()), (Some(40), None));
+        changes.note_dropped(8);
+        changes.settle(&counts);
+        assert_eq!(counts.of(8).about(), None);
+    }
+}
