@@ -8,8 +8,12 @@ use std::collections::BTreeMap;
 
 use os::Latch;
 
+mod options;
+
 use crate::catalog::{Entry, EntryKey};
 use crate::instance::Instance;
+
+pub use options::OPTIONS;
 
 /// One option.
 #[derive(Debug)]
@@ -32,6 +36,8 @@ pub struct ConfigurationOption {
     pub description: &'static str,
 }
 
+/// `allow updates`: nothing may be changed by hand any more; RECONFIGURE says so (5808) while it is 1.
+pub const ALLOW_UPDATES: i32 = 102;
 /// `show advanced options`.
 pub const SHOW_ADVANCED_OPTIONS: i32 = 518;
 /// `user options`: SET options with which sessions begin.
@@ -42,132 +48,10 @@ const MAX_SERVER_MEMORY: i32 = 1544;
 /// Values in use that differ from the defaults.
 pub(crate) type InUse = Latch<BTreeMap<i32, i32>>;
 
-const fn option(
-    id: i32,
-    name: &'static str,
-    range: (i32, i32, i32),
-    (is_dynamic, is_advanced): (bool, bool),
-    description: &'static str,
-) -> ConfigurationOption {
-    let (minimum, maximum, default) = range;
-    ConfigurationOption { id, name, minimum, maximum, default, is_dynamic, is_advanced, description }
-}
-
-const PLAIN: (bool, bool) = (true, false);
-const ADVANCED: (bool, bool) = (true, true);
-const STATIC: (bool, bool) = (false, true);
-const SWITCH: (i32, i32, i32) = (0, 1, 0);
-
-/// All options, by number.
-pub static OPTIONS: &[ConfigurationOption] = &[
-    option(101, "recovery interval (min)", (0, 32767, 0), ADVANCED, "Maximum recovery interval in minutes"),
-    option(102, "allow updates", SWITCH, PLAIN, "Allow updates to system tables"),
-    option(103, "user connections", (0, 32767, 0), STATIC, "Number of user connections allowed"),
-    option(109, "fill factor (%)", (0, 100, 0), STATIC, "Default fill factor percentage"),
-    option(
-        114,
-        "disallow results from triggers",
-        SWITCH,
-        ADVANCED,
-        "Disallow returning results from triggers",
-    ),
-    option(115, "nested triggers", (0, 1, 1), PLAIN, "Allow triggers to be invoked within triggers"),
-    option(116, "server trigger recursion", (0, 1, 1), PLAIN, "Allow recursion for server level triggers"),
-    option(117, "remote access", SWITCH, (false, false), "Allow remote access"),
-    option(124, "default language", (0, 9999, 0), PLAIN, "default language"),
-    option(400, "cross db ownership chaining", SWITCH, PLAIN, "Allow cross db ownership chaining"),
-    option(503, "max worker threads", (128, 65535, 0), ADVANCED, "Maximum worker threads"),
-    option(505, "network packet size (B)", (512, 32767, 4096), ADVANCED, "Network packet size"),
-    option(SHOW_ADVANCED_OPTIONS, "show advanced options", SWITCH, PLAIN, "show advanced options"),
-    option(542, "remote proc trans", SWITCH, PLAIN, "Create DTC transaction for remote procedures"),
-    option(544, "c2 audit mode", SWITCH, STATIC, "c2 audit mode"),
-    option(1127, "two digit year cutoff", (1753, 9999, 2049), ADVANCED, "two digit year cutoff"),
-    option(1519, "remote login timeout (s)", (0, i32::MAX, 10), PLAIN, "remote login timeout"),
-    option(1520, "remote query timeout (s)", (0, i32::MAX, 600), PLAIN, "remote query timeout"),
-    option(USER_OPTIONS, "user options", (0, 32767, 0), PLAIN, "user options"),
-    option(
-        1536,
-        "max text repl size (B)",
-        (-1, i32::MAX, 65536),
-        PLAIN,
-        "Maximum size of a text field in replication.",
-    ),
-    option(1538, "cost threshold for parallelism", (0, 32767, 5), ADVANCED, "cost threshold for parallelism"),
-    option(1539, "max degree of parallelism", (0, 32767, 1), ADVANCED, "maximum degree of parallelism"),
-    option(1541, "query wait (s)", (-1, i32::MAX, -1), ADVANCED, "maximum time to wait for query memory (s)"),
-    option(1543, "min server memory (MB)", (0, i32::MAX, 0), ADVANCED, "Minimum size of server memory (MB)"),
-    option(
-        MAX_SERVER_MEMORY,
-        "max server memory (MB)",
-        (128, i32::MAX, i32::MAX),
-        ADVANCED,
-        "Maximum size of server memory (MB)",
-    ),
-    option(
-        1545,
-        "query governor cost limit",
-        (0, i32::MAX, 0),
-        ADVANCED,
-        "Maximum estimated cost allowed by query governor",
-    ),
-    option(1547, "scan for startup procs", SWITCH, STATIC, "scan for startup stored procedures"),
-    option(1562, "clr enabled", SWITCH, PLAIN, "CLR user code execution enabled in the server"),
-    option(1568, "default trace enabled", SWITCH, ADVANCED, "Enable or disable the default trace"),
-    option(
-        1569,
-        "blocked process threshold (s)",
-        (0, 86400, 0),
-        ADVANCED,
-        "Blocked process reporting threshold",
-    ),
-    option(
-        1576,
-        "remote admin connections",
-        SWITCH,
-        PLAIN,
-        "Dedicated Admin Connections are allowed from remote clients",
-    ),
-    option(1579, "backup compression default", SWITCH, PLAIN, "Enable compression of backups by default"),
-    option(1580, "filestream access level", (0, 2, 0), PLAIN, "Sets the FILESTREAM access level"),
-    option(
-        1581,
-        "optimize for ad hoc workloads",
-        SWITCH,
-        ADVANCED,
-        "When this option is set, plan cache size is further reduced for single-use adhoc OLTP workload.",
-    ),
-    option(1584, "backup checksum default", SWITCH, PLAIN, "Enable checksum of backups by default"),
-    option(1587, "clr strict security", (0, 1, 1), ADVANCED, "CLR strict security enabled in the server"),
-    option(16384, "Agent XPs", SWITCH, ADVANCED, "Enable or disable Agent XPs"),
-    option(16386, "Database Mail XPs", SWITCH, ADVANCED, "Enable or disable Database Mail XPs"),
-    option(
-        16388,
-        "Ole Automation Procedures",
-        SWITCH,
-        ADVANCED,
-        "Enable or disable Ole Automation Procedures",
-    ),
-    option(16390, "xp_cmdshell", SWITCH, ADVANCED, "Enable or disable command shell"),
-    option(
-        16391,
-        "Ad Hoc Distributed Queries",
-        SWITCH,
-        ADVANCED,
-        "Enable or disable Ad Hoc Distributed Queries",
-    ),
-    option(
-        16393,
-        "contained database authentication",
-        SWITCH,
-        PLAIN,
-        "Enables contained databases and contained authentication",
-    ),
-];
-
 impl ConfigurationOption {
     /// Has another value than the default an effect?
     pub fn may_be_set(&self) -> bool {
-        matches!(self.id, SHOW_ADVANCED_OPTIONS | USER_OPTIONS)
+        matches!(self.id, ALLOW_UPDATES | SHOW_ADVANCED_OPTIONS | USER_OPTIONS)
     }
 }
 
@@ -218,6 +102,7 @@ mod tests {
             // 0 is "as many as needed" where it is below the least number.
             let in_range = (option.minimum..=option.maximum).contains(&option.default);
             assert!(in_range || option.default == 0, "{}", option.name);
+            assert!(!option.description.is_empty(), "{}", option.name);
             assert!(option.name.len() <= 35, "the column is nvarchar(35): {}", option.name);
         }
         let names: std::collections::BTreeSet<_> = OPTIONS.iter().map(|one| one.name).collect();

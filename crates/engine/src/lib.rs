@@ -44,7 +44,7 @@ pub use catalog::{
     NewSequence, NewTable, PropertyDef, PropertyOwner, TablePart, TypeDef,
 };
 pub use configuration::{
-    ConfigurationOption, OPTIONS as CONFIGURATION_OPTIONS, SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
+    ALLOW_UPDATES, ConfigurationOption, OPTIONS as CONFIGURATION_OPTIONS, SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
 };
 pub use cursor::Cursor;
 pub use database::{Database, date_time_of};

@@ -214,7 +214,9 @@ impl Session {
         match kind {
             InstructionKind::Checkpoint => self.checkpoint(),
             InstructionKind::Kill(kill) => self.kill(kill),
-            InstructionKind::Reconfigure => crate::procs::configure::reconfigure(self),
+            InstructionKind::Reconfigure { with_override } => {
+                crate::procs::configure::reconfigure(self, *with_override)
+            }
             InstructionKind::ScopedConfiguration(alter) => self.scoped_configuration(alter),
             _ => unreachable!("the others have arms of their own"),
         }

@@ -542,7 +542,9 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         StatementKind::Checkpoint(_) => InstructionKind::Checkpoint,
         StatementKind::Kill(kill) => InstructionKind::Kill(kill.clone()),
         StatementKind::Dbcc(dbcc) => InstructionKind::Dbcc(dbcc.clone()),
-        StatementKind::Reconfigure { .. } => InstructionKind::Reconfigure,
+        StatementKind::Reconfigure { with_override } => {
+            InstructionKind::Reconfigure { with_override: *with_override }
+        }
         StatementKind::CreateTable(_)
         | StatementKind::AlterTable(_)
         | StatementKind::CreateIndex(_)

@@ -110,7 +110,9 @@ pub(crate) enum InstructionKind {
     Dbcc(Box<ast::Dbcc>),
     /// Valid T-SQL that Hardpan does not execute (yet): refused by name.
     Refuse(types::SqlError),
-    Reconfigure,
+    Reconfigure {
+        with_override: bool,
+    },
 }
 
 /// RAISERROR.

@@ -323,7 +323,7 @@ impl Session {
             }
             InstructionKind::Checkpoint
             | InstructionKind::Kill(_)
-            | InstructionKind::Reconfigure
+            | InstructionKind::Reconfigure { .. }
             | InstructionKind::ScopedConfiguration(_) => self.administer(&instruction.kind)?,
             InstructionKind::Dbcc(dbcc) => self.dbcc(dbcc, sink)?,
             InstructionKind::Refuse(refusal) => return Err(refusal.clone().into()),

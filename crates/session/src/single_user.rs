@@ -1,8 +1,9 @@
-//! ALTER DATABASE ... SET SINGLE_USER: whoever is in the database leaves first, by himself or because he is ended; then one session at a time
-//! is in it (924, by the DATABASE locks of the engine).
+//! ALTER DATABASE ... SET SINGLE_USER and RESTRICTED_USER: whoever is in the database leaves first, by himself or because he is ended. Then
+//! one session at a time is in a single one (924, by the DATABASE locks of the engine); into a restricted one come those of db_owner,
+//! dbcreator and sysadmin, as many as like, and every login here is one of these.
 //!
 //! ```text
-//!  many users ──SINGLE_USER: others in it? ──no──► single
+//!  many users ──SINGLE_USER, RESTRICTED_USER: others in it? ──no──► single, restricted
 //!                  │ WITH NO_WAIT: 5070     │ WITH ROLLBACK IMMEDIATE, AFTER n: killed     │ else: waited for
 //!  single, another in it ──any SET──► 5064
 //! ```
@@ -17,6 +18,8 @@ use crate::sink::ResultSink;
 
 /// `user_access` for one session at a time.
 const SINGLE_USER: u8 = 1;
+/// `user_access` for members of roles of administrators.
+const RESTRICTED_USER: u8 = 2;
 const A_SECOND_NS: u64 = 1_000_000_000;
 
 /// Changes options of a database.
@@ -31,16 +34,20 @@ pub(crate) fn set_options(
     sink: &mut dyn ResultSink,
 ) -> SqlResult<()> {
     let number = session.instance.database_number(name)?;
-    let becomes_single = changes
-        .iter()
-        .any(|change| matches!(change, OptionChange::UserAccess(access) if *access == SINGLE_USER));
-    if becomes_single && [MASTER, TEMPDB].contains(&number) {
-        return Err(SqlError::new(5058, &[&"SINGLE_USER", &name]));
+    let asked = changes.iter().rev().find_map(|change| match change {
+        OptionChange::UserAccess(access) => Some(*access),
+        _ => None,
+    });
+    let narrower = asked.filter(|access| [SINGLE_USER, RESTRICTED_USER].contains(access));
+    if let Some(access) = narrower.filter(|_| [MASTER, TEMPDB].contains(&number)) {
+        let option = if access == SINGLE_USER { "SINGLE_USER" } else { "RESTRICTED_USER" };
+        return Err(SqlError::new(5058, &[&option, &name]));
     }
     // One that is not open says so itself.
-    let is_single =
-        session.instance.database(name).is_ok_and(|database| database.options().user_access == SINGLE_USER);
-    if !becomes_single && !is_single {
+    let current = session.instance.database(name).map_or(0, |database| database.options().user_access);
+    let is_single = current == SINGLE_USER;
+    let empties = asked == Some(SINGLE_USER) || (asked == Some(RESTRICTED_USER) && current == 0);
+    if !empties && !is_single {
         return session.instance.alter_database(name, changes);
     }
     let is_free = session.transactions.lock_database_exclusively(name)?.is_some();

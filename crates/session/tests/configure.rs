@@ -66,6 +66,77 @@ fn user_options_are_those_with_which_sessions_begin() {
     assert!(run(&mut other, "INSERT t VALUES (1)").counts.is_empty(), "NOCOUNT");
 }
 
+/// The rows of SQL Server 2022 ("Server configuration options" names 90 and more; the rest stand in `sys.configurations` of a stock instance).
+#[test]
+fn every_option_has_a_row() {
+    let world = World::new("configure-rows");
+    let mut session = world.session();
+    let shown = |name: &str| {
+        format!(
+            "SELECT configuration_id, CAST(minimum AS int), CAST(maximum AS int), CAST(value_in_use AS int), is_dynamic, is_advanced
+             FROM sys.configurations WHERE name = '{name}'"
+        )
+    };
+    for (name, expected) in [
+        ("locks", "106|5000|2147483647|0|0|1"),
+        ("priority boost", "1517|0|1|0|0|1"),
+        ("affinity I/O mask", "1550|-2147483648|2147483647|0|0|1"),
+        ("min memory per query (KB)", "1540|512|2147483647|1024|1|1"),
+        ("PH timeout (s)", "1557|1|3600|60|1|1"),
+        ("access check cache quota", "1583|0|2147483647|0|1|1"),
+        ("column encryption enclave type", "1588|0|2|0|0|0"),
+        ("ADR Preallocation Factor", "1592|0|32767|4|1|1"),
+        ("backup compression algorithm", "1602|0|3|0|1|0"),
+        ("polybase enabled", "16399|0|1|0|1|0"),
+    ] {
+        assert_eq!(rows(&mut session, &shown(name)), [expected], "{name}");
+    }
+    assert_eq!(
+        rows(&mut session, "SELECT COUNT(*), COUNT(DISTINCT configuration_id) FROM sys.configurations"),
+        ["96|96"]
+    );
+    // Each is either one that can be set to something else, or refused by name.
+    run(&mut session, "EXEC sp_configure 'show advanced options', 1 RECONFIGURE");
+    let names = rows(&mut session, "SELECT name FROM sys.configurations");
+    let mut set = Vec::new();
+    for name in names {
+        let other = format!(
+            "DECLARE @n int = (SELECT CASE WHEN value < maximum THEN CAST(value AS int) + 1 ELSE CAST(value AS int) - 1 END
+                               FROM sys.configurations WHERE name = '{name}'),
+                     @least int = (SELECT CAST(minimum AS int) FROM sys.configurations WHERE name = '{name}')
+             IF @n < @least SET @n = @least
+             EXEC sp_configure '{name}', @n"
+        );
+        match numbers(&run(&mut session, &other)).as_slice() {
+            [15457] => set.push(name),
+            [40517] => {}
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    // 1 is DISABLE_DEF_CNST_CHK of `user options`, which is refused.
+    assert_eq!(set, ["allow updates", "show advanced options"]);
+}
+
+/// "allow updates Server Configuration Option": it has no effect but that RECONFIGURE fails, which WITH OVERRIDE does not.
+#[test]
+fn allow_updates_makes_reconfigure_fail() {
+    let world = World::new("configure-allow-updates");
+    let mut session = world.session();
+    run(&mut session, "EXEC sp_configure 'allow updates', 1 EXEC sp_configure 'show advanced options', 1");
+    assert_eq!(numbers(&run(&mut session, "RECONFIGURE")), [5808]);
+    assert_eq!(
+        rows(&mut session, &format!("{SHOWN}'show advanced options'")),
+        ["1|0"],
+        "nothing was installed"
+    );
+    assert_eq!(numbers(&run(&mut session, "RECONFIGURE WITH OVERRIDE")), [0; 0]);
+    assert_eq!(rows(&mut session, &format!("{SHOWN}'show advanced options'")), ["1|1"]);
+    assert_eq!(numbers(&run(&mut session, "UPDATE sys.configurations SET value = 1")), [259]);
+    assert_eq!(numbers(&run(&mut session, "RECONFIGURE")), [5808]);
+    run(&mut session, "EXEC sp_configure 'allow updates', 0");
+    assert_eq!(numbers(&run(&mut session, "RECONFIGURE")), [0; 0]);
+}
+
 #[test]
 fn what_has_no_effect_is_refused_and_mistakes_are_told() {
     let world = World::new("configure-errors");

@@ -85,6 +85,44 @@ fn rollback_ends_the_others() {
     }
 }
 
+/// "ALTER DATABASE SET options": RESTRICTED_USER disconnects everybody in the time that the termination clause gives; then administrators
+/// come in, as many as like.
+#[test]
+fn restricted_user_ends_the_others_and_lets_administrators_in() {
+    on_a_machine(5, |os| {
+        let server = Server::open(os);
+        let (mut one, mut two) = (server.session_in("master"), server.session_in("master"));
+        run(&mut one, "CREATE DATABASE db; CREATE TABLE db.dbo.t (i INT)");
+        run(&mut two, "USE db; BEGIN TRAN; INSERT t VALUES (1)");
+        let seen = run(&mut one, "ALTER DATABASE db SET RESTRICTED_USER WITH NO_WAIT");
+        assert_eq!(numbers(&seen), [5070, 5069]);
+        assert_eq!(rows(&mut one, ACCESS), ["MULTI_USER"]);
+        let (shared, own_os) = (server.shared(), os.clone());
+        let other = os.spawn("other", move || {
+            let mut session = connect(&shared, "db");
+            while session.execute_batch("SELECT 1 AS a", &mut Seen::default()) == RequestEnd::Finished {
+                own_os.sleep(A_SECOND_NS / 10, WaitType::WAITFOR).unwrap();
+            }
+            session.close();
+        });
+        os.sleep(A_SECOND_NS, WaitType::WAITFOR).unwrap();
+        run(&mut two, "ROLLBACK USE master");
+        let seen = run(&mut one, "ALTER DATABASE db SET RESTRICTED_USER WITH ROLLBACK IMMEDIATE");
+        assert_eq!(numbers(&seen), [5060]);
+        other.join().unwrap();
+        assert_eq!(rows(&mut one, ACCESS), ["RESTRICTED_USER"]);
+        assert_eq!(numbers(&run(&mut one, "USE db")), [5701]);
+        assert_eq!(numbers(&run(&mut two, "USE db")), [5701], "not one at a time");
+        // It is so already: nobody has to leave.
+        assert_eq!(numbers(&run(&mut one, "ALTER DATABASE db SET RESTRICTED_USER WITH NO_WAIT")), NONE);
+        assert_eq!(numbers(&run(&mut one, "ALTER DATABASE db SET SINGLE_USER WITH NO_WAIT")), [5070, 5069]);
+        assert_eq!(numbers(&run(&mut one, "ALTER DATABASE db SET MULTI_USER")), NONE);
+        assert_eq!(numbers(&run(&mut one, "ALTER DATABASE master SET RESTRICTED_USER")), [5058]);
+        two.close();
+        server.stop(one);
+    });
+}
+
 /// Without a word about the others it waits for them.
 #[test]
 fn it_waits_for_the_others_to_leave() {

@@ -62,10 +62,15 @@ pub(super) fn sp_configure(
     Ok(CallResult::default())
 }
 
-/// RECONFIGURE [WITH OVERRIDE].
-pub(crate) fn reconfigure(session: &Session) -> SqlResult<()> {
+/// RECONFIGURE [WITH OVERRIDE]. Without it, 5808 as long as `allow updates` is configured: nothing is installed then.
+pub(crate) fn reconfigure(session: &Session, with_override: bool) -> SqlResult<()> {
     if session.facts.transaction_count > 0 {
         return Err(SqlError::new(574, &[&"CONFIG statement"]));
+    }
+    let options = engine::CONFIGURATION_OPTIONS;
+    let allow_updates = options.iter().find(|option| option.id == engine::ALLOW_UPDATES);
+    if !with_override && allow_updates.is_some_and(|option| session.instance.configured(option) != 0) {
+        return Err(SqlError::new(5808, &[]));
     }
     session.instance.reconfigure();
     Ok(())

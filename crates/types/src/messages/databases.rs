@@ -460,6 +460,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(5701, 10, "Changed database context to '%s'."),
     entry(5703, 10, "Changed language setting to %s."),
+    entry(5808, 16, "Ad hoc update to system catalogs is not supported."),
     entry(6101, 16, "Session ID %d is not valid. Choose a number between 1 and %d."),
     entry(6102, 14, "The user lacks permission to use the KILL statement."),
     entry(6104, 16, "KILL cannot be used to end your own process."),
