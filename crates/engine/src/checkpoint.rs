@@ -174,7 +174,8 @@ fn is_fatal(error: &StorageError) -> bool {
     }
 }
 
-fn give_log_back(database: &Database) -> Result<(), StorageError> {
+/// Frees what log nobody needs.
+pub(crate) fn give_log_back(database: &Database) -> Result<(), StorageError> {
     // The pin first: truncation asks the pins.
     database.txns.oldest_begin();
     database.log.truncate()?;

@@ -1,7 +1,7 @@
 //! From the failures of storage to the messages a user gets, and what a failure of the world means for a database.
 
 use log::LogError;
-use os::IoError;
+use os::{IoError, IoErrorKind};
 use pages::PageError;
 use txn::{LockError, TxnError};
 use types::SqlError;
@@ -32,6 +32,19 @@ pub enum StorageError {
     Txn(TxnError),
     /// The catalog contradicts itself.
     Catalog(String),
+}
+
+impl StorageError {
+    /// Could a file not be reached at all, so that nothing is known of the database's state?
+    pub(crate) fn is_inaccessible(&self) -> bool {
+        let is_place = |kind: IoErrorKind| matches!(kind, IoErrorKind::NotFound | IoErrorKind::Permission);
+        match self {
+            StorageError::Io(_) => true,
+            StorageError::Log(LogError::Io(error)) => is_place(error.kind),
+            StorageError::Page(PageError::Io(error)) => is_place(error.kind),
+            _ => false,
+        }
+    }
 }
 
 impl std::fmt::Display for StorageError {
@@ -127,7 +140,7 @@ pub(crate) fn refusal(error: &StorageError, database: &str) -> SqlError {
         | StorageError::Log(LogError::NewerFormat { found, supported, .. }) => {
             SqlError::new(948, &[&database, found, supported])
         }
-        StorageError::Io(_) => SqlError::new(945, &[&database]),
+        error if error.is_inaccessible() => SqlError::new(945, &[&database]),
         _ => SqlError::new(926, &[&database]),
     }
 }

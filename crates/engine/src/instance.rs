@@ -1,9 +1,10 @@
 //! [`Instance`]: a data directory with its databases: master, model, msdb, tempdb and those of users.
 
 mod alter;
+mod file_changes;
 mod start_stop;
 
-pub use alter::FileChange;
+pub use file_changes::{FileChange, ShrinkAim, ShrinkHeld, ShrunkFile};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ use crate::files::{FilePlaces, make_data_directory};
 use crate::ghost_cleanup::GhostCleanup;
 use crate::open::{Foundation, Plan};
 use crate::options::{DatabaseOptions, DatabaseState};
-use crate::registry::{self, Entry, Phase};
+use crate::registry::{self, DatabaseLogFile, Entry, Phase};
 
 /// `database_id` of the system databases.
 pub const MASTER: u16 = 1;
@@ -145,14 +146,8 @@ pub struct DatabaseInfo {
     pub options: DatabaseOptions,
     /// Data files.
     pub data_files: Vec<PathBuf>,
-    /// Log file.
-    pub log_file: PathBuf,
-    /// Logical name of the log file.
-    pub log_name: String,
-    /// FILEGROWTH of the log file.
-    pub log_growth: Growth,
-    /// MAXSIZE of the log file.
-    pub log_bytes_max: u64,
+    /// Log files.
+    pub log_files: Vec<DatabaseLogFile>,
     /// The database itself, when it is open.
     pub database: Option<Arc<Database>>,
 }
@@ -179,7 +174,7 @@ pub struct CreateDatabaseOptions {
     pub name: String,
     /// ON: data files, the primary first.
     pub data_files: Vec<NewDatabaseFile>,
-    /// LOG ON: the first counts.
+    /// LOG ON: log files, the first first.
     pub log_files: Vec<NewDatabaseFile>,
 }
 
@@ -472,25 +467,33 @@ impl Instance {
     /// master may be older than the rule, or the folder's flag may be gone.
     fn remove_files(&self, entry: &Entry) {
         for file in entry.files() {
-            let is_log = file == entry.log_file;
-            let file = match self.places.admit_removal(self.os().disk(), &file) {
-                Ok(real) => real,
-                Err(error) => {
-                    os::report::warn("engine", &format!("a file of {} was not removed: {error}", entry.name));
-                    continue;
-                }
-            };
-            if let Some(folder) = self.foundation.log_cache_folder.as_ref().filter(|_| is_log) {
-                log::remove_left_cache(self.os(), folder, &file);
-            }
-            let removed = self.os().disk().remove(&file);
-            if let Err(error) =
-                removed.and_then(|()| file.parent().map_or(Ok(()), |p| self.os().disk().sync_dir(p)))
+            if let Some(folder) = self.foundation.log_cache_folder.as_ref()
+                && file == entry.log_files[0].path
+                && let Ok(real) = self.places.admit_removal(self.os().disk(), &file)
             {
-                if self.os().disk().exists(&file) {
-                    os::report::warn("engine", &format!("{} was not removed: {error}", file.display()));
-                }
+                log::remove_left_cache(self.os(), folder, &real);
             }
+            self.remove_one(&entry.name, &file);
+        }
+    }
+
+    /// Removes one file; false when it may still be there.
+    fn remove_one(&self, database: &str, file: &Path) -> bool {
+        let file = match self.places.admit_removal(self.os().disk(), file) {
+            Ok(real) => real,
+            Err(error) => {
+                os::report::warn("engine", &format!("a file of {database} was not removed: {error}"));
+                return false;
+            }
+        };
+        let removed = self.os().disk().remove(&file);
+        let removed = removed.and_then(|()| file.parent().map_or(Ok(()), |p| self.os().disk().sync_dir(p)));
+        match removed {
+            Err(error) if self.os().disk().exists(&file) => {
+                os::report::warn("engine", &format!("{} was not removed: {error}", file.display()));
+                false
+            }
+            _ => true,
         }
     }
 
@@ -508,18 +511,10 @@ impl Instance {
             });
             data_files.push(new_data_file(file, path, logical));
         }
-        let log_file = new.log_files.first().cloned().unwrap_or_default();
-        let log_path = log_file
-            .path
-            .as_ref()
-            .map_or_else(|| Ok(self.data_dir.join(format!("{stem}_log.ldf"))), |p| self.resolve_path(p))?;
-        let mut log = LogOptions::new(&log_path, &new.name);
-        log.size_bytes = log_file.size_bytes.unwrap_or(log.size_bytes);
-        log.growth = log_file.growth.unwrap_or(log.growth);
-        log.bytes_max = log_file.max_bytes.filter(|b| *b > 0).unwrap_or(log.bytes_max);
+        let log_files = self.new_log_files(new, &stem, data_files.len())?;
         let created = date_time_of(self.os().clock().utc_100ns());
         let options = self.databases.lock().get(&MODEL).map(|s| s.entry.options.clone()).unwrap_or_default();
-        log.vlf_rule = options.vlf_rule;
+        let log = file_changes::log_options(&log_files, &new.log_files, &new.name, options.vlf_rule);
         let entry = Entry {
             number,
             name: new.name.clone(),
@@ -527,10 +522,7 @@ impl Instance {
             created,
             options: options.clone(),
             data_files: data_files.iter().map(|f| f.path.clone()).collect(),
-            log_file: log_path,
-            log_name: log_file.logical_name.clone().unwrap_or_else(|| format!("{}_log", new.name)),
-            log_growth: log.growth,
-            log_bytes_max: log.bytes_max,
+            log_files,
         };
         Ok((
             Plan { number, name: new.name.clone(), created, options, data_files, log, volatile: false },
@@ -594,10 +586,14 @@ impl Instance {
             created,
             options: DatabaseOptions::default(),
             data_files: vec![data_file.path.clone()],
-            log_file: log_options.path.clone(),
-            log_name: logical_log,
-            log_growth: log_options.growth,
-            log_bytes_max: log_options.bytes_max,
+            log_files: vec![DatabaseLogFile {
+                number: log::FIRST_LOG_FILE,
+                phase: registry::FilePhase::Member,
+                path: log_options.path.clone(),
+                name: logical_log,
+                growth: log_options.growth,
+                bytes_max: log_options.bytes_max,
+            }],
         };
         let plan = Plan {
             number,
@@ -657,9 +653,9 @@ impl Slot {
 
     /// One that could not be opened, for `error`.
     fn refused(entry: Entry, error: &StorageError) -> Slot {
-        let state = match error {
-            StorageError::Io(_) => DatabaseState::RecoveryPending,
-            _ => DatabaseState::Suspect,
+        let state = match error.is_inaccessible() {
+            true => DatabaseState::RecoveryPending,
+            false => DatabaseState::Suspect,
         };
         let refusal = Some(refusal(error, &entry.name));
         Slot { entry, database: None, state, reason: Some(error.to_string()), refusal }
@@ -675,23 +671,20 @@ impl Slot {
             created: self.entry.created,
             options: self.entry.options,
             data_files: self.entry.data_files,
-            log_file: self.entry.log_file,
-            log_name: self.entry.log_name,
-            log_growth: self.entry.log_growth,
-            log_bytes_max: self.entry.log_bytes_max,
+            log_files: self.entry.log_files,
             database: self.database,
         }
     }
 }
 
 fn new_data_file(file: &NewDatabaseFile, path: PathBuf, logical_name: String) -> NewFile {
-    let pages = alter::pages_of;
+    let pages = file_changes::pages_of;
     let mut new = NewFile::new(path, logical_name);
     if let Some(bytes) = file.size_bytes {
         new.pages = pages(bytes).max(pages::FILE_PAGES_MIN);
     }
     if let Some(growth) = file.growth {
-        new.growth = alter::data_growth(growth);
+        new.growth = file_changes::data_growth(growth);
     }
     new.max_pages = file.max_bytes.map_or(0, pages);
     new

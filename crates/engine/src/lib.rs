@@ -55,17 +55,18 @@ pub use filter::{FilterOp, FilterTerm, FilterTest, IndexFilter};
 pub use identity::value_of as identity_value;
 pub use instance::{
     CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance, InstanceOptions,
-    LOG_CACHE_FOLDER, MASTER, MODEL, MSDB, NewDatabaseFile, TEMPDB,
+    LOG_CACHE_FOLDER, MASTER, MODEL, MSDB, NewDatabaseFile, ShrinkAim, ShrinkHeld, ShrunkFile, TEMPDB,
 };
 pub use log::records::LogTime;
 pub use log::{
-    Body as LogBody, DelayedFlushPolicy, Growth, LogContext, LogLimitsProfile, LogReuseWait, LogScan,
-    LossBounds, LossFigures, LossWindowInfo, Lsn, RecordHeader, ScanRange, ScanStep, TxnId, VlfRule,
+    Body as LogBody, DelayedFlushPolicy, FIRST_LOG_FILE, Growth, LogContext, LogLimitsProfile, LogReuseWait,
+    LogScan, LossBounds, LossFigures, LossWindowInfo, Lsn, RecordHeader, ScanRange, ScanStep, TxnId, VlfRule,
     describe as describe_log_record,
 };
 pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
+pub use registry::{DatabaseLogFile, FilePhase};
 pub use schema::*;
 pub use sequence::{
     AHEAD_RANGES_MAX, DEFAULT_CACHE, SequenceCache, SequenceCounter, SequenceDef, SequenceRange,

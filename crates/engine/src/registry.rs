@@ -28,6 +28,77 @@ pub(crate) enum Phase {
     Offline = 3,
 }
 
+/// Whether a log file besides the first belongs to its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilePhase {
+    /// It does.
+    Member = 0,
+    /// It is being made: at the next start it is removed.
+    Joining = 1,
+    /// It is being removed: at the next start that is finished.
+    Leaving = 2,
+}
+
+/// A log file as the instance knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseLogFile {
+    /// `file_id`; that of the first is [`log::FIRST_LOG_FILE`].
+    pub number: u16,
+    /// Whether it belongs to the log.
+    pub phase: FilePhase,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its logical name.
+    pub name: String,
+    /// FILEGROWTH.
+    pub growth: log::Growth,
+    /// MAXSIZE, bytes.
+    pub bytes_max: u64,
+}
+
+impl DatabaseLogFile {
+    fn json(&self, noted: &dyn Fn(&Path) -> String) -> Json {
+        json!({
+            "number": self.number,
+            "phase": self.phase as u8,
+            "path": noted(&self.path),
+            "name": self.name,
+            "growth": growth_json(self.growth),
+            "bytes_max": self.bytes_max,
+        })
+    }
+
+    fn from_json(json: &Json, data_dir: &Path) -> Option<DatabaseLogFile> {
+        let phase = json["phase"].as_u64()?;
+        Some(DatabaseLogFile {
+            number: u16::try_from(json["number"].as_u64()?).ok()?,
+            phase: [FilePhase::Member, FilePhase::Joining, FilePhase::Leaving]
+                .into_iter()
+                .find(|p| *p as u64 == phase)?,
+            path: data_dir.join(json["path"].as_str()?),
+            name: json["name"].as_str()?.to_owned(),
+            growth: growth_from_json(&json["growth"])?,
+            bytes_max: json["bytes_max"].as_u64()?,
+        })
+    }
+}
+
+fn growth_json(growth: log::Growth) -> Json {
+    match growth {
+        log::Growth::None => json!({ "none": true }),
+        log::Growth::Bytes(bytes) => json!({ "bytes": bytes }),
+        log::Growth::Percent(percent) => json!({ "percent": percent }),
+    }
+}
+
+fn growth_from_json(json: &Json) -> Option<log::Growth> {
+    Some(match (json["bytes"].as_u64(), json["percent"].as_u64()) {
+        (Some(bytes), _) => log::Growth::Bytes(bytes),
+        (_, Some(percent)) => log::Growth::Percent(u32::try_from(percent).ok()?),
+        _ => log::Growth::None,
+    })
+}
+
 /// One row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
@@ -38,11 +109,8 @@ pub(crate) struct Entry {
     pub(crate) options: DatabaseOptions,
     /// Data files in order of their numbers.
     pub(crate) data_files: Vec<PathBuf>,
-    pub(crate) log_file: PathBuf,
-    /// Logical name, growth and limit of the log file.
-    pub(crate) log_name: String,
-    pub(crate) log_growth: log::Growth,
-    pub(crate) log_bytes_max: u64,
+    /// Log files in order of their numbers; there is a first one.
+    pub(crate) log_files: Vec<DatabaseLogFile>,
 }
 
 impl Entry {
@@ -59,18 +127,17 @@ impl Entry {
 
     fn files_json(&self, data_dir: &Path) -> Json {
         let noted = |path: &Path| path.strip_prefix(data_dir).unwrap_or(path).to_string_lossy().into_owned();
-        let growth = match self.log_growth {
-            log::Growth::None => json!({ "none": true }),
-            log::Growth::Bytes(bytes) => json!({ "bytes": bytes }),
-            log::Growth::Percent(percent) => json!({ "percent": percent }),
-        };
         let data: Vec<Json> = self.data_files.iter().map(|p| json!(noted(p))).collect();
+        let (first, more) = self.log_files.split_first().expect("a database has a log file");
+        assert_eq!((first.number, first.phase), (log::FIRST_LOG_FILE, FilePhase::Member));
+        let more: Vec<Json> = more.iter().map(|file| file.json(&noted)).collect();
         json!({
             "data": data,
-            "log": noted(&self.log_file),
-            "log_name": self.log_name,
-            "log_growth": growth,
-            "log_bytes_max": self.log_bytes_max,
+            "log": noted(&first.path),
+            "log_name": first.name,
+            "log_growth": growth_json(first.growth),
+            "log_bytes_max": first.bytes_max,
+            "more_logs": more,
         })
     }
 
@@ -84,7 +151,17 @@ impl Entry {
         };
         let files: Json = serde_json::from_str(&text(5)?).ok()?;
         let paths = files["data"].as_array()?.iter().map(|p| p.as_str().map(|p| data_dir.join(p)));
-        let growth = &files["log_growth"];
+        let first = DatabaseLogFile {
+            number: log::FIRST_LOG_FILE,
+            phase: FilePhase::Member,
+            path: data_dir.join(files["log"].as_str()?),
+            name: files["log_name"].as_str().unwrap_or("log").to_string(),
+            growth: growth_from_json(&files["log_growth"])?,
+            bytes_max: files["log_bytes_max"].as_u64()?,
+        };
+        let no_more = Vec::new();
+        let more = files["more_logs"].as_array().unwrap_or(&no_more);
+        let more = more.iter().map(|file| DatabaseLogFile::from_json(file, data_dir));
         Some(Entry {
             number: u16::try_from(number(0)?).ok()?,
             name: text(1)?,
@@ -94,14 +171,7 @@ impl Entry {
             created,
             options: options_from_json(&serde_json::from_str(&text(4)?).ok()?),
             data_files: paths.collect::<Option<Vec<PathBuf>>>()?,
-            log_file: data_dir.join(files["log"].as_str()?),
-            log_name: files["log_name"].as_str().unwrap_or("log").to_string(),
-            log_growth: match (growth["bytes"].as_u64(), growth["percent"].as_u64()) {
-                (Some(bytes), _) => log::Growth::Bytes(bytes),
-                (_, Some(percent)) => log::Growth::Percent(u32::try_from(percent).ok()?),
-                _ => log::Growth::None,
-            },
-            log_bytes_max: files["log_bytes_max"].as_u64()?,
+            log_files: std::iter::once(Some(first)).chain(more).collect::<Option<Vec<_>>>()?,
         })
     }
 
@@ -109,7 +179,7 @@ impl Entry {
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut all = self.data_files.clone();
         all.extend(self.data_files.first().map(|first| pages::doublewrite_path(first)));
-        all.push(self.log_file.clone());
+        all.extend(self.log_files.iter().map(|file| file.path.clone()));
         all
     }
 }
@@ -188,6 +258,12 @@ pub(crate) fn load(rows: &[Vec<Value>], data_dir: &Path) -> Result<Vec<Entry>, S
 mod tests {
     use super::*;
 
+    fn log_file(number: u16, path: &str) -> DatabaseLogFile {
+        let phase = if number == log::FIRST_LOG_FILE { FilePhase::Member } else { FilePhase::Leaving };
+        let (path, name) = (path.into(), format!("log {number}"));
+        DatabaseLogFile { number, phase, path, name, growth: log::Growth::Percent(10), bytes_max: 1 << 30 }
+    }
+
     #[test]
     fn an_entry_survives_as_a_row() {
         let mut options = DatabaseOptions {
@@ -207,16 +283,14 @@ mod tests {
             created: DateTime { days: 46_000, ticks: 9 },
             options,
             data_files: vec!["/d/a.mdf".into(), "/d/b.ndf".into()],
-            log_file: "/d/a.ldf".into(),
-            log_name: "a_log".into(),
-            log_growth: log::Growth::Percent(10),
-            log_bytes_max: 1 << 30,
+            log_files: vec![log_file(2, "/d/a.ldf"), log_file(4, "/d/b.ldf")],
         };
         let elsewhere = Path::new("/elsewhere");
         assert_eq!(Entry::from_row(&entry.row(elsewhere), elsewhere), Some(entry.clone()));
         // Written in /d, read in /elsewhere: the files are looked for where the directory is now.
         let moved = Entry::from_row(&entry.row(Path::new("/d")), elsewhere).expect("a whole row");
-        assert_eq!(moved.log_file, Path::new("/elsewhere/a.ldf"));
+        let logs: Vec<&Path> = moved.log_files.iter().map(|file| file.path.as_path()).collect();
+        assert_eq!(logs, [Path::new("/elsewhere/a.ldf"), Path::new("/elsewhere/b.ldf")]);
         assert_eq!(moved.data_files, [Path::new("/elsewhere/a.mdf"), Path::new("/elsewhere/b.ndf")]);
     }
 

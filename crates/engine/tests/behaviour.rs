@@ -507,7 +507,7 @@ fn a_new_name_and_new_file_limits_survive_a_restart() {
         assert_eq!((file.logical_name.as_str(), file.max_pages), ("first", (1 << 30) / 8192));
         assert_eq!(file.growth, DataGrowth::Percent(25));
         let info = instance.database_infos().into_iter().find(|info| info.name == "renamed").expect("listed");
-        assert_eq!(info.log_growth, Growth::Bytes(3 << 20));
+        assert_eq!(info.log_files[0].growth, Growth::Bytes(3 << 20));
         assert!(database.log().stats().size_bytes >= 64 << 20);
         drop((found, database));
         instance.shutdown();

@@ -285,7 +285,7 @@ fn a_copied_directory_works_on_its_own_files() {
     let copied = second.database("Sales").unwrap();
     assert!(copied.catalog().find("dbo", "before").is_some());
     create(&copied, &second, "only_in_the_copy");
-    assert!(second.database_infos().iter().all(|info| info.log_file.starts_with(&copy.0)));
+    assert!(second.database_infos().iter().all(|info| info.log_files[0].path.starts_with(&copy.0)));
     first.shutdown();
     second.shutdown();
     let (first, second) = (original.open(), copy.open());

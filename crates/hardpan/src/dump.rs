@@ -1,25 +1,26 @@
 //! `hardpan log dump` and `hardpan page dump`: closed or copied files as text, by the server's own decoders, damage named.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use log::{DumpOptions, dump_file};
+use log::{DumpOptions, dump_files};
 use os::Os;
 
 /// `hardpan log ...`
 #[derive(Subcommand, Debug)]
 pub enum LogCommand {
-    /// Print a log file; says where damage begins. Exit status 2 when there is any.
+    /// Print a log; says where damage begins. Exit status 2 when there is any.
     Dump(LogDumpArguments),
 }
 
 /// Arguments of `hardpan log dump`.
 #[derive(Args, Debug)]
 pub struct LogDumpArguments {
-    /// A closed or copied log file.
-    file: PathBuf,
+    /// The closed or copied log file, or all files of the log, in any order.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
     /// From this record on, as 00000025:000001a8:0003.
     #[arg(long, value_name = "LSN")]
     from: Option<String>,
@@ -55,7 +56,8 @@ pub fn log(os: &Os, command: &LogCommand) -> ExitCode {
         Err(error) => return fail(&error.to_string()),
     };
     let options = DumpOptions { from, records: arguments.records };
-    match dump_file(os, &arguments.file, &options, &mut |line| print(&format!("{line}\n"))) {
+    let files: Vec<&Path> = arguments.files.iter().map(PathBuf::as_path).collect();
+    match dump_files(os, &files, &options, &mut |line| print(&format!("{line}\n"))) {
         Ok(summary) => match summary.damage {
             Some(damage) => {
                 print(&format!("DAMAGED: {damage}\n"));

@@ -9,12 +9,8 @@ use crate::cache::{Blocked, Cache};
 use crate::error::LogError;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, RECORD_PAYLOAD_BYTES_MAX};
 use crate::lsn::Lsn;
-use crate::options::Growth;
 use crate::record::RecordBuf;
 use crate::shared::Shared;
-
-/// Log grows by at least this many bytes.
-const GROWTH_BYTES_MIN: u64 = 256 * 1024;
 
 /// Who pays for an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,95 +141,6 @@ impl Shared {
                 let reuse_wait = self.present_reuse_wait();
                 Err(LogError::Full { reuse_wait, growth })
             }
-        }
-    }
-
-    pub(crate) fn growth_is_over(&self) -> LatchGuard<'_, Cache> {
-        let mut cache = self.cache.lock();
-        assert!(cache.growing);
-        cache.growing = false;
-        drop(cache);
-        self.room.notify_all();
-        self.cache.lock()
-    }
-
-    /// Makes the file larger by its growth option. The caller has set `growing`. Errors with the reason, if there is one
-    /// besides the options.
-    fn grow_by_option(&self) -> Result<(), Option<Arc<os::IoError>>> {
-        let present = self.vlfs.lock().end_offset();
-        let (growth, bytes_max) = *self.growth.lock();
-        let step = match growth {
-            Growth::None => return Err(None),
-            Growth::Bytes(bytes) => bytes,
-            Growth::Percent(percent) => present / 100 * u64::from(percent),
-        };
-        let step = step.max(GROWTH_BYTES_MIN).next_multiple_of(64 * 1024);
-        let step = step.min(bytes_max.saturating_sub(present) / (64 * 1024) * (64 * 1024));
-        if step < GROWTH_BYTES_MIN {
-            return Err(None);
-        }
-        assert!(present + step <= bytes_max, "a log grows to its MAXSIZE at most");
-        self.grow_by(step).map_err(|error| match error {
-            LogError::Io(error) => Some(error),
-            _ => None,
-        })
-    }
-
-    /// Adds `bytes` of log: zeroed, described, durable; only then usable. The caller has set `growing`.
-    pub(crate) fn grow_by(&self, bytes: u64) -> Result<(), LogError> {
-        let present = self.vlfs.lock().end_offset();
-        let layout = self.vlf_rule().layout(present, bytes);
-        let create_lsn = self.positions.end();
-        assert!(!layout.is_empty());
-        assert!(
-            layout.first().is_some_and(|vlf| vlf.0 == present),
-            "what is added begins where the log ended"
-        );
-        assert!(self.cache.lock().growing, "one grows a log at a time");
-        let grown = self.log_file.grow(&layout, create_lsn);
-        if let Err(LogError::Io(error)) = &grown
-            && !self.growth_failed.swap(true, Relaxed)
-        {
-            // A matter of the machine, whatever statements meet it: its log says so, once until it succeeds.
-            let file = self.options.path.display();
-            os::report::error("log", &format!("log file {file} cannot grow by {bytes} bytes: {error}"));
-        }
-        let headers = grown?;
-        self.growth_failed.store(false, Relaxed);
-        assert_eq!(headers.len(), layout.len());
-        let block_bytes = layout.iter().map(|vlf| vlf.1 - crate::limits::VLF_HEADER_BYTES).sum();
-        let mut cache = self.cache.lock();
-        let mut vlfs = self.vlfs.lock();
-        vlfs.add(&headers);
-        cache.add_space(block_bytes);
-        cache.assert_space(vlfs.reusable().1);
-        assert_eq!(vlfs.end_offset(), present + bytes, "what was added is there");
-        drop(vlfs);
-        drop(cache);
-        self.counters.file_size_kb.set(((present + bytes) / 1024) as i64);
-        self.counters.growths.increment();
-        self.counters.own_growths.fetch_add(1, Relaxed);
-        Ok(())
-    }
-
-    /// Starts growth in the background when a block was opened in the last usable VLF and the log is at least three
-    /// quarters used, so that nobody has to wait for it later.
-    fn grow_ahead(self: &Arc<Self>, cache: &mut Cache) {
-        let wanted = self.options.grow_ahead && !cache.growing && self.growth.lock().0 != Growth::None;
-        let total_bytes = self.counters.file_size_kb.get() as u64 * 1024;
-        if !wanted || cache.space_left_bytes > total_bytes / 4 || self.vlfs.lock().reusable().0 > 0 {
-            return;
-        }
-        cache.growing = true;
-        let shared = Arc::clone(self);
-        let body = move || {
-            // A failure is not told to anybody: whoever needs the space tries again and gets the error.
-            let _ = shared.grow_by_option();
-            drop(shared.growth_is_over());
-        };
-        let name = os::SpawnOptions::named("LOG GROWTH");
-        if self.os.try_spawn(&name, body).is_err() {
-            cache.growing = false;
         }
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct CachedBlock {
     pub(crate) start: Lsn,
     /// Where it goes in the file.
     pub(crate) file_offset: u64,
+    /// Number of the file.
+    pub(crate) file: u16,
     pub(crate) buffer: AlignedBuf,
     /// Bytes in use, header included.
     pub(crate) used_bytes: usize,
@@ -274,17 +276,7 @@ impl Cache {
         }
         if self.capacity_here() < BLOCK_HEADER_BYTES + need {
             // The next VLF is used even when only a little of this one is left: that little is lost.
-            let vlf = advance(self.next_sector).ok_or(Blocked::NoSpace)?;
-            let rest = u64::from(self.vlf.sectors() - self.next_sector) * SECTOR_BYTES as u64;
-            assert!(self.space_left_bytes >= rest);
-            self.space_left_bytes -= rest;
-            assert!(vlf.sequence == self.vlf.sequence + 1 && vlf.active, "VLFs follow each other");
-            assert!(
-                vlf.parity != 0 && vlf.begin_offset != self.vlf.begin_offset,
-                "each use is of another VLF"
-            );
-            self.vlf = vlf;
-            self.next_sector = FIRST_BLOCK_SECTOR;
+            self.enter_next_vlf(advance)?;
         }
         let capacity_bytes = self.capacity_here();
         assert!(capacity_bytes >= BLOCK_HEADER_BYTES + need);
@@ -310,6 +302,7 @@ impl Cache {
         self.open = Some(CachedBlock {
             state,
             start,
+            file: self.vlf.file,
             file_offset: self.vlf.begin_offset + u64::from(self.next_sector) * SECTOR_BYTES as u64,
             buffer,
             used_bytes: BLOCK_HEADER_BYTES,
@@ -325,6 +318,28 @@ impl Cache {
         });
         self.assert_state();
         Ok(())
+    }
+
+    /// Goes on in the next VLF; what is left of the present one is lost.
+    pub(crate) fn enter_next_vlf(&mut self, advance: impl FnOnce(u32) -> Option<Vlf>) -> Result<(), Blocked> {
+        assert!(self.open.is_none(), "a block lies in one VLF");
+        let vlf = advance(self.next_sector).ok_or(Blocked::NoSpace)?;
+        let rest = self.rest_of_vlf_bytes();
+        assert!(self.space_left_bytes >= rest);
+        self.space_left_bytes -= rest;
+        assert!(vlf.sequence == self.vlf.sequence + 1 && vlf.active, "VLFs follow each other");
+        assert!(
+            vlf.parity != 0 && (vlf.file, vlf.begin_offset) != (self.vlf.file, self.vlf.begin_offset),
+            "each use is of another VLF"
+        );
+        self.vlf = vlf;
+        self.next_sector = FIRST_BLOCK_SECTOR;
+        Ok(())
+    }
+
+    /// Bytes of the current VLF behind the last sealed block.
+    pub(crate) fn rest_of_vlf_bytes(&self) -> u64 {
+        u64::from(self.vlf.sectors() - self.next_sector) * SECTOR_BYTES as u64
     }
 
     /// Most bytes a block at the next place can have.
@@ -419,6 +434,13 @@ impl Cache {
     pub(crate) fn add_space(&mut self, bytes: u64) {
         assert!(bytes.is_multiple_of(SECTOR_BYTES as u64), "VLFs are whole sectors");
         self.space_left_bytes += bytes;
+    }
+
+    /// VLFs of `bytes` that nobody uses are taken away.
+    pub(crate) fn take_space(&mut self, bytes: u64) {
+        assert!(bytes.is_multiple_of(SECTOR_BYTES as u64) && bytes <= self.space_left_bytes, "{bytes} bytes");
+        self.space_left_bytes -= bytes;
+        assert!(self.reserved_bytes <= self.space_left_bytes, "what is promised is left");
     }
 
     /// What the space counted as left must be: the rest of the current VLF and every VLF that can be used next.

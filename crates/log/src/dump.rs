@@ -1,13 +1,15 @@
-//! `hardpan log dump`: prints a closed or copied log file with the server's own decoders and says where damage begins.
+//! `hardpan log dump`: prints the closed or copied files of a log with the server's own decoders and says where damage begins.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use os::Os;
 
 use crate::block::{BlockHeader, SlotTable};
 use crate::error::LogError;
-use crate::file::LogFile;
+use crate::file::{FIRST_LOG_FILE, LogFile};
+use crate::files::LogFiles;
 use crate::limits::{FIRST_BLOCK_SECTOR, SECTOR_BYTES};
 use crate::lsn::Lsn;
 use crate::records::LogTime;
@@ -40,20 +42,31 @@ pub struct DumpSummary {
     pub damage: Option<String>,
 }
 
-/// Prints the log file at `path`, one call of `line` a line. Nothing is changed. Damage in the middle is reported in the
-/// summary (and as a line), after everything before it; errors are for files that cannot be read at all.
+/// Prints the log file at `path`, one call of `line` a line; see [`dump_files`].
 pub fn dump_file(
     os: &Os,
     path: &Path,
     options: &DumpOptions,
     line: &mut dyn FnMut(&str),
 ) -> Result<DumpSummary, LogError> {
-    let log_file = LogFile::open(os, path, true)?;
-    let vlfs = VlfMap::new(log_file.read_vlfs()?);
-    describe_file(&log_file, &vlfs, line);
-    let (start, checksum) = first_block(&log_file, &vlfs, options.from);
-    describe_start(&log_file, &vlfs, options.from, start, line);
-    let mut walk = Walk::new(&log_file, &vlfs, start, checksum);
+    dump_files(os, &[path], options, line)
+}
+
+/// Prints a log whose files are given in any order, one call of `line` a line. Nothing is changed. Damage in the middle is reported in the
+/// summary (and as a line), after everything before it; errors are for files that cannot be read at all.
+pub fn dump_files(
+    os: &Os,
+    paths: &[&Path],
+    options: &DumpOptions,
+    line: &mut dyn FnMut(&str),
+) -> Result<DumpSummary, LogError> {
+    let files = paths.iter().map(|path| LogFile::open(os, path, true)).collect::<Result<Vec<_>, _>>()?;
+    let files = Arc::new(LogFiles::of_all(files)?);
+    let vlfs = VlfMap::new(files.read_vlfs()?);
+    describe_files(&files, &vlfs, line);
+    let (start, checksum) = first_block(files.first(), &vlfs, options.from);
+    describe_start(files.first(), &vlfs, options.from, start, line);
+    let mut walk = Walk::new(&files, &vlfs, start, checksum);
     let mut summary = DumpSummary::default();
     let ended = loop {
         match walk.next_block() {
@@ -87,23 +100,32 @@ pub fn dump_file(
     Ok(summary)
 }
 
-fn describe_file(log_file: &LogFile, vlfs: &VlfMap, line: &mut dyn FnMut(&str)) {
-    let header = log_file.header();
+fn describe_files(files: &LogFiles, vlfs: &VlfMap, line: &mut dyn FnMut(&str)) {
+    let header = files.first().header();
+    let all = files.all();
+    let is_one_of_several = all.len() > 1;
     line(&format!(
         "log {:08x}, {} bytes in {} VLFs, run {}, {}",
         header.log_id,
-        header.size_bytes,
-        header.vlf_count,
+        vlfs.size_bytes(),
+        vlfs.vlfs().len(),
         header.epoch,
         if header.clean { "closed properly" } else { "not closed properly" }
     ));
+    if header.has_more_files && !is_one_of_several {
+        line("the log has further files: without them it seems to end early, or to be damaged");
+    }
     line(&format!(
         "checkpoint {}, needed from {}, durable at least up to {}",
         header.checkpoint, header.min, header.hardened
     ));
+    for file in all.iter().filter(|_| is_one_of_several) {
+        line(&format!("file {}: {}, {} bytes", file.number, file.path.display(), file.header().size_bytes));
+    }
     for vlf in vlfs.info() {
+        let file = if is_one_of_several { format!(" of file {}", vlf.file) } else { String::new() };
         line(&format!(
-            "VLF at {:>12}, {:>12} bytes, sequence {:08x}, parity {:02x}, made at {}",
+            "VLF at {:>12}{file}, {:>12} bytes, sequence {:08x}, parity {:02x}, made at {}",
             vlf.begin_offset, vlf.size_bytes, vlf.sequence, vlf.parity, vlf.create_lsn
         ));
     }
@@ -152,8 +174,10 @@ fn dump_block(
     line: &mut dyn FnMut(&str),
 ) {
     let offset = vlfs.offset_of(header.start()).unwrap_or(0);
+    let file = vlfs.by_sequence(header.vlf).map_or(FIRST_LOG_FILE, |vlf| vlf.file);
+    let file = if file == FIRST_LOG_FILE { String::new() } else { format!(" of file {file}") };
     line(&format!(
-        "block {} at {offset}: {} of {} bytes, {} records, run {}, hardened {}, checksum {:08x} after {:08x}, {}",
+        "block {} at {offset}{file}: {} of {} bytes, {} records, run {}, hardened {}, checksum {:08x} after {:08x}, {}",
         header.start(),
         header.used_bytes,
         usize::from(header.sectors) * SECTOR_BYTES,

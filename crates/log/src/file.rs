@@ -1,10 +1,8 @@
-//! The log file: its header page (two copies, written in turn), VLF headers, creation and growth.
+//! One log file: its header page (two copies, written in turn), VLF headers, creation, growth and shrinking.
 //! Byte tables: docs/formats/log-file.md.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
 
 use os::{AlignedBuf, File, Latch, LatchRank, OpenOptions, Os, WriteMode};
 
@@ -13,7 +11,7 @@ use crate::codec::DecodeError;
 use crate::error::LogError;
 use crate::limits::{FILE_HEADER_BYTES, FIRST_BLOCK_SECTOR, LOG_BYTES_MIN, SECTOR_BYTES, VLF_HEADER_BYTES};
 use crate::lsn::Lsn;
-use crate::options::LogOptions;
+use crate::options::Growth;
 use crate::vlf::{VLF_HEADER_USED_BYTES, Vlf, VlfHeader};
 
 const FILE_MAGIC: [u8; 8] = *b"HPDNLOG1";
@@ -22,7 +20,13 @@ const CHECKSUM_OFFSET: usize = COPY_BYTES - 4;
 /// No log has more VLFs than this; a larger number in a header is damage.
 const VLF_COUNT_MAX: u32 = 1 << 22;
 
+/// Number of the first file of a log; it alone says what the log's state is. That of SQL Server's file_id.
+pub const FIRST_LOG_FILE: u16 = 2;
+/// Version of the header of a file that is not the only one of its log: who knows one file only must not open it.
+const VERSION_OF_SEVERAL: u16 = 2;
+
 const _: () = assert!(2 * COPY_BYTES as u64 == FILE_HEADER_BYTES);
+const _: () = assert!(VERSION_OF_SEVERAL > LOG_FORMAT_VERSION);
 
 /// What the header page of a log file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +61,12 @@ pub struct FileHeader {
     pub incarnation_end: Option<Lsn>,
     /// Random number of the present run, which a cache that outlives the process carries; 0 in files of before there was one.
     pub run_id: u64,
+    /// Number of the file in its log. Of others than the first, what is said of the log's state means nothing.
+    pub number: u16,
+    /// The first file: whether the log has others.
+    pub has_more_files: bool,
+    /// Bytes that the file was made with; 0 in files of before that was noted.
+    pub created_bytes: u64,
 }
 
 impl FileHeader {
@@ -69,16 +79,19 @@ impl FileHeader {
         assert!(end.is_none_or(|end| end <= self.hardened), "an incarnation ends with what is durable");
         let mut out = [0; COPY_BYTES];
         out[..8].copy_from_slice(&FILE_MAGIC);
-        out[8..10].copy_from_slice(&LOG_FORMAT_VERSION.to_le_bytes());
+        out[8..10].copy_from_slice(&self.version().to_le_bytes());
         out[10] = u8::from(self.clean)
             | u8::from(self.volatile) << 1
-            | u8::from(self.incarnation_end.is_some()) << 2;
+            | u8::from(self.incarnation_end.is_some()) << 2
+            | u8::from(self.has_more_files) << 3;
         out[12..16].copy_from_slice(&self.log_id.to_le_bytes());
         out[16..24].copy_from_slice(&self.generation.to_le_bytes());
         out[24..32].copy_from_slice(&self.size_bytes.to_le_bytes());
         out[32..36].copy_from_slice(&self.vlf_count.to_le_bytes());
         out[36..40].copy_from_slice(&self.epoch.to_le_bytes());
         out[40..44].copy_from_slice(&self.first_vlf.to_le_bytes());
+        let noted_number = if self.number == FIRST_LOG_FILE { 0 } else { self.number };
+        out[44..46].copy_from_slice(&noted_number.to_le_bytes());
         out[48..56].copy_from_slice(&self.checkpoint.raw().to_le_bytes());
         out[56..64].copy_from_slice(&self.min.raw().to_le_bytes());
         out[64..72].copy_from_slice(&self.hardened.raw().to_le_bytes());
@@ -86,9 +99,15 @@ impl FileHeader {
         out[80..84].copy_from_slice(&self.incarnation.to_le_bytes());
         out[88..96].copy_from_slice(&self.incarnation_end.unwrap_or_default().raw().to_le_bytes());
         out[96..104].copy_from_slice(&self.run_id.to_le_bytes());
+        out[104..112].copy_from_slice(&self.created_bytes.to_le_bytes());
         let checksum = crc32c::crc32c(&out[..CHECKSUM_OFFSET]);
         out[CHECKSUM_OFFSET..].copy_from_slice(&checksum.to_le_bytes());
         out
+    }
+
+    fn version(&self) -> u16 {
+        let is_alone = self.number == FIRST_LOG_FILE && !self.has_more_files;
+        if is_alone { LOG_FORMAT_VERSION } else { VERSION_OF_SEVERAL }
     }
 
     /// How headers are written: nothing of a volatile log is ever made durable.
@@ -105,7 +124,7 @@ impl FileHeader {
             return Err(DecodeError("no log file magic"));
         }
         match u16::from_le_bytes([copy[8], copy[9]]) {
-            LOG_FORMAT_VERSION => {}
+            LOG_FORMAT_VERSION | VERSION_OF_SEVERAL => {}
             0 => return Err(DecodeError("file header version")),
             _ => return Err(NEWER_VERSION),
         }
@@ -128,6 +147,12 @@ impl FileHeader {
             incarnation: u32_at(80),
             incarnation_end: (copy[10] & 4 != 0).then(|| Lsn::from_raw(u64_at(88))),
             run_id: u64_at(96),
+            number: match u16::from_le_bytes([copy[44], copy[45]]) {
+                0 => FIRST_LOG_FILE,
+                number => number,
+            },
+            has_more_files: copy[10] & 8 != 0,
+            created_bytes: u64_at(104),
         };
         if header.is_possible() { Ok(header) } else { Err(DecodeError("impossible file header")) }
     }
@@ -138,6 +163,7 @@ impl FileHeader {
             && self.size_bytes >= LOG_BYTES_MIN
             && self.first_vlf > 0
             && self.first_vlf <= crate::lsn::VLF_MAX
+            && self.number >= FIRST_LOG_FILE
     }
 
     /// The valid copy with the higher generation out of a header page.
@@ -175,31 +201,54 @@ pub(crate) struct LogFile {
     /// For headers and growth, opened apart: the system tells a failure to write something back only once per open file,
     /// and a failed sync of a growth must not swallow what a block's write has to be told.
     control: Arc<dyn File>,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
+    /// Which of the log's files it is.
+    pub(crate) number: u16,
+    /// FILEGROWTH and MAXSIZE, as set last.
+    pub(crate) growth: Latch<(Growth, u64)>,
     header: Latch<Noted>,
     /// The unit that blocks are padded to.
     pub(crate) sector_bytes: usize,
 }
 
+/// A log file to be made.
+pub(crate) struct NewLogFile<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) number: u16,
+    pub(crate) growth: Growth,
+    pub(crate) bytes_max: u64,
+    pub(crate) volatile: bool,
+    /// See [`FileHeader::first_vlf`].
+    pub(crate) first_vlf: u32,
+    /// That of the log which the file joins; none for a log's first.
+    pub(crate) log_id: Option<u32>,
+    pub(crate) has_more_files: bool,
+}
+
 impl LogFile {
     /// Makes a file of one header page and the VLFs of `layout`, all durable.
-    pub(crate) fn create(os: &Os, options: &LogOptions, layout: &[(u64, u64)]) -> Result<LogFile, LogError> {
+    pub(crate) fn create(
+        os: &Os,
+        new: &NewLogFile<'_>,
+        layout: &[(u64, u64)],
+        create_lsn: Lsn,
+    ) -> Result<LogFile, LogError> {
         let disk = os.disk();
-        if options.volatile && disk.exists(&options.path) {
-            disk.remove(&options.path)?;
+        if new.volatile && disk.exists(new.path) {
+            disk.remove(new.path)?;
         }
         // A volatile log is never made durable: the page cache is the fastest place for it.
-        let direct = !options.volatile;
+        let direct = !new.volatile;
         let file =
-            disk.open(&options.path, &OpenOptions { direct, no_links: true, ..OpenOptions::create_new() })?;
+            disk.open(new.path, &OpenOptions { direct, no_links: true, ..OpenOptions::create_new() })?;
         let control =
-            disk.open(&options.path, &OpenOptions { direct, no_links: true, ..OpenOptions::default() })?;
-        match LogFile::format(os, options, layout, Arc::clone(&file), control) {
+            disk.open(new.path, &OpenOptions { direct, no_links: true, ..OpenOptions::default() })?;
+        match LogFile::format(os, new, layout, create_lsn, (Arc::clone(&file), control)) {
             Ok(log_file) => Ok(log_file),
             Err(error) => {
                 // What was made of the file is of no use to anybody; the first error is the one to tell.
                 drop(file);
-                let _ = disk.remove(&options.path);
+                let _ = disk.remove(new.path);
                 Err(error)
             }
         }
@@ -207,55 +256,53 @@ impl LogFile {
 
     fn format(
         os: &Os,
-        options: &LogOptions,
+        new: &NewLogFile<'_>,
         layout: &[(u64, u64)],
-        file: Arc<dyn File>,
-        control: Arc<dyn File>,
+        create_lsn: Lsn,
+        (file, control): (Arc<dyn File>, Arc<dyn File>),
     ) -> Result<LogFile, LogError> {
         let size_bytes = layout.last().map_or(0, |vlf| vlf.0 + vlf.1);
         assert!(layout.first().is_some_and(|vlf| vlf.0 == FILE_HEADER_BYTES), "VLFs follow the header page");
+        assert_eq!(new.log_id.is_none(), new.number == FIRST_LOG_FILE, "the first file begins a log");
         let mut id = [0; 4];
-        os.fill_random(&mut id);
-        let log_id = u32::from_le_bytes(id);
+        if new.log_id.is_none() {
+            os.fill_random(&mut id);
+        }
+        let log_id = new.log_id.unwrap_or(u32::from_le_bytes(id));
         let header = FileHeader {
             log_id,
             generation: 1,
             size_bytes,
             vlf_count: layout.len() as u32,
             epoch: 1,
-            first_vlf: options.first_vlf.max(1),
+            first_vlf: new.first_vlf.max(1),
             checkpoint: Lsn::NULL,
             min: Lsn::NULL,
             hardened: Lsn::NULL,
             clean: false,
-            volatile: options.volatile,
+            volatile: new.volatile,
             created_100ns: os.clock().utc_100ns() as u64,
             incarnation: 1,
             incarnation_end: None,
             run_id: new_run_id(os, log_id, 1),
+            number: new.number,
+            has_more_files: new.has_more_files,
+            created_bytes: size_bytes,
         };
-        if options.volatile {
+        if new.volatile {
             control.set_len(size_bytes)?;
         } else {
             control.allocate_zeroed(0, size_bytes)?;
         }
-        let log_file = LogFile::new(file, control, &options.path, header);
-        let headers: Vec<VlfHeader> = layout
-            .iter()
-            .map(|(begin_offset, size_bytes)| VlfHeader {
-                log_id: header.log_id,
-                begin_offset: *begin_offset,
-                size_bytes: *size_bytes,
-                create_lsn: Lsn::NULL,
-            })
-            .collect();
-        log_file.write_vlf_headers(&headers)?;
+        let log_file = LogFile::new(file, control, new.path, header);
+        log_file.set_growth(new.growth, new.bytes_max);
+        log_file.write_vlf_headers(&vlf_headers(header.log_id, layout, create_lsn))?;
         let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
         page[..COPY_BYTES].copy_from_slice(&header.encode());
         page[COPY_BYTES..].copy_from_slice(&header.encode());
         log_file.control.write_at(&page, 0, header.write_mode())?;
-        if !options.volatile {
-            os.disk().sync_dir(options.path.parent().unwrap_or(Path::new(".")))?;
+        if !new.volatile {
+            os.disk().sync_dir(new.path.parent().unwrap_or(Path::new(".")))?;
         }
         Ok(log_file)
     }
@@ -270,6 +317,8 @@ impl LogFile {
             file,
             control,
             path: path.to_owned(),
+            number: header.number,
+            growth: Latch::new(LatchRank::Leaf, (Growth::None, header.size_bytes)),
             header: Latch::new(LatchRank::LogFile, Noted { header, is_doubtful: false }),
             sector_bytes,
         }
@@ -291,7 +340,7 @@ impl LogFile {
             NEWER_VERSION => LogError::NewerFormat {
                 file: path.to_owned(),
                 found: u16::from_le_bytes([page[8], page[9]]),
-                supported: LOG_FORMAT_VERSION,
+                supported: VERSION_OF_SEVERAL,
             },
             error => not_ours(error.to_string()),
         })?;
@@ -303,6 +352,11 @@ impl LogFile {
 
     pub(crate) fn header(&self) -> FileHeader {
         self.header.lock().header
+    }
+
+    /// FILEGROWTH and MAXSIZE from now on.
+    pub(crate) fn set_growth(&self, growth: Growth, bytes_max: u64) {
+        *self.growth.lock() = (growth, bytes_max);
     }
 
     /// I/O of all handles together.
@@ -331,11 +385,10 @@ impl LogFile {
         LogError::Corrupt { file: self.path.clone(), offset, what: what.into() }
     }
 
-    /// Every VLF, with the sequence number that its first block shows (0: none).
-    pub(crate) fn read_vlfs(&self) -> Result<Vec<Vlf>, LogError> {
+    /// Every VLF of the file, and the sequence number and epoch that its first block shows, if there is one.
+    pub(crate) fn read_vlfs(&self) -> Result<Vec<(Vlf, Option<(u32, u32)>)>, LogError> {
         let header = self.header();
-        let mut vlfs: Vec<Vlf> = Vec::new();
-        let mut newest: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
+        let mut vlfs = Vec::new();
         let mut at = FILE_HEADER_BYTES;
         let mut page = AlignedBuf::new(VLF_HEADER_BYTES as usize + COPY_BYTES);
         for _ in 0..header.vlf_count {
@@ -350,24 +403,16 @@ impl LogFile {
             {
                 return Err(self.corrupt(at, "VLF header of another place or log"));
             }
-            let mut vlf_in_memory = Vlf::unused(&vlf);
+            let mut vlf_in_memory = Vlf::unused(&vlf, self.number);
+            let mut use_shown = None;
             if let Ok(first) = BlockHeader::decode(&page[VLF_HEADER_BYTES as usize..])
                 && first.log_id == header.log_id
                 && first.sector == FIRST_BLOCK_SECTOR
             {
-                // Blocks of an earlier run that were never part of the log may claim the same sequence number: the
-                // newest run's count.
-                let known = newest.get(&first.vlf).copied();
                 vlf_in_memory.parity = first.parity();
-                if known.is_none_or(|(_, epoch)| epoch < first.epoch) {
-                    vlf_in_memory.sequence = first.vlf;
-                    newest.insert(first.vlf, (vlfs.len(), first.epoch));
-                    if let Some((index, _)) = known {
-                        vlfs[index].sequence = 0;
-                    }
-                }
+                use_shown = Some((first.vlf, first.epoch));
             }
-            vlfs.push(vlf_in_memory);
+            vlfs.push((vlf_in_memory, use_shown));
             at += vlf.size_bytes;
         }
         if at != header.size_bytes {
@@ -378,6 +423,15 @@ impl LogFile {
 
     /// Changes the header, durably: the copy that is not the newest is overwritten.
     pub(crate) fn update_header(&self, change: impl FnOnce(&mut FileHeader)) -> Result<(), LogError> {
+        self.write_header(|next| {
+            let before = *next;
+            change(next);
+            assert!(next.size_bytes >= before.size_bytes, "only `shrink` makes a file smaller");
+            assert!(next.vlf_count >= before.vlf_count, "and takes VLFs away");
+        })
+    }
+
+    fn write_header(&self, change: impl FnOnce(&mut FileHeader)) -> Result<(), LogError> {
         let mut noted = self.header.lock();
         let header = noted.header;
         let mut next = header;
@@ -387,8 +441,8 @@ impl LogFile {
         next.generation += 1;
         assert_eq!(next.log_id, header.log_id);
         assert!(next.checkpoint >= header.checkpoint && next.min <= next.checkpoint);
-        assert!(next.size_bytes >= header.size_bytes && next.epoch >= header.epoch);
-        assert!(next.vlf_count >= header.vlf_count && next.first_vlf == header.first_vlf);
+        assert!(next.epoch >= header.epoch && next.first_vlf == header.first_vlf);
+        assert_eq!(next.number, header.number, "a file keeps its number");
         assert!(next.hardened >= header.hardened, "what was durable once stays so");
         assert!(next.incarnation >= header.incarnation, "incarnations are counted");
         assert!(
@@ -415,6 +469,38 @@ impl LogFile {
         self.update_header(|_| {})?;
         assert!(!self.header.lock().is_doubtful, "a header that has been written is certain");
         Ok(())
+    }
+
+    /// Takes VLFs off the end, which nobody uses any more: the header's size is the commit point, then the room goes back to the file
+    /// system. An error leaves the file as it was; when even that cannot be made certain, it is [`LogError::Failed`].
+    pub(crate) fn shrink(&self, size_bytes: u64, vlf_count: u32) -> Result<(), LogError> {
+        self.settle_header()?;
+        let header = self.header();
+        assert!(size_bytes < header.size_bytes && vlf_count < header.vlf_count, "a file shrinks by VLFs");
+        os::sim::reach(|| "shrinking of a log file begins".to_owned());
+        let noted = self.write_header(|next| {
+            next.size_bytes = size_bytes;
+            next.vlf_count = vlf_count;
+        });
+        if let Err(error) = noted {
+            // What is on disk may be either: the larger size is written once more, so that its VLFs can be used again.
+            return match (self.settle_header(), error) {
+                (Ok(()), error) => Err(error),
+                (Err(_), LogError::Io(error)) => Err(LogError::Failed(error)),
+                (Err(_), error) => Err(error),
+            };
+        }
+        // What lies behind the size is ignored by all; should it stay, the next growth uses it.
+        if self.control.set_len(size_bytes).is_ok() && !header.volatile {
+            let _ = self.control.sync();
+        }
+        os::sim::reach(|| "shrinking of a log file ends".to_owned());
+        Ok(())
+    }
+
+    /// The file leaves its log: its room goes back at once, though readers may have it open for a while.
+    pub(crate) fn empty(&self) {
+        let _ = self.control.set_len(0);
     }
 
     /// Adds VLFs at the end, zeroed and durable; the header's size is the commit point. The file keeps its formatted
@@ -454,13 +540,7 @@ impl LogFile {
         } else {
             self.control.allocate_zeroed(header.size_bytes, end)?;
         }
-        let of = |vlf: &(u64, u64)| VlfHeader {
-            log_id: header.log_id,
-            begin_offset: vlf.0,
-            size_bytes: vlf.1,
-            create_lsn,
-        };
-        let headers: Vec<VlfHeader> = layout.iter().map(of).collect();
+        let headers = vlf_headers(header.log_id, layout, create_lsn);
         self.write_vlf_headers(&headers)?;
         Ok(headers)
     }
@@ -479,6 +559,11 @@ impl LogFile {
         }
         Ok(())
     }
+}
+
+fn vlf_headers(log_id: u32, layout: &[(u64, u64)], create_lsn: Lsn) -> Vec<VlfHeader> {
+    let of = |vlf: &(u64, u64)| VlfHeader { log_id, begin_offset: vlf.0, size_bytes: vlf.1, create_lsn };
+    layout.iter().map(of).collect()
 }
 
 #[cfg(test)]
@@ -502,6 +587,9 @@ mod tests {
             incarnation: 7,
             incarnation_end: Some(Lsn::NULL),
             run_id: 77,
+            number: FIRST_LOG_FILE,
+            has_more_files: false,
+            created_bytes: 1 << 20,
         }
     }
 
@@ -515,10 +603,27 @@ mod tests {
         assert!(FileHeader::decode_page(&page).is_err());
     }
 
+    /// Who reads version 1 knows one file only: it must refuse a log that goes on elsewhere.
+    #[test]
+    fn a_file_of_several_has_another_version() {
+        let alone = header(1);
+        let others = [
+            FileHeader { has_more_files: true, ..alone },
+            FileHeader { number: FIRST_LOG_FILE + 1, ..alone },
+        ];
+        assert_eq!(alone.encode()[8..10], LOG_FORMAT_VERSION.to_le_bytes());
+        assert_eq!(alone.encode()[44..46], [0, 0], "as before there were several");
+        for one in others {
+            let copy = one.encode();
+            assert_eq!(copy[8..10], VERSION_OF_SEVERAL.to_le_bytes());
+            assert_eq!(FileHeader::decode(&copy), Ok(one));
+        }
+    }
+
     #[test]
     fn another_format_version_is_named() {
         let mut copy = header(1).encode();
-        copy[8] = 2;
+        copy[8] = 3;
         assert_eq!(FileHeader::decode_page(&[copy, copy].concat()), Err(NEWER_VERSION));
         assert!(FileHeader::decode_page(&[]).is_err());
     }

@@ -386,7 +386,7 @@ impl Shared {
         block.state.assert_state(BlockState::Issued);
         assert!(block.file_offset.is_multiple_of(SECTOR_BYTES as u64));
         let mode = if self.options.volatile { WriteMode::Cached } else { WriteMode::Durable };
-        self.log_file.file.write_at(&block.buffer[..block.padded_bytes], block.file_offset, mode)
+        self.files.blocks(block.file).write_at(&block.buffer[..block.padded_bytes], block.file_offset, mode)
     }
 
     /// A write has ended. The only place where `hardened` moves: over the contiguous prefix of completed writes.

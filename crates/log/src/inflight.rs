@@ -201,6 +201,7 @@ mod tests {
         CachedBlock {
             state: BlockState::Issued,
             start: Lsn::new(1, sector, 0),
+            file: 2,
             file_offset: 0,
             buffer: AlignedBuf::new(512),
             used_bytes: 70,

@@ -10,14 +10,14 @@ use os::sim::{Bug, is_planted};
 use crate::append::Payment;
 use crate::cache::Cache;
 use crate::error::LogError;
-use crate::file::LogFile;
+use crate::files::LogFiles;
 use crate::flush::PendingHarden;
 use crate::flush_queue::FlushQueue;
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
-use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR, LOG_BYTES_MIN, LogLimits};
+use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR, LogLimits};
 use crate::loss_window::{LossBounds, LossWindowInfo};
 use crate::lsn::Lsn;
-use crate::options::{Growth, LogOptions};
+use crate::options::LogOptions;
 use crate::reader::LogReader;
 use crate::record::{OwnedRecord, RecordBuf};
 use crate::shared::{Parts, Shared};
@@ -29,7 +29,7 @@ use crate::vlf::{Vlf, VlfInfo, VlfMap, VlfRule};
 
 /// The transaction log of one database. Shared by `Arc`; every method takes `&self`.
 pub struct Log {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What opening a log found.
@@ -48,35 +48,35 @@ pub struct Tail {
 }
 
 impl Log {
-    /// Makes a new log file; it must not exist (except for a volatile log, which replaces it).
+    /// Makes the files of a new log; they must not exist (except for a volatile log, which replaces it).
     pub fn create(os: &Os, options: &LogOptions) -> Result<Log, LogError> {
-        let size = options.size_bytes.max(LOG_BYTES_MIN).next_multiple_of(64 * 1024);
-        let layout = options.vlf_rule.layout(0, size);
-        let log_file = LogFile::create(os, options, &layout)?;
-        let mut vlfs = VlfMap::new(log_file.read_vlfs()?);
-        vlfs.begin_first(log_file.header().first_vlf);
-        let end = EndOfLog::empty(&log_file.header());
-        let last_block = surviving::records_checksum(&log_file, &vlfs, &end)?;
-        Ok(Log::start(os, options, log_file, vlfs, &end, last_block))
+        let files = Arc::new(LogFiles::create(os, options)?);
+        let mut vlfs = VlfMap::new(files.read_vlfs()?);
+        let header = files.first().header();
+        vlfs.begin_first(header.first_vlf);
+        let end = EndOfLog::empty(&header);
+        let last_block = surviving::records_checksum(&files, &vlfs, &end)?;
+        Ok(Log::start(os, options, files, vlfs, &end, last_block))
     }
 
     /// Opens a log: finds its end, begins a new recovery epoch. All that is read back is durable.
     /// Errors: [`LogError::Corrupt`], [`LogError::NotOurs`], [`LogError::Io`].
     pub fn open(os: &Os, options: &LogOptions) -> Result<(Log, Tail), LogError> {
-        let log_file = LogFile::open(os, &options.path, false)?;
+        let files = Arc::new(LogFiles::open(os, options, false)?);
+        let log_file = Arc::clone(files.first());
         let header = log_file.header();
         if header.volatile || options.volatile {
             let what = "the log of a database that is made anew at each start (tempdb)".to_owned();
             return Err(LogError::NotOurs { file: options.path.clone(), what });
         }
-        let mut vlfs = VlfMap::new(log_file.read_vlfs()?);
-        let mut end = tail::find_end(&log_file, &vlfs)?;
+        let mut vlfs = VlfMap::new(files.read_vlfs()?);
+        let mut end = tail::find_end(&files, &vlfs)?;
         let folder = options.surviving_folder.as_deref();
-        let taken = folder.map(|folder| surviving::take_over(os, folder, &log_file, &vlfs, &end));
+        let taken = folder.map(|folder| surviving::take_over(os, folder, &files, &vlfs, &end));
         let taken = taken.transpose()?.unwrap_or_default();
         if !taken.is_empty() {
-            vlfs = VlfMap::new(log_file.read_vlfs()?);
-            end = tail::find_end(&log_file, &vlfs)?;
+            vlfs = VlfMap::new(files.read_vlfs()?);
+            end = tail::find_end(&files, &vlfs)?;
         }
         if header.checkpoint > end.last || header.min > header.checkpoint {
             return Err(log_file.corrupt(0, "the header names a checkpoint that is not in the log"));
@@ -94,9 +94,9 @@ impl Log {
             );
         }
         // What a killed process had written may still be on its way to the device.
-        log_file.file.sync()?;
+        files.all().iter().try_for_each(|file| file.file.sync())?;
         let hardened = end.last;
-        let last_block = folder.map_or(Ok(0), |_| surviving::records_checksum(&log_file, &vlfs, &end))?;
+        let last_block = folder.map_or(Ok(0), |_| surviving::records_checksum(&files, &vlfs, &end))?;
         log_file.update_header(|next| {
             next.epoch += 1;
             next.run_id = crate::file::new_run_id(os, next.log_id, next.epoch);
@@ -112,8 +112,10 @@ impl Log {
             clean: header.clean,
             scanned_bytes: end.scanned_bytes,
         };
-        let log = Log::start(os, options, log_file, vlfs, &end, last_block);
+        let log = Log::start(os, options, files, vlfs, &end, last_block);
         log.shared.note_taken_over(&taken);
+        // A file may have been given up on its way into or out of the log.
+        log.note_alone()?;
         Ok((log, tail))
     }
 
@@ -121,30 +123,29 @@ impl Log {
     fn start(
         os: &Os,
         options: &LogOptions,
-        log_file: LogFile,
+        files: Arc<LogFiles>,
         vlfs: VlfMap,
         end: &EndOfLog,
         last_block: u32,
     ) -> Log {
-        let header = log_file.header();
+        let header = files.first().header();
         let vlf: Vlf = *vlfs.current();
         assert_eq!(vlf.sequence, end.chain.vlf);
         assert!(
             header.checkpoint <= end.last && header.min <= header.checkpoint,
             "the checkpoint is in the log"
         );
-        let padding_bytes = log_file.sector_bytes.max(options.padding_bytes);
+        let sector_bytes = files.sector_bytes();
+        let padding_bytes = sector_bytes.max(options.padding_bytes);
         assert!([512, 4096].contains(&padding_bytes), "padding to {padding_bytes} bytes");
-        assert!(
-            padding_bytes.is_multiple_of(log_file.sector_bytes),
-            "blocks are whole sectors of the device"
-        );
+        assert!(padding_bytes.is_multiple_of(sector_bytes), "blocks are whole sectors of the device");
         let sector_step = (padding_bytes / crate::limits::SECTOR_BYTES) as u32;
         let next_sector = end.chain.sector.next_multiple_of(sector_step).min(vlf.sectors());
         let reusable_bytes = vlfs.reusable().1;
         let folder = options.surviving_folder.as_deref().filter(|_| !options.volatile);
-        let surviving = folder
-            .and_then(|folder| SurvivingCache::create(os, folder, &log_file, &options.database, last_block));
+        let surviving = folder.and_then(|folder| {
+            SurvivingCache::create(os, folder, files.first(), &options.database, last_block)
+        });
         let mut cache = Cache::new(vlf, next_sector, end.last, reusable_bytes, padding_bytes);
         cache.surviving = surviving;
         let queue = FlushQueue::new(options.limits, end.chain.checksum.unwrap_or(header.log_id));
@@ -152,7 +153,7 @@ impl Log {
         let shared = Arc::new(Shared::new(Parts {
             os: os.clone(),
             options: options.clone(),
-            log_file,
+            files,
             cache,
             vlfs,
             queue,
@@ -307,20 +308,20 @@ impl Log {
 
     /// The number of the newest incarnation: the time between two openings of the database, in which commits get tickets.
     pub fn incarnation(&self) -> u32 {
-        self.shared.log_file.header().incarnation
+        self.shared.files.first().header().incarnation
     }
 
     /// Where the log ended when the newest incarnation was over, as long as no other one has begun: commits of it up to here are hard,
     /// those behind it are lost.
     pub fn incarnation_end(&self) -> Option<Lsn> {
-        self.shared.log_file.header().incarnation_end
+        self.shared.files.first().header().incarnation_end
     }
 
     /// Begins a new incarnation; the caller has durably noted the end of the one before.
     pub fn begin_incarnation(&self) -> Result<(), LogError> {
         assert!(self.incarnation_end().is_some(), "one incarnation at a time");
         assert!(!self.is_volatile(), "what is never recovered has no incarnations");
-        self.shared.log_file.update_header(|header| {
+        self.shared.files.first().update_header(|header| {
             header.incarnation += 1;
             header.incarnation_end = None;
         })
@@ -391,7 +392,7 @@ impl Log {
         assert!(begin <= hardened, "checkpoint {begin} is not hardened");
         assert!(min <= begin && !min.is_null(), "checkpoint {begin} needs {min}");
         assert!(begin >= shared.positions.checkpoint(), "checkpoints only go forward");
-        shared.log_file.update_header(|header| {
+        shared.files.first().update_header(|header| {
             header.checkpoint = begin;
             header.min = min;
             header.hardened = hardened;
@@ -449,16 +450,6 @@ impl Log {
         self.shared.note_used();
     }
 
-    /// I/O of the log file, for sys.dm_io_virtual_file_stats.
-    pub fn file_stats(&self) -> os::FileStats {
-        self.shared.log_file.stats()
-    }
-
-    /// I/O of the log file that has not been answered, for sys.dm_io_pending_io_requests.
-    pub fn pending_io(&self) -> Vec<os::PendingIo> {
-        self.shared.log_file.pending()
-    }
-
     /// How much may be in flight from now on; what is there already stays there.
     pub fn set_limits(&self, limits: LogLimits) {
         let places = self.shared.options.queue_places();
@@ -480,25 +471,10 @@ impl Log {
         self.shared.bell.set();
     }
 
-    /// FILEGROWTH and MAXSIZE (in bytes) from now on.
-    pub fn set_growth(&self, growth: Growth, bytes_max: u64) {
-        *self.shared.growth.lock() = (growth, bytes_max);
-    }
-
-    /// FILEGROWTH and MAXSIZE (in bytes) in force.
-    pub fn growth(&self) -> (Growth, u64) {
-        *self.shared.growth.lock()
-    }
-
     /// How many VLFs growth makes from now on; those that there are stay as they are.
     pub fn set_vlf_rule(&self, rule: VlfRule) {
         self.shared.vlf_rule.store(rule as u8, Relaxed);
         assert_eq!(VlfRule::from_number(rule as u8), Some(rule), "a rule is known by its number");
-    }
-
-    /// Makes the file larger (ALTER DATABASE MODIFY FILE); nothing when it has `bytes` already. Errors leave it as it was.
-    pub fn grow_to(&self, bytes: u64) -> Result<(), LogError> {
-        self.shared.grow_to(bytes)
     }
 
     /// Hardens everything, stops the log writer, marks the file as properly closed. Appends get [`LogError::Closed`] from
@@ -523,7 +499,7 @@ impl Log {
         );
         assert!(shared.cache.lock().last == last, "nothing is appended behind a close");
         if !shared.options.volatile {
-            shared.log_file.update_header(|header| {
+            shared.files.first().update_header(|header| {
                 header.hardened = last;
                 header.clean = true;
             })?;
@@ -599,25 +575,6 @@ impl Shared {
         self.pins.min().map_or(LogReuseWait::Nothing, |(_, reason)| reason)
     }
 
-    fn grow_to(&self, bytes: u64) -> Result<(), LogError> {
-        let _mask = os::task::mask_interrupts();
-        let mut cache = self.cache.lock();
-        while cache.growing {
-            (cache, _) = self.room.wait(cache, os::WaitType::LOGMGR_RESERVE_APPEND, None);
-        }
-        let present = self.vlfs.lock().end_offset();
-        let wanted = bytes.next_multiple_of(64 * 1024);
-        if wanted < present + 256 * 1024 {
-            return Ok(());
-        }
-        cache.growing = true;
-        drop(cache);
-        let grown = self.grow_by(wanted - present);
-        assert!(grown.is_err() || self.vlfs.lock().end_offset() > present, "the file has grown");
-        drop(self.growth_is_over());
-        grown
-    }
-
     /// Bytes of log in use: not free, or promised.
     fn used_bytes(&self) -> u64 {
         let cache = self.cache.lock();
@@ -639,7 +596,7 @@ impl Shared {
         let (vlf_count, active_vlf_count, size_bytes) = {
             let vlfs = self.vlfs.lock();
             let active = vlfs.vlfs().iter().filter(|vlf| vlf.active).count();
-            (vlfs.vlfs().len() as u64, active as u64, vlfs.end_offset())
+            (vlfs.vlfs().len() as u64, active as u64, vlfs.size_bytes())
         };
         assert!(
             (1..=vlf_count).contains(&active_vlf_count),

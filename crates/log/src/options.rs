@@ -17,10 +17,25 @@ pub enum Growth {
     Percent(u32),
 }
 
+/// A file of a log besides the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFileOptions {
+    /// Its number, above that of the first ([`crate::FIRST_LOG_FILE`]).
+    pub number: u16,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its size when it is made; as [`LogOptions::size_bytes`].
+    pub size_bytes: u64,
+    /// FILEGROWTH.
+    pub growth: Growth,
+    /// MAXSIZE in bytes.
+    pub bytes_max: u64,
+}
+
 /// Everything that shapes a log. Start from [`LogOptions::new`] and change what differs.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
-    /// The log file.
+    /// The log file, or the first of them.
     pub path: PathBuf,
     /// Database name: the counters' instance and part of thread names.
     pub database: String,
@@ -30,6 +45,8 @@ pub struct LogOptions {
     pub growth: Growth,
     /// MAXSIZE in bytes.
     pub bytes_max: u64,
+    /// Further files, in the order of their numbers.
+    pub more_files: Vec<LogFileOptions>,
     /// How many VLFs growth makes.
     pub vlf_rule: VlfRule,
     /// Sequence number of the first VLF of a new log (model's last + 1; at least 1).
@@ -63,6 +80,7 @@ impl LogOptions {
             size_bytes: LOG_BYTES_DEFAULT,
             growth: Growth::Bytes(LOG_GROWTH_BYTES_DEFAULT),
             bytes_max: LOG_BYTES_MAX,
+            more_files: Vec::new(),
             vlf_rule: VlfRule::default(),
             first_vlf: 1,
             limits: LogLimits::default(),

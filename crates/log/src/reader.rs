@@ -87,7 +87,7 @@ enum Place {
 
 impl LogReader {
     pub(crate) fn new(shared: Arc<Shared>) -> LogReader {
-        let window = Window::new(shared.log_file.file.clone());
+        let window = Window::new(Arc::clone(&shared.files));
         LogReader { shared, window, block: None, target: Lsn::NULL }
     }
 
@@ -264,8 +264,7 @@ impl LogReader {
             }
         }
         self.block = None;
-        let offset = self.shared.vlfs.lock().offset_of(start).unwrap_or(0);
-        Err(self.shared.log_file.corrupt(offset, what))
+        Err(self.shared.corrupt(start, what))
     }
 
     /// Whether the loaded block has the record at `lsn`.
@@ -372,8 +371,7 @@ impl LogReader {
 
 /// The block of `lsn` has the right checksum, but not records: its writer had a bug.
 fn undecodable(shared: &Shared, lsn: Lsn, error: DecodeError) -> LogError {
-    let offset = shared.vlfs.lock().offset_of(lsn.block_start()).unwrap_or(0);
-    shared.log_file.corrupt(offset, error.to_string())
+    shared.corrupt(lsn.block_start(), &error.to_string())
 }
 
 impl Iterator for LogReader {

@@ -7,11 +7,11 @@ use os::{Condition, IoError, JoinHandle, Latch, Os, Signal, Watermark};
 
 use crate::cache::Cache;
 use crate::error::LogError;
-use crate::file::LogFile;
+use crate::files::LogFiles;
 use crate::flush_queue::FlushQueue;
 use crate::flush_reason::DelayedFlushPolicy;
 use crate::lsn::Lsn;
-use crate::options::{Growth, LogOptions};
+use crate::options::LogOptions;
 use crate::stats::Counters;
 use crate::truncate::{LogPin, PinTable};
 use crate::vlf::{VlfMap, VlfRule};
@@ -88,9 +88,10 @@ impl Positions {
 pub(crate) struct Shared {
     pub(crate) os: Os,
     pub(crate) options: LogOptions,
-    pub(crate) log_file: LogFile,
+    pub(crate) files: Arc<LogFiles>,
     pub(crate) log_id: u32,
     pub(crate) epoch: u32,
+    padding_bytes: usize,
     pub(crate) cache: Latch<Cache>,
     /// Appenders that wait for a buffer or for growth.
     pub(crate) room: Condition,
@@ -104,8 +105,6 @@ pub(crate) struct Shared {
     /// The last growth failed, and that has been told.
     pub(crate) growth_failed: AtomicBool,
     pub(crate) policy: AtomicU64,
-    /// FILEGROWTH and MAXSIZE, as set last.
-    pub(crate) growth: Latch<(Growth, u64)>,
     /// How many VLFs growth makes: a number of [`VlfRule`].
     pub(crate) vlf_rule: AtomicU8,
     pub(crate) pins: Arc<PinTable>,
@@ -122,7 +121,7 @@ pub(crate) struct Shared {
 pub(crate) struct Parts {
     pub(crate) os: Os,
     pub(crate) options: LogOptions,
-    pub(crate) log_file: LogFile,
+    pub(crate) files: Arc<LogFiles>,
     pub(crate) cache: Cache,
     pub(crate) vlfs: VlfMap,
     pub(crate) queue: FlushQueue,
@@ -133,18 +132,19 @@ pub(crate) struct Parts {
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Shared {
         use os::LatchRank;
-        let Parts { os, options, log_file, cache, vlfs, queue, checkpoint, min } = parts;
-        let header = log_file.header();
+        let Parts { os, options, files, cache, vlfs, queue, checkpoint, min } = parts;
+        let header = files.first().header();
         assert_eq!(header.volatile, options.volatile, "a volatile log stays volatile");
         assert_eq!(vlfs.current().sequence, cache.end().vlf(), "the log goes on in its current VLF");
         let pins = PinTable::new();
         let needed = if options.volatile { Lsn::MAX } else { min };
         let checkpoint_pin = pins.pin(crate::truncate::LogReuseWait::Checkpoint, "checkpoint", needed);
         let counters = Counters::new(&os, &options.database);
-        counters.file_size_kb.set((vlfs.end_offset() / 1024) as i64);
+        counters.file_size_kb.set((vlfs.size_bytes() / 1024) as i64);
         Shared {
             log_id: header.log_id,
             epoch: header.epoch,
+            padding_bytes: files.sector_bytes().max(options.padding_bytes),
             positions: Positions::new(cache.last, cache.end(), checkpoint, min),
             cache: Latch::new(LatchRank::LogCache, cache),
             room: Condition::new(),
@@ -154,7 +154,6 @@ impl Shared {
             open_bytes: AtomicU32::new(0),
             growth_failed: AtomicBool::new(false),
             policy: AtomicU64::new(options.delayed_flush.to_raw()),
-            growth: Latch::new(LatchRank::Leaf, (options.growth, options.bytes_max)),
             vlf_rule: AtomicU8::new(options.vlf_rule as u8),
             pins,
             checkpoint_pin,
@@ -166,7 +165,7 @@ impl Shared {
             writer: Latch::new(LatchRank::Leaf, None),
             os,
             options,
-            log_file,
+            files,
         }
     }
 
@@ -211,9 +210,17 @@ impl Shared {
 
     /// What blocks are padded to, in bytes.
     pub(crate) fn sector_bytes(&self) -> usize {
-        let bytes = self.log_file.sector_bytes.max(self.options.padding_bytes);
-        assert!(bytes.is_multiple_of(crate::limits::SECTOR_BYTES), "blocks are whole sectors");
-        bytes
+        assert!(self.padding_bytes.is_multiple_of(crate::limits::SECTOR_BYTES), "blocks are whole sectors");
+        self.padding_bytes
+    }
+
+    /// Damage at a block.
+    pub(crate) fn corrupt(&self, block: Lsn, what: &str) -> LogError {
+        let vlfs = self.vlfs.lock();
+        let file = vlfs.by_sequence(block.vlf()).map_or(crate::FIRST_LOG_FILE, |vlf| vlf.file);
+        let offset = vlfs.offset_of(block).unwrap_or(0);
+        drop(vlfs);
+        self.files.corrupt(file, offset, what)
     }
 
     /// Room that only rollbacks may use, beyond what they reserved: padding of their blocks, ends of VLFs.

@@ -12,6 +12,7 @@
 //! begins where the log ends; if the records of the block before it are those that stood before it then; if its checksum holds.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use os::sim::{Bug, is_planted};
 use os::{AlignedBuf, Os, SurvivingImage, SurvivingLayout, SurvivingMemory, WriteMode};
@@ -19,7 +20,8 @@ use os::{AlignedBuf, Os, SurvivingImage, SurvivingLayout, SurvivingMemory, Write
 use crate::block::{BlockHeader, SlotTable};
 use crate::cache::CachedBlock;
 use crate::error::LogError;
-use crate::file::LogFile;
+use crate::file::{FIRST_LOG_FILE, LogFile};
+use crate::files::LogFiles;
 use crate::flush_reason::FlushReason;
 use crate::limits::{
     BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, FREE_BUFFERS_MAX,
@@ -146,6 +148,8 @@ fn hash_of(header: &BlockHeader, block: &[u8]) -> Option<u64> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PlaceHead {
     start: Lsn,
+    /// Number of the log's file that it goes to.
+    file: u16,
     file_offset: u64,
     parity: u8,
     /// The checksum of the records of the block before it.
@@ -155,7 +159,8 @@ struct PlaceHead {
 impl PlaceHead {
     fn pack(&self) -> [u64; 4] {
         assert!(self.start.slot() == 0 && !self.start.is_null(), "a place holds a block, not {}", self.start);
-        let last = u64::from(self.previous_checksum) | u64::from(self.parity) << 32;
+        let file = if self.file == FIRST_LOG_FILE { 0 } else { self.file };
+        let last = u64::from(self.previous_checksum) | u64::from(self.parity) << 32 | u64::from(file) << 40;
         let words = [self.start.raw(), self.file_offset, last];
         [words[0], words[1], words[2], checksum_of(&words)]
     }
@@ -166,6 +171,10 @@ impl PlaceHead {
             file_offset: words[1],
             previous_checksum: words[2] as u32,
             parity: (words[2] >> 32) as u8,
+            file: match (words[2] >> 40) as u16 {
+                0 => FIRST_LOG_FILE,
+                file => file,
+            },
         };
         let is_possible = head.start.slot() == 0
             && head.start.block() >= FIRST_BLOCK_SECTOR
@@ -277,6 +286,7 @@ impl SurvivingCache {
         if block.offsets.len() == 1 {
             let head = PlaceHead {
                 start: block.start,
+                file: block.file,
                 file_offset: block.file_offset,
                 parity: block.parity,
                 previous_checksum: block.previous_checksum,
@@ -426,10 +436,11 @@ impl LeftBehind {
 pub(crate) fn take_over(
     os: &Os,
     folder: &Path,
-    log_file: &LogFile,
+    files: &Arc<LogFiles>,
     vlfs: &VlfMap,
     end: &EndOfLog,
 ) -> Result<TakenOver, LogError> {
+    let log_file = files.first();
     let file_header = log_file.header();
     let mut taken = Vec::new();
     if file_header.clean {
@@ -439,9 +450,9 @@ pub(crate) fn take_over(
     let (mut chain, mut last) = (end.chain, end.last);
     // Where the chain ends; a log without blocks ends nowhere.
     let mut current = vlfs.by_sequence(end.last.vlf()).copied().filter(|_| !end.last.is_null());
-    let mut previous = records_checksum(log_file, vlfs, end)?;
+    let mut previous = records_checksum(files, vlfs, end)?;
     while let Some(NextBlock { head, header, checksum, bytes }) = left.next(chain, previous) {
-        let padded_bytes = bytes.len().next_multiple_of(log_file.sector_bytes);
+        let padded_bytes = bytes.len().next_multiple_of(files.sector_bytes());
         let Some(vlf) = vlf_of(&head, padded_bytes, chain, current, vlfs, file_header.min) else { break };
         assert!(padded_bytes <= BLOCK_BYTES_MAX && head.start > last, "{} continues {last}", head.start);
         let mut block = AlignedBuf::new(padded_bytes);
@@ -459,10 +470,10 @@ pub(crate) fn take_over(
         assert!(header.last() > last, "what is taken over continues the log");
         if taken.is_empty() {
             // What the process had written before may still be on its way to the device; the first block says that it has arrived.
-            log_file.file.sync()?;
+            files.all().iter().try_for_each(|file| file.file.sync())?;
         }
         let began_ns = os.clock().monotonic_ns();
-        log_file.file.write_at(&block, head.file_offset, WriteMode::Durable)?;
+        files.blocks(vlf.file).write_at(&block, head.file_offset, WriteMode::Durable)?;
         taken.push((padded_bytes as u64, os.clock().monotonic_ns() - began_ns));
         (chain, last, previous) = (Chain::behind(&header), header.last(), checksum);
         current = Some(vlf);
@@ -491,7 +502,9 @@ fn vlf_of(
     assert!(current.is_none_or(|vlf| vlf.begin_offset > 0), "a VLF lies behind the file's header");
     let in_vlf = u64::from(head.start.block()) * SECTOR_BYTES as u64;
     let has_room = |vlf: &Vlf| {
-        vlf.begin_offset + in_vlf == head.file_offset && in_vlf + padded_bytes as u64 <= vlf.size_bytes
+        vlf.file == head.file
+            && vlf.begin_offset + in_vlf == head.file_offset
+            && in_vlf + padded_bytes as u64 <= vlf.size_bytes
     };
     let Some(current) = current else { return vlfs.vlfs().iter().find(|vlf| has_room(vlf)).copied() };
     if head.start.vlf() == chain.vlf {
@@ -499,21 +512,26 @@ fn vlf_of(
     }
     // Not one that the log comes from and needs.
     let needed = min.vlf().max(1)..=chain.vlf;
-    let is_needed = |vlf: &Vlf| vlf.begin_offset == current.begin_offset || needed.contains(&vlf.sequence);
+    let is_current = |vlf: &Vlf| (vlf.file, vlf.begin_offset) == (current.file, current.begin_offset);
+    let is_needed = |vlf: &Vlf| is_current(vlf) || needed.contains(&vlf.sequence);
     vlfs.vlfs().iter().find(|vlf| has_room(vlf) && !is_needed(vlf)).copied()
 }
 
 /// Of the records of the last block in the file; of a log without blocks, its id.
-pub(crate) fn records_checksum(log_file: &LogFile, vlfs: &VlfMap, end: &EndOfLog) -> Result<u32, LogError> {
-    let log_id = log_file.header().log_id;
+pub(crate) fn records_checksum(
+    files: &Arc<LogFiles>,
+    vlfs: &VlfMap,
+    end: &EndOfLog,
+) -> Result<u32, LogError> {
+    let log_id = files.first().header().log_id;
     let Some(vlf) = vlfs.by_sequence(end.last.vlf()).filter(|_| !end.last.is_null()) else {
         return Ok(log_id);
     };
     assert!(end.last.slot() > 0 && end.last.vlf() == vlf.sequence, "{} is a record of its VLF", end.last);
-    let mut window = crate::window::Window::new(log_file.file.clone());
+    let mut window = crate::window::Window::new(Arc::clone(files));
     let found = window.block(vlf, end.last.block_start(), log_id)?;
-    let (header, block) = found.map_err(|what| log_file.corrupt(0, format!("the last block: {what}")))?;
-    let hash = hash_of(&header, block).ok_or_else(|| log_file.corrupt(0, "the last block's records"))?;
+    let (header, block) = found.map_err(|what| files.corrupt(vlf.file, 0, format!("the last block: {what}")))?;
+    let hash = hash_of(&header, block).ok_or_else(|| files.corrupt(vlf.file, 0, "the last block's records"))?;
     Ok(checksum_with(hash, TxnId::NULL))
 }
 
@@ -547,9 +565,9 @@ impl Shared {
 
     /// The log was closed: nothing is left for the next opening.
     pub(crate) fn forget_surviving(&self) {
-        assert!(self.is_failed() || self.log_file.header().clean, "what may be needed is kept");
+        assert!(self.is_failed() || self.files.first().header().clean, "what may be needed is kept");
         if let Some(folder) = &self.options.surviving_folder {
-            remove(&self.os, folder, &self.log_file);
+            remove(&self.os, folder, self.files.first());
         }
     }
 }

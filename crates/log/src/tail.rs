@@ -5,9 +5,12 @@
 //! never replayed. But if a later block proves that the position had been durable once (its `hardened` reaches it), the log
 //! is damaged in the middle: that is an error, never an end.
 
+use std::sync::Arc;
+
 use crate::block::{BlockHeader, SlotTable};
 use crate::error::LogError;
-use crate::file::{FileHeader, LogFile};
+use crate::file::FileHeader;
+use crate::files::LogFiles;
 use crate::limits::{BLOCK_BYTES_MAX, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, SECTOR_BYTES};
 use crate::lsn::{BLOCK_MAX, Lsn, VLF_MAX};
 use crate::vlf::{Vlf, VlfMap};
@@ -89,7 +92,7 @@ pub(crate) type WalkedBlock<'a> = (BlockHeader, &'a [u8], SlotTable);
 
 /// Goes over the blocks of the chain, from a place on. Used to find the end and to dump.
 pub(crate) struct Walk<'a> {
-    log_file: &'a LogFile,
+    files: &'a Arc<LogFiles>,
     vlfs: &'a VlfMap,
     pub(crate) window: Window,
     /// Where the next block may stand.
@@ -102,20 +105,20 @@ pub(crate) struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// From the block at `start` on; `checksum` is that of the block before it, if known.
     pub(crate) fn new(
-        log_file: &'a LogFile,
+        files: &'a Arc<LogFiles>,
         vlfs: &'a VlfMap,
         start: Lsn,
         checksum: Option<u32>,
     ) -> Walk<'a> {
         let start = start.block_start();
         let chain = Chain { vlf: start.vlf(), sector: start.block(), checksum, epoch: 0 };
-        let window = Window::new(log_file.file.clone());
-        Walk { log_file, vlfs, window, chain, start, last: Lsn::NULL }
+        let window = Window::new(Arc::clone(files));
+        Walk { files, vlfs, window, chain, start, last: Lsn::NULL }
     }
 
     /// The next block of the chain; `None` where the chain ends.
     pub(crate) fn next_header(&mut self) -> Result<Option<BlockHeader>, LogError> {
-        let log_id = self.log_file.header().log_id;
+        let log_id = self.files.first().header().log_id;
         for candidate in self.chain.candidates() {
             if self.last.is_null() && candidate != self.start {
                 continue;
@@ -137,30 +140,30 @@ impl<'a> Walk<'a> {
     /// The same with the block's bytes and its records' places.
     pub(crate) fn next_block(&mut self) -> Result<Option<WalkedBlock<'_>>, LogError> {
         let Some(header) = self.next_header()? else { return Ok(None) };
-        let (log_file, vlfs) = (self.log_file, self.vlfs);
+        let (files, vlfs) = (self.files, self.vlfs);
         let vlf = vlfs.by_sequence(header.vlf).expect("the block was found through its VLF");
         let Ok((_, bytes)) = self.window.block(vlf, header.start(), header.log_id)? else {
-            return Err(damage(log_file, vlfs, header.start(), "the block changed while it was read"));
+            return Err(damage(files, vlfs, header.start(), "the block changed while it was read"));
         };
         // The checksum is right: were the records not, the writer would have had a bug.
-        let slots = SlotTable::build(&header, bytes)
-            .map_err(|error| damage(log_file, vlfs, header.start(), error.0))?;
+        let slots =
+            SlotTable::build(&header, bytes).map_err(|error| damage(files, vlfs, header.start(), error.0))?;
         Ok(Some((header, bytes, slots)))
     }
 
     /// Judges the place where the chain has ended: an error when the log is damaged there.
     pub(crate) fn judge_end(&mut self) -> Result<(), LogError> {
-        let file_header = self.log_file.header();
+        let file_header = self.files.first().header();
         // A place behind the last sector of a VLF is not an address of a block, but it compares as one.
         let here = Lsn::new(self.chain.vlf, self.chain.sector, 1);
         if self.last < file_header.hardened {
             let what = format!("no valid block here, but the log was durable up to {}", file_header.hardened);
-            return Err(damage(self.log_file, self.vlfs, here, &what));
+            return Err(damage(self.files, self.vlfs, here, &what));
         }
         if file_header.clean {
             return Ok(());
         }
-        match find_proof(self.log_file, self.vlfs, here, &mut self.window)? {
+        match find_proof(self.files, self.vlfs, here, &mut self.window)? {
             None => Ok(()),
             Some((proof, vlf)) => {
                 let what = format!(
@@ -173,21 +176,22 @@ impl<'a> Walk<'a> {
                 } else {
                     self.vlfs.by_sequence(here.vlf()).copied()
                 };
-                let offset = place.map_or(0, |vlf| offset_in(&vlf, here.block()));
-                Err(self.log_file.corrupt(offset, what))
+                let (file, offset) =
+                    place.map_or((vlf.file, 0), |vlf| (vlf.file, offset_in(&vlf, here.block())));
+                Err(self.files.corrupt(file, offset, what))
             }
         }
     }
 }
 
 /// Finds the end of the log, from its last checkpoint on. `vlfs` has the sequence numbers of the VLFs' first blocks.
-pub(crate) fn find_end(log_file: &LogFile, vlfs: &VlfMap) -> Result<EndOfLog, LogError> {
-    let file_header = log_file.header();
+pub(crate) fn find_end(files: &Arc<LogFiles>, vlfs: &VlfMap) -> Result<EndOfLog, LogError> {
+    let file_header = files.first().header();
     let (start, checksum) = match file_header.checkpoint {
         Lsn::NULL => (Lsn::new(file_header.first_vlf, FIRST_BLOCK_SECTOR, 0), Some(file_header.log_id)),
         checkpoint => (checkpoint, None),
     };
-    let mut walk = Walk::new(log_file, vlfs, start, checksum);
+    let mut walk = Walk::new(files, vlfs, start, checksum);
     while walk.next_header()?.is_some() {}
     walk.judge_end()?;
     assert!(walk.last >= file_header.hardened, "the log ends behind all that was known to be durable");
@@ -195,9 +199,10 @@ pub(crate) fn find_end(log_file: &LogFile, vlfs: &VlfMap) -> Result<EndOfLog, Lo
     Ok(EndOfLog { last: walk.last, chain: walk.chain, scanned_bytes: walk.window.read_bytes_total })
 }
 
-fn damage(log_file: &LogFile, vlfs: &VlfMap, at: Lsn, what: &str) -> LogError {
-    let offset = vlfs.by_sequence(at.vlf()).map_or(0, |vlf| offset_in(vlf, at.block()));
-    log_file.corrupt(offset, what)
+fn damage(files: &LogFiles, vlfs: &VlfMap, at: Lsn, what: &str) -> LogError {
+    let place = vlfs.by_sequence(at.vlf()).map(|vlf| (vlf.file, offset_in(vlf, at.block())));
+    let (file, offset) = place.unwrap_or((files.first().number, 0));
+    files.corrupt(file, offset, what)
 }
 
 fn offset_in(vlf: &Vlf, sector: u32) -> u64 {
@@ -206,7 +211,7 @@ fn offset_in(vlf: &Vlf, sector: u32) -> u64 {
 
 /// A valid block behind `here` that was sealed when `here` was already durable, and the VLF it stands in.
 fn find_proof(
-    log_file: &LogFile,
+    files: &LogFiles,
     vlfs: &VlfMap,
     here: Lsn,
     window: &mut Window,
@@ -214,7 +219,7 @@ fn find_proof(
     let mut budget = PROOF_BYTES_TOTAL;
     let current = vlfs.by_sequence(here.vlf());
     if let Some(vlf) = current
-        && let Some(proof) = find_proof_in(log_file, vlf, here.block(), here, PROOF_BYTES, window)?
+        && let Some(proof) = find_proof_in(files, vlf, here.block(), here, PROOF_BYTES, window)?
     {
         return Ok(Some((proof, *vlf)));
     }
@@ -224,8 +229,7 @@ fn find_proof(
     let is_far_from_end = left_bytes > PROOF_BYTES + BLOCK_BYTES_MAX as u64;
     // The log may have gone on in any VLF that is not part of the chain, most likely in those that follow in the file.
     let all = vlfs.vlfs();
-    let position =
-        current.and_then(|vlf| all.iter().position(|other| other.begin_offset == vlf.begin_offset));
+    let position = current.and_then(|vlf| all.iter().position(|other| other.sequence == vlf.sequence));
     let (first, skipped) = position.map_or((0, 0), |position| (position, 1));
     for step in skipped..all.len() {
         let vlf = &all[(first + step) % all.len()];
@@ -234,7 +238,7 @@ fn find_proof(
         }
         let bytes = vlf.block_bytes().min(PROOF_BYTES).min(budget);
         budget -= bytes;
-        if let Some(proof) = find_proof_in(log_file, vlf, FIRST_BLOCK_SECTOR, here, bytes, window)? {
+        if let Some(proof) = find_proof_in(files, vlf, FIRST_BLOCK_SECTOR, here, bytes, window)? {
             return Ok(Some((proof, *vlf)));
         }
     }
@@ -243,19 +247,18 @@ fn find_proof(
 
 /// The same within `bytes` from `sector` of one VLF.
 fn find_proof_in(
-    log_file: &LogFile,
+    files: &LogFiles,
     vlf: &Vlf,
     sector: u32,
     here: Lsn,
     bytes: u64,
     window: &mut Window,
 ) -> Result<Option<Lsn>, LogError> {
-    let log_id = log_file.header().log_id;
+    let log_id = files.first().header().log_id;
     let end_sector = u64::from(sector) + bytes / SECTOR_BYTES as u64;
     let end_sector = end_sector.min(u64::from(vlf.sectors())) as u32;
-    let end = vlf.begin_offset + vlf.size_bytes;
     for sector in sector..end_sector {
-        let bytes = window.bytes(offset_in(vlf, sector), SECTOR_BYTES, end)?;
+        let bytes = window.bytes_of(vlf, offset_in(vlf, sector), SECTOR_BYTES)?;
         let Ok(header) = BlockHeader::decode(bytes) else { continue };
         let here_or_later = header.sector == sector && header.start() >= here.block_start();
         if header.log_id != log_id || !here_or_later || header.hardened < here {

@@ -91,10 +91,17 @@ impl VlfRule {
             present_bytes.is_multiple_of(8 * KB) && added_bytes.is_multiple_of(8 * KB),
             "log sizes are pages"
         );
+        self.layout_in(present_bytes, added_bytes, present_bytes)
+    }
+
+    /// The same in a file of `present_bytes` of a log of `log_bytes` in all its files, whose growth counts as that of the log. A new file
+    /// (`present_bytes` 0) is laid out as a new log.
+    pub fn layout_in(self, present_bytes: u64, added_bytes: u64, log_bytes: u64) -> Vec<(u64, u64)> {
+        assert!(present_bytes <= log_bytes, "a file is part of its log");
         let begin = if present_bytes == 0 { FILE_HEADER_BYTES } else { present_bytes };
         let end = present_bytes + added_bytes;
         assert!(end >= begin + VLF_BYTES_MIN, "log growth of {added_bytes} bytes is below one VLF");
-        let count = self.vlf_count(present_bytes, added_bytes);
+        let count = self.vlf_count(if present_bytes == 0 { 0 } else { log_bytes }, added_bytes);
         let share = (end - begin) / count;
         let coarse = share / (64 * KB) * (64 * KB);
         let each = if coarse >= 256 * KB { coarse } else { share / (8 * KB) * (8 * KB) };
@@ -182,6 +189,8 @@ impl VlfHeader {
 /// One VLF in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vlf {
+    /// Number of its file.
+    pub file: u16,
     /// Position in the file.
     pub begin_offset: u64,
     /// Size, header included.
@@ -200,8 +209,9 @@ pub struct Vlf {
 
 impl Vlf {
     /// A VLF as made.
-    pub fn unused(header: &VlfHeader) -> Vlf {
+    pub fn unused(header: &VlfHeader, file: u16) -> Vlf {
         Vlf {
+            file,
             begin_offset: header.begin_offset,
             size_bytes: header.size_bytes,
             sequence: 0,
@@ -227,6 +237,8 @@ impl Vlf {
 /// A row of sys.dm_db_log_info.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VlfInfo {
+    /// file_id.
+    pub file: u16,
     /// vlf_begin_offset.
     pub begin_offset: u64,
     /// vlf_size in bytes.
@@ -245,7 +257,7 @@ pub struct VlfInfo {
     pub create_lsn: Lsn,
 }
 
-/// All VLFs of a log, in file order. One is current: the one being written.
+/// All VLFs of a log, file after file, and in each in the order of their places. One is current: the one being written.
 #[derive(Debug)]
 pub struct VlfMap {
     vlfs: Vec<Vlf>,
@@ -258,15 +270,8 @@ impl VlfMap {
     /// Whoever knows the end of the log then calls [`VlfMap::restore`].
     pub fn new(vlfs: Vec<Vlf>) -> VlfMap {
         assert!(!vlfs.is_empty());
-        assert!(
-            vlfs.windows(2).all(|pair| pair[0].begin_offset + pair[0].size_bytes == pair[1].begin_offset)
-        );
-        let by_sequence = vlfs
-            .iter()
-            .enumerate()
-            .filter(|(_, vlf)| vlf.sequence > 0)
-            .map(|(index, vlf)| (vlf.sequence, index))
-            .collect::<FxHashMap<u32, usize>>();
+        assert_places(&vlfs);
+        let by_sequence = index_of(&vlfs);
         let used = vlfs.iter().filter(|vlf| vlf.sequence > 0).count();
         assert_eq!(by_sequence.len(), used, "no two VLFs have the same sequence number");
         VlfMap { vlfs, by_sequence, current: 0 }
@@ -362,13 +367,57 @@ impl VlfMap {
         self.assert_state();
     }
 
-    /// Adds what growth has made and made durable.
-    pub fn add(&mut self, headers: &[VlfHeader]) {
-        for header in headers {
-            assert_eq!(header.begin_offset, self.end_offset());
-            assert!(header.size_bytes >= VLF_BYTES_MIN);
-            self.vlfs.push(Vlf::unused(header));
+    /// Adds what growth has made and made durable at the end of a file, or as a new file behind all others.
+    pub fn add(&mut self, file: u16, headers: &[VlfHeader]) {
+        let end = self.end_offset(file);
+        let place = self.vlfs.iter().rposition(|vlf| vlf.file <= file).map_or(0, |last| last + 1);
+        let current = self.vlfs[self.current].sequence;
+        assert!(headers.first().is_some_and(|header| header.begin_offset == end), "what is added follows");
+        assert!(headers.iter().all(|header| header.size_bytes >= VLF_BYTES_MIN));
+        let is_behind_all = place == self.vlfs.len();
+        self.vlfs.splice(place..place, headers.iter().map(|header| Vlf::unused(header, file)));
+        if !is_behind_all {
+            self.renumber(current);
         }
+        debug_assert!({
+            assert_places(&self.vlfs);
+            true
+        });
+    }
+
+    /// Takes the last `count` VLFs of a file out, none of which is active; they are nobody's from now on. Returns them, first place first.
+    pub fn take(&mut self, file: u16, count: usize) -> Vec<Vlf> {
+        let end = self.vlfs.iter().rposition(|vlf| vlf.file == file).map_or(0, |last| last + 1);
+        assert!(count > 0 && count <= end, "a file has the VLFs that are taken from it");
+        let current = self.current().sequence;
+        let taken: Vec<Vlf> = self.vlfs.splice(end - count..end, []).collect();
+        assert!(taken.iter().all(|vlf| vlf.file == file && !vlf.active), "nobody needs what is taken away");
+        self.renumber(current);
+        taken
+    }
+
+    /// Puts back what [`VlfMap::take`] took, because the file keeps it after all.
+    pub fn put_back(&mut self, taken: &[Vlf]) {
+        let (current, file) = (self.current().sequence, taken[0].file);
+        assert!(taken.iter().all(|vlf| vlf.file == file && !vlf.active));
+        let before =
+            |vlf: &Vlf| vlf.file < file || (vlf.file == file && vlf.begin_offset < taken[0].begin_offset);
+        let place = self.vlfs.iter().rposition(before).map_or(0, |last| last + 1);
+        self.vlfs.splice(place..place, taken.iter().copied());
+        self.renumber(current);
+        assert_places(&self.vlfs);
+    }
+
+    /// VLFs have other places in the list: they are found anew.
+    fn renumber(&mut self, current: u32) {
+        self.by_sequence = index_of(&self.vlfs);
+        self.current = self.by_sequence[&current];
+        self.assert_state();
+    }
+
+    /// The VLFs of a file.
+    pub fn of_file(&self, file: u16) -> impl DoubleEndedIterator<Item = &Vlf> {
+        self.vlfs.iter().filter(move |vlf| vlf.file == file)
     }
 
     /// Frees the VLFs wholly before the one `min` stands in; returns how many and their block bytes.
@@ -398,14 +447,21 @@ impl VlfMap {
         self.vlfs.iter().filter(|vlf| vlf.active).map(|vlf| vlf.sequence).min().unwrap_or(0)
     }
 
-    /// Size of the file's formatted part.
-    pub fn end_offset(&self) -> u64 {
-        self.vlfs.last().map_or(FILE_HEADER_BYTES, |vlf| vlf.begin_offset + vlf.size_bytes)
+    /// Size of the formatted part of a file; that of one without VLFs is its header page.
+    pub fn end_offset(&self, file: u16) -> u64 {
+        self.of_file(file).next_back().map_or(FILE_HEADER_BYTES, |vlf| vlf.begin_offset + vlf.size_bytes)
+    }
+
+    /// Size of all files together, header pages included.
+    pub fn size_bytes(&self) -> u64 {
+        let pages = self.vlfs.iter().filter(|vlf| vlf.begin_offset == FILE_HEADER_BYTES).count() as u64;
+        self.vlfs.iter().map(|vlf| vlf.size_bytes).sum::<u64>() + pages * FILE_HEADER_BYTES
     }
 
     /// Rows for sys.dm_db_log_info.
     pub fn info(&self) -> Vec<VlfInfo> {
         let row = |vlf: &Vlf| VlfInfo {
+            file: vlf.file,
             begin_offset: vlf.begin_offset,
             size_bytes: vlf.size_bytes,
             sequence: vlf.sequence,
@@ -421,6 +477,21 @@ impl VlfMap {
         };
         self.vlfs.iter().map(row).collect()
     }
+}
+
+/// VLFs lie side by side in their file, and files follow each other in the order of their numbers.
+fn assert_places(vlfs: &[Vlf]) {
+    let follow = |one: &Vlf, next: &Vlf| match one.file == next.file {
+        true => one.begin_offset + one.size_bytes == next.begin_offset,
+        false => one.file < next.file && next.begin_offset == FILE_HEADER_BYTES,
+    };
+    assert!(vlfs.is_sorted_by(follow), "VLFs lie side by side, file after file");
+    assert!(vlfs.first().is_some_and(|vlf| vlf.begin_offset == FILE_HEADER_BYTES));
+}
+
+fn index_of(vlfs: &[Vlf]) -> FxHashMap<u32, usize> {
+    let used = vlfs.iter().enumerate().filter(|(_, vlf)| vlf.sequence > 0);
+    used.map(|(index, vlf)| (vlf.sequence, index)).collect()
 }
 
 #[cfg(test)]
@@ -510,7 +581,7 @@ mod tests {
             size_bytes: 256 * KB,
             create_lsn: Lsn::NULL,
         };
-        VlfMap::new((0..count).map(|index| Vlf::unused(&header(index))).collect())
+        VlfMap::new((0..count).map(|index| Vlf::unused(&header(index), 2)).collect())
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reading blocks from the log file through a window of read-ahead.
+//! Reading blocks from the log's files through a window of read-ahead.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use os::{AlignedBuf, File};
 
 use crate::block::BlockHeader;
 use crate::error::LogError;
+use crate::files::LogFiles;
 use crate::limits::{BLOCK_BYTES_MAX, SECTOR_BYTES};
 use crate::lsn::Lsn;
 use crate::vlf::Vlf;
@@ -19,7 +20,9 @@ const ALIGN_BYTES: u64 = 4096;
 
 /// A stretch of the file in memory.
 pub(crate) struct Window {
-    file: Arc<dyn File>,
+    files: Arc<LogFiles>,
+    /// The file that the stretch is of, by its number.
+    file: Option<(u16, Arc<dyn File>)>,
     buffer: AlignedBuf,
     offset: u64,
     len: usize,
@@ -28,8 +31,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(file: Arc<dyn File>) -> Window {
-        Window { file, buffer: AlignedBuf::new(0), offset: 0, len: 0, read_bytes_total: 0 }
+    pub(crate) fn new(files: Arc<LogFiles>) -> Window {
+        Window { files, file: None, buffer: AlignedBuf::new(0), offset: 0, len: 0, read_bytes_total: 0 }
     }
 
     /// Forgets what was read: it may have been written since.
@@ -37,8 +40,24 @@ impl Window {
         self.len = 0;
     }
 
-    /// The bytes at `offset`, at most `len`, reading no further than `end`. Fewer only at `end`.
-    pub(crate) fn bytes(&mut self, offset: u64, len: usize, end: u64) -> Result<&[u8], LogError> {
+    /// Turns to a file; false when it has left the log.
+    fn turn_to(&mut self, number: u16) -> bool {
+        if self.file.as_ref().is_some_and(|file| file.0 == number) {
+            return true;
+        }
+        self.len = 0;
+        self.file = self.files.get(number).map(|file| (number, Arc::clone(&file.file)));
+        self.file.is_some()
+    }
+
+    /// The bytes at `offset` of the file that `vlf` lies in, at most `len`, reading no further than its end. Fewer only there, none when the
+    /// file has left the log.
+    pub(crate) fn bytes_of(&mut self, vlf: &Vlf, offset: u64, len: usize) -> Result<&[u8], LogError> {
+        let end = vlf.begin_offset + vlf.size_bytes;
+        if self.turn_to(vlf.file) { self.bytes(offset, len, end) } else { Ok(&[]) }
+    }
+
+    fn bytes(&mut self, offset: u64, len: usize, end: u64) -> Result<&[u8], LogError> {
         let len = len.min(end.saturating_sub(offset) as usize);
         let inside = offset >= self.offset && offset + len as u64 <= self.offset + self.len as u64;
         if !inside {
@@ -63,9 +82,10 @@ impl Window {
         let to = (from + self.buffer.len() as u64).min(end.next_multiple_of(ALIGN_BYTES));
         assert!(offset + len as u64 <= to, "a window of {from}..{to} misses {offset}+{len}");
         self.len = 0;
-        let count = self.file.read_at(&mut self.buffer[..(to - from) as usize], from)?;
+        let file = &self.file.as_ref().expect("the caller has turned to a file").1;
+        let count = file.read_at(&mut self.buffer[..(to - from) as usize], from)?;
         if (from + count as u64) < offset + len as u64 {
-            let what = format!("read {len} bytes at {offset} of {}: end of file", self.file.path().display());
+            let what = format!("read {len} bytes at {offset} of {}: end of file", file.path().display());
             return Err(os::IoError::new(os::IoErrorKind::UnexpectedEof, what).into());
         }
         assert!(from <= offset && count <= self.buffer.len(), "what was read is what was asked for");
@@ -88,6 +108,9 @@ impl Window {
         }
         let offset = vlf.begin_offset + u64::from(start.block()) * SECTOR_BYTES as u64;
         let end = vlf.begin_offset + vlf.size_bytes;
+        if !self.turn_to(vlf.file) {
+            return Ok(Err("its file has left the log"));
+        }
         let header = match BlockHeader::decode(self.bytes(offset, SECTOR_BYTES, end)?) {
             Ok(header) => header,
             Err(error) => return Ok(Err(error.0)),

@@ -84,11 +84,11 @@ fn submit(shared: &Shared, own: &mut OwnWrites, number: u64, mut block: CachedBl
     }
     let buffer = std::mem::replace(&mut block.buffer, os::AlignedBuf::new(0));
     let mode = if shared.options.volatile { WriteMode::Cached } else { WriteMode::Durable };
-    let (bytes, offset) = (block.padded_bytes, block.file_offset);
+    let (bytes, offset, file) = (block.padded_bytes, block.file_offset, shared.files.blocks(block.file));
     assert!(bytes <= buffer.len(), "the buffer goes with its block");
     let before = own.blocks.insert(number, (block, began_ns));
     assert!(before.is_none(), "each write has its own number");
-    queue.submit(&shared.log_file.file, Request::Write(mode), buffer, bytes, offset, number);
+    queue.submit(&file, Request::Write(mode), buffer, bytes, offset, number);
 }
 
 fn reap(shared: &Shared, own: &mut OwnWrites) {

@@ -57,7 +57,7 @@ fn begin_insert_commit_fit_one_sector_easily() {
 fn each_durable_commit_of_one_session_is_one_write() {
     let bench = Workbench::new("one_write");
     let log = Log::create(&bench.os, &bench.options()).unwrap();
-    let writes_before = log.file_stats().writes_total;
+    let writes_before = log.files()[0].stats.writes_total;
     for txn in 1..=200 {
         let lsn = commit(&log, txn, 30);
         log.harden(lsn, FlushReason::Commit).unwrap();
@@ -66,8 +66,8 @@ fn each_durable_commit_of_one_session_is_one_write() {
     let stats = log.stats();
     assert_eq!(stats.flushes_total, 200);
     assert_eq!(stats.flushes_by_reason_total[FlushReason::Commit.index()], 200);
-    assert_eq!(log.file_stats().writes_total - writes_before, 200, "the device saw as many");
-    assert_eq!(log.file_stats().write_bytes_total % 512, 0);
+    assert_eq!(log.files()[0].stats.writes_total - writes_before, 200, "the device saw as many");
+    assert_eq!(log.files()[0].stats.write_bytes_total % 512, 0);
     let counter = |name: &str| bench.os.counters().counter("SQLServer:Databases", name, "test").get();
     assert_eq!(counter("Log Flushes/sec"), 200);
     assert_eq!(counter("Log Flush Waits/sec"), 200);

@@ -110,12 +110,12 @@ fn each_reason_is_exactly_one_write() {
             log.suspend_background_flush(true);
             let reasons = FlushReason::ALL.into_iter().filter(|reason| *reason != FlushReason::BlockFull);
             for (txn, reason) in reasons.enumerate() {
-                let before = (log.stats(), log.file_stats());
+                let before = (log.stats(), log.files()[0].stats);
                 let lsn = commit(&log, txn as u64 + 1, 20);
-                assert_eq!(log.file_stats(), before.1, "appending writes nothing");
+                assert_eq!(log.files()[0].stats, before.1, "appending writes nothing");
                 log.harden(lsn, reason).unwrap();
                 log.harden(lsn, reason).unwrap();
-                let after = (log.stats(), log.file_stats());
+                let after = (log.stats(), log.files()[0].stats);
                 assert_eq!(after.0.flushes_total - before.0.flushes_total, 1);
                 assert_eq!(after.1.writes_total - before.1.writes_total, 1, "{reason:?}");
                 assert_eq!(after.1.syncs_total, before.1.syncs_total);

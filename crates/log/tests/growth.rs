@@ -35,7 +35,7 @@ fn reopen(world: &World, acknowledged: Option<Lsn>) {
             if let Some(last) = acknowledged {
                 assert!(tail.last >= last, "acknowledged {last}, found {}", tail.last);
             }
-            log.grow_to(3 << 20).expect("a healthy disk");
+            log.grow_to(2, 3 << 20).expect("a healthy disk");
             commit(&log, 99, 30_000);
             log.close().unwrap();
         })
@@ -58,10 +58,10 @@ fn a_growth_after_one_whose_header_failed_survives_a_power_cut() {
                 let log = Log::create(os, &options()).unwrap();
                 *noted.lock() = Some(commit(&log, 1, 100));
                 device.inject(Fault::fail_once(Operation::Harden, HEADER_OF_GROWTH));
-                assert!(log.grow_to(1 << 20).is_err(), "the header could not be written");
+                assert!(log.grow_to(2, 1 << 20).is_err(), "the header could not be written");
                 device.clear_faults();
                 device.power_off_after_ios(cut_after);
-                log.grow_to(1 << 20).unwrap();
+                log.grow_to(2, 1 << 20).unwrap();
                 *noted.lock() = Some(commit(&log, 2, 100));
                 device.power_off();
             });
@@ -87,10 +87,10 @@ fn a_growth_that_is_given_up_leaves_what_the_header_counts() {
             let log = Log::create(os, &options()).unwrap();
             *noted.lock() = Some(commit(&log, 1, 100));
             device.inject(Fault::fail_once(Operation::Harden, HEADER_OF_GROWTH));
-            assert!(log.grow_to(1 << 20).is_err());
+            assert!(log.grow_to(2, 1 << 20).is_err());
             device.clear_faults();
             device.inject(Fault::fail_from(Operation::Sync, 0));
-            assert!(log.grow_to(1 << 20).is_err(), "VLF headers cannot be synced");
+            assert!(log.grow_to(2, 1 << 20).is_err(), "VLF headers cannot be synced");
             device.power_off();
         });
         assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);

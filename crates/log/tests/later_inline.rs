@@ -38,7 +38,7 @@ fn alone(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
 impl Bench {
     /// Writes that the device has completed.
     fn writes(&self) -> u64 {
-        self.log.file_stats().writes_total
+        self.log.files()[0].stats.writes_total
     }
 
     fn commit(&self, txn: u64) -> Lsn {

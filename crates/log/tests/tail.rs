@@ -189,9 +189,9 @@ fn files_that_are_not_ours_are_named_as_such() {
     refused(&[0; 100_000]);
     assert!(refused(&image.bytes[..300_000]).contains("300000 bytes"));
     let mut newer = image.bytes.clone();
-    newer[8] = 2;
-    newer[4096 + 8] = 2;
-    assert!(refused(&newer).contains("format version 2; this server reads up to 1"));
+    newer[8] = 3;
+    newer[4096 + 8] = 3;
+    assert!(refused(&newer).contains("format version 3; this server reads up to 2"));
     let mut no_vlf = image.bytes.clone();
     no_vlf[8192] ^= 1;
     assert!(refused(&no_vlf).contains("offset 8192"));

@@ -179,10 +179,23 @@ impl Session {
                 let change = file_change(spec)?;
                 self.instance.modify_file(&name, &change)
             }
-            AlterDatabaseAction::AddFile { .. } | AlterDatabaseAction::AddLogFile(_) => Err(not_supported(
-                "ALTER DATABASE ... ADD FILE (more files than one for data and one for the log)",
-            )),
-            AlterDatabaseAction::RemoveFile(_) => Err(not_supported("ALTER DATABASE ... REMOVE FILE")),
+            AlterDatabaseAction::AddLogFile(specs) => {
+                let files = specs.iter().map(added_file).collect::<SqlResult<Vec<_>>>()?;
+                if self.instance.database(&name)?.is_volatile() {
+                    return Err(not_supported("ALTER DATABASE tempdb ADD LOG FILE"));
+                }
+                self.instance.add_log_files(&name, &files)
+            }
+            AlterDatabaseAction::AddFile { .. } => {
+                Err(not_supported("ALTER DATABASE ... ADD FILE of a data file"))
+            }
+            AlterDatabaseAction::RemoveFile(file) => {
+                if !self.instance.remove_file(&name, file)? {
+                    return Err(not_supported("ALTER DATABASE ... REMOVE FILE of a data file"));
+                }
+                sink.message(&SqlError::custom(0, 0, 1, format!("The file '{file}' has been removed.")));
+                Ok(())
+            }
             _ => Err(not_supported("this form of ALTER DATABASE")),
         }
     }
@@ -260,6 +273,8 @@ impl Session {
             "USEROPTIONS" => self.user_options(sink)?,
             "INPUTBUFFER" => self.input_buffer(&dbcc.args, sink)?,
             "SQLPERF" | "LOGINFO" | "LOG" | "OPENTRAN" => self.dbcc_log(dbcc, &name, sink)?,
+            "SHRINKFILE" => self.shrink_file(dbcc, sink)?,
+            "SHRINKDATABASE" => self.shrink_database(dbcc, sink)?,
             _ if query::clauses::check_option("DBCC", &name, None).is_ok() => {}
             _ => return Err(not_supported(&format!("DBCC {name}")).into()),
         }
@@ -385,6 +400,14 @@ fn alone_in<'a>(
         Ok(exclusive) => Ok(exclusive),
         Err(_) => Ok(None),
     }
+}
+
+/// What ADD FILE adds.
+fn added_file(spec: &ast::FileSpec) -> SqlResult<NewDatabaseFile> {
+    if spec.offline || spec.new_name.is_some() {
+        return Err(not_supported("ALTER DATABASE ... ADD FILE with OFFLINE or NEWNAME"));
+    }
+    new_file(spec)
 }
 
 /// What MODIFY FILE changes.

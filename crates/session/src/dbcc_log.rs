@@ -48,7 +48,7 @@ impl Session {
         }
     }
 
-    fn show_rows_of(&mut self, text: &str, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
+    pub(crate) fn show_rows_of(&mut self, text: &str, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
         self.run_text(text, &[], Vec::new(), sink).map(|_| ())
     }
 

@@ -33,6 +33,7 @@ mod run;
 mod session;
 mod set;
 mod set_statistics;
+mod shrink;
 mod single_user;
 mod sink;
 mod statistics;

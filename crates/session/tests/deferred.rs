@@ -168,7 +168,7 @@ impl Bench {
     }
 
     fn log_writes(&self) -> u64 {
-        self.server.database().log().file_stats().writes_total
+        self.server.database().log().files()[0].stats.writes_total
     }
 
     fn other(&self) -> Session {

@@ -372,7 +372,7 @@ fn too_many_vlfs_are_found() {
         let (server, mut session) = server_with(os, "SIZE = 1MB");
         run(&mut session, &format!("ALTER DATABASE {NAME} SET VLF_RULE = PRE_2014"));
         for mb in 2..=251 {
-            server.database().log().grow_to(mb << 20).unwrap();
+            server.database().log().grow_to(2, mb << 20).unwrap();
         }
         let lines = ask(&mut session, 1);
         finish(server, session, Vec::new());

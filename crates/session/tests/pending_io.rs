@@ -75,7 +75,7 @@ fn writes_of_the_log_are_seen_while_they_are_on_their_way_and_no_longer() {
         let writer = write_rows(os, &server, 40);
         os.sleep(WRITE_NS / 2, WaitType::WAITFOR).unwrap();
         let seen = rows(&mut session, &log);
-        let outstanding = server.database().log().pending_io().len();
+        let outstanding = server.database().log().files()[0].pending.len();
         assert!(seen.len() > 1, "full blocks fly together: {seen:?}");
         assert_eq!(seen.len(), outstanding, "a row for each");
         assert!(outstanding as u64 <= server.database().log().stats().outstanding_ios_high_water);

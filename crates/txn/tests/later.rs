@@ -92,7 +92,7 @@ impl Bench {
     }
 
     fn writes(&self) -> u64 {
-        self.manager.log().file_stats().writes_total
+        self.manager.log().files()[0].stats.writes_total
     }
 
     /// A transaction that has locked and changed account 0.

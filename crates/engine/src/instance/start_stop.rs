@@ -8,11 +8,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use log::LogOptions;
 use os::{JoinHandle, Latch, LatchRank};
 use pages::NewFile;
 
-use super::{FIRST_USER_DATABASE, Instance, MASTER, MODEL, Slot};
+use super::{FIRST_USER_DATABASE, Instance, MASTER, MODEL, Slot, file_changes};
 use crate::catalog::system_tables;
 use crate::decision::{self, Known};
 use crate::error::StorageError;
@@ -86,17 +85,16 @@ impl Instance {
         if let Err(error) = self.follow_links(&mut entry) {
             return self.insert_refused(entry, &error.into());
         }
+        if let Err(error) = self.settle_log_files(&mut entry) {
+            return self.insert_refused(entry, &StorageError::Catalog(error.to_string()));
+        }
         let plan = Plan {
             number: entry.number,
             name: entry.name.clone(),
             created: entry.created,
             options: entry.options.clone(),
             data_files: entry.data_files.iter().map(|p| NewFile::new(p, &entry.name)).collect(),
-            log: LogOptions {
-                growth: entry.log_growth,
-                bytes_max: entry.log_bytes_max,
-                ..LogOptions::new(&entry.log_file, &entry.name)
-            },
+            log: file_changes::log_options(&entry.log_files, &[], &entry.name, entry.options.vlf_rule),
             volatile: false,
         };
         let opened = Known::of(&self.master()).and_then(|known| self.foundation.open(&plan, &known));
@@ -109,7 +107,7 @@ impl Instance {
     /// Puts the files' real places into an entry; refuses files outside the folders where they may lie.
     fn follow_links(&self, entry: &mut Entry) -> Result<(), os::IoError> {
         let disk = self.os().disk();
-        for file in entry.data_files.iter_mut().chain([&mut entry.log_file]) {
+        for file in entry.data_files.iter_mut().chain(entry.log_files.iter_mut().map(|log| &mut log.path)) {
             *file = self.places.admit(disk, file)?;
         }
         Ok(())

@@ -503,26 +503,29 @@ fn collation_property(call: &Call<'_, '_>) -> Result<Value> {
     })
 }
 
-fn file_id(call: &Call<'_, '_>) -> Option<i32> {
+fn named_file(call: &Call<'_, '_>) -> Option<sysviews::DatabaseFile> {
     let name = call.text(0)?;
-    sysviews::file_names(call.runtime.instance, call.runtime.database)
+    sysviews::database_files(call.runtime.instance, call.runtime.database)
         .into_iter()
-        .find(|file| same_name(&file.1, name.trim_end()))
-        .map(|file| file.0)
+        .find(|file| same_name(&file.name, name.trim_end()))
+}
+
+fn file_id(call: &Call<'_, '_>) -> Option<i32> {
+    named_file(call).map(|file| file.file_id)
 }
 
 /// FILEPROPERTY: of a file of the current database; SpaceUsed in pages.
 fn file_property(call: &Call<'_, '_>) -> Result<Value> {
-    let Some(id) = file_id(call) else { return Ok(Value::Null) };
-    let database = call.runtime.database;
+    let Some(file) = named_file(call) else { return Ok(Value::Null) };
+    let (id, database) = (file.file_id, call.runtime.database);
     Ok(match call.text(1).unwrap_or_default().trim().to_ascii_lowercase().as_str() {
         "isprimaryfile" => Value::Int(i32::from(id == 1)),
-        "islogfile" => Value::Int(i32::from(id == sysviews::LOG_FILE_ID)),
+        "islogfile" => Value::Int(i32::from(file.is_log)),
         "isreadonly" => Value::Int(i32::from(database.options().read_only)),
         "spaceused" => {
-            let pages = match id {
-                sysviews::LOG_FILE_ID => database.log().stats().used_bytes.div_ceil(8192),
-                _ => database.used_pages(sysviews::data_file_of(id))?,
+            let pages = match file.is_log {
+                true => used_log_bytes(database, id).div_ceil(8192),
+                false => database.used_pages(sysviews::data_file_of(id))?,
             };
             Value::Int(i32::try_from(pages).unwrap_or(i32::MAX))
         }
@@ -530,10 +533,19 @@ fn file_property(call: &Call<'_, '_>) -> Result<Value> {
     })
 }
 
+/// Bytes in use of a log file; of one of several, its VLFs that are in use.
+fn used_log_bytes(database: &engine::Database, file_id: i32) -> u64 {
+    if database.log().files().len() == 1 {
+        return database.log().stats().used_bytes;
+    }
+    let vlfs = database.log().vlfs().into_iter();
+    vlfs.filter(|vlf| vlf.active && i32::from(vlf.file) == file_id).map(|vlf| vlf.size_bytes).sum()
+}
+
 fn file_name(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0);
-    let file = sysviews::file_names(call.runtime.instance, call.runtime.database)
+    let file = sysviews::database_files(call.runtime.instance, call.runtime.database)
         .into_iter()
-        .find(|file| Some(i64::from(file.0)) == id);
-    Ok(file.map_or(Value::Null, |file| Value::nvarchar(&file.1)))
+        .find(|file| Some(i64::from(file.file_id)) == id);
+    Ok(file.map_or(Value::Null, |file| Value::nvarchar(&file.name)))
 }

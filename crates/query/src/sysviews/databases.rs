@@ -314,35 +314,55 @@ fn files_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo) 
             pending: file.pending,
         });
     }
-    let log = database.log().stats();
-    let (growth, is_percent_growth) = match info.log_growth {
-        engine::Growth::None => (0, false),
-        engine::Growth::Bytes(bytes) => ((bytes / 8192) as i64, false),
-        engine::Growth::Percent(percent) => (i64::from(percent), true),
-    };
-    rows.push(FileRow {
-        file_id: 2,
-        log: true,
-        name: info.log_name.clone(),
-        path: instance.shown_path(&info.log_file),
-        size: (log.size_bytes / 8192) as i64,
-        max_size: (info.log_bytes_max / 8192) as i64,
-        growth,
-        is_percent_growth,
-        stats: stats(&database.log().file_stats()),
-        bytes: log.size_bytes as i64,
-        pending: database.log().pending_io(),
-    });
+    for file in database.log().files() {
+        let (growth, is_percent_growth) = match file.growth {
+            engine::Growth::None => (0, false),
+            engine::Growth::Bytes(bytes) => ((bytes / 8192) as i64, false),
+            engine::Growth::Percent(percent) => (i64::from(percent), true),
+        };
+        let noted = info.log_files.iter().find(|noted| noted.number == file.number);
+        rows.push(FileRow {
+            file_id: i32::from(file.number),
+            log: true,
+            name: noted.map_or_else(String::new, |noted| noted.name.clone()),
+            path: instance.shown_path(&file.path),
+            size: (file.size_bytes / 8192) as i64,
+            max_size: (file.bytes_max / 8192) as i64,
+            growth,
+            is_percent_growth,
+            stats: stats(&file.stats),
+            bytes: file.size_bytes as i64,
+            pending: file.pending,
+        });
+    }
     rows.sort_by_key(|row| row.file_id);
     rows
 }
 
-/// The files of a database: number, logical name.
-pub(crate) fn file_names(instance: &Arc<Instance>, database: &Arc<Database>) -> Vec<(i32, String)> {
+/// A file of a database, for those who look for one.
+pub struct DatabaseFile {
+    /// `file_id`.
+    pub file_id: i32,
+    /// Logical name.
+    pub name: String,
+    /// Is it of the log?
+    pub is_log: bool,
+    /// Its size in 8 KB pages.
+    pub size_pages: u64,
+}
+
+/// The files of a database.
+pub fn database_files(instance: &Arc<Instance>, database: &Arc<Database>) -> Vec<DatabaseFile> {
     let infos = instance.database_infos();
     let info = infos.iter().find(|info| info.id == database.id());
     let files = info.map(|info| files_of(instance, database, info)).unwrap_or_default();
-    files.into_iter().map(|file| (file.file_id, file.name)).collect()
+    let row = |file: FileRow| DatabaseFile {
+        file_id: file.file_id,
+        name: file.name,
+        is_log: file.log,
+        size_pages: file.size.cast_unsigned(),
+    };
+    files.into_iter().map(row).collect()
 }
 
 fn files(context: Context<'_, '_, '_>, all: bool) -> Result<(), SqlError> {
@@ -527,7 +547,7 @@ pub(super) fn megabytes(bytes: u64) -> Cell {
 }
 
 /// `file_id` of the log.
-pub(crate) const LOG_FILE_ID: i32 = 2;
+const LOG_FILE_ID: i32 = engine::FIRST_LOG_FILE as i32;
 
 /// The data file that a `file_id` other than the log's shows.
 pub(crate) fn data_file_of(shown: i32) -> u16 {

@@ -2,7 +2,7 @@
 
 use types::{SqlError, Value};
 
-use super::databases::{LOG_FILE_ID, argument_database, begin_time, megabytes, numeric_lsn};
+use super::databases::{argument_database, begin_time, megabytes, numeric_lsn};
 use super::{Cell, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
@@ -14,7 +14,7 @@ pub(super) fn log_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for vlf in database.log().vlfs() {
         context.row(&[
             ("database_id", i32::from(database.id()).into()),
-            ("file_id", 2.into()),
+            ("file_id", i32::from(vlf.file).into()),
             ("vlf_begin_offset", vlf.begin_offset.into()),
             ("vlf_size_mb", megabytes(vlf.size_bytes)),
             ("vlf_sequence_number", i64::from(vlf.sequence).into()),
@@ -35,7 +35,7 @@ pub(super) fn log_file_vlfs(context: Context<'_, '_, '_>) -> Result<(), SqlError
     };
     for vlf in database.log().vlfs() {
         context.row(&[
-            ("FileId", LOG_FILE_ID.into()),
+            ("FileId", i32::from(vlf.file).into()),
             ("FileSize", vlf.size_bytes.into()),
             ("StartOffset", vlf.begin_offset.into()),
             ("FSeqNo", i64::from(vlf.sequence).into()),

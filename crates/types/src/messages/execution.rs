@@ -221,6 +221,11 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(8965, 16, "Table error: object ID %d, index ID %d: the off-row data at page %s is damaged: it %s."),
     entry(8978, 16, "Table error: object ID %d, index ID %d: page %s has a chain linkage problem: %s."),
+    entry(
+        8985,
+        16,
+        "The file '%s' of database '%s' is not in sys.database_files: it does not exist or has been removed.",
+    ),
     entry(8989, 10, "%s found %d allocation errors and %d consistency errors in database '%s'."),
     entry(8990, 10, "%s found %d allocation errors and %d consistency errors in table '%s' (object ID %d)."),
     entry(8992, 16, "Check catalog: %s."),
@@ -242,6 +247,12 @@ pub(super) const MESSAGES: &[Message] = &[
         "An error occurred while the log of database '%s' was processed. Restore from a backup if possible, or rebuild the log.",
     ),
     entry(9005, 16, "The start or the end LSN given to the scan of the log (DBLog) is not valid."),
+    entry(
+        9008,
+        10,
+        "Log file %d (%s) cannot be shrunk further: log that is needed stands at its end. What holds it is in sys.dm_db_log_holders.",
+    ),
+    entry(9009, 10, "Log file %d (%s) cannot be shrunk further: the log needs that much space."),
     entry(
         9012,
         10,

@@ -348,6 +348,7 @@ pub(super) const MESSAGES: &[Message] = &[
         "Table error: object ID %d, index ID %d: page %s is used, but it is not allocated to them: %s.",
     ),
     entry(2536, 10, "DBCC results for '%s'."),
+    entry(2555, 16, "The contents of file '%s' cannot all be moved to other files: EMPTYFILE fails."),
     entry(2557, 14, "User '%s' lacks permission to run DBCC %s for object '%s'."),
     entry(2560, 16, "Parameter %d of this DBCC statement is incorrect."),
     entry(2571, 14, "User '%s' lacks permission to run DBCC %s."),

@@ -1,0 +1,486 @@
+//! ALTER DATABASE ... ADD, MODIFY and REMOVE FILE, and shrinking: the files of a database and what master notes of them.
+//!
+//! A log file joins and leaves in steps, each of them hard before the next; a crash between any two is put right at the next start
+//! (`settle_log_files`), and the log never needs a file that is not noted as a member:
+//!
+//! ```text
+//!  add_log_file:    master: Joining ─► file made, first header: "several" ─► master: Member ─► VLFs are used (join_file)
+//!  remove_log_file: VLFs are not used any more (detach_file) ─► master: Leaving ─► file removed ─► master: nothing
+//!  start:           Joining or Leaving ─► file removed ─► master: nothing
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use log::{FIRST_LOG_FILE, Growth, LogError, LogFileOptions, LogOptions, ResizeError, VlfRule};
+use types::{Collation, SqlError};
+
+use super::{CreateDatabaseOptions, Instance, MASTER, MODEL, NewDatabaseFile};
+use crate::database::Database;
+use crate::error::{SqlResult, StorageError};
+use crate::files::make_directory;
+use crate::registry::{DatabaseLogFile, Entry, FilePhase};
+
+/// MODIFY FILE: what is to change of the file with this logical name.
+#[derive(Clone, Debug, Default)]
+pub struct FileChange {
+    /// NAME.
+    pub logical_name: String,
+    /// NEWNAME.
+    pub new_name: Option<String>,
+    /// SIZE, bytes: files only grow this way.
+    pub size_bytes: Option<u64>,
+    /// MAXSIZE, bytes; 0 is UNLIMITED.
+    pub max_bytes: Option<u64>,
+    /// FILEGROWTH.
+    pub growth: Option<Growth>,
+}
+
+/// What a log file is to be shrunk to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShrinkAim {
+    /// So many bytes, or as near to it as whole VLFs allow.
+    Bytes(u64),
+    /// The size that it was made with.
+    Created,
+    /// The same, or so many bytes if that is more.
+    CreatedOr(u64),
+    /// Nothing of it is to be in use: it is about to be removed.
+    Empty,
+}
+
+/// What shrinking a file has come to, in 8 KB pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShrunkFile {
+    /// Its size.
+    pub current_pages: u64,
+    /// The least that it can have.
+    pub minimum_pages: u64,
+    /// Of it in use.
+    pub used_pages: u64,
+    /// Why it is not smaller.
+    pub held: Option<ShrinkHeld>,
+}
+
+/// Why a log file stays larger than was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShrinkHeld {
+    /// 9008: log that is needed stands at its end.
+    InUse,
+    /// 9009: the log needs so much.
+    LeastSize,
+}
+
+const PAGE_BYTES: u64 = pages::PAGE_BYTES as u64;
+/// SIZE of a file is this at least (5174).
+const FILE_BYTES_MIN: u64 = 512 * 1024;
+
+impl Instance {
+    /// The log files of a new database.
+    pub(super) fn new_log_files(
+        &self,
+        new: &CreateDatabaseOptions,
+        stem: &str,
+        data_files: usize,
+    ) -> SqlResult<Vec<DatabaseLogFile>> {
+        let default_file = [NewDatabaseFile::default()];
+        let wanted = if new.log_files.is_empty() { &default_file[..] } else { &new.log_files };
+        let mut made: Vec<DatabaseLogFile> = Vec::new();
+        for (at, file) in wanted.iter().enumerate() {
+            let ending = if at == 0 { String::new() } else { (at + 1).to_string() };
+            let number = next_number(data_files, &made);
+            let name = file.logical_name.clone().unwrap_or_else(|| format!("{}_log{ending}", new.name));
+            let default = self.data_dir.join(format!("{stem}_log{ending}.ldf"));
+            made.push(self.new_log_file(file, number, name, default)?);
+        }
+        Ok(made)
+    }
+
+    fn new_log_file(
+        &self,
+        file: &NewDatabaseFile,
+        number: u16,
+        name: String,
+        default_path: PathBuf,
+    ) -> SqlResult<DatabaseLogFile> {
+        let default = LogOptions::new("", "");
+        let path = file.path.as_ref().map_or(Ok(default_path), |path| self.resolve_path(path))?;
+        Ok(DatabaseLogFile {
+            number,
+            phase: FilePhase::Member,
+            path,
+            name,
+            growth: file.growth.unwrap_or(default.growth),
+            bytes_max: file.max_bytes.filter(|bytes| *bytes > 0).unwrap_or(default.bytes_max),
+        })
+    }
+
+    /// ALTER DATABASE ... ADD LOG FILE.
+    ///
+    /// # Errors
+    /// 5013 in master and model, 5036 without a name, 1828 when the name is taken, 5170 when the file exists, 5174, 5040 and 5169 for
+    /// sizes that do not fit each other, 5123 when it cannot be made; those of paths and storage.
+    pub fn add_log_files(self: &Arc<Self>, name: &str, files: &[NewDatabaseFile]) -> SqlResult<()> {
+        let database = self.database(name)?;
+        let _changing = self.changing.lock();
+        if [MASTER, MODEL].contains(&database.number()) {
+            return Err(SqlError::new(5013, &[]));
+        }
+        assert!(!database.is_volatile(), "the caller refuses files of tempdb");
+        let entry = self.entry_of(&database)?;
+        let mut planned: Vec<DatabaseLogFile> = Vec::new();
+        let folder = entry.log_files[0].path.parent().unwrap_or(Path::new(".")).to_path_buf();
+        for file in files {
+            let Some(name) = &file.logical_name else { return Err(SqlError::new(5036, &[])) };
+            let all: Vec<DatabaseLogFile> = entry.log_files.iter().chain(&planned).cloned().collect();
+            let number = next_number(entry.data_files.len(), &all);
+            let log_file =
+                self.new_log_file(file, number, name.clone(), folder.join(format!("{name}.ldf")))?;
+            check_new_log_file(file, &log_file)?;
+            let data_names = database.space().files().into_iter().map(|file| file.logical_name);
+            if data_names.chain(all.into_iter().map(|log| log.name)).any(|known| same(&known, name)) {
+                return Err(SqlError::new(1828, &[name]));
+            }
+            let is_planned = planned.iter().any(|other| other.path == log_file.path);
+            if is_planned || self.os().disk().exists(&log_file.path) {
+                return Err(SqlError::new(5170, &[&log_file.path.display()]));
+            }
+            planned.push(log_file);
+        }
+        for (log_file, file) in planned.into_iter().zip(files) {
+            self.add_log_file(&database, log_file, file.size_bytes)?;
+        }
+        Ok(())
+    }
+
+    fn add_log_file(
+        &self,
+        database: &Arc<Database>,
+        log_file: DatabaseLogFile,
+        size_bytes: Option<u64>,
+    ) -> SqlResult<()> {
+        let before = self.entry_of(database)?;
+        let with = |phase: FilePhase| {
+            let mut entry = before.clone();
+            entry.log_files.push(DatabaseLogFile { phase, ..log_file.clone() });
+            entry.log_files.sort_by_key(|file| file.number);
+            entry
+        };
+        self.replace_entry(database, with(FilePhase::Joining))?;
+        let folder = log_file.path.parent().unwrap_or(Path::new("."));
+        let made = make_directory(self.os().disk(), folder).map_err(LogError::from);
+        let made = made.and_then(|()| database.log().prepare_file(&member_options(&log_file, size_bytes)));
+        let idle = match made {
+            Ok(idle) => idle,
+            Err(error) => {
+                self.replace_entry(database, before)?;
+                return Err(SqlError::new(5123, &[&error, &log_file.path.display()]));
+            }
+        };
+        self.replace_entry(database, with(FilePhase::Member))?;
+        database.log().join_file(idle);
+        Ok(())
+    }
+
+    /// ALTER DATABASE ... REMOVE FILE. True when there was such a log file; the caller refuses data files.
+    ///
+    /// # Errors
+    /// 5009 when no file has the name, 5020 for the first data and the first log file, 5042 while log in it is needed; those of storage.
+    pub fn remove_file(self: &Arc<Self>, name: &str, logical_name: &str) -> SqlResult<bool> {
+        let database = self.database(name)?;
+        let _changing = self.changing.lock();
+        let entry = self.entry_of(&database)?;
+        if let Some(file) = entry.log_files.iter().find(|file| same(&file.name, logical_name)) {
+            if file.number == FIRST_LOG_FILE {
+                return Err(SqlError::new(5020, &[]));
+            }
+            return self.remove_log_file(&database, &entry, file).map(|()| true);
+        }
+        let data_files = database.space().files();
+        match data_files.iter().find(|file| same(&file.logical_name, logical_name)) {
+            Some(file) if file.file_id == 1 => Err(SqlError::new(5020, &[])),
+            Some(_) => Ok(false),
+            None => Err(SqlError::new(5009, &[])),
+        }
+    }
+
+    fn remove_log_file(
+        &self,
+        database: &Arc<Database>,
+        entry: &Entry,
+        file: &DatabaseLogFile,
+    ) -> SqlResult<()> {
+        let log = database.log();
+        // What only waits for a truncation is not needed.
+        crate::checkpoint::give_log_back(database).map_err(|error| storage_error(database, error))?;
+        let idle = log.detach_file(file.number).map_err(|error| match error {
+            ResizeError::Log(error) => storage_error(database, error.into()),
+            ResizeError::InUse | ResizeError::TooLittleLeft => SqlError::new(5042, &[&"file", &file.name]),
+        })?;
+        let mut leaving = entry.clone();
+        for other in leaving.log_files.iter_mut().filter(|other| other.number == file.number) {
+            other.phase = FilePhase::Leaving;
+        }
+        if let Err(error) = self.replace_entry(database, leaving) {
+            log.join_file(idle);
+            return Err(error);
+        }
+        log.forget_file(idle).map_err(|error| storage_error(database, error.into()))?;
+        if !self.remove_one(&entry.name, &file.path) {
+            // It stays noted as leaving: the next start tries again.
+            return Ok(());
+        }
+        let mut without = entry.clone();
+        without.log_files.retain(|other| other.number != file.number);
+        self.replace_entry(database, without)
+    }
+
+    /// At a start: log files that were on their way into or out of the log are removed, and forgotten once they are gone.
+    pub(super) fn settle_log_files(&self, entry: &mut Entry) -> SqlResult<()> {
+        let is_member = |file: &DatabaseLogFile| file.phase == FilePhase::Member;
+        if entry.log_files.iter().all(is_member) {
+            return Ok(());
+        }
+        let name = entry.name.clone();
+        entry.log_files.retain(|file| is_member(file) || !self.remove_one(&name, &file.path));
+        self.save_entry(entry)
+    }
+
+    /// ALTER DATABASE ... MODIFY FILE.
+    ///
+    /// # Errors
+    /// 5041 when no file has the name, 1828 when another has the new one, 5039 for a size that is not above the present one, 5040 for one
+    /// above MAXSIZE, 5036 without a name, 5038 without a change; those of storage.
+    pub fn modify_file(self: &Arc<Self>, name: &str, change: &FileChange) -> SqlResult<()> {
+        let database = self.database(name)?;
+        let _changing = self.changing.lock();
+        if change.logical_name.is_empty() {
+            return Err(SqlError::new(5036, &[]));
+        }
+        let is_nothing = change.new_name.is_none() && change.size_bytes.is_none();
+        if is_nothing && change.max_bytes.is_none() && change.growth.is_none() {
+            return Err(SqlError::new(5038, &[&change.logical_name]));
+        }
+        let entry = self.entry_of(&database)?;
+        let files = database.space().files();
+        if let Some(new_name) = &change.new_name {
+            let data = files.iter().map(|file| file.logical_name.as_str());
+            let mut names = data.chain(entry.log_files.iter().map(|file| file.name.as_str()));
+            if names.any(|known| same(known, new_name) && !same(known, &change.logical_name)) {
+                return Err(SqlError::new(1828, &[new_name]));
+            }
+        }
+        if let Some(at) = entry.log_files.iter().position(|file| same(&file.name, &change.logical_name)) {
+            return self.modify_log_file(&database, entry, at, change);
+        }
+        let file = files.into_iter().find(|file| same(&file.logical_name, &change.logical_name));
+        let Some(file) = file else { return Err(SqlError::new(5041, &[&change.logical_name])) };
+        let limit = change.max_bytes.map_or(file.max_pages, pages_of);
+        check_size(change, u64::from(file.pages), u64::from(limit), |bytes| u64::from(pages_of(bytes)))?;
+        let growth = change.growth.map_or(file.growth, data_growth);
+        let logical_name = change.new_name.as_deref().unwrap_or(&file.logical_name);
+        let space = database.space();
+        let failed = |error: pages::PageError| storage_error(&database, error.into());
+        space.set_file_options(file.file_id, logical_name, growth, limit).map_err(failed)?;
+        match change.size_bytes {
+            Some(bytes) => space.grow_file(file.file_id, pages_of(bytes)).map_err(failed),
+            None => Ok(()),
+        }
+    }
+
+    fn modify_log_file(
+        &self,
+        database: &Database,
+        mut entry: Entry,
+        at: usize,
+        change: &FileChange,
+    ) -> SqlResult<()> {
+        let file = &mut entry.log_files[at];
+        let number = file.number;
+        match change.max_bytes {
+            Some(0) => file.bytes_max = LogOptions::new("", "").bytes_max,
+            Some(bytes) => file.bytes_max = bytes,
+            None => {}
+        }
+        file.growth = change.growth.unwrap_or(file.growth);
+        if let Some(new_name) = &change.new_name {
+            file.name.clone_from(new_name);
+        }
+        let (growth, limit) = (file.growth, file.bytes_max);
+        let log = database.log();
+        let present = log.files().into_iter().find(|info| info.number == number);
+        check_size(change, present.map_or(0, |info| info.size_bytes), limit, |bytes| bytes)?;
+        self.replace_entry(database, entry)?;
+        log.set_growth(number, growth, limit);
+        match change.size_bytes {
+            Some(bytes) => log.grow_to(number, bytes).map_err(|error| storage_error(database, error.into())),
+            None => Ok(()),
+        }
+    }
+
+    /// DBCC SHRINKFILE of a log file: VLFs at its end that nobody needs are given back. When the log goes on beyond the size asked for, it
+    /// moves on and a checkpoint lets go of what it can.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn shrink_log_file(
+        self: &Arc<Self>,
+        database: &Arc<Database>,
+        number: u16,
+        aim: ShrinkAim,
+    ) -> SqlResult<ShrunkFile> {
+        let _changing = self.changing.lock();
+        let log = database.log();
+        let failed = |error: LogError| storage_error(database, error.into());
+        let created =
+            log.files().iter().find(|file| file.number == number).map_or(0, |file| file.created_bytes);
+        let target = match aim {
+            ShrinkAim::Bytes(bytes) => bytes,
+            ShrinkAim::Created => created,
+            ShrinkAim::CreatedOr(bytes) => bytes.max(created),
+            ShrinkAim::Empty => 0,
+        };
+        // Each round lets the log go on in another VLF: after as many as there are it has been everywhere.
+        let rounds = log.vlfs().len() + 1;
+        let mut held = None;
+        for _ in 0..rounds {
+            crate::checkpoint::give_log_back(database).map_err(|error| storage_error(database, error))?;
+            let shrunk = match log.shrink_file(number, target) {
+                Ok(shrunk) => shrunk,
+                Err(ResizeError::Log(error)) => return Err(failed(error)),
+                Err(ResizeError::InUse | ResizeError::TooLittleLeft) => {
+                    held = Some(ShrinkHeld::LeastSize);
+                    break;
+                }
+            };
+            let vlfs = log.vlfs();
+            let current = vlfs.iter().filter(|vlf| vlf.active).max_by_key(|vlf| vlf.sequence);
+            let is_here = current.is_some_and(|vlf| vlf.file == number);
+            held = match shrunk.is_held_by_use {
+                true => Some(ShrinkHeld::InUse),
+                false if shrunk.least_bytes > target && aim != ShrinkAim::Empty => {
+                    Some(ShrinkHeld::LeastSize)
+                }
+                false => None,
+            };
+            let is_in_the_way = shrunk.is_held_by_use
+                || (aim == ShrinkAim::Empty && vlfs.iter().any(|vlf| vlf.active && vlf.file == number));
+            if !is_in_the_way {
+                break;
+            }
+            let before = active_places(database, number);
+            let has_moved = is_here && log.move_on().map_err(failed)?;
+            crate::checkpoint::run(database, crate::checkpoint::Reason::Statement)
+                .map_err(|error| storage_error(database, error))?;
+            if !has_moved && active_places(database, number) == before {
+                break;
+            }
+        }
+        let files = log.files();
+        let size = files.iter().find(|file| file.number == number).map_or(0, |file| file.size_bytes);
+        let used: u64 =
+            log.vlfs().iter().filter(|vlf| vlf.active && vlf.file == number).map(|vlf| vlf.size_bytes).sum();
+        Ok(ShrunkFile {
+            current_pages: size / PAGE_BYTES,
+            minimum_pages: created.min(size) / PAGE_BYTES,
+            used_pages: used / PAGE_BYTES,
+            held,
+        })
+    }
+}
+
+/// Where the VLFs of a file lie that are needed.
+fn active_places(database: &Database, number: u16) -> Vec<u64> {
+    let vlfs = database.log().vlfs().into_iter();
+    vlfs.filter(|vlf| vlf.active && vlf.file == number).map(|vlf| vlf.begin_offset).collect()
+}
+
+/// How the log of a database is made or opened. `wanted`: the clauses of CREATE DATABASE, for the sizes of new files.
+pub(super) fn log_options(
+    files: &[DatabaseLogFile],
+    wanted: &[NewDatabaseFile],
+    database: &str,
+    vlf_rule: VlfRule,
+) -> LogOptions {
+    let members: Vec<&DatabaseLogFile> =
+        files.iter().filter(|file| file.phase == FilePhase::Member).collect();
+    let (first, more) = members.split_first().expect("a database has a log file");
+    assert_eq!(first.number, FIRST_LOG_FILE, "the first log file comes first");
+    let size_of = |at: usize| wanted.get(at).and_then(|file| file.size_bytes);
+    let mut options = LogOptions::new(&first.path, database);
+    options.size_bytes = size_of(0).unwrap_or(options.size_bytes);
+    options.growth = first.growth;
+    options.bytes_max = first.bytes_max;
+    options.vlf_rule = vlf_rule;
+    let more = more.iter().enumerate();
+    options.more_files = more.map(|(at, file)| member_options(file, size_of(at + 1))).collect();
+    options
+}
+
+fn member_options(file: &DatabaseLogFile, size_bytes: Option<u64>) -> LogFileOptions {
+    LogFileOptions {
+        number: file.number,
+        path: file.path.clone(),
+        size_bytes: size_bytes.unwrap_or(LogOptions::new("", "").size_bytes),
+        growth: file.growth,
+        bytes_max: file.bytes_max,
+    }
+}
+
+/// The least `file_id` that neither a log file has nor a data file: those are 1 and, the second and later ones, from 3 on.
+fn next_number(data_files: usize, log_files: &[DatabaseLogFile]) -> u16 {
+    let is_taken = |number: u16| {
+        log_files.iter().any(|file| file.number == number)
+            || (number > FIRST_LOG_FILE && usize::from(number) <= data_files + 1)
+    };
+    (FIRST_LOG_FILE..u16::MAX).find(|number| !is_taken(*number)).expect("fewer files than numbers")
+}
+
+fn same(a: &str, b: &str) -> bool {
+    Collation::DEFAULT.same_name(a, b)
+}
+
+/// Sizes of a new log file must fit each other.
+fn check_new_log_file(file: &NewDatabaseFile, log_file: &DatabaseLogFile) -> SqlResult<()> {
+    if file.size_bytes.is_some_and(|bytes| bytes < FILE_BYTES_MIN) {
+        return Err(SqlError::new(5174, &[]));
+    }
+    let size = file.size_bytes.unwrap_or(LogOptions::new("", "").size_bytes);
+    if size > log_file.bytes_max {
+        return Err(SqlError::new(5040, &[]));
+    }
+    if matches!(file.growth, Some(Growth::Bytes(bytes)) if bytes > log_file.bytes_max) {
+        return Err(SqlError::new(5169, &[&log_file.name]));
+    }
+    Ok(())
+}
+
+/// A size asked for must be above the present one and not above the limit (0: none); all in the file's unit.
+fn check_size(change: &FileChange, present: u64, limit: u64, unit: impl Fn(u64) -> u64) -> SqlResult<()> {
+    let wanted = change.size_bytes.map(unit);
+    if wanted.is_some_and(|wanted| wanted <= present) {
+        return Err(SqlError::new(5039, &[]));
+    }
+    if limit > 0 && wanted.unwrap_or(present) > limit {
+        return Err(SqlError::new(5040, &[]));
+    }
+    Ok(())
+}
+
+fn storage_error(database: &Database, error: StorageError) -> SqlError {
+    SqlError::new(5149, &[&error, &database.name()])
+}
+
+/// Bytes as pages of a data file.
+pub(super) fn pages_of(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(PAGE_BYTES)).unwrap_or(u32::MAX)
+}
+
+/// FILEGROWTH as data files have it.
+pub(super) fn data_growth(growth: Growth) -> pages::Growth {
+    match growth {
+        Growth::None => pages::Growth::Fixed,
+        Growth::Bytes(bytes) => pages::Growth::Pages(pages_of(bytes)),
+        Growth::Percent(percent) => pages::Growth::Percent(percent),
+    }
+}

@@ -1,0 +1,211 @@
+//! The files of one log: the first, which says what the log's state is, and those that were added to it.
+//!
+//! Who the members are is for the caller to know, who opens the log with all of them; each says in its header which log it belongs to and
+//! under which number. A log that has, or may have, more files than one says so in its first header before anything of another is used, so
+//! that nobody takes the first for the whole.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use os::{File, Latch, LatchRank, Os};
+use rustc_hash::FxHashMap;
+
+use crate::error::LogError;
+use crate::file::{FIRST_LOG_FILE, LogFile, NewLogFile};
+use crate::limits::LOG_BYTES_MIN;
+use crate::lsn::Lsn;
+use crate::options::{LogFileOptions, LogOptions};
+use crate::vlf::Vlf;
+
+/// The files of one log.
+pub(crate) struct LogFiles {
+    first: Arc<LogFile>,
+    /// All of them, in the order of their numbers, in which their VLFs are used.
+    all: Latch<Vec<Arc<LogFile>>>,
+}
+
+impl LogFiles {
+    fn new(all: Vec<Arc<LogFile>>) -> LogFiles {
+        assert!(all.first().is_some_and(|file| file.number == FIRST_LOG_FILE), "a log has a first file");
+        assert!(all.is_sorted_by(|one, next| one.number < next.number), "files have numbers of their own");
+        LogFiles { first: Arc::clone(&all[0]), all: Latch::new(LatchRank::Leaf, all) }
+    }
+
+    /// Opened files of one log, in any order, as far as they are there. Errors: [`LogError::NotOurs`] without the first, or of several logs.
+    pub(crate) fn of_all(files: Vec<LogFile>) -> Result<LogFiles, LogError> {
+        let mut files: Vec<Arc<LogFile>> = files.into_iter().map(Arc::new).collect();
+        files.sort_by_key(|file| file.number);
+        let log_id = files.first().map(|file| file.header().log_id);
+        for (at, file) in files.iter().enumerate() {
+            let not_ours = |what: &str| LogError::NotOurs { file: file.path.clone(), what: what.to_owned() };
+            match at {
+                0 if file.number != FIRST_LOG_FILE => {
+                    return Err(not_ours("the first file of its log is needed, too"));
+                }
+                0 => {}
+                _ if Some(file.header().log_id) != log_id => return Err(not_ours("it is of another log")),
+                _ if files[at - 1].number == file.number => {
+                    return Err(not_ours("it is the same file once more"));
+                }
+                _ => {}
+            }
+        }
+        Ok(LogFiles::new(files))
+    }
+
+    /// Makes all files of a new log. When one cannot be made, those before it stay: the caller removes what it has asked for.
+    pub(crate) fn create(os: &Os, options: &LogOptions) -> Result<LogFiles, LogError> {
+        assert!(options.more_files.is_empty() || !options.volatile, "a volatile log has one file");
+        let layout = |size: u64| options.vlf_rule.layout(0, rounded(size));
+        let new = NewLogFile {
+            path: &options.path,
+            number: FIRST_LOG_FILE,
+            growth: options.growth,
+            bytes_max: options.bytes_max,
+            volatile: options.volatile,
+            first_vlf: options.first_vlf,
+            log_id: None,
+            has_more_files: !options.more_files.is_empty(),
+        };
+        let first = LogFile::create(os, &new, &layout(options.size_bytes), Lsn::NULL)?;
+        let header = first.header();
+        let mut all = vec![Arc::new(first)];
+        for file in &options.more_files {
+            let new = NewLogFile {
+                path: &file.path,
+                number: file.number,
+                growth: file.growth,
+                bytes_max: file.bytes_max,
+                log_id: Some(header.log_id),
+                has_more_files: false,
+                ..new
+            };
+            all.push(Arc::new(LogFile::create(os, &new, &layout(file.size_bytes), Lsn::NULL)?));
+        }
+        Ok(LogFiles::new(all))
+    }
+
+    /// Opens all files of a log; nothing is changed. Errors: those of the first; [`LogError::NotOurs`] when another is not of this log.
+    pub(crate) fn open(os: &Os, options: &LogOptions, read_only: bool) -> Result<LogFiles, LogError> {
+        let first = LogFile::open(os, &options.path, read_only)?;
+        let header = first.header();
+        if header.number != FIRST_LOG_FILE {
+            let what = format!("it is file {} of a log, not the first", header.number);
+            return Err(LogError::NotOurs { file: options.path.clone(), what });
+        }
+        first.set_growth(options.growth, options.bytes_max);
+        let mut all = vec![Arc::new(first)];
+        for file in &options.more_files {
+            let one = LogFile::open(os, &file.path, read_only)?;
+            let theirs = one.header();
+            if theirs.log_id != header.log_id || theirs.number != file.number {
+                let what = format!(
+                    "it is file {} of log {:08x}, not file {} of log {:08x}",
+                    theirs.number, theirs.log_id, file.number, header.log_id
+                );
+                return Err(LogError::NotOurs { file: file.path.clone(), what });
+            }
+            one.set_growth(file.growth, file.bytes_max);
+            all.push(Arc::new(one));
+        }
+        Ok(LogFiles::new(all))
+    }
+
+    /// The first file.
+    pub(crate) fn first(&self) -> &Arc<LogFile> {
+        &self.first
+    }
+
+    /// All files, in the order of their numbers.
+    pub(crate) fn all(&self) -> Vec<Arc<LogFile>> {
+        self.all.lock().clone()
+    }
+
+    /// A file by its number; none once it has left the log.
+    pub(crate) fn get(&self, number: u16) -> Option<Arc<LogFile>> {
+        self.all.lock().iter().find(|file| file.number == number).cloned()
+    }
+
+    /// The handle for blocks of a file that a VLF in use lies in.
+    pub(crate) fn blocks(&self, number: u16) -> Arc<dyn File> {
+        if number == FIRST_LOG_FILE {
+            return Arc::clone(&self.first.file);
+        }
+        let file = self.get(number).expect("a file with a VLF in use does not leave the log");
+        Arc::clone(&file.file)
+    }
+
+    /// A file joins the log.
+    pub(crate) fn add(&self, file: Arc<LogFile>) {
+        let mut all = self.all.lock();
+        assert!(all.iter().all(|other| other.number != file.number), "each file has its own number");
+        all.push(file);
+        all.sort_by_key(|file| file.number);
+    }
+
+    /// A file leaves the log.
+    pub(crate) fn remove(&self, number: u16) {
+        assert_ne!(number, FIRST_LOG_FILE, "a log keeps its first file");
+        self.all.lock().retain(|file| file.number != number);
+    }
+
+    /// The unit that blocks are padded to: the largest that a device of one of the files asks for.
+    pub(crate) fn sector_bytes(&self) -> usize {
+        self.all.lock().iter().map(|file| file.sector_bytes).max().unwrap_or(crate::limits::SECTOR_BYTES)
+    }
+
+    /// Damage at `offset` of the file with this number.
+    pub(crate) fn corrupt(&self, number: u16, offset: u64, what: impl Into<String>) -> LogError {
+        self.get(number).as_ref().unwrap_or(&self.first).corrupt(offset, what)
+    }
+
+    /// Every VLF, file after file, with the sequence number that its first block shows (0: none).
+    pub(crate) fn read_vlfs(&self) -> Result<Vec<Vlf>, LogError> {
+        let mut vlfs: Vec<Vlf> = Vec::new();
+        let mut newest: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
+        for file in self.all() {
+            for (mut vlf, use_shown) in file.read_vlfs()? {
+                // Blocks of an earlier run that were never part of the log may claim the same sequence number: the newest run's count.
+                if let Some((sequence, epoch)) = use_shown {
+                    let known = newest.get(&sequence).copied();
+                    if known.is_none_or(|(_, other)| other < epoch) {
+                        vlf.sequence = sequence;
+                        newest.insert(sequence, (vlfs.len(), epoch));
+                        if let Some((index, _)) = known {
+                            vlfs[index].sequence = 0;
+                        }
+                    }
+                }
+                vlfs.push(vlf);
+            }
+        }
+        Ok(vlfs)
+    }
+}
+
+/// Bytes of a log file as they are made.
+pub(crate) fn rounded(size_bytes: u64) -> u64 {
+    size_bytes.max(LOG_BYTES_MIN).next_multiple_of(64 * 1024)
+}
+
+/// Makes a file that is to join an existing log: formatted, durable, used by nobody.
+pub(crate) fn create_another(
+    os: &Os,
+    first: &LogFile,
+    file: &LogFileOptions,
+    layout: &[(u64, u64)],
+    create_lsn: Lsn,
+) -> Result<LogFile, LogError> {
+    let header = first.header();
+    let new = NewLogFile {
+        path: Path::new(&file.path),
+        number: file.number,
+        growth: file.growth,
+        bytes_max: file.bytes_max,
+        volatile: header.volatile,
+        first_vlf: header.first_vlf,
+        log_id: Some(header.log_id),
+        has_more_files: false,
+    };
+    LogFile::create(os, &new, layout, create_lsn)
+}

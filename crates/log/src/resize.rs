@@ -1,0 +1,466 @@
+//! The log's size: growth by option or by order, files that join and leave, VLFs that are given back.
+//!
+//! One changes the size at a time (`Cache::growing`); appends go on meanwhile. What is added is zeroed, described and durable before a block
+//! can go there; what is taken away is nobody's before its file loses it. A file joins and leaves in steps, between which the caller notes
+//! durably who the members are:
+//!
+//! ```text
+//!  noted as joining ─► prepare_file: formatted, durable; the first file says that it is not alone ─► noted as a member ─► join_file
+//!  detach_file: no VLF of it is active, none is used any more ─► noted as leaving ─► forget_file ─► noted no more
+//!                    └──── not noted: join_file puts it back
+//! ```
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use os::{LatchGuard, WaitType};
+
+use crate::cache::Cache;
+use crate::error::LogError;
+use crate::file::{FIRST_LOG_FILE, LogFile};
+use crate::files;
+use crate::limits::{LOG_BYTES_MIN, VLF_HEADER_BYTES};
+use crate::log::Log;
+use crate::options::{Growth, LogFileOptions};
+use crate::shared::Shared;
+use crate::vlf::{Vlf, VlfHeader};
+
+/// Log grows by at least this many bytes.
+const GROWTH_BYTES_MIN: u64 = 256 * 1024;
+/// VLFs that a log keeps in its first file, however far it is shrunk.
+const FIRST_FILE_VLFS_MIN: usize = 2;
+
+/// A file of the log, for views.
+#[derive(Clone, Debug)]
+pub struct FileInfo {
+    /// Its number: file_id.
+    pub number: u16,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its size.
+    pub size_bytes: u64,
+    /// The size that it was made with; 0 when that is not known.
+    pub created_bytes: u64,
+    /// FILEGROWTH.
+    pub growth: Growth,
+    /// MAXSIZE in bytes.
+    pub bytes_max: u64,
+    /// What has been read and written.
+    pub stats: os::FileStats,
+    /// Requests that have not been answered.
+    pub pending: Vec<os::PendingIo>,
+}
+
+/// A file that belongs to the log and is not used: about to join, or about to leave.
+pub struct IdleFile {
+    file: Arc<LogFile>,
+    vlfs: Vec<Vlf>,
+}
+
+/// Why a file cannot leave the log, or the log get smaller.
+#[derive(Clone, Debug)]
+pub enum ResizeError {
+    /// VLFs of it are needed.
+    InUse,
+    /// What would be left is less than what has been promised to rollbacks.
+    TooLittleLeft,
+    /// As of the log itself.
+    Log(LogError),
+}
+
+impl From<LogError> for ResizeError {
+    fn from(error: LogError) -> ResizeError {
+        ResizeError::Log(error)
+    }
+}
+
+/// What shrinking a file has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shrunk {
+    /// Bytes of the file.
+    pub size_bytes: u64,
+    /// The least that it can have.
+    pub least_bytes: u64,
+    /// What stands behind the size asked for is in use.
+    pub is_held_by_use: bool,
+}
+
+impl Log {
+    /// Every file, in the order of their numbers.
+    pub fn files(&self) -> Vec<FileInfo> {
+        let info = |file: Arc<LogFile>| {
+            let (growth, bytes_max) = *file.growth.lock();
+            let (size_bytes, created_bytes) = (file.header().size_bytes, file.header().created_bytes);
+            let (stats, pending) = (file.stats(), file.pending());
+            FileInfo {
+                number: file.number,
+                path: file.path.clone(),
+                size_bytes,
+                created_bytes,
+                growth,
+                bytes_max,
+                stats,
+                pending,
+            }
+        };
+        self.shared.files.all().into_iter().map(info).collect()
+    }
+
+    /// I/O of all files together.
+    pub fn file_stats(&self) -> os::FileStats {
+        let all = self.shared.files.all().into_iter().map(|file| file.stats());
+        all.fold(os::FileStats::default(), |sum, one| os::FileStats {
+            reads_total: sum.reads_total + one.reads_total,
+            read_bytes_total: sum.read_bytes_total + one.read_bytes_total,
+            read_stall_ns_total: sum.read_stall_ns_total + one.read_stall_ns_total,
+            writes_total: sum.writes_total + one.writes_total,
+            write_bytes_total: sum.write_bytes_total + one.write_bytes_total,
+            write_stall_ns_total: sum.write_stall_ns_total + one.write_stall_ns_total,
+            syncs_total: sum.syncs_total + one.syncs_total,
+            sync_stall_ns_total: sum.sync_stall_ns_total + one.sync_stall_ns_total,
+        })
+    }
+
+    /// FILEGROWTH and MAXSIZE (in bytes) of a file from now on.
+    pub fn set_growth(&self, number: u16, growth: Growth, bytes_max: u64) {
+        if let Some(file) = self.shared.files.get(number) {
+            file.set_growth(growth, bytes_max);
+        }
+    }
+
+    /// FILEGROWTH and MAXSIZE (in bytes) in force for the file that is written at the moment: it grows first.
+    pub fn growth(&self) -> (Growth, u64) {
+        let current = self.shared.vlfs.lock().current().file;
+        let file = self.shared.files.get(current);
+        file.map_or((Growth::None, 0), |file| *file.growth.lock())
+    }
+
+    /// Makes a file larger (ALTER DATABASE MODIFY FILE); nothing when it has `bytes` already. Errors leave it as it was.
+    pub fn grow_to(&self, number: u16, bytes: u64) -> Result<(), LogError> {
+        self.shared.grow_to(number, bytes)
+    }
+
+    /// Makes another file, which no block goes to before [`Log::join_file`]. Errors leave nothing behind.
+    pub fn prepare_file(&self, options: &LogFileOptions) -> Result<IdleFile, LogError> {
+        let shared = &self.shared;
+        shared.check_alive()?;
+        assert!(options.number > FIRST_LOG_FILE && !shared.options.volatile, "{options:?} cannot join");
+        let log_bytes = shared.vlfs.lock().size_bytes();
+        let layout = shared.vlf_rule().layout_in(0, files::rounded(options.size_bytes), log_bytes);
+        let create_lsn = shared.positions.end();
+        let file = files::create_another(&shared.os, shared.files.first(), options, &layout, create_lsn)?;
+        let given_up = |error: LogError| {
+            let _ = shared.os.disk().remove(&options.path);
+            error
+        };
+        if file.sector_bytes > shared.sector_bytes() {
+            let what = format!(
+                "its device has sectors of {} bytes, the log those of {}",
+                file.sector_bytes,
+                shared.sector_bytes()
+            );
+            return Err(given_up(LogError::NotOurs { file: options.path.clone(), what }));
+        }
+        shared.files.first().update_header(|header| header.has_more_files = true).map_err(given_up)?;
+        let log_id = shared.log_id;
+        let of = |&(begin_offset, size_bytes): &(u64, u64)| {
+            Vlf::unused(&VlfHeader { log_id, begin_offset, size_bytes, create_lsn }, options.number)
+        };
+        Ok(IdleFile { vlfs: layout.iter().map(of).collect(), file: Arc::new(file) })
+    }
+
+    /// A file joins the log, or comes back to it: its VLFs are used in their turn.
+    pub fn join_file(&self, idle: IdleFile) {
+        let shared = &self.shared;
+        drop(shared.begin_resize());
+        shared.files.add(Arc::clone(&idle.file));
+        let mut cache = shared.cache.lock();
+        let mut vlfs = shared.vlfs.lock();
+        vlfs.put_back(&idle.vlfs);
+        cache.add_space(idle.vlfs.iter().map(Vlf::block_bytes).sum());
+        cache.assert_space(vlfs.reusable().1);
+        drop(vlfs);
+        drop(cache);
+        drop(shared.growth_is_over());
+        shared.note_size();
+    }
+
+    /// A file is not used from now on. Errors: [`ResizeError::InUse`] while one of its VLFs is active, and when less would be left than is
+    /// promised to rollbacks.
+    pub fn detach_file(&self, number: u16) -> Result<IdleFile, ResizeError> {
+        let shared = &self.shared;
+        shared.check_alive()?;
+        assert_ne!(number, FIRST_LOG_FILE, "a log keeps its first file");
+        let cache = shared.begin_resize();
+        let file = shared.files.get(number).expect("the caller knows the members");
+        let count = shared.vlfs.lock().of_file(number).count();
+        let taken = shared.take_vlfs(cache, number, count);
+        if taken.is_ok() {
+            shared.files.remove(number);
+        }
+        drop(shared.growth_is_over());
+        shared.note_size();
+        Ok(IdleFile { vlfs: taken?, file })
+    }
+
+    /// A file that has been detached is no member any more: its room goes back, and the caller removes it. When none is left but the first,
+    /// that one says so.
+    pub fn forget_file(&self, idle: IdleFile) -> Result<(), LogError> {
+        idle.file.empty();
+        self.note_alone()
+    }
+
+    /// The first file says that it is the only one, if it is.
+    pub(crate) fn note_alone(&self) -> Result<(), LogError> {
+        let files = &self.shared.files;
+        if files.all().len() > 1 || !files.first().header().has_more_files {
+            return Ok(());
+        }
+        files.first().update_header(|header| header.has_more_files = false)
+    }
+
+    /// Gives VLFs at the end of a file back that are not in use, as long as the file keeps `target_bytes`.
+    pub fn shrink_file(&self, number: u16, target_bytes: u64) -> Result<Shrunk, ResizeError> {
+        let shared = &self.shared;
+        shared.check_alive()?;
+        let cache = shared.begin_resize();
+        let result = shared.shrink(cache, number, target_bytes);
+        if let Err(ResizeError::Log(LogError::Failed(error))) = &result {
+            shared.fail((**error).clone());
+        }
+        drop(shared.growth_is_over());
+        shared.note_size();
+        if result.is_ok() {
+            shared.note_used();
+        }
+        result
+    }
+
+    /// The log goes on in its next VLF, whatever is left of the present one, so that this one can be given back once nobody needs it.
+    /// False when there is no other, or what is left has been promised.
+    pub fn move_on(&self) -> Result<bool, LogError> {
+        let shared = &self.shared;
+        shared.check_alive()?;
+        let mut cache = shared.cache.lock();
+        if cache.closed || !cache.space_allows(0, cache.rest_of_vlf_bytes(), shared.margin_bytes()) {
+            return Ok(false);
+        }
+        if shared.vlfs.lock().reusable().0 == 0 {
+            return Ok(false);
+        }
+        if cache.open.as_ref().is_some_and(|open| open.offsets.is_empty()) {
+            cache.discard_empty();
+        }
+        let sealed = cache.seal_full();
+        if let Some(last) = sealed {
+            shared.note_sealed(&cache, last);
+        }
+        let moved = cache.enter_next_vlf(|end| shared.vlfs.lock().advance(end)).is_ok();
+        assert!(moved, "there is a VLF to be used next");
+        shared.positions.end.store(cache.end().raw(), Release);
+        drop(cache);
+        if sealed.is_some() {
+            shared.ring_for_sealed();
+        }
+        Ok(true)
+    }
+}
+
+impl Shared {
+    /// Waits until nobody else changes the size, and keeps others from it until `growth_is_over`.
+    fn begin_resize(&self) -> LatchGuard<'_, Cache> {
+        let _mask = os::task::mask_interrupts();
+        let mut cache = self.cache.lock();
+        while cache.growing {
+            (cache, _) = self.room.wait(cache, WaitType::LOGMGR_RESERVE_APPEND, None);
+        }
+        cache.growing = true;
+        cache
+    }
+
+    /// Whoever made the log larger or smaller is done.
+    pub(crate) fn growth_is_over(&self) -> LatchGuard<'_, Cache> {
+        let mut cache = self.cache.lock();
+        assert!(cache.growing);
+        cache.growing = false;
+        drop(cache);
+        self.room.notify_all();
+        self.cache.lock()
+    }
+
+    fn note_size(&self) {
+        let bytes = self.vlfs.lock().size_bytes();
+        self.counters.file_size_kb.set((bytes / 1024) as i64);
+    }
+
+    /// Takes VLFs off the end of a file in memory, if none is in use and enough is left.
+    fn take_vlfs(
+        &self,
+        mut cache: LatchGuard<'_, Cache>,
+        number: u16,
+        count: usize,
+    ) -> Result<Vec<Vlf>, ResizeError> {
+        let mut vlfs = self.vlfs.lock();
+        if vlfs.of_file(number).rev().take(count).any(|vlf| vlf.active) {
+            return Err(ResizeError::InUse);
+        }
+        let bytes: u64 = vlfs.of_file(number).rev().take(count).map(Vlf::block_bytes).sum();
+        if !cache.space_allows(0, bytes, self.margin_bytes()) {
+            return Err(ResizeError::TooLittleLeft);
+        }
+        let taken = vlfs.take(number, count);
+        cache.take_space(bytes);
+        cache.assert_space(vlfs.reusable().1);
+        Ok(taken)
+    }
+
+    fn shrink(
+        &self,
+        cache: LatchGuard<'_, Cache>,
+        number: u16,
+        target_bytes: u64,
+    ) -> Result<Shrunk, ResizeError> {
+        let file = self.files.get(number).expect("the caller knows the members");
+        let of_file: Vec<Vlf> = self.vlfs.lock().of_file(number).copied().collect();
+        let keeps = if number == FIRST_LOG_FILE { FIRST_FILE_VLFS_MIN } else { 1 };
+        let end = |kept: usize| of_file[kept - 1].begin_offset + of_file[kept - 1].size_bytes;
+        let least = (1..=of_file.len()).find(|kept| *kept >= keeps && end(*kept) >= LOG_BYTES_MIN);
+        let least = least.unwrap_or(of_file.len());
+        let wanted = (least..=of_file.len()).find(|kept| end(*kept) >= target_bytes).unwrap_or(of_file.len());
+        let in_use = of_file.iter().rposition(|vlf| vlf.active).map_or(0, |last| last + 1);
+        let kept = wanted.max(in_use);
+        let is_held_by_use = in_use > wanted;
+        let shrunk = Shrunk { size_bytes: end(kept), least_bytes: end(least), is_held_by_use };
+        if kept == of_file.len() {
+            return Ok(shrunk);
+        }
+        let taken = self.take_vlfs(cache, number, of_file.len() - kept)?;
+        assert_eq!(taken.len() + kept, of_file.len(), "what is not kept is taken");
+        if let Err(error) = file.shrink(end(kept), kept as u32) {
+            if !matches!(error, LogError::Failed(_)) {
+                let mut cache = self.cache.lock();
+                let mut vlfs = self.vlfs.lock();
+                vlfs.put_back(&taken);
+                cache.add_space(taken.iter().map(Vlf::block_bytes).sum());
+                cache.assert_space(vlfs.reusable().1);
+            }
+            return Err(error.into());
+        }
+        self.counters.shrinks.increment();
+        Ok(shrunk)
+    }
+
+    fn grow_to(&self, number: u16, bytes: u64) -> Result<(), LogError> {
+        let cache = self.begin_resize();
+        let present = self.vlfs.lock().end_offset(number);
+        drop(cache);
+        let wanted = bytes.next_multiple_of(64 * 1024);
+        let file = self.files.get(number).filter(|_| wanted >= present + GROWTH_BYTES_MIN);
+        let grown = file.map_or(Ok(()), |file| self.grow_by(&file, wanted - present));
+        drop(self.growth_is_over());
+        grown
+    }
+
+    /// Makes a file larger by its growth option: the one that is written, or else the next that can. The caller has set `growing`. Errors
+    /// with the reason, if there is one besides the options.
+    pub(crate) fn grow_by_option(&self) -> Result<(), Option<Arc<os::IoError>>> {
+        let mut all = self.files.all();
+        let current = self.vlfs.lock().current().file;
+        let first = all.iter().position(|file| file.number == current).unwrap_or(0);
+        all.rotate_left(first);
+        let mut why = None;
+        for file in &all {
+            let Some(bytes) = self.growth_step(file) else { continue };
+            match self.grow_by(file, bytes) {
+                Ok(()) => return Ok(()),
+                Err(LogError::Io(error)) => why = Some(error),
+                Err(_) => {}
+            }
+        }
+        Err(why)
+    }
+
+    /// By how much a file grows next; none when it may not.
+    fn growth_step(&self, file: &LogFile) -> Option<u64> {
+        let present = self.vlfs.lock().end_offset(file.number);
+        let (growth, bytes_max) = *file.growth.lock();
+        let step = match growth {
+            Growth::None => return None,
+            Growth::Bytes(bytes) => bytes,
+            Growth::Percent(percent) => present / 100 * u64::from(percent),
+        };
+        let step = step.max(GROWTH_BYTES_MIN).next_multiple_of(64 * 1024);
+        let step = step.min(bytes_max.saturating_sub(present) / (64 * 1024) * (64 * 1024));
+        assert!(
+            step < GROWTH_BYTES_MIN || present + step <= bytes_max,
+            "a file grows to its MAXSIZE at most"
+        );
+        (step >= GROWTH_BYTES_MIN).then_some(step)
+    }
+
+    /// Adds `bytes` to a file: zeroed, described, durable; only then usable. The caller has set `growing`.
+    fn grow_by(&self, file: &LogFile, bytes: u64) -> Result<(), LogError> {
+        let (present, log_bytes) = {
+            let vlfs = self.vlfs.lock();
+            (vlfs.end_offset(file.number), vlfs.size_bytes())
+        };
+        let layout = self.vlf_rule().layout_in(present, bytes, log_bytes);
+        let create_lsn = self.positions.end();
+        assert!(
+            layout.first().is_some_and(|vlf| vlf.0 == present),
+            "what is added begins where the file ended"
+        );
+        assert!(self.cache.lock().growing, "one grows a log at a time");
+        let grown = file.grow(&layout, create_lsn);
+        if let Err(LogError::Io(error)) = &grown
+            && !self.growth_failed.swap(true, Relaxed)
+        {
+            // A matter of the machine, whatever statements meet it: its log says so, once until it succeeds.
+            let path = file.path.display();
+            os::report::error("log", &format!("log file {path} cannot grow by {bytes} bytes: {error}"));
+        }
+        let headers = grown?;
+        self.growth_failed.store(false, Relaxed);
+        assert_eq!(headers.len(), layout.len());
+        let block_bytes = layout.iter().map(|vlf| vlf.1 - VLF_HEADER_BYTES).sum();
+        let mut cache = self.cache.lock();
+        let mut vlfs = self.vlfs.lock();
+        vlfs.add(file.number, &headers);
+        cache.add_space(block_bytes);
+        cache.assert_space(vlfs.reusable().1);
+        assert_eq!(vlfs.end_offset(file.number), present + bytes, "what was added is there");
+        drop(vlfs);
+        drop(cache);
+        self.note_size();
+        self.counters.growths.increment();
+        self.counters.own_growths.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// Starts growth in the background when a block was opened in the last usable VLF and the log is at least three
+    /// quarters used, so that nobody has to wait for it later.
+    pub(crate) fn grow_ahead(self: &Arc<Self>, cache: &mut Cache) {
+        if !self.options.grow_ahead || cache.growing {
+            return;
+        }
+        let total_bytes = self.counters.file_size_kb.get() as u64 * 1024;
+        if cache.space_left_bytes > total_bytes / 4 || self.vlfs.lock().reusable().0 > 0 {
+            return;
+        }
+        if self.files.all().iter().all(|file| file.growth.lock().0 == Growth::None) {
+            return;
+        }
+        cache.growing = true;
+        let shared = Arc::clone(self);
+        let body = move || {
+            // A failure is not told to anybody: whoever needs the space tries again and gets the error.
+            let _ = shared.grow_by_option();
+            drop(shared.growth_is_over());
+        };
+        let name = os::SpawnOptions::named("LOG GROWTH");
+        if self.os.try_spawn(&name, body).is_err() {
+            cache.growing = false;
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Several files of one log: the order of use, growth, joining and leaving, shrinking; power cuts between all steps of these.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use common::{Workbench, insert};
+use hardpan_log::{
+    DumpOptions, FIRST_LOG_FILE, FlushReason, Growth, Log, LogError, LogFileOptions, LogOptions, Lsn,
+    ResizeError, dump_file, dump_files,
+};
+use os::sim::{End, Fault, Operation, Profile, World};
+use os::{Latch, LatchRank, Os};
+
+const KB: u64 = 1024;
+const SECOND: u16 = 3;
+
+/// A log of two VLFs in its first file, which does not grow.
+fn options(directory: &Path) -> LogOptions {
+    LogOptions {
+        size_bytes: 512 * KB,
+        growth: Growth::None,
+        grow_ahead: false,
+        ..LogOptions::new(directory.join("one.ldf"), "test")
+    }
+}
+
+fn second(directory: &Path) -> LogFileOptions {
+    LogFileOptions {
+        number: SECOND,
+        path: directory.join("two.ldf"),
+        size_bytes: 512 * KB,
+        growth: Growth::None,
+        bytes_max: 8 << 20,
+    }
+}
+
+fn with_second(directory: &Path) -> LogOptions {
+    LogOptions { more_files: vec![second(directory)], ..options(directory) }
+}
+
+fn commit(log: &Log, txn: u64) -> Lsn {
+    let lsn = log.append(&insert(txn, 20_000)).unwrap();
+    log.harden(lsn, FlushReason::Commit).unwrap();
+    lsn
+}
+
+/// Nobody needs what lies before `lsn`.
+fn checkpoint(log: &Log, lsn: Lsn) {
+    log.record_checkpoint(lsn, lsn).unwrap();
+    log.truncate().unwrap();
+}
+
+/// Files of the VLFs in the order of their use.
+fn files_in_use(log: &Log) -> Vec<u16> {
+    let mut used: Vec<_> = log.vlfs().into_iter().filter(|vlf| vlf.active).collect();
+    used.sort_by_key(|vlf| vlf.sequence);
+    used.into_iter().map(|vlf| vlf.file).collect()
+}
+
+fn count_records(log: &Log) -> usize {
+    log.read_from(Lsn::NULL).map(|record| record.unwrap()).count()
+}
+
+/// Claim 286: VLFs are used file after file; behind the last file the log goes on in the first, once that is free.
+#[test]
+fn vlfs_are_used_file_after_file() {
+    let bench = Workbench::new("files-order");
+    let directory = bench.path().parent().unwrap().to_owned();
+    let options = with_second(&directory);
+    let log = Log::create(&bench.os, &options).unwrap();
+    assert_eq!(log.vlfs().iter().map(|vlf| vlf.file).collect::<Vec<_>>(), [2, 2, 3, 3]);
+    assert_eq!(log.stats().size_bytes, 1024 * KB, "all files count");
+    let (mut last, mut txn) = (Lsn::NULL, 0);
+    while files_in_use(&log).len() < 4 {
+        txn += 1;
+        last = commit(&log, txn);
+    }
+    assert_eq!(files_in_use(&log), [2, 2, 3, 3]);
+    assert_eq!(count_records(&log) as u64, txn, "what lies in both files is read back");
+    let sizes = log.files().iter().map(|file| (file.number, file.size_bytes)).collect::<Vec<_>>();
+    assert_eq!(sizes, [(2, 512 * KB), (3, 512 * KB)]);
+    assert!(log.files().iter().all(|file| file.stats.writes_total > 3), "both are written");
+    checkpoint(&log, last);
+    assert_eq!(files_in_use(&log), [3], "the last VLF of the second file is current");
+    while files_in_use(&log).len() < 3 {
+        txn += 1;
+        last = commit(&log, txn);
+    }
+    assert_eq!(files_in_use(&log), [3, 2, 2], "round the files");
+    drop(log);
+
+    let (log, tail) = Log::open(&bench.os, &options).unwrap();
+    assert_eq!(tail.last, last, "a crash loses nothing in either file");
+    assert_eq!(files_in_use(&log), [3, 2, 2]);
+    log.close().unwrap();
+    let paths: Vec<PathBuf> = vec![options.more_files[0].path.clone(), options.path.clone()];
+    let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    let mut lines = Vec::new();
+    let all = DumpOptions::default();
+    let summary = dump_files(&bench.os, &paths, &all, &mut |line| lines.push(line.to_owned())).unwrap();
+    assert_eq!((summary.last, summary.damage), (last, None));
+    assert!(lines.iter().any(|line| line.starts_with("file 3:")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("of file 3, ")), "{lines:?}");
+    let mut alone = Vec::new();
+    let summary = dump_file(&bench.os, &options.path, &all, &mut |line| alone.push(line.to_owned())).unwrap();
+    assert!(summary.damage.is_some() || summary.last < last, "the rest is elsewhere");
+    assert!(alone.iter().any(|line| line.contains("has further files")), "and the dump says so: {alone:?}");
+    let error = dump_file(&bench.os, &options.more_files[0].path, &all, &mut |_| ()).unwrap_err();
+    assert!(matches!(error, LogError::NotOurs { .. }), "{error}");
+}
+
+/// The file that is written grows by its own step up to its own limit, then the next one by its own.
+#[test]
+fn each_file_grows_by_its_own_rule() {
+    let bench = Workbench::new("files-growth");
+    let directory = bench.path().parent().unwrap().to_owned();
+    let mut options = with_second(&directory);
+    options.growth = Growth::Bytes(256 * KB);
+    options.bytes_max = 1024 * KB;
+    options.more_files[0].growth = Growth::Percent(50);
+    options.more_files[0].bytes_max = 2048 * KB;
+    let log = Log::create(&bench.os, &options).unwrap();
+    let mut seen: Vec<Vec<u64>> = Vec::new();
+    let mut txn = 0;
+    let full = loop {
+        let sizes: Vec<u64> = log.files().iter().map(|file| file.size_bytes / KB).collect();
+        if seen.last() != Some(&sizes) {
+            seen.push(sizes);
+        }
+        txn += 1;
+        match log.append(&insert(txn, 20_000)) {
+            Ok(lsn) => log.harden(lsn, FlushReason::Commit).unwrap(),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(full, LogError::Full { growth: None, .. }), "{full}");
+    // The log is in the second file when it is full for the first time; its steps are halves of 512, 768, 1152 and 1728 KB.
+    let expected: [&[u64]; 7] =
+        [&[512, 512], &[512, 768], &[512, 1152], &[512, 1728], &[512, 2048], &[768, 2048], &[1024, 2048]];
+    assert_eq!(seen, expected);
+    assert_eq!(log.stats().growths_total, 6);
+    drop(log);
+    let (log, _) = Log::open(&bench.os, &options).unwrap();
+    assert_eq!(count_records(&log) as u64, txn - 1, "in whatever order the files have grown");
+    log.close().unwrap();
+}
+
+/// A file leaves when none of its VLFs is active, not before; its room is no log any more.
+#[test]
+fn a_file_with_needed_log_stays() {
+    let bench = Workbench::new("files-leave");
+    let directory = bench.path().parent().unwrap().to_owned();
+    let options = options(&directory);
+    let log = Log::create(&bench.os, &options).unwrap();
+    commit(&log, 1);
+    log.join_file(log.prepare_file(&second(&directory)).unwrap());
+    assert_eq!(log.vlfs().len(), 4);
+    let mut txn = 1;
+    while !files_in_use(&log).contains(&SECOND) {
+        txn += 1;
+        commit(&log, txn);
+    }
+    assert!(matches!(log.detach_file(SECOND), Err(ResizeError::InUse)));
+    let last = commit(&log, txn + 1);
+    checkpoint(&log, last);
+    assert!(matches!(log.detach_file(SECOND), Err(ResizeError::InUse)), "it is written at the moment");
+    while log.vlfs().iter().any(|vlf| vlf.file == SECOND && vlf.active) {
+        assert!(log.move_on().unwrap(), "there is another VLF");
+        let last = commit(&log, txn + 2);
+        checkpoint(&log, last);
+    }
+    let idle = log.detach_file(SECOND).unwrap();
+    assert_eq!(log.vlfs().iter().map(|vlf| vlf.file).collect::<Vec<_>>(), [2, 2]);
+    log.join_file(idle);
+    assert_eq!(log.vlfs().len(), 4, "it was put back");
+    let idle = log.detach_file(SECOND).unwrap();
+    log.forget_file(idle).unwrap();
+    bench.os.disk().remove(&directory.join("two.ldf")).unwrap();
+    let last = commit(&log, txn + 3);
+    drop(log);
+    let (log, tail) = Log::open(&bench.os, &options).unwrap();
+    assert_eq!(tail.last, last);
+    log.close().unwrap();
+}
+
+#[test]
+fn a_file_that_is_missing_or_of_another_log_is_told() {
+    let bench = Workbench::new("files-missing");
+    let directory = bench.path().parent().unwrap().to_owned();
+    let options = with_second(&directory);
+    let refused = |what: &str| match Log::open(&bench.os, &options) {
+        Ok(_) => panic!("{what}: opened"),
+        Err(error) => error,
+    };
+    Log::create(&bench.os, &options).unwrap().close().unwrap();
+    let other = LogOptions { path: directory.join("x.ldf"), ..with_second(&directory.join("other")) };
+    bench.os.disk().create_dir_all(&directory.join("other")).unwrap();
+    Log::create(&bench.os, &other).unwrap().close().unwrap();
+    let disk = bench.os.disk();
+    let (mine, theirs) = (&options.more_files[0].path, &other.more_files[0].path);
+    let kept = directory.join("kept");
+    disk.rename(mine, &kept).unwrap();
+    assert!(matches!(refused("missing"), LogError::Io(error) if error.kind == os::IoErrorKind::NotFound));
+    disk.rename(theirs, mine).unwrap();
+    assert!(matches!(refused("foreign"), LogError::NotOurs { file, .. } if &file == mine));
+    disk.rename(&options.path, mine).unwrap();
+    disk.rename(&kept, &options.path).unwrap();
+    assert!(matches!(refused("in each other's place"), LogError::NotOurs { .. }));
+}
+
+/// What the caller has durably noted of the second file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Noted {
+    Absent,
+    Joining,
+    Member,
+    Leaving,
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    noted: Noted,
+    acknowledged: Option<Lsn>,
+}
+
+fn open_after_cut(os: &Os, seen: &Seen) -> Log {
+    let directory = Path::new("/data");
+    let options = match seen.noted {
+        Noted::Member => with_second(directory),
+        _ => options(directory),
+    };
+    if matches!(seen.noted, Noted::Joining | Noted::Leaving) {
+        // As the owner does: what was on its way is removed.
+        let _ = os.disk().remove(&directory.join("two.ldf"));
+    }
+    let (log, tail) = Log::open(os, &options).expect("the log of a dead process");
+    if let Some(last) = seen.acknowledged {
+        assert!(tail.last >= last, "{:?}: acknowledged {last}, found {}", seen.noted, tail.last);
+    }
+    log
+}
+
+/// A file joins, is filled, leaves: the power goes after any I/O of it. Nothing acknowledged is lost, whatever the caller had noted last.
+#[test]
+fn joining_and_leaving_survive_power_cuts() {
+    let mut cuts: Vec<Noted> = Vec::new();
+    for seed in 0..4 {
+        for cut_after in 1..90 {
+            let world = World::new(seed, Profile::nvme());
+            let seen =
+                Arc::new(Latch::new(LatchRank::Leaf, Seen { noted: Noted::Absent, acknowledged: None }));
+            let (device, noted) = (world.clone(), Arc::clone(&seen));
+            let report = world.run(move |os| {
+                let directory = Path::new("/data");
+                os.disk().create_dir_all(directory).unwrap();
+                os.disk().sync_dir(Path::new("/")).unwrap();
+                let log = Log::create(os, &options(directory)).unwrap();
+                let note = |what| noted.lock().noted = what;
+                let commit = |txn| {
+                    let lsn = commit(&log, txn);
+                    noted.lock().acknowledged = Some(lsn);
+                    lsn
+                };
+                commit(1);
+                device.power_off_after_ios(cut_after);
+                note(Noted::Joining);
+                let idle = log.prepare_file(&second(directory)).unwrap();
+                note(Noted::Member);
+                log.join_file(idle);
+                let mut txn = 1;
+                while !files_in_use(&log).contains(&SECOND) {
+                    txn += 1;
+                    commit(txn);
+                }
+                for _ in 0..10 {
+                    txn += 1;
+                    let last = commit(txn);
+                    checkpoint(&log, last);
+                    if let Ok(idle) = log.detach_file(SECOND) {
+                        note(Noted::Leaving);
+                        log.forget_file(idle).unwrap();
+                        let _ = os.disk().remove(&directory.join("two.ldf"));
+                        os.disk().sync_dir(directory).unwrap();
+                        note(Noted::Absent);
+                        break;
+                    }
+                    assert!(log.move_on().unwrap());
+                }
+                for _ in 0..5 {
+                    txn += 1;
+                    commit(txn);
+                }
+                device.power_off();
+            });
+            assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
+            assert!(report.failures.is_empty(), "{:?}", report.failures);
+            cuts.push(seen.lock().noted);
+            let seen = Arc::clone(&seen);
+            world.clear_faults();
+            let again = world.run(move |os| {
+                let seen = *seen.lock();
+                let log = open_after_cut(os, &seen);
+                let (noted, acknowledged) = (seen.noted, seen.acknowledged);
+                let found = count_records(&log);
+                assert!(found > 0 || acknowledged.is_none());
+                // It goes on, and a clean stop and another start see the same.
+                let last = commit(&log, 500);
+                log.close().unwrap();
+                let seen = Seen { noted, acknowledged: Some(last) };
+                open_after_cut(os, &seen).close().unwrap();
+            });
+            again.assert_ok();
+        }
+    }
+    for noted in [Noted::Absent, Noted::Joining, Noted::Member, Noted::Leaving] {
+        assert!(cuts.contains(&noted), "a cut while the file was {noted:?}");
+    }
+}
+
+/// A log of a megabyte that grows to three, and shrinks.
+fn large(directory: &Path) -> LogOptions {
+    LogOptions { bytes_max: 8 << 20, growth: Growth::Bytes(512 * KB), ..options(directory) }
+}
+
+/// Shrinking gives back what lies behind the last VLF in use, down to whole VLFs, and to two of them at least.
+#[test]
+fn a_log_shrinks_to_what_it_needs() {
+    let bench = Workbench::new("files-shrink");
+    let directory = bench.path().parent().unwrap().to_owned();
+    let log = Log::create(&bench.os, &large(&directory)).unwrap();
+    log.grow_to(FIRST_LOG_FILE, 3 << 20).unwrap();
+    let vlfs = log.vlfs();
+    let third_end = vlfs[2].begin_offset + vlfs[2].size_bytes;
+    let last = commit(&log, 1);
+    let shrunk = log.shrink_file(FIRST_LOG_FILE, third_end - 1000).unwrap();
+    assert_eq!((shrunk.size_bytes, shrunk.is_held_by_use), (third_end, false), "to the end of a VLF");
+    assert_eq!(bench.os.disk().read_file(&directory.join("one.ldf")).unwrap().len() as u64, third_end);
+    let shrunk = log.shrink_file(FIRST_LOG_FILE, 0).unwrap();
+    assert_eq!((shrunk.size_bytes, shrunk.least_bytes), (512 * KB, 512 * KB), "two VLFs stay");
+    assert_eq!(log.stats().size_bytes, 512 * KB);
+    // What stands at the end holds the file; the log moves on, and it can go.
+    log.grow_to(FIRST_LOG_FILE, 2 << 20).unwrap();
+    let mut newest = last;
+    while !log.vlfs().last().unwrap().active {
+        newest = commit(&log, 2);
+        if log.vlfs().last().unwrap().active {
+            break;
+        }
+    }
+    checkpoint(&log, newest);
+    let held = log.shrink_file(FIRST_LOG_FILE, 0).unwrap();
+    assert!(held.is_held_by_use && held.size_bytes == 2 << 20, "{held:?}");
+    assert!(log.move_on().unwrap());
+    newest = commit(&log, 3);
+    checkpoint(&log, newest);
+    let shrunk = log.shrink_file(FIRST_LOG_FILE, 0).unwrap();
+    assert_eq!((shrunk.size_bytes, shrunk.is_held_by_use), (512 * KB, false));
+    drop(log);
+    let (log, tail) = Log::open(&bench.os, &large(&directory)).unwrap();
+    assert_eq!(tail.last, newest);
+    log.close().unwrap();
+}
+
+/// The power goes after any I/O of a shrink and of the growth after it; a header that cannot be written leaves a log that goes on.
+#[test]
+fn shrinking_survives_power_cuts_and_failing_headers() {
+    for seed in 0..40 {
+        for (cut_after, fails) in
+            [(1, false), (2, false), (3, false), (4, false), (5, false), (2, true), (4, true)]
+        {
+            let world = World::new(seed, Profile::nvme());
+            let acknowledged = Arc::new(Latch::new(LatchRank::Leaf, None));
+            let (device, noted) = (world.clone(), Arc::clone(&acknowledged));
+            let report = world.run(move |os| {
+                os.disk().create_dir_all(Path::new("/data")).unwrap();
+                os.disk().sync_dir(Path::new("/")).unwrap();
+                let log = Log::create(os, &large(Path::new("/data"))).unwrap();
+                log.grow_to(FIRST_LOG_FILE, 3 << 20).unwrap();
+                *noted.lock() = Some(commit(&log, 1));
+                if fails {
+                    device.inject(Fault::fail_once(Operation::Harden, 0));
+                    assert!(log.shrink_file(FIRST_LOG_FILE, 0).is_err(), "the header could not be written");
+                    device.clear_faults();
+                    assert_eq!(log.stats().size_bytes, 3 << 20, "it is as large as before");
+                }
+                device.power_off_after_ios(cut_after);
+                log.shrink_file(FIRST_LOG_FILE, 0).unwrap();
+                for txn in 2..60 {
+                    *noted.lock() = Some(commit(&log, txn));
+                }
+                device.power_off();
+            });
+            assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
+            assert!(report.failures.is_empty(), "{:?}", report.failures);
+            world.clear_faults();
+            let last = *acknowledged.lock();
+            let again = world.run(move |os| {
+                let (log, tail) =
+                    Log::open(os, &large(Path::new("/data"))).expect("the log of a dead process");
+                assert!(last.is_none_or(|last| tail.last >= last), "{last:?}, {}", tail.last);
+                commit(&log, 99);
+                log.close().unwrap();
+            });
+            again.assert_ok();
+        }
+    }
+}

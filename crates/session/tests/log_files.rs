@@ -1,0 +1,256 @@
+//! Log files of a database: their use in turn, joining and leaving through crashes, a missing one, shrinking; on a simulated machine.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use common::simulated::{NAME, Server, kept, number, on_a_machine};
+use common::{numbers, rows, run};
+use hardpan_session::Session;
+use os::Os;
+use os::sim::{End, Profile, World};
+
+const SECOND: &str = "/data/drives/l/second.ldf";
+
+/// The tests' database with a log of 512 KB that does not grow, and a table whose rows take 5 KB of log.
+fn small(os: &Os) -> (Server, Session) {
+    let server = Server::open(os);
+    let mut session = server.session_in("master");
+    let log = r"NAME = first, FILENAME = 'L:\first.ldf', SIZE = 512KB, FILEGROWTH = 0";
+    run(
+        &mut session,
+        &format!("CREATE DATABASE {NAME} ON (NAME = d, FILENAME = 'D:\\d.mdf') LOG ON ({log})"),
+    );
+    run(&mut session, &format!("USE {NAME}; CREATE TABLE t (i int NOT NULL, v char(5000) NOT NULL)"));
+    (server, session)
+}
+
+const ADD: &str = r"ALTER DATABASE CURRENT ADD LOG FILE (NAME = second, FILENAME = 'L:\second.ldf', SIZE = 512KB, FILEGROWTH = 0)";
+const REMOVE: &str = "ALTER DATABASE CURRENT REMOVE FILE second";
+const FILES_IN_USE: &str =
+    "SELECT file_id FROM sys.dm_db_log_info(DB_ID()) WHERE vlf_active = 1 ORDER BY vlf_sequence_number";
+
+fn insert(session: &mut Session, i: i64) {
+    assert_eq!(numbers(&run(session, &format!("INSERT t VALUES ({i}, 'x')"))), [0; 0], "row {i}");
+}
+
+/// Claims 286, 287 and 290: the log goes through both files and round, at a size that does not change.
+#[test]
+fn the_log_goes_round_its_files() {
+    on_a_machine(286, |os| {
+        let (server, mut session) = small(os);
+        assert_eq!(numbers(&run(&mut session, ADD)), [0; 0]);
+        let size = "SELECT SUM(size) FROM sys.database_files WHERE type = 1";
+        assert_eq!(number(&mut session, size), 128);
+        let mut seen = BTreeSet::new();
+        for i in 0..400 {
+            insert(&mut session, i);
+            let used = rows(&mut session, FILES_IN_USE);
+            seen.insert(used.last().unwrap().clone());
+            if used.len() == 4 {
+                run(&mut session, "CHECKPOINT");
+                assert_eq!(rows(&mut session, FILES_IN_USE).len(), 1, "a checkpoint frees the others");
+            }
+        }
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["2", "3"]);
+        let newest = "SELECT MAX(vlf_sequence_number) FROM sys.dm_db_log_info(DB_ID())";
+        assert!(number(&mut session, newest) > 7, "VLFs are used again");
+        assert_eq!(number(&mut session, size), 128, "without growth");
+        server.stop(session);
+
+        let server = Server::open(os);
+        let mut session = server.session();
+        assert_eq!(number(&mut session, "SELECT COUNT(*) FROM t"), 400);
+        server.stop(session);
+    });
+}
+
+/// A file whose log is needed stays (5042); once it is not, the file goes, from the catalog and from the disk.
+#[test]
+fn a_file_in_use_is_not_removed() {
+    on_a_machine(287, |os| {
+        let (server, mut session) = small(os);
+        run(&mut session, ADD);
+        let mut other = server.session();
+        run(&mut other, "BEGIN TRAN; INSERT t VALUES (-1, 'held')");
+        let mut i = 0;
+        while !rows(&mut session, FILES_IN_USE).contains(&"3".to_owned()) {
+            insert(&mut session, i);
+            i += 1;
+        }
+        run(&mut session, "CHECKPOINT");
+        assert_eq!(numbers(&run(&mut session, REMOVE)), [5042], "its VLF is current");
+        run(&mut other, "COMMIT");
+        other.close();
+        // EMPTYFILE makes the log go on elsewhere.
+        let seen = run(&mut session, "DBCC SHRINKFILE (second, EMPTYFILE) WITH NO_INFOMSGS");
+        assert_eq!(numbers(&seen), [0; 0]);
+        assert_eq!(rows(&mut session, FILES_IN_USE), ["2"]);
+        assert_eq!(numbers(&run(&mut session, "DBCC SHRINKFILE (first, EMPTYFILE)")), [2555]);
+        assert!(os.disk().exists(Path::new(SECOND)));
+        let seen = run(&mut session, REMOVE);
+        assert_eq!(seen.messages[0].2, "The file 'second' has been removed.");
+        assert!(!os.disk().exists(Path::new(SECOND)));
+        assert_eq!(number(&mut session, "SELECT COUNT(*) FROM sys.database_files"), 2);
+        assert_eq!(number(&mut session, "SELECT COUNT(*) FROM t"), i + 1);
+        server.stop(session);
+    });
+}
+
+/// A second log file that is not there: the database waits for it (RECOVERY_PENDING, 945), all others work; with the file it is whole.
+#[test]
+fn a_missing_log_file_leaves_the_database_pending() {
+    on_a_machine(288, |os| {
+        let (server, mut session) = small(os);
+        run(&mut session, ADD);
+        insert(&mut session, 7);
+        server.stop(session);
+        let (disk, away) = (os.disk(), Path::new("/data/away.ldf"));
+        disk.rename(Path::new(SECOND), away).unwrap();
+
+        let server = Server::open(os);
+        let mut session = server.session_in("master");
+        let state = format!("SELECT state_desc FROM sys.databases WHERE name = '{NAME}'");
+        assert_eq!(rows(&mut session, &state), ["RECOVERY_PENDING"]);
+        assert_eq!(numbers(&run(&mut session, &format!("USE {NAME}"))), [945]);
+        server.stop(session);
+        disk.rename(away, Path::new(SECOND)).unwrap();
+
+        let server = Server::open(os);
+        let mut session = server.session();
+        assert_eq!(rows(&mut session, "SELECT i FROM t"), ["7"]);
+        server.stop(session);
+    });
+}
+
+/// The power goes after any I/O of ADD LOG FILE, use, EMPTYFILE and REMOVE FILE. The database opens, no acknowledged row is lost, and the
+/// disk holds the files that the catalog shows and no other.
+#[test]
+fn adding_and_removing_survive_power_cuts() {
+    let mut states = BTreeSet::new();
+    for cut_after in 1..150 {
+        let world = World::new(cut_after, Profile { switches_max: 40_000_000, ..Profile::nvme() });
+        let acknowledged = kept((0, "absent"));
+        let (device, noted) = (world.clone(), acknowledged.clone());
+        let report = world.run(move |os| {
+            let (_server, mut session) = small(os);
+            run(&mut session, "CHECKPOINT");
+            device.power_off_after_ios(cut_after);
+            noted.lock().1 = "joining";
+            assert_eq!(numbers(&run(&mut session, ADD)), [0; 0]);
+            noted.lock().1 = "there";
+            for i in 0..60 {
+                insert(&mut session, i);
+                noted.lock().0 = i + 1;
+            }
+            assert_eq!(numbers(&run(&mut session, "DBCC SHRINKFILE (second, EMPTYFILE)")), [2528]);
+            noted.lock().1 = "leaving";
+            assert_eq!(numbers(&run(&mut session, REMOVE)), [0]);
+            noted.lock().1 = "gone";
+            for i in 60..70 {
+                insert(&mut session, i);
+                noted.lock().0 = i + 1;
+            }
+            device.power_off();
+        });
+        assert_eq!(report.end, End::PowerOff, "cut {cut_after}: {:?}", report.failures);
+        assert!(report.failures.is_empty(), "cut {cut_after}: {:?}", report.failures);
+        let (rows_acknowledged, state) = *acknowledged.lock();
+        states.insert(state);
+        let again = world.run(move |os| {
+            let server = Server::open(os);
+            let mut session = server.session();
+            let found = number(&mut session, "SELECT COUNT(*) FROM t");
+            assert!(found >= rows_acknowledged, "{state}: {found} of {rows_acknowledged} rows");
+            let shown = number(&mut session, "SELECT COUNT(*) FROM sys.database_files WHERE name = 'second'");
+            assert_eq!(os.disk().exists(Path::new(SECOND)), shown == 1, "{state}: catalog and disk agree");
+            match state {
+                "there" => assert_eq!(shown, 1),
+                "absent" | "gone" => assert_eq!(shown, 0),
+                _ => {}
+            }
+            // Whatever was cut off can be done.
+            if shown == 0 {
+                assert_eq!(numbers(&run(&mut session, ADD)), [0; 0], "{state}");
+            }
+            insert(&mut session, 1000);
+            assert_eq!(numbers(&run(&mut session, "DBCC SHRINKFILE (second, EMPTYFILE)")), [2528]);
+            assert_eq!(numbers(&run(&mut session, REMOVE)), [0]);
+            server.stop(session);
+        });
+        again.assert_ok();
+    }
+    assert_eq!(states.into_iter().collect::<Vec<_>>(), ["gone", "joining", "leaving", "there"]);
+}
+
+/// DBCC SHRINKFILE and SHRINKDATABASE of a log: to what was asked for by whole VLFs, to the size that it was made with, no further than
+/// what is needed, and with the words of SQL Server's numbers.
+#[test]
+fn a_log_is_shrunk() {
+    on_a_machine(293, |os| {
+        let server = Server::open(os);
+        let mut session = server.session_in("master");
+        let log = r"NAME = l, FILENAME = 'L:\l.ldf', SIZE = 2MB, FILEGROWTH = 1MB";
+        run(
+            &mut session,
+            &format!("CREATE DATABASE {NAME} ON (NAME = d, FILENAME = 'D:\\d.mdf') LOG ON ({log})"),
+        );
+        run(&mut session, &format!("USE {NAME}; CREATE TABLE t (i int NOT NULL, v char(5000) NOT NULL)"));
+        run(&mut session, "ALTER DATABASE CURRENT MODIFY FILE (NAME = l, SIZE = 16MB)");
+        let size = "SELECT size FROM sys.database_files WHERE file_id = 2";
+        assert_eq!(number(&mut session, size), 2048);
+        // Claim 293: truncation does not make the file smaller, only this does.
+        run(&mut session, "CHECKPOINT");
+        assert_eq!(number(&mut session, size), 2048);
+        assert_eq!(number(&mut session, "SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID())"), 5);
+        let shrunk = rows(&mut session, "DBCC SHRINKFILE (l, 4) WITH NO_INFOMSGS");
+        assert_eq!(shrunk.len(), 1);
+        assert_eq!(
+            shrunk[0],
+            format!("{}|2|2048|256|56|56", server.database().id()),
+            "4 MB lie in the fifth VLF"
+        );
+        let shrunk = rows(&mut session, "DBCC SHRINKFILE (2) WITH NO_INFOMSGS");
+        assert_eq!(shrunk, [format!("{}|2|256|256|56|56", server.database().id())], "as it was made");
+        assert_eq!(numbers(&run(&mut session, "DBCC SHRINKFILE (2, 1)")), [2528], "in the middle of a VLF");
+        assert_eq!(number(&mut session, size), 169, "three VLFs");
+        let seen = run(&mut session, "DBCC SHRINKFILE (2, 0) WITH NO_INFOMSGS");
+        assert_eq!(numbers(&seen), [0; 0]);
+        // Nothing can be given back while a transaction needs what stands at the end.
+        let mut other = server.session();
+        run(&mut session, "ALTER DATABASE CURRENT MODIFY FILE (NAME = l, SIZE = 4MB)");
+        for i in 0..300 {
+            insert(&mut session, i);
+        }
+        run(&mut other, "BEGIN TRAN; INSERT t VALUES (-1, 'held')");
+        let begin = "SELECT MAX(vlf_begin_offset) FROM sys.dm_db_log_info(DB_ID()) WHERE vlf_active = 1";
+        assert!(number(&mut session, begin) > 1 << 20);
+        assert_eq!(numbers(&run(&mut session, "DBCC SHRINKFILE (2, 1)")), [9008, 2528]);
+        run(&mut other, "COMMIT");
+        other.close();
+        assert_eq!(numbers(&run(&mut session, "DBCC SHRINKFILE (2, 1)")), [2528], "the log has moved on");
+        assert_eq!(number(&mut session, size), 169);
+        assert_eq!(number(&mut session, "SELECT COUNT(*) FROM t"), 301);
+        run(&mut session, "ALTER DATABASE CURRENT SET VLF_RULE = PRE_2014");
+        run(&mut session, "ALTER DATABASE CURRENT MODIFY FILE (NAME = l, SIZE = 8MB)");
+        let shrunk = rows(&mut session, "DBCC SHRINKDATABASE (0, 10) WITH NO_INFOMSGS");
+        assert_eq!(shrunk.len(), 1, "{shrunk:?}");
+        assert!(number(&mut session, size) < 1024);
+        for wrong in ["DBCC SHRINKFILE (x)", "DBCC SHRINKFILE (9)"] {
+            assert_eq!(numbers(&run(&mut session, wrong)), [8985], "{wrong}");
+        }
+        for wrong in ["DBCC SHRINKFILE (2, 1, NOTHING)", "DBCC SHRINKDATABASE (0, 100)"] {
+            assert_eq!(numbers(&run(&mut session, wrong)), [2560], "{wrong}");
+        }
+        let shrinks = "SELECT cntr_value FROM sys.dm_os_performance_counters \
+                       WHERE counter_name = 'Log Shrinks' AND instance_name = DB_NAME()";
+        assert!(number(&mut session, shrinks) >= 3);
+        server.stop(session);
+        let server = Server::open(os);
+        let mut session = server.session();
+        assert_eq!(number(&mut session, "SELECT COUNT(*) FROM t"), 301);
+        server.stop(session);
+    });
+}
