@@ -131,6 +131,7 @@ impl LogFiles {
         if number == FIRST_LOG_FILE {
             return Arc::clone(&self.first.file);
         }
+        assert!(number > FIRST_LOG_FILE, "files are numbered from {FIRST_LOG_FILE}");
         let file = self.get(number).expect("a file with a VLF in use does not leave the log");
         Arc::clone(&file.file)
     }
@@ -141,12 +142,16 @@ impl LogFiles {
         assert!(all.iter().all(|other| other.number != file.number), "each file has its own number");
         all.push(file);
         all.sort_by_key(|file| file.number);
+        assert_eq!(all[0].number, FIRST_LOG_FILE, "the first file stays the first");
     }
 
     /// A file leaves the log.
     pub(crate) fn remove(&self, number: u16) {
         assert_ne!(number, FIRST_LOG_FILE, "a log keeps its first file");
-        self.all.lock().retain(|file| file.number != number);
+        let mut all = self.all.lock();
+        let before = all.len();
+        all.retain(|file| file.number != number);
+        assert_eq!(all.len() + 1, before, "a file that leaves was there");
     }
 
     /// The unit that blocks are padded to: the largest that a device of one of the files asks for.
@@ -179,13 +184,16 @@ impl LogFiles {
                 vlfs.push(vlf);
             }
         }
+        assert!(vlfs.len() >= newest.len(), "each sequence number is that of one VLF");
         Ok(vlfs)
     }
 }
 
 /// Bytes of a log file as they are made.
 pub(crate) fn rounded(size_bytes: u64) -> u64 {
-    size_bytes.max(LOG_BYTES_MIN).next_multiple_of(64 * 1024)
+    let bytes = size_bytes.max(LOG_BYTES_MIN).next_multiple_of(64 * 1024);
+    assert!(bytes >= size_bytes, "a file has what was asked for");
+    bytes
 }
 
 /// Makes a file that is to join an existing log: formatted, durable, used by nobody.
@@ -197,6 +205,7 @@ pub(crate) fn create_another(
     create_lsn: Lsn,
 ) -> Result<LogFile, LogError> {
     let header = first.header();
+    assert!(file.number > FIRST_LOG_FILE, "a log has one first file");
     let new = NewLogFile {
         path: Path::new(&file.path),
         number: file.number,

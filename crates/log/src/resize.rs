@@ -163,6 +163,7 @@ impl Log {
             return Err(given_up(LogError::NotOurs { file: options.path.clone(), what }));
         }
         shared.files.first().update_header(|header| header.has_more_files = true).map_err(given_up)?;
+        assert!(shared.files.get(options.number).is_none(), "nobody uses it before it joins");
         let log_id = shared.log_id;
         let of = |&(begin_offset, size_bytes): &(u64, u64)| {
             Vlf::unused(&VlfHeader { log_id, begin_offset, size_bytes, create_lsn }, options.number)
@@ -173,10 +174,12 @@ impl Log {
     /// A file joins the log, or comes back to it: its VLFs are used in their turn.
     pub fn join_file(&self, idle: IdleFile) {
         let shared = &self.shared;
+        assert!(shared.files.first().header().has_more_files, "who knows the first file knows of others");
         drop(shared.begin_resize());
         shared.files.add(Arc::clone(&idle.file));
         let mut cache = shared.cache.lock();
         let mut vlfs = shared.vlfs.lock();
+        assert_eq!(vlfs.of_file(idle.file.number).count(), 0, "none of its VLFs is used yet");
         vlfs.put_back(&idle.vlfs);
         cache.add_space(idle.vlfs.iter().map(Vlf::block_bytes).sum());
         cache.assert_space(vlfs.reusable().1);
@@ -207,6 +210,8 @@ impl Log {
     /// A file that has been detached is no member any more: its room goes back, and the caller removes it. When none is left but the first,
     /// that one says so.
     pub fn forget_file(&self, idle: IdleFile) -> Result<(), LogError> {
+        assert!(self.shared.files.get(idle.file.number).is_none(), "it has left");
+        assert_eq!(self.shared.vlfs.lock().of_file(idle.file.number).count(), 0, "with all its VLFs");
         idle.file.empty();
         self.note_alone()
     }
@@ -258,6 +263,7 @@ impl Log {
         }
         let moved = cache.enter_next_vlf(|end| shared.vlfs.lock().advance(end)).is_ok();
         assert!(moved, "there is a VLF to be used next");
+        assert!(cache.end() > cache.last, "what comes next lies behind what there is");
         shared.positions.end.store(cache.end().raw(), Release);
         drop(cache);
         if sealed.is_some() {
@@ -330,6 +336,7 @@ impl Shared {
         let wanted = (least..=of_file.len()).find(|kept| end(*kept) >= target_bytes).unwrap_or(of_file.len());
         let in_use = of_file.iter().rposition(|vlf| vlf.active).map_or(0, |last| last + 1);
         let kept = wanted.max(in_use);
+        assert!((least..=of_file.len()).contains(&kept), "{kept} of {} VLFs stay", of_file.len());
         let is_held_by_use = in_use > wanted;
         let shrunk = Shrunk { size_bytes: end(kept), least_bytes: end(least), is_held_by_use };
         if kept == of_file.len() {
@@ -369,6 +376,7 @@ impl Shared {
         let current = self.vlfs.lock().current().file;
         let first = all.iter().position(|file| file.number == current).unwrap_or(0);
         all.rotate_left(first);
+        assert_eq!(all[0].number, current, "the file that is written grows first");
         let mut why = None;
         for file in &all {
             let Some(bytes) = self.growth_step(file) else { continue };

@@ -405,6 +405,7 @@ impl VlfMap {
         let place = self.vlfs.iter().rposition(before).map_or(0, |last| last + 1);
         self.vlfs.splice(place..place, taken.iter().copied());
         self.renumber(current);
+        assert_eq!(self.current().sequence, current, "the log goes on where it did");
         assert_places(&self.vlfs);
     }
 

@@ -47,6 +47,7 @@ impl Window {
         }
         self.len = 0;
         self.file = self.files.get(number).map(|file| (number, Arc::clone(&file.file)));
+        assert_eq!(self.len, 0, "what was read of another file is forgotten");
         self.file.is_some()
     }
 
@@ -54,6 +55,7 @@ impl Window {
     /// file has left the log.
     pub(crate) fn bytes_of(&mut self, vlf: &Vlf, offset: u64, len: usize) -> Result<&[u8], LogError> {
         let end = vlf.begin_offset + vlf.size_bytes;
+        assert!((vlf.begin_offset..=end).contains(&offset), "the bytes at {offset} are of the VLF");
         if self.turn_to(vlf.file) { self.bytes(offset, len, end) } else { Ok(&[]) }
     }
 
