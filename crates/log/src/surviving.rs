@@ -530,8 +530,10 @@ pub(crate) fn records_checksum(
     assert!(end.last.slot() > 0 && end.last.vlf() == vlf.sequence, "{} is a record of its VLF", end.last);
     let mut window = crate::window::Window::new(Arc::clone(files));
     let found = window.block(vlf, end.last.block_start(), log_id)?;
-    let (header, block) = found.map_err(|what| files.corrupt(vlf.file, 0, format!("the last block: {what}")))?;
-    let hash = hash_of(&header, block).ok_or_else(|| files.corrupt(vlf.file, 0, "the last block's records"))?;
+    let (header, block) =
+        found.map_err(|what| files.corrupt(vlf.file, 0, format!("the last block: {what}")))?;
+    let hash =
+        hash_of(&header, block).ok_or_else(|| files.corrupt(vlf.file, 0, "the last block's records"))?;
     Ok(checksum_with(hash, TxnId::NULL))
 }
 
