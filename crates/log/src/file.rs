@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use os::sim::{Bug, is_planted};
 use os::{AlignedBuf, File, Latch, LatchRank, OpenOptions, Os, WriteMode};
 
 use crate::block::{BlockHeader, LOG_FORMAT_VERSION};
@@ -297,11 +298,13 @@ impl LogFile {
         let log_file = LogFile::new(file, control, new.path, header);
         log_file.set_growth(new.growth, new.bytes_max);
         log_file.write_vlf_headers(&vlf_headers(header.log_id, layout, create_lsn))?;
+        let is_left_soft = new.number != FIRST_LOG_FILE && is_planted(Bug::JoinBeforeHard);
+        let mode = if is_left_soft { WriteMode::Cached } else { header.write_mode() };
         let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
         page[..COPY_BYTES].copy_from_slice(&header.encode());
         page[COPY_BYTES..].copy_from_slice(&header.encode());
-        log_file.control.write_at(&page, 0, header.write_mode())?;
-        if !new.volatile {
+        log_file.control.write_at(&page, 0, mode)?;
+        if !new.volatile && !is_left_soft {
             os.disk().sync_dir(new.path.parent().unwrap_or(Path::new(".")))?;
         }
         Ok(log_file)
@@ -478,6 +481,9 @@ impl LogFile {
         let header = self.header();
         assert!(size_bytes < header.size_bytes && vlf_count < header.vlf_count, "a file shrinks by VLFs");
         os::sim::reach(|| "shrinking of a log file begins".to_owned());
+        if is_planted(Bug::ShrinkBeforeNoted) {
+            self.control.set_len(size_bytes).and_then(|()| self.control.sync())?;
+        }
         let noted = self.write_header(|next| {
             next.size_bytes = size_bytes;
             next.vlf_count = vlf_count;

@@ -546,17 +546,7 @@ impl Shared {
         // What is not hardened is never freed, whatever the pins say.
         let min = min.min(self.positions.hardened());
         let min = if is_planted(Bug::VlfReusedUnderPin) { self.positions.hardened() } else { min };
-        let mut cache = self.cache.lock();
-        let mut vlfs = self.vlfs.lock();
-        assert!(min <= self.positions.hardened(), "what is not durable is never freed");
-        let (freed, freed_bytes) = vlfs.truncate(min);
-        let reusable = vlfs.reusable().0;
-        cache.add_space(freed_bytes);
-        cache.zones.forget_below(Lsn::new(vlfs.oldest_active(), 0, 0));
-        cache.assert_space(vlfs.reusable().1);
-        drop(vlfs);
-        drop(cache);
-        assert_eq!(freed > 0, freed_bytes > 0, "a VLF has room");
+        let (freed, reusable) = self.free_below(min);
         self.positions.min.fetch_max(min.raw(), AcqRel);
         let wait = if reusable > 0 { LogReuseWait::Nothing } else { reason };
         self.reuse_wait.store(wait.number(), Relaxed);
@@ -568,6 +558,19 @@ impl Shared {
         self.note_used();
         self.positions.assert_order();
         min
+    }
+
+    /// Frees the VLFs wholly below `min`; returns how many, and how many can be used next.
+    pub(crate) fn free_below(&self, min: Lsn) -> (u64, u64) {
+        let mut cache = self.cache.lock();
+        let mut vlfs = self.vlfs.lock();
+        assert!(min <= self.positions.hardened(), "what is not durable is never freed");
+        let (freed, freed_bytes) = vlfs.truncate(min);
+        assert_eq!(freed > 0, freed_bytes > 0, "a VLF has room");
+        cache.add_space(freed_bytes);
+        cache.zones.forget_below(Lsn::new(vlfs.oldest_active(), 0, 0));
+        cache.assert_space(vlfs.reusable().1);
+        (freed, vlfs.reusable().0)
     }
 
     /// What keeps the log from being truncated at this moment, for error 9002.

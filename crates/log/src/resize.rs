@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
+use os::sim::{Bug, is_planted};
 use os::{LatchGuard, WaitType};
 
 use crate::cache::Cache;
@@ -197,6 +198,13 @@ impl Log {
         assert_ne!(number, FIRST_LOG_FILE, "a log keeps its first file");
         let cache = shared.begin_resize();
         let file = shared.files.get(number).expect("the caller knows the members");
+        let cache = if is_planted(Bug::LeaveWhileNeeded) {
+            drop(cache);
+            shared.free_below(shared.positions.hardened());
+            shared.cache.lock()
+        } else {
+            cache
+        };
         let count = shared.vlfs.lock().of_file(number).count();
         let taken = shared.take_vlfs(cache, number, count);
         if taken.is_ok() {

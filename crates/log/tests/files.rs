@@ -11,7 +11,7 @@ use hardpan_log::{
     DumpOptions, FIRST_LOG_FILE, FlushReason, Growth, Log, LogError, LogFileOptions, LogOptions, Lsn,
     ResizeError, dump_file, dump_files,
 };
-use os::sim::{End, Fault, Operation, Profile, World};
+use os::sim::{Bug, End, Fault, Operation, Profile, World};
 use os::{Latch, LatchRank, Os};
 
 const KB: u64 = 1024;
@@ -243,80 +243,110 @@ fn open_after_cut(os: &Os, seen: &Seen) -> Log {
     log
 }
 
-/// A file joins, is filled, leaves: the power goes after any I/O of it. Nothing acknowledged is lost, whatever the caller had noted last.
+/// A file joins, is filled, leaves; the power goes after so many I/Os of that. What the caller had noted when it went; an error when something
+/// acknowledged is lost, or the log does not open.
+fn join_and_leave(seed: u64, cut_after: u64, bug: Option<Bug>) -> Result<Noted, String> {
+    let world = World::new(seed, Profile::nvme());
+    world.plant(bug);
+    let seen = Arc::new(Latch::new(LatchRank::Leaf, Seen { noted: Noted::Absent, acknowledged: None }));
+    let (device, noted) = (world.clone(), Arc::clone(&seen));
+    let report = world.run(move |os| {
+        let directory = Path::new("/data");
+        os.disk().create_dir_all(directory).unwrap();
+        os.disk().sync_dir(Path::new("/")).unwrap();
+        let log = Log::create(os, &options(directory)).unwrap();
+        let note = |what| noted.lock().noted = what;
+        let commit = |txn| {
+            let lsn = commit(&log, txn);
+            noted.lock().acknowledged = Some(lsn);
+            lsn
+        };
+        let leaves = |idle| {
+            note(Noted::Leaving);
+            log.forget_file(idle).unwrap();
+            let _ = os.disk().remove(&directory.join("two.ldf"));
+            os.disk().sync_dir(directory).unwrap();
+            note(Noted::Absent);
+        };
+        commit(1);
+        device.power_off_after_ios(cut_after);
+        note(Noted::Joining);
+        let idle = log.prepare_file(&second(directory)).unwrap();
+        note(Noted::Member);
+        log.join_file(idle);
+        let mut txn = 1;
+        while !files_in_use(&log).contains(&SECOND) {
+            txn += 1;
+            commit(txn);
+        }
+        for _ in 0..10 {
+            txn += 1;
+            let last = commit(txn);
+            // Before the checkpoint what stands in the file is needed, wherever the log goes on.
+            if let Ok(idle) = log.detach_file(SECOND) {
+                leaves(idle);
+                break;
+            }
+            checkpoint(&log, last);
+            if let Ok(idle) = log.detach_file(SECOND) {
+                leaves(idle);
+                break;
+            }
+            commit(txn);
+            assert!(log.move_on().unwrap());
+        }
+        for _ in 0..5 {
+            txn += 1;
+            commit(txn);
+        }
+        device.power_off();
+    });
+    if report.end != End::PowerOff || !report.failures.is_empty() {
+        return Err(format!("{:?}: {:?}", report.end, report.failures));
+    }
+    let cut = seen.lock().noted;
+    world.clear_faults();
+    world.plant(None);
+    let again = world.run(move |os| {
+        let seen = *seen.lock();
+        let log = open_after_cut(os, &seen);
+        let (noted, acknowledged) = (seen.noted, seen.acknowledged);
+        let found = count_records(&log);
+        assert!(found > 0 || acknowledged.is_none());
+        // It goes on, and a clean stop and another start see the same.
+        let last = commit(&log, 500);
+        log.close().unwrap();
+        let seen = Seen { noted, acknowledged: Some(last) };
+        open_after_cut(os, &seen).close().unwrap();
+    });
+    if again.failures.is_empty() { Ok(cut) } else { Err(format!("{cut:?}: {:?}", again.failures)) }
+}
+
+/// Nothing acknowledged is lost, whatever the caller had noted last.
 #[test]
 fn joining_and_leaving_survive_power_cuts() {
     let mut cuts: Vec<Noted> = Vec::new();
     for seed in 0..4 {
         for cut_after in 1..90 {
-            let world = World::new(seed, Profile::nvme());
-            let seen =
-                Arc::new(Latch::new(LatchRank::Leaf, Seen { noted: Noted::Absent, acknowledged: None }));
-            let (device, noted) = (world.clone(), Arc::clone(&seen));
-            let report = world.run(move |os| {
-                let directory = Path::new("/data");
-                os.disk().create_dir_all(directory).unwrap();
-                os.disk().sync_dir(Path::new("/")).unwrap();
-                let log = Log::create(os, &options(directory)).unwrap();
-                let note = |what| noted.lock().noted = what;
-                let commit = |txn| {
-                    let lsn = commit(&log, txn);
-                    noted.lock().acknowledged = Some(lsn);
-                    lsn
-                };
-                commit(1);
-                device.power_off_after_ios(cut_after);
-                note(Noted::Joining);
-                let idle = log.prepare_file(&second(directory)).unwrap();
-                note(Noted::Member);
-                log.join_file(idle);
-                let mut txn = 1;
-                while !files_in_use(&log).contains(&SECOND) {
-                    txn += 1;
-                    commit(txn);
-                }
-                for _ in 0..10 {
-                    txn += 1;
-                    let last = commit(txn);
-                    checkpoint(&log, last);
-                    if let Ok(idle) = log.detach_file(SECOND) {
-                        note(Noted::Leaving);
-                        log.forget_file(idle).unwrap();
-                        let _ = os.disk().remove(&directory.join("two.ldf"));
-                        os.disk().sync_dir(directory).unwrap();
-                        note(Noted::Absent);
-                        break;
-                    }
-                    assert!(log.move_on().unwrap());
-                }
-                for _ in 0..5 {
-                    txn += 1;
-                    commit(txn);
-                }
-                device.power_off();
-            });
-            assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
-            assert!(report.failures.is_empty(), "{:?}", report.failures);
-            cuts.push(seen.lock().noted);
-            let seen = Arc::clone(&seen);
-            world.clear_faults();
-            let again = world.run(move |os| {
-                let seen = *seen.lock();
-                let log = open_after_cut(os, &seen);
-                let (noted, acknowledged) = (seen.noted, seen.acknowledged);
-                let found = count_records(&log);
-                assert!(found > 0 || acknowledged.is_none());
-                // It goes on, and a clean stop and another start see the same.
-                let last = commit(&log, 500);
-                log.close().unwrap();
-                let seen = Seen { noted, acknowledged: Some(last) };
-                open_after_cut(os, &seen).close().unwrap();
-            });
-            again.assert_ok();
+            cuts.push(
+                join_and_leave(seed, cut_after, None)
+                    .unwrap_or_else(|error| panic!("seed {seed}, cut {cut_after}: {error}")),
+            );
         }
     }
     for noted in [Noted::Absent, Noted::Joining, Noted::Member, Noted::Leaving] {
         assert!(cuts.contains(&noted), "a cut while the file was {noted:?}");
+    }
+}
+
+/// The test above condemns a log whose new file is not durable, and one whose file leaves although it is needed.
+#[test]
+fn planted_bugs_of_joining_and_leaving_are_found() {
+    for bug in [Bug::JoinBeforeHard, Bug::LeaveWhileNeeded] {
+        let all = (0..4).flat_map(|seed| (1..90).map(move |cut_after| (seed, cut_after)));
+        let found = all.clone().find(|&(seed, cut)| join_and_leave(seed, cut, Some(bug)).is_err());
+        println!("{bug:?} at {found:?}");
+        assert!(found.is_some(), "{bug:?} was not seen");
     }
 }
 
@@ -364,47 +394,66 @@ fn a_log_shrinks_to_what_it_needs() {
     log.close().unwrap();
 }
 
+/// A log grows, shrinks and goes on; the power goes after so many I/Os of the shrinking, which fails first if `fails` says so.
+fn shrink_and_go_on(seed: u64, cut_after: u64, fails: bool, bug: Option<Bug>) -> Result<(), String> {
+    let world = World::new(seed, Profile::nvme());
+    world.plant(bug);
+    let acknowledged = Arc::new(Latch::new(LatchRank::Leaf, None));
+    let (device, noted) = (world.clone(), Arc::clone(&acknowledged));
+    let report = world.run(move |os| {
+        os.disk().create_dir_all(Path::new("/data")).unwrap();
+        os.disk().sync_dir(Path::new("/")).unwrap();
+        let log = Log::create(os, &large(Path::new("/data"))).unwrap();
+        log.grow_to(FIRST_LOG_FILE, 3 << 20).unwrap();
+        *noted.lock() = Some(commit(&log, 1));
+        if fails {
+            device.inject(Fault::fail_once(Operation::Harden, 0));
+            assert!(log.shrink_file(FIRST_LOG_FILE, 0).is_err(), "the header could not be written");
+            device.clear_faults();
+            assert_eq!(log.stats().size_bytes, 3 << 20, "it is as large as before");
+        }
+        device.power_off_after_ios(cut_after);
+        log.shrink_file(FIRST_LOG_FILE, 0).unwrap();
+        for txn in 2..60 {
+            *noted.lock() = Some(commit(&log, txn));
+        }
+        device.power_off();
+    });
+    if report.end != End::PowerOff || !report.failures.is_empty() {
+        return Err(format!("{:?}: {:?}", report.end, report.failures));
+    }
+    world.clear_faults();
+    world.plant(None);
+    let last = *acknowledged.lock();
+    let again = world.run(move |os| {
+        let (log, tail) = Log::open(os, &large(Path::new("/data"))).expect("the log of a dead process");
+        assert!(last.is_none_or(|last| tail.last >= last), "{last:?}, {}", tail.last);
+        commit(&log, 99);
+        log.close().unwrap();
+    });
+    if again.failures.is_empty() { Ok(()) } else { Err(format!("{:?}", again.failures)) }
+}
+
+const SHRINK_CUTS: [(u64, bool); 7] =
+    [(1, false), (2, false), (3, false), (4, false), (5, false), (2, true), (4, true)];
+
 /// The power goes after any I/O of a shrink and of the growth after it; a header that cannot be written leaves a log that goes on.
 #[test]
 fn shrinking_survives_power_cuts_and_failing_headers() {
     for seed in 0..40 {
-        for (cut_after, fails) in
-            [(1, false), (2, false), (3, false), (4, false), (5, false), (2, true), (4, true)]
-        {
-            let world = World::new(seed, Profile::nvme());
-            let acknowledged = Arc::new(Latch::new(LatchRank::Leaf, None));
-            let (device, noted) = (world.clone(), Arc::clone(&acknowledged));
-            let report = world.run(move |os| {
-                os.disk().create_dir_all(Path::new("/data")).unwrap();
-                os.disk().sync_dir(Path::new("/")).unwrap();
-                let log = Log::create(os, &large(Path::new("/data"))).unwrap();
-                log.grow_to(FIRST_LOG_FILE, 3 << 20).unwrap();
-                *noted.lock() = Some(commit(&log, 1));
-                if fails {
-                    device.inject(Fault::fail_once(Operation::Harden, 0));
-                    assert!(log.shrink_file(FIRST_LOG_FILE, 0).is_err(), "the header could not be written");
-                    device.clear_faults();
-                    assert_eq!(log.stats().size_bytes, 3 << 20, "it is as large as before");
-                }
-                device.power_off_after_ios(cut_after);
-                log.shrink_file(FIRST_LOG_FILE, 0).unwrap();
-                for txn in 2..60 {
-                    *noted.lock() = Some(commit(&log, txn));
-                }
-                device.power_off();
-            });
-            assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
-            assert!(report.failures.is_empty(), "{:?}", report.failures);
-            world.clear_faults();
-            let last = *acknowledged.lock();
-            let again = world.run(move |os| {
-                let (log, tail) =
-                    Log::open(os, &large(Path::new("/data"))).expect("the log of a dead process");
-                assert!(last.is_none_or(|last| tail.last >= last), "{last:?}, {}", tail.last);
-                commit(&log, 99);
-                log.close().unwrap();
-            });
-            again.assert_ok();
+        for (cut_after, fails) in SHRINK_CUTS {
+            shrink_and_go_on(seed, cut_after, fails, None)
+                .unwrap_or_else(|error| panic!("seed {seed}, cut {cut_after}, {fails}: {error}"));
         }
     }
+}
+
+/// The test above condemns a file that is cut before its header says so.
+#[test]
+fn a_planted_bug_of_shrinking_is_found() {
+    let all = (0..40).flat_map(|seed| SHRINK_CUTS.map(|(cut, fails)| (seed, cut, fails)));
+    let bug = Some(Bug::ShrinkBeforeNoted);
+    let found = all.into_iter().find(|&(seed, cut, fails)| shrink_and_go_on(seed, cut, fails, bug).is_err());
+    println!("ShrinkBeforeNoted at {found:?}");
+    assert!(found.is_some(), "not seen");
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use common::{commit, insert, small_options};
-use hardpan_log::{DelayedFlushPolicy, FlushReason, Log, LogError, LogOptions, Lsn};
+use hardpan_log::{
+    DelayedFlushPolicy, FIRST_LOG_FILE, FlushReason, Growth, Log, LogError, LogFileOptions, LogOptions, Lsn,
+};
 use os::sim::{Bug, Effect, End, Fault, Operation, Profile, World};
 use os::{Latch, LatchRank, Os};
 
@@ -93,6 +95,49 @@ fn what_is_acknowledged_survives_the_death_of_the_process() {
     assert_eq!(reopen(&world, &options()), (last, 0), "what was taken over is in the file");
     world.power_loss();
     assert_eq!(reopen(&world, &options()), (last, 0), "durably");
+}
+
+/// What a dead process has left goes back to the file that it was for: a log that had gone on from its first file to its second.
+#[test]
+fn what_was_for_a_second_file_is_taken_over_into_it() {
+    let second = LogFileOptions {
+        number: FIRST_LOG_FILE + 1,
+        path: PathBuf::from("/data/second.ldf"),
+        size_bytes: 512 << 10,
+        growth: Growth::None,
+        bytes_max: 512 << 10,
+    };
+    let two = LogOptions { size_bytes: 512 << 10, more_files: vec![second], ..options() };
+    for seed in 0..8 {
+        let world = World::new(seed, Profile::nvme());
+        let made = two.clone();
+        let last = live_and_die(&world, move |os| {
+            let log = new_log(os, &made);
+            log.suspend_background_flush(seed.is_multiple_of(2));
+            let mut last = delay_each(&log, 1..=20, 20_000);
+            let is_in_second = || log.vlfs().iter().any(|vlf| vlf.file != FIRST_LOG_FILE && vlf.active);
+            let mut txn = 20;
+            while !is_in_second() {
+                txn += 1;
+                last = delay(&log, txn, 20_000);
+            }
+            for _ in 0..1 + seed {
+                txn += 1;
+                last = delay(&log, txn, 3_000);
+            }
+            assert!(log.hardened() < last, "some of it is not hard");
+            std::mem::forget(log);
+            last
+        });
+        let second_file = Path::new("/data/second.ldf");
+        let before = world.file_bytes(second_file).unwrap();
+        let (found, taken) = reopen(&world, &two);
+        assert_eq!(found, last, "seed {seed}: to the last record");
+        assert!(taken >= 1, "seed {seed}: {taken} blocks");
+        assert_ne!(world.file_bytes(second_file).unwrap(), before, "seed {seed}: blocks of the second file");
+        world.power_loss();
+        assert_eq!(reopen(&world, &two), (last, 0), "seed {seed}: durably");
+    }
 }
 
 #[test]

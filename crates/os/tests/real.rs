@@ -40,6 +40,12 @@ fn files_direct_and_cached() {
         let stats = file.stats();
         assert_eq!((stats.writes_total, stats.write_bytes_total), (4, (3 << 20) + 4096));
         assert!(stats.write_stall_ns_total > 0 && stats.reads_total == 2);
+        let room = file.reserve(3 << 20, 5 << 20).unwrap();
+        assert_eq!(file.len().unwrap(), if room { 5 << 20 } else { 3 << 20 }, "set aside: {room}");
+        if room {
+            file.read_exact_at(&mut back, (5 << 20) - 8192).unwrap();
+            assert!(back.iter().all(|&byte| byte == 0), "what is set aside reads as zeros");
+        }
         println!("direct asked {direct}, is {}, sector {}", file.is_direct(), file.device().sector_bytes);
     }
     let missing = os.disk().open(&directory.join("none"), &OpenOptions::default()).err().unwrap();

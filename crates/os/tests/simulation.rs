@@ -389,6 +389,49 @@ fn a_full_disk_refuses_growth_and_heals() {
     report.assert_ok();
 }
 
+/// Room that is set aside is zeros whatever stood there, counts as used, and lasts from the next sync on.
+#[test]
+fn room_is_set_aside() {
+    let (mut kept, mut lost) = (0, 0);
+    for seed in 0..60 {
+        let world = World::new(seed, Profile::nvme());
+        let handle = world.clone();
+        let is_synced = seed % 2 == 0;
+        let report = world.run(move |os| {
+            let file = os.disk().open(Path::new("/f"), &OpenOptions::create_new()).unwrap();
+            file.write_at(&[7; 4096], 0, WriteMode::Durable).unwrap();
+            os.disk().sync_dir(Path::new("/")).unwrap();
+            file.set_len(1024).unwrap();
+            handle.set_capacity_bytes(Some(4096));
+            assert!(file.reserve(1024, 8192).unwrap_err().is_no_space());
+            assert!(file.reserve(1024, 4096).unwrap());
+            if is_synced {
+                file.sync().unwrap();
+            }
+            handle.power_off();
+        });
+        assert_eq!(report.end, End::PowerOff);
+        report.assert_ok();
+        let bytes = world.file_bytes(Path::new("/f")).unwrap();
+        assert!(bytes[..1024].iter().all(|&byte| byte == 7));
+        match bytes.len() {
+            4096 if bytes[1024..].iter().all(|&byte| byte == 0) => kept += 1,
+            _ => {
+                assert!(!is_synced, "{} bytes, {}", bytes.len(), bytes[1024]);
+                lost += 1;
+            }
+        }
+    }
+    assert!(kept >= 30 && lost > 0, "{kept} kept, {lost} lost");
+    let cannot = World::new(1, Profile { reserves: false, ..Profile::nvme() });
+    let report = cannot.run(|os| {
+        let file = os.disk().open(Path::new("/f"), &OpenOptions::create()).unwrap();
+        assert!(!file.reserve(0, 4096).unwrap());
+        assert_eq!(file.len().unwrap(), 0);
+    });
+    report.assert_ok();
+}
+
 #[test]
 fn queue_completes_out_of_order_within_its_depth() {
     let mut reordered = false;

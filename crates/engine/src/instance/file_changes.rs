@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use log::{FIRST_LOG_FILE, Growth, LogError, LogFileOptions, LogOptions, ResizeError, VlfRule};
+use os::sim::{Bug, is_planted};
 use types::{Collation, SqlError};
 
 use super::{CreateDatabaseOptions, Instance, MASTER, MODEL, NewDatabaseFile};
@@ -217,6 +218,9 @@ impl Instance {
             ResizeError::Log(error) => storage_error(database, error.into()),
             ResizeError::InUse | ResizeError::TooLittleLeft => SqlError::new(5042, &[&"file", &file.name]),
         })?;
+        if is_planted(Bug::LeaveBeforeNoted) {
+            self.remove_one(&entry.name, &file.path);
+        }
         let mut leaving = entry.clone();
         for other in leaving.log_files.iter_mut().filter(|other| other.number == file.number) {
             other.phase = FilePhase::Leaving;

@@ -113,6 +113,10 @@ pub trait File: Send + Sync {
     /// Writes zeros over `from..to` and makes them and the length durable: no unwritten extents, so that later writes
     /// inside need no metadata. `from` and `to` are multiples of 512.
     fn allocate_zeroed(&self, from: u64, to: u64) -> Result<(), IoError>;
+    /// Sets room aside for `from..to`, which begins at the file's end: the length becomes `to`, what is new reads as zeros, and a write into it
+    /// does not fail for lack of space. Nothing is written, so that the first durable writes there cost more than later ones. Durable after
+    /// `sync`. False where the file system cannot; the length is then as it was.
+    fn reserve(&self, from: u64, to: u64) -> Result<bool, IoError>;
     /// What the device promises.
     fn device(&self) -> DeviceTraits;
     /// What has been read and written through this handle.

@@ -670,6 +670,19 @@ impl File for SimFile {
         Ok(())
     }
 
+    fn reserve(&self, from: u64, to: u64) -> Result<bool, IoError> {
+        let len = self.len()?;
+        assert!(
+            len == from && from <= to,
+            "room is set aside at the end {len} of a file, not at {from}..{to}"
+        );
+        if !self.world.inner.profile.reserves {
+            return Ok(false);
+        }
+        self.set_len(to)?;
+        Ok(true)
+    }
+
     fn device(&self) -> DeviceTraits {
         DeviceTraits { sector_bytes: 512, atomic_write_bytes: 512 }
     }

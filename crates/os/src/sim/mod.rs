@@ -109,6 +109,18 @@ pub enum Bug {
     CacheOfFormerBoot,
     /// A record in memory that outlives the process counts before its bytes are there.
     CountedBeforeStored,
+    /// A log file joins its log although nothing of it is durable.
+    JoinBeforeHard,
+    /// A log file leaves its log although VLFs of it are active.
+    LeaveWhileNeeded,
+    /// A log file is removed before master notes that it leaves.
+    LeaveBeforeNoted,
+    /// A log file is cut before its header says that it is smaller.
+    ShrinkBeforeNoted,
+    /// A log file's header counts what has been added to it before that is durable.
+    GrowBeforeHard,
+    /// Log that is being zeroed is used before the zeros are there.
+    UseBeforeZeroed,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.

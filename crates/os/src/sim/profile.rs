@@ -23,6 +23,8 @@ pub struct Profile {
     pub direct: bool,
     /// Of a hundred reads and writes, so many are cut short at a random byte.
     pub short_transfers_percent: u64,
+    /// Whether the file system can set room aside without writing it (`File::reserve`).
+    pub reserves: bool,
     /// A run with more switches than this fails (it does not get anywhere).
     pub switches_max: u64,
 }
@@ -40,6 +42,7 @@ impl Profile {
             lossy_names: true,
             direct: true,
             short_transfers_percent: 0,
+            reserves: true,
             switches_max: 2_000_000,
         }
     }
@@ -72,6 +75,7 @@ impl Profile {
             _ => Profile::nvme(),
         };
         profile.torn_sectors |= rng.chance(1, 4);
+        profile.reserves = !rng.chance(1, 4);
         profile
     }
 }
