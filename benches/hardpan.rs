@@ -186,6 +186,11 @@ fn launch(directory: &Path, arguments: &[&str]) -> Result<(String, Process), Str
         .args(["serve", "--listen", &address, "--memory", MEMORY_MB, "--data"])
         .arg(directory.join("data"))
         .args(arguments);
+    if !arguments.contains(&"--log-cache") {
+        let memory = machine::memory_beside(directory);
+        std::fs::create_dir_all(&memory).map_err(|error| error.to_string())?;
+        command.arg("--log-cache").arg(memory);
+    }
     command.env("HARDPAN_SA_PASSWORD", PASSWORD).stdout(Stdio::null()).stderr(log);
     Ok((address, command.spawn().map(Process).map_err(|error| error.to_string())?))
 }

@@ -130,8 +130,15 @@ impl Directory {
     }
 }
 
+/// Where the log caches of a server on `directory` lie: in memory, as by default, but in a folder that goes with the directory.
+pub fn memory_beside(directory: &Path) -> PathBuf {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    PathBuf::from(format!("/dev/shm/{name}-{}", std::process::id()))
+}
+
 impl Drop for Directory {
     fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(memory_beside(&self.0));
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

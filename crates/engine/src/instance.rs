@@ -246,6 +246,9 @@ impl Instance {
         instance.reconfigure();
         instance.make_tempdb()?;
         instance.open_others(waiting)?;
+        if let Some(folder) = &options.log_cache_folder {
+            log::sweep_left_caches(os, folder);
+        }
         if !options.answers_while_opening {
             instance.wait_until_open();
         }

@@ -26,7 +26,7 @@ impl Server {
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         let mut child = Command::new(PROGRAM)
-            .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64", "--data"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64", "--log-cache", "OFF", "--data"])
             .arg(folder.join("data"))
             .env("HARDPAN_SA_PASSWORD", PASSWORD)
             .stdout(Stdio::piped())

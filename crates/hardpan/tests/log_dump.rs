@@ -42,7 +42,7 @@ fn small_transactions_are_three_records_in_the_dump() {
     std::fs::write(&script, SCRIPT).unwrap();
     let program = env!("CARGO_BIN_EXE_hardpan");
     let mut child = Command::new(program)
-        .args(["sql", "--data"])
+        .args(["sql", "--log-cache", "OFF", "--data"])
         .arg(&data)
         .arg("-i")
         .arg(&script)

@@ -39,7 +39,7 @@ impl Server {
         let limited = format!("ulimit -v {ADDRESS_SPACE_KB}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
         command.args(["-c", &limited, env!("CARGO_BIN_EXE_hardpan"), "serve", "--listen", "127.0.0.1:0"]);
-        command.args(["--memory", &MEMORY_MB.to_string(), "--data"]).arg(&folder);
+        command.args(["--memory", &MEMORY_MB.to_string(), "--log-cache", "OFF", "--data"]).arg(&folder);
         command.env("HARDPAN_SA_PASSWORD", PASSWORD).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);

@@ -37,7 +37,7 @@ impl Drop for Folder {
 
 fn serve(data: &std::path::Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hardpan"));
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--log-cache", "OFF", "--data"]).arg(data);
     command.env("HARDPAN_SA_PASSWORD", "Refused-1");
     command
 }

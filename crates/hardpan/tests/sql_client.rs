@@ -53,7 +53,7 @@ impl Server {
     fn start(name: &str) -> Server {
         let folder = Folder::new(name);
         let mut child = Command::new(PROGRAM)
-            .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64", "--data"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64", "--log-cache", "OFF", "--data"])
             .arg(folder.0.join("data"))
             .env("HARDPAN_SA_PASSWORD", PASSWORD)
             .stdout(Stdio::piped())

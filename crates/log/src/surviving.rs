@@ -32,35 +32,41 @@ use crate::shared::Shared;
 use crate::tail::{Chain, EndOfLog};
 use crate::vlf::{PARITIES, Vlf, VlfMap};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"HPDNSC01");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HPDNSC02");
 /// Words that say whose this is, with room for more.
-const OWNER_WORDS: usize = 16;
+pub(crate) const OWNER_WORDS: usize = 16;
+/// The words that say which run of which log it is; the rest says where the log was (sweep.rs).
+const IDENTITY_WORDS: usize = 8;
 /// Words of each place: a line of the processor's caches.
 const PLACE_WORDS: usize = 8;
 /// The word of a place that is its block's base transaction id.
 const BASE_TXN: usize = 5;
 /// A place for each buffer that the cache can have.
 const PLACES: usize = CACHE_BLOCKS_MAX + FREE_BUFFERS_MAX;
-const LAYOUT: SurvivingLayout = SurvivingLayout {
-    words: OWNER_WORDS + PLACES * PLACE_WORDS,
-    places: PLACES as u32,
-    place_bytes: BLOCK_BYTES_MAX,
-};
+/// Where the log's path stands, and words for it: what is left of the last page of words.
+pub(crate) const PATH_AT: usize = OWNER_WORDS + PLACES * PLACE_WORDS;
+pub(crate) const PATH_WORDS: usize = (PATH_AT * 8).next_multiple_of(4096) / 8 - PATH_AT;
+pub(crate) const LAYOUT: SurvivingLayout =
+    SurvivingLayout { words: PATH_AT + PATH_WORDS, places: PLACES as u32, place_bytes: BLOCK_BYTES_MAX };
 /// Blocks are written for this reason when a log is opened, here and nowhere else.
 const TAKE_OVER: FlushReason = FlushReason::TakeOver;
 
 /// An odd number without a pattern: the fractional part of the golden ratio.
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// How the names of these files begin.
+pub(crate) const FILE_PREFIX: &str = "hardpan-log-";
+
 const _: () = assert!(BLOCK_BYTES_MAX.is_multiple_of(4096), "a place is whole pages");
+const _: () = assert!(PATH_WORDS * 8 >= 2048, "most paths have room");
 const _: () = assert!(BLOCK_BYTES_MAX <= u16::MAX as usize, "bytes in use take 16 bits");
 
 /// Which run of which log, under which boot of the system.
-fn owner(boot_id: [u8; 16], log_file: &LogFile) -> [u64; OWNER_WORDS] {
+fn owner(boot_id: [u8; 16], log_file: &LogFile) -> [u64; IDENTITY_WORDS] {
     let header = log_file.header();
     let (device, inode) = log_file.file.identity();
     let boot = u128::from_be_bytes(boot_id);
-    let mut words = [0; OWNER_WORDS];
+    let mut words = [0; IDENTITY_WORDS];
     words[0] = MAGIC;
     words[1] = (boot >> 64) as u64;
     words[2] = boot as u64;
@@ -72,14 +78,14 @@ fn owner(boot_id: [u8; 16], log_file: &LogFile) -> [u64; OWNER_WORDS] {
     words
 }
 
-fn checksum_of(words: &[u64]) -> u64 {
+pub(crate) fn checksum_of(words: &[u64]) -> u64 {
     u64::from(words.iter().fold(0, |sum, word| crc32c::crc32c_append(sum, &word.to_le_bytes())))
 }
 
 /// Where the cache of a log lies: by the log's number and its file, so that a copy of the file has another one.
 fn path_of(folder: &Path, log_file: &LogFile) -> PathBuf {
     let (device, inode) = log_file.file.identity();
-    folder.join(format!("hardpan-log-{:08x}-{device:x}-{inode:x}", log_file.header().log_id))
+    folder.join(format!("{FILE_PREFIX}{:08x}-{device:x}-{inode:x}", log_file.header().log_id))
 }
 
 /// How far a block is filled: bytes, records, and the checksum of the records, in one word. 0: not at all.
@@ -221,8 +227,12 @@ impl SurvivingCache {
             }
         };
         let words = owner(os.boot_id().unwrap_or_default(), log_file);
+        if let Some((place, path)) = crate::sweep::place_words(os, log_file) {
+            memory.fill_words(IDENTITY_WORDS, &place);
+            memory.fill_words(PATH_AT, &path);
+        }
         // The first word makes it count.
-        for index in (0..OWNER_WORDS).rev() {
+        for index in (0..IDENTITY_WORDS).rev() {
             memory.set_word(index, words[index]);
         }
         assert_eq!(words[0], MAGIC, "it says what it is");
@@ -394,7 +404,7 @@ impl LeftBehind {
             }
         };
         let expected = owner(os.boot_id()?, log_file);
-        if image.words()[..OWNER_WORDS] != expected && !is_planted(Bug::CacheOfFormerBoot) {
+        if image.words()[..IDENTITY_WORDS] != expected && !is_planted(Bug::CacheOfFormerBoot) {
             return None;
         }
         let blocks = (0..PLACES as u32)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use common::{commit, insert, small_options};
 use hardpan_log::{
     DelayedFlushPolicy, FIRST_LOG_FILE, FlushReason, Growth, Log, LogError, LogFileOptions, LogOptions, Lsn,
+    MISSED_LOG_GRACE_NS, sweep_left_caches,
 };
 use os::sim::{Bug, Effect, End, Fault, Operation, Profile, World};
 use os::{Latch, LatchRank, Os};
@@ -228,6 +229,107 @@ fn without_memory_the_cache_dies_with_the_process() {
     assert!(hard < kept);
     assert_eq!(reopen(&world, &options()), (kept, 1));
     assert_eq!(world.surviving_names().len(), 1, "of the log that is open");
+}
+
+/// A sweep takes nothing that could still be taken over: not of a log that is there, not of a living process, not of a folder that was
+/// renamed before a server looked for it, in time. What nobody can need goes: of a former boot at once, of a log that is gone after a day.
+#[test]
+fn a_sweep_takes_only_what_nobody_can_take_over() {
+    let swept = |os: &Os| {
+        let swept = sweep_left_caches(os, Path::new(FOLDER));
+        (swept.removed, swept.missed)
+    };
+    let world = World::new(8, Profile::constant_latency());
+    let last = live_and_die(&world, move |os| {
+        let log = new_log(os, &options());
+        let last = delay(&log, 1, 100);
+        assert_eq!(swept(os), (0, 0), "its process lives");
+        std::mem::forget(log);
+        last
+    });
+    let mover = world.clone();
+    world
+        .run(move |os| {
+            // Another server starts, twice, a day after.
+            for _ in 0..2 {
+                assert_eq!(swept(os), (0, 0), "it can be recovered");
+                os.sleep(MISSED_LOG_GRACE_NS, os::WaitType::WAITFOR).unwrap();
+            }
+            os.disk().create_dir_all(Path::new("/moved")).unwrap();
+            os.disk().rename(Path::new(PATH), Path::new("/moved/test.ldf")).unwrap();
+            assert_eq!(swept(os), (0, 1), "missed for the first time");
+            os.sleep(MISSED_LOG_GRACE_NS - 1_000_000_000, os::WaitType::WAITFOR).unwrap();
+            assert_eq!(swept(os), (0, 1), "not yet a day");
+            assert_eq!(mover.surviving_names().len(), 1);
+        })
+        .assert_ok();
+    let moved = LogOptions { path: "/moved/test.ldf".into(), ..options() };
+    assert_eq!(reopen(&world, &moved), (last, 1), "it was there, to the last record");
+    // That process is gone as well; now the log goes, too.
+    world
+        .run(move |os| {
+            os.disk().remove(Path::new("/moved/test.ldf")).unwrap();
+            assert_eq!(swept(os), (0, 1));
+            os.sleep(MISSED_LOG_GRACE_NS, os::WaitType::WAITFOR).unwrap();
+            // A log that another process has made of the same name is not concerned.
+            let other = new_log(os, &moved);
+            delay(&other, 1, 20);
+            assert_eq!(swept(os), (1, 0), "a day after");
+            assert!(other.loss_window().survives_process);
+            other.close().unwrap();
+            assert_eq!(swept(os), (0, 0));
+        })
+        .assert_ok();
+    assert!(world.surviving_names().is_empty());
+    let kept = (0..60).filter(|&seed| {
+        let world = World::new(seed, Profile::constant_latency());
+        live_and_die(&world, |os| std::mem::forget(new_log(os, &options())));
+        world.power_loss();
+        let was_there = !world.surviving_names().is_empty();
+        world.run(move |os| assert_eq!(swept(os).1, 0)).assert_ok();
+        // A piece that has lost some of its words does not say whose it is: it stays.
+        was_there && world.surviving_names().is_empty()
+    });
+    assert!(kept.count() >= 20, "what a former boot has left is removed");
+}
+
+/// Servers start and sweep at the same moment as others open, move on and die: what is acknowledged is there.
+#[test]
+fn sweeps_and_openings_at_once_lose_nothing() {
+    for seed in 0..100 {
+        let world = World::new(seed, Profile::drawn(seed));
+        let last = live_and_die(&world, |os| {
+            let log = new_log(os, &options());
+            log.suspend_background_flush(true);
+            let last = delay_each(&log, 1..=5, 9_000);
+            std::mem::forget(log);
+            last
+        });
+        let again = live_and_die(&world, move |os| {
+            let sweepers: Vec<_> = (0..3)
+                .map(|number| {
+                    let own = os.clone();
+                    os.spawn(&format!("sweeper {number}"), move || {
+                        for _ in 0..20 {
+                            let swept = sweep_left_caches(&own, Path::new(FOLDER));
+                            assert_eq!(swept.removed, 0, "its log is there");
+                            own.yield_point();
+                        }
+                    })
+                })
+                .collect();
+            let (log, tail) = Log::open(os, &options()).unwrap();
+            assert_eq!(tail.last, last, "seed {seed}");
+            log.suspend_background_flush(true);
+            let again = delay_each(&log, 6..=9, 9_000);
+            for sweeper in sweepers {
+                sweeper.join().unwrap();
+            }
+            std::mem::forget(log);
+            again
+        });
+        assert_eq!(reopen(&world, &options()).0, again, "seed {seed}");
+    }
 }
 
 /// A log that fails keeps what it could not write, for the next opening.

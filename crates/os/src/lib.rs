@@ -56,7 +56,7 @@ pub use rank::{LatchRank, held as held_ranks};
 pub use rng::Rng;
 pub use rwlatch::{ReadArcGuard, ReadGuard, RwLatch, WriteArcGuard, WriteGuard};
 pub use signal::Signal;
-pub use surviving::{SurvivingImage, SurvivingLayout, SurvivingMemory};
+pub use surviving::{SurvivingClaim, SurvivingImage, SurvivingLayout, SurvivingMemory};
 pub use termination::TerminationWatcher;
 pub use thread::{JoinHandle, Panicked, SpawnOptions};
 pub use wait::{

@@ -1,6 +1,6 @@
 //! `Os`: the handle to one world, real or simulated; cheap to clone and passed explicitly.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::{Clock, RealClock};
@@ -10,7 +10,7 @@ use crate::error::IoError;
 use crate::net::Net;
 use crate::rng::Rng;
 use crate::sim;
-use crate::surviving::{SurvivingImage, SurvivingLayout, SurvivingMemory};
+use crate::surviving::{SurvivingClaim, SurvivingImage, SurvivingLayout, SurvivingMemory};
 use crate::task::{self, TaskRef};
 use crate::thread::{self, JoinHandle, SpawnOptions};
 use crate::wait::{Interrupted, WaitStats, WaitType, Waiting};
@@ -158,6 +158,28 @@ impl Os {
         match &self.inner.world {
             None => SurvivingImage::read(path, layout),
             Some(world) => world.read_surviving(path, layout),
+        }
+    }
+
+    /// What has a name in the folder of such memory.
+    pub fn surviving_memory_in(&self, folder: &Path) -> Result<Vec<PathBuf>, IoError> {
+        match &self.inner.world {
+            None => crate::surviving::names_in(folder),
+            Some(world) => {
+                Ok(world.surviving_names().into_iter().filter(|name| name.starts_with(folder)).collect())
+            }
+        }
+    }
+
+    /// Takes hold of such memory if no living process has it (`None`: one has).
+    pub fn claim_surviving_memory(
+        &self,
+        path: &Path,
+        layout: SurvivingLayout,
+    ) -> Result<Option<SurvivingClaim>, IoError> {
+        match &self.inner.world {
+            None => SurvivingClaim::take(path, layout),
+            Some(world) => world.claim_surviving(path, layout),
         }
     }
 

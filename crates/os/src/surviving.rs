@@ -81,6 +81,19 @@ impl SurvivingMemory {
         }
     }
 
+    /// Stores words that do not count yet, because none that says so has been stored.
+    pub fn fill_words(&self, first: usize, words: &[u64]) {
+        assert!(first + words.len() <= self.layout.words, "{} words at {first}", words.len());
+        match &self.half {
+            Half::Mapped(mapping) => {
+                for (at, word) in mapping.words()[first..].iter().zip(words) {
+                    at.store(*word, Ordering::Relaxed);
+                }
+            }
+            Half::Simulated(memory) => memory.fill_words(first, words),
+        }
+    }
+
     /// Tells that the owner of the buffer of `place` has stored `bytes` at `at` in it; the next word may say so.
     #[inline]
     pub fn note_stored(&self, place: u32, at: usize, bytes: &[u8]) {
@@ -127,11 +140,13 @@ enum ImagePlaces {
 impl SurvivingImage {
     /// Errors when there is none, when it has another size, and when anybody else could have written it.
     pub(crate) fn read(path: &Path, layout: SurvivingLayout) -> Result<SurvivingImage, IoError> {
+        let file = open(path, File::options().read(true))?;
+        SurvivingImage::of_file(file, path, layout)
+    }
+
+    fn of_file(file: File, path: &Path, layout: SurvivingLayout) -> Result<SurvivingImage, IoError> {
         let what = || format!("read {}", path.display());
         let failed = |error: std::io::Error| IoError::from_std(&error, what());
-        let mut how = File::options();
-        let file =
-            how.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         // SAFETY: takes nothing, cannot fail.
         let own = unsafe { libc::geteuid() };
@@ -180,6 +195,108 @@ impl SurvivingImage {
     }
 }
 
+/// A piece of such memory that no living process writes, nor begins to write as long as this is held.
+pub struct SurvivingClaim {
+    image: SurvivingImage,
+    half: ClaimHalf,
+}
+
+enum ClaimHalf {
+    /// The image's file is locked.
+    File(PathBuf),
+    Simulated(SimulatedMemory, PathBuf),
+}
+
+impl SurvivingClaim {
+    /// `None` when a process has it, or it went away meanwhile.
+    pub(crate) fn take(path: &Path, layout: SurvivingLayout) -> Result<Option<SurvivingClaim>, IoError> {
+        let file = open(path, File::options().read(true).write(true))?;
+        if !try_lock(&file) || !is_name_of(path, &file) {
+            return Ok(None);
+        }
+        let image = SurvivingImage::of_file(file, path, layout)?;
+        Ok(Some(SurvivingClaim { image, half: ClaimHalf::File(path.to_owned()) }))
+    }
+
+    pub(crate) fn simulated(image: SurvivingImage, memory: SimulatedMemory, path: &Path) -> SurvivingClaim {
+        SurvivingClaim { image, half: ClaimHalf::Simulated(memory, path.to_owned()) }
+    }
+
+    /// What is in it.
+    pub fn image(&self) -> &SurvivingImage {
+        &self.image
+    }
+
+    /// Stores a word into it.
+    pub fn set_word(&self, index: usize, word: u64) -> Result<(), IoError> {
+        assert!(index < self.image.layout.words, "word {index} of {}", self.image.layout.words);
+        match (&self.half, &self.image.places) {
+            (ClaimHalf::File(path), ImagePlaces::File(file, _)) => file
+                .write_all_at(&word.to_le_bytes(), index as u64 * 8)
+                .map_err(|error| IoError::from_std(&error, format!("write {}", path.display()))),
+            (ClaimHalf::Simulated(memory, _), _) => {
+                memory.set_word(index, word);
+                Ok(())
+            }
+            (ClaimHalf::File(_), ImagePlaces::Simulated(_)) => unreachable!("a file is claimed by its file"),
+        }
+    }
+
+    /// Removes it.
+    pub fn remove(self) -> Result<(), IoError> {
+        match &self.half {
+            // Whoever wants the name for a new one waits for the lock first: it still means this one.
+            ClaimHalf::File(path) => remove(path),
+            ClaimHalf::Simulated(memory, path) => {
+                memory.remove(path);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Opens the file of a piece of such memory, never through a link.
+fn open(path: &Path, how: &mut fs::OpenOptions) -> Result<File, IoError> {
+    let opened = how.custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(path);
+    opened.map_err(|error| IoError::from_std(&error, format!("read {}", path.display())))
+}
+
+/// A process has its pieces locked from the moment they are made until it dies.
+fn try_lock(file: &File) -> bool {
+    // SAFETY: flock on an open descriptor.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+}
+
+fn is_name_of(path: &Path, file: &File) -> bool {
+    let (Ok(named), Ok(own)) = (fs::symlink_metadata(path), file.metadata()) else { return false };
+    (named.dev(), named.ino()) == (own.dev(), own.ino())
+}
+
+/// How often a lock is asked for that somebody who looks at the file may hold for a moment, and the pause between, in ms.
+const LOCK_TRIES: u32 = 50;
+const LOCK_PAUSE_MS: u64 = 2;
+
+/// Waits for whoever looks at it; false when the lock is still not to be had, so that it is not he who has it.
+fn lock_patiently(file: &File) -> bool {
+    (0..LOCK_TRIES).any(|attempt| {
+        if attempt > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(LOCK_PAUSE_MS));
+        }
+        try_lock(file)
+    })
+}
+
+/// The names in a folder.
+pub(crate) fn names_in(folder: &Path) -> Result<Vec<PathBuf>, IoError> {
+    let failed = |error: std::io::Error| IoError::from_std(&error, format!("list {}", folder.display()));
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        names.push(entry.map_err(failed)?.path());
+    }
+    names.sort();
+    Ok(names)
+}
+
 /// Removes a piece of such memory, if it is there.
 pub(crate) fn remove(path: &Path) -> Result<(), IoError> {
     match fs::remove_file(path) {
@@ -210,10 +327,18 @@ impl Mapping {
     fn create(path: &Path, layout: SurvivingLayout) -> Result<Mapping, IoError> {
         let what = || format!("make {}", path.display());
         let failed = |error: &std::io::Error| IoError::from_std(error, what());
+        // Not while somebody decides what becomes of it: he would remove the new one.
+        let former = open(path, File::options().read(true)).ok();
+        let is_ours = former.as_ref().is_none_or(lock_patiently);
         remove(path)?;
         let mut how = File::options();
         how.read(true).write(true).create_new(true).mode(0o600);
         let file = how.custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(path).map_err(|e| failed(&e))?;
+        drop(former);
+        // A claimer leaves what does not say yet whose it is.
+        if !lock_patiently(&file) || !is_ours {
+            crate::report::warn("os", &format!("{} could not be locked", path.display()));
+        }
         let made = Mapping::map(file, path, layout);
         if made.is_err() {
             let _ = fs::remove_file(path);
@@ -362,6 +487,39 @@ mod tests {
         drop(SurvivingMemory::create(&path, LAYOUT).expect("the link is replaced"));
         assert_eq!(fs::read(&target).expect("it is still there"), b"somebody's");
         let _ = (fs::remove_file(&path), fs::remove_file(&target));
+    }
+
+    #[test]
+    fn only_what_no_process_has_is_claimed() {
+        let path = std::env::temp_dir().join(format!("hardpan-surviving-claim-{}", std::process::id()));
+        let take = || SurvivingClaim::take(&path, LAYOUT).expect("it is ours");
+        let memory = SurvivingMemory::create(&path, LAYOUT).expect("room for a small file");
+        memory.fill_words(3, &[5, 6]);
+        let buffer = memory.lend(0).expect("room for a place");
+        assert!(take().is_none(), "it is in use");
+        drop(memory);
+        assert!(take().is_none(), "a buffer of it is");
+        drop(buffer);
+        let claim = take().expect("nobody has it");
+        assert!(take().is_none(), "somebody has claimed it");
+        assert_eq!(claim.image().words()[3..6], [5, 6, 0]);
+        claim.set_word(5, 7).expect("a word");
+        drop(claim);
+        assert_eq!(SurvivingImage::read(&path, LAYOUT).expect("it stays").words()[5], 7);
+        // Whoever makes a new one of that name waits until the claimer is done, and keeps what he makes.
+        let claim = take().expect("nobody has it");
+        let name = path.clone();
+        let maker = std::thread::spawn(move || SurvivingMemory::create(&name, LAYOUT).is_ok());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        claim.remove().expect("it is ours");
+        assert!(maker.join().expect("no panic"), "a new one is made");
+        assert_eq!(SurvivingImage::read(&path, LAYOUT).expect("and stays").words()[5], 0);
+        assert_eq!(
+            names_in(&std::env::temp_dir()).expect("a folder").iter().filter(|p| **p == path).count(),
+            1
+        );
+        remove(&path).expect("it is ours");
+        assert!(SurvivingClaim::take(&path, LAYOUT).is_err(), "no file, no claim");
     }
 
     #[test]

@@ -175,6 +175,46 @@ fn what_a_server_that_dies_had_acknowledged_is_there() {
     assert!(world.surviving_names().is_empty(), "{:?}", world.surviving_names());
 }
 
+/// A database that is made READ_ONLY after delayed commits, or that was so, opens with all of them when its server has died; so does one
+/// that is made writable again.
+#[test]
+fn a_read_only_database_survives_the_death_of_its_server() {
+    let world = World::new(7, Profile::constant_latency());
+    let life = |text: &'static str, expected: &'static str| {
+        let killer = world.clone();
+        let report = world.run(move |os| {
+            let server = Server::open_outliving(os);
+            let mut session = server.session_in("master");
+            let seen = format!(
+                "SELECT is_read_only, (SELECT COUNT(*) FROM {NAME}.dbo.T1) FROM sys.databases WHERE name = N'{NAME}'"
+            );
+            assert_eq!(rows(&mut session, &seen), [expected]);
+            run(&mut session, text);
+            if text.contains("T1") {
+                server.database().log().suspend_background_flush(true);
+                run(&mut session, &format!("USE {NAME}"));
+                repeat(&mut session, 100, 5, "INSERT dbo.T1 VALUES (@i);");
+                assert_eq!(window(&mut session, "commits_at_risk, process_death_commits"), ["5|0"]);
+                run(&mut session, "USE master");
+            }
+            killer.kill_process();
+        });
+        assert_eq!(report.end, End::Killed, "{:?}", report.failures);
+    };
+    let killer = world.clone();
+    world.run(move |os| {
+        drop(Server::with_table(os));
+        killer.kill_process();
+    });
+    life("ALTER DATABASE PerformanceV3 SET DELAYED_DURABILITY = FORCED /* then T1 */", "0|0");
+    life("ALTER DATABASE PerformanceV3 SET READ_ONLY", "0|5");
+    life("SELECT 1", "1|5");
+    life("ALTER DATABASE PerformanceV3 SET READ_WRITE", "1|5");
+    life("SELECT 2 /* then T1 */", "0|5");
+    life("ALTER DATABASE PerformanceV3 SET READ_ONLY", "0|10");
+    life("SELECT 1", "1|10");
+}
+
 /// A policy that only full blocks drain: the blocks are as full as article 000's.
 #[test]
 fn block_full_drains_full_blocks_only() {

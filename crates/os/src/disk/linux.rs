@@ -126,6 +126,11 @@ impl Disk for LinuxDisk {
         synced.map_err(|e| IoError::from_std(&e, format!("sync directory {}", path.display())))
     }
 
+    fn device_of(&self, path: &Path) -> Result<u64, IoError> {
+        let found = fs::metadata(path).map(|metadata| metadata.dev());
+        found.map_err(|e| IoError::from_std(&e, format!("device of {}", path.display())))
+    }
+
     fn free_bytes(&self, path: &Path) -> Result<u64, IoError> {
         let what = || format!("free space of {}", path.display());
         let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())

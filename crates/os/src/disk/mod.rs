@@ -185,6 +185,8 @@ pub trait Disk: Send + Sync {
     fn list(&self, path: &Path) -> Result<Vec<DirectoryEntry>, IoError>;
     /// Makes creations, renames and removals in a directory durable.
     fn sync_dir(&self, path: &Path) -> Result<(), IoError>;
+    /// Device of a file or directory; two that lie in one file system have the same.
+    fn device_of(&self, path: &Path) -> Result<u64, IoError>;
     /// Bytes free on the file system of `path`.
     fn free_bytes(&self, path: &Path) -> Result<u64, IoError>;
     /// Takes a lock file that keeps other processes out (`Locked`) until the guard is dropped or this process dies.

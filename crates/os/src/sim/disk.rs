@@ -357,6 +357,10 @@ impl Disk for SimDisk {
         Ok(())
     }
 
+    fn device_of(&self, path: &Path) -> Result<u64, IoError> {
+        self.world.disk().names.get(path).map(|_| 0).ok_or_else(|| missing(path))
+    }
+
     fn free_bytes(&self, _path: &Path) -> Result<u64, IoError> {
         let disk = self.world.disk();
         Ok(disk.capacity_bytes.unwrap_or(1 << 40).saturating_sub(disk.used_bytes()))

@@ -227,6 +227,7 @@ impl World {
         assert!(baton().is_none(), "a simulated task cannot run a world");
         let run = self.inner.runs.fetch_add(1, Relaxed);
         self.disk().release_locks();
+        self.surviving().release_locks();
         self.inner.sched.begin();
         let os = self.os(run);
         let for_root = os.clone();

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{World, maybe_switch};
 use crate::error::{IoError, IoErrorKind};
 use crate::rng::Rng;
-use crate::surviving::{SurvivingImage, SurvivingLayout, SurvivingMemory};
+use crate::surviving::{SurvivingClaim, SurvivingImage, SurvivingLayout, SurvivingMemory};
 
 const PAGE_BYTES: usize = 4096;
 
@@ -23,6 +23,8 @@ pub(crate) struct KeptBytes {
     pub(crate) words: Vec<u64>,
     pub(crate) places: BTreeMap<u32, Vec<u8>>,
     layout: Option<SurvivingLayout>,
+    /// The process that made it, or claims it, is alive.
+    is_held: bool,
 }
 
 /// All such memory of a world, by name.
@@ -60,6 +62,11 @@ impl SurvivingState {
         }
     }
 
+    /// A new process: the old one holds nothing any more.
+    pub(super) fn release_locks(&mut self) {
+        self.pieces.values().for_each(|piece| lock(piece).is_held = false);
+    }
+
     fn used_places(&self) -> usize {
         self.pieces.values().map(|piece| lock(piece).places.len()).sum()
     }
@@ -85,6 +92,21 @@ impl SimulatedMemory {
         maybe_switch();
         if !self.is_over() {
             lock(&self.piece).words[index] = word;
+        }
+    }
+
+    pub(crate) fn fill_words(&self, first: usize, words: &[u64]) {
+        if !self.is_over() {
+            lock(&self.piece).words[first..first + words.len()].copy_from_slice(words);
+        }
+    }
+
+    /// Removes the piece, if it still has that name.
+    pub(crate) fn remove(&self, path: &Path) {
+        let mut state = self.world.surviving();
+        let is_named = state.pieces.get(path).is_some_and(|piece| Arc::ptr_eq(piece, &self.piece));
+        if is_named && !self.is_over() {
+            state.pieces.remove(path);
         }
     }
 
@@ -122,6 +144,14 @@ impl SimulatedMemory {
     }
 }
 
+impl Drop for SimulatedMemory {
+    fn drop(&mut self) {
+        if !self.is_over() {
+            lock(&self.piece).is_held = false;
+        }
+    }
+}
+
 impl World {
     /// Limits the places that all memory which outlives the process may have (`None`: no limit; 0: no such memory).
     pub fn set_surviving_places(&self, most: Option<usize>) {
@@ -150,7 +180,8 @@ impl World {
         if state.places_max == Some(0) {
             return Err(IoError::new(IoErrorKind::NoSpace, format!("make {}", path.display())));
         }
-        let kept = KeptBytes { words: vec![0; layout.words], places: BTreeMap::new(), layout: Some(layout) };
+        let words = vec![0; layout.words];
+        let kept = KeptBytes { words, places: BTreeMap::new(), layout: Some(layout), is_held: true };
         let piece = Arc::new(Mutex::new(kept));
         if !self.inner.sched.is_over() {
             state.pieces.insert(path.to_owned(), Arc::clone(&piece));
@@ -170,13 +201,27 @@ impl World {
         if kept.layout == Some(layout) { Ok(SurvivingImage::simulated(kept, layout)) } else { Err(missing()) }
     }
 
+    pub(crate) fn claim_surviving(
+        &self,
+        path: &Path,
+        layout: SurvivingLayout,
+    ) -> Result<Option<SurvivingClaim>, IoError> {
+        let image = self.read_surviving(path, layout)?;
+        let Some(piece) = self.surviving().pieces.get(path).cloned() else { return Ok(None) };
+        if self.inner.sched.is_over() || std::mem::replace(&mut lock(&piece).is_held, true) {
+            return Ok(None);
+        }
+        let memory = SimulatedMemory { world: self.clone(), piece };
+        Ok(Some(SurvivingClaim::simulated(image, memory, path)))
+    }
+
     pub(crate) fn remove_surviving(&self, path: &Path) {
         if !self.inner.sched.is_over() {
             self.surviving().pieces.remove(path);
         }
     }
 
-    fn surviving(&self) -> MutexGuard<'_, SurvivingState> {
+    pub(super) fn surviving(&self) -> MutexGuard<'_, SurvivingState> {
         self.inner.surviving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
