@@ -22,6 +22,9 @@ use crate::schema::{IdentityDef, ObjectDef, ObjectId, TableDef};
 use crate::table::Table;
 use crate::ticket::Tickets;
 
+/// So often the first note of a table's identity is tried: whoever was faster has written it, unless it is taken back at once.
+const FIRST_NOTE_TRIES: u32 = 100;
+
 /// The row of `sysidentities` that holds the ceiling of the database's rowversion values.
 pub(crate) const ROW_VERSIONS_ID: ObjectId = 0;
 
@@ -386,7 +389,8 @@ impl Database {
         self.note_sequence_positions()
     }
 
-    /// Writes the note if it `replaces` the one that stands there. Two who make the first note of a table may meet (2601): then again.
+    /// Writes the note if it `replaces` the one that stands there. Two who make the first note of a table may meet (2601): then again, but not
+    /// for ever, as a tree would want it whose pages disagree about whether the note is there.
     fn write_identity(
         self: &Arc<Self>,
         object_id: ObjectId,
@@ -394,9 +398,10 @@ impl Database {
         replaces: &dyn Fn(i64) -> bool,
         mode: CommitMode,
     ) -> SqlResult<()> {
+        let mut tries = 1;
         loop {
             match self.try_write_identity(object_id, noted, replaces, mode) {
-                Err(error) if matches!(error.number, 2601 | 2627) => {}
+                Err(error) if matches!(error.number, 2601 | 2627) && tries < FIRST_NOTE_TRIES => tries += 1,
                 result => return result,
             }
         }

@@ -292,6 +292,11 @@ fn try_with(
 struct Pages(Vec<PageBytes>);
 
 impl Pages {
+    fn of((image, path): &(DiskImage, std::path::PathBuf)) -> Pages {
+        let file = World::with_disk(2, Profile::nvme(), image.clone()).file_bytes(path).unwrap();
+        Pages(file.chunks_exact(PAGE_BYTES).map(|page| page.try_into().unwrap()).collect())
+    }
+
     fn all(&self, is_it: impl Fn(&PageBytes) -> bool) -> Vec<usize> {
         let heap = header::unit(&self.0[Kind::Heap.find(&self.0)]);
         let tree = header::unit(&self.0[Kind::Interior.find(&self.0)]);
@@ -334,6 +339,15 @@ impl Pages {
 
     fn unit(&self, page: usize) -> u32 {
         header::unit(&self.0[page])
+    }
+
+    /// Each page of `chain` is followed by the next, and both say so; returns those that were changed.
+    fn join(&mut self, chain: &[usize]) -> Vec<usize> {
+        for pair in chain.windows(2) {
+            self.set_next(pair[0], pair[1]);
+            self.set_prev(pair[1], pair[0]);
+        }
+        chain.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn set_next(&mut self, page: usize, next: usize) -> usize {
@@ -417,6 +431,11 @@ const TALES: &[Tale] = &[
     ("items", "a leaf is followed by the root", |pages| {
         pages.set_next(pages.chain(PageType::BTree)[4], pages.root())
     }),
+    ("items", "a leaf in the middle says that it is the last", |pages| {
+        let leaf = pages.chain(PageType::BTree)[2];
+        header::set_next(&mut pages.0[leaf], PageId::NULL);
+        leaf
+    }),
     ("items", "a leaf follows another than it does", |pages| {
         let leaves = pages.chain(PageType::BTree);
         pages.set_prev(leaves[4], leaves[1])
@@ -461,38 +480,101 @@ const TALES: &[Tale] = &[
 
 #[test]
 fn what_pages_say_of_each_other_is_error_824_when_it_is_wrong() {
-    let (image, path) = prepared();
-    let file = World::with_disk(2, Profile::nvme(), image.clone()).file_bytes(&path).unwrap();
+    let prepared = prepared();
     let mut wrong = Vec::new();
     for (hurt, what, tell) in TALES {
-        let mut pages = Pages(file.chunks_exact(PAGE_BYTES).map(|page| page.try_into().unwrap()).collect());
+        let mut pages = Pages::of(&prepared);
         let page = tell(&mut pages);
-        assert_eq!(structure::verify(&pages.0[page]), Ok(()), "{what}: the page itself is sound");
-        checksum::stamp(&mut pages.0[page]);
-        for is_checked in [true, false] {
-            let world = World::with_disk(3, Profile::nvme(), image.clone());
-            world.corrupt(&path, (page * PAGE_BYTES) as u64, &pages.0[page]);
-            let report = world.run(move |os| {
-                let instance = open(os);
-                let database = instance.database(NAME).unwrap();
-                if is_checked {
-                    assert!(is_found(&instance, &database), "{what}: CHECKDB finds nothing");
-                    let mut unhurt =
-                        ["items", "rows"].into_iter().filter(|name| ![*name, "both"].contains(hurt));
-                    assert!(
-                        unhurt.all(|name| is_well(&instance, &database, name)),
-                        "{what}: the other table is hurt"
-                    );
-                }
-                let mut numbers = work(&instance, &database);
-                numbers.append(&mut drop_all(&instance, &database));
-                assert!(numbers.contains(&824) || numbers.contains(&8646), "{what}: {numbers:?}");
-                let other = instance.database(OTHER).unwrap();
-                assert_eq!(work(&instance, &other), BTreeSet::new(), "{what}: the other database");
-                instance.shutdown();
-            });
-            wrong.extend(report.failures.into_iter().map(|failure| (*what, failure)));
-        }
+        wrong.extend(told_by(&prepared, &pages, &[page], (hurt, what)));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Pages that confirm each other's lie, and lead in a circle.
+type Circle = (&'static str, &'static str, fn(&mut Pages) -> Vec<usize>);
+
+const CIRCLES: &[Circle] = &[
+    ("items", "two empty leaves follow each other", |pages| {
+        let leaves = pages.chain(PageType::BTree);
+        for leaf in &leaves[..2] {
+            let unit = pages.unit(*leaf);
+            header::format(&mut pages.0[*leaf], id(*leaf), PageType::BTree, 0, unit);
+        }
+        pages.join(&[leaves[0], leaves[1], leaves[0]])
+    }),
+    ("items", "all leaves follow each other", |pages| {
+        let mut leaves = pages.chain(PageType::BTree);
+        leaves.push(leaves[0]);
+        pages.join(&leaves)
+    }),
+    ("items", "three leaves in the middle follow each other", |pages| {
+        let leaves = pages.chain(PageType::BTree);
+        pages.join(&[leaves[1], leaves[2], leaves[3], leaves[1]])
+    }),
+    ("rows", "two pages of the heap follow each other", |pages| {
+        let chain = pages.chain(PageType::Heap);
+        pages.join(&[chain[1], chain[2], chain[1]])
+    }),
+    ("rows", "all pages of the heap follow each other", |pages| {
+        let mut chain = pages.chain(PageType::Heap);
+        chain.push(chain[0]);
+        pages.join(&chain)
+    }),
+    ("rows", "two pieces follow each other", |pages| {
+        let first = pages.pieces()[0];
+        let second = header::next(&pages.0[first]).page as usize;
+        pages.join(&[first, second, first])
+    }),
+];
+
+#[test]
+fn no_walk_over_pages_that_lead_in_a_circle_goes_on_for_ever() {
+    let prepared = prepared();
+    let mut wrong = Vec::new();
+    for (hurt, what, tell) in CIRCLES {
+        let mut pages = Pages::of(&prepared);
+        let lying = tell(&mut pages);
+        wrong.extend(told_by(&prepared, &pages, &lying, (hurt, what)));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Worlds with these pages: CHECKDB tells it, work ends and meets 824 or 8646, the unhurt table and the other database are well. What failed.
+fn told_by(
+    (image, path): &(DiskImage, std::path::PathBuf),
+    pages: &Pages,
+    lying: &[usize],
+    (hurt, what): (&'static str, &'static str),
+) -> Vec<(&'static str, String)> {
+    let mut wrong = Vec::new();
+    for is_checked in [true, false] {
+        let world = World::with_disk(3, Profile::nvme(), image.clone());
+        for page in lying {
+            let mut bytes = pages.0[*page];
+            assert_eq!(structure::verify(&bytes), Ok(()), "{what}: the page itself is sound");
+            checksum::stamp(&mut bytes);
+            world.corrupt(path, (page * PAGE_BYTES) as u64, &bytes);
+        }
+        let report = world.run(move |os| {
+            let instance = open(os);
+            let database = instance.database(NAME).unwrap();
+            if is_checked {
+                assert!(is_found(&instance, &database), "{what}: CHECKDB finds nothing");
+                let mut unhurt =
+                    ["items", "rows"].into_iter().filter(|name| ![*name, "both"].contains(&hurt));
+                assert!(
+                    unhurt.all(|name| is_well(&instance, &database, name)),
+                    "{what}: the other table is hurt"
+                );
+            }
+            let mut numbers = work(&instance, &database);
+            numbers.append(&mut drop_all(&instance, &database));
+            assert!(numbers.contains(&824) || numbers.contains(&8646), "{what}: {numbers:?}");
+            let other = instance.database(OTHER).unwrap();
+            assert_eq!(work(&instance, &other), BTreeSet::new(), "{what}: the other database");
+            instance.shutdown();
+        });
+        wrong.extend(report.failures.into_iter().map(|failure| (what, failure)));
+    }
+    wrong
 }

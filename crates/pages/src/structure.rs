@@ -146,6 +146,10 @@ mod tests {
         assert!(told(PageType::BTree, &same_key).contains("out of order"));
         assert!(told(PageType::BTree, &|page| page[row(0) + 2] = 9).contains("out of order"));
         assert!(told(PageType::BTree, &|page| page[row(1)] = 30).contains("less than their key"));
+        assert!(told(PageType::BTree, &|page| page[row(0)] = 0).contains("slot 0 has no key"));
+        assert!(
+            told(PageType::BTree, &|page| (page[2], page[row(1)]) = (1, 0)).contains("slot 1 has no key")
+        );
         let swap_slots = |page: &mut PageBytes| {
             let (one, other): ([u8; 4], [u8; 4]) = (
                 page[PAGE_BYTES - 4..].try_into().expect("four"),

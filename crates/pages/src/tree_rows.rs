@@ -21,7 +21,7 @@ pub fn split_row(row: &[u8]) -> (&[u8], &[u8]) {
     (key, rest)
 }
 
-/// Has every row of a tree page the bytes that it promises, and do the keys ascend? The first key of an interior page stands for everything
+/// Has every row of a tree page the bytes that it promises, is there a key, and do the keys ascend? The first key of an interior page stands for everything
 /// below the second and says nothing. Header and slots have been found sound.
 pub(crate) fn verify(page: &PageBytes) -> Result<(), String> {
     let (count, is_interior) = (header::slot_count(page), header::level(page) > 0);
@@ -36,10 +36,14 @@ pub(crate) fn verify(page: &PageBytes) -> Result<(), String> {
         if is_interior && rest.len() < CHILD_BYTES {
             return Err(format!("slot {slot} names no child"));
         }
+        let says_nothing = is_interior && slot == 0;
+        if key.is_empty() && !says_nothing {
+            return Err(format!("slot {slot} has no key"));
+        }
         if before.is_some_and(|before| before >= key) {
             return Err(format!("the key of slot {slot} is out of order"));
         }
-        before = (slot > 0 || !is_interior).then_some(key);
+        before = (!says_nothing).then_some(key);
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use session::SessionShared;
 use crate::Outcome;
 use crate::client::{Answer, Client, shared};
 use crate::nemesis::{Nemesis, Trouble};
-use crate::promises::{Bounds, Commit, Mode, Promises, Shown};
+use crate::promises::{Bounds, Commit, Mode, Promises, Question, Shown};
 
 const DATA: &str = "/data";
 const DATABASES: [&str; 2] = ["first", "second"];
@@ -248,7 +248,8 @@ impl Committer {
         let row = &answer.rows[0];
         let text = |at: usize| row[at].as_text().expect("a ticket and a status");
         self.promises.lock().told(number, self.os.clock().monotonic_ns(), Some(text(0)));
-        self.hear(number, &text(1));
+        // Nobody else had the ticket when its status was asked for.
+        self.hear(Question { number, was_hard: mode == Mode::Full }, &text(1));
         true
     }
 
@@ -277,14 +278,14 @@ impl Committer {
 
     /// The status of any ticket, of this life or an earlier one.
     fn ask(&mut self, client: &mut Client) -> bool {
-        let Some((number, ticket)) = self.promises.lock().some_ticket(self.rng.below(1 << 20)) else {
+        let Some((asked, ticket)) = self.promises.lock().some_ticket(self.rng.below(1 << 20)) else {
             return true;
         };
         let answer = client.execute(&format!("SELECT sys.fn_commit_status({ticket})"));
         if !self.goes_on(&answer) {
             return false;
         }
-        self.hear(number, &answer.rows[0][0].as_text().unwrap_or_default());
+        self.hear(asked, &answer.rows[0][0].as_text().unwrap_or_default());
         true
     }
 
@@ -302,12 +303,12 @@ impl Committer {
         let row = &answer.rows[0];
         self.promises.lock().told(number, self.os.clock().monotonic_ns(), row[0].as_text());
         self.promises.lock().is_hard(number);
-        self.hear(number, &row[1].as_text().unwrap_or_default());
+        self.hear(Question { number, was_hard: true }, &row[1].as_text().unwrap_or_default());
         true
     }
 
-    fn hear(&self, number: i64, status: &str) {
-        let heard = self.promises.lock().hear(number, status);
+    fn hear(&self, asked: Question, status: &str) {
+        let heard = self.promises.lock().hear(asked, status);
         heard.unwrap_or_else(|text| panic!("{text}"));
     }
 }

@@ -35,6 +35,14 @@ pub(crate) struct Commit {
     pub(crate) is_lost: bool,
 }
 
+/// A client asks for a commit's status. The server answers some time later, and the answer is heard later still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) number: i64,
+    /// When it was asked, the commit had already been promised to survive.
+    pub(crate) was_hard: bool,
+}
+
 /// MAX_DELAY and MAX_LOSS of a database in one life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bounds {
@@ -100,20 +108,22 @@ impl Promises {
         self.commits.values().filter_map(|commit| commit.ticket.clone()).collect()
     }
 
-    /// Some ticket that was given, with its number.
-    pub(crate) fn some_ticket(&self, draw: u64) -> Option<(i64, String)> {
+    /// Some ticket that was given, with what is known of it before the server is asked.
+    pub(crate) fn some_ticket(&self, draw: u64) -> Option<(Question, String)> {
         let given: Vec<_> = self.commits.iter().filter(|(_, commit)| commit.ticket.is_some()).collect();
         let (number, commit) = given.get(draw as usize % given.len().max(1))?;
-        commit.ticket.clone().map(|ticket| (**number, ticket))
+        commit.ticket.clone().map(|ticket| (Question { number: **number, was_hard: commit.is_hard }, ticket))
     }
 
     /// What a status says while the server lives. An error's text says what is wrong with it.
-    pub(crate) fn hear(&mut self, number: i64, status: &str) -> Result<(), String> {
+    pub(crate) fn hear(&mut self, asked: Question, status: &str) -> Result<(), String> {
+        let Question { number, was_hard } = asked;
         let commit = self.commits.get_mut(&number).expect("it has begun");
         let fits = match status {
             "HARDENED" => !commit.is_lost,
             "LOST" => commit.is_lost,
-            "PENDING" => !commit.is_lost && !commit.is_hard,
+            // Another client may have heard meanwhile that it is hard: only what was known before the question binds the answer.
+            "PENDING" => !commit.is_lost && !was_hard,
             _ => false,
         };
         commit.is_hard |= status == "HARDENED";
@@ -264,18 +274,31 @@ mod tests {
     #[test]
     fn a_status_is_true_and_stays_so() {
         let mut promises = five();
-        assert_eq!(promises.hear(2, "PENDING"), Ok(()));
-        assert_eq!(promises.hear(2, "HARDENED"), Ok(()));
-        assert!(promises.hear(2, "PENDING").is_err(), "it was hard");
-        assert!(promises.hear(1, "PENDING").is_err(), "a full commit");
-        assert!(promises.hear(3, "LOST").is_err() && promises.hear(3, "NULL").is_err());
+        let known = |promises: &Promises, number: i64| Question {
+            number,
+            was_hard: promises.commits[&number].is_hard,
+        };
+        let asked = known(&promises, 2);
+        assert_eq!(promises.hear(asked, "PENDING"), Ok(()));
+        assert_eq!(promises.hear(asked, "HARDENED"), Ok(()));
+        assert_eq!(
+            promises.hear(asked, "PENDING"),
+            Ok(()),
+            "answered before another one heard that it is hard"
+        );
+        let asked = known(&promises, 2);
+        assert!(promises.hear(asked, "PENDING").is_err(), "it was hard");
+        let (full, delayed) = (known(&promises, 1), known(&promises, 3));
+        assert!(promises.hear(full, "PENDING").is_err(), "a full commit");
+        assert!(promises.hear(delayed, "LOST").is_err() && promises.hear(delayed, "NULL").is_err());
         let mut lies = shown(&[1, 2, 3]);
         lies.status.insert("0x04".into(), "PENDING".into());
         assert_eq!(kinds(&five().judge(&lies)), ["STATUS"], "nothing is pending after a restart");
         let mut promises = five();
         assert!(promises.judge(&shown(&[1, 2, 3])).is_empty());
         assert_eq!(promises.lost_total, 1);
-        assert_eq!(promises.hear(4, "LOST"), Ok(()));
+        let lost = known(&promises, 4);
+        assert_eq!(promises.hear(lost, "LOST"), Ok(()));
         assert_eq!(
             kinds(&promises.judge(&shown(&[1, 2, 3, 4]))),
             ["PHANTOM"],

@@ -141,8 +141,9 @@ impl BTree {
         if self.expunge_leaf(txn.manager(), &mut leaf)? && slots::room(leaf.page()) >= bytes {
             return Ok(());
         }
+        let full = leaf.id();
         drop(leaf);
-        self.split_for(txn, key, bytes)
+        self.split_for(txn, full, key, bytes)
     }
 
     /// Takes out the ghosts of a leaf that nobody may bring back and no range lock names.

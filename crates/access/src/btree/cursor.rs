@@ -371,6 +371,7 @@ impl BTreeCursor {
 
     fn fill_forward(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
         let (mut guard, mut slot) = self.resume_forward()?;
+        let first = guard.id();
         loop {
             let stop = self.fill_from_leaf(reader, &guard, slot)?;
             match stop {
@@ -380,9 +381,10 @@ impl BTreeCursor {
             let Some(next) = self.tree.fix_next(&guard, LatchMode::Shared, &[])? else {
                 return Ok(self.end_of_tree(reader));
             };
+            // Each page names the one before, so a circle leads back to where this walk began. It may be one of empty leaves.
             let goes_back = header::slot_count(next.page()) > 0
                 && self.last_key.as_deref().is_some_and(|last| key_at(next.page(), 0) <= last);
-            if goes_back {
+            if goes_back || next.id() == first {
                 return Err(AccessError::corrupt(
                     next.id(),
                     format!("follows {}, and its keys do not", guard.id()),

@@ -21,8 +21,15 @@ struct Cut {
 }
 
 impl BTree {
-    /// Splits the leaf of `key` unless `bytes` more fit on it meanwhile. The caller holds no latch of the tree.
-    pub(super) fn split_for(&self, txn: &Transaction, key: &[u8], bytes: usize) -> AccessResult<()> {
+    /// Splits the leaf of `key` unless `bytes` more fit on it meanwhile. The caller holds no latch of the tree; it has found `full`, and looks
+    /// again afterwards.
+    pub(super) fn split_for(
+        &self,
+        txn: &Transaction,
+        full: PageId,
+        key: &[u8],
+        bytes: usize,
+    ) -> AccessResult<()> {
         let mut path = vec![self.fix_page(self.def.root, LatchMode::Exclusive)?];
         loop {
             let last = &path[path.len() - 1];
@@ -34,6 +41,11 @@ impl BTree {
             path.push(self.fix_child(last, slot, LatchMode::Exclusive, &held)?);
         }
         let leaf = path.len() - 1;
+        if path[leaf].id() != full {
+            // Others have split it meanwhile, or it only says that it is the rightmost one: the caller must come this way, or it would find
+            // it full for ever.
+            self.state.rightmost.store(0, Relaxed);
+        }
         let page = path[leaf].page();
         let is_alone = header::slot_count(page) == 1 && search(page, key).is_ok();
         if slots::room(page) >= bytes || is_alone || header::slot_count(page) == 0 {

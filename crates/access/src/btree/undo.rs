@@ -51,8 +51,9 @@ impl AccessMethods {
             if after <= before + header::free_bytes(leaf.page()) {
                 break (leaf, slot);
             }
+            let full = leaf.id();
             drop(leaf);
-            tree.split_for(txn, record.key, after - before)?;
+            tree.split_for(txn, full, record.key, after - before)?;
         };
         let value = if self.undo_only { &[] } else { record.value };
         let clr = TreeRow { page: leaf.id().pack(), slot, over_ghost: true, value, ..*record };
@@ -80,8 +81,9 @@ impl AccessMethods {
             if growth <= header::free_bytes(leaf.page()) {
                 break (leaf, slot);
             }
+            let full = leaf.id();
             drop(leaf);
-            tree.split_for(txn, key, growth)?;
+            tree.split_for(txn, full, key, growth)?;
         };
         let here = RowPatch { page: leaf.id().pack(), slot, ..*record };
         if !patch::can_undo(leaf.page(), &here, KEY_LENGTH_BYTES + key.len()) {
