@@ -66,6 +66,24 @@ impl Connection {
         }))
     }
 
+    /// Runs a batch; gives all of its rows.
+    #[allow(dead_code, reason = "only the bench `queries` reads rows")]
+    pub fn rows(&mut self, text: &str) -> Result<Vec<Vec<Value>>, String> {
+        let packets = self.writer.batch(text, 0);
+        let tokens = self.ask(&packets)?;
+        let rows = tokens.into_iter().filter_map(|token| match token {
+            Token::Row(values) => Some(values),
+            _ => None,
+        });
+        Ok(rows.collect())
+    }
+
+    /// How long an answer may take to come.
+    #[allow(dead_code, reason = "only the bench `queries` reads rows")]
+    pub fn set_limit(&self, limit: std::time::Duration) -> Result<(), String> {
+        self.stream.set_read_timeout(Some(limit)).map_err(|error| error.to_string())
+    }
+
     /// Prepares `text`, whose only parameter is `@v int`; gives the packets of one execution, the value in their last
     /// four bytes.
     pub fn prepare(&mut self, text: &str) -> Result<Vec<u8>, String> {

@@ -78,7 +78,8 @@ impl Postgres {
         Ok(postgres)
     }
 
-    fn connect(&self) -> Result<Client, String> {
+    /// A session of its own.
+    pub fn connect(&self) -> Result<Client, String> {
         Client::open(self.port)
     }
 
@@ -238,8 +239,25 @@ fn give_to_postgres(directory: &Path) -> Result<(), String> {
     std::os::unix::fs::chown(directory, Some(user), Some(group)).map_err(|error| error.to_string())
 }
 
+/// Rows of text; `None` is NULL.
+pub type Rows = Vec<Vec<Option<String>>>;
+
+/// The values of a DataRow message.
+fn data_row(body: &[u8]) -> Option<Vec<Option<String>>> {
+    let (count, mut rest) = body.split_first_chunk::<2>()?;
+    let mut values = Vec::new();
+    for _ in 0..u16::from_be_bytes(*count) {
+        let (length, behind) = rest.split_first_chunk::<4>()?;
+        let length = i32::from_be_bytes(*length);
+        let (value, behind) = behind.split_at_checked(length.max(0) as usize)?;
+        values.push((length >= 0).then(|| String::from_utf8_lossy(value).into_owned()));
+        rest = behind;
+    }
+    Some(values)
+}
+
 /// Just enough of PostgreSQL's protocol for one statement after another.
-struct Client {
+pub struct Client {
     stream: TcpStream,
 }
 
@@ -256,7 +274,8 @@ impl Client {
         Ok(client)
     }
 
-    fn query(&mut self, text: &str) -> Result<(), String> {
+    /// Runs statements; gives their rows as text.
+    pub fn query(&mut self, text: &str) -> Result<Rows, String> {
         let mut packet = vec![b'Q'];
         packet.extend_from_slice(&(text.len() as u32 + 5).to_be_bytes());
         packet.extend_from_slice(text.as_bytes());
@@ -266,12 +285,12 @@ impl Client {
     }
 
     /// Reads messages up to ReadyForQuery; an ErrorResponse is the result then.
-    fn until_ready(&mut self) -> Result<(), String> {
-        let mut result = Ok(());
+    fn until_ready(&mut self) -> Result<Rows, String> {
+        let mut result = Ok(Rows::new());
         loop {
             let mut head = [0; 5];
             if let Err(error) = self.stream.read_exact(&mut head) {
-                return result.and(Err(error.to_string()));
+                return Err(error.to_string());
             }
             let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
             let mut body = vec![0; length.saturating_sub(4)];
@@ -279,6 +298,11 @@ impl Client {
             match head[0] {
                 b'Z' => return result,
                 b'E' => result = Err(String::from_utf8_lossy(&body).replace('\0', " ")),
+                b'D' => {
+                    if let Ok(rows) = &mut result {
+                        rows.push(data_row(&body).ok_or("a row of PostgreSQL ends too soon")?);
+                    }
+                }
                 _ => {}
             }
         }

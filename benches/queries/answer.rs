@@ -1,0 +1,48 @@
+//! Answers of both servers as text, and whether they are the same.
+
+use types::Value;
+
+pub use crate::postgres::Rows;
+
+/// A value of ours as PostgreSQL would write it, but for trailing zeros.
+pub fn text_of(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Decimal(value) => value.to_string(),
+        Value::Float(value) => value.to_string(),
+        Value::Real(value) => value.to_string(),
+        Value::Date(value) => {
+            let day = value.civil();
+            format!("{:04}-{:02}-{:02}", day.year, day.month, day.day)
+        }
+        other => match (other.as_i64(), other.as_text()) {
+            (Some(number), _) => number.to_string(),
+            (None, Some(text)) => text,
+            (None, None) => format!("{other:?}"),
+        },
+    })
+}
+
+/// Where two answers differ, in a line; `None` when they are the same. Numbers may differ in the sixth digit behind the
+/// point or of the whole: the two have other rules for the scale of a quotient.
+pub fn difference(ours: &Rows, theirs: &Rows) -> Option<String> {
+    if ours.len() != theirs.len() {
+        return Some(format!("{} rows, PostgreSQL gives {}", ours.len(), theirs.len()));
+    }
+    for (number, (mine, other)) in ours.iter().zip(theirs).enumerate() {
+        if mine.len() != other.len() || !mine.iter().zip(other).all(|(a, b)| same(a.as_deref(), b.as_deref()))
+        {
+            return Some(format!("row {}: {mine:?}, PostgreSQL gives {other:?}", number + 1));
+        }
+    }
+    None
+}
+
+fn same(a: Option<&str>, b: Option<&str>) -> bool {
+    let (Some(a), Some(b)) = (a, b) else { return a.is_none() && b.is_none() };
+    let (a, b) = (a.trim_end(), b.trim_end());
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => (a - b).abs() <= 2e-6 * a.abs().max(b.abs()).max(1.0),
+        _ => a == b,
+    }
+}

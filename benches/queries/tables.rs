@@ -1,0 +1,409 @@
+//! The tables of TPC-H, made by a generator of our own after its specification's rules for sizes, ranges and words.
+
+use types::Date;
+
+/// One table: its name, how it is made in both dialects, and how many rows it has.
+pub struct TableDefinition {
+    pub name: &'static str,
+    pub columns: &'static str,
+}
+
+/// In the order in which they are filled.
+pub const TABLES: [TableDefinition; 8] = [
+    TableDefinition {
+        name: "region",
+        columns: "r_regionkey int not null primary key, r_name char(25) not null, r_comment varchar(152)",
+    },
+    TableDefinition {
+        name: "nation",
+        columns: "n_nationkey int not null primary key, n_name char(25) not null, n_regionkey int not null, \
+            n_comment varchar(152)",
+    },
+    TableDefinition {
+        name: "supplier",
+        columns: "s_suppkey int not null primary key, s_name char(25) not null, s_address varchar(40) not null, \
+            s_nationkey int not null, s_phone char(15) not null, s_acctbal decimal(15,2) not null, \
+            s_comment varchar(101) not null",
+    },
+    TableDefinition {
+        name: "customer",
+        columns: "c_custkey int not null primary key, c_name varchar(25) not null, c_address varchar(40) not null, \
+            c_nationkey int not null, c_phone char(15) not null, c_acctbal decimal(15,2) not null, \
+            c_mktsegment char(10) not null, c_comment varchar(117) not null",
+    },
+    TableDefinition {
+        name: "part",
+        columns: "p_partkey int not null primary key, p_name varchar(55) not null, p_mfgr char(25) not null, \
+            p_brand char(10) not null, p_type varchar(25) not null, p_size int not null, \
+            p_container char(10) not null, p_retailprice decimal(15,2) not null, p_comment varchar(23) not null",
+    },
+    TableDefinition {
+        name: "partsupp",
+        columns: "ps_partkey int not null, ps_suppkey int not null, ps_availqty int not null, \
+            ps_supplycost decimal(15,2) not null, ps_comment varchar(199) not null, \
+            primary key (ps_partkey, ps_suppkey)",
+    },
+    TableDefinition {
+        name: "orders",
+        columns: "o_orderkey int not null primary key, o_custkey int not null, o_orderstatus char(1) not null, \
+            o_totalprice decimal(15,2) not null, o_orderdate date not null, o_orderpriority char(15) not null, \
+            o_clerk char(15) not null, o_shippriority int not null, o_comment varchar(79) not null",
+    },
+    TableDefinition {
+        name: "lineitem",
+        columns: "l_orderkey int not null, l_partkey int not null, l_suppkey int not null, \
+            l_linenumber int not null, l_quantity decimal(15,2) not null, l_extendedprice decimal(15,2) not null, \
+            l_discount decimal(15,2) not null, l_tax decimal(15,2) not null, l_returnflag char(1) not null, \
+            l_linestatus char(1) not null, l_shipdate date not null, l_commitdate date not null, \
+            l_receiptdate date not null, l_shipinstruct char(25) not null, l_shipmode char(10) not null, \
+            l_comment varchar(44) not null, primary key (l_orderkey, l_linenumber)",
+    },
+];
+
+/// Made when the rows are there, the same in both.
+pub const INDEXES: [&str; 9] = [
+    "create index lineitem_part on lineitem (l_partkey, l_suppkey)",
+    "create index lineitem_supplier on lineitem (l_suppkey)",
+    "create index lineitem_shipped on lineitem (l_shipdate)",
+    "create index orders_customer on orders (o_custkey)",
+    "create index orders_date on orders (o_orderdate)",
+    "create index partsupp_supplier on partsupp (ps_suppkey)",
+    "create index customer_nation on customer (c_nationkey)",
+    "create index supplier_nation on supplier (s_nationkey)",
+    "create index nation_region on nation (n_regionkey)",
+];
+
+const REGIONS: [&str; 5] = ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"];
+const NATIONS: [(&str, u64); 25] = [
+    ("ALGERIA", 0),
+    ("ARGENTINA", 1),
+    ("BRAZIL", 1),
+    ("CANADA", 1),
+    ("EGYPT", 4),
+    ("ETHIOPIA", 0),
+    ("FRANCE", 3),
+    ("GERMANY", 3),
+    ("INDIA", 2),
+    ("INDONESIA", 2),
+    ("IRAN", 4),
+    ("IRAQ", 4),
+    ("JAPAN", 2),
+    ("JORDAN", 4),
+    ("KENYA", 0),
+    ("MOROCCO", 0),
+    ("MOZAMBIQUE", 0),
+    ("PERU", 1),
+    ("CHINA", 2),
+    ("ROMANIA", 3),
+    ("SAUDI ARABIA", 4),
+    ("VIETNAM", 2),
+    ("RUSSIA", 3),
+    ("UNITED KINGDOM", 3),
+    ("UNITED STATES", 1),
+];
+const SEGMENTS: [&str; 5] = ["AUTOMOBILE", "BUILDING", "FURNITURE", "MACHINERY", "HOUSEHOLD"];
+const PRIORITIES: [&str; 5] = ["1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED", "5-LOW"];
+const INSTRUCTIONS: [&str; 4] = ["DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"];
+const MODES: [&str; 7] = ["REG AIR", "AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB"];
+const TYPES: [[&str; 6]; 3] = [
+    ["STANDARD", "SMALL", "MEDIUM", "LARGE", "ECONOMY", "PROMO"],
+    ["ANODIZED", "BURNISHED", "PLATED", "POLISHED", "BRUSHED", "PLATED"],
+    ["TIN", "NICKEL", "BRASS", "STEEL", "COPPER", "STEEL"],
+];
+const SIZES: [&str; 5] = ["SM", "LG", "MED", "JUMBO", "WRAP"];
+const VESSELS: [&str; 8] = ["CASE", "BOX", "BAG", "JAR", "PKG", "PACK", "CAN", "DRUM"];
+const COLORS: [&str; 24] = [
+    "almond",
+    "antique",
+    "aquamarine",
+    "azure",
+    "beige",
+    "bisque",
+    "black",
+    "blush",
+    "brown",
+    "chocolate",
+    "coral",
+    "cream",
+    "cyan",
+    "dark",
+    "forest",
+    "green",
+    "honeydew",
+    "ivory",
+    "khaki",
+    "lemon",
+    "linen",
+    "misty",
+    "navy",
+    "peach",
+];
+const WORDS: [&str; 20] = [
+    "express",
+    "special",
+    "requests",
+    "pending",
+    "deposits",
+    "accounts",
+    "packages",
+    "ironic",
+    "final",
+    "bold",
+    "furiously",
+    "quickly",
+    "carefully",
+    "slyly",
+    "regular",
+    "even",
+    "silent",
+    "theodolites",
+    "pinto",
+    "beans",
+];
+
+/// Sizes by scale factor, as the specification has them for a factor of one.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    suppliers: u64,
+    customers: u64,
+    parts: u64,
+    orders: u64,
+}
+
+impl Sizes {
+    /// Those of a scale factor, never so small that a table is empty.
+    pub fn of(factor: f64) -> Sizes {
+        let of_one = |count: f64| ((count * factor) as u64).max(8);
+        Sizes {
+            suppliers: of_one(10_000.0),
+            customers: of_one(150_000.0),
+            parts: of_one(200_000.0),
+            orders: of_one(1_500_000.0),
+        }
+    }
+}
+
+/// A random sequence that is the same on every machine (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From `low` to `high`, both included.
+    fn within(&mut self, low: u64, high: u64) -> u64 {
+        low + self.next() % (high - low + 1)
+    }
+
+    fn pick<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.within(0, words.len() as u64 - 1) as usize]
+    }
+
+    fn text(&mut self, words: u64) -> String {
+        (0..words).map(|_| self.pick(&WORDS)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn phone(&mut self, nation: u64) -> String {
+        let part = |random: &mut Random, high| random.within(100, high);
+        let (a, b, c) = (part(self, 999), part(self, 999), self.within(1000, 9999));
+        format!("{}-{a}-{b}-{c}", nation + 10)
+    }
+
+    fn balance(&mut self) -> String {
+        let cents = self.within(0, 1_099_998) as i64 - 99_999;
+        let sign = if cents < 0 { "-" } else { "" };
+        format!("{sign}{}", money(cents.unsigned_abs()))
+    }
+}
+
+fn money(cents: u64) -> String {
+    format!("{}.{:02}", cents / 100, cents % 100)
+}
+
+fn price_cents(part: u64) -> u64 {
+    90_000 + (part / 10) % 20_001 + 100 * (part % 1_000)
+}
+
+/// One of the four suppliers of a part.
+fn supplier_of(part: u64, place: u64, suppliers: u64) -> u64 {
+    (part + place * (suppliers / 4 + (part - 1) / suppliers)) % suppliers + 1
+}
+
+fn date(days: i32) -> String {
+    let day = Date { days }.civil();
+    format!("'{:04}-{:02}-{:02}'", day.year, day.month, day.day)
+}
+
+fn day(year: i32, month: u32, day: u32) -> i32 {
+    Date::from_civil(year, month, day).expect("a day of the calendar").days
+}
+
+/// Calls `each` with every row of `table` as the values of an INSERT, without parentheses; orders and their lines are
+/// made from the same random sequence, each once for its own table.
+pub fn generate(
+    table: &str,
+    sizes: Sizes,
+    each: &mut dyn FnMut(String) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut random = Random(table.bytes().fold(7, |sum, byte| sum * 31 + u64::from(byte)));
+    match table {
+        "region" => {
+            for (key, name) in REGIONS.iter().enumerate() {
+                each(format!("{key},'{name}','{}'", random.text(8)))?;
+            }
+        }
+        "nation" => {
+            for (key, (name, region)) in NATIONS.iter().enumerate() {
+                each(format!("{key},'{name}',{region},'{}'", random.text(8)))?;
+            }
+        }
+        "supplier" => suppliers(&mut random, sizes, each)?,
+        "customer" => customers(&mut random, sizes, each)?,
+        "part" => parts(&mut random, sizes, each)?,
+        "partsupp" => {
+            for part in 1..=sizes.parts {
+                for place in 0..4 {
+                    let supplier = supplier_of(part, place, sizes.suppliers);
+                    let (quantity, cost) = (random.within(1, 9999), money(random.within(100, 100_000)));
+                    each(format!("{part},{supplier},{quantity},{cost},'{}'", random.text(12)))?;
+                }
+            }
+        }
+        "orders" | "lineitem" => {
+            let mut random = Random(4711);
+            for number in 1..=sizes.orders {
+                order(&mut random, number, sizes, table == "lineitem", each)?;
+            }
+        }
+        other => return Err(format!("no table {other}")),
+    }
+    Ok(())
+}
+
+fn suppliers(
+    random: &mut Random,
+    sizes: Sizes,
+    each: &mut dyn FnMut(String) -> Result<(), String>,
+) -> Result<(), String> {
+    for key in 1..=sizes.suppliers {
+        let nation = random.within(0, 24);
+        let complaint = if key % 1_000 == 7 { " Customer sly Complaints" } else { "" };
+        each(format!(
+            "{key},'Supplier#{key:09}','{}',{nation},'{}',{},'{}{complaint}'",
+            random.text(3),
+            random.phone(nation),
+            random.balance(),
+            random.text(5),
+        ))?;
+    }
+    Ok(())
+}
+
+fn customers(
+    random: &mut Random,
+    sizes: Sizes,
+    each: &mut dyn FnMut(String) -> Result<(), String>,
+) -> Result<(), String> {
+    for key in 1..=sizes.customers {
+        let nation = random.within(0, 24);
+        each(format!(
+            "{key},'Customer#{key:09}','{}',{nation},'{}',{},'{}','{}'",
+            random.text(3),
+            random.phone(nation),
+            random.balance(),
+            random.pick(&SEGMENTS),
+            random.text(8),
+        ))?;
+    }
+    Ok(())
+}
+
+fn parts(
+    random: &mut Random,
+    sizes: Sizes,
+    each: &mut dyn FnMut(String) -> Result<(), String>,
+) -> Result<(), String> {
+    for key in 1..=sizes.parts {
+        let name: Vec<&str> = (0..5).map(|_| random.pick(&COLORS)).collect();
+        let maker = random.within(1, 5);
+        let brand = maker * 10 + random.within(1, 5);
+        let kind: Vec<&str> = TYPES.iter().map(|words| random.pick(&words[..])).collect();
+        each(format!(
+            "{key},'{}','Manufacturer#{maker}','Brand#{brand}','{}',{},'{} {}',{},'{}'",
+            name.join(" "),
+            kind.join(" "),
+            random.within(1, 50),
+            random.pick(&SIZES),
+            random.pick(&VESSELS),
+            money(price_cents(key)),
+            random.text(2),
+        ))?;
+    }
+    Ok(())
+}
+
+/// An order with its lines; gives the order's row, or those of its lines.
+fn order(
+    random: &mut Random,
+    number: u64,
+    sizes: Sizes,
+    wants_lines: bool,
+    each: &mut dyn FnMut(String) -> Result<(), String>,
+) -> Result<(), String> {
+    // Sparse keys, and a third of the customers never order: both as specified.
+    let key = (number - 1) / 8 * 32 + (number - 1) % 8 + 1;
+    let customer = match random.within(1, sizes.customers) {
+        chosen if chosen % 3 == 0 => chosen - 1,
+        chosen => chosen,
+    };
+    let ordered = day(1992, 1, 1) + random.within(0, 2_405) as i32;
+    let today = day(1995, 6, 17);
+    let (mut total_cents, mut finished) = (0, 0);
+    let lines = random.within(1, 7);
+    for line in 1..=lines {
+        let part = random.within(1, sizes.parts);
+        let supplier = supplier_of(part, random.within(0, 3), sizes.suppliers);
+        let (quantity, discount, tax) = (random.within(1, 50), random.within(0, 10), random.within(0, 8));
+        let cents = quantity * price_cents(part);
+        let shipped = ordered + random.within(1, 121) as i32;
+        let committed = ordered + random.within(30, 90) as i32;
+        let received = shipped + random.within(1, 30) as i32;
+        let returned = if received <= today { random.pick(&["R", "A"]) } else { "N" };
+        let status = if shipped > today { "O" } else { "F" };
+        finished += u64::from(status == "F");
+        total_cents += cents * (100 + tax) / 100 * (100 - discount) / 100;
+        let row = format!(
+            "{key},{part},{supplier},{line},{quantity},{},{},{},'{returned}','{status}',{},{},{},'{}','{}','{}'",
+            money(cents),
+            money(discount),
+            money(tax),
+            date(shipped),
+            date(committed),
+            date(received),
+            random.pick(&INSTRUCTIONS),
+            random.pick(&MODES),
+            random.text(3),
+        );
+        if wants_lines {
+            each(row)?;
+        }
+    }
+    let status = match finished {
+        0 => "O",
+        all if all == lines => "F",
+        _ => "P",
+    };
+    let row = format!(
+        "{key},{customer},'{status}',{},{},'{}','Clerk#{:09}',0,'{}'",
+        money(total_cents),
+        date(ordered),
+        random.pick(&PRIORITIES),
+        random.within(1, 1_000),
+        random.text(6),
+    );
+    if wants_lines { Ok(()) } else { each(row) }
+}
