@@ -82,11 +82,16 @@ impl RowCount {
 /// The counts of a database's units.
 pub(crate) struct RowCounts {
     units: Latch<FxHashMap<u32, Arc<RowCount>>>,
+    /// By unit and number of columns: about how many rows have one value in the first columns of its key, and how many rows there were then.
+    densities: Latch<FxHashMap<(u32, usize), (u64, f64)>>,
 }
 
 impl Default for RowCounts {
     fn default() -> RowCounts {
-        RowCounts { units: Latch::new(LatchRank::Stats, FxHashMap::default()) }
+        RowCounts {
+            units: Latch::new(LatchRank::Stats, FxHashMap::default()),
+            densities: Latch::new(LatchRank::Stats, FxHashMap::default()),
+        }
     }
 }
 
@@ -106,6 +111,17 @@ impl RowCounts {
     /// A unit is gone.
     fn forget(&self, unit: u32) {
         self.units.lock().remove(&unit);
+        self.densities.lock().retain(|place, _| place.0 != unit);
+    }
+
+    /// What is kept of the values of a unit's first columns: rows then, rows a value.
+    pub(crate) fn density(&self, place: (u32, usize)) -> Option<(u64, f64)> {
+        self.densities.lock().get(&place).copied()
+    }
+
+    /// Keeps it.
+    pub(crate) fn keep_density(&self, place: (u32, usize), found: (u64, f64)) {
+        self.densities.lock().insert(place, found);
     }
 }
 

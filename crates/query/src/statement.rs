@@ -28,16 +28,20 @@ use crate::plan::table::{SequenceSource, TableSource};
 #[derive(Clone, Default)]
 pub(crate) struct Dependencies {
     databases: Vec<(Arc<Database>, u64)>,
+    /// The tables on whose sizes its plans hang.
+    sizes: Vec<Arc<TableSource>>,
 }
 
 impl Dependencies {
     pub(crate) fn of(binder: &mut Binder<'_>) -> Dependencies {
-        Dependencies { databases: std::mem::take(&mut binder.dependencies) }
+        let sizes = std::mem::take(&mut binder.tables).into_iter().filter(|table| table.is_planned_by_rows());
+        Dependencies { sizes: sizes.collect(), databases: std::mem::take(&mut binder.dependencies) }
     }
 
-    /// One atomic read for each database.
+    /// One atomic read for each database, two for each table on whose size the plan hangs.
     fn hold(&self) -> bool {
         self.databases.iter().all(|(database, version)| database.catalog().version() == *version)
+            && !self.sizes.iter().any(|table| table.has_other_size())
     }
 
     /// Temporary tables belong to one session.
@@ -172,7 +176,7 @@ fn compile_inside(
     crate::clauses::check_join_hints_agree(&binder.join_hints, options)?;
     let max_recursion = recursion_limit(options);
     let is_query = matches!(kind, StatementKind::Select(_) | StatementKind::Assign(_));
-    let mut tables = std::mem::take(&mut binder.tables);
+    let mut tables = binder.tables.clone();
     if !is_query || tables.len() == 1 {
         tables.clear();
     }
@@ -288,7 +292,7 @@ fn recursion_limit(options: &[ast::QueryHint]) -> Option<u32> {
 }
 
 impl CompiledStatement {
-    /// Is the schema still the one it was compiled against? Costs one atomic read a database.
+    /// Is the schema still the one it was compiled against, and is each table about as large? Costs one atomic read a database and two a table.
     pub fn is_valid(&self) -> bool {
         self.dependencies.hold()
     }

@@ -7,8 +7,9 @@ use rustc_hash::FxHashSet;
 use types::sql_type::TypeFamily;
 use types::{Collation, SqlError, SqlType};
 
-use super::choice::{base_order, choose, selectivity};
+use super::choice::{base_order, choose};
 use super::door::{DoorFilter, ScanColumns};
+use super::estimate::{Estimates, KeyMatch};
 use super::filter::Facts;
 use super::logical::{CatalogReading, ScanHints, SystemScan, TableScan};
 use super::order::{Desired, Order};
@@ -20,10 +21,14 @@ use crate::expr::program::{BoolNode, Node};
 use crate::expr::{ColumnId, CompareOp, Conversion, ConversionKind, Expr, ExprKind};
 use crate::sysviews::stream::BoundKind;
 
-/// Share of the rows that an index with a filter is thought to have.
-const FILTERED_SHARE: f64 = 0.2;
-/// A lookup of the base row costs this many rows read.
-const LOOKUP_COST: f64 = 3.0;
+/// A row that is looked up through an index costs so many rows read one after the other (docs/measurements.md).
+const LOOKUP_COST: f64 = 10.0;
+/// An entry of an index that has all columns that are wanted, in rows read: it is narrower.
+const ENTRY_COST: f64 = 0.8;
+/// The way down a tree to where a range begins, in rows read.
+const RANGE_COST: f64 = 5.0;
+/// A smaller table is read through its base rather than through a narrower index: there is nothing to save.
+const NARROW_ROWS_MIN: f64 = 2000.0;
 
 /// Reading a table.
 #[derive(Debug)]
@@ -95,24 +100,20 @@ impl std::fmt::Debug for SystemPlan {
 }
 
 /// A predicate `column op value` that an index can use.
-struct Sargable<'e> {
-    ordinal: usize,
-    op: CompareOp,
-    values: Vec<&'e Expr>,
+pub(super) struct Sargable<'e> {
+    pub(super) ordinal: usize,
+    pub(super) op: CompareOp,
+    pub(super) values: Vec<&'e Expr>,
     /// `column LIKE value`; `op` means nothing then.
-    is_like: bool,
+    pub(super) is_like: bool,
 }
 
 /// A candidate path.
 pub(super) struct Candidate<'e> {
     pub(super) index: &'e IndexDef,
-    equal: Vec<usize>,
-    /// The columns of `equal`.
+    /// The columns that have one value.
     constants: Vec<usize>,
-    list: Option<usize>,
-    lower: Option<usize>,
-    upper: Option<usize>,
-    like: Option<usize>,
+    matched: KeyMatch,
     pub(super) cost: f64,
     pub(super) rows: f64,
 }
@@ -120,20 +121,15 @@ pub(super) struct Candidate<'e> {
 impl Candidate<'_> {
     /// Every column of a unique key has one value.
     fn finds_one_row(&self) -> bool {
-        self.index.unique && self.list.is_none() && self.equal.len() == self.index.key.len()
+        self.matched.list.is_none() && self.matched.is_unique(self.index)
     }
 
     /// The order of what it finds; several ranges have none together.
     pub(super) fn order(&self, scan: &TableScan) -> Order {
-        match self.list {
+        match self.matched.list {
             None => base_order(scan, self.index, &self.constants),
             Some(_) => Order::default(),
         }
-    }
-
-    /// How many predicates it uses.
-    pub(super) fn predicates(&self) -> usize {
-        self.equal.len() + [self.list, self.lower, self.upper, self.like].iter().flatten().count()
     }
 }
 
@@ -159,19 +155,36 @@ impl Planner<'_> {
         };
         let sargables: Vec<Sargable<'_>> =
             predicates.iter().flat_map(|predicate| sargable(predicate, scan, &own)).collect();
-        let candidates = candidates(scan, &predicates, &sargables, total, desired.is_some(), &covers)?;
-        let choice = choose(scan, candidates, total, predicates.len(), desired.as_ref());
+        let estimates = Estimates::new(scan, total);
+        let candidates = candidates(
+            scan,
+            &predicates,
+            &sargables,
+            &estimates,
+            desired.is_some(),
+            wanted.is_some(),
+            &covers,
+        )?;
+        let is_one = candidates.iter().any(Candidate::finds_one_row);
+        let rows = match is_one {
+            true => 1.0,
+            false => {
+                source.note_planned();
+                rows_left(&estimates, &predicates, &sargables, &candidates)
+            }
+        };
+        let choice = choose(scan, candidates, total, rows, desired.as_ref());
         let (mut is_covered, mut is_in_place, mut is_one_row) = (false, true, false);
         let (order, backward) = (choice.order, choice.backward);
-        let (path, rows, seeks_by_outer) = match choice.candidate {
+        let (path, seeks_by_outer) = match choice.candidate {
             Some(best) => {
                 is_covered = best.index.kind == IndexKind::Nonclustered && covers(best.index);
                 is_in_place = is_covered || best.index.kind == IndexKind::Clustered;
                 is_one_row = best.finds_one_row();
                 let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
-                (AccessPath::Seek { index_id: best.index.index_id, ranges }, best.rows, by_outer)
+                (AccessPath::Seek { index_id: best.index.index_id, ranges }, by_outer)
             }
-            None => (AccessPath::Scan, (total * selectivity(predicates.len())).max(1.0), false),
+            None => (AccessPath::Scan, false),
         };
         let positions = Layout::new(&layout);
         let filter = match Expr::all(predicates.iter().cloned()) {
@@ -293,6 +306,7 @@ impl Planner<'_> {
                 collation: column.collation,
             })
         };
+        let best = &best.matched;
         let lists = best.list.map_or(1, |list| sargables[list].values.len());
         let mut ranges = Vec::with_capacity(lists);
         for position in 0..lists {
@@ -329,8 +343,9 @@ fn candidates<'e>(
     scan: &'e TableScan,
     predicates: &[Expr],
     sargables: &[Sargable<'_>],
-    total: f64,
+    estimates: &Estimates<'_>,
     has_desired: bool,
+    may_cover: bool,
     covers: &dyn Fn(&IndexDef) -> bool,
 ) -> Result<Vec<Candidate<'e>>, SqlError> {
     let def = &scan.source.def;
@@ -346,20 +361,41 @@ fn candidates<'e>(
     if hinted.iter().any(is_without) {
         return Err(SqlError::new(8622, &[]));
     }
-    let found = def
+    let usable = def
         .indexes
         .iter()
         .filter(|index| index.kind != IndexKind::Heap)
         .filter(|index| hinted.is_empty() || hinted.contains(&index.index_id))
-        .filter(|index| has_all_rows(index))
-        .filter_map(|index| {
-            // An index that is asked for, or that has only some of the rows, may also be read from end to end.
-            let is_scanned = index.kind == IndexKind::Nonclustered
-                && (index.filter.is_some() || !hinted.is_empty() || has_desired);
-            candidate(index, sargables, total, covers(index), is_scanned)
-        })
-        .collect();
-    Ok(found)
+        .filter(|index| has_all_rows(index));
+    let mut matched: Vec<(&IndexDef, KeyMatch)> =
+        usable.map(|index| (index, KeyMatch::of(index, sargables))).collect();
+    let is_one = |found: &(&IndexDef, KeyMatch)| found.1.list.is_none() && found.1.is_unique(found.0);
+    if matched.iter().any(is_one) {
+        // Nothing beats one row, and no others need be looked at.
+        matched.retain(is_one);
+    }
+    let found = matched.into_iter().filter_map(|(index, matched)| {
+        // An index that is asked for, that has only some of the rows, or that has all columns and is narrower, may also be read from end to
+        // end.
+        let is_covered = covers(index);
+        let is_narrow = may_cover && is_covered && estimates.total > NARROW_ROWS_MIN;
+        let is_scanned = index.kind == IndexKind::Nonclustered
+            && (index.filter.is_some() || !hinted.is_empty() || has_desired || is_narrow);
+        candidate(index, matched, sargables, estimates, is_covered, is_scanned)
+    });
+    Ok(found.collect())
+}
+
+/// The rows that are left behind all predicates: what these say one by one, and no more than the best index finds.
+fn rows_left(
+    estimates: &Estimates<'_>,
+    predicates: &[Expr],
+    sargables: &[Sargable<'_>],
+    candidates: &[Candidate<'_>],
+) -> f64 {
+    let others = predicates.len().saturating_sub(sargables.len());
+    let left = estimates.rows_left(sargables, others);
+    candidates.iter().map(|candidate| candidate.rows).fold(left, f64::min)
 }
 
 /// What an index can use of a predicate.
@@ -469,59 +505,27 @@ fn comparable(column: &SqlType, value: &SqlType, equality: bool, plain: bool) ->
 /// How well an index serves the predicates; `None` when not at all. `is_scanned`: without any keys it is read from end to end.
 fn candidate<'e>(
     index: &'e IndexDef,
+    matched: KeyMatch,
     sargables: &[Sargable<'_>],
-    total: f64,
+    estimates: &Estimates<'_>,
     covers: bool,
     is_scanned: bool,
 ) -> Option<Candidate<'e>> {
-    let find = |ordinal: usize, accept: &dyn Fn(&Sargable<'_>) -> bool| {
-        sargables.iter().position(|found| found.ordinal == ordinal && !found.is_like && accept(found))
-    };
-    let (mut equal, mut list, mut lower, mut upper, mut like) = (Vec::new(), None, None, None, None);
-    for column in &index.key {
-        if let Some(found) =
-            find(column.ordinal, &|found| found.op == CompareOp::Equal && found.values.len() == 1)
-        {
-            equal.push(found);
-            continue;
-        }
-        if let Some(found) = find(column.ordinal, &|found| found.op == CompareOp::Equal) {
-            list = Some(found);
-            break;
-        }
-        lower =
-            find(column.ordinal, &|found| matches!(found.op, CompareOp::Greater | CompareOp::GreaterOrEqual));
-        upper = find(column.ordinal, &|found| matches!(found.op, CompareOp::Less | CompareOp::LessOrEqual));
-        if lower.is_none() && upper.is_none() {
-            like = sargables.iter().position(|found| found.ordinal == column.ordinal && found.is_like);
-        }
-        break;
-    }
-    let has_keys =
-        !equal.is_empty() || list.is_some() || lower.is_some() || upper.is_some() || like.is_some();
+    let has_keys = matched.used().next().is_some();
     if !has_keys && !is_scanned {
         return None;
     }
-    let matched = equal.len() + usize::from(list.is_some());
-    let lists = list.map_or(1.0, |list| sargables[list].values.len() as f64);
-    let mut rows = if index.unique && matched == index.key.len() {
-        lists
-    } else {
-        (total * 0.05f64.powi(matched as i32) * lists).max(1.0)
+    let rows = estimates.rows_found(index, &matched, sargables);
+    let ranges = matched.list.map_or(1.0, |list| sargables[list].values.len() as f64);
+    let is_whole_row = index.kind == IndexKind::Clustered;
+    let per_row = match (covers, is_whole_row) {
+        (true, false) => ENTRY_COST,
+        (_, true) => 1.0,
+        (false, false) => LOOKUP_COST,
     };
-    for bound in [lower, upper].into_iter().flatten() {
-        let _ = bound;
-        rows = (rows * 0.3).max(1.0);
-    }
-    if like.is_some() {
-        rows = (rows * 0.1).max(1.0);
-    }
-    if index.filter.is_some() {
-        rows = (rows * FILTERED_SHARE).max(1.0);
-    }
-    let per_row = if covers || index.kind == IndexKind::Clustered { 1.0 } else { LOOKUP_COST };
     // Among equals prefer unique and longer matches.
-    let cost = lists * 1.5 + rows * per_row - matched as f64 * 0.01;
-    let constants = equal.iter().map(|found| sargables[*found].ordinal).collect();
-    Some(Candidate { index, constants, equal, list, lower, upper, like, cost, rows })
+    let equal = matched.equal.len() + usize::from(matched.list.is_some());
+    let cost = ranges * RANGE_COST + rows * per_row - equal as f64 * 0.01;
+    let constants = matched.equal.iter().map(|found| sargables[*found].ordinal).collect();
+    Some(Candidate { index, constants, matched, cost, rows })
 }

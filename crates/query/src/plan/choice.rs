@@ -17,31 +17,24 @@ pub(super) struct Choice<'e> {
     pub(super) backward: bool,
 }
 
-/// Share of the rows that so many predicates leave.
-pub(super) fn selectivity(predicates: usize) -> f64 {
-    0.3f64.powi(predicates.min(4) as i32)
-}
-
 /// The cheapest way, with what a sort would cost where an order is desired: a way that has it pays none, and is left when there are rows
-/// enough.
+/// enough. `rows`: those that are left behind all predicates.
 pub(super) fn choose<'e>(
     scan: &TableScan,
     candidates: Vec<Candidate<'e>>,
     total: f64,
-    predicates: usize,
+    rows: f64,
     desired: Option<&Desired>,
 ) -> Choice<'e> {
     let is_hinted = !scan.hints.indexes.is_empty();
     let base = scan.source.def.base();
-    let scanned = (None, base_order(scan, base, &[]), total, total * selectivity(predicates));
+    let scanned = (None, base_order(scan, base, &[]), total);
     let sought = candidates.into_iter().map(|candidate| {
-        let order = candidate.order(scan);
-        let left = predicates.saturating_sub(candidate.predicates());
-        let (cost, rows) = (candidate.cost, candidate.rows * selectivity(left));
-        (Some(candidate), order, cost, rows)
+        let (order, cost) = (candidate.order(scan), candidate.cost);
+        (Some(candidate), order, cost)
     });
     let mut best: Option<(f64, Choice<'e>)> = None;
-    for (candidate, order, cost, rows) in sought.chain((!is_hinted).then_some(scanned)) {
+    for (candidate, order, cost) in sought.chain((!is_hinted).then_some(scanned)) {
         let (order, backward, cost) = with_order(order, cost, rows.max(1.0), desired);
         // Of equals the first: a seek rather than a scan.
         if best.as_ref().is_none_or(|(least, _)| cost < *least) {

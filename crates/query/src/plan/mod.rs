@@ -5,6 +5,7 @@ pub(crate) mod access;
 pub(crate) mod aggregate;
 pub(crate) mod choice;
 pub(crate) mod door;
+pub(crate) mod estimate;
 pub(crate) mod filter;
 pub(crate) mod join;
 pub(crate) mod logical;

@@ -1,0 +1,232 @@
+//! How many rows of a table a condition leaves, about. Constants are looked up in the index that begins with their column (where the ends of
+//! their range lie in the tree), values that only a run knows are told from the index's density, and what no index says anything of is guessed.
+
+use std::ops::Bound;
+
+use engine::{IndexDef, KeyRange};
+use types::{ConvertContext, Value};
+
+use super::access::Sargable;
+use super::filter::constant_value;
+use super::logical::TableScan;
+use crate::expr::{CompareOp, Expr};
+
+/// Share of the rows that an equality leaves when nothing is known of the column.
+const EQUAL_SHARE: f64 = 0.1;
+/// The same for a bound, and for a condition of another kind.
+const BOUND_SHARE: f64 = 0.3;
+/// The same for a LIKE that begins with text.
+const LIKE_SHARE: f64 = 0.1;
+/// Share of the rows that an index with a filter is thought to have.
+const FILTERED_SHARE: f64 = 0.2;
+/// So many values of a list are looked up; the others are thought to be like them.
+const LIST_LOOKED_UP: usize = 8;
+
+/// What of an index's key conditions say something, by their positions among those that can be sought.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KeyMatch {
+    pub(super) equal: Vec<usize>,
+    pub(super) list: Option<usize>,
+    pub(super) lower: Option<usize>,
+    pub(super) upper: Option<usize>,
+    pub(super) like: Option<usize>,
+}
+
+impl KeyMatch {
+    /// How much of an index's key the conditions say.
+    pub(super) fn of(index: &IndexDef, sargables: &[Sargable<'_>]) -> KeyMatch {
+        let find = |ordinal: usize, accept: &dyn Fn(&Sargable<'_>) -> bool| {
+            sargables.iter().position(|found| found.ordinal == ordinal && accept(found))
+        };
+        let compares = |op: CompareOp| move |found: &Sargable<'_>| !found.is_like && found.op == op;
+        let mut matched = KeyMatch::default();
+        for column in &index.key {
+            let is_equal = compares(CompareOp::Equal);
+            if let Some(found) = find(column.ordinal, &|found| is_equal(found) && found.values.len() == 1) {
+                matched.equal.push(found);
+                continue;
+            }
+            if let Some(found) = find(column.ordinal, &is_equal) {
+                matched.list = Some(found);
+                break;
+            }
+            matched.lower = find(column.ordinal, &|found| {
+                compares(CompareOp::Greater)(found) || compares(CompareOp::GreaterOrEqual)(found)
+            });
+            matched.upper = find(column.ordinal, &|found| {
+                compares(CompareOp::Less)(found) || compares(CompareOp::LessOrEqual)(found)
+            });
+            if matched.lower.is_none() && matched.upper.is_none() {
+                matched.like = find(column.ordinal, &|found| found.is_like);
+            }
+            break;
+        }
+        matched
+    }
+
+    /// The conditions.
+    pub(super) fn used(&self) -> impl Iterator<Item = usize> + '_ {
+        let others = [self.list, self.lower, self.upper, self.like];
+        self.equal.iter().copied().chain(others.into_iter().flatten())
+    }
+
+    /// Does every column of a unique key have a value, or one of a list?
+    pub(super) fn is_unique(&self, index: &IndexDef) -> bool {
+        index.unique && self.equal.len() + usize::from(self.list.is_some()) == index.key.len()
+    }
+}
+
+/// What is told of one table.
+pub(super) struct Estimates<'s> {
+    scan: &'s TableScan,
+    /// Its rows.
+    pub(super) total: f64,
+}
+
+impl<'s> Estimates<'s> {
+    pub(super) fn new(scan: &'s TableScan, total: f64) -> Estimates<'s> {
+        Estimates { scan, total }
+    }
+
+    /// The rows that an index finds.
+    pub(super) fn rows_found(&self, index: &IndexDef, matched: &KeyMatch, sargables: &[Sargable<'_>]) -> f64 {
+        let lists = matched.list.map_or(1.0, |list| sargables[list].values.len() as f64);
+        if matched.is_unique(index) {
+            return lists;
+        }
+        let mut share = 1.0;
+        let of_bounds = |at: Option<usize>, of: f64| if at.is_some() { of } else { 1.0 };
+        let behind = of_bounds(matched.lower, BOUND_SHARE)
+            * of_bounds(matched.upper, BOUND_SHARE)
+            * of_bounds(matched.like, LIKE_SHARE);
+        let all = match self.of_values(index, matched, sargables) {
+            Some((rows, has_bounds)) => {
+                share = if has_bounds { 1.0 } else { behind };
+                rows
+            }
+            None => {
+                let columns = matched.equal.len() + usize::from(matched.list.is_some());
+                share *= behind;
+                let filtered = if index.filter.is_some() { FILTERED_SHARE } else { 1.0 };
+                match columns {
+                    0 => self.total * filtered,
+                    _ => self.of_density(index, columns) * lists,
+                }
+            }
+        };
+        (all * share).clamp(1.0, self.total.max(1.0))
+    }
+
+    /// The rows of the range whose values are known now, and whether its bounds are among them; `None` when one of the equal columns is not.
+    fn of_values(
+        &self,
+        index: &IndexDef,
+        matched: &KeyMatch,
+        sargables: &[Sargable<'_>],
+    ) -> Option<(f64, bool)> {
+        let value =
+            |at: usize, position: usize| self.known(sargables[at].values[position], sargables[at].ordinal);
+        let prefix: Vec<Value> = matched.equal.iter().map(|at| value(*at, 0)).collect::<Option<_>>()?;
+        let rows_in = |range: &KeyRange| self.scan.source.table.rows_in(index.index_id, range);
+        if let Some(list) = matched.list {
+            let count = sargables[list].values.len();
+            let (mut rows, looked_up) = (0.0, count.min(LIST_LOOKED_UP));
+            for position in 0..looked_up {
+                let mut values = prefix.clone();
+                values.push(value(list, position)?);
+                rows += rows_in(&KeyRange::equal(values))?;
+            }
+            return Some((rows * count as f64 / looked_up.max(1) as f64, true));
+        }
+        let side = |at: Option<usize>| -> Option<Bound<Vec<Value>>> {
+            let Some(at) = at else {
+                return Some(match prefix.is_empty() {
+                    true => Bound::Unbounded,
+                    false => Bound::Included(prefix.clone()),
+                });
+            };
+            let mut values = prefix.clone();
+            values.push(value(at, 0)?);
+            Some(match sargables[at].op {
+                CompareOp::GreaterOrEqual | CompareOp::LessOrEqual => Bound::Included(values),
+                _ => Bound::Excluded(values),
+            })
+        };
+        if let (Some(lower), Some(upper), None) = (side(matched.lower), side(matched.upper), matched.like)
+            && (!prefix.is_empty() || matched.lower.is_some() || matched.upper.is_some())
+        {
+            return Some((rows_in(&KeyRange::between(lower, upper))?, true));
+        }
+        let is_all = prefix.is_empty();
+        if is_all { None } else { Some((rows_in(&KeyRange::equal(prefix))?, false)) }
+    }
+
+    fn of_density(&self, index: &IndexDef, columns: usize) -> f64 {
+        let found = self.scan.source.table.rows_per_value(index.index_id, columns);
+        found.unwrap_or_else(|| (self.total * EQUAL_SHARE.powi(columns as i32)).max(1.0))
+    }
+
+    /// A value that is known before the statement runs, in the column's type.
+    fn known(&self, expr: &Expr, ordinal: usize) -> Option<Value> {
+        let context = ConvertContext::default();
+        let value = constant_value(expr, &context)?;
+        let to = &self.scan.source.def.columns[ordinal].sql_type;
+        match expr.sql_type == *to {
+            true => Some(value),
+            false => types::convert(&value, &expr.sql_type, to, types::DEFAULT_STYLE, &context).ok(),
+        }
+    }
+
+    /// The share of the rows that one condition leaves.
+    fn share_of(&self, found: &Sargable<'_>) -> f64 {
+        let matched = KeyMatch::default();
+        let at = Some(0);
+        let is_equal = !found.is_like && found.op == CompareOp::Equal;
+        let matched = match (found.is_like, found.op) {
+            (true, _) => KeyMatch { like: at, ..matched },
+            (_, CompareOp::Equal) if found.values.len() == 1 => KeyMatch { equal: vec![0], ..matched },
+            (_, CompareOp::Equal) => KeyMatch { list: at, ..matched },
+            (_, CompareOp::Greater | CompareOp::GreaterOrEqual) => KeyMatch { lower: at, ..matched },
+            _ => KeyMatch { upper: at, ..matched },
+        };
+        let begins = |index: &&IndexDef| {
+            index.is_whole() && index.key.first().is_some_and(|key| key.ordinal == found.ordinal)
+        };
+        let rows = match self.scan.source.def.indexes.iter().find(begins) {
+            Some(index) => self.rows_found(index, &matched, std::slice::from_ref(found)),
+            None if found.is_like => self.total * LIKE_SHARE,
+            None if is_equal => self.total * EQUAL_SHARE * found.values.len() as f64,
+            None => self.total * BOUND_SHARE,
+        };
+        (rows / self.total).min(1.0)
+    }
+
+    /// The rows that all conditions leave: those that can be sought one by one, `others` guessed. Each further one is thought to be half
+    /// as independent as the one before.
+    pub(super) fn rows_left(&self, sargables: &[Sargable<'_>], others: usize) -> f64 {
+        let mut shares: Vec<f64> = sargables.iter().map(|found| self.share_of(found)).collect();
+        shares.extend(std::iter::repeat_n(BOUND_SHARE, others));
+        (self.total * combined(shares)).max(1.0)
+    }
+}
+
+/// The share that several conditions leave together: the least counts whole, each further one as the root of what it would alone.
+fn combined(mut shares: Vec<f64>) -> f64 {
+    shares.sort_by(f64::total_cmp);
+    let mut power = 1.0;
+    shares.iter().take(4).fold(1.0, |all, share| {
+        let all = all * share.max(0.0).powf(power);
+        power /= 2.0;
+        all
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn further_conditions_count_less_and_less() {
+        assert!((super::combined(vec![]) - 1.0).abs() < 1e-9);
+        assert!((super::combined(vec![0.25, 0.01]) - 0.005).abs() < 1e-9);
+        assert!((super::combined(vec![1.0, 0.5]) - 0.5).abs() < 1e-9);
+    }
+}
