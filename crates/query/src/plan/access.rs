@@ -165,14 +165,7 @@ impl Planner<'_> {
             wanted.is_some(),
             &covers,
         )?;
-        let is_one = candidates.iter().any(Candidate::finds_one_row);
-        let rows = match is_one {
-            true => 1.0,
-            false => {
-                source.note_planned();
-                rows_left(&estimates, &predicates, &sargables, &candidates)
-            }
-        };
+        let rows = rows_left(&source, &estimates, &predicates, &sargables, &candidates);
         let choice = choose(scan, candidates, total, rows, desired.as_ref());
         let (mut is_covered, mut is_in_place, mut is_one_row) = (false, true, false);
         let (order, backward) = (choice.order, choice.backward);
@@ -187,10 +180,8 @@ impl Planner<'_> {
             None => (AccessPath::Scan, false),
         };
         let positions = Layout::new(&layout);
-        let filter = match Expr::all(predicates.iter().cloned()) {
-            Some(predicate) => Some(self.predicate(&predicate, &positions)?),
-            None => None,
-        };
+        let all = Expr::all(predicates.iter().cloned());
+        let filter = all.map(|predicate| self.predicate(&predicate, &positions)).transpose()?;
         let door = match is_in_place && !is_one_row {
             true => self.door_filter(scan, &predicates, &own, &positions)?,
             false => None,
@@ -388,11 +379,16 @@ fn candidates<'e>(
 
 /// The rows that are left behind all predicates: what these say one by one, and no more than the best index finds.
 fn rows_left(
+    source: &TableSource,
     estimates: &Estimates<'_>,
     predicates: &[Expr],
     sargables: &[Sargable<'_>],
     candidates: &[Candidate<'_>],
 ) -> f64 {
+    if candidates.iter().any(Candidate::finds_one_row) {
+        return 1.0;
+    }
+    source.note_planned();
     let others = predicates.len().saturating_sub(sargables.len());
     let left = estimates.rows_left(sargables, others);
     candidates.iter().map(|candidate| candidate.rows).fold(left, f64::min)
