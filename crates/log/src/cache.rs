@@ -15,6 +15,7 @@ use crate::limits::{
     SECTOR_BYTES, SLOTS_PER_BLOCK_MAX,
 };
 use crate::lsn::{Lsn, TxnId};
+use crate::persisted::{Kept, PersistedBuffer};
 use crate::record::{OwnedRecord, RecordBuf, decode_record, encode_header};
 use crate::surviving::SurvivingCache;
 use crate::vlf::Vlf;
@@ -47,6 +48,8 @@ pub(crate) struct CachedBlock {
     /// With such memory: the hash of its records, and the checksum of those of the block before it.
     pub(crate) records_hash: u64,
     pub(crate) previous_checksum: u32,
+    /// What of it is in the persisted log buffer.
+    pub(crate) kept: Kept,
 }
 
 /// A buffer for blocks to come, its place in memory that outlives the process, and a list of offsets.
@@ -100,6 +103,10 @@ pub(crate) struct Cache {
     free: Vec<FreeBuffer>,
     /// The memory that the buffers lie in, when it outlives the process.
     pub(crate) surviving: Option<SurvivingCache>,
+    /// The persisted log buffer, which has a copy of what the file lacks.
+    pub(crate) persisted: Option<PersistedBuffer>,
+    /// It could not take a block that was about to be issued.
+    pub(crate) persist_error: Option<os::IoError>,
     /// The current VLF and the next free sector in it.
     vlf: Vlf,
     next_sector: u32,
@@ -141,6 +148,8 @@ impl Cache {
             blocks_in_use: 0,
             free: Vec::new(),
             surviving: None,
+            persisted: None,
+            persist_error: None,
             vlf,
             next_sector,
             last,
@@ -315,6 +324,7 @@ impl Cache {
             place,
             records_hash: 0,
             previous_checksum,
+            kept: Kept::default(),
         });
         self.assert_state();
         Ok(())
@@ -394,6 +404,7 @@ impl Cache {
             self.assert_state();
         }
         let mut block = self.sealed.pop_front()?;
+        self.persist_whole(&mut block);
         block.state.advance(BlockState::Issued);
         let next = self.sealed.front().or(self.open.as_ref());
         assert!(
@@ -417,6 +428,9 @@ impl Cache {
         if let Some(surviving) = &mut self.surviving {
             surviving.end(&block);
         }
+        if let Some(persisted) = &mut self.persisted {
+            persisted.end(&mut block);
+        }
         // One without a place is no use when others have one.
         let is_usual = block.place.is_some() || self.surviving.is_none();
         if self.free.len() < FREE_BUFFERS_MAX && is_usual {
@@ -428,6 +442,14 @@ impl Cache {
             surviving.give_up(place);
         }
         self.assert_state();
+    }
+
+    /// Takes the persisted log buffer out; blocks that are here have nothing to do with it any more.
+    pub(crate) fn take_persisted(&mut self) -> Option<PersistedBuffer> {
+        let buffer = self.persisted.take()?;
+        self.sealed.iter_mut().chain(&mut self.open).for_each(|block| block.kept = Kept::default());
+        self.assert_state();
+        Some(buffer)
     }
 
     /// Growth or truncation has made `bytes` more of VLFs usable.

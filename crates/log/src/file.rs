@@ -68,6 +68,8 @@ pub struct FileHeader {
     pub has_more_files: bool,
     /// Bytes that the file was made with; 0 in files of before that was noted.
     pub created_bytes: u64,
+    /// Random number of the persisted log buffer that the end of the log may be in; 0: the file has all of it.
+    pub persisted_id: u64,
 }
 
 impl FileHeader {
@@ -101,6 +103,7 @@ impl FileHeader {
         out[88..96].copy_from_slice(&self.incarnation_end.unwrap_or_default().raw().to_le_bytes());
         out[96..104].copy_from_slice(&self.run_id.to_le_bytes());
         out[104..112].copy_from_slice(&self.created_bytes.to_le_bytes());
+        out[112..120].copy_from_slice(&self.persisted_id.to_le_bytes());
         let checksum = crc32c::crc32c(&out[..CHECKSUM_OFFSET]);
         out[CHECKSUM_OFFSET..].copy_from_slice(&checksum.to_le_bytes());
         out
@@ -154,6 +157,7 @@ impl FileHeader {
             },
             has_more_files: copy[10] & 8 != 0,
             created_bytes: u64_at(104),
+            persisted_id: u64_at(112),
         };
         if header.is_possible() { Ok(header) } else { Err(DecodeError("impossible file header")) }
     }
@@ -289,6 +293,7 @@ impl LogFile {
             number: new.number,
             has_more_files: new.has_more_files,
             created_bytes: size_bytes,
+            persisted_id: 0,
         };
         if new.volatile {
             control.set_len(size_bytes)?;
@@ -596,6 +601,7 @@ mod tests {
             number: FIRST_LOG_FILE,
             has_more_files: false,
             created_bytes: 1 << 20,
+            persisted_id: 78,
         }
     }
 

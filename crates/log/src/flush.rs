@@ -30,7 +30,7 @@ pub struct PendingHarden {
 impl Shared {
     /// See `Log::harden`.
     pub(crate) fn harden(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
-        if !self.is_to_harden(lsn)? {
+        if !self.is_to_harden(lsn, reason)? {
             return Ok(());
         }
         if acknowledges_early(reason) {
@@ -38,6 +38,9 @@ impl Shared {
             return Ok(());
         }
         let _mask = os::task::mask_interrupts();
+        if self.persist_for(lsn, reason)? {
+            return Ok(());
+        }
         let (result, wait_ns) = os::task::wait_timed(WaitType::WRITELOG, || self.lead_or_wait(lsn, reason));
         self.assert_hardened(lsn, &result);
         self.counters.note_wait(wait_ns);
@@ -46,16 +49,22 @@ impl Shared {
 
     /// Whoever waits for durability gets it or an error.
     fn assert_hardened(&self, lsn: Lsn, result: &Result<(), LogError>) {
-        assert!(result.is_err() || lsn <= self.positions.hardened(), "{lsn} counts as hard and is not");
+        assert!(result.is_err() || lsn <= self.positions.safe(), "{lsn} counts as hard and is not");
+    }
+
+    /// As far as that will do for `reason`, the persisted log buffer gets the record; false: there is none, or the file is to have it.
+    fn persist_for(&self, lsn: Lsn, reason: FlushReason) -> Result<bool, LogError> {
+        if reason.is_for_file() { Ok(false) } else { self.persist(lsn) }
     }
 
     /// Whether the record is one whose hardening somebody can wait for.
-    fn is_to_harden(&self, lsn: Lsn) -> Result<bool, LogError> {
+    fn is_to_harden(&self, lsn: Lsn, reason: FlushReason) -> Result<bool, LogError> {
         if lsn >= self.positions.end() {
             // A page of another log, or a log that lost its end: nothing can make this durable.
             return Err(LogError::NotThere(lsn));
         }
-        Ok(lsn > self.positions.hardened() && !self.options.volatile)
+        let reached = if reason.is_for_file() { self.positions.hardened() } else { self.positions.safe() };
+        Ok(lsn > reached && !self.options.volatile)
     }
 
     /// See `Log::harden_later`.
@@ -65,7 +74,8 @@ impl Shared {
         reason: FlushReason,
         waker: &Waker,
     ) -> Result<Option<PendingHarden>, LogError> {
-        if !self.is_to_harden(lsn)? || acknowledges_early(reason) {
+        // With a persisted buffer nobody waits for anybody: `harden` copies.
+        if !self.is_to_harden(lsn, reason)? || acknowledges_early(reason) || self.persists.load(Relaxed) {
             return Ok(None);
         }
         assert!(lsn.slot() > 0, "{reason:?} waits for record {lsn}");
@@ -89,7 +99,7 @@ impl Shared {
         let PendingHarden { lsn, reason, began_ns, waiting } = pending;
         assert!(lsn < self.positions.end(), "{lsn} is in the log");
         let _mask = os::task::mask_interrupts();
-        let is_hardened = lsn <= self.positions.hardened();
+        let is_hardened = lsn <= self.positions.safe();
         // Rung to write, or not rung at all: the same wait goes on.
         let result = if is_hardened { Ok(()) } else { waiting.block(|| self.lead_or_wait(lsn, reason)) };
         drop(waiting);
@@ -145,6 +155,10 @@ impl Shared {
         if never || lsn <= self.positions.issued() {
             return;
         }
+        // What is safe need not drain; an error of the buffer fails the log, which tells.
+        if self.persist(lsn).unwrap_or(true) {
+            return;
+        }
         self.want_latched(self.queue.lock(), lsn);
     }
 
@@ -174,7 +188,8 @@ impl Shared {
     /// See `Log::delay`: the wait comes before the acknowledgement, so that the bounds hold whatever the device does.
     pub(crate) fn delay(&self, lsn: Lsn, bytes: u64) -> Result<(), LogError> {
         loop {
-            if !self.is_to_harden(lsn)? {
+            // In the persisted buffer it is not at risk.
+            if !self.is_to_harden(lsn, LOSS_BOUND)? || self.persist(lsn)? {
                 return Ok(());
             }
             self.check_alive()?;
@@ -204,7 +219,7 @@ impl Shared {
     ) -> Result<bool, LogError> {
         assert!(lsn.slot() > 0, "{reason:?} waits for record {lsn}");
         self.ask(lsn, reason)?;
-        if !self.is_to_harden(lsn)? {
+        if !self.is_to_harden(lsn, reason)? {
             return Ok(true);
         }
         let began_ns = self.os.clock().monotonic_ns();
@@ -230,7 +245,7 @@ impl Shared {
 
     /// See `Log::ask`.
     pub(crate) fn ask(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
-        if !self.is_to_harden(lsn)? {
+        if !self.is_to_harden(lsn, reason)? || self.persist_for(lsn, reason)? {
             return Ok(());
         }
         self.check_alive()?;
@@ -268,8 +283,11 @@ impl Shared {
     pub(crate) fn take_next(&self, seal_open: Option<FlushReason>) -> Option<CachedBlock> {
         let mut cache = self.cache.lock();
         let block = cache.take_next(seal_open)?;
+        let persist_error = cache.persist_error.take();
         self.note_sealed(&cache, block.last());
         assert!(block.start > self.positions.issued(), "a block is issued once");
+        drop(cache);
+        self.note_persist_error(persist_error);
         Some(block)
     }
 

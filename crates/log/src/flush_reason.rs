@@ -27,11 +27,13 @@ pub enum FlushReason {
     Acknowledge,
     /// A block is taken from the cache of a process that died, when the log is opened (surviving.rs).
     TakeOver,
+    /// The persisted log buffer is switched on or off: the file gets what only one of them would have (persisted.rs).
+    BufferSwitch,
 }
 
 impl FlushReason {
     /// Every reason.
-    pub const ALL: [FlushReason; 12] = [
+    pub const ALL: [FlushReason; 13] = [
         Self::Commit,
         Self::Prepare,
         Self::BlockFull,
@@ -44,7 +46,27 @@ impl FlushReason {
         Self::Ticket,
         Self::Acknowledge,
         Self::TakeOver,
+        Self::BufferSwitch,
     ];
+
+    /// Whether the log's file must have it, even where a persisted log buffer keeps it safe.
+    pub(crate) const fn is_for_file(self) -> bool {
+        match self {
+            Self::FlushLogProc
+            | Self::Background
+            | Self::Quiesce
+            | Self::BlockFull
+            | Self::TakeOver
+            | Self::BufferSwitch => true,
+            Self::Commit
+            | Self::Prepare
+            | Self::WriteAhead
+            | Self::SequenceCache
+            | Self::LossBound
+            | Self::Ticket
+            | Self::Acknowledge => false,
+        }
+    }
 
     /// Index into per-reason counts.
     pub const fn index(self) -> usize {

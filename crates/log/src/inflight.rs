@@ -214,6 +214,7 @@ mod tests {
             place: None,
             records_hash: 0,
             previous_checksum: 0,
+            kept: crate::persisted::Kept::default(),
         }
     }
 

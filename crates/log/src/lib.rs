@@ -18,6 +18,7 @@
 //! | `sealed` | newest record that no other can join in its block | `Shared::note_sealed`, under the cache latch |
 //! | `issued` | newest record handed to the device | `Shared::register`, by the holder of the writer role |
 //! | `hardened` | newest record of the contiguous durable prefix | `Shared::complete`, under the queue latch |
+//! | `persisted` | newest record that the persisted log buffer has, with all before it (persisted.rs); beside the others | `Shared::persist`, under the cache latch |
 //! | `checkpoint` | LOP_BEGIN_CKPT of the last completed checkpoint | [`Log::record_checkpoint`] |
 //! | `min` | nothing below is needed by anyone | [`Log::truncate`]: the lowest pin |
 //!
@@ -36,12 +37,14 @@ mod flush;
 mod flush_queue;
 mod flush_reason;
 mod inflight;
+mod left_behind;
 pub mod limits;
 mod log;
 mod loss_window;
 mod lsn;
 mod options;
 pub mod page_records;
+mod persisted;
 mod reader;
 mod record;
 pub mod records;
@@ -70,6 +73,7 @@ pub use log::{Log, Tail};
 pub use loss_window::{LossBounds, LossFigures, LossWindowInfo};
 pub use lsn::{Lsn, LsnParseError, TxnId};
 pub use options::{Growth, LogFileOptions, LogOptions};
+pub use persisted::{PersistedInfo, PersistedOptions};
 pub use reader::LogReader;
 pub use record::{
     LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record,

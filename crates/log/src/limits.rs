@@ -6,6 +6,8 @@ pub const SECTOR_BYTES: usize = 512;
 pub const BLOCK_BYTES_MAX: usize = 61_440;
 /// Bytes of a block header.
 pub const BLOCK_HEADER_BYTES: usize = 64;
+/// Size of a persisted log buffer, always.
+pub const PERSISTED_BUFFER_BYTES: usize = 20 << 20;
 /// Most blocks a log cache holds, open one included (reference 1.1: 128 buffers of 60 KB, 7.5 MB).
 pub const CACHE_BLOCKS_MAX: usize = 128;
 /// Free buffers kept for reuse; more go back to the system, since an instance has hundreds of logs.

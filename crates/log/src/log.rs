@@ -14,10 +14,12 @@ use crate::files::LogFiles;
 use crate::flush::PendingHarden;
 use crate::flush_queue::FlushQueue;
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
+use crate::left_behind::{self, LeftBehind};
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR, LogLimits};
 use crate::loss_window::{LossBounds, LossWindowInfo};
 use crate::lsn::Lsn;
 use crate::options::LogOptions;
+use crate::persisted::{self, PersistedInfo, PersistedOptions};
 use crate::reader::LogReader;
 use crate::record::{OwnedRecord, RecordBuf};
 use crate::shared::{Parts, Shared};
@@ -55,7 +57,7 @@ impl Log {
         let header = files.first().header();
         vlfs.begin_first(header.first_vlf);
         let end = EndOfLog::empty(&header);
-        let last_block = surviving::records_checksum(&files, &vlfs, &end)?;
+        let last_block = left_behind::records_checksum(&files, &vlfs, &end)?;
         Ok(Log::start(os, options, files, vlfs, &end, last_block))
     }
 
@@ -72,11 +74,14 @@ impl Log {
         let mut vlfs = VlfMap::new(files.read_vlfs()?);
         let mut end = tail::find_end(&files, &vlfs)?;
         let folder = options.surviving_folder.as_deref();
-        let taken = folder.map(|folder| surviving::take_over(os, folder, &files, &vlfs, &end));
-        let taken = taken.transpose()?.unwrap_or_default();
-        if !taken.is_empty() {
-            vlfs = VlfMap::new(files.read_vlfs()?);
-            end = tail::find_end(&files, &vlfs)?;
+        let mut taken = Vec::new();
+        for left in left_by_last_run(os, options, &log_file)? {
+            let more = left_behind::take_over(os, &left, &files, &vlfs, &end)?;
+            if !more.is_empty() {
+                vlfs = VlfMap::new(files.read_vlfs()?);
+                end = tail::find_end(&files, &vlfs)?;
+            }
+            taken.extend(more);
         }
         if header.checkpoint > end.last || header.min > header.checkpoint {
             return Err(log_file.corrupt(0, "the header names a checkpoint that is not in the log"));
@@ -96,12 +101,13 @@ impl Log {
         // What a killed process had written may still be on its way to the device.
         files.all().iter().try_for_each(|file| file.file.sync())?;
         let hardened = end.last;
-        let last_block = folder.map_or(Ok(0), |_| surviving::records_checksum(&files, &vlfs, &end))?;
+        let last_block = folder.map_or(Ok(0), |_| left_behind::records_checksum(&files, &vlfs, &end))?;
         log_file.update_header(|next| {
             next.epoch += 1;
             next.run_id = crate::file::new_run_id(os, next.log_id, next.epoch);
             next.clean = false;
             next.hardened = hardened;
+            next.persisted_id = 0;
             // Of an incarnation that has ended before, the log of recoveries alone has come since: nobody has tickets of that.
             next.incarnation_end = next.incarnation_end.or(Some(hardened));
         })?;
@@ -116,6 +122,9 @@ impl Log {
         log.shared.note_taken_over(&taken);
         // A file may have been given up on its way into or out of the log.
         log.note_alone()?;
+        if let Some(persisted) = &options.persisted {
+            log.begin_persisting(persisted)?;
+        }
         Ok((log, tail))
     }
 
@@ -332,9 +341,31 @@ impl Log {
         self.shared.want(lsn);
     }
 
-    /// The newest record that is durable with all before it: `lsn <= hardened()` means safe.
+    /// The newest record that is durable with all before it, in the file or in the persisted log buffer: `lsn <= hardened()` means safe.
     pub fn hardened(&self) -> Lsn {
-        self.shared.positions.hardened()
+        self.shared.positions.safe()
+    }
+
+    /// Switches the persisted log buffer on: from when this returns a record is hard once it is there, and the file follows. Not of a
+    /// volatile log, and not while there is one.
+    ///
+    /// # Errors
+    /// Those of the memory ([`LogError::Io`]): the log then goes on as before. Those of `harden`.
+    pub fn begin_persisting(&self, options: &PersistedOptions) -> Result<(), LogError> {
+        self.shared.begin_persisting(options)
+    }
+
+    /// Switches the persisted log buffer off, if there is one: the file has everything, and the buffer is removed.
+    ///
+    /// # Errors
+    /// Those of `harden`.
+    pub fn end_persisting(&self) -> Result<(), LogError> {
+        self.shared.end_persisting()
+    }
+
+    /// The persisted log buffer, if there is one.
+    pub fn persisted_buffer(&self) -> Option<PersistedInfo> {
+        self.shared.persisted_info()
     }
 
     /// Is it a log that is never hardened (tempdb's)?
@@ -388,8 +419,8 @@ impl Log {
     pub fn record_checkpoint(&self, begin: Lsn, min: Lsn) -> Result<(), LogError> {
         let shared = &self.shared;
         shared.check_alive()?;
-        let hardened = self.hardened();
-        assert!(begin <= hardened, "checkpoint {begin} is not hardened");
+        let hardened = shared.positions.hardened();
+        assert!(begin <= hardened, "checkpoint {begin} is not hard in the file");
         assert!(min <= begin && !min.is_null(), "checkpoint {begin} needs {min}");
         assert!(begin >= shared.positions.checkpoint(), "checkpoints only go forward");
         shared.files.first().update_header(|header| {
@@ -502,11 +533,26 @@ impl Log {
             shared.files.first().update_header(|header| {
                 header.hardened = last;
                 header.clean = true;
+                header.persisted_id = 0;
             })?;
+            shared.release_persisted();
             shared.forget_surviving();
         }
         Ok(())
     }
+}
+
+/// What the process of the last run has left of this log in memory, in the order in which it is to be taken.
+fn left_by_last_run(
+    os: &Os,
+    options: &LogOptions,
+    log_file: &crate::file::LogFile,
+) -> Result<Vec<LeftBehind>, LogError> {
+    let persisted = persisted::left_behind(os, options.persisted.as_ref(), log_file)?;
+    let is_clean = log_file.header().clean;
+    let folder = options.surviving_folder.as_deref().filter(|_| !is_clean);
+    let cache = folder.and_then(|folder| surviving::left_behind(os, folder, log_file));
+    Ok(cache.into_iter().chain(persisted.filter(|_| !is_clean)).collect())
 }
 
 impl Drop for Log {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::flush_reason::DelayedFlushPolicy;
 use crate::limits::{LOG_BYTES_DEFAULT, LOG_BYTES_MAX, LOG_GROWTH_BYTES_DEFAULT, LogLimits};
+use crate::persisted::PersistedOptions;
 use crate::vlf::VlfRule;
 
 /// By how much a log file grows (FILEGROWTH).
@@ -62,6 +63,8 @@ pub struct LogOptions {
     pub padding_bytes: usize,
     /// The folder, in a file system of memory, for a cache that outlives the process; none: the cache dies with it. Not of a volatile log.
     pub surviving_folder: Option<PathBuf>,
+    /// Where the persisted log buffer of a log that is opened lies; none: it has none.
+    pub persisted: Option<PersistedOptions>,
     /// Whether a VLF is prepared ahead in the background when the log is nearly used up.
     pub grow_ahead: bool,
 }
@@ -88,6 +91,7 @@ impl LogOptions {
             volatile: false,
             padding_bytes: crate::limits::SECTOR_BYTES,
             surviving_folder: None,
+            persisted: None,
             grow_ahead: true,
         }
     }

@@ -26,6 +26,9 @@ pub(crate) struct Positions {
     pub(crate) issued: AtomicU64,
     /// Newest record of the contiguous durable prefix. Updated by `Shared::complete`, under the queue latch.
     pub(crate) hardened: Watermark,
+    /// Newest record of what the persisted log buffer has had, with all before it; NULL without one. Updated by `Shared::persist`, under the
+    /// cache latch.
+    pub(crate) persisted: AtomicU64,
     /// Begin of the last completed checkpoint. Updated by `Log::record_checkpoint`.
     pub(crate) checkpoint: AtomicU64,
     /// MinLSN as of the last truncation. Updated by `Log::truncate`.
@@ -40,6 +43,7 @@ impl Positions {
             sealed: AtomicU64::new(last.raw()),
             issued: AtomicU64::new(last.raw()),
             hardened: Watermark::new(last.raw()),
+            persisted: AtomicU64::new(Lsn::NULL.raw()),
             checkpoint: AtomicU64::new(checkpoint.raw()),
             min: AtomicU64::new(min.raw()),
         }
@@ -61,6 +65,15 @@ impl Positions {
         Lsn::from_raw(self.hardened.get())
     }
 
+    pub(crate) fn persisted(&self) -> Lsn {
+        Lsn::from_raw(self.persisted.load(Ordering::Acquire))
+    }
+
+    /// The newest record that survives a loss of power with all before it: in the file, or in the persisted log buffer.
+    pub(crate) fn safe(&self) -> Lsn {
+        self.hardened().max(self.persisted())
+    }
+
     pub(crate) fn checkpoint(&self) -> Lsn {
         Lsn::from_raw(self.checkpoint.load(Ordering::Acquire))
     }
@@ -79,7 +92,9 @@ impl Positions {
         assert!(min <= hardened || checkpoint.is_null(), "log from {min} on is needed, {hardened} is hard");
         let issued = self.issued();
         let sealed = self.sealed();
+        let persisted = self.persisted();
         let end = self.end();
+        assert!(persisted < end, "{persisted} was kept, the end is {end}");
         assert!(hardened <= issued && issued <= sealed && sealed < end, "{hardened} {issued} {sealed} {end}");
     }
 }
@@ -114,6 +129,8 @@ pub(crate) struct Shared {
     poison: OnceLock<Arc<IoError>>,
     pub(crate) stopping: AtomicBool,
     pub(crate) background_suspended: AtomicBool,
+    /// A persisted log buffer is on: whoever asks for safety gets it there.
+    pub(crate) persists: AtomicBool,
     pub(crate) writer: Latch<Option<JoinHandle>>,
 }
 
@@ -162,6 +179,7 @@ impl Shared {
             poison: OnceLock::new(),
             stopping: AtomicBool::new(false),
             background_suspended: AtomicBool::new(false),
+            persists: AtomicBool::new(false),
             writer: Latch::new(LatchRank::Leaf, None),
             os,
             options,

@@ -107,6 +107,7 @@ pub(crate) struct Counters {
     pub(crate) own_waits: AtomicU64,
     pub(crate) own_growths: AtomicU64,
     pub(crate) own_truncations: AtomicU64,
+    pub(crate) own_persists: AtomicU64,
 }
 
 /// The object that all counters of databases belong to.
@@ -139,6 +140,7 @@ impl Counters {
             own_waits: AtomicU64::new(0),
             own_growths: AtomicU64::new(0),
             own_truncations: AtomicU64::new(0),
+            own_persists: AtomicU64::new(0),
         }
     }
 

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use os::{OpenOptions, Os, SurvivingClaim};
 
 use crate::file::LogFile;
-use crate::surviving::{FILE_PREFIX, LAYOUT, MAGIC, OWNER_WORDS, PATH_AT, PATH_WORDS, checksum_of};
+use crate::left_behind::checksum_of;
+use crate::surviving::{FILE_PREFIX, LAYOUT, MAGIC, OWNER_WORDS, PATH_AT, PATH_WORDS};
 
 /// How long a log may be missing until its cache goes: time for whoever moves a folder, or mounts a device, to start a server there.
 pub const GRACE_NS: u64 = 24 * 60 * 60 * 1_000_000_000;

@@ -8,6 +8,7 @@ use crate::counters::CounterRegistry;
 use crate::disk::Disk;
 use crate::error::IoError;
 use crate::net::Net;
+use crate::persistent::{PersistentMemory, PersistentVolume};
 use crate::rng::Rng;
 use crate::sim;
 use crate::surviving::{SurvivingClaim, SurvivingImage, SurvivingLayout, SurvivingMemory};
@@ -191,6 +192,40 @@ impl Os {
                 world.remove_surviving(path);
                 Ok(())
             }
+        }
+    }
+
+    /// Persistent memory in a file: a new one of zeros when `is_new`, else one that is there. Errors when it does not lie on such a volume,
+    /// when it has another size, and when somebody else has it.
+    pub fn persistent_memory(
+        &self,
+        path: &Path,
+        len_bytes: usize,
+        is_new: bool,
+        volume: PersistentVolume,
+    ) -> Result<PersistentMemory, IoError> {
+        match &self.inner.world {
+            None => PersistentMemory::open(path, len_bytes, is_new, volume),
+            Some(world) => world.persistent_memory(path, len_bytes, is_new, volume),
+        }
+    }
+
+    /// Removes persistent memory, if it is there.
+    pub fn remove_persistent_memory(&self, path: &Path) -> Result<(), IoError> {
+        match &self.inner.world {
+            None => crate::persistent::remove(path),
+            Some(world) => {
+                world.remove_persistent(path);
+                Ok(())
+            }
+        }
+    }
+
+    /// Can files in this folder be persistent memory?
+    pub fn is_persistent_volume(&self, folder: &Path, volume: PersistentVolume) -> bool {
+        match &self.inner.world {
+            None => crate::persistent::is_persistent_volume(folder, volume),
+            Some(world) => world.is_persistent_volume(folder, volume),
         }
     }
 

@@ -413,7 +413,7 @@ impl Drop for Mapping {
     }
 }
 
-fn allocate(file: &File, path: &Path, at: usize, count: usize) -> Result<(), IoError> {
+pub(crate) fn allocate(file: &File, path: &Path, at: usize, count: usize) -> Result<(), IoError> {
     loop {
         // SAFETY: a descriptor that is open and two numbers.
         let code =

@@ -14,6 +14,7 @@ mod disk;
 mod fault;
 mod inode;
 mod names;
+pub(crate) mod persistent;
 mod profile;
 mod queue;
 mod sched;
@@ -29,6 +30,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 pub use disk::DiskImage;
 pub use fault::{Effect, Fault, Operation, for_each_io_failure};
+pub use persistent::{PERSISTENT_FOLDER, TEST_FOLDER};
 pub use profile::Profile;
 pub use trace::{WriteEvent, WriteStep};
 
@@ -70,6 +72,7 @@ struct Inner {
     disk: Mutex<DiskState>,
     secrets: Mutex<Rng>,
     surviving: Mutex<surviving::SurvivingState>,
+    persistent: Mutex<persistent::PersistentState>,
     /// Number of `run`s so far.
     runs: AtomicU64,
     log: Mutex<Vec<String>>,
@@ -121,6 +124,12 @@ pub enum Bug {
     GrowBeforeHard,
     /// Log that is being zeroed is used before the zeros are there.
     UseBeforeZeroed,
+    /// A commit is acknowledged although its record in the persisted log buffer is still in the processor's caches.
+    AcknowledgedBeforeFence,
+    /// What the persisted log buffer has kept is not written to the log when that is opened.
+    BufferNotCopied,
+    /// What a persisted log buffer holds is taken whatever log and opening it was written for.
+    BufferOfFormerLife,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.
@@ -204,6 +213,7 @@ impl World {
         let sched = Scheduler::new(Rng::named(seed, "scheduler"), &profile);
         let secrets = Mutex::new(Rng::named(seed, "secrets"));
         let surviving = Mutex::new(surviving::SurvivingState::new(Rng::named(seed, "surviving memory")));
+        let persistent = Mutex::new(persistent::PersistentState::new(Rng::named(seed, "persistent memory")));
         let (runs, log) = (AtomicU64::new(0), Mutex::default());
         World {
             inner: Arc::new(Inner {
@@ -213,6 +223,7 @@ impl World {
                 disk,
                 secrets,
                 surviving,
+                persistent,
                 runs,
                 log,
                 planted: AtomicU8::new(0),
@@ -228,6 +239,7 @@ impl World {
         let run = self.inner.runs.fetch_add(1, Relaxed);
         self.disk().release_locks();
         self.surviving().release_locks();
+        self.persistent().release_owners();
         self.inner.sched.begin();
         let os = self.os(run);
         let for_root = os.clone();
@@ -273,6 +285,7 @@ impl World {
     pub fn disarm(&self) {
         self.inner.sched.end_after(u64::MAX >> 1, End::Killed);
         self.disk().power_off_after(u64::MAX >> 1);
+        self.power_off_after_stores(u64::MAX);
     }
 
     /// Lets the code of this world have a known bug, to prove that the checkers see it.
@@ -289,6 +302,7 @@ impl World {
     pub fn power_loss(&self) {
         self.disk().power_loss();
         self.inner.surviving.lock().unwrap_or_else(PoisonError::into_inner).power_loss();
+        self.persistent().power_loss();
     }
 
     /// Adds a fault.

@@ -1,0 +1,386 @@
+//! The persisted log buffer: a copy of the log's tail in persistent memory, so that a commit need not wait for the log's device.
+//!
+//! While it is on, `harden` copies the records that the cache has and the buffer has not, flushes the processor's caches, and returns: a loss
+//! of power leaves them. Blocks are written to the file when they are full, by the LOG WRITER; each is in the buffer whole before it is issued,
+//! and its place is used again when it is hard in the file. So the buffer always has what the file lacks of `persisted`. When a log is
+//! opened, the blocks that continue the end of its file are written to it, durably, before recovery begins (left_behind.rs).
+//! Layout: docs/formats/persisted-log-buffer.md.
+//!
+//! ```text
+//!  a place:  begin ──► progress 0, durable ──► head and records, durable ──► progress, durable ──► more records, durable ──► more progress ...
+//!  the switch:   off ──create──► kept, not trusted ──settle: what left the cache before is hard──► on ──take out──► written by itself ──settle──► off
+//!                        Shared::begin_persisting                                      Shared::end_persisting
+//! ```
+//! The progress of a place is durable only after all that it speaks of: a fence stands between. The file's header names the buffer that it
+//! relies on by a random number; while it names one, the log is not opened without it.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use os::sim::{Bug, is_planted};
+use os::{IoError, IoErrorKind, Os, PersistentMemory, PersistentVolume, WaitType};
+
+use crate::cache::{Cache, CachedBlock};
+use crate::error::LogError;
+use crate::file::LogFile;
+use crate::flush_reason::FlushReason;
+use crate::left_behind::{BASE_TXN, LeftBehind, PLACE_WORDS, PlaceHead, Progress, checksum_of, hash_with};
+use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, PERSISTED_BUFFER_BYTES};
+use crate::lsn::Lsn;
+use crate::shared::Shared;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"HPDNPLB1");
+/// A place for each block that can be in use.
+const PLACES: usize = CACHE_BLOCKS_MAX;
+const WORD_BYTES: usize = 8;
+const PLACE_LINE_BYTES: usize = PLACE_WORDS * WORD_BYTES;
+/// Where the places' words begin, behind the owner's page.
+const LINES_AT: usize = 4096;
+/// Where the places' bytes begin.
+const BYTES_AT: usize = LINES_AT + PLACES * PLACE_LINE_BYTES;
+
+const _: () = assert!(BYTES_AT.is_multiple_of(4096), "places begin at pages");
+const _: () = assert!(BYTES_AT + PLACES * BLOCK_BYTES_MAX <= PERSISTED_BUFFER_BYTES);
+
+/// Everything is written for this reason when the buffer is switched on or off, here and nowhere else.
+const BUFFER_SWITCH: FlushReason = FlushReason::BufferSwitch;
+
+/// Where the persisted log buffer of a log lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersistedOptions {
+    /// Its file.
+    pub path: PathBuf,
+    /// What kind of volume that may lie on.
+    pub volume: PersistentVolume,
+}
+
+/// The buffer of a log as views show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersistedInfo {
+    /// Its file.
+    pub path: PathBuf,
+    /// Does it outlive a loss of power? Not where a file system of memory stands for it in a test.
+    pub is_dax: bool,
+    /// The newest record that is in it, or was.
+    pub persisted: Lsn,
+    /// The newest record that is hard in the file.
+    pub hardened_in_file: Lsn,
+    /// Times that something was copied into it for somebody who waited.
+    pub copies_total: u64,
+    /// Bytes of records copied.
+    pub copied_bytes_total: u64,
+}
+
+/// What of a block is in the buffer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Kept {
+    place: Option<u32>,
+    records: usize,
+    hash: u64,
+    /// Which buffer.
+    id: u64,
+}
+
+/// The memory, and which places of it are free. Guarded by the cache latch.
+pub(crate) struct PersistedBuffer {
+    memory: PersistentMemory,
+    options: PersistedOptions,
+    id: u64,
+    free: Vec<u32>,
+    copied_bytes_total: u64,
+}
+
+fn owner(id: u64, log_id: u32) -> [u64; 4] {
+    let words = [MAGIC, id, u64::from(log_id), 0];
+    [words[0], words[1], words[2], checksum_of(&words[..3])]
+}
+
+fn line_of(place: u32) -> usize {
+    assert!((place as usize) < PLACES, "place {place}");
+    LINES_AT + place as usize * PLACE_LINE_BYTES
+}
+
+fn bytes_of(place: u32) -> usize {
+    assert!((place as usize) < PLACES, "place {place}");
+    BYTES_AT + place as usize * BLOCK_BYTES_MAX
+}
+
+impl PersistedBuffer {
+    /// An empty one with that number, in place of what this log had there before.
+    fn create(os: &Os, options: &PersistedOptions, log_id: u32, id: u64) -> Result<PersistedBuffer, IoError> {
+        let open =
+            |is_new| os.persistent_memory(&options.path, PERSISTED_BUFFER_BYTES, is_new, options.volume);
+        let memory = match open(false) {
+            Err(error) if error.kind == IoErrorKind::NotFound => open(true)?,
+            opened => opened?,
+        };
+        // An owner that is not whole is one whose creation was cut off.
+        let words = read_owner(&memory);
+        if words[0] == MAGIC && words[3] == checksum_of(&words[..3]) && words[2] != u64::from(log_id) {
+            let what = format!("{} belongs to another log", options.path.display());
+            return Err(IoError::new(IoErrorKind::Invalid, what));
+        }
+        let put = |at: usize, word: u64| {
+            memory.store_word(at, word);
+            memory.flush(at, WORD_BYTES)
+        };
+        // What was there is given up before anything of it changes, and the first word makes the new one count.
+        put(0, 0)?;
+        memory.fence();
+        (0..PLACES as u32).try_for_each(|place| put(line_of(place), 0))?;
+        let words = owner(id, log_id);
+        (1..words.len()).try_for_each(|index| put(index * WORD_BYTES, words[index]))?;
+        memory.fence();
+        put(0, words[0])?;
+        memory.fence();
+        assert_eq!(read_owner(&memory), words, "what was stored is there");
+        let free = (0..PLACES as u32).rev().collect();
+        Ok(PersistedBuffer { memory, options: options.clone(), id, free, copied_bytes_total: 0 })
+    }
+
+    /// Copies the records of a block that the buffer does not have yet: they are durable when this returns.
+    fn store(&mut self, block: &mut CachedBlock) -> Result<(), IoError> {
+        let records = block.offsets.len();
+        assert!(block.kept.records <= records, "records are never taken back");
+        if block.kept.records == records {
+            return Ok(());
+        }
+        let is_durable = !is_planted(Bug::AcknowledgedBeforeFence);
+        let fence = || {
+            if is_durable {
+                self.memory.fence();
+            }
+        };
+        let flush = |at, len| if is_durable { self.memory.flush(at, len) } else { Ok(()) };
+        let place = match block.kept.place {
+            Some(place) => place,
+            None => {
+                let place = self.free.pop().expect("there are as many places as blocks");
+                self.memory.store_word(line_of(place), 0);
+                flush(line_of(place), WORD_BYTES)?;
+                // What the place held is given up before its bytes change.
+                fence();
+                let head = PlaceHead {
+                    start: block.start,
+                    file: block.file,
+                    file_offset: block.file_offset,
+                    parity: block.parity,
+                    previous_checksum: 0,
+                };
+                for (index, word) in head.pack().into_iter().enumerate() {
+                    self.memory.store_word(line_of(place) + (1 + index) * WORD_BYTES, word);
+                }
+                block.kept = Kept { place: Some(place), id: self.id, ..Kept::default() };
+                place
+            }
+        };
+        let begin = |record: usize| block.offsets.get(record).map_or(block.used_bytes, |at| usize::from(*at));
+        let from = begin(block.kept.records);
+        assert!(from >= BLOCK_HEADER_BYTES && from < block.used_bytes, "records take bytes");
+        let new = (block.kept.records..records).map(|record| &block.buffer[begin(record)..begin(record + 1)]);
+        let hash = new.fold(block.kept.hash, hash_with);
+        self.memory.store(bytes_of(place) + from, &block.buffer[from..block.used_bytes]);
+        self.memory.store_word(line_of(place) + BASE_TXN * WORD_BYTES, block.base_txn.0);
+        flush(bytes_of(place) + from, block.used_bytes - from)?;
+        flush(line_of(place), PLACE_LINE_BYTES)?;
+        // What the progress speaks of is durable before it says so: else a crash could leave the word without the bytes, and with it take what
+        // an earlier word had promised.
+        fence();
+        let progress = Progress::of(block.used_bytes, records, hash, block.base_txn);
+        self.memory.store_word(line_of(place), progress.pack());
+        flush(line_of(place), WORD_BYTES)?;
+        fence();
+        block.kept = Kept { place: Some(place), records, hash, id: self.id };
+        self.copied_bytes_total += (block.used_bytes - from) as u64;
+        Ok(())
+    }
+
+    /// The block is hard in the file, or was given up empty.
+    pub(crate) fn end(&mut self, block: &mut CachedBlock) {
+        let kept = std::mem::take(&mut block.kept);
+        // It may have been in an earlier buffer.
+        if let Some(place) = kept.place.filter(|_| kept.id == self.id) {
+            assert!(!self.free.contains(&place), "place {place} was the block's own");
+            self.free.push(place);
+        }
+    }
+
+    /// What holds between calls.
+    pub(crate) fn assert_state(&self) {
+        assert!(self.free.len() <= PLACES, "{} places are free", self.free.len());
+        assert_eq!(self.memory.len_bytes(), PERSISTED_BUFFER_BYTES, "it has the size it always has");
+    }
+}
+
+fn read_owner(memory: &PersistentMemory) -> [u64; 4] {
+    std::array::from_fn(|index| memory.read_word(index * WORD_BYTES))
+}
+
+/// What the buffer that the log's header names has kept; none when it names none. Errors when that is not there: without it the log has
+/// lost its end.
+pub(crate) fn left_behind(
+    os: &Os,
+    options: Option<&PersistedOptions>,
+    log_file: &LogFile,
+) -> Result<Option<LeftBehind>, LogError> {
+    let header = log_file.header();
+    let is_careless = is_planted(Bug::BufferOfFormerLife) && options.is_some();
+    if is_planted(Bug::BufferNotCopied) || (header.persisted_id == 0 && !is_careless) {
+        return Ok(None);
+    }
+    let file = log_file.file.path().display();
+    let needed = |why: String| {
+        let what =
+            format!("the end of the log {file} is in its persisted log buffer, which is not there: {why}");
+        LogError::from(IoError::new(IoErrorKind::NotFound, what))
+    };
+    let options = options.ok_or_else(|| needed("nobody knows where it lies".to_owned()))?;
+    let opened = os.persistent_memory(&options.path, PERSISTED_BUFFER_BYTES, false, options.volume);
+    if is_careless && opened.is_err() {
+        return Ok(None);
+    }
+    let memory = opened.map_err(|error| needed(error.to_string()))?;
+    if read_owner(&memory) != owner(header.persisted_id, header.log_id) && !is_careless {
+        return Err(needed(format!(
+            "{} was made for another log, or at another time",
+            options.path.display()
+        )));
+    }
+    let words: Vec<[u64; PLACE_WORDS]> = (0..PLACES as u32)
+        .map(|place| std::array::from_fn(|word| memory.read_word(line_of(place) + word * WORD_BYTES)))
+        .collect();
+    let bytes = Box::new(move |place, len| Ok(memory.read(bytes_of(place), len)));
+    Ok(Some(LeftBehind::new("the persisted log buffer", words.into_iter(), bytes, false)))
+}
+
+impl Cache {
+    /// Copies all records that the cache has into the persisted buffer, and gives the newest. There must be a buffer.
+    fn persist(&mut self) -> Result<Lsn, IoError> {
+        let buffer = self.persisted.as_mut().expect("the caller has looked");
+        self.sealed.iter_mut().chain(&mut self.open).try_for_each(|block| buffer.store(block))?;
+        buffer.assert_state();
+        Ok(self.last)
+    }
+
+    /// A block is about to be issued: from then on nobody here can copy it.
+    pub(crate) fn persist_whole(&mut self, block: &mut CachedBlock) {
+        if let Some(buffer) = &mut self.persisted
+            && let Err(error) = buffer.store(block)
+        {
+            self.persist_error = Some(error);
+        }
+    }
+}
+
+impl Shared {
+    /// Makes everything up to `lsn` survive a loss of power by the persisted buffer; false when there is none.
+    pub(crate) fn persist(&self, lsn: Lsn) -> Result<bool, LogError> {
+        if !self.persists.load(Acquire) {
+            return Ok(false);
+        }
+        self.check_alive()?;
+        assert!(lsn < self.positions.end(), "{lsn} was appended");
+        let (done, _) = os::task::wait_timed(WaitType::LOGMGR_PMM_LOG, || {
+            let mut cache = self.cache.lock();
+            if cache.persisted.is_none() {
+                return Ok(false);
+            }
+            if lsn > self.positions.persisted() {
+                let newest = cache.persist()?;
+                self.positions.persisted.fetch_max(newest.raw(), Release);
+                self.counters.own_persists.fetch_add(1, Relaxed);
+            }
+            Ok(true)
+        });
+        match done {
+            Ok(is_kept) => {
+                assert!(!is_kept || lsn <= self.positions.safe(), "{lsn} counts as safe");
+                Ok(is_kept)
+            }
+            Err(error) => {
+                self.fail(error);
+                self.check_alive().map(|()| false)
+            }
+        }
+    }
+
+    /// The buffer could not take a block that was about to be issued.
+    pub(crate) fn note_persist_error(&self, error: Option<IoError>) {
+        if let Some(error) = error {
+            self.fail(error);
+        }
+    }
+
+    /// See `Log::begin_persisting`.
+    pub(crate) fn begin_persisting(&self, options: &PersistedOptions) -> Result<(), LogError> {
+        assert!(!self.options.volatile, "nothing of a volatile log is ever durable");
+        self.check_alive()?;
+        let _mask = os::task::mask_interrupts();
+        let mut id = [0; 8];
+        self.os.fill_random(&mut id);
+        let id = u64::from_le_bytes(id).max(1);
+        let buffer = PersistedBuffer::create(&self.os, options, self.log_id, id)?;
+        self.files.first().update_header(|header| header.persisted_id = id)?;
+        let last = {
+            let mut cache = self.cache.lock();
+            assert!(cache.persisted.is_none(), "one buffer at a time");
+            cache.persisted = Some(buffer);
+            cache.last
+        };
+        // What had left the cache before is not in the buffer.
+        self.settle(last)?;
+        self.persists.store(true, Release);
+        let last = self.cache.lock().last;
+        if !last.is_null() {
+            self.persist(last)?;
+            self.queue.lock().loss.note_hardened(last, || self.os.clock().monotonic_ns());
+        }
+        Ok(())
+    }
+
+    /// See `Log::end_persisting`.
+    pub(crate) fn end_persisting(&self) -> Result<(), LogError> {
+        let _mask = os::task::mask_interrupts();
+        self.persists.store(false, Release);
+        let (buffer, last) = {
+            let mut cache = self.cache.lock();
+            (cache.take_persisted(), cache.last)
+        };
+        let Some(buffer) = buffer else { return Ok(()) };
+        // What only the buffer had; it stays as it is until then, should the power go.
+        self.settle(last)?;
+        self.files.first().update_header(|header| header.persisted_id = 0)?;
+        let path = buffer.options.path.clone();
+        drop(buffer);
+        if let Err(error) = self.os.remove_persistent_memory(&path) {
+            os::report::warn("log", &format!("a persisted log buffer that nobody needs stays: {error}"));
+        }
+        Ok(())
+    }
+
+    /// Writes everything up to `last` to the file.
+    fn settle(&self, last: Lsn) -> Result<(), LogError> {
+        if last.is_null() { Ok(()) } else { self.harden(last, BUFFER_SWITCH) }
+    }
+
+    /// The log is closed, and its file has everything: the buffer is not needed to open it.
+    pub(crate) fn release_persisted(&self) {
+        assert!(self.files.first().header().persisted_id == 0, "what may be needed is kept");
+        self.persists.store(false, Release);
+        drop(self.cache.lock().take_persisted());
+    }
+
+    /// See `Log::persisted_buffer`.
+    pub(crate) fn persisted_info(&self) -> Option<PersistedInfo> {
+        let cache = self.cache.lock();
+        let buffer = cache.persisted.as_ref()?;
+        Some(PersistedInfo {
+            path: buffer.options.path.clone(),
+            is_dax: buffer.memory.is_dax(),
+            persisted: self.positions.persisted(),
+            hardened_in_file: self.positions.hardened(),
+            copies_total: self.counters.own_persists.load(Relaxed),
+            copied_bytes_total: buffer.copied_bytes_total,
+        })
+    }
+}

@@ -1,0 +1,338 @@
+//! Simulated persistent memory. Its adversary:
+//!
+//! * The process can die, and the power can go, between any two stores, in the middle of one (at a word of 8 bytes), and at each flush
+//!   and fence.
+//! * When the process dies, everything stored is there for the next run of the world.
+//! * A power loss draws each line of 64 bytes that was stored into and not fenced: it is as it was when it was fenced last, or as it was after
+//!   any store since, or a mixture of those by words. What was flushed and then fenced is there, as it was at the flush or later.
+//! * The device can be away ([`World::set_persistent_device`]).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::{World, maybe_switch};
+use crate::error::{IoError, IoErrorKind};
+use crate::persistent::{PersistentMemory, PersistentVolume};
+use crate::rng::Rng;
+use crate::write_back::LINE_BYTES;
+
+/// The simulated DAX volume.
+pub const PERSISTENT_FOLDER: &str = "/pmem";
+/// The simulated file system of memory, which stands for one in a test.
+pub const TEST_FOLDER: &str = "/tmpfs";
+/// Older versions of a line that may come back; more stores than that between two fences are seldom.
+const VERSIONS_MAX: usize = 8;
+
+type LineBytes = [u8; LINE_BYTES];
+
+/// What a piece of memory holds: lines that were ever stored into, and of those that are not durable the versions that may come back,
+/// the durable one first.
+#[derive(Clone, Default)]
+struct Content {
+    len_bytes: usize,
+    is_dax: bool,
+    lines: BTreeMap<usize, LineBytes>,
+    pending: BTreeMap<usize, Pending>,
+}
+
+#[derive(Clone)]
+struct Pending {
+    versions: Vec<LineBytes>,
+    /// Which of the versions (or the present content, behind them) was flushed; the next fence makes it durable.
+    flushed: Option<LineBytes>,
+}
+
+impl Content {
+    fn line(&self, line: usize) -> LineBytes {
+        self.lines.get(&line).copied().unwrap_or([0; LINE_BYTES])
+    }
+
+    /// Stores bytes of one line.
+    fn store(&mut self, at: usize, bytes: &[u8]) {
+        let (line, within) = (at / LINE_BYTES, at % LINE_BYTES);
+        let before = self.line(line);
+        let pending =
+            self.pending.entry(line).or_insert_with(|| Pending { versions: Vec::new(), flushed: None });
+        if pending.versions.len() == VERSIONS_MAX {
+            // The durable one stays.
+            pending.versions.remove(1);
+        }
+        pending.versions.push(before);
+        let content = self.lines.entry(line).or_insert([0; LINE_BYTES]);
+        content[within..within + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn flush(&mut self, at: usize, len: usize) {
+        for line in at / LINE_BYTES..(at + len).div_ceil(LINE_BYTES) {
+            let present = self.line(line);
+            if let Some(pending) = self.pending.get_mut(&line) {
+                pending.flushed = Some(present);
+            }
+        }
+    }
+
+    fn fence(&mut self) {
+        let lines = &self.lines;
+        self.pending.retain(|line, pending| {
+            let Some(durable) = pending.flushed.take() else { return true };
+            // What was stored after the flush is not durable.
+            pending.versions = vec![durable];
+            lines.get(line) != Some(&durable)
+        });
+    }
+
+    fn lose_power(&mut self, rng: &mut Rng) {
+        for (line, pending) in std::mem::take(&mut self.pending) {
+            let mut versions = pending.versions;
+            versions.push(self.line(line));
+            let newest = versions.len() as u64 - 1;
+            let fate = rng.below(4);
+            let mut chosen = versions[if fate == 0 { 0 } else { rng.between(0, newest) as usize }];
+            if fate == 1 {
+                for word in 0..LINE_BYTES / 8 {
+                    let version = versions[rng.between(0, newest) as usize];
+                    chosen[word * 8..word * 8 + 8].copy_from_slice(&version[word * 8..word * 8 + 8]);
+                }
+            }
+            self.lines.insert(line, chosen);
+        }
+    }
+}
+
+/// All such memory of a world, by name.
+pub(super) struct PersistentState {
+    pieces: BTreeMap<PathBuf, Arc<Mutex<Content>>>,
+    /// Who has a piece.
+    owners: BTreeMap<PathBuf, Weak<()>>,
+    rng: Rng,
+    is_away: bool,
+    /// Stores, flushes and fences until the power goes.
+    power_off_after: u64,
+}
+
+impl PersistentState {
+    pub(super) fn new(rng: Rng) -> PersistentState {
+        let (pieces, owners) = (BTreeMap::new(), BTreeMap::new());
+        PersistentState { pieces, owners, rng, is_away: false, power_off_after: u64::MAX }
+    }
+
+    /// A new process begins: whoever had a piece is gone.
+    pub(super) fn release_owners(&mut self) {
+        self.owners.clear();
+    }
+
+    pub(super) fn power_loss(&mut self) {
+        self.pieces.retain(|_, piece| lock(piece).is_dax);
+        for piece in self.pieces.values() {
+            lock(piece).lose_power(&mut self.rng);
+        }
+    }
+}
+
+fn lock(piece: &Mutex<Content>) -> MutexGuard<'_, Content> {
+    piece.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The piece that a process of the world writes.
+pub(crate) struct SimulatedPersistent {
+    world: World,
+    piece: Arc<Mutex<Content>>,
+    _owner: Arc<()>,
+}
+
+impl SimulatedPersistent {
+    /// A process that has ended stores no more, whatever its tasks still run through.
+    fn with<T>(&self, act: impl FnOnce(&mut Content) -> T) -> Option<T> {
+        maybe_switch();
+        self.world.count_persistent_operation();
+        (!self.world.inner.sched.is_over()).then(|| act(&mut lock(&self.piece)))
+    }
+
+    pub(crate) fn is_dax(&self) -> bool {
+        lock(&self.piece).is_dax
+    }
+
+    pub(crate) fn store(&self, at: usize, bytes: &[u8]) {
+        // The first half, then the second, so that a death can come between; each by lines.
+        let half = if bytes.len() > 8 { bytes.len() / 2 } else { bytes.len() };
+        for (from, to) in [(0, half), (half, bytes.len())] {
+            if from == to {
+                continue;
+            }
+            let stored = self.with(|content| {
+                let mut next = from;
+                while next < to {
+                    let line_end = (at + next) / LINE_BYTES * LINE_BYTES + LINE_BYTES - at;
+                    let end = line_end.min(to);
+                    content.store(at + next, &bytes[next..end]);
+                    next = end;
+                }
+            });
+            if stored.is_none() {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn flush(&self, at: usize, len: usize) {
+        let _ = self.with(|content| content.flush(at, len));
+    }
+
+    pub(crate) fn fence(&self) {
+        let _ = self.with(Content::fence);
+    }
+
+    pub(crate) fn read(&self, at: usize, len: usize) -> Vec<u8> {
+        let content = lock(&self.piece);
+        let byte = |place: usize| {
+            content.lines.get(&(place / LINE_BYTES)).map_or(0, |line| line[place % LINE_BYTES])
+        };
+        (at..at + len).map(byte).collect()
+    }
+}
+
+impl World {
+    /// Takes the device of persistent memory away, or brings it back with what is on it. For a world that does not run.
+    pub fn set_persistent_device(&self, is_there: bool) {
+        self.persistent().is_away = !is_there;
+    }
+
+    /// Cuts the power before the `count`-th store, flush or fence of persistent memory from now (1: the next one).
+    pub fn power_off_after_stores(&self, count: u64) {
+        self.persistent().power_off_after = count;
+    }
+
+    fn count_persistent_operation(&self) {
+        let is_due = {
+            let mut state = self.persistent();
+            state.power_off_after = state.power_off_after.saturating_sub(1);
+            state.power_off_after == 0
+        };
+        if is_due && !self.inner.sched.is_over() {
+            self.power_off();
+        }
+    }
+
+    /// The names of the pieces of persistent memory.
+    pub fn persistent_names(&self) -> Vec<PathBuf> {
+        self.persistent().pieces.keys().cloned().collect()
+    }
+
+    pub(crate) fn is_persistent_volume(&self, folder: &Path, volume: PersistentVolume) -> bool {
+        let is_one = folder.starts_with(PERSISTENT_FOLDER)
+            || folder.starts_with(TEST_FOLDER) && volume == PersistentVolume::Test;
+        is_one && !self.persistent().is_away
+    }
+
+    pub(crate) fn persistent_memory(
+        &self,
+        path: &Path,
+        len_bytes: usize,
+        is_new: bool,
+        volume: PersistentVolume,
+    ) -> Result<PersistentMemory, IoError> {
+        let fail = |kind, what: &str| Err(IoError::new(kind, format!("{what} {}", path.display())));
+        if self.persistent().is_away {
+            return fail(IoErrorKind::NotFound, "the device is away: open");
+        }
+        if !self.is_persistent_volume(path, volume) {
+            return fail(IoErrorKind::Invalid, "not on a DAX volume: map");
+        }
+        let mut state = self.persistent();
+        if state.owners.get(path).is_some_and(|owner| owner.strong_count() > 0) && !self.inner.sched.is_over()
+        {
+            return fail(IoErrorKind::Locked, "somebody else has it: open");
+        }
+        let is_dax = path.starts_with(PERSISTENT_FOLDER);
+        let piece = match state.pieces.get(path).cloned() {
+            Some(_) if is_new => return fail(IoErrorKind::AlreadyExists, "make"),
+            Some(piece) if lock(&piece).len_bytes != len_bytes => {
+                return fail(IoErrorKind::Invalid, "another size: open");
+            }
+            Some(piece) => piece,
+            None if !is_new => return fail(IoErrorKind::NotFound, "open"),
+            None => {
+                let piece = Arc::new(Mutex::new(Content { len_bytes, is_dax, ..Content::default() }));
+                if !self.inner.sched.is_over() {
+                    state.pieces.insert(path.to_owned(), Arc::clone(&piece));
+                }
+                piece
+            }
+        };
+        let owner = Arc::new(());
+        state.owners.insert(path.to_owned(), Arc::downgrade(&owner));
+        drop(state);
+        let memory = SimulatedPersistent { world: self.clone(), piece, _owner: owner };
+        Ok(PersistentMemory::simulated(memory, len_bytes))
+    }
+
+    pub(crate) fn remove_persistent(&self, path: &Path) {
+        if !self.inner.sched.is_over() {
+            self.persistent().pieces.remove(path);
+        }
+    }
+
+    pub(super) fn persistent(&self) -> MutexGuard<'_, PersistentState> {
+        self.inner.persistent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content() -> Content {
+        Content { len_bytes: 4096, is_dax: true, ..Content::default() }
+    }
+
+    fn word(content: &Content, at: usize) -> u8 {
+        content.line(at / LINE_BYTES)[at % LINE_BYTES]
+    }
+
+    #[test]
+    fn what_was_flushed_and_fenced_is_there_and_nothing_else_is_sure() {
+        let mut seen = [[false; 3]; 4];
+        for seed in 0..200 {
+            let mut content = content();
+            content.store(0, &[1; 8]);
+            content.flush(0, 8);
+            content.fence();
+            // Fenced, then stored over: either.
+            content.store(64, &[1; 8]);
+            content.flush(64, 8);
+            content.fence();
+            content.store(64, &[2; 8]);
+            // Flushed, not fenced; and two words of one line, which may part.
+            content.store(128, &[2; 8]);
+            content.flush(128, 8);
+            content.store(192, &[2; 8]);
+            content.store(200, &[2; 8]);
+            content.lose_power(&mut Rng::from_seed(seed));
+            for (index, at) in [0, 64, 128].into_iter().enumerate() {
+                seen[index][usize::from(word(&content, at))] = true;
+            }
+            seen[3][usize::from(word(&content, 192) == 0 && word(&content, 200) == 2)] = true;
+        }
+        assert_eq!(seen[0], [false, true, false], "it is durable");
+        assert_eq!(seen[1], [false, true, true]);
+        assert_eq!(seen[2], [true, false, true], "a flush alone promises nothing");
+        assert_eq!(seen[3], [true, true, false], "words part");
+    }
+
+    #[test]
+    fn what_is_stored_behind_the_flush_is_not_durable_by_the_fence() {
+        let kept: Vec<u8> = (0..50)
+            .map(|seed| {
+                let mut content = content();
+                content.store(0, &[1; 8]);
+                content.flush(0, 8);
+                content.store(0, &[2; 8]);
+                content.fence();
+                content.lose_power(&mut Rng::from_seed(seed));
+                word(&content, 0)
+            })
+            .collect();
+        assert!(kept.contains(&1) && kept.contains(&2) && !kept.contains(&0), "{kept:?}");
+    }
+}
