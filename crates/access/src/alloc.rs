@@ -315,6 +315,12 @@ impl AccessMethods {
         })
     }
 
+    /// Has a transaction freed something that becomes free when it is over?
+    pub(crate) fn has_pending(&self, txn: TxnId) -> bool {
+        assert!(!txn.is_null(), "pages are freed by transactions");
+        self.allocator.pending.lock().contains_key(&txn.0)
+    }
+
     /// The transaction is over: what it freed is free now, or stays with its owner.
     pub(crate) fn finish_pending(&self, txn: TxnId, committed: bool) -> AccessResult<()> {
         let listed = {

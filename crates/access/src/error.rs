@@ -32,6 +32,10 @@ pub enum AccessError {
     },
     /// The row is not there (any more): its address comes from an index or cursor read without a lock (601).
     RowGone,
+    /// The row was changed by somebody who committed after the snapshot of a SNAPSHOT transaction: 3960.
+    UpdateConflict,
+    /// What the row was at the reader's snapshot was not kept for want of room: 3958.
+    VersionLost,
     /// A page contradicts what points to it: 824's family.
     Corrupt {
         /// The page.
@@ -64,6 +68,8 @@ impl fmt::Display for AccessError {
             }
             AccessError::KeyTooLarge { bytes } => write!(f, "an index key of {bytes} bytes"),
             AccessError::RowGone => f.write_str("the row is gone"),
+            AccessError::UpdateConflict => f.write_str("the row was changed since the snapshot"),
+            AccessError::VersionLost => f.write_str("the version of the row was not kept"),
             AccessError::Corrupt { page, what } => write!(f, "page {page}: {what}"),
         }
     }

@@ -316,7 +316,7 @@ impl AccessMethods {
     }
 }
 
-/// May the page's ghosts and reserved bytes be reclaimed: has every transaction ended that made them?
-pub(crate) fn removers_are_done(page: &pages::PageBytes, oldest_active: TxnId) -> bool {
-    header::last_remover(page) < oldest_active.0
+/// May the page's ghosts and reserved bytes be reclaimed: has every transaction ended that made them, and can no snapshot see behind it?
+pub(crate) fn removers_are_done(page: &pages::PageBytes, oldest_needed: TxnId) -> bool {
+    header::last_remover(page) < oldest_needed.0
 }

@@ -21,7 +21,8 @@ pub enum RowLock {
 /// How rows are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanOptions {
-    /// The level after table hints (NOLOCK, HOLDLOCK, REPEATABLEREAD ...). Snapshot reads as READ COMMITTED until versions exist.
+    /// The level after table hints (NOLOCK, HOLDLOCK, REPEATABLEREAD ...). Without a `snapshot`, Snapshot reads as READ COMMITTED: that is
+    /// how keys are looked up that decide about others' changes.
     pub isolation: IsolationLevel,
     /// What to lock rows with.
     pub row_lock: RowLock,
@@ -35,6 +36,9 @@ pub struct ScanOptions {
     pub backward: bool,
     /// The table is locked as a whole, S to read and X to change (TABLOCK); whoever opens the scan locks it.
     pub table_lock: bool,
+    /// Rows are seen as they were at this commit number, and none is locked or waited for. Whoever asks keeps the snapshot open and asks
+    /// afterwards whether it still is ([`txn::Snapshot::is_given_up`]).
+    pub snapshot: Option<u64>,
 }
 
 impl Default for ScanOptions {
@@ -47,6 +51,7 @@ impl Default for ScanOptions {
             keep_row: false,
             backward: false,
             table_lock: false,
+            snapshot: None,
         }
     }
 }
@@ -73,6 +78,8 @@ impl Selection {
 pub(crate) enum Locking {
     /// No row locks: READ UNCOMMITTED, or the table lock covers the rows.
     None,
+    /// Rows are seen as they were at a snapshot: no row locks.
+    Versioned { snapshot: u64 },
     /// A row is read when nobody has it exclusively; nothing is kept.
     Probe,
     /// Each row is locked; `until_next`: the caller may give it back (`release_row`), and one that was only read goes when
@@ -84,6 +91,10 @@ pub(crate) enum Locking {
 
 impl ScanOptions {
     pub(crate) fn locking(&self, txn: &Transaction, object: &Resource) -> Locking {
+        if let Some(snapshot) = self.snapshot {
+            assert_eq!(self.row_lock, RowLock::Shared, "who will change rows locks them");
+            return Locking::Versioned { snapshot };
+        }
         let table_mode = if self.row_lock == RowLock::Shared { LockMode::S } else { LockMode::X };
         if txn.has_table_lock(object, table_mode) {
             return Locking::None;
@@ -110,7 +121,7 @@ impl Locking {
     /// The mode in which a row must be obtainable.
     pub(crate) fn row_mode(self) -> Option<LockMode> {
         match self {
-            Locking::None => None,
+            Locking::None | Locking::Versioned { .. } => None,
             Locking::Probe => Some(LockMode::S),
             Locking::Hold { mode, .. } | Locking::Range { mode } => Some(mode),
         }
@@ -118,7 +129,7 @@ impl Locking {
 
     /// May a whole page of rows be read at once?
     pub(crate) fn reads_ahead(self) -> bool {
-        matches!(self, Locking::None | Locking::Probe)
+        matches!(self, Locking::None | Locking::Versioned { .. } | Locking::Probe)
     }
 
     /// The same for rows of a heap, which have no order: nothing but the row itself can be locked.

@@ -34,6 +34,10 @@ impl ResourceManager for AccessMethods {
         self.undo_record(txn, header, payload).map_err(|error| in_record(lsn, header, error))
     }
 
+    fn waits_for_end(&self, transaction: TxnId) -> bool {
+        self.has_pending(transaction)
+    }
+
     fn finished(&self, transaction: TxnId, committed: bool) {
         if let Err(error) = self.finish_pending(transaction, committed) {
             // The pages stay marked; the sweep of the next start frees them.

@@ -1,9 +1,12 @@
 //! The one door to a row: what a reader sees of it. Heap scan, heap fetch, tree look-up and both directions of the tree cursor ask here.
 
-use pages::{PageBytes, PageType, header, slots};
-use txn::{LockMode, LockWait, Resource, Transaction};
+use std::sync::Arc;
 
-use crate::error::AccessResult;
+use pages::{PageBytes, PageType, header, slots, tree_rows};
+use txn::{LockMode, LockWait, Resource, Sight, Transaction};
+
+use crate::error::{AccessError, AccessResult};
+use crate::methods::Rid;
 use crate::options::{Locking, ScanOptions, Waited, row_alone};
 
 /// Whoever reads: how it locks rows, decided once for a scan or look-up.
@@ -16,16 +19,22 @@ pub(crate) struct Reader<'t> {
 }
 
 /// What a reader sees in a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen<'p> {
     /// The row.
     Bytes(&'p [u8]),
+    /// The row as it was at the reader's snapshot; the page has something else, or nothing.
+    Version(Arc<[u8]>),
     /// A stub: the row's bytes lie on another page; see [`PageView::follow`].
     Moved,
     /// Somebody has the row who has not ended: let the latch go, wait for the lock, look again.
     Wait,
     /// No row for this reader.
     Gone,
+    /// The row's state at the snapshot is not known any more ([`AccessError::VersionLost`]).
+    Lost,
+    /// The row is locked, and somebody has changed it since the snapshot of the reader's transaction ([`AccessError::UpdateConflict`]).
+    Conflict,
 }
 
 /// A latched page as one reader sees it.
@@ -77,7 +86,12 @@ impl<'p, 't> PageView<'p, 't> {
     /// The page is latched, and stays so until the bytes are copied.
     #[inline]
     pub(crate) fn new(page: &'p PageBytes, reader: Reader<'t>) -> PageView<'p, 't> {
-        let is_settled = header::lsn(page) < reader.txn.manager().oldest_active_lsn();
+        let manager = reader.txn.manager();
+        let undecided_from = match reader.locking {
+            Locking::Versioned { .. } => manager.versions_begin_at(),
+            _ => manager.oldest_active_lsn(),
+        };
+        let is_settled = header::lsn(page) < undecided_from;
         debug_assert!(
             matches!(header::page_type(page), PageType::Heap | PageType::BTree),
             "only pages with rows are looked at"
@@ -91,7 +105,7 @@ impl<'p, 't> PageView<'p, 't> {
         &self.reader
     }
 
-    /// Does the page hold only decided changes?
+    /// Does the page hold only decided changes (to a reader at a snapshot: only what he sees as it stands)?
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
         self.is_settled
@@ -115,11 +129,22 @@ impl<'p, 't> PageView<'p, 't> {
     /// 8. READPAST takes for gone what others wait for.
     /// 9. Conditions on the bytes ([`crate::RowTest`]) are asked about a row that is seen, never before: whoever has to wait for a row
     ///    waits, whether it will be wanted or not. The lock of one that is not wanted goes as in [`Reader::pass_over`].
+    /// 10. A reader at a snapshot locks nothing and waits for nobody. Where no change since the oldest snapshot can be (the page's LSN is
+    ///     below [`txn::TxnManager::versions_begin_at`]) it sees what stands there. Elsewhere it asks for the row's versions by the row's
+    ///     name, a heap row's address or a tree row's key, under the latch under which writers leave them: its own transaction's change
+    ///     and those committed up to its snapshot are seen, before the others the row was what the oldest of them has left. A moved row's
+    ///     name is its stub's, and it is asked for again where its bytes are.
+    /// 11. Whoever has locked a row in a SNAPSHOT transaction and finds that another has committed a change of it since, is told so.
     #[inline]
     pub(crate) fn see(&self, slot: u16, lock: impl Fn() -> Resource + Copy) -> Seen<'p> {
         let Some(row) = slots::row(self.page, slot) else { return Seen::Gone };
+        if let Locking::Versioned { snapshot } = self.reader.locking
+            && !self.is_settled
+        {
+            return self.see_at(snapshot, slot, row);
+        }
         match slots::flags(self.page, slot) {
-            0 if self.may_see(lock) => Seen::Bytes(row),
+            0 if self.may_see(lock) => self.unless_changed(slot, row),
             0 => self.refused(),
             flags if flags & slots::FORWARDED != 0 => Seen::Gone,
             flags if flags & slots::GHOST == 0 => Seen::Moved,
@@ -128,16 +153,80 @@ impl<'p, 't> PageView<'p, 't> {
         }
     }
 
+    /// Rule 10.
+    fn see_at(&self, snapshot: u64, slot: u16, row: &'p [u8]) -> Seen<'p> {
+        let flags = slots::flags(self.page, slot);
+        assert!(!self.is_settled, "what is settled is read as it stands");
+        if flags & slots::FORWARDED != 0 {
+            return Seen::Gone;
+        }
+        match self.sight(snapshot, slot, row) {
+            Sight::Present if flags & slots::GHOST != 0 => Seen::Gone,
+            Sight::Present if flags == 0 => Seen::Bytes(row),
+            Sight::Present => Seen::Moved,
+            Sight::Was(image) => Seen::Version(image),
+            Sight::Absent => Seen::Gone,
+            Sight::Lost => Seen::Lost,
+        }
+    }
+
+    fn sight(&self, snapshot: u64, slot: u16, row: &[u8]) -> Sight {
+        let (txn, unit) = (self.reader.txn, header::unit(self.page));
+        let versions = txn.manager().versions();
+        match header::page_type(self.page) {
+            PageType::BTree => versions.see(unit, tree_rows::split_row(row).0, snapshot, txn.id()),
+            _ => {
+                let rid = Rid { page: header::id(self.page), slot };
+                versions.see(unit, &rid.to_bytes(), snapshot, txn.id())
+            }
+        }
+    }
+
+    /// Rule 11, for a row that is seen. Whoever only probes is not asked: he locks nothing and changes nothing.
+    #[inline]
+    fn unless_changed(&self, slot: u16, row: &'p [u8]) -> Seen<'p> {
+        let keeps = matches!(self.reader.locking, Locking::Hold { .. } | Locking::Range { .. });
+        if keeps && self.conflicts(slot, row) { Seen::Conflict } else { Seen::Bytes(row) }
+    }
+
+    fn conflicts(&self, slot: u16, row: &[u8]) -> bool {
+        let unit = header::unit(self.page);
+        assert!(self.reader.locking.row_mode().is_some(), "whoever asks has the row's lock");
+        match header::page_type(self.page) {
+            PageType::BTree => self.reader.txn.conflicts_over(unit, tree_rows::split_row(row).0),
+            _ => {
+                let rid = Rid { page: header::id(self.page), slot };
+                self.reader.txn.conflicts_over(unit, &rid.to_bytes())
+            }
+        }
+    }
+
+    /// Rule 10 for the row whose stub stands at `rid`: asked again under the latch of the page with its bytes.
+    pub(crate) fn sight_of_moved(&self, rid: Rid) -> Sight {
+        assert!(header::page_type(self.page) == PageType::Heap, "rows of trees do not move away");
+        match self.reader.locking {
+            Locking::Versioned { snapshot } => {
+                let (txn, unit) = (self.reader.txn, header::unit(self.page));
+                txn.manager().versions().see(unit, &rid.to_bytes(), snapshot, txn.id())
+            }
+            _ => Sight::Present,
+        }
+    }
+
     /// Rule 7: takes the lock of the row whose stub is on this page. `Moved`: it is the reader's, who now reads the target and then says
     /// so ([`Reader::has_followed`]).
-    pub(crate) fn follow(&self, lock: impl Fn() -> Resource) -> Seen<'p> {
+    pub(crate) fn follow(&self, slot: u16, lock: impl Fn() -> Resource) -> Seen<'p> {
         debug_assert!(header::page_type(self.page) == PageType::Heap, "rows of trees do not move away");
         let mode = match self.reader.locking {
-            Locking::None => return Seen::Moved,
+            Locking::None | Locking::Versioned { .. } => return Seen::Moved,
             Locking::Probe => LockMode::S,
             Locking::Hold { mode, .. } | Locking::Range { mode } => mode,
         };
-        if self.reader.txn.try_lock(lock(), mode) { Seen::Moved } else { self.not_followed() }
+        if !self.reader.txn.try_lock(lock(), mode) {
+            return self.not_followed();
+        }
+        let keeps = matches!(self.reader.locking, Locking::Hold { .. } | Locking::Range { .. });
+        if keeps && self.conflicts(slot, &[]) { Seen::Conflict } else { Seen::Moved }
     }
 
     fn not_followed(&self) -> Seen<'p> {
@@ -155,7 +244,7 @@ impl<'p, 't> PageView<'p, 't> {
     #[inline]
     fn may_see(&self, lock: impl Fn() -> Resource) -> bool {
         match self.reader.locking {
-            Locking::None => true,
+            Locking::None | Locking::Versioned { .. } => true,
             Locking::Probe => self.is_settled || self.reader.txn.could_lock(&lock(), LockMode::S),
             Locking::Hold { mode, .. } | Locking::Range { mode } => self.reader.txn.try_lock(lock(), mode),
         }
@@ -163,7 +252,7 @@ impl<'p, 't> PageView<'p, 't> {
 
     fn is_deletion_decided(&self, lock: impl Fn() -> Resource) -> bool {
         match self.reader.locking {
-            Locking::None => true,
+            Locking::None | Locking::Versioned { .. } => true,
             Locking::Probe | Locking::Hold { .. } => {
                 self.is_settled || self.reader.txn.could_lock(&lock(), LockMode::S)
             }
@@ -173,5 +262,16 @@ impl<'p, 't> PageView<'p, 't> {
 
     fn refused(&self) -> Seen<'p> {
         if self.reader.skip_locked { Seen::Gone } else { Seen::Wait }
+    }
+}
+
+impl Seen<'_> {
+    /// The error of a row that cannot be told or must not be changed.
+    pub(crate) fn error(&self) -> AccessError {
+        match self {
+            Seen::Lost => AccessError::VersionLost,
+            Seen::Conflict => AccessError::UpdateConflict,
+            other => unreachable!("{other:?} is an answer"),
+        }
     }
 }

@@ -200,6 +200,9 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "loss-bound-ignored" => Some(Bug::LossBoundIgnored),
         "hand-out-before-harden" => Some(Bug::HandOutBeforeHarden),
         "counted-before-stored" => Some(Bug::CountedBeforeStored),
+        "version-freed-too-early" => Some(Bug::VersionFreedTooEarly),
+        "snapshot-sees-later-commit" => Some(Bug::SnapshotSeesLaterCommit),
+        "lost-update-under-snapshot" => Some(Bug::LostUpdateUnderSnapshot),
         _ => None,
     }
 }

@@ -199,6 +199,8 @@ impl Transaction {
         }
         self.change_state(XactState::Committing, XactState::Hardened);
         self.manager.note_committed(&self.entry);
+        // Before it leaves the table: whoever finds it gone there finds it among those whose versions are needed.
+        self.commit_versions();
         self.finish(XactState::Hardened);
         let is_hardened = mode == CommitMode::Full || (mode != CommitMode::Volatile && log.hardened() >= lsn);
         CommitOutcome { lsn, is_hardened }
@@ -212,10 +214,14 @@ impl Transaction {
             "a transaction that wrote ends in the log"
         );
         assert!(!self.is_system() || self.lock_count() == 0, "system transactions take no locks");
-        if self.manager.leave(&self.entry) {
-            self.manager.resource_manager().finished(self.id(), from == XactState::Hardened);
+        self.give_up_versions();
+        let has_left = self.manager.leave(&self.entry);
+        if !(from == XactState::Hardened && self.leave_end_to_versions()) {
+            if has_left {
+                self.manager.resource_manager().finished(self.id(), from == XactState::Hardened);
+            }
+            self.manager.release_reserved(&self.entry);
         }
-        self.manager.release_reserved(&self.entry);
         self.manager.note_ended(&self.entry);
         if !self.is_system() {
             self.space().remove_log_bytes(self.entry.bytes());

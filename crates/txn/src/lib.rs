@@ -3,7 +3,8 @@
 //!
 //! The doors: [`TxnManager`] (one per database) makes a [`Transaction`]; [`LockManager`] (one per instance) decides who waits;
 //! [`durability::resolve`] decides whether a commit waits for its log; [`commit`] is the whole story of a commit on one screen;
-//! [`recovery`] brings a database back after a crash with the same `redo` and `undo` that a rollback uses.
+//! [`recovery`] brings a database back after a crash with the same `redo` and `undo` that a rollback uses; [`Versions`] keeps what rows were for the
+//! snapshots that are open.
 
 pub mod commit;
 pub mod durability;
@@ -16,6 +17,7 @@ mod rm;
 mod rollback;
 mod table;
 mod transaction;
+mod version;
 
 pub use commit::{CommitOutcome, CommitProgress, PendingCommit};
 pub use durability::{CommitMode, CommitRequest, DelayedDurability, XactFacts};
@@ -29,3 +31,7 @@ pub use rm::ResourceManager;
 pub use rollback::Savepoint;
 pub use table::{ActiveRow, TxnManager, TxnManagerOptions};
 pub use transaction::{IsolationLevel, Transaction, TxnOptions, UndoBytes, XactState};
+pub use version::{
+    Before, OpenSnapshot, Sight, Snapshot, SnapshotKind, StoredVersion, VersionFigures, VersionWriter,
+    Versions,
+};

@@ -25,4 +25,11 @@ pub trait ResourceManager: Send + Sync {
     fn finished(&self, transaction: TxnId, committed: bool) {
         let _ = (transaction, committed);
     }
+
+    /// Has a transaction something that waits for its end? Then `finished` is called only when no snapshot can see what it has changed
+    /// any more, and the log that is reserved for it stays so.
+    fn waits_for_end(&self, transaction: TxnId) -> bool {
+        let _ = transaction;
+        false
+    }
 }

@@ -20,6 +20,7 @@ use crate::lock::LockManager;
 use crate::recovery::Loser;
 use crate::rm::ResourceManager;
 use crate::transaction::{Transaction, TxnOptions, XactState};
+use crate::version::{VersionWriter, Versions};
 
 /// What a database tells its transaction manager.
 #[derive(Clone, Debug)]
@@ -135,6 +136,13 @@ impl XactEntry {
         self.bytes.load(Relaxed)
     }
 
+    /// No record of it lies below; NULL before it has entered the table.
+    pub(crate) fn begin_bound(&self) -> Lsn {
+        let bound = Lsn::from_raw(self.begin_bound.load(Relaxed));
+        assert!(bound <= self.begin() || self.begin().is_null(), "the bound of {} is lower", self.begin());
+        bound
+    }
+
     pub(crate) fn writes_from_reservation(&self) -> bool {
         self.from_reservation.load(Relaxed)
     }
@@ -234,6 +242,7 @@ pub struct TxnManager {
     failure: OnceLock<String>,
     /// Newest commit that others may see before it is hard; see [`TxnManager::last_deferred`].
     deferred: AtomicU64,
+    versions: Versions,
     counters: TxnCounters,
 }
 
@@ -266,6 +275,7 @@ impl TxnManager {
             oldest_lsn: AtomicU64::new(u64::MAX),
             failure: OnceLock::new(),
             deferred: AtomicU64::new(0),
+            versions: Versions::new(),
             counters: TxnCounters {
                 started: counter("Transactions/sec"),
                 written: counter("Write Transactions/sec"),
@@ -506,6 +516,21 @@ impl TxnManager {
         assert!(lsn.slot() > 0 && lsn < self.log.end(), "the commit at {lsn} is in the log");
         let before = Lsn::from_raw(self.deferred.fetch_max(lsn.raw(), Release));
         assert_ne!(before, lsn, "a commit is deferred once");
+    }
+
+    /// The versions of rows.
+    #[inline]
+    pub fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    /// No snapshot can see what these have changed: what has waited for that is done.
+    pub(crate) fn forgotten(&self, gone: &[Arc<VersionWriter>]) {
+        for (entry, writer) in gone.iter().filter_map(|writer| Some((writer.arrive()?, writer))) {
+            assert_eq!(entry.id, writer.txn, "an end is its own transaction's");
+            self.resource_manager().finished(entry.id, true);
+            self.release_reserved(&entry);
+        }
     }
 
     pub(crate) fn note_committed(&self, entry: &XactEntry) {

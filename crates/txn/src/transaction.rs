@@ -11,9 +11,9 @@
 //! A transaction is used by one task at a time, through `&self`, so that cursors can share it. Nothing is logged before the first change:
 //! a transaction that only reads leaves no trace in the log and never flushes (claim 12).
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicU8, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 use log::records::{BeginXact, LogTime};
 use log::{LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
@@ -24,6 +24,7 @@ use crate::lock::{
     HeldLocks, LockError, LockMark, LockMode, LockOwner, LockSpace, LockWait, Resource, ResourceKey,
 };
 use crate::table::{TxnManager, XactEntry};
+use crate::version::VersionWriter;
 use crate::{TxnError, TxnResult};
 
 /// Log bytes of LOP_COMMIT_XACT or LOP_ABORT_XACT, at most; reserved at begin.
@@ -115,6 +116,10 @@ pub struct Transaction {
     locks: Latch<HeldLocks>,
     state: AtomicU8,
     name: Option<String>,
+    /// Itself among those who leave row versions, once it has left one.
+    pub(crate) version_writer: OnceLock<Arc<VersionWriter>>,
+    /// See [`Transaction::set_conflicts_above`].
+    pub(crate) conflicts_above: AtomicU64,
 }
 
 impl Transaction {
@@ -134,6 +139,8 @@ impl Transaction {
             locks: Latch::new(LatchRank::Transaction, locks),
             state: AtomicU8::new(XactState::Active as u8),
             name,
+            version_writer: OnceLock::new(),
+            conflicts_above: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -456,6 +463,7 @@ impl Drop for Transaction {
         // changed data leaves it to recovery, as a crash would.
         if self.state() == XactState::Active && !self.has_changed_data() && !std::thread::panicking() {
             assert!(!self.entry.has_ended(), "what wrote nothing has no end");
+            self.give_up_versions();
             self.manager.release_reserved(&self.entry);
             self.manager.note_ended(&self.entry);
             self.locks.get_mut().unlock_all();

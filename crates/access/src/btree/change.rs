@@ -50,6 +50,7 @@ impl BTree {
                         txn.lock(resource, LockMode::X, LockWait::Session)?;
                         continue;
                     }
+                    self.check_conflict(txn, key)?;
                     let before = slots::row(leaf.page(), slot).map_or(0, <[u8]>::len);
                     let after = KEY_LENGTH_BYTES + key.len() + value.len();
                     if after > before && after - before > room_to_grow(leaf.page()) {
@@ -100,6 +101,7 @@ impl BTree {
         assert!(begin >= count || key < key_at(leaf.page(), begin), "keys ascend");
         let image = if self.methods.undo_only { &[] } else { value };
         let page = leaf.id().pack();
+        self.leave_version(txn, key, None);
         let record = TreeRow { page, slot, over_ghost, root: self.def.root.pack(), key, value: image };
         let context = context_of(leaf.page());
         let undo = UndoBytes::one(TREE_ROW_BYTES + key.len());
@@ -108,6 +110,28 @@ impl BTree {
         leaf.set_lsn(lsn);
         assert_eq!(slots::flags(leaf.page(), slot), 0, "what was inserted is there");
         Ok(Inserted::Done)
+    }
+
+    /// Leaves what a row is before its first change, for snapshots; see [`Transaction::leave_version`].
+    #[inline]
+    fn leave_version(&self, txn: &Transaction, key: &[u8], before: Option<&[u8]>) {
+        if self.leaves_versions {
+            txn.leave_version(self.def.unit.0, key, before);
+        }
+    }
+
+    /// 3960 for a key, locked, that somebody has changed since the snapshot of the transaction.
+    fn check_conflict(&self, txn: &Transaction, key: &[u8]) -> AccessResult<()> {
+        match self.leaves_versions && txn.conflicts_over(self.def.unit.0, key) {
+            true => Err(AccessError::UpdateConflict),
+            false => Ok(()),
+        }
+    }
+
+    /// Locks a key that is about to be changed, and sees whether it may be ([`AccessError::UpdateConflict`]).
+    pub fn claim(&self, txn: &Transaction, key: &[u8]) -> AccessResult<()> {
+        txn.lock(self.key_resource(key), LockMode::X, LockWait::Session)?;
+        self.check_conflict(txn, key)
     }
 
     /// The lock resource of the key that follows slot `slot` of a latched leaf, ghosts included.
@@ -171,7 +195,7 @@ impl BTree {
         if bytes > BODY_BYTES {
             return Err(AccessError::RowTooLarge { bytes, limit: BODY_BYTES });
         }
-        txn.lock(self.key_resource(key), LockMode::X, LockWait::Session)?;
+        self.claim(txn, key)?;
         loop {
             let mut leaf = self.leaf_for(key)?;
             let slot = live_slot(&leaf, key)?;
@@ -185,6 +209,7 @@ impl BTree {
                 self.make_room(txn, leaf, key, growth)?;
                 continue;
             }
+            self.leave_version(txn, key, Some(row));
             let lengths = (old.len() as u16, new.len() as u16);
             let record = RowPatch {
                 page: leaf.id().pack(),
@@ -211,10 +236,11 @@ impl BTree {
     /// Deletes a key: it becomes a ghost. The key is locked exclusively; the caller holds IX on the table. Error `RowGone`
     /// when the key is not there.
     pub fn delete(&self, txn: &Transaction, key: &[u8]) -> AccessResult<()> {
-        txn.lock(self.key_resource(key), LockMode::X, LockWait::Session)?;
+        self.claim(txn, key)?;
         let mut leaf = self.leaf_for(key)?;
         let slot = live_slot(&leaf, key)?;
         let row = slots::row(leaf.page(), slot).ok_or(AccessError::RowGone)?;
+        self.leave_version(txn, key, Some(row));
         let record = TreeRow {
             page: leaf.id().pack(),
             slot,

@@ -27,7 +27,7 @@ impl AccessMethods {
             if !is_tree && header::page_type(guard.page()) != PageType::Heap {
                 continue;
             }
-            if !removers_are_done(guard.page(), manager.oldest_active_id()) {
+            if !removers_are_done(guard.page(), manager.oldest_needed_id()) {
                 drop(guard);
                 self.note_ghosts(page, root);
                 continue;

@@ -231,8 +231,11 @@ impl BTreeCursor {
             }
             return Ok(Some(Stop::End));
         }
-        let row = match view.see(slot, lock) {
-            Seen::Bytes(row) => Some(row),
+        let seen = view.see(slot, lock);
+        let row = match &seen {
+            Seen::Bytes(row) => Some(*row),
+            Seen::Version(row) => Some(&**row),
+            Seen::Lost | Seen::Conflict => return Err(seen.error()),
             Seen::Gone => None,
             Seen::Wait => return Ok(Some(Stop::Locked(lock()))),
             Seen::Moved => return Err(stub_in_tree(guard, slot)),
@@ -265,6 +268,8 @@ impl BTreeCursor {
             let lock = || self.tree.key_resource(key_at(guard.page(), slot));
             match view.see(slot, lock) {
                 Seen::Bytes(row) => drop(self.hand_up(row, copies)),
+                Seen::Version(row) => drop(self.hand_up(&row, copies)),
+                seen @ (Seen::Lost | Seen::Conflict) => return Err(seen.error()),
                 Seen::Gone => {}
                 Seen::Moved => return Err(stub_in_tree(guard, slot)),
                 Seen::Wait => {
@@ -360,6 +365,8 @@ impl BTreeCursor {
                 // Its lock stays also when it is not wanted: nobody may make it so.
                 Ok(if self.hand_up(row, true) { Stop::Full } else { Stop::End })
             }
+            (_, Seen::Version(_)) => unreachable!("who locks ranges reads at no snapshot"),
+            (_, seen @ (Seen::Lost | Seen::Conflict)) => Err(seen.error()),
             (_, Seen::Wait) => Ok(Stop::Locked(lock())),
             (slot, Seen::Moved) => Err(stub_in_tree(&guard, slot)),
             (_, Seen::Gone) => {

@@ -114,6 +114,7 @@ pub struct BTree {
     pub(crate) methods: Arc<AccessMethods>,
     pub(crate) def: BTreeDef,
     pub(crate) state: Arc<TreeState>,
+    leaves_versions: bool,
 }
 
 impl BTree {
@@ -121,7 +122,12 @@ impl BTree {
         if def.object != 0 {
             state.object.store(def.object, Relaxed);
         }
-        BTree { methods, def, state }
+        BTree { methods, def, state, leaves_versions: true }
+    }
+
+    /// The same, for changes that no snapshot can be asked for: of a table that is being built, or of the system's own.
+    pub fn without_versions(self) -> BTree {
+        BTree { leaves_versions: false, ..self }
     }
 
     /// Which tree it is.
@@ -186,6 +192,11 @@ impl BTree {
                     out.extend_from_slice(split_row(row).1);
                     return Ok(true);
                 }
+                Seen::Version(row) => {
+                    out.extend_from_slice(split_row(&row).1);
+                    return Ok(true);
+                }
+                seen @ (Seen::Lost | Seen::Conflict) => return Err(seen.error()),
                 Seen::Gone => return Ok(false),
                 Seen::Moved => return Err(page::stub_in_tree(&leaf, slot)),
                 Seen::Wait => {

@@ -34,7 +34,7 @@ use log::page_records::{Expunge, HeapAppend, HeapRow, RowPatch};
 use log::{LogContext, LogOp, Lsn};
 use os::{Latch, LatchRank};
 use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
-use txn::{LockMode, LockWait, Resource, Transaction, UndoBytes};
+use txn::{LockMode, LockWait, Resource, Sight, Transaction, UndoBytes};
 
 use crate::alloc::{FreePage, set_owner};
 use crate::error::{AccessError, AccessResult};
@@ -84,11 +84,39 @@ pub struct Heap {
     methods: Arc<AccessMethods>,
     def: HeapDef,
     state: Arc<HeapState>,
+    leaves_versions: bool,
 }
 
 impl Heap {
     pub(crate) fn new(methods: Arc<AccessMethods>, def: HeapDef, state: Arc<HeapState>) -> Heap {
-        Heap { methods, def, state }
+        Heap { methods, def, state, leaves_versions: true }
+    }
+
+    /// The same, for changes that no snapshot can be asked for: of a table that is being built, or of the system's own.
+    pub fn without_versions(self) -> Heap {
+        Heap { leaves_versions: false, ..self }
+    }
+
+    /// Leaves what a row is before its first change, for snapshots; see [`Transaction::leave_version`].
+    #[inline]
+    fn leave_version(&self, txn: &Transaction, rid: Rid, before: Option<&[u8]>) {
+        if self.leaves_versions {
+            txn.leave_version(self.def.unit.0, &rid.to_bytes(), before);
+        }
+    }
+
+    /// 3960 for a row, locked, that somebody has changed since the snapshot of the transaction.
+    fn check_conflict(&self, txn: &Transaction, rid: Rid) -> AccessResult<()> {
+        match self.leaves_versions && txn.conflicts_over(self.def.unit.0, &rid.to_bytes()) {
+            true => Err(AccessError::UpdateConflict),
+            false => Ok(()),
+        }
+    }
+
+    /// Locks a row that is about to be changed, and sees whether it may be ([`AccessError::UpdateConflict`]).
+    pub fn claim(&self, txn: &Transaction, rid: Rid) -> AccessResult<()> {
+        txn.lock(self.row_resource(rid), LockMode::X, LockWait::Session)?;
+        self.check_conflict(txn, rid)
     }
 
     /// Which heap it is.
@@ -144,6 +172,9 @@ impl Heap {
             }
         }
         let is_forwarded = placing == Placing::Forwarded;
+        if !is_forwarded {
+            self.leave_version(txn, rid, None);
+        }
         let undo = UndoBytes::one(PLACE_BYTES);
         let lsn = self.methods.append(txn, LogOp::InsertRows, LogContext::Heap, undo, |out| {
             let image = if self.methods.undo_only { &[] } else { row };
@@ -281,7 +312,7 @@ impl Heap {
         }
         let mut padded = row.to_vec();
         padded.resize(row.len().max(ROW_BYTES_MIN), 0);
-        txn.lock(self.row_resource(rid), LockMode::X, LockWait::Session)?;
+        self.claim(txn, rid)?;
         let guard = self.fix_row_page(rid.page, LatchMode::Exclusive)?;
         let Some(old) = slots::row(guard.page(), rid.slot) else { return Err(AccessError::RowGone) };
         let flags = slots::flags(guard.page(), rid.slot);
@@ -289,6 +320,7 @@ impl Heap {
             return Err(AccessError::RowGone);
         }
         if flags & slots::FORWARD == 0 {
+            self.leave_version(txn, rid, Some(old));
             if self.fits_in_place(txn, guard, rid.slot, &padded)? {
                 return Ok(());
             }
@@ -300,6 +332,7 @@ impl Heap {
         drop(guard);
         let guard = self.fix_row_page(target.page, LatchMode::Exclusive)?;
         require_moved_row(&guard, rid, target.slot)?;
+        self.leave_version(txn, rid, slots::row(guard.page(), target.slot));
         if self.fits_in_place(txn, guard, target.slot, &padded)? {
             return Ok(());
         }
@@ -388,7 +421,7 @@ impl Heap {
     /// Deletes a row: it becomes a ghost. The row is locked exclusively; the caller holds IX on the table.
     /// Error `RowGone` when there is no such row.
     pub fn delete(&self, txn: &Transaction, rid: Rid) -> AccessResult<()> {
-        txn.lock(self.row_resource(rid), LockMode::X, LockWait::Session)?;
+        self.claim(txn, rid)?;
         let target = {
             let guard = self.fix_row_page(rid.page, LatchMode::Shared)?;
             let row = slots::row(guard.page(), rid.slot).ok_or(AccessError::RowGone)?;
@@ -397,13 +430,18 @@ impl Heap {
                 return Err(AccessError::RowGone);
             }
             match flags & slots::FORWARD {
-                0 => None,
+                0 => {
+                    self.leave_version(txn, rid, Some(row));
+                    None
+                }
                 _ => Some(Rid::from_bytes(row).ok_or_else(|| bad_stub(rid))?),
             }
         };
         if let Some(target) = target {
             // Nobody moves a locked row: what is right about it stays right.
-            require_moved_row(&self.fix_row_page(target.page, LatchMode::Shared)?, rid, target.slot)?;
+            let guard = self.fix_row_page(target.page, LatchMode::Shared)?;
+            require_moved_row(&guard, rid, target.slot)?;
+            self.leave_version(txn, rid, slots::row(guard.page(), target.slot));
         }
         self.ghost(txn, rid)?;
         target.map_or(Ok(()), |target| self.ghost(txn, target))
@@ -455,7 +493,7 @@ impl Heap {
             }
             let view = PageView::new(page, reader);
             let seen = match view.see(rid.slot, lock) {
-                Seen::Moved => view.follow(lock),
+                Seen::Moved => view.follow(rid.slot, lock),
                 seen => seen,
             };
             match seen {
@@ -463,6 +501,11 @@ impl Heap {
                     out.extend_from_slice(row);
                     return Ok(true);
                 }
+                Seen::Version(row) => {
+                    out.extend_from_slice(&row);
+                    return Ok(true);
+                }
+                seen @ (Seen::Lost | Seen::Conflict) => return Err(seen.error()),
                 Seen::Gone => return Ok(false),
                 Seen::Moved => {
                     let target = stub_target(&guard, rid.slot)?;
@@ -494,10 +537,25 @@ impl Heap {
             let guard = self.methods.fix(target.page, LatchMode::Shared)?;
             let page = guard.page();
             let is_ours = header::page_type(page) == PageType::Heap && header::unit(page) == self.def.unit.0;
-            let row = if is_ours { PageView::new(page, reader).moved_row(target.slot) } else { None };
+            let view = is_ours.then(|| PageView::new(page, reader));
+            match view.as_ref().map_or(Sight::Present, |view| view.sight_of_moved(rid)) {
+                Sight::Present => {}
+                Sight::Was(row) => {
+                    out.extend_from_slice(&row);
+                    return Ok(true);
+                }
+                // Changed between the two looks: the stub tells more.
+                Sight::Absent => return Ok(false),
+                Sight::Lost => return Err(AccessError::VersionLost),
+            }
+            let row = view.and_then(|view| view.moved_row(target.slot));
             out.extend_from_slice(row.unwrap_or_default());
             row.is_some()
         };
+        if let Locking::Versioned { .. } = reader.locking {
+            // Who moves it on has left a version, found above.
+            return Ok(is_found);
+        }
         if reader.locking != Locking::None {
             // Nobody moves a locked row.
             return if is_found { Ok(true) } else { Err(bad_stub(rid)) };
@@ -558,7 +616,7 @@ impl AccessMethods {
     ) -> AccessResult<bool> {
         let page = guard.page();
         let nothing = header::ghosts(page) == 0 && header::reserved_bytes(page) == 0;
-        if nothing || !removers_are_done(page, manager.oldest_active_id()) {
+        if nothing || !removers_are_done(page, manager.oldest_needed_id()) {
             return Ok(false);
         }
         let ghosts = slots::occupied(page)

@@ -210,11 +210,14 @@ impl HeapCursor {
         for slot in self.slot..header::slot_count(page) {
             self.slot = slot;
             let rid = Rid { page: self.page, slot };
-            let row = match view.see(slot, || heap.row_resource(rid)) {
+            let seen = view.see(slot, || heap.row_resource(rid));
+            let row = match &seen {
                 Seen::Bytes(row) => row,
+                Seen::Version(row) => &**row,
                 Seen::Gone => continue,
                 Seen::Wait => return Ok(Stop::Locked(rid)),
                 Seen::Moved => return Ok(Stop::Moved(rid)),
+                Seen::Lost | Seen::Conflict => return Err(seen.error()),
             };
             if !self.selection.accepts(row) {
                 reader.pass_over(|| heap.row_resource(rid));

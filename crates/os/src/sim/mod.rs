@@ -106,6 +106,12 @@ pub enum Bug {
     LossBoundIgnored,
     /// tempdb's log drains by time like that of delayed commits elsewhere.
     TempdbDrains,
+    /// Row versions go with the newest commit, whatever snapshot is open.
+    VersionFreedTooEarly,
+    /// A snapshot sees what is committed after it.
+    SnapshotSeesLaterCommit,
+    /// A change under SNAPSHOT goes over what others have committed since.
+    LostUpdateUnderSnapshot,
     /// The log doctor has forgotten its rules.
     DoctorWithoutRules,
     /// What an earlier run or boot has left in memory that outlives the process is taken, whoever left it and whatever it continues.

@@ -1,0 +1,112 @@
+//! Tests of versions without a database: who sees what, what goes when.
+
+use super::*;
+
+const UNIT: u32 = 7;
+
+fn writer(id: u64) -> Arc<VersionWriter> {
+    Arc::new(VersionWriter::new(TxnId(id)))
+}
+
+fn commit(versions: &Versions, writer: &Arc<VersionWriter>) -> usize {
+    versions.commit(writer, Lsn::from_raw(writer.txn.0)).len()
+}
+
+fn see(versions: &Versions, key: &[u8], snapshot: u64) -> Sight {
+    versions.see(UNIT, key, snapshot, TxnId(999))
+}
+
+fn open(versions: &Versions, number: u64, id: u64) {
+    let row = OpenSnapshot {
+        number,
+        txn: TxnId(1000 + id),
+        session_id: 51,
+        kind: SnapshotKind::Transaction,
+        opened: log::records::LogTime(0),
+        first_number: number,
+    };
+    versions.order.lock().open.insert((number, id), row);
+}
+
+fn close(versions: &Versions, number: u64, id: u64) -> usize {
+    let mut order = versions.order.lock();
+    order.open.remove(&(number, id));
+    let gone = order.collect();
+    versions.publish(&order);
+    drop(order);
+    versions.forget(&gone);
+    gone.len()
+}
+
+/// Each snapshot finds the row as it was when it was opened, over several writers, and the writers themselves see the page.
+#[test]
+fn each_snapshot_sees_its_own_moment() {
+    let versions = Versions::new();
+    for (at, id) in [10u64, 11, 12].into_iter().enumerate() {
+        open(&versions, at as u64 + 1, id);
+        let writer = writer(id);
+        let image = [at as u8];
+        versions.store.leave(&writer, UNIT, b"row", (at > 0).then_some(&image[..]));
+        versions.store.leave(&writer, UNIT, b"row", Some(b"a second image does not count"));
+        assert_eq!(versions.see(UNIT, b"row", 1, TxnId(id)), Sight::Present, "its own");
+        assert_eq!(commit(&versions, &writer), 0, "snapshots below need it");
+    }
+    assert_eq!(see(&versions, b"row", 1), Sight::Absent);
+    assert_eq!(see(&versions, b"row", 2), Sight::Was([1].as_slice().into()));
+    assert_eq!(see(&versions, b"row", 3), Sight::Was([2].as_slice().into()));
+    assert_eq!(see(&versions, b"row", 4), Sight::Present);
+    assert_eq!(see(&versions, b"another", 1), Sight::Present);
+    assert_eq!(versions.see(UNIT + 1, b"row", 1, TxnId(999)), Sight::Present, "of another unit");
+    assert_eq!(close(&versions, 1, 10), 1, "the first writer is needed no more");
+    assert_eq!(see(&versions, b"row", 2), Sight::Was([1].as_slice().into()));
+    assert_eq!(close(&versions, 3, 12), 0, "an older one is open");
+    assert_eq!(close(&versions, 2, 11), 2);
+    assert_eq!((versions.figures().versions, versions.figures().bytes), (0, 0));
+}
+
+/// What is undone is seen as it was, and then forgotten.
+#[test]
+fn an_undone_writer_leaves_nothing() {
+    let versions = Versions::new();
+    let undone = writer(5);
+    versions.store.leave(&undone, UNIT, b"row", Some(b"before"));
+    assert_eq!(see(&versions, b"row", 9), Sight::Was(b"before".as_slice().into()));
+    assert!(!versions.has_changed_since(UNIT, b"row", 1, TxnId(6)), "it has not committed");
+    versions.give_up(&undone);
+    assert_eq!(see(&versions, b"row", 9), Sight::Present);
+    assert_eq!(versions.figures().bytes, 0);
+}
+
+/// The first to commit wins: who is not seen at a snapshot is in the way of its changes, also when he has only deleted or inserted.
+#[test]
+fn a_later_commit_conflicts() {
+    let versions = Versions::new();
+    open(&versions, 1, 1);
+    let first = writer(5);
+    versions.store.leave(&first, UNIT, b"row", None);
+    commit(&versions, &first);
+    assert!(versions.has_changed_since(UNIT, b"row", 1, TxnId(6)));
+    assert!(!versions.has_changed_since(UNIT, b"row", 2, TxnId(6)));
+    assert!(!versions.has_changed_since(UNIT, b"row", 1, TxnId(5)), "its own change");
+}
+
+/// Without room the oldest snapshot goes first; without a snapshot to give up the image is left out, and readers are told.
+#[test]
+fn a_full_store_gives_up_the_oldest_snapshot_and_then_images() {
+    let versions = Versions::new();
+    versions.set_bytes_max(1_000);
+    open(&versions, 1, 1);
+    let first = writer(5);
+    versions.store.leave(&first, UNIT, b"row", Some(&[1; 2_000]));
+    commit(&versions, &first);
+    open(&versions, 2, 2);
+    versions.give_up_oldest();
+    assert_eq!(versions.open_snapshots().len(), 1, "the newer one keeps nothing");
+    assert_eq!(versions.given_up_below.load(Acquire), 2);
+    assert_eq!(versions.figures().bytes, 0);
+    let second = writer(6);
+    versions.store.leave(&second, UNIT, b"one", Some(&[1; 2_000]));
+    versions.store.leave(&second, UNIT, b"two", Some(b"no room"));
+    assert_eq!(see(&versions, b"one", 2), Sight::Was([1; 2_000].as_slice().into()));
+    assert_eq!(see(&versions, b"two", 2), Sight::Lost);
+}
