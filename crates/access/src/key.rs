@@ -5,6 +5,7 @@
 
 use std::ops::Bound;
 
+use smallvec::SmallVec;
 use types::{Collation, Value};
 
 /// Bytes of an index key, at most. Above SQL Server's 900 and 1,700 bytes of column data, because sort keys of character
@@ -66,13 +67,16 @@ impl KeyFormat {
     }
 }
 
+/// A key that bounds a range. Most are short, and a seek makes two of them: no memory is asked for.
+pub type KeyBytes = SmallVec<[u8; 32]>;
+
 /// A range of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
     /// Where it begins.
-    pub lower: Bound<Vec<u8>>,
+    pub lower: Bound<KeyBytes>,
     /// Where it ends.
-    pub upper: Bound<Vec<u8>>,
+    pub upper: Bound<KeyBytes>,
 }
 
 impl KeyRange {
@@ -83,7 +87,7 @@ impl KeyRange {
 
     /// Exactly one key.
     pub fn exactly(key: &[u8]) -> KeyRange {
-        KeyRange { lower: Bound::Included(key.to_vec()), upper: Bound::Included(key.to_vec()) }
+        KeyRange { lower: Bound::Included(key.into()), upper: Bound::Included(key.into()) }
     }
 
     /// The key, when the range is exactly one.
@@ -96,8 +100,7 @@ impl KeyRange {
 
     /// Every key that begins with these bytes.
     pub fn prefix(prefix: &[u8]) -> KeyRange {
-        let range =
-            KeyRange { lower: Bound::Included(prefix.to_vec()), upper: KeyRange::after_prefix(prefix) };
+        let range = KeyRange { lower: Bound::Included(prefix.into()), upper: KeyRange::after_prefix(prefix) };
         debug_assert!(
             range.is_above_lower(prefix) && range.is_below_upper(prefix),
             "the prefix begins with itself"
@@ -106,8 +109,8 @@ impl KeyRange {
     }
 
     /// The bound behind every key that begins with these bytes: `column > value` begins there, `column <= value` ends there.
-    pub fn after_prefix(prefix: &[u8]) -> Bound<Vec<u8>> {
-        let mut end = prefix.to_vec();
+    pub fn after_prefix(prefix: &[u8]) -> Bound<KeyBytes> {
+        let mut end = KeyBytes::from_slice(prefix);
         while let Some(last) = end.pop() {
             if last < u8::MAX {
                 end.push(last + 1);
@@ -119,11 +122,11 @@ impl KeyRange {
     }
 
     /// [`KeyRange::after_prefix`] as a lower bound: the first key behind the prefix is included.
-    pub fn from_after_prefix(prefix: &[u8]) -> Bound<Vec<u8>> {
+    pub fn from_after_prefix(prefix: &[u8]) -> Bound<KeyBytes> {
         let key = match KeyRange::after_prefix(prefix) {
             Bound::Excluded(key) => key,
             // Nothing is behind: a bound above every key.
-            _ => vec![u8::MAX; KEY_BYTES_MAX],
+            _ => KeyBytes::from_elem(u8::MAX, KEY_BYTES_MAX),
         };
         debug_assert!(
             !key.starts_with(prefix) || key.len() == KEY_BYTES_MAX,

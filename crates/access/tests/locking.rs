@@ -119,8 +119,8 @@ fn serializable_ranges_keep_phantoms_out_forward_and_backward() {
             let reader = begin(&db);
             let level = ScanOptions { backward, ..at(IsolationLevel::Serializable) };
             let range = || KeyRange {
-                lower: std::ops::Bound::Included(key(15).to_vec()),
-                upper: std::ops::Bound::Included(key(30).to_vec()),
+                lower: std::ops::Bound::Included(key(15).as_slice().into()),
+                upper: std::ops::Bound::Included(key(30).as_slice().into()),
             };
             let mut expected = vec![20, 30];
             if backward {
@@ -157,7 +157,7 @@ fn a_serializable_look_at_nothing_keeps_the_gap_and_the_end() {
         let level = at(IsolationLevel::Serializable);
         assert_eq!(keys(&db, &reader, KeyRange::exactly(&key(33)), level).expect("no wait"), []);
         let beyond = KeyRange {
-            lower: std::ops::Bound::Included(key(50).to_vec()),
+            lower: std::ops::Bound::Included(key(50).as_slice().into()),
             upper: std::ops::Bound::Unbounded,
         };
         assert_eq!(keys(&db, &reader, beyond, level).expect("no wait"), []);
@@ -182,8 +182,8 @@ fn ghosts_under_range_locks_stay() {
         txn.commit(CommitMode::Full).expect("a healthy disk");
         let reader = begin(&db);
         let range = KeyRange {
-            lower: std::ops::Bound::Included(key(21).to_vec()),
-            upper: std::ops::Bound::Included(key(29).to_vec()),
+            lower: std::ops::Bound::Included(key(21).as_slice().into()),
+            upper: std::ops::Bound::Included(key(29).as_slice().into()),
         };
         assert_eq!(keys(&db, &reader, range, at(IsolationLevel::Serializable)).expect("no wait"), []);
         db.access.clean_ghosts(&db.manager, 100).expect("a healthy disk");

@@ -67,7 +67,7 @@ fn check_against(db: &Db, model: &Rows, rng: &mut Rng) {
                     model.range((lower.clone(), upper.clone())).map(|(k, v)| (k.clone(), v.clone())).collect()
                 }
             };
-            let range = KeyRange { lower, upper };
+            let range = KeyRange { lower: lower.map(Into::into), upper: upper.map(Into::into) };
             assert_eq!(read_range(db, range.clone(), false), expected);
             expected.reverse();
             assert_eq!(read_range(db, range, true), expected);

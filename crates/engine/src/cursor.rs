@@ -97,6 +97,7 @@ impl Cursor {
         if wanted.is_empty() {
             return Ok(());
         }
+        out.reserve(wanted.len());
         // Large values are read here.
         let _charge = crate::table::io::charge(self.table.definition(), 0);
         let inner = self.table.inner();

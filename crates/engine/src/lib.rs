@@ -74,7 +74,8 @@ pub use sequence::{
 };
 pub use table::io::{TableIo, measure_io, take_io};
 pub use table::{
-    CheckOptions, KeyRange, RowChange, RowLocator, RowLock, ScanOptions, Table, TableCheck, TakenOut,
+    CheckOptions, KeyRange, KeyValues, RowChange, RowLocator, RowLock, ScanOptions, Table, TableCheck,
+    TakenOut,
 };
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
 pub use transaction_set::{BlockSavepoint, CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use access::{
     BTree, BTreeDef, Heap, HeapDef, Inserted, KeyColumn, KeyFormat, Rid, RowColumn, RowFormat, UnitId,
 };
+use smallvec::SmallVec;
 use txn::{IsolationLevel, LockMode, LockWait};
 use types::{SqlError, Value};
 
@@ -49,13 +50,16 @@ pub enum RowLocator {
     Key(Arc<[u8]>),
 }
 
+/// The values of a bound. Most keys are short, and a seek has two bounds: no memory is asked for.
+pub type KeyValues = SmallVec<[Value; 2]>;
+
 /// A range of an index by the values of its first key columns; a bound may name fewer columns than the index has.
 #[derive(Clone, Debug)]
 pub struct KeyRange {
     /// Where it begins, in the order of values (not of DESC).
-    pub lower: Bound<Vec<Value>>,
+    pub lower: Bound<KeyValues>,
     /// Where it ends.
-    pub upper: Bound<Vec<Value>>,
+    pub upper: Bound<KeyValues>,
     /// The text with which the column behind those of the bounds begins (`LIKE 'text%'`). Both bounds are then the same values, or none.
     /// More rows may be found: the caller tests each.
     pub text_prefix: Option<Value>,
@@ -68,12 +72,13 @@ impl KeyRange {
     }
 
     /// The rows whose first key columns have these values.
-    pub fn equal(values: Vec<Value>) -> KeyRange {
+    pub fn equal(values: impl Into<KeyValues>) -> KeyRange {
+        let values = values.into();
         KeyRange::between(Bound::Included(values.clone()), Bound::Included(values))
     }
 
     /// The rows between two bounds.
-    pub fn between(lower: Bound<Vec<Value>>, upper: Bound<Vec<Value>>) -> KeyRange {
+    pub fn between(lower: Bound<KeyValues>, upper: Bound<KeyValues>) -> KeyRange {
         KeyRange { lower, upper, text_prefix: None }
     }
 }
@@ -660,21 +665,22 @@ fn byte_range(format: &KeyFormat, index: &IndexDef, range: &KeyRange) -> access:
         && upper.len() == lower.len()
     {
         // Every column of a unique key: one entry at most, if both bounds say the same.
-        let (mut key, mut end) = (Vec::with_capacity(32), Vec::with_capacity(32));
+        let mut key = Vec::with_capacity(32);
         format.encode(lower, &mut key);
-        format.encode(upper, &mut end);
-        if key == end {
-            return access::KeyRange::exactly(&key);
+        let middle = key.len();
+        format.encode(upper, &mut key);
+        if key[..middle] == key[middle..] {
+            return access::KeyRange::exactly(&key[middle..]);
         }
     }
-    let columns = |bound: &Bound<Vec<Value>>| match bound {
+    let columns = |bound: &Bound<KeyValues>| match bound {
         Bound::Included(values) | Bound::Excluded(values) => values.len(),
         Bound::Unbounded => 0,
     };
     let last = columns(&range.lower).max(columns(&range.upper));
     let descending = last > 0 && index.key.get(last - 1).is_some_and(|k| k.descending);
     let (first, end) = if descending { (&range.upper, &range.lower) } else { (&range.lower, &range.upper) };
-    let encode = |values: &Vec<Value>| {
+    let encode = |values: &KeyValues| {
         let mut key = Vec::with_capacity(32);
         format.encode(values, &mut key);
         key
@@ -690,13 +696,13 @@ fn byte_range(format: &KeyFormat, index: &IndexDef, range: &KeyRange) -> access:
     }
     let lower = match first {
         Bound::Unbounded => Bound::Unbounded,
-        Bound::Included(values) => Bound::Included(encode(values)),
+        Bound::Included(values) => Bound::Included(encode(values).into()),
         Bound::Excluded(values) => access::KeyRange::from_after_prefix(&encode(values)),
     };
     let upper = match end {
         Bound::Unbounded => Bound::Unbounded,
         Bound::Included(values) => access::KeyRange::after_prefix(&encode(values)),
-        Bound::Excluded(values) => Bound::Excluded(encode(values)),
+        Bound::Excluded(values) => Bound::Excluded(encode(values).into()),
     };
     access::KeyRange { lower, upper }
 }

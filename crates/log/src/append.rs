@@ -59,21 +59,58 @@ impl Shared {
         payment: Payment,
         sealed: &mut bool,
     ) -> Result<Lsn, LogError> {
-        let need = record.encoded_bytes_max();
         let mut cache = self.cache.lock();
+        self.check_alive()?;
+        let has_room = !cache.closed && cache.fits_open(record) && self.may_take(&cache, record, payment);
+        if !has_room {
+            cache = self.room_for(cache, record, payment, sealed)?;
+        }
+        assert!(!cache.closed && cache.fits_open(record), "there is room in the open block");
+        let lsn = cache.push(record);
+        let end = cache.end();
+        assert!(lsn > self.positions.sealed(), "{lsn} joins a block that is sealed");
+        assert!(lsn < end && self.positions.end() <= end, "the end lies behind {lsn} and never goes back");
+        match payment {
+            Payment::FreeSpace { reserve } => cache.reserved_bytes += reserve,
+            Payment::Reservation { paid } => cache.release(paid),
+        }
+        self.positions.end.store(end.raw(), Release);
+        self.open_bytes.store(cache.open_bytes() as u32, Relaxed);
+        Ok(lsn)
+    }
+
+    /// Is there space for the record that nobody else was promised?
+    fn may_take(&self, cache: &Cache, record: &RecordBuf, payment: Payment) -> bool {
+        match payment {
+            Payment::FreeSpace { reserve } => {
+                let need = BLOCK_HEADER_BYTES + record.encoded_bytes_max();
+                cache.space_allows(need, reserve, self.margin_bytes())
+            }
+            Payment::Reservation { .. } => true,
+        }
+    }
+
+    /// Makes room for the record in the open block: the next block, the next VLF, more file. Out of line: most records find it.
+    #[inline(never)]
+    fn room_for<'a>(
+        self: &'a Arc<Self>,
+        mut cache: LatchGuard<'a, Cache>,
+        record: &RecordBuf,
+        payment: Payment,
+        sealed: &mut bool,
+    ) -> Result<LatchGuard<'a, Cache>, LogError> {
+        let need = record.encoded_bytes_max();
         loop {
             self.check_alive()?;
             if cache.closed {
                 return Err(LogError::Closed);
             }
-            if let Payment::FreeSpace { reserve } = payment
-                && !cache.space_allows(BLOCK_HEADER_BYTES + need, reserve, self.margin_bytes())
-            {
+            if !self.may_take(&cache, record, payment) {
                 cache = self.make_space(cache)?;
                 continue;
             }
             if cache.fits_open(record) {
-                break;
+                return Ok(cache);
             }
             if cache.open.as_ref().is_some_and(|open| open.offsets.is_empty()) {
                 cache.discard_empty();
@@ -89,17 +126,6 @@ impl Shared {
                 Err(Blocked::NoSpace) => cache = self.make_space(cache)?,
             }
         }
-        let lsn = cache.push(record);
-        let end = cache.end();
-        assert!(lsn > self.positions.sealed(), "{lsn} joins a block that is sealed");
-        assert!(lsn < end && self.positions.end() <= end, "the end lies behind {lsn} and never goes back");
-        match payment {
-            Payment::FreeSpace { reserve } => cache.reserved_bytes += reserve,
-            Payment::Reservation { paid } => cache.release(paid),
-        }
-        self.positions.end.store(end.raw(), Release);
-        self.open_bytes.store(cache.open_bytes() as u32, Relaxed);
-        Ok(lsn)
     }
 
     /// LOGBUFFER: all 128 blocks wait for the device.

@@ -72,6 +72,8 @@ pub(crate) struct SurvivingCache {
     memory: SurvivingMemory,
     /// Places that have no buffer.
     free: Vec<u32>,
+    /// The same by place: each block that begins or ends looks.
+    is_free: [bool; PLACES],
     /// Checksum of the records of the newest sealed block.
     previous_checksum: u32,
     /// Blocks in use that have no place, for want of memory: they, and what comes after them, do not outlive the process.
@@ -116,7 +118,15 @@ impl SurvivingCache {
         assert_eq!(words[0], MAGIC, "it says what it is");
         assert_eq!(words[7], checksum_of(&words[..7]), "and can be checked");
         let (free, database) = ((0..PLACES as u32).rev().collect(), database.to_owned());
-        Some(SurvivingCache { memory, free, previous_checksum, blocks_without: 0, has_told: false, database })
+        Some(SurvivingCache {
+            memory,
+            free,
+            is_free: [true; PLACES],
+            previous_checksum,
+            blocks_without: 0,
+            has_told: false,
+            database,
+        })
     }
 
     /// A buffer for a block, and the place it lies in; an ordinary one when there is no memory for another place.
@@ -125,6 +135,7 @@ impl SurvivingCache {
         assert!((place as usize) < PLACES, "place {place}");
         match self.memory.lend(place) {
             Ok(buffer) => {
+                assert!(std::mem::take(&mut self.is_free[place as usize]), "place {place} was free");
                 assert_eq!(buffer.len(), BLOCK_BYTES_MAX, "a place holds a block");
                 (buffer, Some(place))
             }
@@ -144,7 +155,8 @@ impl SurvivingCache {
 
     /// The buffer of the place is gone, and the place is not needed for now.
     pub(crate) fn give_up(&mut self, place: u32) {
-        assert!(!self.free.contains(&place), "place {place} is free already");
+        let was_free = std::mem::replace(&mut self.is_free[place as usize], true);
+        assert!(!was_free, "place {place} is free already");
         self.memory.give_up(place);
         self.free.push(place);
     }
@@ -153,7 +165,7 @@ impl SurvivingCache {
     pub(crate) fn begin(&mut self, place: Option<u32>) -> u32 {
         match place {
             Some(place) => {
-                assert!(!self.free.contains(&place), "the place of a block is not free");
+                assert!(!self.is_free[place as usize], "the place of a block is not free");
                 self.memory.set_word(words_of(place), 0);
             }
             None => self.blocks_without += 1,
@@ -204,7 +216,7 @@ impl SurvivingCache {
 
     /// The block is hard, or was given up.
     pub(crate) fn end(&mut self, block: &CachedBlock) {
-        assert!(block.place.is_none_or(|place| !self.free.contains(&place)), "its place was its own");
+        assert!(block.place.is_none_or(|place| !self.is_free[place as usize]), "its place was its own");
         if block.place.is_none() {
             assert!(self.blocks_without > 0, "blocks are counted when they begin");
             self.blocks_without -= 1;

@@ -365,6 +365,9 @@ pub struct InputBuffer {
     pub text: Box<str>,
 }
 
+/// How the view calls a call of a procedure.
+const RPC_EVENT: &str = "RPC Event";
+
 impl InputBuffer {
     /// Characters of a batch that are kept, as documented for DBCC INPUTBUFFER.
     const CHARS_MAX: usize = 4_000;
@@ -382,7 +385,12 @@ impl InputBuffer {
 
     /// A call of a procedure.
     pub fn of_call(name: &str) -> Arc<InputBuffer> {
-        Arc::new(InputBuffer { event_type: "RPC Event", text: name.into() })
+        Arc::new(InputBuffer { event_type: RPC_EVENT, text: name.into() })
+    }
+
+    /// Is it a call of that procedure?
+    pub fn is_call_of(&self, name: &str) -> bool {
+        self.event_type == RPC_EVENT && *self.text == *name
     }
 }
 

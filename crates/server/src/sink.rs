@@ -16,6 +16,9 @@ use crate::seam::{
 /// Pending bytes beyond which packets leave before the answer is complete.
 const SEND_THRESHOLD_BYTES: usize = 32 * 1024;
 
+/// More columns than so many are described anew each time: a connection at rest keeps little.
+const KEPT_COLUMNS_MAX: usize = 32;
+
 /// Where packets go: a connection, or a buffer in tests.
 pub trait PacketSink {
     /// Sends whole packets.
@@ -41,6 +44,7 @@ pub struct AnswerState {
     packets: Vec<u8>,
     /// What the answer may tell of only once it is hard.
     acknowledgement: Option<Arc<Acknowledgement>>,
+    last_columns: LastColumns,
     /// How the answer stood when a commit was left pending; nothing is sent until it is settled.
     before_commit: Option<BeforeCommit>,
 }
@@ -56,6 +60,40 @@ impl AnswerState {
         if self.packets.is_empty() {
             std::mem::swap(&mut self.packets, packets);
         }
+    }
+}
+
+/// The columns that the connection's last result set had: most clients ask the same again and again, and each time are told of the same
+/// columns.
+#[derive(Default)]
+struct LastColumns {
+    /// Where the description lay and how long it was. Says only whether it is worth keeping: the next one may lie in the same place.
+    place: (usize, usize),
+    /// The description, seen twice; else empty.
+    kept: Vec<ColumnDescription>,
+}
+
+impl LastColumns {
+    /// Another description comes; gives whether it is kept.
+    fn see(&mut self, columns: &[ColumnDescription]) -> bool {
+        let place = (columns.as_ptr() as usize, columns.len());
+        let keeps = std::mem::replace(&mut self.place, place) == place && columns.len() <= KEPT_COLUMNS_MAX;
+        self.kept.clear();
+        if keeps {
+            self.kept.extend_from_slice(columns);
+        }
+        keeps
+    }
+}
+
+fn column_of(column: &ColumnDescription) -> Column<'_> {
+    Column {
+        name: &column.name,
+        sql_type: column.sql_type,
+        nullable: column.nullable,
+        identity: column.identity,
+        computed: column.computed,
+        table: column.table.as_deref().unwrap_or_default(),
     }
 }
 
@@ -223,18 +261,12 @@ impl<'a> TdsSink<'a> {
 impl ResultSink for TdsSink<'_> {
     fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
         self.release(done::MORE);
-        let columns: Vec<Column> = columns
-            .iter()
-            .map(|column| Column {
-                name: column.name.clone(),
-                sql_type: column.sql_type,
-                nullable: column.nullable,
-                identity: column.identity,
-                computed: column.computed,
-                table: column.table.as_deref().map_or_else(Vec::new, <[String]>::to_vec),
-            })
-            .collect();
-        self.encoder.columns(&columns);
+        let last = &mut self.state.last_columns;
+        let is_known = !columns.is_empty() && last.kept == columns;
+        if !(is_known && self.encoder.columns_again()) {
+            let keep = last.see(columns);
+            self.encoder.columns(columns.iter().map(column_of), keep);
+        }
         self.flow()
     }
 
@@ -327,5 +359,59 @@ impl ResultSink for TdsSink<'_> {
             EnvironmentChange::ResetConnection => EnvChange::ResetConnection,
         };
         self.env_change(&change);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tds::client::{Token, TokenReader};
+    use tds::login7::TdsVersion;
+
+    use super::*;
+
+    struct Nowhere;
+
+    impl PacketSink for Nowhere {
+        fn send(&mut self, _packets: &[u8]) -> Result<(), IoError> {
+            Ok(())
+        }
+    }
+
+    fn column(name: &str, sql_type: SqlType) -> ColumnDescription {
+        let (nullable, identity, updatable, computed) = (true, false, true, false);
+        ColumnDescription {
+            name: name.into(),
+            sql_type,
+            nullable,
+            identity,
+            updatable,
+            computed,
+            table: None,
+        }
+    }
+
+    /// The same place with another content, another place with the same content, back and forth: the client is told of what comes.
+    #[test]
+    fn columns_are_told_as_they_are_however_often_they_were_told_before() {
+        let mut encoder = Encoder::new(TdsVersion::V7_4, 4096, 51, "HARDPAN");
+        let (mut out, mut state) = (Nowhere, AnswerState::default());
+        let mut place = vec![column("a", SqlType::Int)];
+        let other = [column("b", SqlType::NVARCHAR_MAX), column("", SqlType::BigInt)];
+        let mut times_kept = 0;
+        for round in 0..24 {
+            place[0] = column(["a", "c"][round / 8 % 2], [SqlType::Int, SqlType::Date][round / 8 % 2]);
+            let columns = if round % 5 == 4 { &other[..] } else { &place[..] };
+            TdsSink::new(&mut encoder, &mut out, &mut state).columns(columns);
+            let mut bytes = Vec::new();
+            encoder.take_all(&mut bytes);
+            let told = TokenReader::new(&bytes[8..], TdsVersion::V7_4).collect().expect("a token");
+            let [Token::Columns(told)] = &told[..] else { panic!("{told:?}") };
+            let told: Vec<_> = told.iter().map(|column| (column.name.clone(), column.sql_type)).collect();
+            let wanted: Vec<_> =
+                columns.iter().map(|column| (column.name.clone(), column.sql_type)).collect();
+            assert_eq!(told, wanted, "round {round}");
+            times_kept += usize::from(state.last_columns.kept == columns);
+        }
+        assert!((8..24).contains(&times_kept), "{times_kept}");
     }
 }

@@ -111,6 +111,7 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     fn into_program(mut self, text: Arc<str>) -> SqlResult<Program> {
         self.resolve_gotos()?;
+        let has_use = self.instructions.iter().any(|step| matches!(step.kind, InstructionKind::Use(_)));
         Ok(Program {
             text,
             instructions: self.instructions,
@@ -126,6 +127,7 @@ impl Compiler<'_> {
             atomic: self.atomic,
             never_null: self.never_null,
             uses_alias_types: self.uses_alias_types,
+            has_use,
         })
     }
 

@@ -1,5 +1,6 @@
 //! EXECUTE in all its forms: procedures, dynamic text, calls from clients; parameters in, OUTPUT values and status back.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use query::VariableDef;
@@ -11,7 +12,7 @@ use crate::errors::Origin;
 use crate::objects::FoundProcedure;
 use crate::procs;
 use crate::program::{Compiled, ExecuteCells, ExecuteTarget, Instruction, Program};
-use crate::rpc::{RpcCall, RpcParameter, RpcTarget, procedure_name};
+use crate::rpc::{RpcCall, RpcParameter, RpcTarget, procedure_name, shown_name};
 use crate::run::{Failure, Frame, Interruption, Stop};
 use crate::session::{RequestEnd, Session, refused_entry};
 use crate::sink::{Done, DoneKind, ResultSink};
@@ -412,6 +413,10 @@ impl Session {
         variables: Vec<Value>,
         sink: &mut dyn ResultSink,
     ) -> Result<Vec<Value>, Interruption> {
+        // Its database is its caller's, unless it goes into another one: then the caller's stays locked meanwhile.
+        if !program.has_use {
+            return self.run_scope(program, variables, None, 0, sink).map(|(_, variables)| variables);
+        }
         let outer_database = self.database.clone();
         self.transactions.enter_known_database(&outer_database).map_err(refused_entry)?;
         let result = self.run_scope(program, variables, None, 0, sink);
@@ -474,12 +479,17 @@ impl Session {
     /// A call as a client sends it: results, return status, OUTPUT parameters, the end of the procedure.
     pub fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
         self.request(sink, |session, sink| {
-            session.note_input(query::InputBuffer::of_call(&called_name(&call.target)));
-            let callers: Vec<SqlType> = call.parameters.iter().map(|parameter| parameter.sql_type).collect();
-            if callers.len() > crate::compile::PARAMETERS_MAX {
+            session.note_call(&called_name(&call.target));
+            if call.parameters.len() > crate::compile::PARAMETERS_MAX {
                 let error = SqlError::new(8003, &[&crate::compile::PARAMETERS_MAX]);
-                return session.answer_rpc(Err(error.into()), &callers, sink);
+                return session.answer_rpc(Err(error.into()), &[], sink);
             }
+            // Only what comes back is told in its caller's type.
+            let last_output = call.parameters.iter().rposition(|parameter| parameter.output);
+            let callers: Vec<SqlType> = call.parameters[..last_output.map_or(0, |last| last + 1)]
+                .iter()
+                .map(|parameter| parameter.sql_type)
+                .collect();
             let refusal = refused_value(&call.parameters);
             let arguments: Vec<Argument> = call.parameters.into_iter().map(Argument::from_rpc).collect();
             let outcome = match (refusal, call.target) {
@@ -607,11 +617,12 @@ pub(crate) fn parameters_of(
 }
 
 /// The procedure that a client's call names, as it is shown.
-fn called_name(target: &RpcTarget) -> String {
+fn called_name(target: &RpcTarget) -> Cow<'_, str> {
     match target {
-        RpcTarget::Name(name) => name.clone(),
-        RpcTarget::Number(number) => crate::rpc::procedure_name(*number)
-            .map_or_else(|| number.to_string(), |name| format!("sys.{name}")),
+        RpcTarget::Name(name) => Cow::Borrowed(name),
+        RpcTarget::Number(number) => {
+            shown_name(*number).map_or_else(|| Cow::Owned(number.to_string()), Cow::Borrowed)
+        }
     }
 }
 

@@ -18,11 +18,16 @@ use crate::values;
 /// A session may keep this many handles.
 const HANDLES_MAX: usize = 100_000;
 
+/// Longer declarations are not kept: a session at rest has little memory.
+const DECLARATIONS_KEPT_BYTES_MAX: usize = 2_000;
+
 /// The handles of one session.
 #[derive(Default)]
 pub(crate) struct Prepared {
     last_handle: i32,
     statements: FxHashMap<i32, Statement>,
+    /// The last declarations and what they mean: most clients send the same with each call of `sp_executesql`.
+    declared: Option<(String, Arc<Parameters>)>,
 }
 
 /// What stands behind a handle.
@@ -61,7 +66,7 @@ pub(crate) fn sp_executesql(
     let text = statement_text(&arguments[0])?;
     let declarations =
         arguments.get(1).map(|a| values::to_text(&a.or_null()).unwrap_or_default()).unwrap_or_default();
-    let parameters = declare(&declarations, session.types_in())?;
+    let parameters = declared(session, declarations)?;
     let passed = parameters.pass(&text, &arguments, 2)?;
     let last = session.run_text(&text, &parameters.definitions, passed.values, sink)?;
     Ok(parameters.result(&passed.targets, &last))
@@ -73,7 +78,7 @@ pub(crate) fn sp_prepare(
     arguments: Vec<Argument>,
     sink: &mut dyn ResultSink,
 ) -> Result<CallResult, Interruption> {
-    let statement = prepare(&arguments, session.types_in())?;
+    let statement = prepare(session, &arguments)?;
     // A text that cannot be parsed or bound is refused now, not at its first execution.
     if let Err(mut errors) = session.program_for(&statement.text, &statement.parameters.definitions, false) {
         let last = errors.pop().expect("a refused text has at least one error");
@@ -101,7 +106,7 @@ pub(crate) fn sp_prepexec(
     arguments: Vec<Argument>,
     sink: &mut dyn ResultSink,
 ) -> Result<CallResult, Interruption> {
-    let statement = prepare(&arguments, session.types_in())?;
+    let statement = prepare(session, &arguments)?;
     if let Some(old) = handle_of(&arguments)? {
         session.prepared.statements.remove(&old);
     }
@@ -185,12 +190,12 @@ fn handle_of(arguments: &[Argument]) -> SqlResult<Option<i32>> {
     values::to_int(&first.or_null())
 }
 
-fn prepare(arguments: &[Argument], types_in: crate::compile::TypesIn<'_>) -> SqlResult<Statement> {
+fn prepare(session: &mut Session, arguments: &[Argument]) -> SqlResult<Statement> {
     let [_, declarations, text, ..] = arguments else {
         return Err(SqlError::new(201, &[&"sp_prepare", &"@stmt"]));
     };
     let declarations = values::to_text(&declarations.or_null()).unwrap_or_default();
-    let parameters = Arc::new(declare(&declarations, types_in)?);
+    let parameters = declared(session, declarations)?;
     Ok(Statement { text: statement_text(text)?.into(), parameters, program: None })
 }
 
@@ -203,10 +208,25 @@ fn statement_text(argument: &Argument) -> SqlResult<String> {
     }
 }
 
-/// `@a int, @b nvarchar(10) = N'x' OUTPUT` as declarations. They have the syntax of a procedure's parameters.
-fn declare(declarations: &str, types_in: crate::compile::TypesIn<'_>) -> SqlResult<Parameters> {
+/// The parameters that a call declares. What an alias type means is looked up each time.
+fn declared(session: &mut Session, declarations: String) -> SqlResult<Arc<Parameters>> {
+    if let Some((last, parameters)) = &session.prepared.declared
+        && *last == declarations
+    {
+        return Ok(parameters.clone());
+    }
+    let (parameters, uses_alias_types) = declare(&declarations, session.types_in())?;
+    let parameters = Arc::new(parameters);
+    let may_keep = !uses_alias_types && declarations.len() <= DECLARATIONS_KEPT_BYTES_MAX;
+    session.prepared.declared = may_keep.then(|| (declarations, parameters.clone()));
+    Ok(parameters)
+}
+
+/// `@a int, @b nvarchar(10) = N'x' OUTPUT` as declarations, and whether they name an alias type. They have the syntax of a procedure's
+/// parameters.
+fn declare(declarations: &str, types_in: crate::compile::TypesIn<'_>) -> SqlResult<(Parameters, bool)> {
     if declarations.trim().is_empty() {
-        return Ok(Parameters::default());
+        return Ok((Parameters::default(), false));
     }
     let wrapped = format!("CREATE PROCEDURE p {declarations} AS RETURN");
     let batch = tsql::parse_batch(&wrapped, &tsql::ParseOptions::default())
@@ -215,9 +235,9 @@ fn declare(declarations: &str, types_in: crate::compile::TypesIn<'_>) -> SqlResu
     else {
         return Err(SqlError::new(102, &[&declarations]));
     };
-    let (definitions, _) = parameters_of(&procedure.parameters, types_in)?;
+    let (definitions, uses_alias_types) = parameters_of(&procedure.parameters, types_in)?;
     let defaults = procedure.parameters.into_iter().map(|p| p.default).collect();
-    Ok(Parameters { definitions, defaults })
+    Ok((Parameters { definitions, defaults }, uses_alias_types))
 }
 
 /// Runs a prepared statement; `skipped` arguments of the call stand before its values.

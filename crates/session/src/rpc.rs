@@ -87,22 +87,27 @@ pub enum TransactionRequest {
 
 /// Well-known procedures by number (MS-TDS, "RPC Request", ProcID).
 pub fn procedure_name(number: u16) -> Option<&'static str> {
+    shown_name(number).map(|shown| &shown["sys.".len()..])
+}
+
+/// The same with their schema, as the views show them.
+pub(crate) fn shown_name(number: u16) -> Option<&'static str> {
     Some(match number {
-        1 => "sp_cursor",
-        2 => "sp_cursoropen",
-        3 => "sp_cursorprepare",
-        4 => "sp_cursorexecute",
-        5 => "sp_cursorprepexec",
-        6 => "sp_cursorunprepare",
-        7 => "sp_cursorfetch",
-        8 => "sp_cursoroption",
-        9 => "sp_cursorclose",
-        10 => "sp_executesql",
-        11 => "sp_prepare",
-        12 => "sp_execute",
-        13 => "sp_prepexec",
-        14 => "sp_prepexecrpc",
-        15 => "sp_unprepare",
+        1 => "sys.sp_cursor",
+        2 => "sys.sp_cursoropen",
+        3 => "sys.sp_cursorprepare",
+        4 => "sys.sp_cursorexecute",
+        5 => "sys.sp_cursorprepexec",
+        6 => "sys.sp_cursorunprepare",
+        7 => "sys.sp_cursorfetch",
+        8 => "sys.sp_cursoroption",
+        9 => "sys.sp_cursorclose",
+        10 => "sys.sp_executesql",
+        11 => "sys.sp_prepare",
+        12 => "sys.sp_execute",
+        13 => "sys.sp_prepexec",
+        14 => "sys.sp_prepexecrpc",
+        15 => "sys.sp_unprepare",
         _ => return None,
     })
 }

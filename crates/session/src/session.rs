@@ -135,7 +135,8 @@ impl Session {
     /// Runs one batch of T-SQL. Nothing of it runs when it has a syntax error.
     pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink) -> RequestEnd {
         self.request(sink, |session, sink| {
-            session.note_input(query::InputBuffer::of_batch(text));
+            let input = query::InputBuffer::of_batch(text);
+            session.slot.update(|published| published.row.input = Some(input));
             let compiling = session.compiling_begins();
             let program = match session.checks_only(text) {
                 Ok(true) => return Ok(()),
@@ -200,9 +201,14 @@ impl Session {
         self.harden_answer(end, sink)
     }
 
-    /// What the client has sent, for others to see.
-    pub(crate) fn note_input(&self, input: Arc<query::InputBuffer>) {
-        self.slot.update(|published| published.row.input = Some(input));
+    /// That the client calls a procedure, for others to see. Most clients call the same one again and again: it is written once.
+    pub(crate) fn note_call(&self, name: &str) {
+        self.slot.update(|published| {
+            let input = &mut published.row.input;
+            if !input.as_ref().is_some_and(|last| last.is_call_of(name)) {
+                *input = Some(query::InputBuffer::of_call(name));
+            }
+        });
     }
 
     /// What KILL calls to end the session's connection, on the killer's thread.

@@ -81,3 +81,30 @@ fn a_prepared_statement_may_give_up_itself() {
     assert_eq!(numbers(&run(&mut s, &format!("EXEC sp_execute {handle}, {handle}"))), [217]);
     s.close();
 }
+
+/// Declarations are remembered by their text, but for what may come to mean something else.
+#[test]
+fn the_same_declarations_mean_what_they_mean_now() {
+    let world = World::new("prepared_declarations");
+    let mut s = world.session();
+    let call = |declared: &str, value: &str| {
+        let text = "SELECT CAST(SQL_VARIANT_PROPERTY(@v, ''BaseType'') AS varchar(20)), @v";
+        format!("EXEC sp_executesql N'{text}', N'{declared}', {value}")
+    };
+    for _ in 0..2 {
+        assert_eq!(rows(&mut s, &call("@v int", "7")), ["int|7"]);
+        assert_eq!(rows(&mut s, &call("@v int", "8")), ["int|8"]);
+        assert_eq!(rows(&mut s, &call("@v bigint = 5", "DEFAULT")), ["bigint|5"]);
+        assert_eq!(rows(&mut s, &call("@v bigint = 5", "6")), ["bigint|6"]);
+    }
+    for (from, shown) in [("int", "int|3"), ("varchar(5)", "varchar|3"), ("smallint", "smallint|3")] {
+        run(&mut s, &format!("CREATE TYPE own FROM {from}"));
+        assert_eq!(rows(&mut s, &call("@v own", "3")), [shown]);
+        assert_eq!(rows(&mut s, &call("@v own", "3")), [shown]);
+        run(&mut s, "DROP TYPE own");
+    }
+    assert_eq!(numbers(&run(&mut s, &call("@v own", "3"))), [2715]);
+    let long = format!("@v int, @w varchar(8000) = ''{}''", "x".repeat(3_000));
+    assert_eq!(rows(&mut s, &call(&long, "9")), rows(&mut s, &call(&long, "9")));
+    s.close();
+}

@@ -79,10 +79,10 @@ pub fn decode_request(
 }
 
 /// A column of a result set.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Column<'a> {
     /// Name, empty for expressions without one.
-    pub name: String,
+    pub name: &'a str,
     /// Type.
     pub sql_type: SqlType,
     /// May hold NULL.
@@ -92,14 +92,13 @@ pub struct Column {
     /// An expression or computed column.
     pub computed: bool,
     /// Parts of its base table's name, for text, ntext and image; may be empty.
-    pub table: Vec<String>,
+    pub table: &'a [String],
 }
 
-impl Column {
+impl<'a> Column<'a> {
     /// A nullable column.
-    pub fn new(name: &str, sql_type: SqlType) -> Self {
-        let name = name.to_string();
-        Column { name, sql_type, nullable: true, identity: false, computed: false, table: Vec::new() }
+    pub fn new(name: &'a str, sql_type: SqlType) -> Self {
+        Column { name, sql_type, nullable: true, identity: false, computed: false, table: &[] }
     }
 
     /// Flags as SQL Server sends them: updatability unknown but for identity and computed columns.
@@ -125,18 +124,27 @@ pub struct Encoder {
     server_name: String,
     writer: MessageWriter,
     columns: Vec<TypeInfo>,
+    /// The last COLMETADATA, when it is kept to be sent again; else empty.
+    kept_columns: Vec<u8>,
 }
 
 impl Encoder {
     /// An encoder for a client that speaks `version` and takes packets of `packet_bytes`.
     pub fn new(version: TdsVersion, packet_bytes: usize, spid: u16, server_name: &str) -> Self {
         let writer = MessageWriter::new(PacketKind::TabularResult, packet_bytes, spid);
-        Encoder { version, server_name: server_name.to_string(), writer, columns: Vec::new() }
+        Encoder {
+            version,
+            server_name: server_name.to_string(),
+            writer,
+            columns: Vec::new(),
+            kept_columns: Vec::new(),
+        }
     }
 
     /// Sets what LOGIN7 has negotiated; the packet size holds from the next packet on.
     pub fn negotiate(&mut self, version: TdsVersion, packet_bytes: usize) {
         self.version = version;
+        self.kept_columns.clear();
         self.writer.set_packet_bytes(packet_bytes);
     }
 
@@ -215,10 +223,12 @@ impl Encoder {
         token::put_message(&mut self.writer.payload, self.version, error, &self.server_name);
     }
 
-    /// COLMETADATA; the rows that follow have these columns.
-    pub fn columns(&mut self, columns: &[Column]) {
+    /// COLMETADATA; the rows that follow have these columns. It is kept for [`Encoder::columns_again`] if `keep` says so.
+    pub fn columns<'c>(&mut self, columns: impl ExactSizeIterator<Item = Column<'c>>, keep: bool) {
         self.columns.clear();
+        self.kept_columns.clear();
         let out = &mut self.writer.payload;
+        let start = out.len();
         out.push(kind::COLUMN_METADATA);
         out.extend_from_slice(&(columns.len() as u16).to_le_bytes());
         for column in columns {
@@ -228,11 +238,20 @@ impl Encoder {
             out.extend_from_slice(&column.flags().to_le_bytes());
             info.put(out);
             if info.is_long() {
-                put_table_name(out, self.version, &column.table);
+                put_table_name(out, self.version, column.table);
             }
-            put_b_varchar(out, &column.name);
+            put_b_varchar(out, column.name);
             self.columns.push(info);
         }
+        if keep {
+            self.kept_columns.extend_from_slice(&out[start..]);
+        }
+    }
+
+    /// COLMETADATA as the last one was; false, and nothing, when that was not kept.
+    pub fn columns_again(&mut self) -> bool {
+        self.writer.payload.extend_from_slice(&self.kept_columns);
+        !self.kept_columns.is_empty()
     }
 
     /// ROW, with as many values as the last [`columns`](Self::columns) had. False, with nothing written, when a column holds a NULL that

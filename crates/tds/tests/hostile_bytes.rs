@@ -81,7 +81,7 @@ fn damaged_answers_never_panic() {
     let types = all_types();
     let columns: Vec<Column> = types.iter().map(|one| Column::new("c", *one)).collect();
     let mut encoder = Encoder::new(TdsVersion::V7_4, 32_000, 51, "S");
-    encoder.columns(&columns);
+    encoder.columns(columns.iter().copied(), false);
     let sent = encoder.row(
         &types
             .iter()

@@ -42,12 +42,14 @@ fn rows_of_every_type_arrive_in_every_version() {
     for version in [TdsVersion::V7_1, TdsVersion::V7_2, TdsVersion::V7_3, TdsVersion::V7_4, TdsVersion::V8_0]
     {
         let types: Vec<SqlType> = all_types().into_iter().filter(|one| is_native(one, version)).collect();
-        let columns: Vec<Column> = types.iter().map(|one| Column::new(&format!("{one:?}"), *one)).collect();
+        let names: Vec<String> = types.iter().map(|one| format!("{one:?}")).collect();
+        let each = types.iter().zip(&names);
+        let columns: Vec<Column<'_>> = each.map(|(one, name)| Column::new(name, *one)).collect();
         let mut random = Random(version.0.into());
         let mut encoder = Encoder::new(version, 4096, 51, "HARDPAN");
         let rows: Vec<Vec<Value>> =
             (0..40).map(|_| types.iter().map(|one| value_of(&mut random, one)).collect()).collect();
-        encoder.columns(&columns);
+        encoder.columns(columns.iter().copied(), false);
         rows.iter().for_each(|row| assert!(encoder.row(row)));
         let mut seen = tokens(&mut encoder).into_iter();
         let Some(Token::Columns(described)) = seen.next() else { panic!("no columns") };
@@ -81,7 +83,7 @@ fn columns_that_are_never_null_arrive_in_their_fixed_forms() {
             }
         };
         let rows: Vec<Vec<Value>> = (0..20).map(|_| types.iter().map(&mut present).collect()).collect();
-        encoder.columns(&columns);
+        encoder.columns(columns.iter().copied(), false);
         rows.iter().for_each(|row| assert!(encoder.row(row)));
         // A NULL among them cannot be sent, and leaves nothing behind.
         for (at, sql_type) in types.iter().enumerate() {
@@ -117,23 +119,45 @@ fn columns_that_are_never_null_arrive_in_their_fixed_forms() {
 /// A client (mssql-jdbc) takes a long type's table name with no part at all for a broken stream.
 #[test]
 fn long_columns_name_their_table_in_at_least_one_part() {
-    let name_at = |column: Column, version: TdsVersion| {
+    let name_at = |column: Column<'_>, version: TdsVersion| {
         let mut encoder = Encoder::new(version, 4096, 51, "HARDPAN");
-        encoder.columns(&[column]);
+        encoder.columns(std::iter::once(column), false);
         let mut bytes = Vec::new();
         encoder.finish(&mut bytes);
         // Header, token, count, user type, flags, type, length, collation.
         let user_type = if version.is_7_2_or_later() { 4 } else { 2 };
         bytes[8 + 1 + 2 + user_type + 2 + 1 + 4 + 5..].to_vec()
     };
-    let table = ["db".to_string(), "dbo".into(), "t".into()].to_vec();
+    let table = ["db".to_string(), "dbo".into(), "t".into()];
     let plain = Column::new("c", SqlType::NText);
-    let named = Column { table, ..plain.clone() };
-    assert_eq!(name_at(plain.clone(), TdsVersion::V7_4)[..3], [1, 0, 0]);
+    let named = Column { table: &table, ..plain };
+    assert_eq!(name_at(plain, TdsVersion::V7_4)[..3], [1, 0, 0]);
     assert_eq!(name_at(plain, TdsVersion::V7_1)[..2], [0, 0]);
     let parts = [3, 2, 0, b'd', 0, b'b', 0, 3, 0, b'd', 0, b'b', 0, b'o', 0, 1, 0, b't', 0];
-    assert_eq!(name_at(named.clone(), TdsVersion::V7_4)[..parts.len()], parts);
+    assert_eq!(name_at(named, TdsVersion::V7_4)[..parts.len()], parts);
     assert_eq!(name_at(named, TdsVersion::V7_1)[..2], [8, 0], "one part below 7.2");
+}
+
+#[test]
+fn columns_that_are_kept_are_sent_again_as_they_were_until_others_come() {
+    let columns = [Column::new("a", SqlType::Int), Column::new("b", SqlType::BigInt)];
+    let mut encoder = Encoder::new(TdsVersion::V7_4, 4096, 51, "HARDPAN");
+    assert!(!encoder.columns_again(), "there are none");
+    encoder.columns(columns.into_iter(), true);
+    let length = encoder.pending_bytes();
+    assert!(encoder.row(&[Value::Int(1), Value::BigInt(2)]));
+    let rows_at = encoder.pending_bytes();
+    assert!(encoder.columns_again() && encoder.pending_bytes() == rows_at + length);
+    assert!(encoder.row(&[Value::Int(3), Value::BigInt(4)]));
+    let mut bytes = Vec::new();
+    encoder.take_all(&mut bytes);
+    assert_eq!(bytes[8..8 + rows_at].len(), bytes[8 + rows_at..].len());
+    assert_eq!(bytes[8..8 + length], bytes[8 + rows_at..][..length]);
+    encoder.columns(columns[..1].iter().copied(), false);
+    assert!(!encoder.columns_again(), "others have come, which are not kept");
+    encoder.columns(columns.into_iter(), true);
+    encoder.negotiate(TdsVersion::V7_1, 4096);
+    assert!(!encoder.columns_again(), "another version writes them otherwise");
 }
 
 /// FreeTDS and others send no length for a NULL uniqueidentifier.

@@ -93,7 +93,13 @@ impl WideStr {
 
     /// Decodes the units; a lone surrogate becomes U+FFFD.
     pub fn to_text(&self) -> String {
-        String::from_utf16_lossy(self.as_units())
+        let units = self.as_units();
+        // Most texts are of ASCII alone, statements above all: each unit is a byte then.
+        if units.iter().fold(0, |all, unit| all | unit) < 0x80 {
+            let bytes = units.iter().map(|unit| *unit as u8).collect();
+            return String::from_utf8(bytes).expect("ASCII is UTF-8");
+        }
+        String::from_utf16_lossy(units)
     }
 
     /// Reads little-endian UTF-16, as the wire and the disk carry it; an odd last byte is dropped.

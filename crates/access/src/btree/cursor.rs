@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use log::Lsn;
 use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
+use smallvec::SmallVec;
 use txn::{LockMode, Resource, Transaction};
 
 use super::BTree;
@@ -21,12 +22,14 @@ use crate::visibility::{PageView, Reader, Seen};
 pub struct BTreeCursor {
     tree: BTree,
     range: KeyRange,
+    /// The range is one key: where it has been dealt with there is nothing more.
+    is_one_key: bool,
     options: ScanOptions,
     selection: Selection,
     locking: Option<Locking>,
     bytes: Vec<u8>,
     /// Start of key, start of value, end of value.
-    rows: Vec<(usize, usize, usize)>,
+    rows: SmallVec<[(usize, usize, usize); 1]>,
     at: usize,
     /// The last key dealt with; with `None` the range has not been entered.
     last_key: Option<Vec<u8>>,
@@ -63,12 +66,13 @@ impl BTreeCursor {
     pub(super) fn new(tree: BTree, range: KeyRange, options: ScanOptions) -> BTreeCursor {
         BTreeCursor {
             tree,
+            is_one_key: range.only_key().is_some(),
             range,
             options,
             selection: Selection::default(),
             locking: None,
             bytes: Vec::new(),
-            rows: Vec::new(),
+            rows: SmallVec::new(),
             at: 0,
             last_key: None,
             place: None,
@@ -80,6 +84,7 @@ impl BTreeCursor {
 
     /// Begins again with another range, keeping its memory.
     pub fn restart(&mut self, range: KeyRange) {
+        self.is_one_key = range.only_key().is_some();
         self.range = range;
         self.rows.clear();
         self.at = 0;
@@ -176,7 +181,7 @@ impl BTreeCursor {
         let reader = Reader::new(txn, locking, &self.options);
         let mut waited = None;
         while !self.finished {
-            let seeks_key = self.range.only_key().is_some() && !self.is_absent;
+            let seeks_key = self.is_one_key && !self.is_absent;
             let (reader, stop) = match locking {
                 Locking::Range { .. } if seeks_key => {
                     let reader = reader.of_row_alone();
@@ -242,13 +247,22 @@ impl BTreeCursor {
         };
         let goes_on = self.last_key.as_deref().is_none_or(|last| last < key);
         debug_assert!(self.options.backward || goes_on, "a scan never comes back to a key");
-        self.remember(key);
-        let Some(row) = row else { return Ok(None) };
-        if !self.hand_up(row, true) {
-            view.reader().pass_over(|| self.tree.key_resource(key));
-            return Ok(None);
+        // A serializable reader has yet to lock what lies behind.
+        let is_last = self.is_one_key && !matches!(view.reader().locking, Locking::Range { .. });
+        if !is_last {
+            self.remember(key);
         }
-        Ok((!view.reader().locking.reads_ahead()).then_some(Stop::Full))
+        let is_handed_up = row.is_some_and(|row| {
+            let is_wanted = self.hand_up(row, true);
+            if !is_wanted {
+                view.reader().pass_over(|| self.tree.key_resource(key));
+            }
+            is_wanted
+        });
+        Ok(match is_last {
+            true => Some(Stop::End),
+            false => (is_handed_up && !view.reader().locking.reads_ahead()).then_some(Stop::Full),
+        })
     }
 
     /// Deals with the slots of a leaf that lie inside the range altogether, for a reader that keeps nothing: no key is compared. Returns
@@ -444,8 +458,8 @@ impl BTreeCursor {
         assert!(self.place.is_none(), "a scan downward goes on by its last key");
         let (mut key, mut included) = match (&self.last_key, &self.range.upper) {
             (Some(last), _) => (Some(last.clone()), false),
-            (None, Bound::Included(upper)) => (Some(upper.clone()), true),
-            (None, Bound::Excluded(upper)) => (Some(upper.clone()), false),
+            (None, Bound::Included(upper)) => (Some(upper.to_vec()), true),
+            (None, Bound::Excluded(upper)) => (Some(upper.to_vec()), false),
             (None, Bound::Unbounded) => (None, true),
         };
         if self.last_key.is_none()

@@ -57,23 +57,23 @@ impl TransactionSet {
     /// # Errors
     /// 911 when it has been dropped meanwhile; 1222, 1205, an interrupt.
     pub fn enter_known_database(&mut self, database: &Arc<Database>) -> SqlResult<()> {
-        let was_in = self.is_in_database(database.number());
-        self.lock_shared(database)?;
         // What it is in already, or holds no lock of, cannot have been dropped.
-        if was_in || shared_resource(database.number()).is_none() {
+        let Some(resource) = shared_resource(database.number()) else { return Ok(()) };
+        if self.session_locks.lock_again(&resource, LockMode::S) {
             return Ok(());
         }
+        self.lock_shared(database)?;
         self.check_present(database).inspect_err(|_| self.leave_database(database))
     }
 
     /// The session leaves a database that it has entered. An open transaction there keeps the lock as its own.
     pub fn leave_database(&mut self, database: &Arc<Database>) {
         let Some(resource) = shared_resource(database.number()) else { return };
-        let count = self.session_locks.count(&resource);
-        assert!(count > 0, "a session leaves what it has entered");
-        if count == 1
-            && let Some(transaction) = self.unfinished(database)
-        {
+        if self.session_locks.unlock_again(&resource) {
+            return;
+        }
+        assert_eq!(self.session_locks.count(&resource), 1, "a session leaves what it has entered");
+        if let Some(transaction) = self.unfinished(database) {
             let kept = transaction.inner().try_lock(resource, LockMode::S);
             assert!(kept, "what the session holds, its transaction gets");
         }

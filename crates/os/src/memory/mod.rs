@@ -93,21 +93,21 @@ pub struct Request {
 impl Request {
     /// Begins a request. Inside another one it has a use of its own, and the outer one has used all of it in the end.
     pub fn begin(account: &Arc<Account>) -> Request {
-        tell();
         let account = account.clone();
         account.used_bytes.store(0, Relaxed);
         account.peak_bytes.store(0, Relaxed);
-        let outer = (USED.get(), USED_MAX.get(), ACCOUNT.replace(Arc::as_ptr(&account)));
-        USED.set(0);
+        // What has not been told stays so: the total is one line of memory for all threads, and a request has no need of it.
+        let untold = UNTOLD.get();
+        let outer = (USED.get() + untold, USED_MAX.get(), ACCOUNT.replace(Arc::as_ptr(&account)));
+        USED.set(-untold);
         USED_MAX.set(REQUEST_MAX.load(Relaxed));
-        judge();
+        IS_SPENT.set(is_too_much(0, TOTAL.load(Relaxed)));
         Request { account, outer }
     }
 }
 
 impl Drop for Request {
     fn drop(&mut self) {
-        tell();
         self.account.used_bytes.store(0, Relaxed);
         let (used, used_max, account) = self.outer;
         USED.set(used + USED.get());

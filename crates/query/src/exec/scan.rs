@@ -2,7 +2,9 @@
 
 use std::ops::Bound;
 
-use engine::{CatalogImage, Condition, Cursor, IsolationLevel, KeyRange, LockWait, RowLock, ScanOptions};
+use engine::{
+    CatalogImage, Condition, Cursor, IsolationLevel, KeyRange, KeyValues, LockWait, RowLock, ScanOptions,
+};
 use types::{Collation, SqlError, Value};
 
 use super::simple::{Buffered, Empty};
@@ -303,14 +305,17 @@ fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<ScanOptions, S
 
 /// The keys of a range; `None` when no row can match (a NULL or a value that the column cannot hold).
 fn key_range(range: &SeekRange, runtime: &Runtime<'_>) -> Result<Option<KeyRange>, SqlError> {
-    let mut prefix = Vec::with_capacity(range.equal.len() + 1);
+    let mut prefix = KeyValues::new();
     for key in &range.equal {
         match seek_value(key, runtime)? {
             Some(value) => prefix.push(value),
             None => return Ok(None),
         }
     }
-    let side = |bound: &Option<(SeekKey, bool)>| -> Result<Option<Bound<Vec<Value>>>, SqlError> {
+    if range.lower.is_none() && range.upper.is_none() && range.like.is_none() && !prefix.is_empty() {
+        return Ok(Some(KeyRange::equal(prefix)));
+    }
+    let side = |bound: &Option<(SeekKey, bool)>| -> Result<Option<Bound<KeyValues>>, SqlError> {
         let Some((key, inclusive)) = bound else {
             return Ok(Some(if prefix.is_empty() {
                 Bound::Unbounded

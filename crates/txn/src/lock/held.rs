@@ -115,6 +115,20 @@ impl HeldLocks {
         Ok(())
     }
 
+    /// Asks once more for what is held already, or covered. False, and nothing has happened, when it is not.
+    pub fn lock_again(&mut self, resource: &Resource, mode: LockMode) -> bool {
+        self.note_again(&ResourceKey::new(*resource), mode)
+    }
+
+    /// Undoes one `lock` of what was asked for more than once, and so stays. False, and nothing has happened, when it was not.
+    pub fn unlock_again(&mut self, resource: &Resource) -> bool {
+        let Some(held) = self.held.get_mut(&ResourceKey::new(*resource)) else { return false };
+        assert!(held.count > 0, "a held lock was asked for");
+        let is_again = held.count > 1;
+        held.count -= u32::from(is_again);
+        is_again
+    }
+
     /// Locks without waiting; false when somebody is in the way.
     pub fn try_lock(&mut self, resource: Resource, mode: LockMode) -> bool {
         let key = ResourceKey::new(resource);
