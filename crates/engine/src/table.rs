@@ -68,7 +68,7 @@ pub struct KeyRange {
 impl KeyRange {
     /// Every row.
     pub fn all() -> KeyRange {
-        KeyRange::between(Bound::Unbounded, Bound::Unbounded)
+        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded, text_prefix: None }
     }
 
     /// The rows whose first key columns have these values.
@@ -78,8 +78,8 @@ impl KeyRange {
     }
 
     /// The rows between two bounds.
-    pub fn between(lower: Bound<KeyValues>, upper: Bound<KeyValues>) -> KeyRange {
-        KeyRange { lower, upper, text_prefix: None }
+    pub fn between<V: Into<KeyValues>>(lower: Bound<V>, upper: Bound<V>) -> KeyRange {
+        KeyRange { lower: lower.map(V::into), upper: upper.map(V::into), text_prefix: None }
     }
 }
 
