@@ -11,6 +11,10 @@ although a fully durable one, begun after its acknowledgement, was acknowledged 
 
 All commits are delayed, nothing drains by itself (FLUSH = SUSPENDED), and the log cache outlives the process: every one that is gone is wrong
 (LOSTD). With --log-cache OFF this must fail.
+
+    python3 kill9.py --binary target/release/hardpan --rounds 100 --buffer /dev/shm
+
+The database has a persisted log buffer in that file system of memory, and no log cache that outlives the process: no commit at all may be gone.
 """
 import argparse
 import os
@@ -50,9 +54,10 @@ class Ledger:
             self.acknowledged[key] = self.clock
 
 
-def start(binary, data, log_cache):
+def start(binary, data, log_cache, buffer=None):
     environment = dict(os.environ, HARDPAN_SA_PASSWORD=PASSWORD)
-    server = subprocess.Popen([binary, "serve", "--data", data, "--listen", "127.0.0.1:0", "--log-cache", log_cache], env=environment, stdout=subprocess.PIPE,
+    server = subprocess.Popen([binary, "serve", "--data", data, "--listen", "127.0.0.1:0", "--log-cache", log_cache]
+                              + (["--persistent-memory-test", "--allow-path", buffer] if buffer else []), env=environment, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True)
     for line in server.stdout:
         if "listening on" in line:
@@ -137,14 +142,19 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--delayed", action="store_true", help="all commits are delayed, and none may be gone")
     parser.add_argument("--log-cache", default="/dev/shm", help="where the cache lies that outlives the process, or OFF")
+    parser.add_argument("--buffer", help="a folder of tmpfs for a persisted log buffer; none of all commits may be gone")
     arguments = parser.parse_args()
+    if arguments.buffer:
+        arguments.log_cache = "OFF"
     check_judge()
     data = tempfile.mkdtemp(prefix="hardpan-kill9-")
     shutil.rmtree(data)
     ledger, choose, failures = Ledger(), random.Random(arguments.seed), 0
-    server, port = start(arguments.binary, data, arguments.log_cache)
+    server, port = start(arguments.binary, data, arguments.log_cache, arguments.buffer)
     with connect(port) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE crash")
+        if arguments.buffer:
+            cursor.execute(f"ALTER DATABASE crash SET PERSISTENT_LOG_BUFFER = ON (DIRECTORY_NAME = '{arguments.buffer}')")
         flush = " (FLUSH = SUSPENDED)" if arguments.delayed else ""
         cursor.execute(f"ALTER DATABASE crash SET DELAYED_DURABILITY = ALLOWED{flush}")
         cursor.execute("USE crash CREATE TABLE t(c int, n int, h int, pad varchar(2000), PRIMARY KEY(c, n, h))")
@@ -159,7 +169,7 @@ def main():
         for thread in threads:
             thread.join()
         before = time.monotonic()
-        server, port = start(arguments.binary, data, arguments.log_cache)
+        server, port = start(arguments.binary, data, arguments.log_cache, arguments.buffer)
         with connect(port) as connection, connection.cursor() as cursor:
             use_crash(cursor)
             cursor.execute("SELECT TOP 1 c FROM crash.dbo.t")
@@ -167,7 +177,7 @@ def main():
             answered_s = time.monotonic() - before
             cursor.execute("SELECT c, n, h FROM crash.dbo.t")
             rows = cursor.fetchall()
-        wrong, gone = judge(rows, ledger, arguments.delayed)
+        wrong, gone = judge(rows, ledger, arguments.delayed or bool(arguments.buffer))
         failures += bool(wrong)
         print(f"round {number + 1}: {len(rows) // 2} transactions, {gone} delayed ones gone in all, first answer after "
               f"{answered_s:.2f} s{': ' + '; '.join(wrong[:5]) if wrong else ''}", flush=True)
@@ -176,6 +186,9 @@ def main():
         for key in list(ledger.acknowledged):
             if key not in present:
                 del ledger.acknowledged[key]
+    if arguments.buffer:
+        with connect(port) as connection, connection.cursor() as cursor:
+            cursor.execute("DROP DATABASE crash")
     server.terminate()
     server.wait()
     shutil.rmtree(data, ignore_errors=True)

@@ -195,7 +195,7 @@ fn below_drive(disk: &dyn Disk, root: PathBuf, names: &[&str]) -> PathBuf {
 }
 
 /// As SQL Server shows what the system said: number and words.
-fn shown_as_system_error(error: &IoError) -> String {
+pub(crate) fn shown_as_system_error(error: &IoError) -> String {
     match error.kind {
         IoErrorKind::Permission => format!("5(Access is denied: {})", error.what),
         IoErrorKind::NotFound => format!("3(The system cannot find the path: {})", error.what),

@@ -2,6 +2,7 @@
 
 mod alter;
 mod file_changes;
+mod persisted_buffer;
 mod start_stop;
 
 pub use file_changes::{FileChange, ShrinkAim, ShrinkHeld, ShrunkFile};
@@ -68,6 +69,8 @@ pub struct InstanceOptions {
     pub allowed_paths: Vec<PathBuf>,
     /// A folder in a file system of memory, where log caches lie that outlive the process; none: they die with it.
     pub log_cache_folder: Option<PathBuf>,
+    /// What persisted log buffers may lie on: a DAX volume, or, for tests, a file system of memory.
+    pub persistent_volume: os::PersistentVolume,
     /// Whether `open` returns as soon as master and tempdb are open; the others answer 922 until they are, too.
     pub answers_while_opening: bool,
     /// Whether background threads (checkpoints, ghost cleanup, lazy writer) run.
@@ -83,6 +86,7 @@ impl InstanceOptions {
             drives: Vec::new(),
             allowed_paths: Vec::new(),
             log_cache_folder: None,
+            persistent_volume: os::PersistentVolume::Dax,
             answers_while_opening: false,
             background: true,
         }
@@ -218,6 +222,7 @@ impl Instance {
             pool: BufferPool::new(os, PoolOptions { memory_bytes: options.buffer_pool_bytes }),
             locks: LockManager::new(os),
             log_cache_folder: options.log_cache_folder.clone(),
+            persistent_volume: options.persistent_volume,
             identity_uncached: Arc::default(),
         };
         let instance = Arc::new(Instance {
@@ -475,6 +480,12 @@ impl Instance {
                 && let Ok(real) = self.places.admit_removal(self.os().disk(), &file)
             {
                 log::remove_left_cache(self.os(), folder, &real);
+            }
+            if entry.buffer().is_some_and(|buffer| buffer.path == file)
+                && let Ok(real) = self.places.admit_removal(self.os().disk(), &file)
+                && let Err(error) = self.os().remove_persistent_memory(&real)
+            {
+                os::report::warn("engine", &format!("{} was not removed: {error}", real.display()));
             }
             self.remove_one(&entry.name, &file);
         }

@@ -35,6 +35,8 @@ pub(crate) struct Foundation {
     pub(crate) locks: Arc<LockManager>,
     /// Where log caches lie that outlive the process; none: they die with it.
     pub(crate) log_cache_folder: Option<PathBuf>,
+    /// What persisted log buffers may lie on.
+    pub(crate) persistent_volume: os::PersistentVolume,
     /// Trace flag 272: identity values are noted one by one.
     pub(crate) identity_uncached: Arc<AtomicBool>,
 }

@@ -37,6 +37,8 @@ pub enum FilePhase {
     Joining = 1,
     /// It is being removed: at the next start that is finished.
     Leaving = 2,
+    /// It is the persisted log buffer, which holds what the other files lack.
+    Buffer = 3,
 }
 
 /// A log file as the instance knows it.
@@ -72,7 +74,7 @@ impl DatabaseLogFile {
         let phase = json["phase"].as_u64()?;
         Some(DatabaseLogFile {
             number: u16::try_from(json["number"].as_u64()?).ok()?,
-            phase: [FilePhase::Member, FilePhase::Joining, FilePhase::Leaving]
+            phase: [FilePhase::Member, FilePhase::Joining, FilePhase::Leaving, FilePhase::Buffer]
                 .into_iter()
                 .find(|p| *p as u64 == phase)?,
             path: data_dir.join(json["path"].as_str()?),
@@ -173,6 +175,11 @@ impl Entry {
             data_files: paths.collect::<Option<Vec<PathBuf>>>()?,
             log_files: std::iter::once(Some(first)).chain(more).collect::<Option<Vec<_>>>()?,
         })
+    }
+
+    /// Its persisted log buffer.
+    pub(crate) fn buffer(&self) -> Option<&DatabaseLogFile> {
+        self.log_files.iter().find(|file| file.phase == FilePhase::Buffer)
     }
 
     /// Every file it has.

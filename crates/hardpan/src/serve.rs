@@ -55,6 +55,9 @@ pub struct ServeArguments {
     /// Folder in a file system of memory for log caches that outlive the process, or OFF
     #[arg(long, value_name = "DIR|OFF", default_value = engine::LOG_CACHE_FOLDER)]
     log_cache: PathBuf,
+    /// For tests: persisted log buffers may lie in a file system of memory, where a loss of power takes them
+    #[arg(long)]
+    persistent_memory_test: bool,
     /// Most connections at once
     #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX)]
     max_connections: usize,
@@ -87,6 +90,7 @@ impl Default for ServeArguments {
             drive: Vec::new(),
             allow_path: Vec::new(),
             log_cache: engine::LOG_CACHE_FOLDER.into(),
+            persistent_memory_test: false,
             max_connections: CONNECTIONS_MAX,
             allow_plaintext_login: false,
             tls_cert: None,
@@ -165,6 +169,13 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     options.drives = arguments.drive.iter().map(|(letter, folder)| (*letter, absolute(folder))).collect();
     options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
     options.log_cache_folder = crate::files::log_cache_folder(&arguments.log_cache);
+    if arguments.persistent_memory_test {
+        options.persistent_volume = os::PersistentVolume::Test;
+        os::report::warn(
+            "serve",
+            "--persistent-memory-test: a persisted log buffer may lie in a file system of memory; a loss of power takes what is in it",
+        );
+    }
     options.answers_while_opening = true;
     let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
     start_trace_flags(&instance, &arguments.trace_flag)?;

@@ -123,7 +123,7 @@ impl Log {
         // A file may have been given up on its way into or out of the log.
         log.note_alone()?;
         if let Some(persisted) = &options.persisted {
-            log.begin_persisting(persisted)?;
+            log.begin_persisting(persisted).map_err(persisted::not_to_be_had)?;
         }
         Ok((log, tail))
     }

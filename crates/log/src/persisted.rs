@@ -253,6 +253,17 @@ pub(crate) fn left_behind(
     Ok(Some(LeftBehind::new("the persisted log buffer", words.into_iter(), bytes, false)))
 }
 
+/// Why a log that has a buffer is not opened although its files have everything: what is missing is a place, nothing is damaged.
+pub(crate) fn not_to_be_had(error: LogError) -> LogError {
+    match error {
+        LogError::Io(error) => {
+            let what = format!("its persisted log buffer cannot be had: {error}");
+            LogError::from(IoError { kind: IoErrorKind::NotFound, os_code: error.os_code, what })
+        }
+        other => other,
+    }
+}
+
 impl Cache {
     /// Copies all records that the cache has into the persisted buffer, and gives the newest. There must be a buffer.
     fn persist(&mut self) -> Result<Lsn, IoError> {
@@ -320,6 +331,13 @@ impl Shared {
         self.os.fill_random(&mut id);
         let id = u64::from_le_bytes(id).max(1);
         let buffer = PersistedBuffer::create(&self.os, options, self.log_id, id)?;
+        if !buffer.memory.is_dax() {
+            let (path, database) = (options.path.display(), &self.options.database);
+            let what = format!(
+                "the persisted log buffer of {database}, {path}, lies in a file system of memory, for a test: a loss of power takes it"
+            );
+            os::report::warn("log", &what);
+        }
         self.files.first().update_header(|header| header.persisted_id = id)?;
         let last = {
             let mut cache = self.cache.lock();

@@ -77,6 +77,7 @@ fn records_of(world: &World, options: &LogOptions) -> Result<(Vec<(Lsn, u64)>, u
     found.unwrap()
 }
 
+/// Claims 70, 73, 74 and 75: no write for a commit, full blocks behind it, and the tail is taken over.
 #[test]
 fn a_commit_writes_nothing_and_the_file_follows_in_full_blocks() {
     let world = World::new(1, Profile::nvme());
@@ -226,6 +227,7 @@ fn torn_at(operation: u64, seed: u64, bug: Option<Bug>) -> Result<bool, String> 
     Ok(reached_end)
 }
 
+/// Claim 76, at each store, flush and fence.
 #[test]
 fn no_loss_of_power_takes_an_acknowledged_commit() {
     for seed in 0..3 {

@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(open(false).map(|_| ()).map_err(|error| error.kind), Err(IoErrorKind::NotFound));
     }
 
-    /// The kernel says what is DAX; a file system of memory only stands for it when a test says so, a disk never does.
+    /// Claim 72: the kernel says what is DAX; a file system of memory only stands for it when a test says so, a disk never does.
     #[test]
     fn only_a_dax_volume_or_for_a_test_tmpfs() {
         let path = path("volume");

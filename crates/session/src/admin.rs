@@ -1,6 +1,7 @@
 //! Statements about databases and the server: CREATE, ALTER and DROP DATABASE, CHECKPOINT, KILL, DBCC; and the definitions that are
 //! handed to `query`.
 
+use crate::persisted_buffer::BufferChange;
 use engine::{
     CreateDatabaseOptions, DelayedDurability, DelayedFlushPolicy, ExclusiveDatabase, NewDatabaseFile,
     OptionChange, RecoveryModel, TransactionSet,
@@ -126,8 +127,15 @@ impl Session {
             .map(new_file)
             .collect::<SqlResult<Vec<_>>>()?;
         let log_files = create.log_files.iter().map(new_file).collect::<SqlResult<Vec<_>>>()?;
+        let buffer = BufferChange::of_create(&create.options)?;
         let options = CreateDatabaseOptions { name: create.name.value.clone(), data_files, log_files };
-        self.instance.create_database(&options).map(|_| ())
+        self.instance.create_database(&options)?;
+        let switched = buffer.map_or(Ok(()), |change| self.switch_buffer(&options.name, &change));
+        switched.or_else(|error| {
+            // All of what was asked for, or nothing.
+            self.instance.drop_database(&options.name)?;
+            Err(error)
+        })
     }
 
     pub(crate) fn drop_databases(
@@ -167,11 +175,15 @@ impl Session {
         }
         match &alter.action {
             AlterDatabaseAction::Set { options, termination } => {
-                let mut changes = Vec::new();
+                let (mut changes, mut buffer) = (Vec::new(), None);
                 for option in options {
-                    changes.extend(option_changes(option)?);
+                    match BufferChange::of_set(option)? {
+                        Some(change) => buffer = Some(change),
+                        None => changes.extend(option_changes(option)?),
+                    }
                 }
-                crate::single_user::set_options(self, &name, &changes, *termination, sink)
+                crate::single_user::set_options(self, &name, &changes, *termination, sink)?;
+                buffer.map_or(Ok(()), |change| self.switch_buffer(&name, &change))
             }
             AlterDatabaseAction::Collate(collation) => query::clauses::database_collation(collation),
             AlterDatabaseAction::ModifyName(new_name) => self.rename_database(&name, &new_name.value),

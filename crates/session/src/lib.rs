@@ -22,6 +22,7 @@ mod names;
 mod native;
 mod objects;
 mod pending;
+mod persisted_buffer;
 mod plain;
 mod prepared;
 mod procs;

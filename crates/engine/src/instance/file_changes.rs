@@ -116,7 +116,7 @@ impl Instance {
         })
     }
 
-    /// ALTER DATABASE ... ADD LOG FILE.
+    /// ALTER DATABASE ... ADD LOG FILE. A file on a DAX volume becomes the persisted log buffer, whatever size is asked for.
     ///
     /// # Errors
     /// 5013 in master and model, 5036 without a name, 1828 when the name is taken, 5170 when the file exists, 5174, 5040 and 5169 for
@@ -149,6 +149,10 @@ impl Instance {
             planned.push(log_file);
         }
         for (log_file, file) in planned.into_iter().zip(files) {
+            if self.is_persistent(&log_file.path) {
+                self.add_buffer(&database, &log_file.name, log_file.path)?;
+                continue;
+            }
             self.add_log_file(&database, log_file, file.size_bytes)?;
         }
         Ok(())
@@ -194,6 +198,9 @@ impl Instance {
         if let Some(file) = entry.log_files.iter().find(|file| same(&file.name, logical_name)) {
             if file.number == FIRST_LOG_FILE {
                 return Err(SqlError::new(5020, &[]));
+            }
+            if file.phase == FilePhase::Buffer {
+                return self.drain_buffer(&database).map(|()| true);
             }
             return self.remove_log_file(&database, &entry, file).map(|()| true);
         }
@@ -241,12 +248,12 @@ impl Instance {
 
     /// At a start: log files that were on their way into or out of the log are removed, and forgotten once they are gone.
     pub(super) fn settle_log_files(&self, entry: &mut Entry) -> SqlResult<()> {
-        let is_member = |file: &DatabaseLogFile| file.phase == FilePhase::Member;
-        if entry.log_files.iter().all(is_member) {
+        let stays = |file: &DatabaseLogFile| matches!(file.phase, FilePhase::Member | FilePhase::Buffer);
+        if entry.log_files.iter().all(stays) {
             return Ok(());
         }
         let name = entry.name.clone();
-        entry.log_files.retain(|file| is_member(file) || !self.remove_one(&name, &file.path));
+        entry.log_files.retain(|file| stays(file) || !self.remove_one(&name, &file.path));
         self.save_entry(entry)
     }
 
@@ -301,6 +308,9 @@ impl Instance {
     ) -> SqlResult<()> {
         let file = &mut entry.log_files[at];
         let number = file.number;
+        if file.phase == FilePhase::Buffer {
+            return self.rename_buffer(database, entry, at, change);
+        }
         match change.max_bytes {
             Some(0) => file.bytes_max = LogOptions::new("", "").bytes_max,
             Some(bytes) => file.bytes_max = bytes,
@@ -432,7 +442,7 @@ fn member_options(file: &DatabaseLogFile, size_bytes: Option<u64>) -> LogFileOpt
 }
 
 /// The least `file_id` that neither a log file has nor a data file: those are 1 and, the second and later ones, from 3 on.
-fn next_number(data_files: usize, log_files: &[DatabaseLogFile]) -> u16 {
+pub(super) fn next_number(data_files: usize, log_files: &[DatabaseLogFile]) -> u16 {
     let is_taken = |number: u16| {
         log_files.iter().any(|file| file.number == number)
             || (number > FIRST_LOG_FILE && usize::from(number) <= data_files + 1)
@@ -440,7 +450,7 @@ fn next_number(data_files: usize, log_files: &[DatabaseLogFile]) -> u16 {
     (FIRST_LOG_FILE..u16::MAX).find(|number| !is_taken(*number)).expect("fewer files than numbers")
 }
 
-fn same(a: &str, b: &str) -> bool {
+pub(super) fn same(a: &str, b: &str) -> bool {
     Collation::DEFAULT.same_name(a, b)
 }
 

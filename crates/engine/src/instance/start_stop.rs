@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use log::LogOptions;
 use os::{JoinHandle, Latch, LatchRank};
 use pages::NewFile;
 
@@ -88,13 +89,15 @@ impl Instance {
         if let Err(error) = self.settle_log_files(&mut entry) {
             return self.insert_refused(entry, &StorageError::Catalog(error.to_string()));
         }
+        let log = file_changes::log_options(&entry.log_files, &[], &entry.name, entry.options.vlf_rule);
+        let persisted = entry.buffer().map(|buffer| self.persisted_options(&buffer.path));
         let plan = Plan {
             number: entry.number,
             name: entry.name.clone(),
             created: entry.created,
             options: entry.options.clone(),
             data_files: entry.data_files.iter().map(|p| NewFile::new(p, &entry.name)).collect(),
-            log: file_changes::log_options(&entry.log_files, &[], &entry.name, entry.options.vlf_rule),
+            log: LogOptions { persisted, ..log },
             volatile: false,
         };
         let opened = Known::of(&self.master()).and_then(|known| self.foundation.open(&plan, &known));

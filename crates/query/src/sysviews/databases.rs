@@ -105,6 +105,12 @@ pub(super) static VIEWS: &[SystemView] = &[
         super::logs::log_limits,
     ),
     SystemView::new(
+        "dm_db_persistent_log_buffer",
+        "database_id int not null, physical_name nvarchar(260) not null, is_dax bit not null, persisted_lsn nvarchar(24) not null, \
+         file_hardened_lsn nvarchar(24) not null, copy_count bigint not null, copied_bytes bigint not null",
+        persistent_log_buffers,
+    ),
+    SystemView::new(
         "dm_db_loss_window",
         "database_id int not null, delayed_flush nvarchar(60) not null, flush_interval_ms int, max_delay_ms bigint, max_loss_kb float, \
          commits_at_risk bigint not null, bytes_at_risk bigint not null, ms_at_risk bigint not null, \
@@ -266,6 +272,7 @@ const AUTOMATIC_GROWTH_PAGES: i64 = 8192;
 struct FileRow {
     file_id: i32,
     log: bool,
+    is_buffer: bool,
     name: String,
     path: String,
     /// 8 KB pages.
@@ -303,6 +310,7 @@ fn files_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo) 
         rows.push(FileRow {
             file_id: shown_file_id(file.file_id),
             log: false,
+            is_buffer: false,
             name: file.logical_name.clone(),
             path: instance.shown_path(&file.path),
             size: i64::from(file.pages),
@@ -324,6 +332,7 @@ fn files_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo) 
         rows.push(FileRow {
             file_id: i32::from(file.number),
             log: true,
+            is_buffer: false,
             name: noted.map_or_else(String::new, |noted| noted.name.clone()),
             path: instance.shown_path(&file.path),
             size: (file.size_bytes / 8192) as i64,
@@ -335,8 +344,53 @@ fn files_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo) 
             pending: file.pending,
         });
     }
+    rows.extend(buffer_of(instance, database, info));
     rows.sort_by_key(|row| row.file_id);
     rows
+}
+
+/// The persisted log buffer as a file: what is copied into it counts as written.
+fn buffer_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo) -> Option<FileRow> {
+    let noted = info.log_files.iter().find(|file| file.phase == engine::FilePhase::Buffer)?;
+    let buffer = database.log().persisted_buffer()?;
+    let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let pages = whole(noted.bytes_max / 8192);
+    Some(FileRow {
+        file_id: i32::from(noted.number),
+        log: true,
+        is_buffer: true,
+        name: noted.name.clone(),
+        path: instance.shown_path(&buffer.path),
+        size: pages,
+        max_size: pages,
+        growth: 0,
+        is_percent_growth: false,
+        stats: [0, 0, 0, whole(buffer.copies_total), whole(buffer.copied_bytes_total), 0],
+        bytes: pages * 8192,
+        pending: Vec::new(),
+    })
+}
+
+/// Hardpan's own: the persisted log buffers, how far each is ahead of its log's files, and whether it is persistent memory or, in a test, a
+/// file system of memory that stands for it.
+fn persistent_log_buffers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for info in context.runtime.instance.database_infos() {
+        let Some(buffer) = info.database.as_ref().and_then(|database| database.log().persisted_buffer())
+        else {
+            continue;
+        };
+        let count = |number: u64| Value::BigInt(i64::try_from(number).unwrap_or(i64::MAX));
+        context.row(&[
+            ("database_id", i32::from(info.id).into()),
+            ("physical_name", context.runtime.instance.shown_path(&buffer.path).into()),
+            ("is_dax", buffer.is_dax.into()),
+            ("persisted_lsn", buffer.persisted.to_string().into()),
+            ("file_hardened_lsn", buffer.hardened_in_file.to_string().into()),
+            ("copy_count", count(buffer.copies_total).into()),
+            ("copied_bytes", count(buffer.copied_bytes_total).into()),
+        ]);
+    }
+    Ok(())
 }
 
 /// A file of a database, for those who look for one.
@@ -387,6 +441,7 @@ fn files(context: Context<'_, '_, '_>, all: bool) -> Result<(), SqlError> {
                 ("max_size", file.max_size.into()),
                 ("growth", file.growth.into()),
                 ("is_percent_growth", file.is_percent_growth.into()),
+                ("is_persistent_log_buffer", file.is_buffer.into()),
             ];
             if all {
                 cells.push(("database_id", i32::from(info.id).into()));

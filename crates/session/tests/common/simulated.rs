@@ -32,6 +32,12 @@ impl Server {
         Server::open_with(os, InstanceOptions { log_cache_folder: folder, ..InstanceOptions::new("/data") })
     }
 
+    /// Where persisted log buffers may lie on the simulated DAX volume.
+    pub fn open_persistent(os: &Os) -> Server {
+        let allowed_paths = vec![os::sim::PERSISTENT_FOLDER.into()];
+        Server::open_with(os, InstanceOptions { allowed_paths, ..InstanceOptions::new("/data") })
+    }
+
     fn open_with(os: &Os, options: InstanceOptions) -> Server {
         let options = InstanceOptions { buffer_pool_bytes: 64 << 20, background: false, ..options };
         let instance = Instance::open(os, &options).unwrap();

@@ -72,6 +72,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(148, 15, "The time string '%s' used with WAITFOR has incorrect syntax."),
     entry(149, 15, "The time value '%s' used with WAITFOR is not valid."),
+    entry(153, 15, "The option '%s' is used in a way that the statement %s does not take."),
     entry(154, 15, "%s is not allowed in %s."),
     entry(155, 15, "'%s' is not a recognized %s option."),
     entry(156, 15, "Incorrect syntax near the keyword '%s'."),
