@@ -350,8 +350,8 @@ impl Database {
         table.insert(txn, &[Value::Int(object_id), value])
     }
 
-    /// DBCC CHECKIDENT ... RESEED: counting goes on behind `value`, or with it when nothing was counted yet; a rollback brings the old
-    /// position back.
+    /// DBCC CHECKIDENT ... RESEED: counting goes on behind `value`, or begins with it when nothing was counted yet; a rollback brings the
+    /// old position back.
     ///
     /// # Errors
     /// The marker of a stale plan; those of storage.
@@ -362,15 +362,15 @@ impl Database {
         value: i64,
     ) -> SqlResult<()> {
         self.lock_definition(txn, &ObjectDef::Table(table.clone()))?;
-        let identity = table.identity_ordinal().and_then(|at| table.columns[at].identity);
-        let increment = identity.map_or(1, |identity| identity.increment);
-        let last = match self.identities.current(table.object_id) {
-            Some(_) => value,
-            None => value.checked_sub(increment).unwrap_or(value),
-        };
+        let has_counted = self.identities.current(table.object_id).is_some();
         self.forget_identity(txn, table.object_id)?;
-        self.identities.restore(table.object_id, last);
-        self.put_identity(txn, table.object_id, last, &|_| true)
+        if has_counted {
+            self.identities.restore(table.object_id, value);
+            self.put_identity(txn, table.object_id, value, &|_| true)
+        } else {
+            self.identities.start_at(table.object_id, value);
+            self.put_identity(txn, start_row(table.object_id), value, &|_| true)
+        }
     }
 
     /// Rowversion values up to `noted` may be handed out, once this has returned: it is hard then. It stands among the identities, under
@@ -443,7 +443,9 @@ impl Database {
         txn: &DbTransaction,
         object_id: ObjectId,
     ) -> SqlResult<()> {
-        self.system_table(system_tables::IDENTITIES).delete_key(txn, &[Value::Int(object_id)])?;
+        for row in [object_id, start_row(object_id)] {
+            self.system_table(system_tables::IDENTITIES).delete_key(txn, &[Value::Int(row)])?;
+        }
         txn.note_forgotten_identity(object_id, self.identities.forget(object_id));
         Ok(())
     }
@@ -457,6 +459,12 @@ impl Database {
     pub(crate) fn now(&self) -> DateTime {
         date_time_of(self.os.clock().utc_100ns())
     }
+}
+
+/// The row of `sysidentities` that holds the value with which a table's identity begins, where that is not the seed. Tables have positive
+/// numbers.
+fn start_row(table: ObjectId) -> ObjectId {
+    -table
 }
 
 /// What options of the database mean to its log. tempdb's drains in its own way.

@@ -27,12 +27,14 @@ pub(crate) struct Identities {
 }
 
 /// Where one table's counting stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counter {
     /// The value handed out last; none before the first.
     last: Option<i64>,
     /// Values up to here may be handed out without a new note.
     noted: Option<i64>,
+    /// The first value, in place of the seed: RESEED of a table that has never had one.
+    start: Option<i64>,
 }
 
 /// A value, and what must be noted before it is used.
@@ -56,7 +58,12 @@ impl Default for Identities {
 impl Identities {
     /// What the database notes of a table: values up to `noted` may have been handed out.
     pub(crate) fn restore(&self, table: ObjectId, noted: i64) {
-        self.counters.lock().insert(table, Counter { last: Some(noted), noted: Some(noted) });
+        self.counters.lock().insert(table, Counter { last: Some(noted), noted: Some(noted), start: None });
+    }
+
+    /// Counting begins with `start`, as long as no value has been handed out.
+    pub(crate) fn start_at(&self, table: ObjectId, start: i64) {
+        self.counters.lock().entry(table).or_default().start = Some(start);
     }
 
     /// The table is gone or counts anew; gives what `put_back` takes when that is rolled back.
@@ -85,9 +92,9 @@ impl Identities {
     /// before one.
     pub(crate) fn next(&self, table: ObjectId, identity: IdentityDef, cache: i64) -> Option<Handed> {
         let mut counters = self.counters.lock();
-        let counter = counters.entry(table).or_insert(Counter { last: None, noted: None });
+        let counter = counters.entry(table).or_default();
         let value = match counter.last {
-            None => identity.seed,
+            None => counter.start.unwrap_or(identity.seed),
             Some(last) => last.checked_add(identity.increment)?,
         };
         counter.last = Some(value);
@@ -110,7 +117,7 @@ impl Identities {
     /// A value was inserted explicitly; counting goes on behind it when it is further. Gives the note to write, if one is needed.
     pub(crate) fn note_explicit(&self, table: ObjectId, identity: IdentityDef, value: i64) -> Option<i64> {
         let mut counters = self.counters.lock();
-        let counter = counters.entry(table).or_insert(Counter { last: None, noted: None });
+        let counter = counters.entry(table).or_default();
         if counter.last.is_some_and(|last| !is_further(identity, value, last)) {
             return None;
         }
@@ -135,6 +142,11 @@ impl Identities {
         let mut positions: Vec<_> = counters.iter().filter_map(exact).collect();
         positions.sort_unstable();
         positions
+    }
+
+    /// The value with which counting begins.
+    pub(crate) fn start(&self, table: ObjectId, identity: IdentityDef) -> i64 {
+        self.counters.lock().get(&table).and_then(|counter| counter.start).unwrap_or(identity.seed)
     }
 
     /// The value handed out last (IDENT_CURRENT).
@@ -206,6 +218,20 @@ mod tests {
         assert_eq!(identities.next(7, identity, 10).unwrap().value, 41);
         identities.put_back(7, None);
         assert_eq!(identities.current(7), None);
+    }
+
+    #[test]
+    fn a_start_holds_until_the_first_value() {
+        let identities = Identities::default();
+        let identity = IdentityDef { seed: 1, increment: 5 };
+        identities.start_at(7, 100);
+        assert_eq!((identities.current(7), identities.start(7, identity)), (None, 100));
+        assert_eq!(identities.next(7, identity, 10).unwrap().value, 100);
+        assert_eq!(identities.next(7, identity, 10).unwrap().value, 105);
+        let before = identities.forget(7);
+        assert_eq!(identities.start(7, identity), 1);
+        identities.put_back(7, before);
+        assert_eq!(identities.next(7, identity, 10).unwrap().value, 110);
     }
 
     #[test]

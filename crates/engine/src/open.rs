@@ -231,6 +231,7 @@ impl Database {
             if let (Some(table), Some(noted)) = (row[0].as_i64(), row[1].as_i64()) {
                 match i32::try_from(table) {
                     Ok(ROW_VERSIONS_ID) => self.row_versions.restore(noted.unsigned_abs()),
+                    Ok(table) if table < 0 => self.identities.start_at(-table, noted),
                     Ok(table) => self.identities.restore(table, noted),
                     Err(_) => return Err(StorageError::Catalog(format!("identity of object {table}"))),
                 }

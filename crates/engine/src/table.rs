@@ -368,11 +368,13 @@ impl Table {
         Ok(())
     }
 
-    /// The identity value handed out last (IDENT_CURRENT); the seed when none was.
+    /// The identity value handed out last (IDENT_CURRENT); when none was the one that comes first.
     pub fn current_identity(&self) -> Option<i64> {
         let definition = &self.inner.definition;
         let identity = definition.identity_ordinal().and_then(|at| definition.columns[at].identity)?;
-        Some(self.identities().current(definition.object_id).unwrap_or(identity.seed))
+        let identities = self.identities();
+        let start = || identities.start(definition.object_id, identity);
+        Some(identities.current(definition.object_id).unwrap_or_else(start))
     }
 
     /// The identity value handed out last; none when none was.

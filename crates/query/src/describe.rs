@@ -63,7 +63,8 @@ fn in_statement(
         StatementKind::Select(_)
         | StatementKind::Insert(_)
         | StatementKind::Update(_)
-        | StatementKind::Delete(_) => {
+        | StatementKind::Delete(_)
+        | StatementKind::Merge(_) => {
             let inner = BindContext { variables, ..*context };
             let compiled = crate::compile(statement, &inner)?;
             Ok(compiled.result_columns().filter(|columns| !columns.is_empty()).map(<[_]>::to_vec))
@@ -184,7 +185,8 @@ fn bind_one(
         StatementKind::Select(_)
         | StatementKind::Insert(_)
         | StatementKind::Update(_)
-        | StatementKind::Delete(_) => {
+        | StatementKind::Delete(_)
+        | StatementKind::Merge(_) => {
             crate::compile(statement, &BindContext { variables, ..*context }).map(|_| ())
         }
         StatementKind::Block(statements) => bind_all(statements, context, variables),

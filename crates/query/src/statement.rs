@@ -14,6 +14,7 @@ use crate::context::{BindContext, ColumnDescription, ExecContext, Flow, RowSink,
 use crate::ddl::SelectIntoPlan;
 use crate::exec::delete::DeletePlan;
 use crate::exec::insert::InsertPlan;
+use crate::exec::merge::MergePlan;
 use crate::exec::store::Store;
 use crate::exec::update::UpdatePlan;
 use crate::exec::{self, Row};
@@ -74,6 +75,7 @@ pub(crate) enum StatementKind {
     Insert(InsertPlan),
     Update(UpdatePlan),
     Delete(DeletePlan),
+    Merge(Box<MergePlan>),
     SelectInto(Box<SelectIntoPlan>),
     Truncate(Arc<TableSource>),
 }
@@ -105,7 +107,7 @@ enum ScalarForm {
     Predicate(BoolNode),
 }
 
-/// Compiles a SELECT, INSERT, UPDATE, DELETE or TRUNCATE.
+/// Compiles a SELECT, INSERT, UPDATE, DELETE, MERGE or TRUNCATE.
 pub fn compile(statement: &ast::Statement, context: &BindContext<'_>) -> Result<CompiledStatement, SqlError> {
     compile_inside(statement, &mut Binder::new(context)).map_err(|error| error.at_line(statement.span.line))
 }
@@ -169,7 +171,9 @@ fn compile_inside(
             }
             (StatementKind::Truncate(binder.base_table(&truncate.table)?), &[])
         }
-        ast::StatementKind::Merge(_) => return Err(crate::errors::unsupported("MERGE")),
+        ast::StatementKind::Merge(merge) => {
+            (StatementKind::Merge(Box::new(binder.merge(merge)?)), &merge.options)
+        }
         _ => return Err(crate::errors::unsupported("this statement")),
     };
     crate::clauses::check_query_hints(options)?;
@@ -314,9 +318,8 @@ impl CompiledStatement {
             StatementKind::Select(select) => Some(&select.columns),
             StatementKind::Insert(InsertPlan { outputs, .. })
             | StatementKind::Update(UpdatePlan { outputs, .. })
-            | StatementKind::Delete(DeletePlan { outputs, .. }) => {
-                outputs.iter().find(|output| output.into.is_none()).map(|output| output.columns.as_slice())
-            }
+            | StatementKind::Delete(DeletePlan { outputs, .. }) => sent_columns(outputs),
+            StatementKind::Merge(merge) => sent_columns(&merge.outputs),
             _ => None,
         }
     }
@@ -346,12 +349,18 @@ impl CompiledStatement {
             StatementKind::Insert(insert) => exec::insert::run(insert, &runtime, sink),
             StatementKind::Update(update) => exec::update::run(update, &runtime, sink),
             StatementKind::Delete(delete) => exec::delete::run(delete, &runtime, sink),
+            StatementKind::Merge(merge) => exec::merge::run(merge, &runtime, sink),
             StatementKind::SelectInto(into) => crate::ddl::run_select_into(into, &runtime, sink),
             StatementKind::Truncate(source) => crate::ddl::truncate(source, &runtime),
         }?;
         runtime.warnings().iter().for_each(|warning| sink.message(warning));
         Ok(outcome)
     }
+}
+
+/// The columns of the OUTPUT clause whose rows go to the client.
+fn sent_columns(outputs: &[exec::output::OutputPlan]) -> Option<&[ColumnDescription]> {
+    outputs.iter().find(|output| output.into.is_none()).map(|output| output.columns.as_slice())
 }
 
 fn run_select(

@@ -12,6 +12,32 @@ CREATE TABLE dbo.child(a int NOT NULL, b int NULL CONSTRAINT df_b DEFAULT (7), c
     CONSTRAINT ck_child CHECK (a > 0 AND (b IS NULL OR b <> a)))
 CREATE INDEX ix_c ON dbo.child(c) INCLUDE (b)";
 
+/// What a reflecting program reads without asking for an order: SQLAlchemy 2.0 takes the columns of an index in the order in which this
+/// statement of its own gives them. And a view's column that is an identity column is one, without seed: its own test asks for that.
+#[test]
+fn reflection_finds_the_columns_of_an_index_in_their_order_and_identity_through_views() {
+    let world = World::new("reflected-order");
+    let mut s = world.session();
+    run(&mut s, "CREATE TABLE users (id smallint IDENTITY(5, 2), a int, b int, c int)");
+    run(
+        &mut s,
+        "CREATE INDEX first ON users (c, a, b) CREATE INDEX second ON users (b, id DESC) INCLUDE (a)",
+    );
+    let found = rows(
+        &mut s,
+        "select ind_col.index_id, col.name, ind_col.is_included_column from sys.columns as col
+         join sys.tables as tab on tab.object_id = col.object_id
+         join sys.index_columns as ind_col on ind_col.column_id = col.column_id and ind_col.object_id = tab.object_id
+         join sys.schemas as sch on sch.schema_id = tab.schema_id
+         where tab.name = N'users' and sch.name = N'dbo'",
+    );
+    assert_eq!(found, ["2|c|0", "2|a|0", "2|b|0", "3|b|0", "3|id|0", "3|a|1"]);
+    run(&mut s, "CREATE VIEW shown AS SELECT id AS other, a FROM users");
+    let identity = "SELECT OBJECT_NAME(object_id), name, seed_value, increment_value, SQL_VARIANT_PROPERTY(seed_value, 'BaseType')
+                    FROM sys.identity_columns ORDER BY object_id";
+    assert_eq!(rows(&mut s, identity), ["users|id|5|2|smallint", "shown|other|NULL|NULL|NULL"]);
+}
+
 #[test]
 fn every_system_view_can_be_read() {
     let world = World::new("every-view");

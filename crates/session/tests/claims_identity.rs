@@ -111,6 +111,43 @@ fn the_cache_is_a_scoped_configuration() {
 }
 
 /// Documentation of DBCC CHECKIDENT: what it says, and where counting goes on.
+/// "DBCC CHECKIDENT": where no row has been inserted since the table was made, or since TRUNCATE, the first one gets the new value itself,
+/// however often it has been given; "IDENT_CURRENT": of a table that has never had a row, where counting begins.
+#[test]
+fn a_table_that_was_never_used_begins_with_the_value_of_reseed() {
+    let mut world = World::new("identity-reseed-unused");
+    let mut session = world.session();
+    run(&mut session, "CREATE TABLE u (i int IDENTITY(3, 5), a int)");
+    let current = "SELECT IDENT_CURRENT('u'), IDENT_SEED('u')";
+    assert_eq!(rows(&mut session, current), ["3|3"]);
+    run(&mut session, "DBCC CHECKIDENT ('u', RESEED, 40) WITH NO_INFOMSGS");
+    assert_eq!(rows(&mut session, current), ["40|3"]);
+    run(&mut session, "DBCC CHECKIDENT ('u', RESEED, 70) WITH NO_INFOMSGS");
+    assert_eq!(rows(&mut session, current), ["70|3"]);
+    run(&mut session, "BEGIN TRAN DBCC CHECKIDENT ('u', RESEED, 90) WITH NO_INFOMSGS ROLLBACK");
+    assert_eq!(rows(&mut session, current), ["70|3"]);
+    drop(session);
+    world.restart();
+    let mut session = world.session();
+    assert_eq!(rows(&mut session, current), ["70|3"]);
+    let taken = "INSERT u (a) OUTPUT inserted.i VALUES (1), (2)";
+    assert_eq!(rows(&mut session, taken), ["70", "75"]);
+    assert_eq!(rows(&mut session, current), ["75|3"]);
+    drop(session);
+    world.restart();
+    let mut session = world.session();
+    assert_eq!(rows(&mut session, taken), ["80", "85"]);
+    // TRUNCATE makes it unused again, and brings the seed of the column back.
+    run(&mut session, "TRUNCATE TABLE u");
+    assert_eq!(rows(&mut session, current), ["3|3"]);
+    run(&mut session, "DBCC CHECKIDENT ('u', RESEED, 7) WITH NO_INFOMSGS");
+    run(&mut session, "DBCC CHECKIDENT ('u', RESEED, 9) WITH NO_INFOMSGS");
+    assert_eq!(rows(&mut session, taken), ["9", "14"]);
+    // Rows that are only deleted do not.
+    run(&mut session, "DELETE u DBCC CHECKIDENT ('u', RESEED, 100) WITH NO_INFOMSGS");
+    assert_eq!(rows(&mut session, taken), ["105", "110"]);
+}
+
 #[test]
 fn check_identity_looks_and_reseeds() {
     let (_world, mut session) = with_counted("identity-check");

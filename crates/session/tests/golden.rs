@@ -76,6 +76,7 @@ script!("scripts/" set_options);
 script!("scripts/" alter_database);
 script!("scripts/" identity_insert);
 script!("scripts/" output_clause);
+script!("scripts/" merge);
 script!("scripts/" changes_from);
 script!("scripts/" changes_through_views);
 script!("scripts/" select_into);

@@ -51,6 +51,8 @@ impl SyntaxError {
             11711 => "AS cannot be used in ALTER SEQUENCE.".to_string(),
             11712 => format!("'{near}' can be given only once for a sequence."),
             11715 => "ALTER SEQUENCE gives no property to change.".to_string(),
+            10710 => format!("An action of type '{near}' is not allowed in the 'WHEN NOT MATCHED' clause of a MERGE statement."),
+            10711 => format!("An action of type 'INSERT' is not allowed in the '{near}' clause of a MERGE statement."),
             10713 => "A MERGE statement must end with a semicolon (;).".to_string(),
             _ => format!("Syntax error {} near '{near}'.", self.number),
         }

@@ -34,7 +34,7 @@ pub const INDEXES: usize = 3;
 pub const INDEX_COLUMNS: usize = 4;
 /// Constraints and texts: DEFAULT, CHECK, computed columns, modules.
 pub const TEXTS: usize = 5;
-/// Highest identity value that may have been handed out, by table.
+/// Highest identity value that may have been handed out, by table; under the table's negative number the first one, where it is not the seed.
 pub const IDENTITIES: usize = 6;
 /// Foreign keys, one row a column pair.
 pub const FOREIGN_KEYS: usize = 7;

@@ -597,7 +597,7 @@ impl Binder<'_> {
 }
 
 /// Would a column `name.x` be one of either table? An alias hides schema and database.
-fn is_same_exposed(one: &ScopeTable, other: &ScopeTable) -> bool {
+pub(super) fn is_same_exposed(one: &ScopeTable, other: &ScopeTable) -> bool {
     let same_part = |one: &Option<String>, other: &Option<String>| match (one, other) {
         (Some(one), Some(other)) => same_name(one, other),
         _ => true,

@@ -43,8 +43,8 @@ impl Binder<'_> {
         };
         let identity = identity_rule(&source, &ordinals, explicit, &insert.source);
         let constraints = self.insert_constraints(&target)?;
-        let changed =
-            ChangedTable { source: &source, through: target.through.as_deref(), hidden: Vec::new() };
+        let through = target.through.as_deref();
+        let changed = ChangedTable { source: &source, through, hidden: Vec::new(), may_be_missing: false };
         let outputs = self.refusing_draws(CLAUSE, true, |binder| {
             binder.outputs(&insert.output, changed, None, (true, false))
         })?;
@@ -132,13 +132,7 @@ impl Binder<'_> {
         let layout = Layout::default();
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
         for row in rows {
-            if row.len() != ordinals.len() {
-                return Err(match (explicit, row.len() < ordinals.len()) {
-                    (false, _) => crate::errors::values_do_not_match(),
-                    (true, true) => crate::errors::more_columns_than_values(),
-                    (true, false) => crate::errors::fewer_columns_than_values(),
-                });
-            }
+            check_width(explicit, row.len(), ordinals.len())?;
             let mut stores = Vec::with_capacity(row.len());
             for (ordinal, expr) in ordinals.iter().zip(row) {
                 if matches!(expr.kind, ast::ExprKind::Default) {
@@ -257,8 +251,18 @@ impl Binder<'_> {
     }
 }
 
+/// As many values as columns; 213 without a list of columns, 109 and 110 with one.
+pub(super) fn check_width(explicit: bool, values: usize, columns: usize) -> Result<(), SqlError> {
+    match (explicit, values.cmp(&columns)) {
+        (_, std::cmp::Ordering::Equal) => Ok(()),
+        (false, _) => Err(crate::errors::values_do_not_match()),
+        (true, std::cmp::Ordering::Less) => Err(crate::errors::more_columns_than_values()),
+        (true, std::cmp::Ordering::Greater) => Err(crate::errors::fewer_columns_than_values()),
+    }
+}
+
 /// A rowversion column takes DEFAULT only; error 273.
-fn refuse_rowversion(source: &TableSource, ordinal: usize) -> Result<(), SqlError> {
+pub(super) fn refuse_rowversion(source: &TableSource, ordinal: usize) -> Result<(), SqlError> {
     match source.def.columns[ordinal].sql_type {
         types::SqlType::RowVersion => Err(crate::errors::insert_rowversion()),
         _ => Ok(()),

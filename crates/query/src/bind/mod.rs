@@ -8,6 +8,7 @@ pub(crate) mod from;
 pub(crate) mod group;
 pub(crate) mod hints;
 pub(crate) mod insert;
+pub(crate) mod merge;
 pub(crate) mod names;
 pub(crate) mod output;
 pub(crate) mod scalar;

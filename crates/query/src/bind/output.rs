@@ -58,6 +58,7 @@ impl Binder<'_> {
             if wanted {
                 let mut table = self.table_columns(target.source, name);
                 for column in &table.columns {
+                    self.columns[column.id.0 as usize].nullable |= target.may_be_missing;
                     layout.set(column.id, next);
                     next += 1;
                 }

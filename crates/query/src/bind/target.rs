@@ -49,7 +49,7 @@ impl FoundTarget {
             Some(through) => through.columns.iter().map(|column| column.id).collect(),
             None => self.columns.clone(),
         };
-        ChangedTable { source: &self.source, through: self.through.as_deref(), hidden }
+        ChangedTable { source: &self.source, through: self.through.as_deref(), hidden, may_be_missing: false }
     }
 }
 
@@ -59,6 +59,15 @@ pub(crate) struct ChangedTable<'t> {
     pub(crate) through: Option<&'t Through>,
     /// The columns under which FROM sees it.
     pub(crate) hidden: Vec<ColumnId>,
+    /// A row may be without its inserted or its deleted half: all their columns may be NULL.
+    pub(crate) may_be_missing: bool,
+}
+
+impl ChangedTable<'_> {
+    /// The same of a statement that inserts and deletes, too.
+    pub(crate) fn with_missing_rows(self) -> Self {
+        ChangedTable { may_be_missing: true, ..self }
+    }
 }
 
 /// What a target's name means.

@@ -193,7 +193,7 @@ impl Binder<'_> {
         })
     }
 
-    fn set_clause(
+    pub(super) fn set_clause(
         &mut self,
         clause: &SetClause,
         target: &FoundTarget,
@@ -256,7 +256,7 @@ impl Binder<'_> {
         Ok(BoundStep { ordinal: Some(ordinal), variable: None, value })
     }
 
-    fn compile_step(
+    pub(super) fn compile_step(
         &mut self,
         step: BoundStep,
         target: &FoundTarget,
@@ -291,13 +291,13 @@ impl Binder<'_> {
     }
 }
 
-struct BoundStep {
+pub(super) struct BoundStep {
     ordinal: Option<usize>,
     variable: Option<usize>,
     value: Expr,
 }
 
-fn found_in(rel: &Rel, source: std::sync::Arc<crate::plan::table::TableSource>) -> FoundTarget {
+pub(super) fn found_in(rel: &Rel, source: std::sync::Arc<crate::plan::table::TableSource>) -> FoundTarget {
     let Rel::Table(scan) = rel else {
         unreachable!("a table was added");
     };

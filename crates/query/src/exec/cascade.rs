@@ -54,11 +54,12 @@ struct Pending<'p> {
     gone: Vec<(&'p Reference, Vec<Row>)>,
 }
 
-/// Runs the actions for rows of `source` that the statement has deleted, then checks. Error 547.
+/// Runs the actions for rows that the statement (`verb`) has deleted, then checks. Error 547.
 pub(crate) fn after_delete<'p>(
     constraints: &'p Constraints,
     rows: &mut dyn Iterator<Item = &'p Row>,
     runtime: &Runtime<'_>,
+    verb: &str,
 ) -> Result<(), SqlError> {
     if constraints.dependents.is_empty() {
         return Ok(());
@@ -66,7 +67,7 @@ pub(crate) fn after_delete<'p>(
     let mut pending = Pending::default();
     let rows: Vec<&Row> = rows.collect();
     deleted(constraints, &rows, runtime, &mut pending)?;
-    pending.check(runtime, "DELETE")
+    pending.check(runtime, verb)
 }
 
 /// The same for rows that it has changed: old and new values.
@@ -74,6 +75,7 @@ pub(crate) fn after_update<'p>(
     constraints: &'p Constraints,
     rows: &mut dyn Iterator<Item = (&'p Row, &'p Row)>,
     runtime: &Runtime<'_>,
+    verb: &str,
 ) -> Result<(), SqlError> {
     if constraints.dependents.is_empty() && constraints.references.is_empty() {
         return Ok(());
@@ -81,7 +83,7 @@ pub(crate) fn after_update<'p>(
     let mut pending = Pending::default();
     let rows: Vec<(&Row, &Row)> = rows.collect();
     updated(constraints, &rows, runtime, &mut pending)?;
-    pending.check(runtime, "UPDATE")
+    pending.check(runtime, verb)
 }
 
 fn deleted<'p>(

@@ -64,7 +64,8 @@ pub(crate) fn run(
             outputs.add(runtime, input, &[], old)?;
         }
     }
-    super::cascade::after_delete(&delete.constraints, &mut victims.iter().map(|victim| &victim.1), runtime)?;
+    let mut rows = victims.iter().map(|victim| &victim.1);
+    super::cascade::after_delete(&delete.constraints, &mut rows, runtime, "DELETE")?;
     let sent_rows = outputs.finish(runtime, sink)?;
     Ok(StatementOutcome { row_count: Some(victims.len() as u64), sent_rows, ..StatementOutcome::default() })
 }

@@ -57,7 +57,7 @@ pub(crate) fn run(
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
     check_settings(&insert.source, runtime, "INSERT")?;
-    check_identity_insert(insert, runtime)?;
+    check_identity_insert(&insert.source, insert.identity, runtime)?;
     lock_table(insert, runtime)?;
     let mut outputs = OutputRows::new(&insert.outputs);
     let mut later = Later::new();
@@ -130,9 +130,12 @@ pub(crate) fn is_identity_insert_on(options: &SetOptions, source: &TableSource) 
 }
 
 /// SET IDENTITY_INSERT decides when the statement runs, not when its batch is bound: 544, 545, 8101.
-fn check_identity_insert(insert: &InsertPlan, runtime: &Runtime<'_>) -> Result<(), SqlError> {
-    let Some(rule) = insert.identity else { return Ok(()) };
-    let source = &insert.source;
+pub(super) fn check_identity_insert(
+    source: &TableSource,
+    rule: Option<IdentityRule>,
+    runtime: &Runtime<'_>,
+) -> Result<(), SqlError> {
+    let Some(rule) = rule else { return Ok(()) };
     match (is_identity_insert_on(runtime.options, source), rule.is_given) {
         (true, true) if !rule.has_list => {
             Err(crate::errors::identity_insert_without_list(&source.full_name()))
@@ -182,7 +185,7 @@ fn insert_one<'p>(
     later: &mut Later<'p>,
 ) -> Result<(), SqlError> {
     runtime.check_cancelled()?;
-    let row = insert_row(runtime, &insert.source, stores, &insert.constraints, input)?;
+    let row = insert_row(runtime, &insert.source, stores, &insert.constraints, input, "INSERT")?;
     // The row stands before its references are looked at: whoever takes the key away meanwhile meets it.
     if !insert.constraints.references.is_empty() {
         insert.constraints.check_references(runtime, &row, "INSERT", later)?;
@@ -194,13 +197,14 @@ fn insert_one<'p>(
     Ok(())
 }
 
-/// Makes, checks and inserts one row.
+/// Makes, checks and inserts one row; messages call the statement `verb`.
 pub(crate) fn insert_row(
     runtime: &Runtime<'_>,
     source: &TableSource,
     stores: &[Store],
     constraints: &Constraints,
     input: &[Value],
+    verb: &str,
 ) -> Result<Row, SqlError> {
     let mut row = runtime.take_row();
     row.resize(source.def.columns.len(), Value::Null);
@@ -208,8 +212,8 @@ pub(crate) fn insert_row(
         row[store.ordinal] = store.value(runtime, source, input)?;
     }
     constraints.compute(runtime, &mut row)?;
-    check_not_null(source, &row, "INSERT")?;
-    constraints.check_row(runtime, source, &row, "INSERT")?;
+    check_not_null(source, &row, verb)?;
+    constraints.check_row(runtime, source, &row, verb)?;
     let mut transactions = runtime.transactions.borrow_mut();
     let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
     source.table.insert(transaction, &row)?;

@@ -7,6 +7,7 @@ pub(crate) mod delete;
 pub(crate) mod hash_join;
 pub(crate) mod insert;
 pub(crate) mod keys;
+pub(crate) mod merge;
 pub(crate) mod nested_loop;
 pub(crate) mod output;
 pub(crate) mod references;

@@ -86,6 +86,7 @@ impl<'p> OutputRows<'p> {
                             &into.stores,
                             &into.constraints,
                             row,
+                            "INSERT",
                         )?;
                     }
                 }

@@ -71,7 +71,7 @@ pub(crate) fn run(
     apply(&update.source, &update.changed, runtime, &changes)?;
     // References, both ways, are looked at when all rows have their new values.
     let mut pairs = changes.iter().map(|change| (&change.old, &change.new));
-    super::cascade::after_update(&update.constraints, &mut pairs, runtime)?;
+    super::cascade::after_update(&update.constraints, &mut pairs, runtime, "UPDATE")?;
     let sent_rows = outputs.finish(runtime, sink)?;
     Ok(StatementOutcome { row_count: Some(count), sent_rows, ..StatementOutcome::default() })
 }
@@ -123,30 +123,42 @@ fn find(update: &UpdatePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<
             continue;
         }
         let old: Row = update.old.iter().map(|position| row[*position].clone()).collect();
-        let mut new = old.clone();
-        for step in &update.steps {
-            match step {
-                SetStep::Variable { slot, node } => {
-                    let value = node.eval(runtime, &row)?;
-                    runtime.variables.borrow_mut()[*slot] = value;
-                }
-                SetStep::Column { store, variable } => {
-                    let value = store.value(runtime, &update.source, &row)?;
-                    if let Some((slot, node)) = variable {
-                        let copy = node.eval(runtime, std::slice::from_ref(&value))?;
-                        runtime.variables.borrow_mut()[*slot] = copy;
-                    }
-                    new[store.ordinal] = value;
-                }
-            }
-        }
-        renew_row_version(&update.source, &mut new, runtime)?;
-        update.constraints.compute(runtime, &mut new)?;
+        let new = changed_row(&update.source, &update.steps, &update.constraints, runtime, (&row, &old))?;
         let input = if keep_input { row.clone() } else { Row::new() };
         changes.room_for_one()?;
         changes.push(Change { locator, old, new, input });
     }
     Ok(changes)
+}
+
+/// The row after SET; the values come from `row`, which the statement has read.
+pub(super) fn changed_row(
+    source: &TableSource,
+    steps: &[SetStep],
+    constraints: &Constraints,
+    runtime: &Runtime<'_>,
+    (row, old): (&Row, &Row),
+) -> Result<Row, SqlError> {
+    let mut new = old.clone();
+    for step in steps {
+        match step {
+            SetStep::Variable { slot, node } => {
+                let value = node.eval(runtime, row)?;
+                runtime.variables.borrow_mut()[*slot] = value;
+            }
+            SetStep::Column { store, variable } => {
+                let value = store.value(runtime, source, row)?;
+                if let Some((slot, node)) = variable {
+                    let copy = node.eval(runtime, std::slice::from_ref(&value))?;
+                    runtime.variables.borrow_mut()[*slot] = copy;
+                }
+                new[store.ordinal] = value;
+            }
+        }
+    }
+    renew_row_version(source, &mut new, runtime)?;
+    constraints.compute(runtime, &mut new)?;
+    Ok(new)
 }
 
 /// A changed row gets a new version.

@@ -1,4 +1,4 @@
-//! Operators of INSERT, UPDATE, DELETE, SELECT INTO and SELECT @v = ...
+//! Operators of INSERT, UPDATE, DELETE, MERGE, SELECT INTO and SELECT @v = ...
 
 use engine::IndexKind;
 
@@ -7,6 +7,7 @@ use super::{Describer, Operator, PlanObject, Shape};
 use crate::ddl::SelectIntoPlan;
 use crate::exec::delete::DeletePlan;
 use crate::exec::insert::{InsertInput, InsertPlan};
+use crate::exec::merge::MergePlan;
 use crate::exec::store::{Store, StoreKind};
 use crate::exec::update::{SetStep, UpdatePlan};
 use crate::expr::program::Node;
@@ -17,6 +18,7 @@ use crate::plan::table::TableSource;
 const INSERT: [&str; 2] = ["Table Insert", "Clustered Index Insert"];
 const UPDATE: [&str; 2] = ["Table Update", "Clustered Index Update"];
 const DELETE: [&str; 2] = ["Table Delete", "Clustered Index Delete"];
+const MERGE: [&str; 2] = ["Table Merge", "Clustered Index Merge"];
 
 impl<'p> Describer<'p> {
     pub(super) fn insert(&mut self, insert: &'p InsertPlan) -> Operator {
@@ -58,6 +60,11 @@ impl<'p> Describer<'p> {
     pub(super) fn delete(&mut self, delete: &'p DeletePlan) -> Operator {
         let (input, _) = self.plan(&delete.plan);
         self.change(&DELETE, "Delete", &delete.source, Vec::new(), input)
+    }
+
+    pub(super) fn merge(&mut self, merge: &'p MergePlan) -> Operator {
+        let (input, _) = self.plan(&merge.plan);
+        self.change(&MERGE, "Merge", &merge.source, Vec::new(), input)
     }
 
     pub(super) fn select_into(&mut self, into: &'p SelectIntoPlan) -> Operator {

@@ -190,6 +190,7 @@ impl CompiledStatement {
             StatementKind::Insert(insert) => Some(describer.insert(insert)),
             StatementKind::Update(update) => Some(describer.update(update)),
             StatementKind::Delete(delete) => Some(describer.delete(delete)),
+            StatementKind::Merge(merge) => Some(describer.merge(merge)),
             StatementKind::SelectInto(into) => Some(describer.select_into(into)),
             StatementKind::Truncate(_) => None,
         }
@@ -202,6 +203,7 @@ impl CompiledStatement {
             StatementKind::Insert(_) => "INSERT",
             StatementKind::Update(_) => "UPDATE",
             StatementKind::Delete(_) => "DELETE",
+            StatementKind::Merge(_) => "MERGE",
             StatementKind::SelectInto(_) => "SELECT INTO",
             StatementKind::Truncate(_) => "TRUNCATE TABLE",
         }

@@ -171,14 +171,9 @@ fn columns(context: Context<'_, '_, '_>, system: bool) -> Result<(), SqlError> {
 fn view_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for (object_id, columns) in super::bound_views(context.runtime, context.database) {
         for (index, column) in columns.iter().enumerate() {
-            let mut cells = type_cells(&column.sql_type, types::Collation::default());
+            let mut cells = view_column_cells(object_id, index, column);
             cells.extend([
-                ("object_id", Cell::from(object_id)),
-                ("name", column.name.as_str().into()),
-                ("column_id", (index as i32 + 1).into()),
-                ("is_nullable", column.nullable.into()),
-                ("is_identity", column.identity.into()),
-                ("xml_collection_id", 0.into()),
+                ("xml_collection_id", Cell::from(0)),
                 ("default_object_id", 0.into()),
                 ("rule_object_id", 0.into()),
             ]);
@@ -188,13 +183,33 @@ fn view_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
+fn view_column_cells(
+    view: engine::ObjectId,
+    index: usize,
+    column: &super::ViewColumn,
+) -> Vec<(&'static str, Cell)> {
+    let mut cells = type_cells(&column.sql_type, types::Collation::default());
+    cells.extend([
+        ("object_id", Cell::from(view)),
+        ("name", column.name.as_str().into()),
+        ("column_id", (index as i32 + 1).into()),
+        ("is_nullable", column.nullable.into()),
+        ("is_identity", column.identity.into()),
+    ]);
+    cells
+}
+
 fn identity_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in user_tables(context) {
         let Some(ordinal) = table.identity_ordinal() else {
             continue;
         };
         let identity = table.columns[ordinal].identity.expect("found by its identity");
-        let variant = |number: i64| crate::functions::metadata::variant(Value::BigInt(number));
+        // In the type of the column.
+        let variant = |number: i64| {
+            let value = engine::identity_value(number, &table.columns[ordinal].sql_type);
+            crate::functions::metadata::variant(value.unwrap_or(Value::BigInt(number)))
+        };
         let last = context.database.table(&table).last_identity();
         let mut cells = column_cells(&table, ordinal);
         cells.extend([
@@ -203,6 +218,12 @@ fn identity_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("last_value", last.map(variant).into()),
         ]);
         context.row(&cells);
+    }
+    // A view's column that is one stands here, too, without seed and increment.
+    for (object_id, columns) in super::bound_views(context.runtime, context.database) {
+        for (index, column) in columns.iter().enumerate().filter(|(_, column)| column.identity) {
+            context.row(&view_column_cells(object_id, index, column));
+        }
     }
     Ok(())
 }

@@ -231,7 +231,12 @@ impl Parser<'_> {
     }
 
     fn merge_action(&mut self, when: MergeWhen) -> Parsed<MergeAction> {
+        let action = self.token();
         if when == MergeWhen::NotMatchedByTarget {
+            if self.at(Keyword::Update) || self.at(Keyword::Delete) {
+                let near = if self.at(Keyword::Update) { "UPDATE" } else { "DELETE" };
+                return Err(self.error_at(10710, action, near.to_string()));
+            }
             self.expect(Keyword::Insert)?;
             let columns = if self.at_symbol(b'(') { self.paren_list(Self::column_ref)? } else { Vec::new() };
             if self.accept(Keyword::Default) {
@@ -240,6 +245,10 @@ impl Parser<'_> {
             }
             self.expect(Keyword::Values)?;
             return Ok(MergeAction::Insert(columns, Some(self.paren_list(Self::value_or_default)?)));
+        }
+        if self.at(Keyword::Insert) {
+            let near = if when == MergeWhen::Matched { "WHEN MATCHED" } else { "WHEN NOT MATCHED BY SOURCE" };
+            return Err(self.error_at(10711, action, near.to_string()));
         }
         if self.accept(Keyword::Delete) {
             return Ok(MergeAction::Delete);

@@ -463,6 +463,26 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The file '%s' was formatted with sector size %d and is now on a volume with sector size %d. Move it to a volume with a sector size of the same or a smaller number of bytes.",
     ),
+    entry(
+        5318,
+        16,
+        "In a MERGE statement, source and target cannot have the same name or alias. Give them different aliases.",
+    ),
+    entry(
+        5324,
+        15,
+        "In a MERGE statement, a '%s' clause with a search condition cannot appear after a '%s' clause with no search condition.",
+    ),
+    entry(
+        5333,
+        16,
+        "The identifier '%s' cannot be bound. Only source columns are allowed in the 'WHEN NOT MATCHED' clause of a MERGE statement.",
+    ),
+    entry(
+        5334,
+        16,
+        "The identifier '%s' cannot be bound. Only target columns are allowed in the 'WHEN NOT MATCHED BY SOURCE' clause of a MERGE statement.",
+    ),
     entry(5701, 10, "Changed database context to '%s'."),
     entry(5703, 10, "Changed language setting to %s."),
     entry(5808, 16, "Ad hoc update to system catalogs is not supported."),
