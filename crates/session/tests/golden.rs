@@ -77,6 +77,7 @@ script!("scripts/" alter_database);
 script!("scripts/" identity_insert);
 script!("scripts/" output_clause);
 script!("scripts/" merge);
+script!("scripts/" time_zones);
 script!("scripts/" changes_from);
 script!("scripts/" changes_through_views);
 script!("scripts/" select_into);

@@ -90,6 +90,12 @@ impl Binder<'_> {
         self.finish_call(function, arguments)
     }
 
+    /// `moment AT TIME ZONE zone`. Error 8116.
+    pub(crate) fn at_time_zone(&mut self, moment: Expr, zone: Expr) -> Result<Expr, SqlError> {
+        let function = functions::lookup(functions::time_zone::AT_TIME_ZONE);
+        self.finish_call(function.expect("it stands in the registry"), vec![moment, zone])
+    }
+
     /// A call of a registered function with its arguments already converted.
     pub(crate) fn finish_call(
         &mut self,

@@ -45,7 +45,10 @@ impl Binder<'_> {
             }
             ast::ExprKind::OdbcLiteral(kind, text) => odbc_literal(*kind, text),
             ast::ExprKind::NextValueFor(next) => self.next_value(next),
-            ast::ExprKind::AtTimeZone(_) => Err(crate::errors::unsupported("AT TIME ZONE")),
+            ast::ExprKind::AtTimeZone(parts) => {
+                let (moment, zone) = (self.value(&parts.0)?, self.value(&parts.1)?);
+                self.at_time_zone(moment, zone)
+            }
             ast::ExprKind::Default => Err(crate::errors::syntax_near("DEFAULT")),
             ast::ExprKind::FullText(_) => Err(crate::errors::unsupported("full-text search")),
             ast::ExprKind::Identity(_) => Err(crate::errors::identity_function_misplaced()),

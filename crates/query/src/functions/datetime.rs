@@ -102,7 +102,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
 ];
 
 /// datetimeoffset with the digits of the argument; 7 for strings.
-fn offset_type(arguments: &[Argument<'_>]) -> Result<SqlType> {
+pub(super) fn offset_type(arguments: &[Argument<'_>]) -> Result<SqlType> {
     Ok(SqlType::DateTimeOffset(match arguments[0].sql_type {
         SqlType::DateTime2(scale) | SqlType::DateTimeOffset(scale) | SqlType::Time(scale) => scale,
         SqlType::DateTime => 3,

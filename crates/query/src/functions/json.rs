@@ -1,4 +1,4 @@
-//! JSON_VALUE, JSON_QUERY, JSON_MODIFY, ISJSON.
+//! JSON_VALUE, JSON_QUERY, JSON_MODIFY, ISJSON, JSON_PATH_EXISTS.
 
 use types::functions::json::{self, NewValue};
 use types::{SqlError, SqlType, Value};
@@ -16,6 +16,10 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("JSON_MODIFY", &[Wide, Wide, Any], Fixed(SqlType::NVARCHAR_MAX), json_modify)
         .sees_nulls()
         .copies(20),
+    FunctionDef::new("JSON_PATH_EXISTS", &[Wide, Wide], Fixed(SqlType::Int), |call| {
+        let exists = json::path_exists(&call.text(0).unwrap_or_default(), &call.text(1).unwrap_or_default());
+        Ok(Value::Int(i32::from(exists)))
+    }),
     FunctionDef::new("ISJSON", &[Wide, Wide], Fixed(SqlType::Int), is_json).arity(1, 2),
 ];
 

@@ -17,6 +17,7 @@ mod properties;
 pub(crate) mod string;
 pub(crate) mod system;
 mod text;
+pub(crate) mod time_zone;
 
 use std::sync::LazyLock;
 
@@ -201,6 +202,7 @@ static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyL
         hash::TABLE,
         compress::TABLE,
         json::TABLE,
+        time_zone::TABLE,
     ];
     let mut registry = FxHashMap::default();
     for function in tables.into_iter().flatten() {

@@ -97,6 +97,11 @@ pub(super) static VIEWS: &[SystemView] = &[
         messages,
     ),
     SystemView::new(
+        "time_zone_info",
+        "name nvarchar(128) not null, current_utc_offset nvarchar(6) not null, is_currently_dst bit not null",
+        time_zones,
+    ),
+    SystemView::new(
         "servers",
         "server_id int not null, name sysname, product sysname, provider sysname, data_source nvarchar(4000), location nvarchar(4000), \
          provider_string nvarchar(4000), catalog nvarchar(128), connect_timeout int, query_timeout int, is_linked bit, \
@@ -401,6 +406,22 @@ fn messages(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("text", message.text.to_string().into()),
             ]);
         }
+    }
+    Ok(())
+}
+
+/// What the zones' clocks show when they show what the server's does.
+fn time_zones(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let local_minutes = i64::from(context.runtime.instance.os().clock().local_offset_minutes());
+    let local_ticks = context.runtime.now_utc_ticks() + local_minutes * 600_000_000;
+    for zone in crate::functions::time_zone::Zone::all() {
+        let (offset, is_summer) = zone.at_local(crate::functions::time_zone::unix_s(local_ticks));
+        let sign = if offset < 0 { '-' } else { '+' };
+        context.row(&[
+            ("name", zone.name.into()),
+            ("current_utc_offset", format!("{sign}{:02}:{:02}", offset.abs() / 60, offset.abs() % 60).into()),
+            ("is_currently_dst", is_summer.into()),
+        ]);
     }
     Ok(())
 }

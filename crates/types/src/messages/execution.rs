@@ -286,6 +286,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "Conversion failed when converting string value '%s' to data type %s using culture '%s'.",
     ),
+    entry(9820, 16, "The time zone parameter '%s' provided to AT TIME ZONE clause is invalid."),
     entry(10601, 16, "A clustered index has no included columns: INCLUDE cannot be given for it."),
     entry(
         10609,

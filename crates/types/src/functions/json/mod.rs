@@ -1,4 +1,4 @@
-//! JSON_VALUE, JSON_QUERY, JSON_MODIFY, ISJSON over JSON text: nothing is built, values are places in the text, so that what is
+//! JSON_VALUE, JSON_QUERY, JSON_MODIFY, ISJSON, JSON_PATH_EXISTS over JSON text: nothing is built, values are places in the text, so that what is
 //! returned or left alone stays as it was written.
 
 use std::ops::Range;
@@ -59,6 +59,11 @@ pub fn is_json(text: &str, constraint: Option<&str>) -> Option<bool> {
         Some(_) => return None,
     };
     Some(kind.is_some_and(accepts))
+}
+
+/// JSON_PATH_EXISTS: is there anything at the path, be it `null`? There are no errors: what is no JSON or no path has nothing.
+pub fn path_exists(text: &str, path: &str) -> bool {
+    Path::parse(path).and_then(|path| find_lax(text, &path)).is_ok_and(|found| found.is_some())
 }
 
 /// JSON_MODIFY: the text with the value at the path replaced, added, appended (`append` before the path) or deleted. Errors 13607,
