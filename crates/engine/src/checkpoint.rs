@@ -159,7 +159,10 @@ fn write_all(database: &Database, reason: Reason) -> Result<(), StorageError> {
     shutdown::quiesce(&database.log, image.end)?;
     // Once more: where recovery starts is not moved when a page could not be written meanwhile.
     database.space.refuse_if_suspect()?;
-    database.log.record_checkpoint(begin, image.min)?;
+    match reason {
+        Reason::Recovery => database.log.record_recovery(begin, image.min)?,
+        _ => database.log.record_checkpoint(begin, image.min)?,
+    }
     give_log_back(database)
 }
 

@@ -97,7 +97,7 @@ impl Foundation {
         let (log, tail) = Log::open(&self.os, &self.log_options(plan))?;
         let log = Arc::new(log);
         let files: Vec<PathBuf> = plan.data_files.iter().map(|f| f.path.clone()).collect();
-        let space = FileSpace::open(&self.pool, &OpenSpace { files })?;
+        let space = FileSpace::open(&self.pool, &OpenSpace { files, was_closed: tail.clean })?;
         space.attach_log(log.clone());
         let analysis = recover::analyze(&log, &tail, &plan.name, known)?;
         let (access, txns) = self.above(plan, &log, &space, analysis.max_txn.0 + 1);
@@ -119,9 +119,8 @@ impl Foundation {
         }
         let (database, rows) = self.assemble(plan, log, space, access, txns, &roots)?;
         let ends = crate::ticket::note_end(&database, &rows[system_tables::INCARNATIONS])?;
-        // The checkpoint makes the note hard.
+        // The checkpoint makes the note hard, then begins the next incarnation.
         crate::checkpoint::run(&database, crate::checkpoint::Reason::Recovery)?;
-        database.log().begin_incarnation()?;
         database.issue_tickets(Tickets::new(&database, ends));
         Ok(database)
     }

@@ -7,7 +7,7 @@
 //! ```text
 //!  commits get tickets ──crash or stop──► Log::open notes the end in the log's header, once
 //!        ▲                                        │ recovery (a crash in it finds the end noted already)
-//!        └── begin_incarnation ◄── the checkpoint makes the row hard ◄── note_end: a row of sysincarnations
+//!        └── record_recovery ◄── the checkpoint makes the row hard ◄── note_end: a row of sysincarnations
 //! ```
 
 use std::sync::Arc;

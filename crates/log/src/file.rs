@@ -56,7 +56,7 @@ pub struct FileHeader {
     pub volatile: bool,
     /// UTC when the log was made, 100 ns ticks since 0001-01-01.
     pub created_100ns: u64,
-    /// Number of the newest incarnation, whose commits have tickets; see [`crate::Log::begin_incarnation`].
+    /// Number of the newest incarnation, whose commits have tickets; see [`crate::Log::record_recovery`].
     pub incarnation: u32,
     /// Where the log ended when that incarnation was over; none while it lasts.
     pub incarnation_end: Option<Lsn>,

@@ -10,6 +10,7 @@ use os::sim::{Bug, is_planted};
 use crate::append::Payment;
 use crate::cache::Cache;
 use crate::error::LogError;
+use crate::file::FileHeader;
 use crate::files::LogFiles;
 use crate::flush::PendingHarden;
 use crate::flush_queue::FlushQueue;
@@ -326,16 +327,6 @@ impl Log {
         self.shared.files.first().header().incarnation_end
     }
 
-    /// Begins a new incarnation; the caller has durably noted the end of the one before.
-    pub fn begin_incarnation(&self) -> Result<(), LogError> {
-        assert!(self.incarnation_end().is_some(), "one incarnation at a time");
-        assert!(!self.is_volatile(), "what is never recovered has no incarnations");
-        self.shared.files.first().update_header(|header| {
-            header.incarnation += 1;
-            header.incarnation_end = None;
-        })
-    }
-
     /// Asks for the same without waiting: a delayed commit, drained by policy (the flush then counts as Background).
     pub fn want(&self, lsn: Lsn) {
         self.shared.want(lsn);
@@ -417,6 +408,26 @@ impl Log {
     /// Durably notes a completed checkpoint: its LOP_BEGIN_CKPT and the oldest record that recovery from it needs. The
     /// log keeps itself from `min` on. Its LOP_END_CKPT must be hardened before.
     pub fn record_checkpoint(&self, begin: Lsn, min: Lsn) -> Result<(), LogError> {
+        self.note_checkpoint(begin, min, |_| {})
+    }
+
+    /// The same for the checkpoint with which recovery ends; a new incarnation begins in the same write. The end of the one before is noted
+    /// by a record that the checkpoint has hardened.
+    pub fn record_recovery(&self, begin: Lsn, min: Lsn) -> Result<(), LogError> {
+        assert!(self.incarnation_end().is_some(), "one incarnation at a time");
+        assert!(!self.is_volatile(), "what is never recovered has no incarnations");
+        self.note_checkpoint(begin, min, |header| {
+            header.incarnation += 1;
+            header.incarnation_end = None;
+        })
+    }
+
+    fn note_checkpoint(
+        &self,
+        begin: Lsn,
+        min: Lsn,
+        more: impl FnOnce(&mut FileHeader),
+    ) -> Result<(), LogError> {
         let shared = &self.shared;
         shared.check_alive()?;
         let hardened = shared.positions.hardened();
@@ -427,6 +438,7 @@ impl Log {
             header.checkpoint = begin;
             header.min = min;
             header.hardened = hardened;
+            more(header);
         })?;
         shared.positions.checkpoint.store(begin.raw(), Release);
         if !shared.options.volatile {

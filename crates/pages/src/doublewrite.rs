@@ -85,7 +85,12 @@ impl Doublewrite {
 
 /// Puts right what the last batch before a crash may have left torn. `files` are the raw data files by number. Returns
 /// the repaired pages. A missing, foreign or torn doublewrite file repairs nothing: its batch never reached the data files.
-pub(crate) fn repair(os: &Os, path: &Path, files: &[(u16, Arc<dyn File>)]) -> Result<Vec<PageId>, PageError> {
+pub(crate) fn repair(
+    os: &Os,
+    path: &Path,
+    files: &[(u16, Arc<dyn File>)],
+    was_closed: bool,
+) -> Result<Vec<PageId>, PageError> {
     if !os.disk().exists(path) {
         return Ok(Vec::new());
     }
@@ -109,8 +114,9 @@ pub(crate) fn repair(os: &Os, path: &Path, files: &[(u16, Arc<dyn File>)]) -> Re
                 PageCheck::BadChecksum(..) | PageCheck::WrongAddress(_)
             );
         // A process that died, or met a failed sync, before its batch was durable in place leaves pages that are sound in
-        // the page cache only: they go out again before the next batch takes their images' room.
-        if torn || in_place[..] == *image {
+        // the page cache only: they go out again before the next batch takes their images' room. A database is closed properly only
+        // after its pages were synced.
+        if torn || (!was_closed && in_place[..] == *image) {
             let copy = AlignedBuf::from_slice(image, PAGE_BYTES);
             target.write_at(&copy, id.offset(), WriteMode::Cached)?;
             written.insert(id.file);

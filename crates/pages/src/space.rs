@@ -62,6 +62,8 @@ pub struct CreateSpace {
 pub struct OpenSpace {
     /// The data files in the order of their numbers.
     pub files: Vec<PathBuf>,
+    /// The log says that the database was closed properly: all of its pages are durable in their places.
+    pub was_closed: bool,
 }
 
 /// The data files of one database.
@@ -128,7 +130,7 @@ impl FileSpace {
             raw.push((index as u16 + 1, DataFile::open_raw(os, path)?));
         }
         let doublewrite_path = doublewrite_path(&options.files[0]);
-        let repaired = doublewrite::repair(os, &doublewrite_path, &raw)?;
+        let repaired = doublewrite::repair(os, &doublewrite_path, &raw, options.was_closed)?;
         let mut files: Vec<Arc<DataFile>> = Vec::new();
         for (number, file) in raw {
             let file = DataFile::adopt(file)?;
