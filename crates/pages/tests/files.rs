@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hardpan_pages::{
     BOOT_PAGE, BufferPool, CreateSpace, FileSpace, LatchMode, NewFile, OpenSpace, PAGE_BYTES, PageError,
@@ -202,6 +202,40 @@ fn a_small_pool_evicts_and_reads_back() {
             assert!(space.dirty_pages().expect("a sound space").is_empty());
         })
         .assert_ok();
+}
+
+/// A record is in the log and its page does not say so yet: a checkpoint would forget the change if it did not wait for it.
+#[test]
+fn a_checkpoint_waits_for_who_is_changing_a_page() {
+    for writes_out in [false, true] {
+        let world = World::new(6, Profile::nvme());
+        world
+            .run(move |os| {
+                let (_pool, space, log) = create(os);
+                let id = PageId::new(1, 20);
+                let mut guard = space.fix_new(id).expect("a frame");
+                let lsn = append(&log);
+                let (asked, found) = (Arc::clone(&space), Arc::new(OnceLock::new()));
+                let answer = Arc::clone(&found);
+                let checkpoint = os.spawn("checkpoint", move || {
+                    let dirty = if writes_out {
+                        let written = asked.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+                        vec![(id, lsn); usize::try_from(written).expect("few")]
+                    } else {
+                        asked.dirty_pages().expect("a sound space")
+                    };
+                    answer.set(dirty).expect("it looks once");
+                });
+                (0..100).for_each(|_| os.yield_point());
+                assert_eq!(found.get(), None, "it waits while the page is being changed");
+                header::format(guard.page_mut(), id, PageType::Heap, 0, 1);
+                guard.set_lsn(lsn);
+                drop(guard);
+                checkpoint.join().expect("it ends");
+                assert_eq!(found.get(), Some(&vec![(id, lsn)]), "and sees the change");
+            })
+            .assert_ok();
+    }
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use clap::Parser;
 use hardpan_sim::{Outcome, Scenario, bug_by_name, run_seed};
 use os::sim::Bug;
-use os::{Latch, LatchRank, Os, SpawnOptions};
+use os::{Latch, LatchRank, Os, SpawnOptions, WaitType};
 
 /// Simulated workloads, crashes, recoveries and oracles.
 #[derive(Parser)]
@@ -41,6 +41,9 @@ struct Arguments {
     /// Worlds at a time.
     #[arg(long, default_value_t = 2)]
     jobs: u64,
+    /// A seed that has not ended after so many seconds has failed: it is named, and nothing more is run.
+    #[arg(long, default_value_t = 600)]
+    patience: u64,
 }
 
 #[derive(Default)]
@@ -65,6 +68,8 @@ struct Race {
     stops: bool,
     end_ns: u64,
     next: AtomicU64,
+    /// Seeds that are being run, with the moment when each began.
+    running: Latch<BTreeMap<u64, u64>>,
     tally: Latch<Tally>,
 }
 
@@ -111,7 +116,12 @@ fn run_scenario(os: &Os, scenario: Scenario, arguments: &Arguments) -> Result<()
     let end_ns = arguments.minutes.map_or(u64::MAX, |minutes| start_ns + (minutes * 60e9) as u64);
     let (next, tally) = (AtomicU64::new(0), Latch::new(LatchRank::Leaf, Tally::default()));
     let stops = bug.is_some() || arguments.stop;
-    let race = Arc::new(Race { scenario, bug, seeds, twice: arguments.twice, stops, end_ns, next, tally });
+    let running = Latch::new(LatchRank::Leaf, BTreeMap::new());
+    let race =
+        Arc::new(Race { scenario, bug, seeds, twice: arguments.twice, stops, end_ns, next, running, tally });
+    let (os_of_watch, watched, patience_ns) =
+        (os.clone(), Arc::downgrade(&race), arguments.patience * 1_000_000_000);
+    os.spawn("watch", move || watch(&os_of_watch, &watched, patience_ns));
     let job = |number| {
         let (os_of_job, race) = (os.clone(), Arc::clone(&race));
         let options = SpawnOptions::named(&format!("job {number}")).stack_bytes(4 << 20);
@@ -136,11 +146,29 @@ impl Race {
             if is_enough || os.clock().monotonic_ns() > self.end_ns {
                 return;
             }
+            self.running.lock().insert(seed, os.clock().monotonic_ns());
             let mut outcome = run_seed(self.scenario, seed, self.bug);
             if self.twice {
                 compare(&mut outcome, &run_seed(self.scenario, seed, self.bug));
             }
+            self.running.lock().remove(&seed);
             self.tally.lock().add(outcome);
+        }
+    }
+}
+
+/// Names a seed that goes on for ever, and ends the program: nothing could stop its world.
+fn watch(os: &Os, race: &Weak<Race>, patience_ns: u64) {
+    while os.sleep(1_000_000_000, WaitType::SLEEP_TASK).is_ok() {
+        let Some(race) = race.upgrade() else { return };
+        let begun_before_ns = os.clock().monotonic_ns().saturating_sub(patience_ns);
+        let running = race.running.lock();
+        if let Some((seed, _)) = running.iter().find(|(_, begun_ns)| **begun_ns < begun_before_ns) {
+            let (scenario, seconds) = (race.scenario.name(), patience_ns / 1_000_000_000);
+            eprintln!(
+                "{scenario}: seed {seed} has not ended after {seconds} s; reproduce: cargo xtask sim --scenario {scenario} --seed {seed}"
+            );
+            os::process::exit(1);
         }
     }
 }

@@ -3,9 +3,11 @@
 //! judge every ticket ever given; again.
 //!
 //! Oracles (`promises.rs`): full commits and what was said to be HARDENED survive; a ticket is true after any number of crashes; what a
-//! crash takes of acknowledged delayed commits is within MAX_LOSS and MAX_DELAY and a suffix; an orderly stop loses nothing.
+//! crash takes of acknowledged delayed commits is within MAX_LOSS and MAX_DELAY and a suffix; an orderly stop loses nothing, nor does the death of
+//! the process where the log caches outlive it.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use engine::{Instance, InstanceOptions};
@@ -17,8 +19,11 @@ use crate::Outcome;
 use crate::client::{Answer, Client, shared};
 use crate::nemesis::{Nemesis, Trouble};
 use crate::promises::{Bounds, Commit, Mode, Promises, Question, Shown};
+use crate::survival::Survival;
 
 const DATA: &str = "/data";
+/// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
+const SURVIVAL: &str = "delayed cache that outlives 2";
 const DATABASES: [&str; 2] = ["first", "second"];
 
 /// What one life of the server is to do.
@@ -45,16 +50,19 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     world.plant(bug);
     let mut rng = Rng::named(seed, "delayed scenario");
     let promises: Kept = Arc::new(Latch::new(LatchRank::Leaf, Promises::default()));
+    let mut survival = Survival::draw(seed, SURVIVAL, true);
     let mut outcome = Outcome::new(seed);
     for life in 1..=1 + rng.below(3) as i64 {
         let nemesis = Nemesis::draw(&mut rng, 300, 4_000);
         let trouble = Trouble::draw(&mut rng, 300);
         let plan = draw_plan(&mut rng, life, trouble);
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
-        live(&world, &promises, &plan, nemesis, &mut outcome);
+        let cache = survival.begin_life(&world);
+        let end = live(&world, &promises, (&plan, cache), nemesis, &mut outcome);
         Trouble::heal(&world);
         outcome.acknowledged += promises.lock().acknowledged();
-        recover(&world, &promises, &mut rng, &mut outcome);
+        let cache = survival.end_life(&world, end);
+        recover(&world, &promises, (cache, &mut survival), &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
         }
@@ -97,7 +105,7 @@ fn prepared_disk() -> DiskImage {
 fn prepare() -> DiskImage {
     let world = World::new(0, Profile::nvme());
     let report = world.run(|os| {
-        let instance = open(os).expect("a first start on a healthy disk");
+        let instance = open(os, None).expect("a first start on a healthy disk");
         let mut client = Client::connect(&shared(&instance), "master").expect("master");
         for database in DATABASES {
             client.must(&format!("CREATE DATABASE {database}"));
@@ -110,17 +118,24 @@ fn prepare() -> DiskImage {
     world.disk_image()
 }
 
-fn open(os: &Os) -> Result<Arc<Instance>, String> {
-    let options = InstanceOptions { buffer_pool_bytes: 4 << 20, ..InstanceOptions::new(DATA) };
+fn open(os: &Os, log_cache_folder: Option<PathBuf>) -> Result<Arc<Instance>, String> {
+    let options =
+        InstanceOptions { buffer_pool_bytes: 4 << 20, log_cache_folder, ..InstanceOptions::new(DATA) };
     Instance::open(os, &options).map_err(|error| error.to_string())
 }
 
 /// One life of the server: clients commit until the nemesis strikes or all is done.
-fn live(world: &World, promises: &Kept, plan: &Plan, nemesis: Nemesis, outcome: &mut Outcome) {
+fn live(
+    world: &World,
+    promises: &Kept,
+    (plan, log_cache_folder): (&Plan, Option<PathBuf>),
+    nemesis: Nemesis,
+    outcome: &mut Outcome,
+) -> End {
     let (device, kept, plan) = (world.clone(), Arc::clone(promises), plan.clone());
     world.disarm();
     let report = world.run(move |os| {
-        let instance = open(os).expect("opening what recovery has just opened");
+        let instance = open(os, log_cache_folder).expect("opening what recovery has just opened");
         let sessions = shared(&instance);
         set_options(&instance, &sessions, &plan);
         kept.lock().life = plan.life;
@@ -148,6 +163,7 @@ fn live(world: &World, promises: &Kept, plan: &Plan, nemesis: Nemesis, outcome: 
         }
     });
     outcome.note(&report);
+    report.end
 }
 
 fn set_options(instance: &Arc<Instance>, sessions: &SessionShared, plan: &Plan) {
@@ -314,33 +330,46 @@ impl Committer {
 }
 
 /// Restarts, possibly crashing in the middle of recovery a few times, and judges what is there.
-fn recover(world: &World, promises: &Kept, rng: &mut Rng, outcome: &mut Outcome) {
+fn recover(
+    world: &World,
+    promises: &Kept,
+    (log_cache_folder, survival): (Option<PathBuf>, &mut Survival),
+    rng: &mut Rng,
+    outcome: &mut Outcome,
+) {
     for attempt in 0..4 {
         let disturbed = attempt < 3 && rng.chance(1, 3);
         let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(150)) } else { Nemesis::None };
+        let nemesis = survival.disturb(nemesis);
         nemesis.arm(world);
         outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
         let tickets = promises.lock().tickets();
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
-        let answer = Arc::clone(&found);
+        let (answer, cache) = (Arc::clone(&found), log_cache_folder.clone());
         let report = world.run(move |os| {
-            let shown = show(os, tickets);
+            let shown = show(os, tickets, cache);
             *answer.lock() = Some(shown);
         });
         outcome.note(&report);
+        let takes_over = survival.end_recovery(report.end);
         let shown = found.lock().take();
         match shown {
-            None if report.end == End::PowerOff => continue,
+            None if matches!(report.end, End::PowerOff | End::Killed) => continue,
             None => {}
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
-            Some(Ok(shown)) => outcome.violations.extend(promises.lock().judge(&shown)),
+            Some(Ok(shown)) => {
+                if takes_over {
+                    promises.lock().drained();
+                }
+                outcome.violations.extend(promises.lock().judge(&shown));
+            }
         }
         return;
     }
 }
 
-fn show(os: &Os, tickets: Vec<String>) -> Result<Shown, String> {
-    let instance = open(os)?;
+fn show(os: &Os, tickets: Vec<String>, log_cache_folder: Option<PathBuf>) -> Result<Shown, String> {
+    let instance = open(os, log_cache_folder)?;
     let mut client = Client::connect(&shared(&instance), "master").map_err(|error| format!("{error:?}"))?;
     let mut read = |text: &str| {
         let answer = client.execute(text);

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use engine::{Instance, InstanceOptions};
@@ -18,8 +19,11 @@ use session::SessionShared;
 use crate::Outcome;
 use crate::client::{Answer, Client, shared};
 use crate::nemesis::Nemesis;
+use crate::survival::Survival;
 
 const DATA: &str = "/data";
+/// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
+const SURVIVAL: &str = "full cache that outlives 1";
 /// Clients at most; each has tables of its own, so that they meet in the log only.
 const CLIENTS: u64 = 3;
 /// Statements of a transaction, at most.
@@ -46,6 +50,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     world.plant(bug);
     let mut rng = Rng::named(seed, "full scenario");
     let ledger: Shared = Arc::new(Latch::new(LatchRank::Leaf, Ledger::default()));
+    let mut survival = Survival::draw(seed, SURVIVAL, true);
     let mut outcome = Outcome::new(seed);
     for generation in 1..=1 + rng.below(2) as i64 {
         // In half of the lives nothing happens but the limit.
@@ -53,8 +58,10 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         nemesis.arm(&world);
         let clients = 1 + rng.below(CLIENTS);
         outcome.log.push(format!("generation {generation}: {clients} clients, {nemesis:?}"));
-        live(&world, &ledger, (generation, clients), &mut outcome);
-        recover(&world, &ledger, digest, &mut rng, &mut outcome);
+        let cache = survival.begin_life(&world);
+        let end = live(&world, &ledger, (generation, clients), cache, &mut outcome);
+        let cache = survival.end_life(&world, end);
+        recover(&world, &ledger, (digest, cache, &mut survival), &mut rng, &mut outcome);
         outcome.violations.append(&mut ledger.lock().sightings);
         if !outcome.violations.is_empty() {
             break;
@@ -80,7 +87,7 @@ fn prepare() -> (DiskImage, u64) {
     let made = Arc::new(Latch::new(LatchRank::Leaf, 0));
     let answer = Arc::clone(&made);
     let report = world.run(move |os| {
-        let instance = open(os).expect("a first start on a healthy disk");
+        let instance = open(os, None).expect("a first start on a healthy disk");
         let sessions = shared(&instance);
         let mut client = Client::connect(&sessions, "master").expect("master");
         client.must(
@@ -125,17 +132,24 @@ fn fill(client: &mut Client, owner: u64) {
     }
 }
 
-fn open(os: &Os) -> Result<Arc<Instance>, String> {
-    let mut options = InstanceOptions::new(DATA);
+fn open(os: &Os, log_cache_folder: Option<PathBuf>) -> Result<Arc<Instance>, String> {
+    let mut options = InstanceOptions { log_cache_folder, ..InstanceOptions::new(DATA) };
     options.buffer_pool_bytes = 1 << 20;
     Instance::open(os, &options).map_err(|error| error.to_string())
 }
 
 /// One life of the server.
-fn live(world: &World, ledger: &Shared, (generation, clients): (i64, u64), outcome: &mut Outcome) {
+fn live(
+    world: &World,
+    ledger: &Shared,
+    (generation, clients): (i64, u64),
+    log_cache_folder: Option<PathBuf>,
+    outcome: &mut Outcome,
+) -> End {
     let ledger = Arc::clone(ledger);
     let report = world.run(move |os| {
-        let instance = open(os).unwrap_or_else(|error| panic!("opening what was recovered: {error}"));
+        let instance =
+            open(os, log_cache_folder).unwrap_or_else(|error| panic!("opening what was recovered: {error}"));
         let sessions = shared(&instance);
         let start = |number: u64| {
             let mut writer = Writer {
@@ -160,6 +174,7 @@ fn live(world: &World, ledger: &Shared, (generation, clients): (i64, u64), outco
         instance.shutdown();
     });
     outcome.note(&report);
+    report.end
 }
 
 /// A client that fills the log.
@@ -318,22 +333,30 @@ impl Writer {
 }
 
 /// Restarts, possibly crashing in the middle of recovery, and judges what is there.
-fn recover(world: &World, ledger: &Shared, digest: u64, rng: &mut Rng, outcome: &mut Outcome) {
+fn recover(
+    world: &World,
+    ledger: &Shared,
+    (digest, log_cache_folder, survival): (u64, Option<PathBuf>, &mut Survival),
+    rng: &mut Rng,
+    outcome: &mut Outcome,
+) {
     for attempt in 0..4 {
         let disturbed = attempt < 3 && rng.chance(1, 3);
         let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(150)) } else { Nemesis::None };
+        let nemesis = survival.disturb(nemesis);
         nemesis.arm(world);
         outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
-        let answer = Arc::clone(&found);
+        let (answer, cache) = (Arc::clone(&found), log_cache_folder.clone());
         let report = world.run(move |os| {
-            let shown = show(os);
+            let shown = show(os, cache);
             *answer.lock() = Some(shown);
         });
         outcome.note(&report);
+        survival.end_recovery(report.end);
         let shown = found.lock().take();
         match shown {
-            None if report.end == End::PowerOff => continue,
+            None if matches!(report.end, End::PowerOff | End::Killed) => continue,
             None => {}
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
             Some(Ok((now, kept))) => {
@@ -362,8 +385,8 @@ fn judge(known: &BTreeMap<i64, (i64, bool)>, found: &BTreeMap<i64, i64>, violati
 
 type Shown = (u64, BTreeMap<i64, i64>);
 
-fn show(os: &Os) -> Result<Shown, String> {
-    let instance = open(os)?;
+fn show(os: &Os, log_cache_folder: Option<PathBuf>) -> Result<Shown, String> {
+    let instance = open(os, log_cache_folder)?;
     let sessions = shared(&instance);
     let mut client = Client::connect(&sessions, "small").map_err(|error| format!("{error:?}"))?;
     let sound = client.execute("DBCC CHECKDB (small) WITH NO_INFOMSGS");

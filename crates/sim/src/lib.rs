@@ -25,6 +25,7 @@ mod sql_ledger;
 mod sql_scenario;
 mod store;
 mod store_scenario;
+mod survival;
 mod teller;
 mod tickets;
 mod visitor;

@@ -17,13 +17,12 @@ use os::{Latch, LatchRank, Os, Rng, Signal, WaitOutcome, WaitType};
 use crate::Outcome;
 use crate::ledger::LogLedger;
 use crate::nemesis::{Nemesis, Trouble};
+use crate::survival::Survival;
 
 const TASKS: u64 = 8;
 /// So many that the LOG WRITER leads and lets them gather.
 const TASKS_OF_A_CROWD: u64 = 48;
 const LOG_PATH: &str = "/data/sim.ldf";
-/// Where a cache that outlives the process lies.
-const SURVIVING_FOLDER: &str = "/dev/shm";
 
 type Shared = Arc<Latch<LogLedger>>;
 
@@ -40,7 +39,8 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     }
     let tasks = if Rng::named(seed, "log crowd").chance(1, 8) { TASKS_OF_A_CROWD } else { TASKS };
     let mut damages = Rng::named(seed, "log damage");
-    let mut survival = Survival::draw(seed);
+    let kills_recoveries = Rng::named(seed, "log recoveries killed 6").chance(1, 2);
+    let mut survival = Survival::draw(seed, "log cache that outlives", kills_recoveries);
     let puts_aside = tasks == TASKS_OF_A_CROWD || Rng::named(seed, "log put aside").chance(1, 2);
     let mut outcome = Outcome::new(seed);
     create(&world, &options, &mut outcome);
@@ -53,66 +53,21 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         let (transactions, truncates) = (10 + rng.below(30), rng.chance(1, 2));
         let plan = Plan { generation, tasks, puts_aside, transactions, trouble, truncates };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
-        let end = work(&world, &survival.options(&options, &world), &ledger, plan, &mut outcome);
+        let with_cache = |surviving_folder| LogOptions { surviving_folder, ..options.clone() };
+        let end = work(&world, &with_cache(survival.begin_life(&world)), &ledger, plan, &mut outcome);
         Trouble::heal(&world);
-        world.set_surviving_places(None);
-        let options = survival.options_of_recovery(&options, end);
+        let options = with_cache(survival.end_life(&world, end));
         if damages.chance(1, 6) && flip_a_bit(&world, &mut damages) {
             recover_damaged(&world, &options, &ledger, &mut outcome);
             break;
         }
-        let takes_over = survival.takes_over;
-        recover(&world, &options, &ledger, takes_over, &mut rng, &mut outcome);
+        recover(&world, &options, &ledger, &mut survival, &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
         }
     }
     outcome.deferred = ledger.lock().put_aside;
     outcome
-}
-
-/// Which lives of a world have a cache that outlives the process, and which recoveries look for it.
-struct Survival {
-    rng: Rng,
-    /// Worlds without draw nothing.
-    is_wanted: bool,
-    /// The life that is over had all of its cache in such memory.
-    was_whole: bool,
-    /// The process died, not the system, and what it left is looked for: delayed commits must be there.
-    takes_over: bool,
-}
-
-impl Survival {
-    fn draw(seed: u64) -> Survival {
-        // A stream of its own, so that the seeds of the corpus keep their meaning.
-        let mut rng = Rng::named(seed, "log cache that outlives");
-        let is_wanted = rng.chance(2, 3);
-        Survival { rng, is_wanted, was_whole: false, takes_over: false }
-    }
-
-    fn maybe(&mut self, options: &LogOptions) -> LogOptions {
-        let is_used = self.is_wanted && self.rng.chance(2, 3);
-        LogOptions { surviving_folder: is_used.then(|| SURVIVING_FOLDER.into()), ..options.clone() }
-    }
-
-    /// For a life of the process; in some there is little such memory.
-    fn options(&mut self, options: &LogOptions, world: &World) -> LogOptions {
-        let options = self.maybe(options);
-        self.was_whole = options.surviving_folder.is_some();
-        if self.was_whole && self.rng.chance(1, 8) {
-            world.set_surviving_places(Some(self.rng.below(5) as usize));
-            self.was_whole = false;
-        }
-        options
-    }
-
-    /// For the recovery after a life that ended so.
-    fn options_of_recovery(&mut self, options: &LogOptions, end: End) -> LogOptions {
-        let options = self.maybe(options);
-        let has_died = matches!(end, End::Killed | End::Returned);
-        self.takes_over = self.was_whole && options.surviving_folder.is_some() && has_died;
-        options
-    }
 }
 
 fn draw_options(rng: &mut Rng) -> LogOptions {
@@ -342,22 +297,19 @@ impl Worker {
     }
 }
 
-/// Recovers, possibly crashing in the middle a few times, and judges what is there. `takes_over`: no acknowledged commit may be missing,
-/// unless the power goes off before all that the process left has been taken.
+/// Recovers, possibly crashing in the middle a few times, and judges what is there.
 fn recover(
     world: &World,
     options: &LogOptions,
     ledger: &Shared,
-    takes_over: bool,
+    survival: &mut Survival,
     rng: &mut Rng,
     outcome: &mut Outcome,
 ) {
     for attempt in 0..4 {
         let disturbed = attempt < 3 && rng.chance(1, 3);
         let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(20)) } else { Nemesis::None };
-        if attempt == 0 && !disturbed && takes_over {
-            ledger.lock().acknowledge_delayed();
-        }
+        let nemesis = survival.disturb(nemesis);
         nemesis.arm(world);
         outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
@@ -367,9 +319,10 @@ fn recover(
             *answer.lock() = Some(read);
         });
         outcome.note(&report);
+        let takes_over = survival.end_recovery(report.end);
         let result = found.lock().take();
         match result {
-            None if report.end == End::PowerOff => continue,
+            None if matches!(report.end, End::PowerOff | End::Killed) => continue,
             None => return,
             Some(Err(text)) => {
                 outcome.violations.push(format!("UNREADABLE: {text}"));
@@ -377,6 +330,9 @@ fn recover(
             }
             Some(Ok(records)) => {
                 let mut ledger = ledger.lock();
+                if takes_over {
+                    ledger.acknowledge_delayed();
+                }
                 outcome.acknowledged += ledger.acknowledged.len() as u64;
                 ledger.judge(&records, &mut outcome.violations);
                 return;

@@ -4,8 +4,9 @@
 //! Oracles (F1-F4, F7, F9-F12 of the reliability plan): full commits survive, delayed losses are a suffix, no phantom, no
 //! torn transaction (balances, heap, receipts and index agree with the history), what one recovery shows stays; no identity value of
 //! a committed row comes again, and in half of the worlds no value of a sequence at all; tempdb is empty after each start, never recovered and never synced, and when its files fail the others
-//! do not notice.
+//! do not notice. Where log caches outlive the process, its death takes no commit at all.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use engine::{Instance, InstanceOptions};
@@ -17,11 +18,14 @@ use crate::client::{Client, shared};
 use crate::nemesis::{Nemesis, Trouble};
 use crate::receipts::Receipts;
 use crate::sql_ledger::{ACCOUNTS, Found, OPENING_BALANCE, SqlLedger, Transfer};
+use crate::survival::Survival;
 use crate::teller::{Ledgers, Plan, Teller};
 use crate::tickets::{self, Tickets};
 use crate::visitor::{Visitor, Visits};
 
 const DATA: &str = "/data";
+/// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
+const SURVIVAL: &str = "sql cache that outlives 329390";
 /// Part of the paths of tempdb's files, and of no others.
 const TEMPDB_FILES: &str = "/temp";
 
@@ -43,6 +47,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         visits: Arc::new(Latch::new(LatchRank::Leaf, Visits::default())),
         tickets: Arc::new(Latch::new(LatchRank::Leaf, Tickets::default())),
     };
+    let mut survival = Survival::draw(seed, SURVIVAL, true);
     let mut outcome = Outcome::new(seed);
     let generations = 1 + rng.below(3) as i64;
     for generation in 1..=generations {
@@ -68,12 +73,13 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             world.inject(Fault::fail_from(Operation::Write, writes).on(TEMPDB_FILES));
         }
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
-        live(&world, &ledgers, plan, &mut outcome);
+        let end = live(&world, &ledgers, (plan, survival.begin_life(&world)), &mut outcome);
         Trouble::heal(&world);
+        let cache = survival.end_life(&world, end);
         outcome.acknowledged += ledgers.bank.lock().acknowledged();
         outcome.acknowledged += ledgers.visits.lock().acknowledged();
         ledgers.tickets.lock().end_life();
-        recover(&world, &ledgers, is_crowded, &mut rng, &mut outcome);
+        recover(&world, &ledgers, (is_crowded, cache, &mut survival), &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
         }
@@ -93,7 +99,7 @@ fn prepared_disk(is_crowded: bool, has_tickets: bool) -> DiskImage {
 fn prepare(is_crowded: bool, has_tickets: bool) -> DiskImage {
     let world = World::new(0, Profile::nvme());
     let report = world.run(move |os| {
-        let instance = open(os).expect("a first start on a healthy disk");
+        let instance = open(os, None).expect("a first start on a healthy disk");
         let mut client = Client::connect(&shared(&instance), "master").expect("master");
         client.must("CREATE DATABASE bank");
         client.must("ALTER DATABASE bank SET DELAYED_DURABILITY = ALLOWED");
@@ -124,18 +130,23 @@ fn prepare(is_crowded: bool, has_tickets: bool) -> DiskImage {
 }
 
 /// Little memory, so that dirty pages must be written out in the middle of things.
-fn open(os: &Os) -> Result<Arc<Instance>, String> {
-    let mut options = InstanceOptions::new(DATA);
+fn open(os: &Os, log_cache_folder: Option<PathBuf>) -> Result<Arc<Instance>, String> {
+    let mut options = InstanceOptions { log_cache_folder, ..InstanceOptions::new(DATA) };
     options.buffer_pool_bytes = 1 << 20;
     Instance::open(os, &options).map_err(|error| error.to_string())
 }
 
 /// One life of the server: clients work until the nemesis strikes or all is done.
-fn live(world: &World, ledgers: &Ledgers, plan: Plan, outcome: &mut Outcome) {
+fn live(
+    world: &World,
+    ledgers: &Ledgers,
+    (plan, log_cache_folder): (Plan, Option<PathBuf>),
+    outcome: &mut Outcome,
+) -> End {
     forbid_syncs_of_tempdb(world);
     let ledgers = ledgers.clone();
     let report = world.run(move |os| {
-        let instance = match open(os) {
+        let instance = match open(os, log_cache_folder) {
             Ok(instance) => instance,
             Err(_) if plan.trouble.makes_errors() || plan.tempdb_fails_after.is_some() => return,
             Err(error) => panic!("opening what recovery has just opened: {error}"),
@@ -169,6 +180,7 @@ fn live(world: &World, ledgers: &Ledgers, plan: Plan, outcome: &mut Outcome) {
         }
     });
     outcome.note(&report);
+    report.end
 }
 
 /// Whoever makes anything of tempdb durable gets an error that nothing explains (F12).
@@ -177,29 +189,40 @@ fn forbid_syncs_of_tempdb(world: &World) {
 }
 
 /// Restarts, possibly crashing in the middle of recovery a few times, and judges what is there.
-fn recover(world: &World, ledgers: &Ledgers, is_crowded: bool, rng: &mut Rng, outcome: &mut Outcome) {
+fn recover(
+    world: &World,
+    ledgers: &Ledgers,
+    (is_crowded, log_cache_folder, survival): (bool, Option<PathBuf>, &mut Survival),
+    rng: &mut Rng,
+    outcome: &mut Outcome,
+) {
     for attempt in 0..4 {
         let disturbed = attempt < 3 && rng.chance(1, 3);
         let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(150)) } else { Nemesis::None };
+        let nemesis = survival.disturb(nemesis);
         nemesis.arm(world);
         forbid_syncs_of_tempdb(world);
         outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
-        let answer = Arc::clone(&found);
+        let (answer, cache) = (Arc::clone(&found), log_cache_folder.clone());
         let report = world.run(move |os| {
-            let shown = show(os, is_crowded);
+            let shown = show(os, is_crowded, cache);
             *answer.lock() = Some(shown);
         });
         outcome.note(&report);
+        let takes_over = survival.end_recovery(report.end);
         if report.log.iter().any(|line| line.contains("recovery: database tempdb")) {
             outcome.violations.push("TEMPDB: it was recovered".to_owned());
         }
         let shown = found.lock().take();
         match shown {
-            None if report.end == End::PowerOff => continue,
+            None if matches!(report.end, End::PowerOff | End::Killed) => continue,
             None => return,
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
             Some(Ok(shown)) => {
+                if takes_over {
+                    ledgers.bank.lock().drained();
+                }
                 let receipts = ledgers.receipts.lock().judge(&shown.receipts, &shown.bank.history);
                 outcome.violations.extend(ledgers.bank.lock().judge(&shown.bank));
                 outcome.violations.extend(receipts);
@@ -226,8 +249,8 @@ struct Shown {
 }
 
 /// Opens the instance and reads all that the oracles want.
-fn show(os: &Os, is_crowded: bool) -> Result<Shown, String> {
-    let instance = open(os)?;
+fn show(os: &Os, is_crowded: bool, log_cache_folder: Option<PathBuf>) -> Result<Shown, String> {
+    let instance = open(os, log_cache_folder)?;
     let mut client = Client::connect(&shared(&instance), "bank").map_err(|error| format!("{error:?}"))?;
     let mut read = |text: &str| {
         let answer = client.execute(text);

@@ -93,8 +93,9 @@ impl Store {
     }
 
     /// Opens and recovers it.
-    pub(crate) fn open(os: &Os, roots: Roots) -> StoreResult<Store> {
-        let (log, tail) = Log::open(os, &log_options())?;
+    pub(crate) fn open(os: &Os, roots: Roots, log_cache_folder: Option<PathBuf>) -> StoreResult<Store> {
+        let options = LogOptions { surviving_folder: log_cache_folder, ..log_options() };
+        let (log, tail) = Log::open(os, &options)?;
         let log = Arc::new(log);
         let pool = BufferPool::new(os, PoolOptions { memory_bytes: POOL_BYTES });
         let analysis = recovery::analyze(&log, tail.checkpoint)?;

@@ -2,9 +2,11 @@
 //! memory forces pages out; crash, restart, judge; again.
 //!
 //! Oracles (F1-F4, F7, F9, F10 of the reliability plan): full commits survive, delayed losses are a suffix, no phantom, no
-//! torn transaction (balances, heap and index agree with the history), what one recovery shows stays; the structure is sound.
+//! torn transaction (balances, heap and index agree with the history), what one recovery shows stays; the structure is sound. Where the log
+//! cache outlives the process, its death takes no commit at all.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use access::AccessError;
@@ -17,9 +19,27 @@ use crate::nemesis::{Nemesis, Trouble};
 use crate::scraps::{Scrap, Scraps};
 use crate::sql_ledger::{ACCOUNTS, Found, SqlLedger, Stage, Transfer};
 use crate::store::{Roots, Store, StoreResult};
+use crate::survival::Survival;
 
 /// The stream that says which worlds are wild. Its name was drawn until all seeds of the corpus were tame.
 const WILD: &str = "store wild 16";
+
+/// The stream that says which worlds have log caches that outlive the process; drawn in the same way.
+const SURVIVAL: &str = "store cache that outlives 31";
+
+/// Where a store is.
+#[derive(Clone)]
+struct Place {
+    roots: Roots,
+    /// Where its log cache outlives the process, if it does.
+    log_cache_folder: Option<PathBuf>,
+}
+
+impl Place {
+    fn open(self, os: &Os) -> StoreResult<Store> {
+        Store::open(os, self.roots, self.log_cache_folder)
+    }
+}
 
 /// What is kept outside the world, so that no crash takes it.
 #[derive(Clone)]
@@ -53,6 +73,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         bank: Arc::new(Latch::new(LatchRank::Leaf, SqlLedger::default())),
         scraps: Arc::new(Latch::new(LatchRank::Leaf, Scraps::default())),
     };
+    let mut survival = Survival::draw(seed, SURVIVAL, true);
     let mut outcome = Outcome::new(seed);
     let has_large = Rng::named(seed, "store many rows").chance(1, 3);
     let generations = 1 + rng.below(3) as i64;
@@ -73,10 +94,12 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             is_wild,
         };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
-        live(&world, roots, &ledgers, plan, &mut outcome);
+        let place = Place { roots, log_cache_folder: survival.begin_life(&world) };
+        let end = live(&world, place, &ledgers, plan, &mut outcome);
         Trouble::heal(&world);
         outcome.acknowledged += ledgers.bank.lock().acknowledged();
-        recover(&world, roots, &ledgers, &mut rng, &mut outcome);
+        let place = Place { roots, log_cache_folder: survival.end_life(&world, end) };
+        recover(&world, (&place, &mut survival), &ledgers, &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
         }
@@ -105,10 +128,10 @@ fn prepare(is_wild: bool) -> (DiskImage, Roots) {
 }
 
 /// One life of the process: tasks work until the nemesis strikes or all is done.
-fn live(world: &World, roots: Roots, ledgers: &Ledgers, plan: Plan, outcome: &mut Outcome) {
+fn live(world: &World, place: Place, ledgers: &Ledgers, plan: Plan, outcome: &mut Outcome) -> End {
     let (ledgers, handle) = (ledgers.clone(), world.clone());
     let report = world.run(move |os| {
-        let store = match Store::open(os, roots) {
+        let store = match place.open(os) {
             Ok(store) => Arc::new(store),
             Err(_) if plan.trouble.makes_errors() => return,
             Err(error) => panic!("opening what recovery has just opened: {error}"),
@@ -128,6 +151,7 @@ fn live(world: &World, roots: Roots, ledgers: &Ledgers, plan: Plan, outcome: &mu
         }
     });
     outcome.note(&report);
+    report.end
 }
 
 /// One task's work.
@@ -296,25 +320,36 @@ impl Teller {
 }
 
 /// Restarts, possibly crashing in the middle of recovery a few times, and judges what is there.
-fn recover(world: &World, roots: Roots, ledgers: &Ledgers, rng: &mut Rng, outcome: &mut Outcome) {
+fn recover(
+    world: &World,
+    (place, survival): (&Place, &mut Survival),
+    ledgers: &Ledgers,
+    rng: &mut Rng,
+    outcome: &mut Outcome,
+) {
     for attempt in 0..4 {
         let disturbed = attempt < 3 && rng.chance(1, 3);
         let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(150)) } else { Nemesis::None };
+        let nemesis = survival.disturb(nemesis);
         nemesis.arm(world);
         outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
-        let answer = Arc::clone(&found);
+        let (answer, place) = (Arc::clone(&found), place.clone());
         let report = world.run(move |os| {
-            let shown = show(os, roots);
+            let shown = show(os, &place);
             *answer.lock() = Some(shown);
         });
         outcome.note(&report);
+        let takes_over = survival.end_recovery(report.end);
         let shown = found.lock().take();
         match shown {
-            None if report.end == End::PowerOff => continue,
+            None if matches!(report.end, End::PowerOff | End::Killed) => continue,
             None => return,
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
             Some(Ok(Shown { bank, scraps, next_xact })) => {
+                if takes_over {
+                    ledgers.bank.lock().drained();
+                }
                 let is_there = |number| bank.history.contains_key(&number);
                 let violations = ledgers.scraps.lock().judge(is_there, &scraps, next_xact);
                 outcome.violations.extend(ledgers.bank.lock().judge(&bank));
@@ -334,8 +369,8 @@ struct Shown {
 }
 
 /// Opens the store and reads all that the oracles want.
-fn show(os: &Os, roots: Roots) -> Result<Shown, String> {
-    let store = Store::open(os, roots).map_err(|error| format!("open: {error}"))?;
+fn show(os: &Os, place: &Place) -> Result<Shown, String> {
+    let store = place.clone().open(os).map_err(|error| format!("open: {error}"))?;
     let (scraps, next_xact) = store.show_scraps()?;
     let bank = store.show()?;
     store.close().map_err(|error| format!("close: {error}"))?;

@@ -1,0 +1,88 @@
+//! Which lives of a world have log caches that outlive the process, and which recoveries look for what they left. Where both do and the process
+//! died, not the system, its death takes no acknowledged commit, however delayed.
+//!
+//! ```text
+//!  begin_life ──► the life ──► end_life ──► a recovery ──end_recovery──► takes_over? ──► judged
+//!                                               ▲  killed, or the power is cut │
+//!                                               └──────── disturb ◄────────────┘
+//! ```
+//! A recovery that is killed leaves its own cache, with nothing that was promised but what it has taken over already: the next one takes over, too.
+
+use std::path::PathBuf;
+
+use os::Rng;
+use os::sim::{End, World};
+
+use crate::nemesis::Nemesis;
+
+/// Where a cache that outlives the process lies.
+const FOLDER: &str = "/dev/shm";
+
+/// What a world has of such memory.
+pub(crate) struct Survival {
+    rng: Rng,
+    /// Worlds without draw nothing.
+    is_wanted: bool,
+    /// In some worlds recoveries are killed, too.
+    kills_recoveries: Option<Rng>,
+    /// The life that goes on has all of its caches in such memory.
+    is_whole: bool,
+    /// The recoveries of the life that is over look there.
+    folder: Option<PathBuf>,
+    /// Every end since the beginning of that life was a process's, and what it left was looked for each time.
+    takes_over: bool,
+}
+
+impl Survival {
+    /// Draws from streams of its own, so that the seeds of the corpus keep their meaning. `name`: of the stream.
+    pub(crate) fn draw(seed: u64, name: &str, kills_recoveries: bool) -> Survival {
+        let mut rng = Rng::named(seed, name);
+        let is_wanted = rng.chance(2, 3);
+        let kills_recoveries =
+            (is_wanted && kills_recoveries).then(|| Rng::named(seed, &format!("{name}, killed")));
+        Survival { rng, is_wanted, kills_recoveries, is_whole: false, folder: None, takes_over: false }
+    }
+
+    fn maybe(&mut self) -> Option<PathBuf> {
+        let is_used = self.is_wanted && self.rng.chance(2, 3);
+        is_used.then(|| FOLDER.into())
+    }
+
+    /// The folder for a life of the process; in some there is little such memory.
+    pub(crate) fn begin_life(&mut self, world: &World) -> Option<PathBuf> {
+        let folder = self.maybe();
+        self.is_whole = folder.is_some();
+        if self.is_whole && self.rng.chance(1, 8) {
+            world.set_surviving_places(Some(self.rng.below(5) as usize));
+            self.is_whole = false;
+        }
+        folder
+    }
+
+    /// The folder for the recoveries after a life that ended so.
+    pub(crate) fn end_life(&mut self, world: &World, end: End) -> Option<PathBuf> {
+        world.set_surviving_places(None);
+        self.folder = self.maybe();
+        self.takes_over = self.is_whole && self.folder.is_some() && is_of_process(end);
+        self.folder.clone()
+    }
+
+    /// What disturbs a recovery: in some worlds with such memory the process is killed where the power would have gone off.
+    pub(crate) fn disturb(&mut self, nemesis: Nemesis) -> Nemesis {
+        let (Some(rng), Nemesis::PowerOffAtIo(_)) = (&mut self.kills_recoveries, nemesis) else {
+            return nemesis;
+        };
+        if rng.chance(1, 2) { Nemesis::KillAtSwitch(1 + rng.below(400)) } else { nemesis }
+    }
+
+    /// A recovery has ended so; true: all that was acknowledged before it must be there.
+    pub(crate) fn end_recovery(&mut self, end: End) -> bool {
+        self.takes_over &= is_of_process(end);
+        self.takes_over
+    }
+}
+
+/// The process is gone, the system is not.
+fn is_of_process(end: End) -> bool {
+    matches!(end, End::Killed | End::Returned)
+}
