@@ -26,6 +26,10 @@ impl BTree {
         if key.len() > KEY_BYTES_MAX {
             return Err(AccessError::KeyTooLarge { bytes: key.len() });
         }
+        if key.is_empty() {
+            // What the key is made of has come from pages, too.
+            return Err(AccessError::corrupt(self.def.root, "is to get a row without a key"));
+        }
         let bytes = entry_bytes(key, value.len());
         if bytes > BODY_BYTES {
             return Err(AccessError::RowTooLarge { bytes, limit: BODY_BYTES });

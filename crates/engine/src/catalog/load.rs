@@ -14,7 +14,7 @@ use super::{Catalog, Entry, system_tables};
 use crate::error::StorageError;
 use crate::schema::{
     CheckDef, ColumnDef, ComputedDef, ConstraintState, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn,
-    IndexDef, ModuleDef, ModuleKind, ModuleSettings, ObjectDef, ObjectId, SchemaDef, TableDef,
+    IndexDef, IndexKind, ModuleDef, ModuleKind, ModuleSettings, ObjectDef, ObjectId, SchemaDef, TableDef,
 };
 
 /// The rows of every system table, in order of [`system_tables::ALL`].
@@ -221,12 +221,17 @@ impl<'a> Groups<'a> {
                 key.push(IndexColumn { ordinal, descending: flags & index_column_status::DESCENDING != 0 });
             }
         }
+        let kind = kind_of(row.tiny(3)?)?;
+        if key.is_empty() && kind != IndexKind::Heap {
+            // Its rows would have nothing to be found by.
+            return None;
+        }
         let of_filter = of(&self.filters, id).filter(|row| row.int(1) == Some(index_id)).map(|row| row.0);
         let filter = filter_of(&of_filter.collect::<Vec<_>>(), columns)?;
         Some(IndexDef {
             index_id,
             name: row.text(2),
-            kind: kind_of(row.tiny(3)?)?,
+            kind,
             unique: status & index_status::UNIQUE != 0,
             primary_key: status & index_status::PRIMARY_KEY != 0,
             unique_constraint: status & index_status::UNIQUE_CONSTRAINT != 0,
