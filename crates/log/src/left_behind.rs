@@ -258,6 +258,9 @@ pub(crate) fn take_over(
         false => None,
     };
     while let Some(NextBlock { head, header, checksum, bytes }) = left.next(chain, previous) {
+        if is_planted(Bug::LeftBehindNotTaken) {
+            break;
+        }
         let padded_bytes = bytes.len().next_multiple_of(files.sector_bytes());
         let Some(vlf) = vlf_of(&head, padded_bytes, chain, current, vlfs, file_header.min) else { break };
         assert!(padded_bytes <= BLOCK_BYTES_MAX && head.start > last, "{} continues {last}", head.start);

@@ -23,7 +23,7 @@ struct Arguments {
     #[arg(long)]
     scenario: Option<String>,
     /// Plant a known bug (acknowledge-before-harden, hardened-jumps-over-hole, page-before-log, decide-before-prepared, reservation-too-small,
-    /// vlf-reused-under-pin, hand-out-before-harden, ticket-before-hardened, loss-bound-ignored): it must be found.
+    /// vlf-reused-under-pin, hand-out-before-harden, ticket-before-hardened, loss-bound-ignored, counted-before-stored, left-behind-not-taken): it must be found.
     #[arg(long)]
     plant: Option<String>,
     /// Run each seed twice and compare the traces.

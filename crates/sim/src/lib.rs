@@ -90,6 +90,12 @@ impl Scenario {
             return false;
         }
         match self {
+            // Their delayed commits survive their process where the log cache does.
+            Scenario::Log | Scenario::Store | Scenario::Sql | Scenario::Delayed
+                if bug == Bug::LeftBehindNotTaken =>
+            {
+                true
+            }
             Scenario::Log => matches!(
                 bug,
                 Bug::AcknowledgeBeforeHarden | Bug::HardenedJumpsOverHole | Bug::CountedBeforeStored
@@ -201,6 +207,7 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "loss-bound-ignored" => Some(Bug::LossBoundIgnored),
         "hand-out-before-harden" => Some(Bug::HandOutBeforeHarden),
         "counted-before-stored" => Some(Bug::CountedBeforeStored),
+        "left-behind-not-taken" => Some(Bug::LeftBehindNotTaken),
         "version-freed-too-early" => Some(Bug::VersionFreedTooEarly),
         "snapshot-sees-later-commit" => Some(Bug::SnapshotSeesLaterCommit),
         "lost-update-under-snapshot" => Some(Bug::LostUpdateUnderSnapshot),

@@ -55,6 +55,7 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::VlfReusedUnderPin,
             Bug::HandOutBeforeHarden,
             Bug::CountedBeforeStored,
+            Bug::LeftBehindNotTaken,
             Bug::TicketBeforeHardened,
             Bug::LossBoundIgnored,
         ] {

@@ -136,6 +136,8 @@ pub enum Bug {
     BufferNotCopied,
     /// What a persisted log buffer holds is taken whatever log and opening it was written for.
     BufferOfFormerLife,
+    /// What a dead process has left in memory that outlives it is looked at, and not written to the log.
+    LeftBehindNotTaken,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.
