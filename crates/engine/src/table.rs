@@ -5,6 +5,7 @@
 //! a nonclustered index is: key = the key columns (and the locator when the index is not unique); value = the length of the locator (2
 //! bytes), the locator, and the columns that the index can answer for by itself as a small row.
 
+mod build;
 mod check;
 mod duplicate;
 mod failures;
@@ -35,6 +36,7 @@ use crate::row_counts::RowCount;
 use crate::schema::{IndexDef, IndexKind, ObjectDef, TableDef};
 
 pub use access::{RowLock, ScanOptions};
+pub(crate) use build::Builder;
 pub use check::{CheckOptions, TableCheck};
 pub use update::{RowChange, TakenOut};
 
@@ -252,22 +254,6 @@ impl Table {
         Ok(())
     }
 
-    /// Inserts a row's entries into some nonclustered indexes, while they are being built.
-    pub(crate) fn insert_entries(
-        &self,
-        txn: &DbTransaction,
-        row: &[Value],
-        locator: &RowLocator,
-        index_ids: &[i32],
-    ) -> SqlResult<()> {
-        for at in 0..self.inner.secondary.len() {
-            if index_ids.contains(&self.inner.secondary[at].index_id) {
-                self.insert_entry(txn, at, row, locator)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Deletes a row.
     ///
     /// # Errors
@@ -430,7 +416,7 @@ impl Table {
         self.check_current()
     }
 
-    fn lock_for_write(&self, txn: &DbTransaction) -> SqlResult<()> {
+    pub(crate) fn lock_for_write(&self, txn: &DbTransaction) -> SqlResult<()> {
         txn.lock_object(self.inner.definition.object_id, LockMode::IX)?;
         self.check_current()
     }

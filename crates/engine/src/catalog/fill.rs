@@ -11,7 +11,7 @@ use crate::cursor::Cursor;
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::table::{ScanOptions, Table};
+use crate::table::{Builder, ScanOptions, Table};
 
 /// ALTER TABLE ADD of one column, under way: `next_row` and `put` for each row, then `finish`. Given up with its statement when it is
 /// dropped before.
@@ -20,6 +20,7 @@ pub struct ColumnFill {
     rebuild: Rebuild,
     cursor: Cursor,
     target: Table,
+    builder: Builder,
     identity: Option<Counting>,
 }
 
@@ -60,9 +61,12 @@ impl ColumnFill {
             sql_type: column.sql_type,
             last: None,
         });
+        let target = database.unpublished_table(&rebuild.new);
+        target.lock_for_write(txn)?;
         Ok(ColumnFill {
             cursor: source.scan(txn, rebuild.old.base().index_id, &options, None)?,
-            target: database.unpublished_table(&rebuild.new),
+            builder: Builder::new(&target, &rebuild.fresh),
+            target,
             identity,
             database: database.clone(),
             rebuild,
@@ -87,7 +91,7 @@ impl ColumnFill {
             Some(counting) => counting.take()?,
             None => value,
         });
-        self.target.insert(txn, row).map_err(|error| self.target.while_building(error))
+        self.builder.add_row(txn, std::mem::take(row)).map_err(|error| self.target.while_building(error))
     }
 
     /// All rows have been put: the table has its new shape.
@@ -95,6 +99,7 @@ impl ColumnFill {
     /// # Errors
     /// Those of storage.
     pub fn finish(self, txn: &DbTransaction) -> SqlResult<()> {
+        self.builder.finish(txn).map_err(|error| self.target.while_building(error))?;
         // What an earlier identity column of the table has noted stays when it is further: a rollback may bring that column back.
         if let Some(last) = self.identity.and_then(|counting| counting.last) {
             self.target.note_identity(txn, &last)?;

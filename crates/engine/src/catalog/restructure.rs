@@ -14,14 +14,14 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::lookup::{Shared, settled};
 use crate::schema::{IndexDef, IndexKind, ObjectDef, SCHEMA_SYS, SchemaDef, TableDef};
-use crate::table::{ScanOptions, Table};
+use crate::table::{Builder, ScanOptions, Table};
 
 /// A table on its way from one shape to another.
 pub(super) struct Rebuild {
     pub(super) old: Arc<TableDef>,
     pub(super) new: Arc<TableDef>,
     /// Indexes whose units are new and empty.
-    fresh: Vec<i32>,
+    pub(super) fresh: Vec<i32>,
 }
 
 impl Rebuild {
@@ -176,11 +176,13 @@ impl Database {
         if !rebuild.fresh.is_empty() {
             let (source, target) = (self.table(old), self.unpublished_table(&rebuild.new));
             let moves = rebuild.moves_rows();
+            target.lock_for_write(txn)?;
+            let mut builder = Builder::new(&target, &rebuild.fresh);
             let copied = source.for_each_located(txn, &mut |row, locator| match moves {
-                true => target.insert(txn, &map(row)?),
-                false => target.insert_entries(txn, row, locator, &rebuild.fresh),
+                true => builder.add_row(txn, map(row)?),
+                false => builder.add_entries(txn, row, locator),
             });
-            copied.map_err(|error| target.while_building(error))?;
+            copied.and_then(|()| builder.finish(txn)).map_err(|error| target.while_building(error))?;
         }
         self.end_rebuild(txn, rebuild)
     }

@@ -12,7 +12,8 @@ impl Table {
         self.duplicate_of(index, &format!("({})", shown.join(", ")))
     }
 
-    fn duplicate_of(&self, index: &IndexDef, values: &str) -> SqlError {
+    /// The same of a key whose values are text already.
+    pub(super) fn duplicate_of(&self, index: &IndexDef, values: &str) -> SqlError {
         let name = index.name.clone().unwrap_or_else(|| "".into());
         let object = self.inner.definition.qualified_name();
         match (index.primary_key, index.unique_constraint) {

@@ -1,0 +1,102 @@
+//! Indexes that are built from rows that are there: whatever the order of the rows, whether one run holds them or several, each index
+//! agrees with its table, and a duplicate is told.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
+
+mod common;
+
+use common::{World, numbers, rows, run};
+
+/// 20,000 rows whose keys of 900 bytes come in no order: 18 MB of them, more than a run takes of two indexes at once. One key stands twice.
+const WIDE: &str = "CREATE DATABASE d; ALTER DATABASE d SET DELAYED_DURABILITY = FORCED; ALTER DATABASE d SET RECOVERY SIMPLE; USE d;
+    CREATE TABLE w (n int NOT NULL, k char(880) NOT NULL, filler char(20) NOT NULL);
+    WITH ten AS (SELECT v FROM (VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)) t (v))
+    INSERT w SELECT n, RIGHT('00000' + CAST(n * 7919 % 20011 AS varchar(5)), 5), 'f'
+    FROM (SELECT a.v + 10 * b.v + 100 * c.v + 1000 * d.v + 10000 * e.v FROM ten a, ten b, ten c, ten d, ten e WHERE e.v < 2) t (n);
+    CHECKPOINT";
+
+#[test]
+fn several_runs_make_one_index() {
+    let world = World::new("index-build-runs");
+    let mut session = world.session();
+    assert_eq!(numbers(&run(&mut session, WIDE)), [5701]);
+    let made = run(
+        &mut session,
+        "CREATE INDEX i ON w (k); ALTER TABLE w ADD CONSTRAINT p PRIMARY KEY NONCLUSTERED (k, n);
+         CREATE INDEX odd ON w (k) WHERE n > 15000",
+    );
+    assert_eq!(made.messages, []);
+    let in_order = "SELECT COUNT(*), MIN(n), SUM(CAST(n AS bigint)) FROM w WITH (INDEX (i))";
+    assert_eq!(rows(&mut session, in_order), ["20000|0|199990000"]);
+    let falls = "SELECT COUNT(*) FROM (SELECT k, LAG(k) OVER (ORDER BY k) AS before FROM w WITH (INDEX (i))) t WHERE k < before";
+    assert_eq!(rows(&mut session, falls), ["0"]);
+    assert_eq!(run(&mut session, "DBCC CHECKTABLE (w) WITH NO_INFOMSGS").messages, []);
+    // Filled from the right end: leaves are full, so that no more pages are used than the keys need.
+    let pages = "SELECT CASE WHEN used_page_count < 20000 / 4 * 1.1 THEN 'full' ELSE CAST(used_page_count AS varchar) END
+        FROM sys.dm_db_partition_stats WHERE object_id = OBJECT_ID('w') AND index_id = 2";
+    assert_eq!(rows(&mut session, pages), ["full"]);
+    // All of them anew, and the rows into another home.
+    let moved = run(
+        &mut session,
+        "CREATE UNIQUE CLUSTERED INDEX c ON w (k DESC, n); ALTER INDEX ALL ON w REBUILD; ALTER TABLE w ADD more int NOT NULL DEFAULT 5",
+    );
+    assert_eq!(moved.messages, []);
+    assert_eq!(run(&mut session, "DBCC CHECKTABLE (w) WITH NO_INFOMSGS").messages, []);
+    assert_eq!(rows(&mut session, in_order), ["20000|0|199990000"]);
+    assert_eq!(rows(&mut session, "SELECT TOP (1) RTRIM(k), more FROM w ORDER BY k DESC, n"), ["20010|5"]);
+}
+
+#[test]
+fn a_duplicate_in_another_run_is_told_with_its_key() {
+    let world = World::new("index-build-duplicate");
+    let mut session = world.session();
+    assert_eq!(numbers(&run(&mut session, WIDE)), [5701]);
+    run(&mut session, "INSERT w VALUES (77777, '00007', 'again'), (77778, '00007', 'and again')");
+    let pages = "SELECT SUM(used_page_count) FROM sys.dm_db_partition_stats WHERE object_id = OBJECT_ID('w')";
+    let before = rows(&mut session, pages);
+    for refused in [
+        "CREATE UNIQUE INDEX u ON w (k)",
+        "CREATE UNIQUE CLUSTERED INDEX u ON w (k)",
+        "ALTER TABLE w ADD CONSTRAINT u UNIQUE (k)",
+    ] {
+        let seen = run(&mut session, refused);
+        assert_eq!(numbers(&seen).first(), Some(&1505), "{refused}");
+        let text = &seen.messages[0].2;
+        assert!(text.contains("'u'") && text.contains("00007") && !text.contains("00008"), "{text}");
+        assert_eq!(
+            rows(&mut session, "SELECT COUNT(*) FROM sys.indexes WHERE object_id = OBJECT_ID('w')"),
+            ["1"]
+        );
+    }
+    assert_eq!(rows(&mut session, pages), before);
+    assert_eq!(run(&mut session, "DBCC CHECKDB WITH NO_INFOMSGS").messages, []);
+}
+
+#[test]
+fn rows_of_every_form_find_their_place() {
+    let world = World::new("index-build-forms");
+    let mut session = world.session();
+    run(
+        &mut session,
+        "CREATE DATABASE d; USE d;
+         CREATE TABLE h (a int, b varchar(max), c nvarchar(200) COLLATE Latin1_General_CS_AS, d decimal(20, 3));
+         DECLARE @i int = 0; WHILE @i < 400 BEGIN
+           INSERT h VALUES (NULLIF(@i * 37 % 50, 3), REPLICATE(CAST('x' AS varchar(max)), CASE @i % 10 WHEN 0 THEN 20000 ELSE 5 END),
+               CHAR(65 + @i % 26) + CHAR(97 + @i * 5 % 26), @i * -1.5); SET @i += 1 END",
+    );
+    for (made, index) in [
+        ("CREATE INDEX x ON h (a) INCLUDE (b)", "x"),
+        ("CREATE INDEX y ON h (c DESC, d)", "y"),
+        ("CREATE CLUSTERED INDEX z ON h (a)", "z"),
+        ("ALTER TABLE h ADD e AS a + 1, f int IDENTITY", "y"),
+        ("DROP INDEX h.z", "x"),
+        ("BEGIN TRAN; DROP INDEX h.x; CREATE INDEX x ON h (d); ROLLBACK", "x"),
+    ] {
+        assert_eq!(run(&mut session, made).messages, [], "{made}");
+        assert_eq!(run(&mut session, "DBCC CHECKTABLE (h) WITH NO_INFOMSGS").messages, [], "{made}");
+        let counted = rows(
+            &mut session,
+            &format!("SELECT COUNT(*), SUM(LEN(b)), SUM(d) FROM h WITH (INDEX ({index}))"),
+        );
+        assert_eq!(counted, ["400|801800|-119700.000"], "{made}");
+    }
+}
