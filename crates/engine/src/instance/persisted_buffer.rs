@@ -36,7 +36,7 @@ impl Instance {
         let _changing = self.changing.lock();
         let separator = if directory.contains('\\') { '\\' } else { '/' };
         let number = self.entry_of(&database)?.created;
-        let stem = super::file_stem(&database.name());
+        let stem = super::file_stem(database.name());
         let suffix = format!("{:x}{:x}", number.days, number.ticks);
         let written = format!("{}{separator}{stem}_{suffix}.pldf", directory.trim_end_matches(['\\', '/']));
         let path = self.resolve_path(&written)?;
