@@ -36,6 +36,9 @@ pub struct ScanOptions {
     pub backward: bool,
     /// The table is locked as a whole, S to read and X to change (TABLOCK); whoever opens the scan locks it.
     pub table_lock: bool,
+    /// A snapshot may answer, if the level asks for one: its transaction's, or its statement's. Whoever opens the scan turns this into
+    /// `snapshot`. Without it rows are locked, as READCOMMITTEDLOCK asks for.
+    pub may_be_versioned: bool,
     /// Rows are seen as they were at this commit number, and none is locked or waited for. Whoever asks keeps the snapshot open and asks
     /// afterwards whether it still is ([`txn::Snapshot::is_given_up`]).
     pub snapshot: Option<u64>,
@@ -51,6 +54,7 @@ impl Default for ScanOptions {
             keep_row: false,
             backward: false,
             table_lock: false,
+            may_be_versioned: false,
             snapshot: None,
         }
     }

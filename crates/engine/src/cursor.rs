@@ -5,10 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use access::{BTreeCursor, HeapCursor, Rid, Selection};
+use txn::Snapshot;
 use types::{SqlError, Value};
 
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
+use crate::read_point::check_point;
 use crate::table::{Base, RowLocator, ScanOptions, Table};
 
 /// A running scan or seek. Holds no latch and does not borrow the transaction.
@@ -17,6 +19,8 @@ pub struct Cursor {
     source: Source,
     options: ScanOptions,
     wanted: Wanted,
+    /// What it reads by, if that is a snapshot; open as long as the cursor is.
+    point: Option<Arc<Snapshot>>,
     /// Rows in hand, and the present one among them.
     rows: usize,
     at: usize,
@@ -46,23 +50,33 @@ pub(crate) enum Source {
 }
 
 impl Cursor {
-    pub(crate) fn new(table: Table, source: Source, options: ScanOptions, wanted: Wanted) -> Cursor {
-        Cursor { table, source, options, wanted, rows: 0, at: 0 }
+    pub(crate) fn new(
+        table: Table,
+        source: Source,
+        options: ScanOptions,
+        wanted: Wanted,
+        point: Option<Arc<Snapshot>>,
+    ) -> Cursor {
+        Cursor { table, source, options, wanted, point, rows: 0, at: 0 }
     }
 
     /// Moves to the next rows and tells how many are in hand, 0 at the end. A reader that locks rows gets them one by one.
     ///
     /// # Errors
-    /// 1205, 1222, 823, 824, or the statement was stopped.
+    /// 1205, 1222, 823, 824, 3958, 3960, 3966, or the statement was stopped.
     pub fn next_page(&mut self, txn: &DbTransaction) -> SqlResult<usize> {
         let _charge = crate::table::io::charge(self.table.definition(), 0);
         let found = match &mut self.source {
             Source::Heap(cursor) => cursor.next_page(txn.inner()),
             Source::Tree(cursor) | Source::Covering { cursor, .. } => cursor.next_page(txn.inner()),
-            Source::Secondary { .. } => return self.next_by_index(txn),
+            Source::Secondary { .. } => {
+                let rows = self.next_by_index(txn)?;
+                return check_point(self.point.as_ref()).map(|()| rows);
+            }
         };
-        self.rows = found.map_err(|error| txn.sql_error(&error.into()))?;
+        self.rows = found.map_err(|error| self.table.fail(txn, error))?;
         self.at = 0;
+        check_point(self.point.as_ref())?;
         Ok(self.rows)
     }
 
@@ -72,7 +86,7 @@ impl Cursor {
         };
         (self.rows, self.at) = (0, 0);
         loop {
-            if !cursor.next(txn.inner()).map_err(|error| txn.sql_error(&error.into()))? {
+            if !cursor.next(txn.inner()).map_err(|error| self.table.fail(txn, error))? {
                 *place = None;
                 return Ok(0);
             }

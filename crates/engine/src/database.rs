@@ -21,6 +21,7 @@ use crate::row_version::RowVersions;
 use crate::schema::{IdentityDef, ObjectDef, ObjectId, TableDef};
 use crate::table::Table;
 use crate::ticket::Tickets;
+use crate::versioning::RowVersioning;
 
 /// So often the first note of a table's identity is tried: whoever was faster has written it, unless it is taken back at once.
 const FIRST_NOTE_TRIES: u32 = 100;
@@ -61,6 +62,7 @@ pub struct Database {
     /// IDENTITY_CACHE by itself, and trace flag 272 of the instance.
     identity_cache: AtomicBool,
     identity_uncached: Arc<AtomicBool>,
+    pub(crate) versioning: RowVersioning,
 }
 
 /// What makes a [`Database`].
@@ -104,6 +106,7 @@ impl Database {
             delayed: AtomicU8::new(parts.options.delayed_durability as u8),
             identity_cache: AtomicBool::new(parts.options.has_identity_cache()),
             identity_uncached: parts.identity_uncached,
+            versioning: RowVersioning::new(&parts.options),
             options: Latch::new(LatchRank::Stats, parts.options),
             tickets: OnceLock::new(),
             is_suspect_told: AtomicBool::new(false),
@@ -186,6 +189,7 @@ impl Database {
         self.delayed.store(options.delayed_durability as u8, Ordering::Release);
         tell_log(&self.log, &options, self.volatile);
         self.identity_cache.store(options.has_identity_cache(), Ordering::Release);
+        self.apply_versioning(&options);
         *self.options.lock() = options;
     }
 

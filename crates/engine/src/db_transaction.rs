@@ -17,6 +17,7 @@ use crate::database::Database;
 use crate::error::{SqlResult, sql_error};
 use crate::identity::Counter;
 use crate::lookup::Shared;
+use crate::read_point::ReadPoints;
 use crate::row_counts::RowCountChanges;
 use crate::row_version::ActiveRowVersion;
 use crate::schema::ObjectId;
@@ -39,6 +40,8 @@ pub struct DbTransaction {
     forgotten_identities: RefCell<Vec<(ObjectId, Option<Counter>)>>,
     /// Its first rowversion value, which is active as long as this stands.
     row_version: OnceCell<ActiveRowVersion>,
+    /// What it reads by, where that is no lock.
+    pub(crate) points: ReadPoints,
     /// What it has added to the numbers of rows and taken away.
     pub(crate) row_counts: RefCell<RowCountChanges>,
 }
@@ -78,6 +81,7 @@ impl DbTransaction {
             statement_locks: RefCell::new(Vec::new()),
             forgotten_identities: RefCell::new(Vec::new()),
             row_version: OnceCell::new(),
+            points: ReadPoints::default(),
             row_counts: RefCell::default(),
         }
     }
@@ -155,6 +159,7 @@ impl DbTransaction {
 
     /// The statement has ended: what only it needed is given back.
     pub(crate) fn release_statement_locks(&self) {
+        self.end_statement_point();
         for (resource, mode, count) in self.statement_locks.borrow_mut().drain(..) {
             (0..count).for_each(|_| self.transaction.unlock(&resource, mode));
         }
@@ -261,6 +266,7 @@ impl DbTransaction {
     }
 
     fn rollback_in_place(&self) -> SqlResult<()> {
+        self.end_points();
         // The cache goes back first: once the locks are gone others may look at it.
         self.undo_catalog(0);
         self.undo_forgetting(0);
@@ -340,6 +346,7 @@ impl DbTransaction {
 
     /// Rolls back what a suspect database must not commit.
     fn check_for_commit(&self) -> SqlResult<()> {
+        self.end_points();
         if self.transaction.has_changed_data()
             && let Err(error) = self.database.check_commit()
         {

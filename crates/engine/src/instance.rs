@@ -190,6 +190,10 @@ fn read_only(directory: &Path, error: &IoError) -> StorageError {
     ))
 }
 
+/// Row versions of a database may take this part of the memory for pages, and no less than the bytes below.
+const VERSION_SHARE: u64 = 4;
+const VERSION_BYTES_MIN: u64 = 4 << 20;
+
 impl Instance {
     /// Opens (or makes) a data directory, recovers its databases, makes tempdb anew. A database that cannot be opened is shown as
     /// suspect or recovery pending with the reason; the others work.
@@ -224,6 +228,7 @@ impl Instance {
             log_cache_folder: options.log_cache_folder.clone(),
             persistent_volume: options.persistent_volume,
             identity_uncached: Arc::default(),
+            version_bytes_max: (options.buffer_pool_bytes / VERSION_SHARE).max(VERSION_BYTES_MIN),
         };
         let instance = Arc::new(Instance {
             places: FilePlaces::new(&data_dir, options.drives.clone(), options.allowed_paths.clone()),

@@ -25,6 +25,7 @@ mod lookup;
 mod model;
 mod open;
 mod options;
+mod read_point;
 mod recover;
 mod registry;
 mod row_counts;
@@ -35,6 +36,7 @@ mod shutdown;
 mod table;
 mod ticket;
 mod transaction_set;
+mod versioning;
 
 pub use access::{Accepted, Condition, ConditionKind, UnitUsage, is_fixed_length};
 pub use acknowledgement::Acknowledgement;
@@ -79,4 +81,5 @@ pub use table::{
 };
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
 pub use transaction_set::{BlockSavepoint, CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};
-pub use txn::{IsolationLevel, LockMode, LockOwner, LockRow, LockWait, Resource};
+pub use txn::{Before, IsolationLevel, LockMode, LockOwner, LockRow, LockWait, Resource, SnapshotKind};
+pub use versioning::{COMMITTED_SNAPSHOT_SWITCH, SNAPSHOT_SWITCH, SnapshotState};

@@ -37,6 +37,8 @@ pub(crate) struct Foundation {
     pub(crate) log_cache_folder: Option<PathBuf>,
     /// What persisted log buffers may lie on.
     pub(crate) persistent_volume: os::PersistentVolume,
+    /// What the row versions of a database may take in memory, at most.
+    pub(crate) version_bytes_max: u64,
     /// Trace flag 272: identity values are noted one by one.
     pub(crate) identity_uncached: Arc<AtomicBool>,
 }
@@ -150,6 +152,7 @@ impl Foundation {
             cleanup_locks: self.locks.new_space(0),
             logging: if plan.volatile { Logging::UndoOnly } else { Logging::Full },
         });
+        txns.versions().set_bytes_max(self.version_bytes_max);
         txns.attach(access.clone());
         (access, txns)
     }
@@ -181,6 +184,7 @@ impl Foundation {
             identity_uncached: self.identity_uncached.clone(),
         };
         let database = Database::new(parts);
+        database.keep_versions();
         let rows = read_system_tables(&database)?;
         database.fill_catalog(&rows)?;
         Ok((database, rows))

@@ -96,6 +96,8 @@ pub(crate) struct Inner {
     pub(crate) definition: Arc<TableDef>,
     /// It is being built and not in the catalog yet.
     is_unpublished: bool,
+    /// Its rows have versions, where the database keeps any: not those of the system, of tempdb, of what is being built.
+    pub(crate) has_versions: bool,
     /// The catalog's version at which the definition was last known to hold.
     version: std::sync::atomic::AtomicU64,
     pub(crate) base: Base,
@@ -145,18 +147,19 @@ impl Table {
         let version = database.catalog().version();
         let object = definition.object_id as u32;
         let access = database.access.clone();
-        let tree =
-            |index: &IndexDef| access.btree(BTreeDef { object, unit: UnitId(index.unit), root: index.root });
+        // Whoever looks at what is being built is refused (3961) when it is older than that.
+        let has_versions = !is_unpublished && !definition.is_system && !database.is_volatile();
+        let tree = |index: &IndexDef| {
+            let tree = access.btree(BTreeDef { object, unit: UnitId(index.unit), root: index.root });
+            if has_versions { tree } else { tree.without_versions() }
+        };
         let base_index = definition.base();
         let (base, clustered_key) = match base_index.kind {
-            IndexKind::Heap => (
-                Base::Heap(access.heap(HeapDef {
-                    object,
-                    unit: UnitId(base_index.unit),
-                    first_page: base_index.root,
-                })),
-                None,
-            ),
+            IndexKind::Heap => {
+                let unit = UnitId(base_index.unit);
+                let heap = access.heap(HeapDef { object, unit, first_page: base_index.root });
+                (Base::Heap(if has_versions { heap } else { heap.without_versions() }), None)
+            }
             _ => (Base::Tree(tree(base_index)), Some(key_format(&definition, base_index))),
         };
         let all: Vec<usize> = (0..definition.columns.len()).collect();
@@ -181,12 +184,18 @@ impl Table {
             format: Arc::new(row_format(&definition, &all)),
             database,
             is_unpublished,
+            has_versions,
             version: std::sync::atomic::AtomicU64::new(version),
             base,
             clustered_key,
             definition,
         };
         Table { inner: Arc::new(inner) }
+    }
+
+    /// Can its rows be read by a snapshot?
+    pub fn has_versions(&self) -> bool {
+        self.inner.has_versions
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {
@@ -261,6 +270,7 @@ impl Table {
     pub fn delete(&self, txn: &DbTransaction, locator: &RowLocator, old: &[Value]) -> SqlResult<()> {
         let _charge = io::charge(&self.inner.definition, 0);
         self.lock_for_write(txn)?;
+        self.claim(txn, locator)?;
         for at in 0..self.inner.secondary.len() {
             self.delete_entry(txn, at, old, locator)?;
         }
@@ -375,7 +385,16 @@ impl Table {
     /// IS (or S, IX, X by the hints) on the table; none of it under READ UNCOMMITTED but Sch-S.
     /// Locks the table before its rows are read. A serializable scan of a heap has no keys whose ranges could be locked: it locks the
     /// table. Locks that only protect reading last as long as the isolation level says.
-    fn lock_for_read(&self, txn: &DbTransaction, options: &ScanOptions, scans_heap: bool) -> SqlResult<()> {
+    fn lock_for_read(
+        &self,
+        txn: &DbTransaction,
+        options: &ScanOptions,
+        scans_heap: bool,
+        is_versioned: bool,
+    ) -> SqlResult<()> {
+        if self.inner.has_versions {
+            txn.check_level(options.isolation)?;
+        }
         let reads = options.row_lock == RowLock::Shared;
         let is_whole =
             options.table_lock || (scans_heap && options.isolation == IsolationLevel::Serializable);
@@ -383,6 +402,7 @@ impl Table {
             (true, true, _) => LockMode::S,
             (true, false, _) => LockMode::X,
             (false, true, IsolationLevel::ReadUncommitted) => LockMode::SchS,
+            (false, true, _) if is_versioned => LockMode::SchS,
             (false, true, _) => LockMode::IS,
             (false, false, _) => LockMode::IX,
         };
@@ -394,7 +414,12 @@ impl Table {
         } else {
             txn.lock_object_waiting(self.inner.definition.object_id, mode, wait)?;
         }
-        self.check_current()
+        self.check_current()?;
+        if self.inner.has_versions {
+            txn.settle_level(options.isolation, self.inner.definition.object_id)
+        } else {
+            Ok(())
+        }
     }
 
     /// Keeps the definition as it is until the statement ends.
@@ -417,8 +442,30 @@ impl Table {
     }
 
     pub(crate) fn lock_for_write(&self, txn: &DbTransaction) -> SqlResult<()> {
+        if self.inner.has_versions {
+            txn.check_level(txn.isolation())?;
+        }
         txn.lock_object(self.inner.definition.object_id, LockMode::IX)?;
-        self.check_current()
+        self.check_current()?;
+        if self.inner.has_versions {
+            txn.settle_level(txn.isolation(), self.inner.definition.object_id)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Locks a row that a SNAPSHOT transaction is about to change, before anything else of it is looked for: what its snapshot says of keys and
+    /// large values is true of the row only if nobody has changed it since (3960).
+    fn claim(&self, txn: &DbTransaction, locator: &RowLocator) -> SqlResult<()> {
+        if txn.isolation() != IsolationLevel::Snapshot {
+            return Ok(());
+        }
+        let claimed = match (&self.inner.base, locator) {
+            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.claim(txn.inner(), *rid),
+            (Base::Tree(tree), RowLocator::Key(key)) => tree.claim(txn.inner(), key),
+            _ => return Err(stale_plan()),
+        };
+        claimed.map_err(|error| self.fail(txn, error))
     }
 
     /// Does the definition that this handle was made from still hold? Cheap while nothing in the catalog has changed.

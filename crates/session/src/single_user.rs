@@ -43,11 +43,26 @@ pub(crate) fn set_options(
         let option = if access == SINGLE_USER { "SINGLE_USER" } else { "RESTRICTED_USER" };
         return Err(SqlError::new(5058, &[&option, &name]));
     }
+    let switch = |wanted: &str| {
+        changes.iter().find_map(|change| match change {
+            OptionChange::Switch(name, on) if name == wanted => Some(*on),
+            _ => None,
+        })
+    };
+    for option in [engine::COMMITTED_SNAPSHOT_SWITCH, engine::SNAPSHOT_SWITCH] {
+        // Their rows are the server's own and have no versions.
+        if switch(option) == Some(true) && number < engine::FIRST_USER_DATABASE {
+            return Err(SqlError::new(5058, &[&option, &name]));
+        }
+    }
+    // Nobody else is in it while readers change how they read.
+    let committed = session.instance.database(name).is_ok_and(|database| database.reads_committed_snapshot());
+    let changes_reading = switch(engine::COMMITTED_SNAPSHOT_SWITCH).is_some_and(|on| on != committed);
     // One that is not open says so itself.
     let current = session.instance.database(name).map_or(0, |database| database.options().user_access);
     let is_single = current == SINGLE_USER;
     let empties = asked == Some(SINGLE_USER) || (asked == Some(RESTRICTED_USER) && current == 0);
-    if !empties && !is_single {
+    if !empties && !is_single && !changes_reading {
         return session.instance.alter_database(name, changes);
     }
     let is_free = session.transactions.lock_database_exclusively(name)?.is_some();

@@ -269,7 +269,7 @@ impl Session {
             RequestedIsolation::ReadCommitted => IsolationLevel::ReadCommitted,
             RequestedIsolation::RepeatableRead => IsolationLevel::RepeatableRead,
             RequestedIsolation::Serializable => IsolationLevel::Serializable,
-            RequestedIsolation::Snapshot => return Err(SqlError::new(3952, &[&self.database.name()])),
+            RequestedIsolation::Snapshot => IsolationLevel::Snapshot,
         };
         self.begin_transaction(Some(name.to_string()).filter(|n| !n.is_empty()), sink);
         Ok(())

@@ -43,7 +43,10 @@ impl Database {
         let present = self.catalog().object(id);
         let is_own = present.is_some() && self.catalog().is_changed_by(txn.inner().space().id(), id);
         match present {
-            Some(present) if is_own || present.is_same(found) => Ok(()),
+            Some(present) if is_own || present.is_same(found) => {
+                txn.leave_definition(id);
+                Ok(())
+            }
             _ => Err(crate::error::stale_plan()),
         }
     }

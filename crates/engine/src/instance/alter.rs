@@ -10,6 +10,7 @@ use crate::database::Database;
 use crate::error::SqlResult;
 use crate::options::{DatabaseOptions, OptionChange};
 use crate::registry::Entry;
+use crate::versioning::SNAPSHOT_SWITCH;
 
 impl Instance {
     /// ALTER DATABASE ... SET. The change is durable and in force when it returns.
@@ -19,7 +20,18 @@ impl Instance {
     pub fn alter_database(self: &Arc<Self>, name: &str, changes: &[OptionChange]) -> SqlResult<()> {
         let database = self.database(name)?;
         let had_cache = database.caches_identities();
-        self.change_options(&database, changes)?;
+        let snapshots = changes.iter().find_map(|change| match change {
+            OptionChange::Switch(name, on) if name.eq_ignore_ascii_case(SNAPSHOT_SWITCH) => Some(*on),
+            _ => None,
+        });
+        if let Some(on) = snapshots {
+            database.begin_snapshot_change(on)?;
+        }
+        let changed = self.change_options(&database, changes);
+        if let Some(on) = snapshots {
+            database.end_snapshot_change(on, changed.is_ok());
+        }
+        changed?;
         if had_cache && !database.caches_identities() { database.settle_identities() } else { Ok(()) }
     }
 

@@ -48,6 +48,7 @@ const READ: ScanOptions = ScanOptions {
     keep_row: false,
     backward: false,
     table_lock: false,
+    may_be_versioned: false,
     snapshot: None,
 };
 

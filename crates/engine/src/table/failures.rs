@@ -6,10 +6,14 @@ use types::SqlError;
 
 use super::{RowLocator, RowLock, ScanOptions, Table};
 use crate::db_transaction::DbTransaction;
+use crate::read_point::error_of;
 
 impl Table {
-    pub(super) fn fail(&self, txn: &DbTransaction, error: AccessError) -> SqlError {
+    pub(crate) fn fail(&self, txn: &DbTransaction, error: AccessError) -> SqlError {
         let table = &self.inner.definition;
+        if let Some(told) = error_of(&error, &table.name, self.inner.database.name()) {
+            return told;
+        }
         match error {
             AccessError::RowTooLarge { bytes, limit } => SqlError::new(511, &[&bytes, &limit]),
             AccessError::KeyTooLarge { bytes } => {
@@ -23,6 +27,10 @@ impl Table {
     /// Reading a row's values fails; no lock is part of it. A large value that is not where its row says: who reads without locks has met a
     /// change (601); who has the row locked, damage (824).
     pub(crate) fn fail_reading(&self, options: &ScanOptions, error: AccessError) -> SqlError {
+        if options.snapshot.is_some() && matches!(error, AccessError::RowGone) {
+            // Freed with the snapshot that it was kept for.
+            return SqlError::new(3966, &[]);
+        }
         let is_dirty_read =
             options.isolation == IsolationLevel::ReadUncommitted && options.row_lock == RowLock::Shared;
         let error = match error {

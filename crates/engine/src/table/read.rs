@@ -37,7 +37,11 @@ impl Table {
         let inner = &self.inner;
         let index = inner.secondary.iter().position(|secondary| secondary.index_id == index_id);
         assert!(index.is_some() || index_id <= 1, "no plan reads a disabled index");
-        self.lock_for_read(txn, options, matches!(inner.base, Base::Heap(_)) && index.is_none())?;
+        let versioned = if inner.has_versions { txn.versioned_reading(options)? } else { None };
+        let scans_heap = matches!(inner.base, Base::Heap(_)) && index.is_none();
+        self.lock_for_read(txn, options, scans_heap, versioned.is_some())?;
+        let point = versioned.map(|kind| txn.point(kind, inner.definition.object_id)).transpose()?;
+        let options = &ScanOptions { snapshot: point.as_ref().map(|point| point.number()), ..*options };
         let all_of_table = || columns.map_or(Wanted::All, |columns| Wanted::Columns(columns.clone()));
         let (mut source, wanted) = match index {
             Some(at) => {
@@ -60,7 +64,7 @@ impl Table {
         if counts_only && !matches!(source, Source::Secondary { .. }) || !conditions.is_empty() {
             source.select(Selection { test: self.test(index, conditions), counts_only });
         }
-        Ok(Cursor::new(self.clone(), source, *options, wanted))
+        Ok(Cursor::new(self.clone(), source, *options, wanted, point))
     }
 
     fn read_base(&self, range: &KeyRange, options: &ScanOptions, columns: Option<&Arc<[usize]>>) -> Source {

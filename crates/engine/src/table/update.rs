@@ -4,7 +4,6 @@
 //! ([`Table::take_out`]) before it puts the first new one in ([`Table::put_in`]): `SET k = k + 1`, swaps and permutations meet no key that
 //! will be gone. What is a duplicate then, is one. The rows were all found before.
 
-use txn::LockMode;
 use types::Value;
 
 use super::{Base, RowLocator, Table, is_long};
@@ -72,8 +71,8 @@ impl Table {
     /// As `update`, duplicates apart.
     pub fn take_out(&self, txn: &DbTransaction, change: RowChange<'_>) -> SqlResult<TakenOut> {
         let _charge = super::io::charge(&self.inner.definition, 0);
-        txn.lock_object(self.inner.definition.object_id, LockMode::IX)?;
-        self.check_current()?;
+        self.lock_for_write(txn)?;
+        self.claim(txn, change.locator)?;
         if self.moves(change) {
             self.delete(txn, change.locator, change.old)?;
             return Ok(TakenOut::Row);

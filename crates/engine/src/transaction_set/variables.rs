@@ -48,6 +48,9 @@ impl TransactionSet {
     /// # Errors
     /// Those of tempdb's log.
     pub fn keep_table_variables(&mut self) -> SqlResult<()> {
+        if !self.in_statement {
+            self.open.iter().for_each(|member| member.transaction.end_statement_point());
+        }
         // Asked at the end of each expression: where there are none, nothing is moved.
         if self.variables.is_none() {
             return Ok(());

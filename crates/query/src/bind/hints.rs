@@ -16,7 +16,11 @@ pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError
         let name = hint.name.value.to_ascii_uppercase();
         match name.as_str() {
             "NOLOCK" | "READUNCOMMITTED" => isolate(&mut result, IsolationLevel::ReadUncommitted)?,
-            "READCOMMITTED" | "READCOMMITTEDLOCK" => isolate(&mut result, IsolationLevel::ReadCommitted)?,
+            "READCOMMITTED" => isolate(&mut result, IsolationLevel::ReadCommitted)?,
+            "READCOMMITTEDLOCK" => {
+                isolate(&mut result, IsolationLevel::ReadCommitted)?;
+                result.locks_committed = true;
+            }
             "REPEATABLEREAD" => isolate(&mut result, IsolationLevel::RepeatableRead)?,
             "HOLDLOCK" | "SERIALIZABLE" => isolate(&mut result, IsolationLevel::Serializable)?,
             "UPDLOCK" => result.update_lock = true,
@@ -101,6 +105,7 @@ pub(crate) fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlErr
             let own = std::mem::take(&mut scan.hints);
             scan.hints = ScanHints {
                 isolation: own.isolation.or(hints.isolation),
+                locks_committed: own.locks_committed || hints.locks_committed,
                 update_lock: own.update_lock || hints.update_lock,
                 exclusive_lock: own.exclusive_lock || hints.exclusive_lock,
                 table_lock: own.table_lock || hints.table_lock,
@@ -168,6 +173,7 @@ impl ScanHints {
     pub(crate) fn for_target(self, target: &ScanHints) -> Result<ScanHints, SqlError> {
         let both = ScanHints {
             isolation: self.isolation.or(target.isolation),
+            locks_committed: self.locks_committed || target.locks_committed,
             update_lock: self.update_lock || target.update_lock,
             exclusive_lock: self.exclusive_lock || target.exclusive_lock,
             table_lock: self.table_lock || target.table_lock,

@@ -283,14 +283,16 @@ impl RowSource for Scan<'_> {
 
 fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<ScanOptions, SqlError> {
     let hints = &plan.hints;
+    let isolation = hints.isolation.unwrap_or(runtime.options.isolation);
+    // A SNAPSHOT transaction searches its snapshot, and locks what it changes.
+    let searches_snapshot = isolation == IsolationLevel::Snapshot && plan.source.table.has_versions();
     let lock = if hints.exclusive_lock {
         RowLock::Exclusive
-    } else if hints.update_lock || plan.locator {
+    } else if hints.update_lock || (plan.locator && !searches_snapshot) {
         RowLock::Update
     } else {
         RowLock::Shared
     };
-    let isolation = hints.isolation.unwrap_or(runtime.options.isolation);
     hints.check_level(isolation)?;
     Ok(ScanOptions {
         isolation,
@@ -299,6 +301,7 @@ fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<ScanOptions, S
         wait: if hints.no_wait { LockWait::NoWait } else { LockWait::Session },
         table_lock: hints.table_lock,
         backward: plan.backward,
+        may_be_versioned: !hints.locks_committed,
         ..ScanOptions::default()
     })
 }

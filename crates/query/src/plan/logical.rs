@@ -104,6 +104,8 @@ pub(crate) struct TableScan {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ScanHints {
     pub(crate) isolation: Option<engine::IsolationLevel>,
+    /// READCOMMITTEDLOCK: READ COMMITTED with locks, whatever the database does.
+    pub(crate) locks_committed: bool,
     pub(crate) update_lock: bool,
     pub(crate) exclusive_lock: bool,
     pub(crate) table_lock: bool,

@@ -184,6 +184,11 @@ fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
         _ => "MULTI_USER",
     };
     let delayed = options.delayed_durability;
+    let snapshots = match &info.database {
+        Some(database) => database.snapshot_state(),
+        None if switch_on(options, "ALLOW_SNAPSHOT_ISOLATION") => engine::SnapshotState::On,
+        None => engine::SnapshotState::Off,
+    };
     vec![
         ("name", info.name.as_str().into()),
         ("database_id", i32::from(info.id).into()),
@@ -198,11 +203,8 @@ fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
         ("is_auto_shrink_on", switch("AUTO_SHRINK")),
         ("state", i32::from(info.state.number()).into()),
         ("state_desc", info.state.description().into()),
-        ("snapshot_isolation_state", i32::from(switch_on(options, "ALLOW_SNAPSHOT_ISOLATION")).into()),
-        (
-            "snapshot_isolation_state_desc",
-            if switch_on(options, "ALLOW_SNAPSHOT_ISOLATION") { "ON" } else { "OFF" }.into(),
-        ),
+        ("snapshot_isolation_state", i32::from(snapshots as u8).into()),
+        ("snapshot_isolation_state_desc", snapshots.description().into()),
         ("is_read_committed_snapshot_on", switch("READ_COMMITTED_SNAPSHOT")),
         ("recovery_model", i32::from(options.recovery_model.number()).into()),
         ("recovery_model_desc", options.recovery_model.description().into()),

@@ -27,6 +27,7 @@ mod server;
 mod storage;
 pub(crate) mod stream;
 mod transactions;
+mod versions;
 mod waits;
 
 use std::sync::{Arc, LazyLock};
@@ -322,6 +323,7 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
     dm_os::VIEWS,
     waits::VIEWS,
     transactions::VIEWS,
+    versions::VIEWS,
     dm_exec::VIEWS,
     cached_plans::VIEWS,
     information_schema::VIEWS,

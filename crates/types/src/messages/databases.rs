@@ -167,6 +167,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "Snapshot isolation cannot be used in database '%s': the database does not allow it. Use ALTER DATABASE to allow snapshot isolation.",
     ),
     entry(
+        3954,
+        16,
+        "The snapshot isolation transaction failed to start in database '%s': ALTER DATABASE is about to disallow snapshot isolation there.",
+    ),
+    entry(
         3956,
         16,
         "Snapshot isolation failed to start in database '%s' because ALTER DATABASE has not yet finished for it.",
@@ -191,6 +196,11 @@ pub(super) const MESSAGES: &[Message] = &[
         3964,
         16,
         "The transaction failed because this DDL statement is not allowed inside a snapshot isolation transaction.",
+    ),
+    entry(
+        3966,
+        17,
+        "Transaction is rolled back when accessing the version store: its snapshot was given up for want of room. Run it again when there is more.",
     ),
     entry(3971, 16, "The server failed to resume the transaction. Descriptor: %s."),
     entry(

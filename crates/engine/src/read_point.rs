@@ -1,0 +1,156 @@
+//! By which snapshot a transaction reads: its own (SNAPSHOT), its statement's (READ COMMITTED where READ_COMMITTED_SNAPSHOT is on), or none.
+//!
+//! Both are opened at the first look at data, behind the lock on the table, so that a definition that has just changed is older than they.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use access::AccessError;
+use txn::{IsolationLevel, Snapshot, SnapshotKind};
+use types::SqlError;
+
+use crate::db_transaction::DbTransaction;
+use crate::error::{SqlResult, stale_plan};
+use crate::schema::ObjectId;
+use crate::table::{RowLock, ScanOptions};
+use crate::versioning::SnapshotState;
+
+/// The unit under whose name changes of definitions leave versions; rows have others.
+const DEFINITIONS: u32 = 0;
+
+/// The snapshots of a transaction.
+#[derive(Default)]
+pub(crate) struct ReadPoints {
+    of_transaction: RefCell<Option<Arc<Snapshot>>>,
+    of_statement: RefCell<Option<Arc<Snapshot>>>,
+    /// It has looked at data at another level first.
+    began_otherwise: Cell<bool>,
+}
+
+impl DbTransaction {
+    /// May it look at data at this level, its own or that of a table hint? Before a table with versions is locked.
+    ///
+    /// # Errors
+    /// 3951, 3952, 3954, 3956.
+    pub(crate) fn check_level(&self, level: IsolationLevel) -> SqlResult<()> {
+        if self.points.of_transaction.borrow().is_some() {
+            return Ok(());
+        }
+        if self.isolation() != IsolationLevel::Snapshot {
+            self.points.began_otherwise.set(true);
+        }
+        if level != IsolationLevel::Snapshot {
+            return Ok(());
+        }
+        let number = match self.database().snapshot_state() {
+            SnapshotState::On if !self.points.began_otherwise.get() => return Ok(()),
+            SnapshotState::On => 3951,
+            SnapshotState::Off => 3952,
+            SnapshotState::ToOff => 3954,
+            SnapshotState::ToOn => 3956,
+        };
+        Err(SqlError::new(number, &[&self.database().name()]))
+    }
+
+    /// The table is locked: at SNAPSHOT its transaction's snapshot is open from here on, and its changes conflict with later ones.
+    ///
+    /// # Errors
+    /// 3961 when the definition has changed since.
+    pub(crate) fn settle_level(&self, level: IsolationLevel, object: ObjectId) -> SqlResult<()> {
+        if level != IsolationLevel::Snapshot {
+            self.inner().set_conflicts_above(u64::MAX);
+            return Ok(());
+        }
+        let mut own = self.points.of_transaction.borrow_mut();
+        let point = own.get_or_insert_with(|| self.open(SnapshotKind::Transaction));
+        self.inner().set_conflicts_above(point.number());
+        match self.has_new_definition(object, point) {
+            true => Err(SqlError::new(3961, &[&self.database().name()])),
+            false => Ok(()),
+        }
+    }
+
+    /// How a scan with these options reads, if not with locks.
+    ///
+    /// # Errors
+    /// 650: READPAST passes over locked rows, and there are none to be met.
+    pub(crate) fn versioned_reading(&self, options: &ScanOptions) -> SqlResult<Option<SnapshotKind>> {
+        if !options.may_be_versioned || options.table_lock {
+            return Ok(None);
+        }
+        let kind = match options.isolation {
+            IsolationLevel::Snapshot => SnapshotKind::Transaction,
+            IsolationLevel::ReadCommitted if self.database().reads_committed_snapshot() => {
+                SnapshotKind::Statement
+            }
+            _ => return Ok(None),
+        };
+        if options.skip_locked {
+            return Err(SqlError::new(650, &[]));
+        }
+        Ok((options.row_lock == RowLock::Shared).then_some(kind))
+    }
+
+    /// The snapshot for such a scan of a table that is locked and settled.
+    ///
+    /// # Errors
+    /// The marker of a stale plan: its definition is newer than the statement's snapshot.
+    pub(crate) fn point(&self, kind: SnapshotKind, object: ObjectId) -> SqlResult<Arc<Snapshot>> {
+        if kind == SnapshotKind::Transaction {
+            let own = self.points.of_transaction.borrow();
+            return Ok(own.clone().expect("the level is settled before it is read at"));
+        }
+        let mut statement = self.points.of_statement.borrow_mut();
+        let point = statement.get_or_insert_with(|| self.open(SnapshotKind::Statement));
+        if self.has_new_definition(object, point) { Err(stale_plan()) } else { Ok(Arc::clone(point)) }
+    }
+
+    fn open(&self, kind: SnapshotKind) -> Arc<Snapshot> {
+        let (inner, session) = (self.inner(), self.inner().space().session_id());
+        Arc::new(inner.manager().open_snapshot(inner.id(), session, kind))
+    }
+
+    fn has_new_definition(&self, object: ObjectId, point: &Snapshot) -> bool {
+        let key = object.to_be_bytes();
+        let versions = self.inner().manager().versions();
+        versions.has_changed_since(DEFINITIONS, &key, point.number(), self.inner().id())
+    }
+
+    /// The transaction holds Sch-M on an object whose definition it is about to change.
+    pub(crate) fn leave_definition(&self, object: ObjectId) {
+        self.inner().leave_version(DEFINITIONS, &object.to_be_bytes(), None);
+    }
+
+    /// The statement has ended, and with it what it read by.
+    pub(crate) fn end_statement_point(&self) {
+        let point = self.points.of_statement.take();
+        drop(point);
+    }
+
+    /// The transaction ends: whoever it kept versions for is itself.
+    pub(crate) fn end_points(&self) {
+        self.end_statement_point();
+        let point = self.points.of_transaction.take();
+        drop(point);
+    }
+}
+
+/// What was read by a snapshot is right if that still stands.
+///
+/// # Errors
+/// 3966.
+pub(crate) fn check_point(point: Option<&Arc<Snapshot>>) -> SqlResult<()> {
+    match point {
+        Some(point) if point.is_given_up() => Err(SqlError::new(3966, &[])),
+        _ => Ok(()),
+    }
+}
+
+/// Errors that versions bring.
+pub(crate) fn error_of(error: &AccessError, table: &str, database: &str) -> Option<SqlError> {
+    match error {
+        AccessError::UpdateConflict => Some(SqlError::new(3960, &[&table, &database])),
+        AccessError::VersionLost => Some(SqlError::new(3958, &[])),
+        _ => None,
+    }
+}

@@ -1,0 +1,93 @@
+//! `sys.dm_tran_*` of row versions: what is stored, who reads by a snapshot, how much room it takes. Numbers of transactions are commit numbers.
+
+use engine::{Before, SnapshotKind};
+use types::{SqlError, Value};
+
+use super::{SystemView, ViewContext};
+
+type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
+
+/// Bytes of an image that one column shows.
+const PART_BYTES: usize = 8000;
+/// Room is told in pages, as where versions are kept in files.
+const PAGE_BYTES: u64 = 8192;
+/// `status` of a version whose image is in one piece, and in two.
+const WHOLE: i32 = 0;
+const IN_TWO: i32 = 1;
+
+pub(super) static VIEWS: &[SystemView] = &[
+    SystemView::new(
+        "dm_tran_version_store",
+        "transaction_sequence_num bigint, version_sequence_num bigint, database_id smallint, rowset_id bigint, status tinyint, \
+         min_length_in_bytes smallint, record_length_first_part_in_bytes smallint, record_image_first_part varbinary(8000), \
+         record_length_second_part_in_bytes smallint, record_image_second_part varbinary(8000)",
+        stored,
+    ),
+    SystemView::new(
+        "dm_tran_active_snapshot_database_transactions",
+        "transaction_id bigint, transaction_sequence_num bigint, commit_sequence_num bigint, is_snapshot bit, session_id int, \
+         first_snapshot_sequence_num bigint, max_version_chain_traversed int, average_version_chain_traversed float, \
+         elapsed_time_seconds bigint",
+        snapshots,
+    ),
+    SystemView::new(
+        "dm_tran_version_store_space_usage",
+        "database_id int, reserved_page_count bigint, reserved_space_kb bigint",
+        space,
+    ),
+];
+
+fn stored(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for database in context.runtime.instance.databases() {
+        for version in database.transactions().versions().stored() {
+            let image: &[u8] = match &version.before {
+                Before::Row(image) => image,
+                Before::Absent | Before::Lost => &[],
+            };
+            let (first, second) = image.split_at(image.len().min(PART_BYTES));
+            context.row(&[
+                ("transaction_sequence_num", version.commit_number.unwrap_or(0).into()),
+                ("version_sequence_num", (version.age as i64).into()),
+                ("database_id", i32::from(database.id()).into()),
+                ("rowset_id", i64::from(version.unit).into()),
+                ("status", if second.is_empty() { WHOLE } else { IN_TWO }.into()),
+                ("record_length_first_part_in_bytes", (first.len() as i32).into()),
+                ("record_image_first_part", Value::binary(first).into()),
+                ("record_length_second_part_in_bytes", (second.len() as i32).into()),
+                ("record_image_second_part", Value::binary(second).into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+fn snapshots(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for database in context.runtime.instance.databases() {
+        for snapshot in database.transactions().versions().open_snapshots() {
+            context.row(&[
+                ("transaction_id", snapshot.txn.0.into()),
+                ("transaction_sequence_num", snapshot.number.into()),
+                ("is_snapshot", (snapshot.kind == SnapshotKind::Transaction).into()),
+                ("session_id", (snapshot.session_id as i32).into()),
+                ("first_snapshot_sequence_num", snapshot.first_number.into()),
+                ("elapsed_time_seconds", database.seconds_since(snapshot.opened).into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+fn space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for database in context.runtime.instance.databases() {
+        let versions = database.transactions().versions();
+        if versions.are_kept() {
+            let pages = versions.figures().bytes.div_ceil(PAGE_BYTES);
+            context.row(&[
+                ("database_id", i32::from(database.id()).into()),
+                ("reserved_page_count", pages.into()),
+                ("reserved_space_kb", (pages * PAGE_BYTES / 1024).into()),
+            ]);
+        }
+    }
+    Ok(())
+}
