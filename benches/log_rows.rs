@@ -1,12 +1,18 @@
-//! `cargo bench --bench peers -- --log`: what the log's features cost Hardpan itself. Each row runs the same work with and without one of
-//! them, in turns within a round, and shows the ratio of the two, formed within a round; the raw device stands beside them.
+//! `cargo bench --bench peers -- --log`: how fast the log is, and what its features cost. Each row runs one work in two ways, in turns within a
+//! round, and shows the ratio of the two, formed within a round, beside the goal.
 //!
-//! | row | with | without |
+//! | row | one | other |
 //! |---|---|---|
+//! | durable commits | a loop in the server | the raw device, 512 bytes at a time |
+//! | delayed commits | a loop in the server | PostgreSQL with synchronous_commit = off |
+//! | COMMIT_ACK = BATCH | a loop in the server | PostgreSQL, each commit durable |
 //! | sequence | CACHE 50, ranges hardened ahead | CACHE 1000000 |
+//! | the same, default | CACHE 50 | CACHE 1000000 |
 //! | doctor and views | polled each second beside 8 sessions | nobody looks |
 //! | delayed commits | a log cache that outlives the process | an ordinary one |
 //! | growth | the longest commit while the log grows by 16 MB at a time | the same in a log that need not grow |
+//!
+//! Rows beside PostgreSQL are left out where it is not installed.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +21,7 @@ use std::time::Duration;
 use crate::device::Device;
 use crate::hardpan::{DATABASE, Hardpan, loop_of};
 use crate::machine;
+use crate::postgres::Postgres;
 use crate::table::median;
 use crate::work::{Engine, Scale, Work};
 
@@ -23,28 +30,73 @@ const LOG_MB: u32 = 1024;
 /// Log that grows while the loop runs.
 const SMALL_LOG_MB: u32 = 16;
 
-/// One row: what it compares, the unit, and whether more is better.
-#[derive(Clone, Copy)]
+/// One row.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
-    Sequence,
-    Doctor,
+    Durable,
     Delayed,
+    Batch,
+    Sequence,
+    SequenceByDefault,
+    Doctor,
+    OutlivingCache,
     Growth,
 }
 
-impl Row {
-    const ALL: [Row; 4] = [Row::Sequence, Row::Doctor, Row::Delayed, Row::Growth];
+/// Beside whom a row is measured, if not beside Hardpan itself.
+struct Others {
+    device: Device,
+    postgres: Option<Postgres>,
+}
 
+impl Row {
+    const ALL: [Row; 8] = [
+        Row::Durable,
+        Row::Delayed,
+        Row::Batch,
+        Row::Sequence,
+        Row::SequenceByDefault,
+        Row::Doctor,
+        Row::OutlivingCache,
+        Row::Growth,
+    ];
+
+    fn needs_postgres(self) -> bool {
+        matches!(self, Row::Delayed | Row::Batch)
+    }
+
+    /// What the ratio is to be.
+    fn goal(self) -> &'static str {
+        match self {
+            Row::Durable | Row::OutlivingCache => "at least 0.97",
+            Row::Delayed => "at least 3",
+            Row::Batch => "at least 35",
+            Row::Sequence => "at most 1.2",
+            Row::SequenceByDefault => "none: a flush for 50 values",
+            Row::Doctor => "over 0.97",
+            Row::Growth => "under 3 device latencies",
+        }
+    }
+
+    /// What it compares, with the unit.
     fn name(self, scale: &Scale) -> String {
         match self {
+            Row::Durable => format!("loop: {} durable commits / raw device, 1/s", scale.durable),
+            Row::Delayed => format!("loop: {} delayed commits / PostgreSQL, 1/s", scale.delayed),
+            Row::Batch => {
+                format!("loop: {} commits with COMMIT_ACK = BATCH / PostgreSQL, durable, 1/s", scale.delayed)
+            }
             Row::Sequence => format!(
                 "sequence: {} values by SELECT INTO, CACHE 50 hardened ahead / CACHE 1000000, s",
                 scale.rows
             ),
+            Row::SequenceByDefault => {
+                format!("sequence: {} values by SELECT INTO, CACHE 50 / CACHE 1000000, s", scale.rows)
+            }
             Row::Doctor => {
                 "driver: durable inserts, 8 sessions, doctor and views each second / nobody looks, 1/s".into()
             }
-            Row::Delayed => format!(
+            Row::OutlivingCache => format!(
                 "loop: {} delayed commits, cache outlives the process / ordinary cache, 1/s",
                 scale.delayed
             ),
@@ -61,18 +113,24 @@ pub fn run(
     settle: Duration,
     only: Option<&str>,
 ) -> Result<(), String> {
-    let rows: Vec<Row> =
-        Row::ALL.into_iter().filter(|row| only.is_none_or(|text| row.name(scale).contains(text))).collect();
-    let mut device = Device::open(directory, scale.durable)?;
+    let is_wanted = |row: &Row| only.is_none_or(|text| row.name(scale).contains(text));
+    let mut rows: Vec<Row> = Row::ALL.into_iter().filter(is_wanted).collect();
+    let folder = Postgres::installed().filter(|_| rows.iter().any(|row| row.needs_postgres()));
+    let postgres =
+        folder.map(|folder| Postgres::start(&folder, directory, "postgres-log", false)).transpose()?;
+    if postgres.is_none() {
+        rows.retain(|row| !row.needs_postgres());
+        println!("PostgreSQL: not installed, or no row needs it");
+    }
+    let mut others = Others { device: Device::open(directory, scale.durable)?, postgres };
     let mut results: Vec<Vec<(f64, f64)>> = vec![Vec::new(); rows.len()];
     let mut device_ms = Vec::new();
     for round in 0..rounds {
-        let raw = device.measure(Work::RawDevice, scale).expect("it takes part")?;
-        device_ms.push(1_000.0 / raw.value);
+        device_ms.push(1_000.0 / measure_other(&mut others.device, Work::RawDevice, scale)?);
         for (at, row) in rows.iter().enumerate() {
-            let one = |has_feature: bool| {
+            let mut one = |has_feature: bool| {
                 machine::settle(settle);
-                measure(*row, has_feature, directory, scale)
+                measure(*row, has_feature, directory, scale, &mut others)
             };
             // In turns: whoever is first is last in the next round.
             let (with, without) = match round % 2 {
@@ -88,7 +146,7 @@ pub fn run(
     }
     let device_ms = median(device_ms);
     println!("\nA durable write of 512 bytes takes the raw device {device_ms:.3} ms.\n");
-    println!("| with / without | with | without | ratio |\n|---|---|---|---|");
+    println!("| one / other | one | other | ratio | goal |\n|---|---|---|---|---|");
     for (row, results) in rows.iter().zip(&results) {
         let of = |part: fn(&(f64, f64)) -> f64| median(results.iter().map(part).collect());
         let ratio = of(|(with, without)| with / without);
@@ -97,33 +155,60 @@ pub fn run(
             _ => String::new(),
         };
         println!(
-            "| {} | {:.3}{more} | {:.3} | {ratio:.3} |",
+            "| {} | {:.3}{more} | {:.3} | {ratio:.3} | {} |",
             row.name(scale),
             of(|result| result.0),
-            of(|result| result.1)
+            of(|result| result.1),
+            row.goal()
         );
     }
     Ok(())
 }
 
-fn measure(row: Row, has_feature: bool, directory: &Path, scale: &Scale) -> Result<f64, String> {
+fn measure_other(engine: &mut dyn Engine, work: Work, scale: &Scale) -> Result<f64, String> {
+    let sample = engine.measure(work, scale).ok_or_else(|| format!("{} takes no part", engine.name()))??;
+    Ok(sample.value)
+}
+
+/// One of the two ways of a row: `is_one` names the first.
+fn measure(
+    row: Row,
+    is_one: bool,
+    directory: &Path,
+    scale: &Scale,
+    others: &mut Others,
+) -> Result<f64, String> {
     let start =
         |log_mb: u32, arguments: &[&str]| Hardpan::start_with(directory, "hardpan-log", log_mb, arguments);
+    let mut beside = |work: Work, other: Work| match (is_one, &mut others.postgres) {
+        (true, _) => measure_other(&mut start(LOG_MB, &[])?, work, scale),
+        (false, _) if other == Work::RawDevice => measure_other(&mut others.device, other, scale),
+        (false, Some(postgres)) => measure_other(postgres, other, scale),
+        (false, None) => Err("PostgreSQL is not installed".to_owned()),
+    };
     match row {
-        Row::Sequence => sequence(&start(LOG_MB, &[])?, has_feature, scale),
-        Row::Doctor => watched(&start(LOG_MB, &[])?, has_feature, scale),
-        Row::Delayed => {
-            let cache: &[&str] = if has_feature { &[] } else { &["--log-cache", "OFF"] };
+        Row::Durable => beside(Work::Durable, Work::RawDevice),
+        Row::Delayed => beside(Work::Delayed, Work::Delayed),
+        Row::Batch => beside(Work::Batch, Work::Durable),
+        Row::Sequence => {
+            let cache = if is_one { "CACHE 50 WITH (HARDEN_AHEAD = ON)" } else { "CACHE 1000000" };
+            sequence(&start(LOG_MB, &[])?, cache, scale)
+        }
+        Row::SequenceByDefault => {
+            sequence(&start(LOG_MB, &[])?, if is_one { "CACHE 50" } else { "CACHE 1000000" }, scale)
+        }
+        Row::Doctor => watched(&start(LOG_MB, &[])?, is_one, scale),
+        Row::OutlivingCache => {
+            let cache: &[&str] = if is_one { &[] } else { &["--log-cache", "OFF"] };
             let hardpan = start(LOG_MB, cache)?;
             let body = "BEGIN TRAN; INSERT INTO t1 VALUES (@i); COMMIT WITH (DELAYED_DURABILITY = ON);";
             Ok(scale.delayed as f64 / hardpan.timed(&loop_of(scale.delayed, body))?)
         }
-        Row::Growth => longest_commit(&start(if has_feature { SMALL_LOG_MB } else { LOG_MB }, &[])?, scale),
+        Row::Growth => longest_commit(&start(if is_one { SMALL_LOG_MB } else { LOG_MB }, &[])?, scale),
     }
 }
 
-fn sequence(hardpan: &Hardpan, is_ahead: bool, scale: &Scale) -> Result<f64, String> {
-    let cache = if is_ahead { "CACHE 50 WITH (HARDEN_AHEAD = ON)" } else { "CACHE 1000000" };
+fn sequence(hardpan: &Hardpan, cache: &str, scale: &Scale) -> Result<f64, String> {
     hardpan.connect(DATABASE)?.batch(&format!("CREATE SEQUENCE seq AS bigint START WITH 1 {cache}"))?;
     hardpan
         .connect(DATABASE)?
@@ -148,6 +233,7 @@ fn watched(hardpan: &Hardpan, is_watched: bool, scale: &Scale) -> Result<f64, St
                 "sys.dm_io_pending_io_requests",
                 "sys.dm_db_log_stats(DB_ID())",
                 "sys.dm_db_log_limits",
+                "sys.dm_db_log_limit_sessions",
                 "sys.dm_db_loss_window",
                 "sys.dm_tran_database_transactions",
                 "sys.dm_exec_requests",

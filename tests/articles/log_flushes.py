@@ -51,6 +51,7 @@ SEQUENCES = [
 # Not the article's: the next range hardened while this one is used, and what it is measured against.
 AHEAD = [
     (USER_DATABASE, "Disabled", "CACHE 1000000", "", ""),
+    (USER_DATABASE, "Disabled", "CACHE 50 WITH (HARDEN_AHEAD = OFF)", "", ""),
     (USER_DATABASE, "Disabled", "CACHE 50 WITH (HARDEN_AHEAD = ON)", "", ""),
 ]
 

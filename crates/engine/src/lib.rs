@@ -71,7 +71,7 @@ pub use pages::Growth as DataGrowth;
 pub use registry::{DatabaseLogFile, FilePhase};
 pub use schema::*;
 pub use sequence::{
-    AHEAD_RANGES_MAX, DEFAULT_CACHE, SequenceCache, SequenceCounter, SequenceDef, SequenceRange,
+    AHEAD_RANGES_MAX, DEFAULT_CACHE, HardenAhead, SequenceCache, SequenceCounter, SequenceDef, SequenceRange,
     SequenceState,
 };
 pub use table::io::{TableIo, measure_io, take_io};

@@ -6,9 +6,9 @@
 //!
 //! ```text
 //!  Ready (left > 0) ──take──► Ready | UsedUp (left = 0)
-//!  UsedUp ──begin_note──► Noting ──finish_note──► Ready            one writes, the others wait for him
-//!  Ready  ──begin_note──► Noting ──leave_ahead──► Ready with a range ahead      HARDEN_AHEAD: asked for, not waited for
-//!  UsedUp with a range ahead ──begin_note──► Noting (waits until it is hard) ──finish_note──► Ready
+//!  UsedUp ──need──► Noting ──satisfy──► Ready                       one writes, the others wait for him
+//!  Ready | UsedUp ──need_ahead──► Noting ──note_ahead──► with a range ahead      asked for, not waited for: see [`HardenAhead`]
+//!  UsedUp with a range ahead ──need──► Noting (waits until it is hard) ──satisfy──► Ready
 //! ```
 //! After a crash counting goes on behind the recovery value: at most the cache is lost, and no value comes twice. After a clean close it
 //! goes on behind the value handed out last. tempdb has nothing to recover: nothing is hardened, and one note in
@@ -31,13 +31,44 @@ use crate::table::{RowChange, RowLock, ScanOptions};
 
 /// Values between two writes of the recovery value when the definition names no size (claim 91).
 pub const DEFAULT_CACHE: u64 = 50;
-/// HARDEN_AHEAD: a caller who had to wait doubles the ranges hardened at once, up to this many caches.
+/// HARDEN_AHEAD = ON: a caller who had to wait doubles the ranges hardened at once, up to this many caches.
 pub const AHEAD_RANGES_MAX: u64 = 64;
+/// HARDEN_AHEAD = NEXT: who uses a range up within this time is likely to need the next one soon.
+const NEXT_RANGE_SOON_NS: u64 = 1_000_000_000;
+/// HARDEN_AHEAD = NEXT: when somebody had to wait all the same, so many ranges go without it: his own write is the faster one.
+const RANGES_WITHOUT: u8 = 16;
 /// tempdb: so many recovery values are one write of the row.
 const VOLATILE_NOTES_A_ROW: u64 = 32;
 
 /// Why the note of a recovery value flushes; its only mention.
 const SEQUENCE_CACHE: FlushReason = FlushReason::SequenceCache;
+
+/// HARDEN_AHEAD of a sequence: when the range behind the present one is made hard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HardenAhead {
+    /// When a caller needs it, who waits: as SQL Server counts.
+    Off,
+    /// When the last value of the present range is handed out, if ranges are used up quickly: callers who come one by one do not wait. Never is
+    /// more lost than a cache, and each recovery value is one flush.
+    #[default]
+    Next,
+    /// When half of the present range is handed out; ranges grow while callers have to wait. More than a cache may be lost.
+    On,
+}
+
+impl HardenAhead {
+    /// All.
+    pub const ALL: [HardenAhead; 3] = [HardenAhead::Off, HardenAhead::Next, HardenAhead::On];
+
+    /// As it is written.
+    pub const fn word(self) -> &'static str {
+        match self {
+            HardenAhead::Off => "OFF",
+            HardenAhead::Next => "NEXT",
+            HardenAhead::On => "ON",
+        }
+    }
+}
 
 /// CACHE of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +119,8 @@ pub struct SequenceDef {
     pub is_cycling: bool,
     /// Values between two notes.
     pub cache: SequenceCache,
-    /// HARDEN_AHEAD: the next range is made hard while this one is used.
-    pub is_hardened_ahead: bool,
+    /// When the next range is made hard.
+    pub harden_ahead: HardenAhead,
     /// Under which number its recovery value stands. A restart, which begins another life, has another number.
     pub counter_id: ObjectId,
     /// Where counting stood when ALTER turned its direction.
@@ -277,8 +308,13 @@ struct State {
     ahead: Option<Ahead>,
     /// Somebody is writing a note.
     is_noting: bool,
-    /// HARDEN_AHEAD: caches hardened at once.
+    /// HARDEN_AHEAD = ON: caches hardened at once.
     ranges: u64,
+    /// Ranges that have become ready, and when the present one did.
+    ready_total: u64,
+    ready_ns: u64,
+    /// HARDEN_AHEAD = NEXT: so many ranges go without it.
+    without: u8,
     notes: u64,
 }
 
@@ -308,6 +344,9 @@ impl SequenceCounter {
             ahead: None,
             is_noting: false,
             ranges: 1,
+            ready_total: 0,
+            ready_ns: 0,
+            without: 0,
             notes: 0,
         };
         Arc::new(SequenceCounter { state: Latch::new(LatchRank::Sequence, state), noted: Condition::new() })
@@ -356,16 +395,47 @@ impl State {
         Ok(Need::Note { count, recovery: sequence.advance(first, count - 1).0 })
     }
 
-    /// HARDEN_AHEAD: half of what was kept ready is used up, and more is to come behind it.
-    fn need_ahead(&self, sequence: &SequenceDef) -> Option<Need> {
-        let size = sequence.cache.values().saturating_mul(self.ranges);
-        if !sequence.is_hardened_ahead || self.is_noting || self.ahead.is_some() || self.left > size / 2 {
+    /// What is to be noted ahead, now that values were handed out.
+    fn need_ahead(&mut self, sequence: &SequenceDef, now_ns: impl FnOnce() -> u64) -> Option<Need> {
+        if self.is_noting || self.ahead.is_some() {
+            return None;
+        }
+        let cache = sequence.cache.values();
+        let size = match sequence.harden_ahead {
+            HardenAhead::Off => return None,
+            HardenAhead::Next => {
+                let is_due = self.left == 0 && sequence.cache != SequenceCache::None;
+                cache.checked_mul(u64::from(is_due && self.is_next_needed_soon(now_ns)))?
+            }
+            HardenAhead::On => {
+                let size = cache.saturating_mul(self.ranges);
+                if self.left > size / 2 { 0 } else { size }
+            }
+        };
+        if size == 0 {
             return None;
         }
         let end = if self.left == 0 { self.last } else { Some(sequence.advance(self.last?, self.left).0) };
         let (first, _) = sequence.after(end)?;
         let count = size.min(sequence.available(first));
         Some(Need::Note { count, recovery: sequence.advance(first, count - 1).0 })
+    }
+
+    /// A range is used up, not the first one: is the next one likely to be needed before long, and hard by then?
+    fn is_next_needed_soon(&mut self, now_ns: impl FnOnce() -> u64) -> bool {
+        assert_eq!(self.left, 0, "a range is used up");
+        if self.without > 0 {
+            self.without -= 1;
+            return false;
+        }
+        self.ready_total > 1 && now_ns().saturating_sub(self.ready_ns) < NEXT_RANGE_SOON_NS
+    }
+
+    /// `count` values may be handed out from now on.
+    fn make_ready(&mut self, count: u64, now_ns: u64) {
+        assert!(count > 0 && self.is_noting, "whoever noted them says so");
+        (self.left, self.ahead) = (count, None);
+        (self.ready_total, self.ready_ns) = (self.ready_total + 1, now_ns);
     }
 }
 
@@ -432,7 +502,8 @@ impl Database {
         let mut state = counter.state.lock();
         loop {
             if let Some(range) = state.take(sequence, count) {
-                let ahead = if self.is_volatile() { None } else { state.need_ahead(sequence) };
+                let now_ns = || self.os.clock().monotonic_ns();
+                let ahead = if self.is_volatile() { None } else { state.need_ahead(sequence, now_ns) };
                 if let Some(Need::Note { count, recovery }) = ahead {
                     state.is_noting = true;
                     drop(state);
@@ -464,16 +535,16 @@ impl Database {
             Need::Note { count, recovery } => {
                 let lsn = self.note_sequence(sequence, recovery)?;
                 self.harden_note(lsn, true)?;
-                let mut state = counter.state.lock();
-                (state.left, state.ahead) = (count, None);
+                counter.state.lock().make_ready(count, self.os.clock().monotonic_ns());
             }
             Need::Wait(ahead) => {
                 let was_late = self.log().hardened() < ahead.lsn;
                 self.harden_note(ahead.lsn, true)?;
                 let mut state = counter.state.lock();
-                (state.left, state.ahead) = (ahead.count, None);
+                state.make_ready(ahead.count, self.os.clock().monotonic_ns());
                 if was_late {
                     state.ranges = (state.ranges * 2).min(AHEAD_RANGES_MAX);
+                    state.without = RANGES_WITHOUT;
                 }
             }
         }
@@ -585,7 +656,7 @@ mod tests {
             maximum,
             is_cycling,
             cache: SequenceCache::Default,
-            is_hardened_ahead: false,
+            harden_ahead: HardenAhead::default(),
             counter_id: 2,
             turned_at: None,
             counter: SequenceCounter::new(None),

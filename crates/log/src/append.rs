@@ -7,6 +7,7 @@ use os::{LatchGuard, WaitType};
 
 use crate::cache::{Blocked, Cache};
 use crate::error::LogError;
+use crate::inflight::LimitMark;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, RECORD_PAYLOAD_BYTES_MAX};
 use crate::lsn::Lsn;
 use crate::record::RecordBuf;
@@ -136,10 +137,21 @@ impl Shared {
         assert!(cache.open.is_none(), "who waits for a buffer has no block to join");
         cache.waiting_for_buffer += 1;
         self.ring_for_sealed();
+        let mark = self.queue.lock().in_flight.mark(|| self.os.clock().monotonic_ns());
         let (mut cache, outcome) = self.room.wait(cache, WaitType::LOGBUFFER, None);
+        self.note_met_since(&mark);
         assert!(cache.waiting_for_buffer > 0);
         cache.waiting_for_buffer -= 1;
         if outcome == os::WaitOutcome::Interrupted { Err(LogError::Interrupted) } else { Ok(cache) }
+    }
+
+    /// Whoever waited for a buffer waited for what the limits held back.
+    fn note_met_since(&self, mark: &LimitMark) {
+        let mut queue = self.queue.lock();
+        let met = queue.in_flight.met_since(mark, || self.os.clock().monotonic_ns());
+        if !met.is_nothing() {
+            queue.note_met(os::task::session_number(), met);
+        }
     }
 
     /// No VLF is free, or what is free has been promised: the file grows, or the log is full (9002). Waits while

@@ -90,7 +90,8 @@ impl Shared {
         // Before the bell can ring, so that the time from then on counts as signal wait time.
         let waiting = DetachedWait::begin(WaitType::WRITELOG);
         let began_ns = self.os.clock().monotonic_ns();
-        os::set_patient(self.enter_queue(queue, Waiter { lsn, reason, bell, is_put_aside: true }));
+        let waiter = Waiter { lsn, reason, bell, is_put_aside: true, held_back: None };
+        os::set_patient(self.enter_queue(queue, waiter));
         Ok(Some(PendingHarden { lsn, reason, began_ns, waiting }))
     }
 
@@ -126,7 +127,8 @@ impl Shared {
                 continue;
             }
             let bell = Arc::new(Signal::new());
-            let waiter = Waiter { lsn, reason, bell: Arc::clone(&bell).into(), is_put_aside: false };
+            let bell_of = Arc::clone(&bell).into();
+            let waiter = Waiter { lsn, reason, bell: bell_of, is_put_aside: false, held_back: None };
             os::set_patient(self.enter_queue(queue, waiter));
             let outcome = bell.wait(WaitType::WRITELOG, None);
             assert_eq!(outcome, os::WaitOutcome::Set, "interrupts are masked");
@@ -134,8 +136,12 @@ impl Shared {
     }
 
     /// Takes a waiter into the queue and rouses the LOG WRITER if it is to act on that. Gives whether the LOG WRITER leads.
-    fn enter_queue(&self, mut queue: LatchGuard<'_, FlushQueue>, waiter: Waiter) -> bool {
+    fn enter_queue(&self, mut queue: LatchGuard<'_, FlushQueue>, mut waiter: Waiter) -> bool {
         assert!(waiter.lsn > self.positions.hardened(), "nobody waits for what is durable");
+        if waiter.lsn > self.positions.issued() {
+            let mark = queue.in_flight.mark(|| self.os.clock().monotonic_ns());
+            waiter.held_back = Some((mark, os::task::session_number()));
+        }
         queue.add_waiter(waiter, self.positions.issued());
         let in_crowd = queue.leader == LeaderState::LogWriter;
         let for_writer = in_crowd || self.positions.sealed() > self.positions.issued();
@@ -367,7 +373,7 @@ impl Shared {
         block.state.assert_state(BlockState::Issued);
         assert!(last > self.positions.issued() && last <= self.positions.sealed());
         self.positions.issued.store(last.raw(), Release);
-        queue.note_waiters(last);
+        queue.note_waiters(last, || self.os.clock().monotonic_ns());
         queue.in_flight.issue(last, block.padded_bytes as u64)
     }
 
@@ -391,7 +397,7 @@ impl Shared {
             queue.inline_writes -= 1;
         }
         let ring = self.return_role(&mut queue, role);
-        queue.wake(self.positions.hardened(), self.positions.issued(), &mut bells);
+        self.wake(&mut queue, &mut bells);
         drop(queue);
         bells.into_iter().for_each(Waker::wake);
         if ring {
@@ -443,7 +449,7 @@ impl Shared {
             self.positions.hardened.advance_to(prefix.raw());
             queue.loss.note_hardened(prefix, || self.os.clock().monotonic_ns());
         }
-        queue.wake(self.positions.hardened(), self.positions.issued(), &mut bells);
+        self.wake(&mut queue, &mut bells);
         let ring = queue.rouse(&[WriterState::WantsTurn]);
         drop(queue);
         bells.into_iter().for_each(Waker::wake);
@@ -452,6 +458,11 @@ impl Shared {
         }
         self.recycle(hardened);
         self.positions.assert_order();
+    }
+
+    fn wake(&self, queue: &mut FlushQueue, bells: &mut Vec<Waker>) {
+        let now_ns = || self.os.clock().monotonic_ns();
+        queue.wake(self.positions.hardened(), self.positions.issued(), now_ns, bells);
     }
 
     fn recycle(&self, blocks: HardenedBlocks) {

@@ -1,9 +1,10 @@
 //! Who wants what hardened, who may write, what is in flight: the state behind the queue latch.
 
+use std::collections::BTreeMap;
 use std::task::Waker;
 
 use crate::flush_reason::FlushReason;
-use crate::inflight::InFlight;
+use crate::inflight::{InFlight, LimitMark, Met};
 use crate::limits::{BLOCK_BYTES_MAX, LogLimits};
 use crate::loss_window::LossWindow;
 use crate::lsn::Lsn;
@@ -18,6 +19,10 @@ const TWO_LEADERS_WAITERS: std::ops::RangeInclusive<usize> = 3..=12;
 const GATHER_NS: u64 = 1_000_000;
 /// ... and no longer than this without another one coming.
 const GATHER_STEP_NS: u64 = 100_000;
+/// What so many sessions have met of the limits is kept by session; what older ones have is one sum.
+const SESSIONS_MAX: usize = 1_000;
+/// The number of that sum, and of what the server's own work met: no session has it.
+pub(crate) const NO_SESSION: u64 = 0;
 /// Fixed-point unit of the mean number of waiters.
 pub(crate) const MEAN_ONE: u32 = 64;
 
@@ -66,6 +71,8 @@ pub(crate) struct Waiter {
     pub(crate) bell: Waker,
     /// No thread waits (`Shared::harden_later`): somebody comes after the bell has rung, when he has time.
     pub(crate) is_put_aside: bool,
+    /// Until the block of its record goes out: what the limits had held back when it came, and whose request it is.
+    pub(crate) held_back: Option<(LimitMark, Option<u64>)>,
 }
 
 /// Who wants what hardened, who may write, what is in flight. Guarded by the queue latch.
@@ -94,6 +101,8 @@ pub(crate) struct FlushQueue {
     pub(crate) asked: Option<(Lsn, FlushReason)>,
     /// Delayed commits that are acknowledged and not hard.
     pub(crate) loss: LossWindow,
+    /// What each session has met of the limits.
+    pub(crate) met: BTreeMap<u64, Met>,
 }
 
 impl FlushQueue {
@@ -113,6 +122,7 @@ impl FlushQueue {
             delayed_since_ns: 0,
             asked: None,
             loss: LossWindow::default(),
+            met: BTreeMap::new(),
         }
     }
 
@@ -164,8 +174,9 @@ impl FlushQueue {
     }
 
     /// A block goes out, up to `issued`: counts who waits, and decides who leads from now on.
-    pub(crate) fn note_waiters(&mut self, issued: Lsn) {
+    pub(crate) fn note_waiters(&mut self, issued: Lsn, now_ns: impl Fn() -> u64) {
         let waiting = self.waiters.len();
+        self.settle(issued, now_ns);
         self.uncovered = self.waiters.iter().filter(|waiter| waiter.lsn > issued).count();
         self.asked = self.asked.filter(|(asked, _)| *asked > issued);
         self.crowd = waiting.max(self.crowd - self.crowd.div_ceil(32));
@@ -178,6 +189,37 @@ impl FlushQueue {
             same => same,
         };
         self.assert_state();
+    }
+
+    /// Those whose records go out now have met so much of the limits.
+    fn settle(&mut self, issued: Lsn, now_ns: impl Fn() -> u64) {
+        let mut waiters = std::mem::take(&mut self.waiters);
+        for waiter in waiters.iter_mut().filter(|waiter| waiter.lsn <= issued) {
+            self.settle_one(waiter, &now_ns);
+        }
+        self.waiters = waiters;
+    }
+
+    fn settle_one(&mut self, waiter: &mut Waiter, now_ns: impl Fn() -> u64) {
+        let Some((mark, session)) = waiter.held_back.take() else { return };
+        let met = self.in_flight.met_since(&mark, now_ns);
+        if !met.is_nothing() {
+            self.note_met(session, met);
+        }
+    }
+
+    /// A session (`None`: the server itself) has met so much of the limits.
+    pub(crate) fn note_met(&mut self, session: Option<u64>, met: Met) {
+        assert!(session != Some(NO_SESSION), "sessions have numbers");
+        self.met.entry(session.unwrap_or(NO_SESSION)).or_default().add(met);
+        // Numbers grow: the first is the oldest session's.
+        if self.met.len() > SESSIONS_MAX
+            && let Some(oldest) = self.met.keys().copied().find(|number| *number != NO_SESSION)
+            && let Some(of_oldest) = self.met.remove(&oldest)
+        {
+            self.met.entry(NO_SESSION).or_default().add(of_oldest);
+        }
+        assert!(self.met.len() <= SESSIONS_MAX + 1, "{} sessions", self.met.len());
     }
 
     /// Whether the LOG WRITER, which could write the open block now, lets more committers come first, and how long it may
@@ -209,15 +251,23 @@ impl FlushQueue {
     /// Removes the waiters up to `hardened` and returns their bells in the order of their coming, the next leader's first.
     ///
     /// A thread that waits leads rather than work put aside: all threads that could take that work up may be among the waiters.
-    pub(crate) fn wake(&mut self, hardened: Lsn, issued: Lsn, bells: &mut Vec<Waker>) {
+    pub(crate) fn wake(
+        &mut self,
+        hardened: Lsn,
+        issued: Lsn,
+        now_ns: impl Fn() -> u64,
+        bells: &mut Vec<Waker>,
+    ) {
         let can_lead = self.leader == LeaderState::Inline
             && self.role.is_some()
             && self.inline_writes < self.inline_writes_max();
         if can_lead {
             let uncovered = self.waiters.iter().enumerate().filter(|(_, waiter)| waiter.lsn > issued);
             if let Some((index, _)) = uncovered.min_by_key(|(_, waiter)| (waiter.is_put_aside, waiter.lsn)) {
-                bells.push(self.waiters.remove(index).bell);
+                let mut leader = self.waiters.remove(index);
                 self.uncovered -= 1;
+                self.settle_one(&mut leader, &now_ns);
+                bells.push(leader.bell);
             }
         }
         bells.reserve(self.waiters.len());
@@ -252,8 +302,8 @@ mod tests {
         queue.leader = LeaderState::LogWriter;
         queue.mean_waiters = 20 * MEAN_ONE;
         (0..crowd).for_each(|_| come(&mut queue, 1_000));
-        queue.note_waiters(lsn(1_000));
-        queue.wake(lsn(1_000), lsn(1_000), &mut Vec::new());
+        queue.note_waiters(lsn(1_000), || 0);
+        queue.wake(lsn(1_000), lsn(1_000), || 0, &mut Vec::new());
         assert_eq!((queue.uncovered, queue.crowd, queue.waiters.len()), (0, crowd, 0));
         queue
     }
@@ -264,7 +314,7 @@ mod tests {
     }
 
     fn waiter(raw: u64, bell: Waker, is_put_aside: bool) -> Waiter {
-        Waiter { lsn: lsn(raw), reason: FlushReason::Commit, bell, is_put_aside }
+        Waiter { lsn: lsn(raw), reason: FlushReason::Commit, bell, is_put_aside, held_back: None }
     }
 
     #[test]
@@ -276,7 +326,7 @@ mod tests {
         queue.add_waiter(waiter(5, covered.clone().into(), true), lsn(6));
         let mut wake = |hardened| {
             let mut bells = Vec::new();
-            queue.wake(lsn(hardened), lsn(6), &mut bells);
+            queue.wake(lsn(hardened), lsn(6), || 0, &mut bells);
             bells.into_iter().for_each(Waker::wake);
             (aside.is_set(), thread.is_set(), covered.is_set())
         };
@@ -318,6 +368,20 @@ mod tests {
     }
 
     #[test]
+    fn what_sessions_meet_is_kept_for_a_thousand_of_them() {
+        let mut queue = FlushQueue::new(LogLimits::default(), 0);
+        let once = Met { ios: crate::inflight::Reached { times_total: 1, ns_total: 5 }, ..Met::default() };
+        (1..=1_500).for_each(|number| queue.note_met(Some(number), once));
+        queue.note_met(Some(1_500), once);
+        queue.note_met(None, once);
+        let times = |queue: &FlushQueue, number| queue.met.get(&number).map(|met| met.ios.times_total);
+        assert_eq!((times(&queue, 1_500), times(&queue, 1)), (Some(2), None));
+        assert!(queue.met.len() <= SESSIONS_MAX + 1);
+        let all: u64 = queue.met.values().map(|met| met.ios.times_total).sum();
+        assert_eq!(all, 1_502, "the sum keeps those that are over");
+    }
+
+    #[test]
     fn it_gathers_until_half_of_the_crowd_has_come() {
         let mut queue = led_queue(10);
         for number in 1..5 {
@@ -356,8 +420,8 @@ mod tests {
         let mut queue = led_queue(256);
         for flush in 0..200 {
             come(&mut queue, 1_001);
-            queue.note_waiters(lsn(1_001));
-            queue.wake(lsn(1_001), lsn(1_001), &mut Vec::new());
+            queue.note_waiters(lsn(1_001), || 0);
+            queue.wake(lsn(1_001), lsn(1_001), || 0, &mut Vec::new());
             assert!(queue.crowd >= 1, "after {flush}");
         }
         assert_eq!(queue.crowd, 1);

@@ -28,6 +28,38 @@ pub(crate) struct Reached {
     pub(crate) ns_total: u64,
 }
 
+/// What one session has met of the limits: of writes, and of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Met {
+    pub(crate) ios: Reached,
+    pub(crate) bytes: Reached,
+}
+
+impl Met {
+    fn of(&mut self, by_bytes: bool) -> &mut Reached {
+        if by_bytes { &mut self.bytes } else { &mut self.ios }
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Met::default()
+    }
+
+    pub(crate) fn add(&mut self, other: Met) {
+        for (sum, more) in [(&mut self.ios, other.ios), (&mut self.bytes, other.bytes)] {
+            sum.times_total += more.times_total;
+            sum.ns_total += more.ns_total;
+        }
+    }
+}
+
+/// When somebody began to wait for a write: what the limits had held back until then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LimitMark {
+    until_then: Met,
+    /// They held writes back at that moment, because of the limit of bytes (else of writes).
+    refused: Option<bool>,
+}
+
 /// Everything in flight of one log, oldest first.
 pub(crate) struct InFlight {
     limits: LogLimits,
@@ -126,6 +158,36 @@ impl InFlight {
             return Some(false);
         }
         (self.outstanding_bytes.saturating_add(bytes) > self.limits.outstanding_bytes_max).then_some(true)
+    }
+
+    /// What the limits have held back until now, the wait that goes on included.
+    fn held_back(&self, now_ns: impl FnOnce() -> u64) -> Met {
+        let mut met = Met { ios: self.ios_limit, bytes: self.bytes_limit };
+        if let Some((by_bytes, since_ns)) = self.refused {
+            assert!(met.of(by_bytes).times_total > 0, "a wait that goes on was counted when it began");
+            met.of(by_bytes).ns_total += now_ns().saturating_sub(since_ns);
+        }
+        met
+    }
+
+    /// For somebody who begins to wait for a write.
+    pub(crate) fn mark(&self, now_ns: impl FnOnce() -> u64) -> LimitMark {
+        LimitMark { until_then: self.held_back(now_ns), refused: self.refused.map(|(by_bytes, _)| by_bytes) }
+    }
+
+    /// How often and how long the limits have held him back since then.
+    pub(crate) fn met_since(&self, mark: &LimitMark, now_ns: impl FnOnce() -> u64) -> Met {
+        let mut met = self.held_back(now_ns);
+        let before = mark.until_then;
+        for (now, then) in [(&mut met.ios, before.ios), (&mut met.bytes, before.bytes)] {
+            assert!(now.times_total >= then.times_total && now.ns_total >= then.ns_total, "totals only grow");
+            now.times_total -= then.times_total;
+            now.ns_total -= then.ns_total;
+        }
+        if let Some(by_bytes) = mark.refused {
+            met.of(by_bytes).times_total += 1;
+        }
+        met
     }
 
     fn reached(&mut self, by_bytes: bool) -> &mut Reached {
@@ -229,9 +291,9 @@ mod tests {
         assert_eq!(flight.outstanding_ios(), 0);
     }
 
+    /// Claims 264, 265, 267, 268, 269 and 270: 8 writes and 480 KB, 32 and 3,840 KB; blocks of a sector meet the first, full ones either.
     #[test]
     fn the_limits_of_the_profile_hold_and_are_counted() {
-        // Claims of seed 002: 8 writes and 480 KB, 32 and 3,840 KB.
         let mut flight = InFlight::new(LogLimits::sql2005());
         for sector in 0..8 {
             assert!(flight.admits(512, || 7));
@@ -256,6 +318,7 @@ mod tests {
         assert_eq!(flight.bytes_limit.times_total, 1);
     }
 
+    /// Claim 261.
     #[test]
     fn a_wait_at_a_limit_counts_once_and_lasts_until_there_is_room_for_a_block() {
         let mut flight = InFlight::new(LogLimitsProfile::Sql2005X86.limits());
@@ -268,6 +331,29 @@ mod tests {
         assert_eq!(flight.bytes_limit, Reached::default());
     }
 
+    #[test]
+    fn whoever_waits_meets_what_the_limits_hold_back_meanwhile() {
+        let mut flight = InFlight::new(LogLimitsProfile::Sql2005X86.limits());
+        let early = flight.mark(|| unreachable!("nothing is held back"));
+        assert!(flight.met_since(&early, || unreachable!()).is_nothing());
+        let numbers: Vec<u64> = (16..24).map(|sector| flight.issue(block(sector).last(), 512)).collect();
+        assert!(!flight.admits(512, || 100));
+        let late = flight.mark(|| 150);
+        let met = flight.met_since(&early, || 180);
+        assert_eq!((met.ios, met.bytes), (Reached { times_total: 1, ns_total: 80 }, Reached::default()));
+        flight.complete(numbers[3], block(19), || 350);
+        let none = || unreachable!("nothing is held back any more");
+        assert_eq!(flight.met_since(&early, none).ios, Reached { times_total: 1, ns_total: 250 });
+        assert_eq!(flight.met_since(&late, none).ios, Reached { times_total: 1, ns_total: 200 });
+        assert!(flight.met_since(&flight.mark(none), none).is_nothing(), "who comes later has met nothing");
+        // The other limit, later: each is told by its own figures.
+        flight.set_limits(LogLimits { outstanding_ios_max: 99, outstanding_bytes_max: 8 * 512 });
+        assert!(!flight.admits(61_440, || 400));
+        let met = flight.met_since(&late, || 410);
+        assert_eq!((met.ios.times_total, met.bytes), (1, Reached { times_total: 1, ns_total: 10 }));
+    }
+
+    /// Claim 266: the oldest profile has no limit of bytes.
     #[test]
     fn limits_that_are_lowered_hold_for_what_comes_next() {
         let mut flight = InFlight::new(LogLimits::sql2012());

@@ -80,7 +80,7 @@ pub use record::{
 };
 pub use resize::{FileInfo, IdleFile, ResizeError, Shrunk};
 pub use scan::{LogScan, ScanRange, ScanStep};
-pub use stats::{LogStats, WRITE_TIMES};
+pub use stats::{LogStats, SessionLimits, WRITE_TIMES};
 pub use surviving::remove_left_cache;
 pub use sweep::{GRACE_NS as MISSED_LOG_GRACE_NS, Swept, sweep_left_caches};
 pub use truncate::{LogPin, LogReuseWait, PinInfo};

@@ -24,7 +24,7 @@ use crate::persisted::{self, PersistedInfo, PersistedOptions};
 use crate::reader::LogReader;
 use crate::record::{OwnedRecord, RecordBuf};
 use crate::shared::{Parts, Shared};
-use crate::stats::LogStats;
+use crate::stats::{LogStats, SessionLimits};
 use crate::surviving::{self, SurvivingCache};
 use crate::tail::{self, EndOfLog};
 use crate::truncate::{LogPin, LogReuseWait, PinInfo};
@@ -491,6 +491,19 @@ impl Log {
     /// Brings the counters of used log up to date: appends do not, so whoever is about to read them asks for it.
     pub fn note_used(&self) {
         self.shared.note_used();
+    }
+
+    /// Which sessions have met the limits of what may be in flight.
+    pub fn limits_met(&self) -> Vec<SessionLimits> {
+        let queue = self.shared.queue.lock();
+        let of = |(number, met): (&u64, &crate::inflight::Met)| SessionLimits {
+            session: Some(*number).filter(|number| *number != crate::flush_queue::NO_SESSION),
+            ios_total: met.ios.times_total,
+            ios_ns_total: met.ios.ns_total,
+            bytes_total: met.bytes.times_total,
+            bytes_ns_total: met.bytes.ns_total,
+        };
+        queue.met.iter().map(of).collect()
     }
 
     /// How much may be in flight from now on; what is there already stays there.

@@ -81,6 +81,21 @@ pub struct LogStats {
     pub outstanding_bytes_limit_ns_total: u64,
 }
 
+/// What one session has met of the limits of what may be in flight: how often what it waited for had to wait because of them, and how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// [`os::SessionWaits::number`]; none: the server's own work, and sessions long over.
+    pub session: Option<u64>,
+    /// How often because of the limit of writes.
+    pub ios_total: u64,
+    /// How long, ns.
+    pub ios_ns_total: u64,
+    /// How often because of the limit of bytes.
+    pub bytes_total: u64,
+    /// How long, ns.
+    pub bytes_ns_total: u64,
+}
+
 /// The log's counters of object `SQLServer:Databases`, instance = database name (reference 8.3).
 pub(crate) struct Counters {
     pub(crate) flushes: Arc<Counter>,

@@ -51,6 +51,8 @@ struct Inner {
     waits_total: AtomicU64,
     wait_ns_total: AtomicU64,
     last_wait_type: AtomicU32,
+    /// The number of the session whose request it runs; 0: of none.
+    session_number: AtomicU64,
     /// Whose request it runs.
     session_waits: Mutex<Option<Arc<SessionWaits>>>,
 }
@@ -110,6 +112,13 @@ pub fn note_page_use(is_read: bool) {
 /// What the calling thread has asked for until now.
 pub fn page_uses() -> PageUses {
     PAGE_USES.get()
+}
+
+/// The number of the session whose request the calling thread runs ([`SessionWaits::number`]), if it runs one.
+#[inline]
+pub fn session_number() -> Option<u64> {
+    let of = |task: &Option<TaskRef>| task.as_ref().map_or(0, |task| task.inner.session_number.load(Relaxed));
+    Some(CURRENT.with_borrow(of)).filter(|number| *number != 0)
 }
 
 /// Runs `body`, whose pages hold pieces of a large value.
@@ -195,6 +204,7 @@ impl TaskRef {
                 waits_total: AtomicU64::new(0),
                 wait_ns_total: AtomicU64::new(0),
                 last_wait_type: AtomicU32::new(0),
+                session_number: AtomicU64::new(0),
                 session_waits: Mutex::new(None),
             }),
         }
@@ -270,6 +280,8 @@ impl TaskRef {
 
     /// From now on its waits are those of a session, too; `None`: of nobody.
     pub fn attribute_waits(&self, session: Option<Arc<SessionWaits>>) {
+        let number = session.as_ref().map_or(0, |session| session.number());
+        self.inner.session_number.store(number, Relaxed);
         *self.inner.session_waits.lock().unwrap_or_else(PoisonError::into_inner) = session;
     }
 

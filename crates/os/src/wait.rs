@@ -232,12 +232,27 @@ impl WaitStats {
 
 /// The waits of one session: of the tasks that have run its requests ([`crate::task::TaskRef::attribute_waits`]). Small, since there are
 /// thousands of sessions: only the wait types that it has met.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SessionWaits {
+    number: u64,
     rows: Mutex<Vec<WaitRow>>,
 }
 
+/// The number of the session made next.
+static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
+
+impl Default for SessionWaits {
+    fn default() -> SessionWaits {
+        SessionWaits { number: NEXT_SESSION.fetch_add(1, Relaxed), rows: Mutex::default() }
+    }
+}
+
 impl SessionWaits {
+    /// Of all sessions of this process no two have the same.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// One row per wait type that has been met, in the order of first meeting.
     pub fn snapshot(&self) -> Vec<WaitRow> {
         self.rows().clone()

@@ -583,6 +583,10 @@ pub trait SessionFacts {
     fn session_waits(&self) -> Vec<(i16, Vec<os::WaitRow>)> {
         Vec::new()
     }
+    /// Each session's number among all of this process (`os::SessionWaits::number`).
+    fn session_numbers(&self) -> Vec<(i16, u64)> {
+        Vec::new()
+    }
     /// The programs in the cache.
     fn cached_plans(&self) -> Vec<CachedPlan> {
         Vec::new()

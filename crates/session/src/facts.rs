@@ -175,6 +175,9 @@ impl SessionFacts for Facts {
     fn session_waits(&self) -> Vec<(i16, Vec<os::WaitRow>)> {
         self.registry.waits()
     }
+    fn session_numbers(&self) -> Vec<(i16, u64)> {
+        self.registry.numbers()
+    }
     fn cached_plans(&self) -> Vec<query::CachedPlan> {
         self.programs.shown()
     }

@@ -158,6 +158,11 @@ impl SessionRegistry {
         slots.into_iter().map(|(id, slot)| (id, slot.waits.snapshot())).collect()
     }
 
+    /// The number of each among all sessions that there have been.
+    pub fn numbers(&self) -> Vec<(i16, u64)> {
+        self.slots.lock().iter().map(|(id, slot)| (*id, slot.waits.number())).collect()
+    }
+
     /// Ends a session for good, whether a request of it runs or not: its connection ends, its transaction is rolled back. False when there
     /// is no such session.
     pub fn kill(&self, session_id: i16) -> bool {

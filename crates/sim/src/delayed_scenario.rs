@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use engine::{Instance, InstanceOptions};
+use log::LogLimitsProfile;
 use os::sim::{Bug, DiskImage, End, Profile, World};
 use os::{Latch, LatchRank, Os, Rng, WaitType};
 use session::SessionShared;
@@ -170,6 +171,9 @@ fn set_options(instance: &Arc<Instance>, sessions: &SessionShared, plan: &Plan) 
     let mut client = Client::connect(sessions, "master").expect("master");
     for (database, options) in DATABASES.iter().zip(&plan.options) {
         client.must(&format!("ALTER DATABASE {database} SET DELAYED_DURABILITY = {options}"));
+        // The limits of another release in each life: what is on its way is within them, which the log asserts at each write.
+        let release = LogLimitsProfile::ALL[plan.life as usize % LogLimitsProfile::ALL.len()];
+        client.must(&format!("ALTER DATABASE {database} SET LOG_LIMITS = {}", release.word()));
         let database = instance.database(database).expect("it is there");
         database.log().suspend_background_flush(plan.is_suspended);
     }

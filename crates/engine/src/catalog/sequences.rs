@@ -11,7 +11,7 @@ use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId};
-use crate::sequence::{SequenceCache, SequenceCounter, SequenceDef};
+use crate::sequence::{HardenAhead, SequenceCache, SequenceCounter, SequenceDef};
 
 /// Bits of syssequences.status.
 mod sequence_status {
@@ -19,7 +19,10 @@ mod sequence_status {
     pub(super) const NO_CACHE: i32 = 2;
     /// CACHE with a size.
     pub(super) const HAS_SIZE: i32 = 4;
+    /// HARDEN_AHEAD = ON.
     pub(super) const HARDENED_AHEAD: i32 = 8;
+    /// HARDEN_AHEAD = OFF. Neither: NEXT.
+    pub(super) const NOT_AHEAD: i32 = 16;
     /// The type was written numeric.
     pub(super) const NUMERIC: i32 = super::super::rows::column_status::NUMERIC;
 }
@@ -55,7 +58,7 @@ pub struct AlteredSequence {
     /// Values between two notes.
     pub cache: SequenceCache,
     /// HARDEN_AHEAD.
-    pub is_hardened_ahead: bool,
+    pub harden_ahead: HardenAhead,
     /// RESTART: counting begins at `start`.
     pub restarts: bool,
 }
@@ -115,7 +118,7 @@ impl Database {
             maximum: counting.maximum,
             is_cycling: counting.is_cycling,
             cache: counting.cache,
-            is_hardened_ahead: counting.is_hardened_ahead,
+            harden_ahead: counting.harden_ahead,
             counter_id: self.catalog().new_object_id(),
             turned_at,
             counter: SequenceCounter::new(turned_at),
@@ -149,7 +152,7 @@ impl Database {
             maximum: altered.maximum,
             is_cycling: altered.is_cycling,
             cache: altered.cache,
-            is_hardened_ahead: altered.is_hardened_ahead,
+            harden_ahead: altered.harden_ahead,
             modify_date: self.now(),
             ..old.as_ref().clone()
         };
@@ -210,7 +213,7 @@ fn counting_of(sequence: &SequenceDef) -> AlteredSequence {
         maximum: sequence.maximum,
         is_cycling: sequence.is_cycling,
         cache: sequence.cache,
-        is_hardened_ahead: sequence.is_hardened_ahead,
+        harden_ahead: sequence.harden_ahead,
         restarts: false,
     }
 }
@@ -237,7 +240,8 @@ pub(super) fn sequence_row(sequence: &SequenceDef) -> Vec<Value> {
     let status = type_bits
         | cache_bits
         | flag(sequence.is_cycling, sequence_status::CYCLING)
-        | flag(sequence.is_hardened_ahead, sequence_status::HARDENED_AHEAD);
+        | flag(sequence.harden_ahead == HardenAhead::On, sequence_status::HARDENED_AHEAD)
+        | flag(sequence.harden_ahead == HardenAhead::Off, sequence_status::NOT_AHEAD);
     vec![
         int(sequence.object_id),
         Value::TinyInt(sequence.sql_type.system_type_id()),
@@ -301,7 +305,11 @@ pub(super) fn sequence_of<'a>(
             () if status & sequence_status::HAS_SIZE != 0 => SequenceCache::Size(fields.int(5)?),
             () => SequenceCache::Default,
         },
-        is_hardened_ahead: status & sequence_status::HARDENED_AHEAD != 0,
+        harden_ahead: match () {
+            () if status & sequence_status::NOT_AHEAD != 0 => HardenAhead::Off,
+            () if status & sequence_status::HARDENED_AHEAD != 0 => HardenAhead::On,
+            () => HardenAhead::Next,
+        },
         counter_id,
         turned_at,
         counter: SequenceCounter::new(last),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{AlteredSequence, Database, NewSequence, ObjectDef, SequenceCache, SequenceDef};
+use engine::{AlteredSequence, Database, HardenAhead, NewSequence, ObjectDef, SequenceCache, SequenceDef};
 use tsql::ast::{self, NamedOption, ObjectName, OptionValue, SequenceDefinition};
 use types::{SqlError, SqlType, Value, Variant};
 
@@ -58,7 +58,7 @@ pub(super) fn create(
         maximum: limits.1,
         is_cycling: false,
         cache: SequenceCache::Default,
-        is_hardened_ahead: false,
+        harden_ahead: HardenAhead::default(),
         restarts: true,
     };
     let mut counting = read_options(create, &shown, blank, limits)?;
@@ -157,15 +157,18 @@ fn read_options(
     crate::clauses::check_options("sequence option", &written.options)?;
     for option in &written.options {
         if option.name.is("HARDEN_AHEAD") {
-            counting.is_hardened_ahead = is_on(option)?;
+            counting.harden_ahead = harden_ahead(option)?;
         }
     }
     Ok(counting)
 }
 
-fn is_on(option: &NamedOption) -> Result<bool, SqlError> {
+/// ON, OFF or NEXT.
+fn harden_ahead(option: &NamedOption) -> Result<HardenAhead, SqlError> {
     match &option.value {
-        Some(OptionValue::Switch(on, nested)) if nested.is_empty() => Ok(*on),
+        Some(OptionValue::Switch(true, nested)) if nested.is_empty() => Ok(HardenAhead::On),
+        Some(OptionValue::Switch(false, nested)) if nested.is_empty() => Ok(HardenAhead::Off),
+        Some(OptionValue::Word(word)) if word.is(HardenAhead::Next.word()) => Ok(HardenAhead::Next),
         _ => Err(crate::errors::syntax_near("HARDEN_AHEAD")),
     }
 }

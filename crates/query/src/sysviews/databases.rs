@@ -111,6 +111,12 @@ pub(super) static VIEWS: &[SystemView] = &[
         persistent_log_buffers,
     ),
     SystemView::new(
+        "dm_db_log_limit_sessions",
+        "database_id int not null, session_id smallint, ios_limit_met_count bigint not null, ios_limit_met_ms bigint not null, \
+         kb_limit_met_count bigint not null, kb_limit_met_ms bigint not null",
+        super::logs::log_limit_sessions,
+    ),
+    SystemView::new(
         "dm_db_loss_window",
         "database_id int not null, delayed_flush nvarchar(60) not null, flush_interval_ms int, max_delay_ms bigint, max_loss_kb float, \
          commits_at_risk bigint not null, bytes_at_risk bigint not null, ms_at_risk bigint not null, \

@@ -130,6 +130,36 @@ pub(super) fn log_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 /// Hardpan's own: how much of each log may be on its way at once (article 002; ALTER DATABASE ... SET LOG_LIMITS), how much is and has
 /// been, and how often and how long somebody waited for the limit. `outstanding_kb_max` NULL: as much as there is.
+/// Hardpan's own: which sessions had to wait because the log had as much in flight as it may. NULL stands for those that are over and for the
+/// server's own work.
+pub(super) fn log_limit_sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let sessions: std::collections::BTreeMap<u64, i16> =
+        context.runtime.facts.session_numbers().into_iter().map(|(id, number)| (number, id)).collect();
+    for info in context.runtime.instance.database_infos() {
+        let Some(database) = &info.database else {
+            continue;
+        };
+        let mut rows: std::collections::BTreeMap<Option<i16>, [u64; 4]> = std::collections::BTreeMap::new();
+        for met in database.log().limits_met() {
+            let id = met.session.and_then(|number| sessions.get(&number).copied());
+            let figures = [met.ios_total, met.ios_ns_total, met.bytes_total, met.bytes_ns_total];
+            let sum = rows.entry(id).or_default();
+            sum.iter_mut().zip(figures).for_each(|(sum, more)| *sum += more);
+        }
+        for (id, [ios, ios_ns, bytes, bytes_ns]) in rows {
+            context.row(&[
+                ("database_id", i32::from(info.id).into()),
+                ("session_id", id.map_or(Value::Null, Value::SmallInt).into()),
+                ("ios_limit_met_count", (ios as i64).into()),
+                ("ios_limit_met_ms", ((ios_ns / 1_000_000) as i64).into()),
+                ("kb_limit_met_count", (bytes as i64).into()),
+                ("kb_limit_met_ms", ((bytes_ns / 1_000_000) as i64).into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn log_limits(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for info in context.runtime.instance.database_infos() {
         let Some(database) = &info.database else {

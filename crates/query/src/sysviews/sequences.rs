@@ -24,7 +24,7 @@ pub(super) static VIEWS: &[SystemView] = &[
     SystemView::new(
         "dm_db_sequence_cache",
         "database_id int not null, object_id int not null, name sysname, current_value sql_variant not null, values_left bigint not null, \
-         recovery_value sql_variant, recovery_writes_total bigint not null, is_hardened_ahead bit not null",
+         recovery_value sql_variant, recovery_writes_total bigint not null, harden_ahead nvarchar(60) not null",
         cache,
     ),
     SystemView::new(
@@ -110,7 +110,7 @@ fn cache(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("values_left", Value::BigInt(i64::try_from(state.left).unwrap_or(i64::MAX)).into()),
             ("recovery_value", state.noted.map_or(Value::Null, value).into()),
             ("recovery_writes_total", Value::BigInt(state.notes.cast_signed()).into()),
-            ("is_hardened_ahead", sequence.is_hardened_ahead.into()),
+            ("harden_ahead", sequence.harden_ahead.word().into()),
         ]);
     }
     Ok(())

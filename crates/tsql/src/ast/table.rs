@@ -331,7 +331,7 @@ pub struct SequenceDefinition {
     pub max_value: Option<Option<Expr>>,
     pub cycle: Option<bool>,
     pub cache: Option<SequenceCache>,
-    /// WITH (HARDEN_AHEAD = ON | OFF), Hardpan's own.
+    /// WITH (HARDEN_AHEAD = ON | OFF | NEXT), Hardpan's own.
     pub options: Vec<NamedOption>,
 }
 
