@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use log::{
-    DelayedFlushPolicy, FlushReason, Growth, Log, LogError, LogLimits, LogOp, LogOptions, Lsn, PendingHarden,
+    DelayedFlushPolicy, FlushReason, Growth, Log, LogError, LogLimitsProfile, LogOp, LogOptions, Lsn,
+    PendingHarden,
 };
 use log::{RecordBuf, RecordHeader, TxnId};
 use os::sim::{Bug, End, Profile, World};
@@ -32,7 +33,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     world.plant(bug);
     let mut rng = Rng::named(seed, "log scenario");
     let ledger: Shared = Arc::new(Latch::new(LatchRank::Leaf, LogLedger::default()));
-    let mut options = draw_options(&mut rng);
+    let mut options = draw_options(seed, &mut rng);
     // A stream of its own, so that the seeds of the corpus keep their meaning.
     if Rng::named(seed, "log padding").chance(1, 4) {
         options.padding_bytes = 4096;
@@ -70,14 +71,19 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     outcome
 }
 
-fn draw_options(rng: &mut Rng) -> LogOptions {
+fn draw_options(seed: u64, rng: &mut Rng) -> LogOptions {
     let policies = [DelayedFlushPolicy::Eager, DelayedFlushPolicy::Timed(2), DelayedFlushPolicy::BlockFull];
-    let limits = [LogLimits::sql2008(), LogLimits::sql2005()];
+    // By the seed itself, so that those of the corpus keep their meaning.
+    let profiles = match seed % 4 {
+        0 => [LogLimitsProfile::Sql2005X64, LogLimitsProfile::Sql2008X86],
+        3 => [LogLimitsProfile::Sql2012, LogLimitsProfile::Sql2000],
+        _ => [LogLimitsProfile::Sql2008X64, LogLimitsProfile::Sql2005X86],
+    };
     LogOptions {
         size_bytes: 512 * 1024 * (1 + rng.below(3)),
         growth: Growth::Bytes(256 * 1024),
         delayed_flush: policies[rng.below(3) as usize],
-        limits: limits[rng.below(2) as usize],
+        limits: profiles[rng.below(2) as usize].limits(),
         grow_ahead: rng.chance(1, 2),
         ..LogOptions::new(LOG_PATH, "sim")
     }
