@@ -110,6 +110,15 @@ impl Hardpan {
         }
     }
 
+    /// Kills the server and starts it again; seconds from there to the first answer of a query in the database.
+    pub fn restart_after_kill(&mut self, query: &str) -> Result<f64, String> {
+        self.server.kill();
+        machine::settle(Duration::from_secs(10));
+        let began = Instant::now();
+        (self.address, self.server) = launch(&self.directory.0, &[])?;
+        self.wait_ready(DATABASE, query, began)
+    }
+
     fn restart_after_crash(&self, transactions: u64) -> Result<f64, String> {
         // A log large enough for no checkpoint to become due.
         let mut victim = Hardpan::start(&self.work, "hardpan-restart", 2048)?;
@@ -117,11 +126,7 @@ impl Hardpan {
         connection.batch("CHECKPOINT")?;
         connection.batch(&format!("SET NOCOUNT ON; {}", loop_of(transactions, DELAYED)))?;
         connection.batch("INSERT INTO t1 VALUES (0)")?;
-        victim.server.kill();
-        machine::settle(Duration::from_secs(10));
-        let began = Instant::now();
-        (victim.address, victim.server) = launch(&victim.directory.0, &[])?;
-        let seconds = victim.wait_ready(DATABASE, "SELECT TOP (1) col1 FROM t1", began)?;
+        let seconds = victim.restart_after_kill("SELECT TOP (1) col1 FROM t1")?;
         let rows = victim.connect(DATABASE)?.batch("SELECT COUNT(*) FROM t1")?;
         match rows.and_then(|value| value.as_i64()) {
             Some(rows) if rows == transactions as i64 + 1 => {}

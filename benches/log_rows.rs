@@ -11,13 +11,17 @@
 //! | doctor and views | polled each second beside 8 sessions | nobody looks |
 //! | delayed commits | a log cache that outlives the process | an ordinary one |
 //! | growth | the longest commit while the log grows by 16 MB at a time | the same in a log that need not grow |
+//! | large growth | the longest commit while a log of 16 MB grows by 1 GB | the same |
+//! | VLFs | article 004's loop of updates with 8,000 VLFs | with 20 |
+//! | VLFs, restart | restart after kill -9 with that loop to undo, 8,000 VLFs | 20 |
 //!
 //! Rows beside PostgreSQL are left out where it is not installed.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::connection::Connection;
 use crate::device::Device;
 use crate::hardpan::{DATABASE, Hardpan, loop_of};
 use crate::machine;
@@ -29,6 +33,8 @@ use crate::work::{Engine, Scale, Work};
 const LOG_MB: u32 = 1024;
 /// Log that grows while the loop runs.
 const SMALL_LOG_MB: u32 = 16;
+/// No longer than this does a measurement of the longest commit last, however slow the device.
+const LONGEST_SECONDS: u32 = 20;
 
 /// One row.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,6 +47,9 @@ enum Row {
     Doctor,
     OutlivingCache,
     Growth,
+    LargeGrowth,
+    Vlfs,
+    VlfRestart,
 }
 
 /// Beside whom a row is measured, if not beside Hardpan itself.
@@ -50,7 +59,7 @@ struct Others {
 }
 
 impl Row {
-    const ALL: [Row; 8] = [
+    const ALL: [Row; 11] = [
         Row::Durable,
         Row::Delayed,
         Row::Batch,
@@ -59,6 +68,9 @@ impl Row {
         Row::Doctor,
         Row::OutlivingCache,
         Row::Growth,
+        Row::LargeGrowth,
+        Row::Vlfs,
+        Row::VlfRestart,
     ];
 
     fn needs_postgres(self) -> bool {
@@ -74,7 +86,8 @@ impl Row {
             Row::Sequence => "at most 1.2",
             Row::SequenceByDefault => "none: a flush for 50 values",
             Row::Doctor => "over 0.97",
-            Row::Growth => "under 3 device latencies",
+            Row::Growth | Row::LargeGrowth => "under 3 device latencies",
+            Row::Vlfs | Row::VlfRestart => "under 1.10",
         }
     }
 
@@ -101,6 +114,15 @@ impl Row {
                 scale.delayed
             ),
             Row::Growth => "loop: durable commits of 7 KB, longest, log grows / need not grow, ms".into(),
+            Row::LargeGrowth => {
+                "loop: durable commits of 7 KB, longest, log grows by 1 GB / need not grow, ms".into()
+            }
+            Row::Vlfs => {
+                format!("loop: {} times two updates of 8 KB, 8000 VLFs / 20, s", article_loops(scale))
+            }
+            Row::VlfRestart => {
+                format!("restart, {} times two updates to undo, 8000 VLFs / 20, s", article_loops(scale))
+            }
         }
     }
 }
@@ -151,7 +173,9 @@ pub fn run(
         let of = |part: fn(&(f64, f64)) -> f64| median(results.iter().map(part).collect());
         let ratio = of(|(with, without)| with / without);
         let more = match row {
-            Row::Growth => format!(" ({:.1} device latencies)", of(|result| result.0) / device_ms),
+            Row::Growth | Row::LargeGrowth => {
+                format!(" ({:.1} device latencies)", of(|result| result.0) / device_ms)
+            }
             _ => String::new(),
         };
         println!(
@@ -205,7 +229,72 @@ fn measure(
             Ok(scale.delayed as f64 / hardpan.timed(&loop_of(scale.delayed, body))?)
         }
         Row::Growth => longest_commit(&start(if is_one { SMALL_LOG_MB } else { LOG_MB }, &[])?, scale),
+        Row::LargeGrowth => {
+            let hardpan = start(if is_one { SMALL_LOG_MB } else { LOG_MB }, &[])?;
+            let step = format!("ALTER DATABASE {DATABASE} MODIFY FILE (NAME = l, FILEGROWTH = 1GB)");
+            hardpan.connect("master")?.batch(&step)?;
+            longest_commit(&hardpan, scale)
+        }
+        Row::Vlfs => {
+            let hardpan = start(1, &[])?;
+            let mut connection = article_log(&hardpan, is_one)?;
+            let began = Instant::now();
+            connection.batch(&format!("{}; COMMIT", article_loop(scale)))?;
+            Ok(began.elapsed().as_secs_f64())
+        }
+        Row::VlfRestart => {
+            let mut hardpan = start(1, &[])?;
+            let mut connection = article_log(&hardpan, is_one)?;
+            connection.batch(&article_loop(scale))?;
+            // Hard, though its transaction is open.
+            hardpan.connect(DATABASE)?.batch("INSERT t1 VALUES (0)")?;
+            hardpan.restart_after_kill("SELECT COUNT(*) FROM t1")
+        }
     }
+}
+
+/// Article 004: 8,000 VLFs by steps of 1 MB, or 20 by steps of 1,000 MB, and its table with one row.
+fn article_log(hardpan: &Hardpan, is_many: bool) -> Result<Connection, String> {
+    let (step_mb, log_mb) = if is_many { (1, 2000) } else { (1000, 2001) };
+    let mut connection = hardpan.connect(DATABASE)?;
+    connection.batch(&format!(
+        "ALTER DATABASE {DATABASE} SET VLF_RULE = PRE_2014;
+         DECLARE @mb int = 1 + {step_mb}, @grow nvarchar(200);
+         WHILE @mb <= {log_mb} BEGIN
+           SET @grow = CONCAT(N'ALTER DATABASE {DATABASE} MODIFY FILE (NAME = l, SIZE = ', @mb, N'MB)');
+           EXEC (@grow);
+           SET @mb += {step_mb}
+         END"
+    ))?;
+    let count = connection.batch("SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID())")?;
+    let wanted = if is_many { 8_000 } else { 20 };
+    match count.and_then(|value| value.as_i64()) {
+        Some(count) if count == wanted => {}
+        other => return Err(format!("{other:?} VLFs, not {wanted}")),
+    }
+    connection.batch(
+        "CREATE TABLE vlf_test (a int identity(1,1) not null, b char(8000) not null, c int not null);
+         INSERT vlf_test VALUES (REPLICATE('a', 8000), 0)",
+    )?;
+    Ok(connection)
+}
+
+/// The article's 39,999 iterations, or a tenth of them.
+fn article_loops(scale: &Scale) -> u32 {
+    if scale.rows < Scale::FULL.rows { 4_000 } else { 39_999 }
+}
+
+fn article_loop(scale: &Scale) -> String {
+    format!(
+        "SET NOCOUNT ON; BEGIN TRAN; DECLARE @x int = 0, @a char(8000), @b char(8000);
+         SET @a = REPLICATE('a', 8000); SET @b = REPLICATE('b', 8000);
+         WHILE @x <> {} BEGIN
+           UPDATE vlf_test SET b = @a, c = @x WHERE a = 1;
+           UPDATE vlf_test SET b = @b WHERE a = 1;
+           SET @x = @x + 1
+         END",
+        article_loops(scale)
+    )
 }
 
 fn sequence(hardpan: &Hardpan, cache: &str, scale: &Scale) -> Result<f64, String> {
@@ -253,14 +342,15 @@ fn watched(hardpan: &Hardpan, is_watched: bool, scale: &Scale) -> Result<f64, St
     })
 }
 
-/// The longest of many durable commits of 7 KB, in ms, as the server's clock sees it; 200 MB of log.
+/// The longest of many durable commits of 7 KB, in ms, as the server's clock sees it; 200 MB of log, or as much as a slow device takes.
 fn longest_commit(hardpan: &Hardpan, scale: &Scale) -> Result<f64, String> {
     let count = if scale.rows < Scale::FULL.rows { 6_000 } else { 30_000 };
     let mut connection = hardpan.connect(DATABASE)?;
     connection.batch("CREATE TABLE wide (i int NOT NULL, b char(7000) NOT NULL DEFAULT 'x')")?;
     let longest = connection.batch(&format!(
         "SET NOCOUNT ON; DECLARE @i int = 0, @longest bigint = 0, @took bigint, @began datetime2;
-         WHILE @i < {count} BEGIN
+         DECLARE @end datetime2 = DATEADD(second, {LONGEST_SECONDS}, SYSUTCDATETIME());
+         WHILE @i < {count} AND SYSUTCDATETIME() < @end BEGIN
            SET @began = SYSUTCDATETIME(); INSERT wide (i) VALUES (@i);
            SET @took = DATEDIFF_BIG(us, @began, SYSUTCDATETIME());
            IF @took > @longest SET @longest = @took;

@@ -124,6 +124,7 @@ impl Shared {
             match cache.open_block(need, |end| self.vlfs.lock().advance(end)) {
                 Ok(()) => self.grow_ahead(&mut cache),
                 Err(Blocked::NoBuffer) => cache = self.wait_for_buffer(cache)?,
+                Err(Blocked::NotZeroed) => cache = self.wait_for_zeros(cache)?,
                 Err(Blocked::NoSpace) => cache = self.make_space(cache)?,
             }
         }
@@ -154,12 +155,21 @@ impl Shared {
         }
     }
 
+    /// The log has come to where the last growth is being zeroed.
+    fn wait_for_zeros<'a>(&'a self, cache: LatchGuard<'a, Cache>) -> Result<LatchGuard<'a, Cache>, LogError> {
+        assert!(cache.zeroing || cache.growing, "somebody zeroes what is not zeroed");
+        assert!(cache.open.is_none(), "who waits for zeros has no block to join");
+        let (cache, outcome) = self.room.wait(cache, WaitType::LOGMGR_RESERVE_APPEND, None);
+        if outcome == os::WaitOutcome::Interrupted { Err(LogError::Interrupted) } else { Ok(cache) }
+    }
+
     /// No VLF is free, or what is free has been promised: the file grows, or the log is full (9002). Waits while
     /// somebody else makes it grow.
     fn make_space<'a>(
         self: &'a Arc<Self>,
         mut cache: LatchGuard<'a, Cache>,
     ) -> Result<LatchGuard<'a, Cache>, LogError> {
+        self.growth_was_waited_for.store(true, Relaxed);
         if cache.growing {
             let (cache, outcome) = self.room.wait(cache, WaitType::LOGMGR_RESERVE_APPEND, None);
             return if outcome == os::WaitOutcome::Interrupted {

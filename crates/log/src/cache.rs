@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use os::AlignedBuf;
+use os::sim::{Bug, is_planted};
 
 use crate::block::{BlockHeader, BlockState};
 use crate::flush_reason::FlushReason;
@@ -92,6 +93,8 @@ pub(crate) enum Blocked {
     NoBuffer,
     /// No VLF can be used next, or what room there is has been reserved.
     NoSpace,
+    /// There is room, which is just being zeroed.
+    NotZeroed,
 }
 
 /// What the cache latch guards.
@@ -120,6 +123,10 @@ pub(crate) struct Cache {
     pub(crate) record_bytes_total: u64,
     /// A task makes the file larger at the moment.
     pub(crate) growing: bool,
+    /// A task zeroes what the file has grown by.
+    pub(crate) zeroing: bool,
+    /// It writes a piece at the moment: no VLF may be taken away.
+    pub(crate) zero_underway: bool,
     /// Appenders waiting for a buffer.
     pub(crate) waiting_for_buffer: u32,
     pub(crate) closed: bool,
@@ -158,6 +165,8 @@ impl Cache {
             records_total: 0,
             record_bytes_total: 0,
             growing: false,
+            zeroing: false,
+            zero_underway: false,
             waiting_for_buffer: 0,
             closed: false,
             zones: Zones::new(),
@@ -289,6 +298,10 @@ impl Cache {
         }
         let capacity_bytes = self.capacity_here();
         assert!(capacity_bytes >= BLOCK_HEADER_BYTES + need);
+        let end_sector = self.next_sector + capacity_bytes.div_ceil(SECTOR_BYTES) as u32;
+        if end_sector > self.vlf.zeroed_sectors && !is_planted(Bug::UseBeforeZeroed) {
+            return Err(Blocked::NotZeroed);
+        }
         let start = Lsn::new(self.vlf.sequence, self.next_sector, 0);
         assert!(start > self.last, "a block begins behind every record");
         let (mut buffer, place, offsets) = self.free.pop().unwrap_or_else(|| {
@@ -345,6 +358,19 @@ impl Cache {
         self.vlf = vlf;
         self.next_sector = FIRST_BLOCK_SECTOR;
         Ok(())
+    }
+
+    /// Where the next block goes in the current VLF, or the open one stands.
+    pub(crate) fn next_sector(&self) -> u32 {
+        self.next_sector
+    }
+
+    /// A VLF is zeroed up to a sector.
+    pub(crate) fn note_zeroed(&mut self, vlf: &Vlf, sectors: u32) {
+        if (vlf.file, vlf.begin_offset) == (self.vlf.file, self.vlf.begin_offset) {
+            assert!(sectors >= self.vlf.zeroed_sectors, "zeros go on where they ended");
+            self.vlf.zeroed_sectors = sectors;
+        }
     }
 
     /// Bytes of the current VLF behind the last sealed block.

@@ -216,6 +216,13 @@ pub(crate) struct LogFile {
     pub(crate) sector_bytes: usize,
 }
 
+/// What a file has grown by.
+pub(crate) struct Grown {
+    pub(crate) headers: Vec<VlfHeader>,
+    /// Written, too: else it only reads as zeros.
+    pub(crate) is_zeroed: bool,
+}
+
 /// A log file to be made.
 pub(crate) struct NewLogFile<'a> {
     pub(crate) path: &'a Path,
@@ -514,9 +521,9 @@ impl LogFile {
         let _ = self.control.set_len(0);
     }
 
-    /// Adds VLFs at the end, zeroed and durable; the header's size is the commit point. The file keeps its formatted
-    /// size when this fails. One grows at a time.
-    pub(crate) fn grow(&self, layout: &[(u64, u64)], create_lsn: Lsn) -> Result<Vec<VlfHeader>, LogError> {
+    /// Adds VLFs at the end, described and durable, that read as zeros; the header's size is the commit point. The file keeps its formatted
+    /// size when this fails. One grows at a time. Takes as long as a few writes, however much it is, where the file system can set room aside.
+    pub(crate) fn grow(&self, layout: &[(u64, u64)], create_lsn: Lsn) -> Result<Grown, LogError> {
         // The header of an earlier growth may have reached the disk although its write failed: what it counts there must not be
         // zeroed or cut off before it counts it no more.
         self.settle_header()?;
@@ -524,19 +531,28 @@ impl LogFile {
         let end = layout.last().map_or(header.size_bytes, |vlf| vlf.0 + vlf.1);
         assert!(end > header.size_bytes && layout.first().is_some_and(|vlf| vlf.0 == header.size_bytes));
         os::sim::reach(|| "growth of a log file begins".to_owned());
+        let count = || {
+            self.update_header(|next| {
+                next.size_bytes = end;
+                next.vlf_count += layout.len() as u32;
+            })
+        };
+        let is_counted_first = is_planted(Bug::GrowBeforeHard);
+        if is_counted_first {
+            count()?;
+        }
         let prepared = self.prepare_growth(&header, layout, create_lsn, end);
         if prepared.is_err() {
             // Give the space back; should that fail too, the excess is reused by the next growth.
             let _ = self.control.set_len(header.size_bytes);
         }
-        let headers = prepared?;
+        let grown = prepared?;
         // From here on the larger size may be on disk even if the write fails: the file keeps its length.
-        self.update_header(|next| {
-            next.size_bytes = end;
-            next.vlf_count += layout.len() as u32;
-        })?;
+        if !is_counted_first {
+            count()?;
+        }
         os::sim::reach(|| "growth of a log file ends".to_owned());
-        Ok(headers)
+        Ok(grown)
     }
 
     fn prepare_growth(
@@ -545,15 +561,29 @@ impl LogFile {
         layout: &[(u64, u64)],
         create_lsn: Lsn,
         end: u64,
-    ) -> Result<Vec<VlfHeader>, LogError> {
+    ) -> Result<Grown, LogError> {
+        let mut is_zeroed = true;
         if header.volatile {
             self.control.set_len(end)?;
         } else {
-            self.control.allocate_zeroed(header.size_bytes, end)?;
+            // What an earlier growth or shrinking has left behind the size may hold anything.
+            if self.control.len()? > header.size_bytes {
+                self.control.set_len(header.size_bytes)?;
+            }
+            is_zeroed = !self.control.reserve(header.size_bytes, end)?;
+            if is_zeroed {
+                self.control.allocate_zeroed(header.size_bytes, end)?;
+            }
         }
         let headers = vlf_headers(header.log_id, layout, create_lsn);
         self.write_vlf_headers(&headers)?;
-        Ok(headers)
+        Ok(Grown { headers, is_zeroed })
+    }
+
+    /// Writes zeros where there are zeros, so that the file system has noted it before blocks are written there.
+    pub(crate) fn write_zeros(&self, zeros: &[u8], offset: u64) -> Result<(), LogError> {
+        assert!(offset > FILE_HEADER_BYTES, "zeros at {offset} are of a VLF");
+        Ok(self.control.write_at(zeros, offset, WriteMode::Cached)?)
     }
 
     fn write_vlf_headers(&self, headers: &[VlfHeader]) -> Result<(), LogError> {

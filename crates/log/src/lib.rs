@@ -60,6 +60,7 @@ mod vlf;
 mod window;
 mod writer;
 mod writer_work;
+mod zeroing;
 mod zones;
 
 pub use body::{Body, describe};
@@ -69,7 +70,7 @@ pub use file::FIRST_LOG_FILE;
 pub use flush::PendingHarden;
 pub use flush_reason::{DelayedFlushPolicy, FlushReason};
 pub use limits::{LogLimits, LogLimitsProfile};
-pub use log::{Log, Tail};
+pub use log::{Log, RecoveryExtent, Tail};
 pub use loss_window::{LossBounds, LossFigures, LossWindowInfo};
 pub use lsn::{Lsn, LsnParseError, TxnId};
 pub use options::{Growth, LogFileOptions, LogOptions};

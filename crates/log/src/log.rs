@@ -50,6 +50,19 @@ pub struct Tail {
     pub scanned_bytes: u64,
 }
 
+/// What a recovery would read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecoveryExtent {
+    /// Its first record.
+    pub from: Lsn,
+    /// Bytes of log from there to the end.
+    pub bytes: u64,
+    /// VLFs that they lie in.
+    pub vlf_count: u64,
+    /// Bytes of log since the last checkpoint began.
+    pub since_checkpoint_bytes: u64,
+}
+
 impl Log {
     /// Makes the files of a new log; they must not exist (except for a volatile log, which replaces it).
     pub fn create(os: &Os, options: &LogOptions) -> Result<Log, LogError> {
@@ -483,6 +496,17 @@ impl Log {
         self.shared.vlfs.lock().info()
     }
 
+    /// Where a recovery would begin to read, if the process ended now, and how much log it would read.
+    pub fn recovery_extent(&self) -> RecoveryExtent {
+        let shared = &self.shared;
+        let (checkpoint, end) = (shared.positions.checkpoint(), shared.positions.end());
+        let from = if self.is_volatile() { end } else { shared.checkpoint_pin.lsn().min(end) };
+        let vlfs = shared.vlfs.lock();
+        let (bytes, vlf_count) = vlfs.extent(from, end);
+        let since_checkpoint_bytes = vlfs.extent(checkpoint, end).0;
+        RecoveryExtent { from, bytes, vlf_count, since_checkpoint_bytes }
+    }
+
     /// Figures for views.
     pub fn stats(&self) -> LogStats {
         self.shared.stats()
@@ -602,7 +626,9 @@ impl Shared {
         }
         let _mask = os::task::mask_interrupts();
         let mut cache = self.cache.lock();
-        while cache.growing {
+        // What is zeroed in the background ends where it is.
+        self.room.notify_all();
+        while cache.growing || cache.zeroing {
             (cache, _) = self.room.wait(cache, os::WaitType::LOGMGR_QUEUE, None);
         }
         assert!(!cache.growing && self.stopping.load(Relaxed), "nothing begins behind the stop");

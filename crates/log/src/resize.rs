@@ -1,7 +1,7 @@
 //! The log's size: growth by option or by order, files that join and leave, VLFs that are given back.
 //!
-//! One changes the size at a time (`Cache::growing`); appends go on meanwhile. What is added is zeroed, described and durable before a block
-//! can go there; what is taken away is nobody's before its file loses it. A file joins and leaves in steps, between which the caller notes
+//! One changes the size at a time (`Cache::growing`); appends go on meanwhile. What is added is described, durable and reads as zeros before a
+//! block can go there, and is zeroed ahead of the log (`zeroing.rs`); what is taken away is nobody's before its file loses it. A file joins and leaves in steps, between which the caller notes
 //! durably who the members are:
 //!
 //! ```text
@@ -24,11 +24,16 @@ use crate::files;
 use crate::limits::{LOG_BYTES_MIN, VLF_HEADER_BYTES};
 use crate::log::Log;
 use crate::options::{Growth, LogFileOptions};
-use crate::shared::Shared;
+use crate::shared::{Shared, margin_of};
 use crate::vlf::{Vlf, VlfHeader};
 
 /// Log grows by at least this many bytes.
 const GROWTH_BYTES_MIN: u64 = 256 * 1024;
+/// A log with less than this, and less than an eighth, that is not promised to rollbacks grows.
+const LITTLE_BYTES: u64 = 16 << 20;
+/// Most steps of growth at once, and their bytes.
+const STEPS_MAX: u32 = 16;
+const STEPS_BYTES_MAX: u64 = 16 << 20;
 /// VLFs that a log keeps in its first file, however far it is shrunk.
 const FIRST_FILE_VLFS_MIN: usize = 2;
 
@@ -286,7 +291,7 @@ impl Shared {
     fn begin_resize(&self) -> LatchGuard<'_, Cache> {
         let _mask = os::task::mask_interrupts();
         let mut cache = self.cache.lock();
-        while cache.growing {
+        while cache.growing || cache.zero_underway {
             (cache, _) = self.room.wait(cache, WaitType::LOGMGR_RESERVE_APPEND, None);
         }
         cache.growing = true;
@@ -294,10 +299,11 @@ impl Shared {
     }
 
     /// Whoever made the log larger or smaller is done.
-    pub(crate) fn growth_is_over(&self) -> LatchGuard<'_, Cache> {
+    pub(crate) fn growth_is_over(self: &Arc<Self>) -> LatchGuard<'_, Cache> {
         let mut cache = self.cache.lock();
         assert!(cache.growing);
         cache.growing = false;
+        self.zero_behind(&mut cache);
         drop(cache);
         self.room.notify_all();
         self.cache.lock()
@@ -320,7 +326,8 @@ impl Shared {
             return Err(ResizeError::InUse);
         }
         let bytes: u64 = vlfs.of_file(number).rev().take(count).map(Vlf::block_bytes).sum();
-        if !cache.space_allows(0, bytes, self.margin_bytes()) {
+        let left_bytes = vlfs.size_bytes() - bytes;
+        if !cache.space_allows(0, bytes, margin_of(left_bytes)) {
             return Err(ResizeError::TooLittleLeft);
         }
         let taken = vlfs.take(number, count);
@@ -366,13 +373,13 @@ impl Shared {
         Ok(shrunk)
     }
 
-    fn grow_to(&self, number: u16, bytes: u64) -> Result<(), LogError> {
+    fn grow_to(self: &Arc<Self>, number: u16, bytes: u64) -> Result<(), LogError> {
         let cache = self.begin_resize();
         let present = self.vlfs.lock().end_offset(number);
         drop(cache);
         let wanted = bytes.next_multiple_of(64 * 1024);
         let file = self.files.get(number).filter(|_| wanted >= present + GROWTH_BYTES_MIN);
-        let grown = file.map_or(Ok(()), |file| self.grow_by(&file, wanted - present));
+        let grown = file.map_or(Ok(()), |file| self.grow_by(&file, &[wanted - present]));
         drop(self.growth_is_over());
         grown
     }
@@ -387,8 +394,11 @@ impl Shared {
         assert_eq!(all[0].number, current, "the file that is written grows first");
         let mut why = None;
         for file in &all {
-            let Some(bytes) = self.growth_step(file) else { continue };
-            match self.grow_by(file, bytes) {
+            let steps = self.growth_steps(file);
+            if steps.is_empty() {
+                continue;
+            }
+            match self.grow_by(file, &steps) {
                 Ok(()) => return Ok(()),
                 Err(LogError::Io(error)) => why = Some(error),
                 Err(_) => {}
@@ -397,9 +407,29 @@ impl Shared {
         Err(why)
     }
 
-    /// By how much a file grows next; none when it may not.
-    fn growth_step(&self, file: &LogFile) -> Option<u64> {
-        let present = self.vlfs.lock().end_offset(file.number);
+    /// The steps that a file grows by next; none when it may not. While appends have to wait for growth, several at once, which cost as many
+    /// writes as one: twice as many each time, and fewer again when nobody waits.
+    fn growth_steps(&self, file: &LogFile) -> Vec<u64> {
+        let before = self.growth_steps.load(Relaxed);
+        let was_waited_for = self.growth_was_waited_for.swap(false, Relaxed) && self.options.grow_ahead;
+        let count = if was_waited_for { (before * 2).min(STEPS_MAX) } else { (before / 2).max(1) };
+        self.growth_steps.store(count, Relaxed);
+        let mut present = self.vlfs.lock().end_offset(file.number);
+        let mut steps: Vec<u64> = Vec::new();
+        while let Some(step) = self.growth_step(file, present) {
+            let total = steps.iter().sum::<u64>() + step;
+            if !steps.is_empty() && (steps.len() as u32 >= count || total > STEPS_BYTES_MAX) {
+                break;
+            }
+            steps.push(step);
+            present += step;
+        }
+        assert!(steps.len() as u32 <= count, "{} steps of {count}", steps.len());
+        steps
+    }
+
+    /// By how much a file of so many bytes grows next; none when it may not.
+    fn growth_step(&self, file: &LogFile, present: u64) -> Option<u64> {
         let (growth, bytes_max) = *file.growth.lock();
         let step = match growth {
             Growth::None => return None,
@@ -415,13 +445,18 @@ impl Shared {
         (step >= GROWTH_BYTES_MIN).then_some(step)
     }
 
-    /// Adds `bytes` to a file: zeroed, described, durable; only then usable. The caller has set `growing`.
-    fn grow_by(&self, file: &LogFile, bytes: u64) -> Result<(), LogError> {
+    /// Adds so many bytes to a file, in steps that have VLFs of their own: described and durable; only then usable, as far as it is zeroed.
+    /// The caller has set `growing`.
+    fn grow_by(&self, file: &LogFile, steps: &[u64]) -> Result<(), LogError> {
         let (present, log_bytes) = {
             let vlfs = self.vlfs.lock();
             (vlfs.end_offset(file.number), vlfs.size_bytes())
         };
-        let layout = self.vlf_rule().layout_in(present, bytes, log_bytes);
+        let (mut layout, mut bytes) = (Vec::new(), 0);
+        for step in steps {
+            layout.extend(self.vlf_rule().layout_in(present + bytes, *step, log_bytes + bytes));
+            bytes += step;
+        }
         let create_lsn = self.positions.end();
         assert!(
             layout.first().is_some_and(|vlf| vlf.0 == present),
@@ -436,32 +471,35 @@ impl Shared {
             let path = file.path.display();
             os::report::error("log", &format!("log file {path} cannot grow by {bytes} bytes: {error}"));
         }
-        let headers = grown?;
+        let grown = grown?;
         self.growth_failed.store(false, Relaxed);
-        assert_eq!(headers.len(), layout.len());
+        assert_eq!(grown.headers.len(), layout.len());
         let block_bytes = layout.iter().map(|vlf| vlf.1 - VLF_HEADER_BYTES).sum();
         let mut cache = self.cache.lock();
         let mut vlfs = self.vlfs.lock();
-        vlfs.add(file.number, &headers);
+        vlfs.add(file.number, &grown.headers, grown.is_zeroed);
         cache.add_space(block_bytes);
         cache.assert_space(vlfs.reusable().1);
         assert_eq!(vlfs.end_offset(file.number), present + bytes, "what was added is there");
         drop(vlfs);
         drop(cache);
         self.note_size();
-        self.counters.growths.increment();
-        self.counters.own_growths.fetch_add(1, Relaxed);
+        self.counters.growths.add(steps.len() as i64);
+        self.counters.own_growths.fetch_add(steps.len() as u64, Relaxed);
         Ok(())
     }
 
-    /// Starts growth in the background when a block was opened in the last usable VLF and the log is at least three
-    /// quarters used, so that nobody has to wait for it later.
+    /// Starts growth in the background, so that nobody has to wait for it later: when a block was opened in the last usable VLF and the log
+    /// is at least three quarters used, or little is left that is not promised to rollbacks.
     pub(crate) fn grow_ahead(self: &Arc<Self>, cache: &mut Cache) {
         if !self.options.grow_ahead || cache.growing {
             return;
         }
         let total_bytes = self.counters.file_size_kb.get() as u64 * 1024;
-        if cache.space_left_bytes > total_bytes / 4 || self.vlfs.lock().reusable().0 > 0 {
+        let free_bytes = cache.space_left_bytes.saturating_sub(cache.reserved_bytes + self.margin_bytes());
+        let is_nearly_full = cache.space_left_bytes <= total_bytes / 4;
+        let is_tight = free_bytes < (total_bytes / 8).min(LITTLE_BYTES);
+        if !is_tight && (!is_nearly_full || self.vlfs.lock().reusable().0 > 0) {
             return;
         }
         if self.files.all().iter().all(|file| file.growth.lock().0 == Growth::None) {

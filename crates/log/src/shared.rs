@@ -119,6 +119,10 @@ pub(crate) struct Shared {
     pub(crate) open_bytes: AtomicU32,
     /// The last growth failed, and that has been told.
     pub(crate) growth_failed: AtomicBool,
+    /// By how many steps the log grows at once; more than one while appends have to wait for it.
+    pub(crate) growth_steps: AtomicU32,
+    /// An append has waited for growth since the last one.
+    pub(crate) growth_was_waited_for: AtomicBool,
     pub(crate) policy: AtomicU64,
     /// How many VLFs growth makes: a number of [`VlfRule`].
     pub(crate) vlf_rule: AtomicU8,
@@ -170,6 +174,8 @@ impl Shared {
             bell: Signal::new(),
             open_bytes: AtomicU32::new(0),
             growth_failed: AtomicBool::new(false),
+            growth_steps: AtomicU32::new(1),
+            growth_was_waited_for: AtomicBool::new(false),
             policy: AtomicU64::new(options.delayed_flush.to_raw()),
             vlf_rule: AtomicU8::new(options.vlf_rule as u8),
             pins,
@@ -243,7 +249,11 @@ impl Shared {
 
     /// Room that only rollbacks may use, beyond what they reserved: padding of their blocks, ends of VLFs.
     pub(crate) fn margin_bytes(&self) -> u64 {
-        let size = self.counters.file_size_kb.get() as u64 * 1024;
-        (size / 16).clamp(64 * 1024, 1024 * 1024)
+        margin_of(self.counters.file_size_kb.get() as u64 * 1024)
     }
+}
+
+/// See `Shared::margin_bytes`, of a log of so many bytes.
+pub(crate) fn margin_of(log_bytes: u64) -> u64 {
+    (log_bytes / 16).clamp(64 * 1024, 1024 * 1024)
 }

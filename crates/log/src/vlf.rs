@@ -205,6 +205,8 @@ pub struct Vlf {
     pub create_lsn: Lsn,
     /// The sector that its blocks end before, once the log has moved on from it; 0 while unknown.
     pub end_sector: u32,
+    /// Blocks may stand before this sector; behind it a growth is still being zeroed.
+    pub zeroed_sectors: u32,
 }
 
 impl Vlf {
@@ -219,6 +221,7 @@ impl Vlf {
             active: false,
             create_lsn: header.create_lsn,
             end_sector: 0,
+            zeroed_sectors: (header.size_bytes / SECTOR_BYTES as u64) as u32,
         }
     }
 
@@ -367,15 +370,21 @@ impl VlfMap {
         self.assert_state();
     }
 
-    /// Adds what growth has made and made durable at the end of a file, or as a new file behind all others.
-    pub fn add(&mut self, file: u16, headers: &[VlfHeader]) {
+    /// Adds what growth has made and made durable at the end of a file, or as a new file behind all others. What is not zeroed is used as
+    /// far as [`VlfMap::note_zeroed`] says.
+    pub fn add(&mut self, file: u16, headers: &[VlfHeader], is_zeroed: bool) {
         let end = self.end_offset(file);
         let place = self.vlfs.iter().rposition(|vlf| vlf.file <= file).map_or(0, |last| last + 1);
         let current = self.vlfs[self.current].sequence;
         assert!(headers.first().is_some_and(|header| header.begin_offset == end), "what is added follows");
         assert!(headers.iter().all(|header| header.size_bytes >= VLF_BYTES_MIN));
         let is_behind_all = place == self.vlfs.len();
-        self.vlfs.splice(place..place, headers.iter().map(|header| Vlf::unused(header, file)));
+        let of = |header: &VlfHeader| {
+            let vlf = Vlf::unused(header, file);
+            let zeroed_sectors = if is_zeroed { vlf.sectors() } else { FIRST_BLOCK_SECTOR };
+            Vlf { zeroed_sectors, ..vlf }
+        };
+        self.vlfs.splice(place..place, headers.iter().map(of));
         if !is_behind_all {
             self.renumber(current);
         }
@@ -383,6 +392,33 @@ impl VlfMap {
             assert_places(&self.vlfs);
             true
         });
+    }
+
+    /// The VLF that is to be zeroed next, in the order of their use, and how many bytes the log can use before it comes to what is not zeroed.
+    /// The log's next block stands at `next_sector` of the current VLF.
+    pub fn next_unzeroed(&self, next_sector: u32) -> Option<(Vlf, u64)> {
+        let count = self.vlfs.len();
+        let mut ahead_sectors = 0;
+        for step in 0..count {
+            let vlf = &self.vlfs[(self.current + step) % count];
+            let from = if step == 0 { next_sector } else { FIRST_BLOCK_SECTOR };
+            if step == 0 || !vlf.active {
+                ahead_sectors += u64::from(vlf.zeroed_sectors.saturating_sub(from));
+            }
+            if vlf.zeroed_sectors < vlf.sectors() {
+                return Some((*vlf, ahead_sectors * SECTOR_BYTES as u64));
+            }
+        }
+        None
+    }
+
+    /// A VLF is zeroed up to a sector. It may have other uses by now, or be gone.
+    pub fn note_zeroed(&mut self, vlf: &Vlf, sectors: u32) {
+        let place = (vlf.file, vlf.begin_offset);
+        let found = self.vlfs.iter_mut().find(|other| (other.file, other.begin_offset) == place);
+        let Some(found) = found else { return };
+        assert!((found.zeroed_sectors..=found.sectors()).contains(&sectors), "zeros go on where they ended");
+        found.zeroed_sectors = sectors;
     }
 
     /// Takes the last `count` VLFs of a file out, none of which is active; they are nobody's from now on. Returns them, first place first.
@@ -414,6 +450,24 @@ impl VlfMap {
         self.by_sequence = index_of(&self.vlfs);
         self.current = self.by_sequence[&current];
         self.assert_state();
+    }
+
+    /// Bytes of log from one place to a later one, and the number of VLFs that they lie in; ends of VLFs that the log has left unused do
+    /// not count, as far as that is known.
+    pub fn extent(&self, from: Lsn, to: Lsn) -> (u64, u64) {
+        let (mut bytes, mut count) = (0, 0);
+        if from.is_null() || from >= to {
+            return (0, 0);
+        }
+        for vlf in self.vlfs.iter().filter(|vlf| (from.vlf()..=to.vlf()).contains(&vlf.sequence)) {
+            let end = if vlf.end_sector > 0 { vlf.end_sector } else { vlf.sectors() };
+            let first = if vlf.sequence == from.vlf() { from.block() } else { FIRST_BLOCK_SECTOR };
+            let last = if vlf.sequence == to.vlf() { to.block() } else { end };
+            bytes += u64::from(last.saturating_sub(first)) * SECTOR_BYTES as u64;
+            count += 1;
+        }
+        assert!(count <= self.vlfs.len() as u64, "each VLF counts once");
+        (bytes, count)
     }
 
     /// The VLFs of a file.
@@ -598,6 +652,19 @@ mod tests {
         assert_eq!(map.offset_of(Lsn::new(40, 16, 1)), Some(16_384));
         assert_eq!(map.oldest_active(), 38);
         assert_eq!(map.truncate(Lsn::MAX).0, 2, "the current VLF stays");
+    }
+
+    #[test]
+    fn an_extent_counts_blocks_and_vlfs() {
+        let mut map = map(3);
+        map.begin_first(37);
+        map.advance(500);
+        map.advance(400);
+        let at = |vlf, block| Lsn::new(vlf, block, 1);
+        assert_eq!(map.extent(at(37, 20), at(37, 30)), (10 * 512, 1));
+        assert_eq!(map.extent(at(37, 490), at(39, 26)), ((10 + 384 + 10) * 512, 3));
+        assert_eq!(map.extent(at(38, 30), at(38, 30)), (0, 0));
+        assert_eq!(map.extent(Lsn::NULL, at(38, 30)), (0, 0));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use common::{insert, small_options};
 use hardpan_log::{FlushReason, Growth, Log, LogOptions, Lsn};
-use os::sim::{End, Fault, Operation, Profile, World};
-use os::{Latch, LatchRank};
+use os::sim::{Bug, End, Fault, Operation, Profile, Report, World};
+use os::{Latch, LatchRank, WaitType};
 
 const PATH: &str = "/data/test.ldf";
 
@@ -18,8 +18,8 @@ fn options() -> LogOptions {
     LogOptions { growth: Growth::Bytes(256 << 10), grow_ahead: false, ..small }
 }
 
-/// Of the I/Os of a growth that harden something (zeroes, VLF headers, the file's header), the last.
-const HEADER_OF_GROWTH: u64 = 2;
+/// Of the I/Os of a growth that harden something (VLF headers, the file's header), the last.
+const HEADER_OF_GROWTH: u64 = 1;
 
 fn commit(log: &Log, txn: u64, bytes: usize) -> Lsn {
     let lsn = log.append(&insert(txn, bytes)).unwrap();
@@ -29,17 +29,19 @@ fn commit(log: &Log, txn: u64, bytes: usize) -> Lsn {
 
 /// Opens what a power cut has left; all that was acknowledged is there, and the log grows and goes on.
 fn reopen(world: &World, acknowledged: Option<Lsn>) {
-    world
-        .run(move |os| {
-            let (log, tail) = Log::open(os, &options()).expect("the log of a dead process");
-            if let Some(last) = acknowledged {
-                assert!(tail.last >= last, "acknowledged {last}, found {}", tail.last);
-            }
-            log.grow_to(2, 3 << 20).expect("a healthy disk");
-            commit(&log, 99, 30_000);
-            log.close().unwrap();
-        })
-        .assert_ok();
+    reopened(world, acknowledged).assert_ok();
+}
+
+fn reopened(world: &World, acknowledged: Option<Lsn>) -> Report {
+    world.run(move |os| {
+        let (log, tail) = Log::open(os, &options()).expect("the log of a dead process");
+        if let Some(last) = acknowledged {
+            assert!(tail.last >= last, "acknowledged {last}, found {}", tail.last);
+        }
+        log.grow_to(2, 3 << 20).expect("a healthy disk");
+        commit(&log, 99, 30_000);
+        log.close().unwrap();
+    })
 }
 
 /// A growth whose header write fails may have reached the disk. The next growth zeroes the same place: before it does, the header on disk
@@ -100,30 +102,178 @@ fn a_growth_that_is_given_up_leaves_what_the_header_counts() {
     }
 }
 
+/// A log that grows, under short reads and writes; the power goes somewhere. Gives the growths and whether it went; an error when something
+/// acknowledged is lost, or the log does not open.
+fn grow_and_cut(seed: u64, bug: Option<Bug>) -> Result<(u64, bool), String> {
+    let profile = Profile { short_transfers_percent: 40, ..Profile::drawn(seed) };
+    let world = World::new(seed, profile);
+    world.plant(bug);
+    let acknowledged = Arc::new(Latch::new(LatchRank::Leaf, (None, 0)));
+    let (device, noted) = (world.clone(), Arc::clone(&acknowledged));
+    let report = world.run(move |os| {
+        os.disk().create_dir_all(Path::new("/data")).unwrap();
+        os.disk().sync_dir(Path::new("/")).unwrap();
+        let log = Log::create(os, &options()).unwrap();
+        device.power_off_after_ios(5 + seed % 140);
+        for txn in 1..80 {
+            let last = commit(&log, txn, 25_000);
+            *noted.lock() = (Some(last), log.stats().growths_total);
+        }
+    });
+    if !report.failures.is_empty() {
+        return Err(format!("{:?}", report.failures));
+    }
+    let (last, growths) = *acknowledged.lock();
+    world.plant(None);
+    let again = reopened(&world, last);
+    if !again.failures.is_empty() {
+        return Err(format!("{:?}", again.failures));
+    }
+    Ok((growths, report.end == End::PowerOff))
+}
+
 /// Short reads and writes anywhere, power cuts anywhere in a log that grows: it opens, and nothing acknowledged is lost.
 #[test]
 fn growth_under_short_transfers_survives_power_cuts() {
     let (mut growths, mut cut_runs) = (0, 0);
     for seed in 0..150 {
-        let profile = Profile { short_transfers_percent: 40, ..Profile::drawn(seed) };
-        let world = World::new(seed, profile);
-        let acknowledged = Arc::new(Latch::new(LatchRank::Leaf, (None, 0)));
-        let (device, noted) = (world.clone(), Arc::clone(&acknowledged));
-        let report = world.run(move |os| {
-            os.disk().create_dir_all(Path::new("/data")).unwrap();
-            os.disk().sync_dir(Path::new("/")).unwrap();
-            let log = Log::create(os, &options()).unwrap();
-            device.power_off_after_ios(5 + seed % 140);
-            for txn in 1..80 {
-                let last = commit(&log, txn, 25_000);
-                *noted.lock() = (Some(last), log.stats().growths_total);
-            }
-        });
-        cut_runs += u64::from(report.end == End::PowerOff);
-        assert!(report.failures.is_empty(), "seed {seed}: {:?}", report.failures);
-        let (last, grown) = *acknowledged.lock();
+        let (grown, is_cut) = grow_and_cut(seed, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         growths += grown;
-        reopen(&world, last);
+        cut_runs += u64::from(is_cut);
     }
     assert!(growths > 150 && cut_runs > 100, "{growths} growths, {cut_runs} power cuts");
+    let found = (0..500).find(|&seed| grow_and_cut(seed, Some(Bug::GrowBeforeHard)).is_err());
+    println!("GrowBeforeHard at seed {found:?}");
+    assert!(found.is_some(), "a growth that counts before it is durable was not seen");
+}
+
+/// A device whose durable writes and syncs take 170 to 212 us and which moves a gigabyte a second.
+fn steady(reserves: bool) -> Profile {
+    Profile {
+        sync_ns: (170_000, 212_000),
+        ns_per_kib: 1_000,
+        reserves,
+        switches_max: 20_000_000,
+        ..Profile::constant_latency()
+    }
+}
+
+const LATENCY_NS_MAX: u64 = 212_000;
+const COMMIT_BYTES: usize = 8_000;
+
+/// Fills a log of 1 MB that grows by steps of `step_bytes` with commits of one session, up to `bytes`. Gives the longest commit in virtual
+/// nanoseconds, and the growths.
+fn longest_commit_ns(step_bytes: u64, bytes: u64, reserves: bool) -> (u64, u64) {
+    let found = Arc::new(Latch::new(LatchRank::Leaf, (0, 0)));
+    let answer = Arc::clone(&found);
+    let report = World::new(step_bytes, steady(reserves)).run(move |os| {
+        os.disk().create_dir_all(Path::new("/data")).unwrap();
+        let growth = Growth::Bytes(step_bytes);
+        let log = Log::create(os, &LogOptions { growth, ..small_options(PATH, 1 << 20) }).unwrap();
+        let mut longest_ns = 0;
+        for txn in 1..bytes / COMMIT_BYTES as u64 {
+            let began_ns = os.clock().monotonic_ns();
+            commit(&log, txn, COMMIT_BYTES);
+            longest_ns = longest_ns.max(os.clock().monotonic_ns() - began_ns);
+        }
+        *answer.lock() = (longest_ns, log.stats().growths_total);
+        log.close().unwrap();
+    });
+    report.assert_ok();
+    let found = *found.lock();
+    found
+}
+
+/// Claim 315: growing never holds a commit up for more than three latencies of the device, by small steps or by steps far larger than the log. Where the
+/// file system cannot set room aside the zeros come first, and the same measure sees that.
+#[test]
+fn growth_stalls_no_commit() {
+    let limit_ns = 3 * (LATENCY_NS_MAX + 9_000);
+    for (step_bytes, bytes, growths) in
+        [(256 << 10, 6 << 20, 18), (1 << 20, 10 << 20, 8), (32 << 20, 20 << 20, 1), (8 << 20, 20 << 20, 2)]
+    {
+        let (longest_ns, grown) = longest_commit_ns(step_bytes, bytes, true);
+        println!("steps of {step_bytes}: {grown} growths, longest commit {longest_ns} ns");
+        assert!(grown >= growths, "steps of {step_bytes}: {grown} growths");
+        assert!(longest_ns <= limit_ns, "steps of {step_bytes}: a commit took {longest_ns} ns");
+    }
+    let (longest_ns, _) = longest_commit_ns(32 << 20, 20 << 20, false);
+    println!("zeros first: longest commit {longest_ns} ns");
+    assert!(longest_ns > 10 * limit_ns, "zeroing first took {longest_ns} ns: the measure sees nothing");
+}
+
+/// Fills what a growth has added while it is being zeroed, by a device that zeroes slower than the log comes, and reads all of it back.
+fn fill_while_zeroing(seed: u64, bug: Option<Bug>) -> Result<(), String> {
+    let slow = Profile { cached_write_ns: (1_000, 3_000_000), ..Profile::nvme() };
+    let world = World::new(seed, slow);
+    world.plant(bug);
+    let report = world.run(|os| {
+        os.disk().create_dir_all(Path::new("/data")).unwrap();
+        let grown = LogOptions { growth: Growth::Bytes(4 << 20), ..options() };
+        let log = Log::create(os, &grown).unwrap();
+        log.grow_to(2, 5 << 20).unwrap();
+        let mut last = Lsn::NULL;
+        for txn in 1..70 {
+            last = commit(&log, txn, 50_000);
+        }
+        let log = Arc::new(log);
+        let read = log.read_from(Lsn::NULL).map(|record| record.unwrap().lsn).last();
+        assert_eq!(read, Some(last), "all of it can be read");
+        log.close().unwrap();
+        drop(log);
+        let (log, tail) = Log::open(os, &grown).unwrap();
+        assert_eq!(tail.last, last);
+        log.close().unwrap();
+    });
+    if report.failures.is_empty() { Ok(()) } else { Err(format!("{:?}", report.failures)) }
+}
+
+/// The log never stands where zeros are still to come; a log that does not look is condemned.
+#[test]
+fn zeros_never_meet_a_block() {
+    for seed in 0..40 {
+        fill_while_zeroing(seed, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+    let found = (0..500).find(|&seed| fill_while_zeroing(seed, Some(Bug::UseBeforeZeroed)).is_err());
+    println!("UseBeforeZeroed at seed {found:?}");
+    assert!(found.is_some(), "not seen in 500 seeds");
+}
+
+/// What is zeroed when the device refuses it, when the file shrinks and when the log stops: the log goes on in all of it.
+#[test]
+fn zeroing_gives_way() {
+    for seed in 0..30 {
+        let world = World::new(seed, steady(true));
+        let device = world.clone();
+        let report = world.run(move |os| {
+            os.disk().create_dir_all(Path::new("/data")).unwrap();
+            let log = Log::create(os, &options()).unwrap();
+            log.grow_to(2, 8 << 20).unwrap();
+            match seed % 3 {
+                0 => {
+                    // Nobody else writes meanwhile.
+                    device.inject(Fault::fail_once(Operation::Write, seed / 3));
+                    os.sleep(4_000_000, WaitType::SLEEP_TASK).unwrap();
+                    device.clear_faults();
+                }
+                1 => {
+                    let shrunk = log.shrink_file(2, 0).unwrap();
+                    assert!(shrunk.size_bytes < 8 << 20, "{shrunk:?}");
+                    log.grow_to(2, 6 << 20).unwrap();
+                }
+                _ => {}
+            }
+            let mut last = Lsn::NULL;
+            let bytes = if seed % 3 == 2 { 100_000 } else { 4_500_000 };
+            for txn in 1..bytes / 30_000 {
+                last = commit(&log, txn, 30_000);
+            }
+            device.clear_faults();
+            log.close().unwrap();
+            let (log, tail) = Log::open(os, &options()).unwrap();
+            assert_eq!(tail.last, last);
+            log.close().unwrap();
+        });
+        report.assert_ok();
+    }
 }

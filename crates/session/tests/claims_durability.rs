@@ -172,7 +172,7 @@ fn blocks(writes: &[WriteEvent]) -> Vec<BlockHeader> {
     issued.collect()
 }
 
-/// Claims 5 and 6: after a crash the changes since the checkpoint are redone, although no page of them had reached the data file; a
+/// Claims 5, 6 and 285: after a crash the changes since the checkpoint are redone, although no page of them had reached the data file; a
 /// transaction that had not committed is undone, although its records had reached the log.
 #[test]
 fn recovery_redoes_what_is_missing_and_undoes_what_is_open() {

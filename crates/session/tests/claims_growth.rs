@@ -282,3 +282,106 @@ fn vlfs_are_used_round_and_round() {
         server.stop(session);
     });
 }
+
+/// Claim 284: whatever changes storage, definitions or rows, has records in the log.
+#[test]
+fn every_change_of_storage_has_records() {
+    on_a_machine(284, |os| {
+        let (server, mut session) = with_log(os, "SIZE = 8MB");
+        for (change, operation) in [
+            ("CREATE TABLE c (i int NOT NULL PRIMARY KEY, v varchar(20))", "LOP_INSERT_ROWS"),
+            ("INSERT c VALUES (1, 'x')", "LOP_INSERT_ROWS"),
+            ("UPDATE c SET v = 'yy'", "LOP_MODIFY_ROW"),
+            ("CREATE INDEX by_v ON c (v)", "LOP_INSERT_ROWS"),
+            ("DELETE c", "LOP_DELETE_ROWS"),
+            ("DROP TABLE c", "LOP_DELETE_ROWS"),
+        ] {
+            let count =
+                format!("SELECT COUNT(*) FROM sys.fn_dblog(NULL, NULL) WHERE [Operation] = '{operation}'");
+            let before = number(&mut session, &count);
+            assert_eq!(numbers(&run(&mut session, change)), [0; 0], "{change}");
+            assert!(number(&mut session, &count) > before, "{change}: {operation}");
+        }
+        server.stop(session);
+    });
+}
+
+/// Claim 288: freeing a VLF changes what is said of it, not a byte of it, and not the file's size.
+#[test]
+fn a_freed_vlf_keeps_its_bytes() {
+    on_a_machine(288, |os| {
+        let (server, mut session) = with_log(os, "SIZE = 2MB, FILEGROWTH = 0");
+        let log_file = std::path::Path::new("/data/drives/c/l.ldf");
+        let active = "SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID()) WHERE vlf_active = 1";
+        let mut other = server.session();
+        run(&mut other, "BEGIN TRAN; UPDATE vlf_test SET c = 1");
+        run(&mut session, "CREATE TABLE filler (i int NOT NULL, v char(5000) NOT NULL)");
+        while number(&mut session, active) < 3 {
+            run(&mut session, "INSERT filler VALUES (1, 'x')");
+        }
+        run(&mut other, "COMMIT");
+        let before = os.disk().read_file(log_file).unwrap();
+        run(&mut session, "CHECKPOINT");
+        assert_eq!(number(&mut session, active), 1);
+        let freed = "SELECT TOP (1) vlf_status FROM sys.dm_db_log_info(DB_ID()) ORDER BY vlf_begin_offset";
+        assert_eq!(number(&mut session, freed), 0, "used before, free now");
+        let after = os.disk().read_file(log_file).unwrap();
+        assert_eq!(before.len(), after.len());
+        let second =
+            "SELECT MIN(vlf_begin_offset) FROM sys.dm_db_log_info(DB_ID()) WHERE vlf_begin_offset > 8192";
+        let end = usize::try_from(number(&mut session, second)).unwrap();
+        // From behind the VLF's header, in which the log has blocks.
+        assert!(before[16_384..end].iter().any(|&byte| byte != 0));
+        assert!(before[8192..end] == after[8192..end], "its bytes are as they were");
+        other.close();
+        server.stop(session);
+    });
+}
+
+/// Claims 295 to 297: the article's two databases, with the sizes of its statements; the data files are a hundredth of theirs.
+#[test]
+fn the_articles_databases_have_their_sizes() {
+    on_a_machine(295, |os| {
+        let server = Server::open(os);
+        let mut session = server.session_in("master");
+        for (name, growth_kb, growth_pages) in [("HighVLF", 1024, 128), ("LowVLF", 1_024_000, 128_000)] {
+            let created = run(
+                &mut session,
+                &format!(
+                    r"CREATE DATABASE [{name}] ON PRIMARY
+( NAME = N'{name}', FILENAME = N'E:\Data\{name}.mdf' ,
+SIZE = 51200KB , MAXSIZE = UNLIMITED, FILEGROWTH = 262144KB )
+LOG ON
+( NAME = N'{name}_log', FILENAME = N'F:\Log\{name}_log.ldf' ,
+SIZE = 1024KB , MAXSIZE = 2192000KB , FILEGROWTH = {growth_kb}KB )"
+                ),
+            );
+            assert_eq!(numbers(&created), [0; 0]);
+            let files = format!(
+                "SELECT type, size, max_size, growth FROM sys.master_files
+                 WHERE database_id = DB_ID('{name}') ORDER BY file_id"
+            );
+            let log = format!("1|128|274000|{growth_pages}");
+            assert_eq!(rows(&mut session, &files), ["0|6400|-1|32768".to_owned(), log]);
+        }
+        server.stop(session);
+    });
+}
+
+/// Claim 301 says that each growth adds to the log. Here it does not: growth writes headers of the file.
+#[test]
+fn growth_writes_no_log() {
+    on_a_machine(301, |os| {
+        let (server, mut session) = with_log(os, "SIZE = 1MB, FILEGROWTH = 1MB");
+        let stats = |server: &Server| server.database().log().stats();
+        let before = stats(&server);
+        for megabytes in 2..=12 {
+            let grow = format!("ALTER DATABASE {NAME} MODIFY FILE (NAME = l, SIZE = {megabytes}MB)");
+            assert_eq!(numbers(&run(&mut session, &grow)), [0; 0]);
+        }
+        let after = stats(&server);
+        assert_eq!(after.growths_total - before.growths_total, 11);
+        assert_eq!(after.records_total, before.records_total);
+        server.stop(session);
+    });
+}

@@ -204,7 +204,77 @@ fn planted_bugs_of_adding_and_removing_are_found() {
     }
 }
 
-/// DBCC SHRINKFILE and SHRINKDATABASE of a log: to what was asked for by whole VLFs, to the size that it was made with, no further than
+/// sys.dm_db_log_stats: how much a recovery would read, from where, in how many VLFs; an open transaction and a checkpoint move it.
+#[test]
+fn what_a_recovery_would_read_is_shown() {
+    on_a_machine(289, |os| {
+        let (server, mut session) = small(os);
+        run(&mut session, ADD);
+        run(&mut session, "CHECKPOINT");
+        let stats = "SELECT recovery_vlf_count, IIF(log_recovery_lsn = log_checkpoint_lsn, 'checkpoint', 'older'), \
+                     log_since_last_checkpoint_mb, log_recovery_size_mb FROM sys.dm_db_log_stats(DB_ID())";
+        assert_eq!(rows(&mut session, stats), ["1|checkpoint|0|0"], "two records");
+        let mut other = server.session();
+        run(&mut other, "BEGIN TRAN; INSERT t VALUES (-1, 'held')");
+        for i in 0..80 {
+            insert(&mut session, i);
+        }
+        // A row takes 5.2 KB of log: 416 KB.
+        assert_eq!(rows(&mut session, stats), ["2|checkpoint|0.4|0.4"]);
+        run(&mut session, "CHECKPOINT");
+        assert_eq!(rows(&mut session, stats), ["2|older|0|0.4"], "what is open must be undone");
+        run(&mut other, "ROLLBACK");
+        other.close();
+        run(&mut session, "CHECKPOINT");
+        assert_eq!(rows(&mut session, stats), ["1|checkpoint|0|0"]);
+        server.stop(session);
+    });
+}
+
+/// Claims 302, 303, 307, 308 and 313, at a hundredth of the article's sizes: the log is grown beforehand by steps of MODIFY FILE; the row fits
+/// its page and its identity column is left out of VALUES; while one transaction updates it, more and more VLFs are active, and the data file
+/// keeps its size.
+#[test]
+fn the_log_fills_while_the_loop_runs() {
+    on_a_machine(313, |os| {
+        let server = Server::open(os);
+        let mut session = server.session_in("master");
+        let data = r"NAME = d, FILENAME = 'D:\d.mdf', SIZE = 8MB, FILEGROWTH = 2MB";
+        let log = r"NAME = l, FILENAME = 'L:\l.ldf', SIZE = 1024KB, MAXSIZE = 21920KB, FILEGROWTH = 256KB";
+        run(&mut session, &format!("CREATE DATABASE {NAME} ON ({data}) LOG ON ({log})"));
+        run(&mut session, &format!("USE {NAME}; ALTER DATABASE CURRENT SET VLF_RULE = PRE_2014"));
+        for megabytes in 2..=20 {
+            let text = format!("ALTER DATABASE CURRENT MODIFY FILE (NAME = l, SIZE = {megabytes}MB)");
+            assert_eq!(numbers(&run(&mut session, &text)), [0; 0], "{megabytes} MB");
+        }
+        assert_eq!(number(&mut session, "SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID())"), 4 * 20);
+        run(
+            &mut session,
+            "CREATE TABLE vlf_test (a int identity(1,1) not null, b char(8000) not null, c int not null)
+             INSERT vlf_test VALUES (REPLICATE('a',8000),0); CHECKPOINT",
+        );
+        assert_eq!(rows(&mut session, "SELECT a, DATALENGTH(b), c FROM vlf_test"), ["1|8000|0"]);
+        let data_pages = "SELECT size FROM sys.database_files WHERE file_id = 1";
+        let before = number(&mut session, data_pages);
+        let active = "SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID()) WHERE vlf_active = 1";
+        run(&mut session, "BEGIN TRAN");
+        let mut seen = vec![number(&mut session, active)];
+        for step in 0..10 {
+            let update = "UPDATE vlf_test SET b = REPLICATE(CHAR(97 + c % 26), 8000), c += 1 WHERE a = 1";
+            for _ in 0..40 {
+                assert_eq!(numbers(&run(&mut session, update)), [0; 0], "step {step}");
+            }
+            seen.push(number(&mut session, active));
+        }
+        assert!(seen.is_sorted() && seen[10] > seen[0] + 20, "{seen:?}");
+        run(&mut session, "COMMIT; CHECKPOINT");
+        assert_eq!(number(&mut session, active), 1, "all is free behind the commit");
+        assert_eq!(number(&mut session, data_pages), before);
+        server.stop(session);
+    });
+}
+
+/// Claim 293: DBCC SHRINKFILE and SHRINKDATABASE of a log: to what was asked for by whole VLFs, to the size that it was made with, no further than
 /// what is needed, and with the words of SQL Server's numbers.
 #[test]
 fn a_log_is_shrunk() {

@@ -41,6 +41,7 @@ impl Transaction {
         self.undo_down_to(savepoint.lsn)?;
         assert!(!self.entry.last().is_null(), "its begin record stays");
         assert!(self.entry.last() >= savepoint.lsn, "compensation records only add to the chain");
+        self.entry.note_rolled_back(savepoint.lsn);
         self.change_state(XactState::RollingBack, XactState::Active);
         Ok(())
     }
@@ -101,6 +102,7 @@ impl Transaction {
             let before = next;
             next = if header.is_compensation() { header.undo_next } else { header.prev };
             assert!(next < before, "the chain of a transaction leads back");
+            self.entry.note_next_undo(next);
             if header.is_compensation() {
                 let place = if before == first { "undo resumes behind" } else { "undo passes" };
                 os::sim::reach(|| format!("{place} a compensation record"));

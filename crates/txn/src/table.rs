@@ -54,6 +54,10 @@ pub struct ActiveRow {
     pub reserved_bytes: u64,
     /// Its end is in the log and only waits to be hardened.
     pub is_ended: bool,
+    /// The record that its rollback undoes next; its newest when none is going on.
+    pub next_undo: Lsn,
+    /// Where the last rollback to a savepoint has ended.
+    pub rolled_back_to: Option<Lsn>,
 }
 
 /// What the table and the transaction share.
@@ -74,6 +78,10 @@ pub(crate) struct XactEntry {
     from_reservation: AtomicBool,
     /// Its LOP_COMMIT_XACT or LOP_ABORT_XACT is in the log.
     ended: AtomicBool,
+    /// What a rollback undoes next; 0 while none is going on.
+    next_undo: AtomicU64,
+    /// Where the last rollback to a savepoint ended; 0: there was none.
+    rolled_back_to: AtomicU64,
 }
 
 impl XactEntry {
@@ -92,7 +100,29 @@ impl XactEntry {
             reserved: AtomicU64::new(0),
             from_reservation: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            next_undo: AtomicU64::new(0),
+            rolled_back_to: AtomicU64::new(0),
         }
+    }
+
+    /// What a rollback undoes next, or would; `last` is the newest record.
+    fn next_undo(&self, last: Lsn) -> Lsn {
+        let noted = Lsn::from_raw(self.next_undo.load(Relaxed));
+        assert!(noted <= self.last(), "what is undone was written");
+        if noted.is_null() { last } else { noted }
+    }
+
+    /// A rollback goes on with this record.
+    pub(crate) fn note_next_undo(&self, next: Lsn) {
+        assert!(!self.has_ended(), "what has ended is not undone");
+        self.next_undo.store(next.raw(), Relaxed);
+    }
+
+    /// A rollback to a savepoint is over.
+    pub(crate) fn note_rolled_back(&self, to: Lsn) {
+        assert!(to <= self.last(), "a savepoint of this transaction");
+        self.next_undo.store(0, Relaxed);
+        self.rolled_back_to.store(to.raw(), Relaxed);
     }
 
     /// The entry of a transaction that a crash cut off.
@@ -359,6 +389,9 @@ impl TxnManager {
                 log_bytes: entry.bytes(),
                 reserved_bytes: entry.reserved.load(Relaxed),
                 is_ended: entry.ended.load(Acquire),
+                next_undo: entry.next_undo(last),
+                rolled_back_to: Some(Lsn::from_raw(entry.rolled_back_to.load(Relaxed)))
+                    .filter(|lsn| !lsn.is_null()),
             });
         }
         ActiveSnapshot { rows, scan_start }

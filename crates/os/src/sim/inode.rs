@@ -56,6 +56,12 @@ impl Inode {
             self.set_len(end as u64, ticket);
         }
         let sectors = offset / SECTOR_BYTES as u64..=(end as u64 - 1) / SECTOR_BYTES as u64;
+        // Zeros over durable zeros change nothing, whether they are kept, lost or torn between the two.
+        let is_known = self.unconfirmed.range(sectors.clone()).next().is_some();
+        let range = offset as usize..end;
+        if !is_known && data.iter().chain(&self.bytes[range]).all(|&byte| byte == 0) {
+            return;
+        }
         for sector in sectors.clone() {
             if !self.unconfirmed.contains_key(&sector) {
                 let history = History { durable: self.sector(sector), versions: Vec::new() };

@@ -97,6 +97,7 @@ pub(super) fn log_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let vlfs = database.log().vlfs();
     let active: u64 = vlfs.iter().filter(|vlf| vlf.active).map(|vlf| vlf.size_bytes).sum();
     let current = vlfs.iter().max_by_key(|vlf| vlf.sequence);
+    let recovery = database.log().recovery_extent();
     context.row(&[
         ("database_id", i32::from(database.id()).into()),
         ("recovery_model", database.options().recovery_model.description().into()),
@@ -110,6 +111,10 @@ pub(super) fn log_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         ("active_log_size_mb", megabytes(active)),
         ("log_truncation_holdup_reason", database.log().reuse_wait().name().into()),
         ("log_checkpoint_lsn", log.checkpoint.to_string().into()),
+        ("log_since_last_checkpoint_mb", megabytes(recovery.since_checkpoint_bytes)),
+        ("log_recovery_lsn", recovery.from.to_string().into()),
+        ("log_recovery_size_mb", megabytes(recovery.bytes)),
+        ("recovery_vlf_count", recovery.vlf_count.into()),
     ]);
     Ok(())
 }

@@ -4,7 +4,7 @@ use engine::{LockOwner, Resource};
 use types::{SqlError, Value};
 
 use super::databases::{begin_time, numeric_lsn};
-use super::{SystemView, ViewContext};
+use super::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -181,10 +181,24 @@ fn database_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("database_transaction_begin_time", begin_time(row.begin_time).into()),
                 ("database_transaction_begin_lsn", numeric_lsn(row.begin)),
                 ("database_transaction_last_lsn", numeric_lsn(row.last)),
+                (
+                    "database_transaction_commit_lsn",
+                    if row.is_ended { numeric_lsn(row.last) } else { Cell::Null },
+                ),
+                (
+                    "database_transaction_last_rollback_lsn",
+                    row.rolled_back_to.map_or_else(no_rollback, numeric_lsn),
+                ),
+                ("database_transaction_next_undo_lsn", numeric_lsn(row.next_undo)),
             ]);
         }
     }
     Ok(())
+}
+
+/// MaxLSN (-1:-1:-1), which stands where there was no rollback.
+fn no_rollback() -> Cell {
+    Value::Decimal(types::Decimal::new(4_294_967_295_429_496_729_565_535, 25, 0)).into()
 }
 
 fn session_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
