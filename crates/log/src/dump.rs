@@ -62,7 +62,7 @@ pub fn dump_files(
 ) -> Result<DumpSummary, LogError> {
     let files = paths.iter().map(|path| LogFile::open(os, path, true)).collect::<Result<Vec<_>, _>>()?;
     let files = Arc::new(LogFiles::of_all(files)?);
-    let vlfs = VlfMap::new(files.read_vlfs()?);
+    let vlfs = VlfMap::new(files.read_vlfs(os)?);
     describe_files(&files, &vlfs, line);
     let (start, checksum) = first_block(files.first(), &vlfs, options.from);
     describe_start(files.first(), &vlfs, options.from, start, line);

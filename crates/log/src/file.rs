@@ -14,6 +14,7 @@ use crate::limits::{FILE_HEADER_BYTES, FIRST_BLOCK_SECTOR, LOG_BYTES_MIN, SECTOR
 use crate::lsn::Lsn;
 use crate::options::Growth;
 use crate::vlf::{VLF_HEADER_USED_BYTES, Vlf, VlfHeader};
+use crate::vlf_headers::VlfHeaders;
 
 const FILE_MAGIC: [u8; 8] = *b"HPDNLOG1";
 const COPY_BYTES: usize = 4096;
@@ -401,16 +402,16 @@ impl LogFile {
     }
 
     /// Every VLF of the file, and the sequence number and epoch that its first block shows, if there is one.
-    pub(crate) fn read_vlfs(&self) -> Result<Vec<(Vlf, Option<(u32, u32)>)>, LogError> {
+    pub(crate) fn read_vlfs(&self, os: &Os) -> Result<Vec<(Vlf, Option<(u32, u32)>)>, LogError> {
         let header = self.header();
-        let mut vlfs = Vec::new();
+        let mut vlfs: Vec<(Vlf, Option<(u32, u32)>)> = Vec::new();
         let mut at = FILE_HEADER_BYTES;
-        let mut page = AlignedBuf::new(VLF_HEADER_BYTES as usize + COPY_BYTES);
+        let mut headers = VlfHeaders::new(os, &self.file, header.size_bytes);
         for _ in 0..header.vlf_count {
             if at + VLF_HEADER_BYTES + COPY_BYTES as u64 > header.size_bytes {
                 return Err(self.corrupt(at, "VLF header: the VLFs do not fill the file"));
             }
-            self.file.read_exact_at(&mut page, at)?;
+            let page = headers.page(at, vlfs.last().map_or(0, |(before, _)| before.size_bytes))?;
             let vlf = VlfHeader::decode(&page).map_err(|error| self.corrupt(at, error.to_string()))?;
             if vlf.log_id != header.log_id
                 || vlf.begin_offset != at

@@ -165,11 +165,11 @@ impl LogFiles {
     }
 
     /// Every VLF, file after file, with the sequence number that its first block shows (0: none).
-    pub(crate) fn read_vlfs(&self) -> Result<Vec<Vlf>, LogError> {
+    pub(crate) fn read_vlfs(&self, os: &Os) -> Result<Vec<Vlf>, LogError> {
         let mut vlfs: Vec<Vlf> = Vec::new();
         let mut newest: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
         for file in self.all() {
-            for (mut vlf, use_shown) in file.read_vlfs()? {
+            for (mut vlf, use_shown) in file.read_vlfs(os)? {
                 // Blocks of an earlier run that were never part of the log may claim the same sequence number: the newest run's count.
                 if let Some((sequence, epoch)) = use_shown {
                     let known = newest.get(&sequence).copied();

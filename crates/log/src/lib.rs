@@ -57,6 +57,7 @@ mod sweep;
 mod tail;
 mod truncate;
 mod vlf;
+mod vlf_headers;
 mod window;
 mod writer;
 mod writer_work;

@@ -67,7 +67,7 @@ impl Log {
     /// Makes the files of a new log; they must not exist (except for a volatile log, which replaces it).
     pub fn create(os: &Os, options: &LogOptions) -> Result<Log, LogError> {
         let files = Arc::new(LogFiles::create(os, options)?);
-        let mut vlfs = VlfMap::new(files.read_vlfs()?);
+        let mut vlfs = VlfMap::new(files.read_vlfs(os)?);
         let header = files.first().header();
         vlfs.begin_first(header.first_vlf);
         let end = EndOfLog::empty(&header);
@@ -85,14 +85,14 @@ impl Log {
             let what = "the log of a database that is made anew at each start (tempdb)".to_owned();
             return Err(LogError::NotOurs { file: options.path.clone(), what });
         }
-        let mut vlfs = VlfMap::new(files.read_vlfs()?);
+        let mut vlfs = VlfMap::new(files.read_vlfs(os)?);
         let mut end = tail::find_end(&files, &vlfs)?;
         let folder = options.surviving_folder.as_deref();
         let mut taken = Vec::new();
         for left in left_by_last_run(os, options, &log_file)? {
             let more = left_behind::take_over(os, &left, &files, &vlfs, &end)?;
             if !more.is_empty() {
-                vlfs = VlfMap::new(files.read_vlfs()?);
+                vlfs = VlfMap::new(files.read_vlfs(os)?);
                 end = tail::find_end(&files, &vlfs)?;
             }
             taken.extend(more);

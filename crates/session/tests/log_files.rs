@@ -343,3 +343,24 @@ fn a_log_is_shrunk() {
         server.stop(session);
     });
 }
+
+/// sys.dm_tran_database_transactions: what a rollback would undo next, and where the last one to a savepoint has ended (MaxLSN: there was none, as
+/// learn.microsoft.com says of the view).
+#[test]
+fn where_a_rollback_has_ended_is_shown() {
+    on_a_machine(294, |os| {
+        let (server, mut session) = small(os);
+        let view = "SELECT IIF(database_transaction_last_rollback_lsn = 4294967295429496729565535, 'none', \
+                      IIF(database_transaction_last_rollback_lsn < database_transaction_last_lsn, 'earlier', 'later')), \
+                    IIF(database_transaction_next_undo_lsn = database_transaction_last_lsn, 'newest', 'other'), \
+                    IIF(database_transaction_commit_lsn IS NULL, 'open', 'ended') \
+                    FROM sys.dm_tran_database_transactions WHERE database_id = DB_ID()";
+        assert_eq!(numbers(&run(&mut session, "BEGIN TRAN; INSERT t VALUES (1, 'x')")), [0; 0]);
+        assert_eq!(rows(&mut session, view), ["none|newest|open"]);
+        run(&mut session, "SAVE TRAN here; INSERT t VALUES (2, 'y'); ROLLBACK TRAN here");
+        assert_eq!(rows(&mut session, view), ["earlier|newest|open"]);
+        run(&mut session, "ROLLBACK");
+        assert_eq!(number(&mut session, "SELECT COUNT(*) FROM t"), 0);
+        server.stop(session);
+    });
+}
