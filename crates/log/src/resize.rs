@@ -502,7 +502,11 @@ impl Shared {
         if !is_tight && (!is_nearly_full || self.vlfs.lock().reusable().0 > 0) {
             return;
         }
-        if self.files.all().iter().all(|file| file.growth.lock().0 == Growth::None) {
+        let may_grow = |file: &Arc<LogFile>| {
+            let present = self.vlfs.lock().end_offset(file.number);
+            self.growth_step(file, present).is_some()
+        };
+        if !self.files.all().iter().any(may_grow) {
             return;
         }
         cache.growing = true;
