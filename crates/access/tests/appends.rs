@@ -52,6 +52,10 @@ fn begin(db: &Db) -> Transaction {
 }
 
 /// One transaction of a few steps; its steps follow from the task and the round.
+#[allow(
+    clippy::result_large_err,
+    reason = "a transaction that met a conflict goes back to its caller as it is"
+)]
 fn transact(
     db: &Db,
     level: Level,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use log::{Growth, LogOptions};
-use os::{FileLock, IoError, IoErrorKind, Latch, LatchRank, OpenOptions, Os};
+use os::{Disk, FileLock, IoError, IoErrorKind, Latch, LatchRank, OpenOptions, Os};
 use pages::{BufferPool, LazyWriter, NewFile, PoolOptions};
 use txn::{CommitMode, LockManager, TxnOptions};
 use types::{Collation, DateTime, SqlError};
@@ -190,6 +190,20 @@ fn read_only(directory: &Path, error: &IoError) -> StorageError {
     ))
 }
 
+/// Takes the data directory for this server alone; `named` is what the user called it.
+fn lock_directory(disk: &dyn Disk, directory: &Path, named: &Path) -> Result<FileLock, StorageError> {
+    disk.lock_file(&directory.join(LOCK_FILE)).map_err(|error| match error.kind {
+        IoErrorKind::Permission => read_only(named, &error),
+        IoErrorKind::Locked => StorageError::Refused(format!(
+            "the data directory {} is in use by another Hardpan server ({error})",
+            named.display()
+        )),
+        _ => {
+            StorageError::Refused(format!("the data directory {} cannot be locked: {error}", named.display()))
+        }
+    })
+}
+
 /// Row versions of a database may take this part of the memory for pages, and no less than the bytes below.
 const VERSION_SHARE: u64 = 4;
 const VERSION_BYTES_MIN: u64 = 4 << 20;
@@ -207,19 +221,7 @@ impl Instance {
             _ => error.into(),
         })?;
         let data_dir = disk.canonical(&options.data_dir)?;
-        let lock_path = data_dir.join(LOCK_FILE);
-        let lock = disk.lock_file(&lock_path).map_err(|error| {
-            let directory = options.data_dir.display();
-            match error.kind {
-                IoErrorKind::Permission => read_only(&options.data_dir, &error),
-                IoErrorKind::Locked => StorageError::Refused(format!(
-                    "the data directory {directory} is in use by another Hardpan server ({error})"
-                )),
-                _ => {
-                    StorageError::Refused(format!("the data directory {directory} cannot be locked: {error}"))
-                }
-            }
-        })?;
+        let lock = lock_directory(disk, &data_dir, &options.data_dir)?;
         let is_new = prepare_directory(os, &data_dir)?;
         let foundation = Foundation {
             os: os.clone(),

@@ -395,7 +395,7 @@ mod tests {
     fn columns_are_told_as_they_are_however_often_they_were_told_before() {
         let mut encoder = Encoder::new(TdsVersion::V7_4, 4096, 51, "HARDPAN");
         let (mut out, mut state) = (Nowhere, AnswerState::default());
-        let mut place = vec![column("a", SqlType::Int)];
+        let mut place = [column("a", SqlType::Int)];
         let other = [column("b", SqlType::NVARCHAR_MAX), column("", SqlType::BigInt)];
         let mut times_kept = 0;
         for round in 0..24 {
