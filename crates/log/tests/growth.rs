@@ -180,8 +180,7 @@ fn longest_commit_ns(step_bytes: u64, bytes: u64, reserves: bool) -> (u64, u64) 
         log.close().unwrap();
     });
     report.assert_ok();
-    let found = *found.lock();
-    found
+    *found.lock()
 }
 
 /// Claim 315: growing never holds a commit up for more than three latencies of the device, by small steps or by steps far larger than the log. Where the

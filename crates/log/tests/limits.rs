@@ -68,8 +68,7 @@ fn stalled(profile: LogLimitsProfile, commit_bytes: usize) -> (u64, u64, u64, u6
         log.close().unwrap();
     };
     World::new(264, device).run(body).assert_ok();
-    let told = *told.lock();
-    told
+    *told.lock()
 }
 
 /// Commits that come while a write is on its way gather in the block behind it: small ones alone never come near any limit, which only full

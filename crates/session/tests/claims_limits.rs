@@ -302,8 +302,7 @@ fn higher_limits_bring_more_through_a_device_with_spikes() {
             *into.lock() = os.clock().monotonic_ns() - began_ns;
             server.stop(session);
         });
-        let took = *told.lock();
-        took
+        *told.lock()
     });
     assert!(took[0] > 2 * took[1], "{took:?} ns");
 }
@@ -339,8 +338,7 @@ fn several_databases_flush_side_by_side() {
             sessions.for_each(Session::close);
             server.stop(first);
         });
-        let rate = *told.lock();
-        rate
+        *told.lock()
     });
     assert!(rates[1] > 1.8 * rates[0], "{rates:?} flushes a second");
 }
