@@ -22,11 +22,11 @@ use crate::expr::{ColumnId, CompareOp, Conversion, ConversionKind, Expr, ExprKin
 use crate::sysviews::stream::BoundKind;
 
 /// A row that is looked up through an index costs so many rows read one after the other (docs/measurements.md).
-const LOOKUP_COST: f64 = 10.0;
+pub(super) const LOOKUP_COST: f64 = 10.0;
 /// An entry of an index that has all columns that are wanted, in rows read: it is narrower.
 const ENTRY_COST: f64 = 0.8;
 /// The way down a tree to where a range begins, in rows read.
-const RANGE_COST: f64 = 5.0;
+pub(super) const RANGE_COST: f64 = 5.0;
 /// A smaller table is read through its base rather than through a narrower index: there is nothing to save.
 const NARROW_ROWS_MIN: f64 = 2000.0;
 
@@ -134,8 +134,22 @@ impl Candidate<'_> {
 }
 
 impl Planner<'_> {
-    /// Plans the reading of a table with the predicates that concern it.
+    /// Plans the reading of a table with the predicates that concern it. A row's locator is there behind the scan: what is said of it is
+    /// tested there.
     pub(super) fn plan_table(
+        &mut self,
+        scan: &TableScan,
+        predicates: Vec<Expr>,
+        desired: Option<Desired>,
+    ) -> Result<Planned, SqlError> {
+        let Some(locator) = scan.locator else { return self.plan_scan(scan, predicates, desired) };
+        let (above, below): (Vec<Expr>, Vec<Expr>) =
+            predicates.into_iter().partition(|predicate| predicate.columns().contains(&locator));
+        let planned = self.plan_scan(scan, below, desired)?;
+        self.filter(planned, above)
+    }
+
+    fn plan_scan(
         &mut self,
         scan: &TableScan,
         predicates: Vec<Expr>,
@@ -168,7 +182,7 @@ impl Planner<'_> {
         let rows = rows_left(&source, &estimates, &predicates, &sargables, &candidates);
         let choice = choose(scan, candidates, total, rows, desired.as_ref());
         let (mut is_covered, mut is_in_place, mut is_one_row) = (false, true, false);
-        let (order, backward) = (choice.order, choice.backward);
+        let (order, backward, cost) = (choice.order, choice.backward, choice.cost);
         let (path, seeks_by_outer) = match choice.candidate {
             Some(best) => {
                 is_covered = best.index.kind == IndexKind::Nonclustered && covers(best.index);
@@ -198,7 +212,7 @@ impl Planner<'_> {
             backward,
             rows,
         };
-        Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, seeks_by_outer, order })
+        Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, cost, seeks_by_outer, order })
     }
 
     /// The ordinals of a table whose values matter; `None`: all do.
@@ -237,6 +251,7 @@ impl Planner<'_> {
             plan: Plan::System(Box::new(plan)),
             layout: scan.columns.clone(),
             rows: 100.0,
+            cost: 100.0,
             seeks_by_outer: false,
             order: Order::default(),
         })

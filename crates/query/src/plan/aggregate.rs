@@ -40,6 +40,7 @@ impl Planner<'_> {
             plan: Plan::Aggregate(Box::new(plan)),
             layout: columns,
             rows,
+            cost: planned.cost + planned.rows,
             seeks_by_outer: planned.seeks_by_outer,
             order: Order::default(),
         })

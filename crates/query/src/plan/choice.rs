@@ -15,6 +15,8 @@ pub(super) struct Choice<'e> {
     pub(super) candidate: Option<Candidate<'e>>,
     pub(super) order: Order,
     pub(super) backward: bool,
+    /// With what a sort would cost, if one is needed.
+    pub(super) cost: f64,
 }
 
 /// The cheapest way, with what a sort would cost where an order is desired: a way that has it pays none, and is left when there are rows
@@ -38,10 +40,11 @@ pub(super) fn choose<'e>(
         let (order, backward, cost) = with_order(order, cost, rows.max(1.0), desired);
         // Of equals the first: a seek rather than a scan.
         if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-            best = Some((cost, Choice { candidate, order, backward }));
+            best = Some((cost, Choice { candidate, order, backward, cost }));
         }
     }
-    let scan_all = || Choice { candidate: None, order: base_order(scan, base, &[]), backward: false };
+    let scan_all =
+        || Choice { candidate: None, order: base_order(scan, base, &[]), backward: false, cost: total };
     best.map_or_else(scan_all, |(_, choice)| choice)
 }
 

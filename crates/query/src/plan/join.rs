@@ -3,6 +3,8 @@
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
+use super::infer::{Classes, equal_columns, infer, rejects_nulls};
+use super::join_order::Relation;
 use super::logical::{JoinKind, Rel};
 use super::order::Order;
 use super::physical::{HashJoinPlan, NestedLoopPlan, Plan};
@@ -11,12 +13,35 @@ use crate::bind::coerce;
 use crate::expr::compile::Layout;
 use crate::expr::{ColumnId, CompareOp, Expr, ExprKind};
 
-/// Cost of one index seek, in rows read.
-const SEEK_COST: f64 = 3.0;
-/// Cost of putting one row into a hash table, in rows read.
-const BUILD_COST: f64 = 1.5;
+/// Cost of opening the inner side of nested loops once more, in rows read one after the other.
+pub(super) const RESTART_COST: f64 = 6.0;
+/// Cost of putting one row into a hash table.
+pub(super) const BUILD_COST: f64 = 3.0;
+/// Cost of looking for one row's matches there.
+pub(super) const PROBE_COST: f64 = 2.0;
+/// Cost of one pair of rows in plain loops, and of handing up a joined row.
+pub(super) const ROW_COST: f64 = 0.3;
 /// More relations than this are joined in the order written.
-const MAX_REORDERED: usize = 10;
+const RELATIONS_MAX: usize = 64;
+
+/// Relations to be joined, with their conditions.
+struct Parts<'r> {
+    items: Vec<&'r Rel>,
+    /// The columns of each.
+    columns: Vec<FxHashSet<ColumnId>>,
+    /// Conditions of each alone.
+    own: Vec<Vec<Expr>>,
+    /// Conditions over several.
+    shared: Vec<Expr>,
+    classes: Classes,
+}
+
+/// The right side of a join: its conditions, and its plan with these when that has been made.
+struct Right<'r> {
+    rel: &'r Rel,
+    filters: Vec<Expr>,
+    planned: Option<Planned>,
+}
 
 impl Planner<'_> {
     /// A tree of joins with predicates from above.
@@ -27,6 +52,9 @@ impl Planner<'_> {
                 let mut conjuncts = pushed;
                 flatten(rel, &mut items, &mut conjuncts);
                 self.plan_filtered_items(items, conjuncts)
+            }
+            Rel::Join { kind: JoinKind::Left, right, .. } if is_as_inner(right, &pushed) => {
+                self.plan_filtered_items(vec![rel], pushed)
             }
             Rel::Join { kind, left, right, on } => {
                 let left_columns: FxHashSet<ColumnId> = left.output().into_iter().collect();
@@ -74,10 +102,17 @@ impl Planner<'_> {
 
     /// Inner joins over several relations.
     fn plan_filtered_items(&mut self, items: Vec<&Rel>, conjuncts: Vec<Expr>) -> Result<Planned, SqlError> {
+        let (mut items, mut conjuncts) = (items, conjuncts);
+        unwrap_outer_joins(&mut items, &mut conjuncts);
         let columns: Vec<FxHashSet<ColumnId>> =
             items.iter().map(|item| item.output().into_iter().collect()).collect();
         let (subqueries, conjuncts): (Vec<Expr>, Vec<Expr>) =
             conjuncts.into_iter().partition(Expr::has_subquery);
+        let (conjuncts, classes) = infer(conjuncts, &columns, self.columns);
+        if conjuncts.iter().any(super::is_never_true) {
+            let layout = items.iter().flat_map(|item| item.output()).collect();
+            return Ok(Planned::leaf(Plan::Empty, layout, 0.0));
+        }
         let mut own: Vec<Vec<Expr>> = vec![Vec::new(); items.len()];
         let mut shared: Vec<Expr> = Vec::new();
         for conjunct in conjuncts {
@@ -89,27 +124,8 @@ impl Planner<'_> {
                 _ => shared.push(conjunct),
             }
         }
-        let mut left: Vec<usize> = (0..items.len()).collect();
-        let first = self.choose_first(&items, &own, &columns)?;
-        left.retain(|index| *index != first);
-        let mut planned = self.plan(items[first], own[first].clone())?;
-        let mut available = columns[first].clone();
-        while !left.is_empty() {
-            let next = self.choose_next(&left, &columns, &shared, &available);
-            left.retain(|index| *index != next);
-            available.extend(columns[next].iter().copied());
-            let (on, rest): (Vec<Expr>, Vec<Expr>) = shared.into_iter().partition(|conjunct| {
-                let all: FxHashSet<ColumnId> = conjunct.columns();
-                // Columns from outside the statement part are parameters and always at hand.
-                all.iter().all(|id| available.contains(id) || !columns.iter().any(|set| set.contains(id)))
-            });
-            shared = rest;
-            planned = self.join(JoinKind::Inner, planned, items[next], own[next].clone(), on)?;
-        }
-        assert!(shared.is_empty(), "every join predicate finds its join");
-        if subqueries.is_empty() {
-            return Ok(planned);
-        }
+        let parts = Parts { items, columns, own, shared, classes };
+        let mut planned = self.join_all(parts)?;
         let mut kept = Vec::new();
         for predicate in subqueries {
             let available: FxHashSet<ColumnId> = planned.layout.iter().copied().collect();
@@ -126,38 +142,68 @@ impl Planner<'_> {
         self.filter(planned, kept)
     }
 
-    /// The relation to start from: the one estimated smallest; the first of equals.
-    fn choose_first(
-        &mut self,
-        items: &[&Rel],
-        own: &[Vec<Expr>],
-        columns: &[FxHashSet<ColumnId>],
-    ) -> Result<usize, SqlError> {
-        if items.len() > MAX_REORDERED || items.len() == 1 || depends_on_siblings(items, columns) {
-            return Ok(0);
+    /// Joins relations in the cheapest order.
+    fn join_all(&mut self, parts: Parts<'_>) -> Result<Planned, SqlError> {
+        let Parts { items, columns, mut own, mut shared, classes } = parts;
+        let mut alone = Vec::with_capacity(items.len());
+        for (item, own) in items.iter().zip(&own) {
+            alone.push(Some(self.plan(item, own.clone())?));
         }
-        let (mut best, mut best_rows) = (0, f64::INFINITY);
-        for (index, item) in items.iter().enumerate() {
-            let rows = self.plan(item, own[index].clone())?.rows;
-            if rows < best_rows * 0.9 {
-                (best, best_rows) = (index, rows);
+        let is_as_written = items.len() > RELATIONS_MAX || depends_on_siblings(&items, &columns);
+        let steps: Vec<(usize, Option<f64>)> = match is_as_written {
+            true => (0..items.len()).map(|at| (at, None)).collect(),
+            false => {
+                let relation = |at: usize| {
+                    let planned: &Planned = alone[at].as_ref().expect("planned above");
+                    let bound = own[at].iter().filter_map(|conjunct| bound_column(conjunct, &columns[at]));
+                    let (rows, cost) = (planned.rows, planned.cost);
+                    Relation {
+                        rel: items[at],
+                        columns: columns[at].clone(),
+                        rows,
+                        cost,
+                        bound: bound.collect(),
+                    }
+                };
+                let relations: Vec<Relation<'_>> = (0..items.len()).map(relation).collect();
+                let steps = super::join_order::order(&relations, &shared, &classes, self.columns);
+                steps.into_iter().map(|(at, rows)| (at, Some(rows))).collect()
             }
+        };
+        let mut steps = steps.into_iter();
+        let (first, _) = steps.next().expect("there is something to join");
+        let mut planned = alone[first].take().expect("planned above");
+        let mut available = columns[first].clone();
+        for (next, rows) in steps {
+            available.extend(columns[next].iter().copied());
+            let (mut on, rest): (Vec<Expr>, Vec<Expr>) = shared.into_iter().partition(|conjunct| {
+                let all: FxHashSet<ColumnId> = conjunct.columns();
+                // Columns from outside the statement part are parameters and always at hand.
+                all.iter().all(|id| available.contains(id) || !columns.iter().any(|set| set.contains(id)))
+            });
+            shared = rest;
+            self.drop_repeated(&mut on, &columns[next], &classes);
+            let right = Right {
+                rel: items[next],
+                filters: std::mem::take(&mut own[next]),
+                planned: alone[next].take(),
+            };
+            planned = self.join_to(JoinKind::Inner, planned, right, on)?;
+            planned.rows = rows.unwrap_or(planned.rows);
         }
-        Ok(best)
+        assert!(shared.is_empty(), "every join predicate finds its join");
+        Ok(planned)
     }
 
-    /// The next relation: the first one linked to those joined already.
-    fn choose_next(
-        &self,
-        left: &[usize],
-        columns: &[FxHashSet<ColumnId>],
-        shared: &[Expr],
-        available: &FxHashSet<ColumnId>,
-    ) -> usize {
-        let linked = left.iter().find(|index| {
-            shared.iter().any(|conjunct| conjunct.uses_any(&columns[**index]) && conjunct.uses_any(available))
+    /// Of the equalities between a relation and those before it, one for each of its columns in a class says all: the columns of the class
+    /// that are there already are equal.
+    fn drop_repeated(&self, on: &mut Vec<Expr>, right: &FxHashSet<ColumnId>, classes: &Classes) {
+        let mut said: FxHashSet<ColumnId> = FxHashSet::default();
+        on.retain(|conjunct| {
+            let Some((a, b)) = equal_columns(conjunct, self.columns) else { return true };
+            let own = if right.contains(&a) { a } else { b };
+            classes.find_complete(own).is_none() || said.insert(own)
         });
-        *linked.unwrap_or(&left[0])
     }
 
     /// Joins a planned left side with a right side. `on` may use both sides; `right_filters` only the right one.
@@ -169,8 +215,20 @@ impl Planner<'_> {
         right_filters: Vec<Expr>,
         on: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
+        self.join_to(kind, left, Right { rel: right, filters: right_filters, planned: None }, on)
+    }
+
+    fn join_to(
+        &mut self,
+        kind: JoinKind,
+        left: Planned,
+        right: Right<'_>,
+        on: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
+        let Right { rel: right, filters: right_filters, planned } = right;
         let right_columns: FxHashSet<ColumnId> = right.output().into_iter().collect();
         let left_columns: FxHashSet<ColumnId> = left.layout.iter().copied().collect();
+        let own_count = right_filters.len();
         let mut right_only = right_filters;
         let mut shared = Vec::new();
         for conjunct in on {
@@ -178,15 +236,17 @@ impl Planner<'_> {
                 !conjunct.uses_any(&left_columns) && !conjunct.has_subquery() && kind != JoinKind::Full;
             if may_move { right_only.push(conjunct) } else { shared.push(conjunct) }
         }
-        let scanned = self.plan(right, right_only.clone())?;
+        let scanned = match planned {
+            Some(planned) if right_only.len() == own_count => planned,
+            _ => self.plan(right, right_only.clone())?,
+        };
         let keys = equi_keys(&shared, &left_columns, &right_columns);
         if kind != JoinKind::Full && !shared.is_empty() && !shared.iter().any(Expr::has_subquery) {
             let sought = self.plan(right, right_only.iter().chain(&shared).cloned().collect())?;
-            let seek_cost = left.rows * (SEEK_COST + sought.rows);
-            let other_cost = if keys.is_empty() {
-                left.rows * scanned.rows
-            } else {
-                left.rows + scanned.rows * BUILD_COST
+            let seek_cost = left.rows * (RESTART_COST + sought.cost);
+            let other_cost = match keys.is_empty() {
+                true => scanned.cost + left.rows * scanned.rows * ROW_COST,
+                false => scanned.cost + hash_cost(&left, &scanned),
             };
             if sought.seeks_by_outer && seek_cost <= other_cost {
                 return self.dependent_loop(kind, left, sought);
@@ -221,6 +281,7 @@ impl Planner<'_> {
             plan: Plan::NestedLoop(Box::new(plan)),
             layout,
             rows,
+            cost: left.cost + left.rows * (RESTART_COST + right.cost),
             seeks_by_outer: left.seeks_by_outer,
             order: Order::default(),
         })
@@ -261,6 +322,7 @@ impl Planner<'_> {
             plan: Plan::NestedLoop(Box::new(plan)),
             layout,
             rows,
+            cost: left.cost + right.cost + left.rows * right.rows * ROW_COST,
             seeks_by_outer,
             order: Order::default(),
         })
@@ -274,6 +336,7 @@ impl Planner<'_> {
         keys: Vec<EquiKey>,
         shared: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
+        let cost = left.cost + right.cost + hash_cost(&left, &right);
         // The smaller side is built; an inner join may exchange its sides. How many rows a view of the catalog has is a guess: where the
         // guesses are equal the rows come in the order of the view that was joined last, which programs that ask `sys.index_columns`
         // without ORDER BY rely on.
@@ -324,6 +387,7 @@ impl Planner<'_> {
             plan: Plan::HashJoin(Box::new(plan)),
             layout,
             rows,
+            cost,
             seeks_by_outer,
             order: Order::default(),
         })
@@ -400,6 +464,45 @@ fn equi_keys(
         }
     }
     keys
+}
+
+/// What a hash join costs beside its sides: the smaller one is built.
+fn hash_cost(left: &Planned, right: &Planned) -> f64 {
+    left.rows.min(right.rows) * BUILD_COST + left.rows.max(right.rows) * PROBE_COST
+}
+
+/// The column of a relation that one of its own conditions binds to a value.
+fn bound_column(conjunct: &Expr, own: &FxHashSet<ColumnId>) -> Option<ColumnId> {
+    let ExprKind::Compare(CompareOp::Equal, left, right) = &conjunct.kind else { return None };
+    match (&left.kind, &right.kind) {
+        (ExprKind::Column(id), _) if own.contains(id) && !right.uses_any(own) => Some(*id),
+        (_, ExprKind::Column(id)) if own.contains(id) && !left.uses_any(own) => Some(*id),
+        _ => None,
+    }
+}
+
+/// Do conditions above an outer join leave no row whose right side is missing?
+fn is_as_inner(right: &Rel, above: &[Expr]) -> bool {
+    let columns: FxHashSet<ColumnId> = right.output().into_iter().collect();
+    above.iter().any(|conjunct| rejects_nulls(conjunct, &columns))
+}
+
+/// Left joins whose missing right sides no condition would let through are inner joins like the others.
+fn unwrap_outer_joins<'r>(items: &mut Vec<&'r Rel>, conjuncts: &mut Vec<Expr>) {
+    let inner_like = |item: &&Rel, conjuncts: &[Expr]| match item {
+        Rel::Join { kind: JoinKind::Left, right, .. } => is_as_inner(right, conjuncts),
+        _ => false,
+    };
+    while let Some(at) = items.iter().position(|item| inner_like(item, conjuncts)) {
+        let Rel::Join { left, right, on, .. } = items[at] else { unreachable!("found as a join") };
+        let mut inside = Vec::new();
+        flatten(left, &mut inside, conjuncts);
+        flatten(right, &mut inside, conjuncts);
+        if let Some(on) = on {
+            on.clone().split_conjuncts(conjuncts);
+        }
+        items.splice(at..=at, inside);
+    }
 }
 
 fn joined_layout(kind: JoinKind, left: Vec<ColumnId>, right: Vec<ColumnId>) -> Vec<ColumnId> {

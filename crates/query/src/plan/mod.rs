@@ -1,5 +1,5 @@
 //! The planner: from the logical tree to operators. Predicates travel down as far as they may; each table picks its access path;
-//! inner joins are ordered greedily; a join is nested loops with a seek, a hash join, or plain loops, whichever is estimated cheapest.
+//! inner joins are ordered by cost (`join_order`), with what their conditions say together (`infer`); a join is nested loops with a seek, a hash join, or plain loops, whichever is estimated cheapest.
 
 pub(crate) mod access;
 pub(crate) mod aggregate;
@@ -7,7 +7,9 @@ pub(crate) mod choice;
 pub(crate) mod door;
 pub(crate) mod estimate;
 pub(crate) mod filter;
+pub(crate) mod infer;
 pub(crate) mod join;
+pub(crate) mod join_order;
 pub(crate) mod logical;
 pub(crate) mod order;
 pub(crate) mod physical;
@@ -78,6 +80,8 @@ pub(crate) struct Planned {
     pub(crate) layout: Vec<ColumnId>,
     /// Estimated rows.
     pub(crate) rows: f64,
+    /// What all of them cost, in rows read one after the other.
+    pub(crate) cost: f64,
     /// An index seek inside uses columns from outside.
     pub(crate) seeks_by_outer: bool,
     /// The order in which its rows come.
@@ -96,7 +100,7 @@ pub(crate) struct Planner<'a> {
 
 impl Planned {
     fn leaf(plan: Plan, layout: Vec<ColumnId>, rows: f64) -> Planned {
-        Planned { plan, layout, rows, seeks_by_outer: false, order: Order::default() }
+        Planned { plan, layout, rows, cost: rows, seeks_by_outer: false, order: Order::default() }
     }
 
     /// The same rows through another operator.

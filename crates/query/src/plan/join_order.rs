@@ -1,0 +1,303 @@
+//! The order of inner joins by cost: for up to ten relations the cheapest of all orders that add one relation after the other (dynamic
+//! programming over sets of relations, after Selinger), for more the cheapest next one each time.
+//!
+//! What is known of a relation: its rows behind its own conditions, what reading them costs, and, of a table, how many rows one value of the
+//! first columns of each index has. The rows of a join are the product, divided for each equality by the greater number of different values
+//! of its sides; equalities that follow from others count once.
+
+use engine::IndexKind;
+use rustc_hash::FxHashSet;
+
+use super::Columns;
+use super::access::{LOOKUP_COST, RANGE_COST};
+use super::infer::{Classes, equal_columns};
+use super::join::{BUILD_COST, PROBE_COST, RESTART_COST, ROW_COST};
+use super::logical::{Rel, TableScan};
+use crate::expr::{ColumnId, Expr};
+
+/// Up to so many relations all orders are looked at.
+const EXHAUSTIVE_MAX: usize = 10;
+/// Share of the pairs that a join condition without equality leaves.
+const OTHER_SHARE: f64 = 0.3;
+/// Share of a relation's rows that are different in a column of which nothing is known.
+const DIFFERENT_SHARE: f64 = 0.1;
+/// Relations that nothing links are multiplied early only when few rows come of it.
+const CROSS_ROWS_MAX: f64 = 1000.0;
+
+/// What is known of a relation before it is joined.
+pub(super) struct Relation<'r> {
+    pub(super) rel: &'r Rel,
+    pub(super) columns: FxHashSet<ColumnId>,
+    /// Rows behind its own conditions, and what they cost.
+    pub(super) rows: f64,
+    pub(super) cost: f64,
+    /// Columns that its own conditions bind to one value.
+    pub(super) bound: FxHashSet<ColumnId>,
+}
+
+/// An equality between columns of two relations.
+struct Edge {
+    relations: (usize, usize),
+    columns: (ColumnId, ColumnId),
+    class: Option<usize>,
+    share: f64,
+}
+
+/// An index of a table that a join may seek.
+struct SoughtIndex {
+    key: Vec<ColumnId>,
+    /// Rows a value of the first 1, 2, ... columns.
+    rows_per_value: Vec<f64>,
+    per_row: f64,
+}
+
+/// What each step of an order is judged by.
+struct Orders<'r> {
+    relations: &'r [Relation<'r>],
+    edges: Vec<Edge>,
+    /// Of each other condition the relations that it is about, as a set.
+    others: Vec<u64>,
+    indexes: Vec<Vec<SoughtIndex>>,
+}
+
+/// A way to join a set of relations.
+#[derive(Clone, Debug)]
+struct Way {
+    cost: f64,
+    rows: f64,
+    order: Vec<usize>,
+}
+
+/// A relation that might be joined next.
+struct Step {
+    relation: usize,
+    cost: f64,
+    is_linked: bool,
+}
+
+/// The order, and the rows that are there after each step.
+pub(super) fn order(
+    relations: &[Relation<'_>],
+    conjuncts: &[Expr],
+    classes: &Classes,
+    columns: &Columns,
+) -> Vec<(usize, f64)> {
+    assert!(relations.len() <= 64, "more relations than a set holds");
+    let orders = Orders::new(relations, conjuncts, classes, columns);
+    let way = if relations.len() <= EXHAUSTIVE_MAX { orders.exhaustive() } else { orders.greedy() };
+    assert_eq!(way.order.len(), relations.len(), "every relation is joined once");
+    let mut set = 0;
+    let mut steps = Vec::with_capacity(way.order.len());
+    for relation in way.order {
+        set |= 1 << relation;
+        steps.push((relation, orders.rows(set)));
+    }
+    steps
+}
+
+impl<'r> Orders<'r> {
+    fn new(
+        relations: &'r [Relation<'r>],
+        conjuncts: &[Expr],
+        classes: &Classes,
+        columns: &Columns,
+    ) -> Orders<'r> {
+        let indexes: Vec<Vec<SoughtIndex>> = relations.iter().map(sought_indexes).collect();
+        let mut orders = Orders { relations, edges: Vec::new(), others: Vec::new(), indexes };
+        for conjunct in conjuncts {
+            let mut set = 0u64;
+            for (at, relation) in relations.iter().enumerate() {
+                set |= u64::from(conjunct.uses_any(&relation.columns)) << at;
+            }
+            match equal_columns(conjunct, columns) {
+                Some((a, b)) if set.count_ones() == 2 => orders.add_edge(a, b, classes),
+                _ => orders.others.push(set),
+            }
+        }
+        orders
+    }
+
+    fn add_edge(&mut self, a: ColumnId, b: ColumnId, classes: &Classes) {
+        let of = |id: ColumnId| {
+            let found = self.relations.iter().position(|relation| relation.columns.contains(&id));
+            found.expect("the set of the condition says so")
+        };
+        let (one, other) = (of(a), of(b));
+        let different = self.different(one, a).max(self.different(other, b)).max(1.0);
+        let class = classes.find(a);
+        self.edges.push(Edge { relations: (one, other), columns: (a, b), class, share: 1.0 / different });
+    }
+
+    /// How many different values a column has.
+    fn different(&self, relation: usize, column: ColumnId) -> f64 {
+        let begins = |index: &&SoughtIndex| index.key.first() == Some(&column);
+        match (self.indexes[relation].iter().find(begins), self.relations[relation].rel) {
+            (Some(index), Rel::Table(scan)) => scan.source.row_estimate() / index.rows_per_value[0].max(1.0),
+            (_, Rel::Table(scan)) => scan.source.row_estimate() * DIFFERENT_SHARE,
+            _ => self.relations[relation].rows,
+        }
+    }
+
+    /// The rows of a set of relations.
+    fn rows(&self, set: u64) -> f64 {
+        let members = (0..self.relations.len()).filter(|at| set & (1 << at) != 0);
+        let mut rows: f64 = members.map(|at| self.relations[at].rows).product();
+        // Of a class, one equality fewer than it has relations here; the most selective come first.
+        let mut inside: Vec<&Edge> = self.edges.iter().filter(|edge| edge.is_within(set)).collect();
+        inside.sort_by(|a, b| a.share.total_cmp(&b.share));
+        let mut groups = Groups::default();
+        for edge in inside {
+            let counts = edge.class.is_none_or(|class| groups.join(class, edge.relations));
+            rows *= if counts { edge.share } else { 1.0 };
+        }
+        let others = self.others.iter().filter(|used| **used != 0 && **used & !set == 0).count();
+        (rows * OTHER_SHARE.powi(others.min(4) as i32)).max(1.0)
+    }
+
+    /// What it costs to add a relation to a set whose rows are there.
+    fn step(&self, set: u64, rows: f64, next: usize) -> Step {
+        let relation = &self.relations[next];
+        let own_column = |edge: &Edge| match edge.relations {
+            (one, other) if one == next && set & (1 << other) != 0 => Some(edge.columns.0),
+            (one, other) if other == next && set & (1 << one) != 0 => Some(edge.columns.1),
+            _ => None,
+        };
+        let linked: FxHashSet<ColumnId> = self.edges.iter().filter_map(own_column).collect();
+        let is_linked =
+            !linked.is_empty() || self.others.iter().any(|used| used & (1 << next) != 0 && used & set != 0);
+        let read = match linked.is_empty() {
+            true => relation.cost + rows * relation.rows * ROW_COST,
+            false => {
+                let (built, probed) = (rows.min(relation.rows), rows.max(relation.rows));
+                relation.cost + built * BUILD_COST + probed * PROBE_COST
+            }
+        };
+        let sought = self.indexes[next].iter().filter_map(|index| {
+            let is_known = |column: &&ColumnId| linked.contains(column) || relation.bound.contains(column);
+            let known = index.key.iter().take_while(is_known).count();
+            let uses_link = index.key[..known].iter().any(|column| linked.contains(column));
+            let once = || RESTART_COST + RANGE_COST + index.rows_per_value[known - 1] * index.per_row;
+            uses_link.then(|| rows * once())
+        });
+        Step { relation: next, cost: sought.fold(read, f64::min), is_linked }
+    }
+
+    fn exhaustive(&self) -> Way {
+        let count = self.relations.len();
+        let mut best: Vec<Option<Way>> = vec![None; 1 << count];
+        for at in 0..count {
+            let relation = &self.relations[at];
+            best[1 << at] = Some(Way { cost: relation.cost, rows: relation.rows, order: vec![at] });
+        }
+        for set in 1u64..1 << count {
+            let Some(way) = best[set as usize].clone() else { continue };
+            let outside = (0..count).filter(|next| set & (1 << next) == 0);
+            let steps: Vec<Step> = outside.map(|next| self.step(set, way.rows, next)).collect();
+            // A relation that nothing links waits as long as another one is linked.
+            let any_linked = steps.iter().any(|step| step.is_linked);
+            for step in steps {
+                let many = way.rows * self.relations[step.relation].rows > CROSS_ROWS_MAX;
+                if any_linked && !step.is_linked && many {
+                    continue;
+                }
+                let joined = set | 1 << step.relation;
+                let rows = self.rows(joined);
+                let cost = way.cost + step.cost + rows * ROW_COST;
+                let place = &mut best[joined as usize];
+                // Of equals the first: the order written.
+                if place.as_ref().is_none_or(|known| cost < known.cost * 0.999) {
+                    let mut order = way.order.clone();
+                    order.push(step.relation);
+                    *place = Some(Way { cost, rows, order });
+                }
+            }
+        }
+        best.pop().flatten().expect("every set can be joined one way or another")
+    }
+
+    fn greedy(&self) -> Way {
+        let count = self.relations.len();
+        let by_rows = |a: &usize, b: &usize| self.relations[*a].rows.total_cmp(&self.relations[*b].rows);
+        let first = (0..count).min_by(by_rows).expect("there are relations");
+        let (mut set, mut order, mut cost) = (1u64 << first, vec![first], self.relations[first].cost);
+        while order.len() < count {
+            let rows = self.rows(set);
+            let outside = (0..count).filter(|next| set & (1 << next) == 0);
+            let whole = |next: usize| {
+                let step = self.step(set, rows, next);
+                Step { cost: step.cost + self.rows(set | 1 << next) * ROW_COST, ..step }
+            };
+            let by_cost = |a: &Step, b: &Step| b.is_linked.cmp(&a.is_linked).then(a.cost.total_cmp(&b.cost));
+            let step = outside.map(whole).min_by(by_cost).expect("some are left");
+            set |= 1 << step.relation;
+            cost += step.cost;
+            order.push(step.relation);
+        }
+        Way { cost, rows: self.rows(set), order }
+    }
+}
+
+impl Edge {
+    fn is_within(&self, set: u64) -> bool {
+        set & (1 << self.relations.0) != 0 && set & (1 << self.relations.1) != 0
+    }
+}
+
+/// Which relations the equalities of each class have joined so far: (class, relation, group).
+#[derive(Default)]
+struct Groups(Vec<(usize, usize, usize)>);
+
+impl Groups {
+    /// Joins two relations; false when they were joined already.
+    fn join(&mut self, class: usize, (one, other): (usize, usize)) -> bool {
+        let (into, from) = (self.group_of(class, one), self.group_of(class, other));
+        if into == from {
+            return false;
+        }
+        for known in self.0.iter_mut().filter(|known| known.0 == class && known.2 == from) {
+            known.2 = into;
+        }
+        self.0.extend([(class, one, into), (class, other, into)]);
+        true
+    }
+
+    /// The group of a relation: itself at first.
+    fn group_of(&self, class: usize, relation: usize) -> usize {
+        let found = self.0.iter().find(|known| known.0 == class && known.1 == relation);
+        found.map_or(relation, |known| known.2)
+    }
+}
+
+fn sought_indexes(relation: &Relation<'_>) -> Vec<SoughtIndex> {
+    let Rel::Table(scan) = relation.rel else { return Vec::new() };
+    let is_sought = |index: &&engine::IndexDef| index.kind != IndexKind::Heap && index.is_whole();
+    scan.source.def.indexes.iter().filter(is_sought).map(|index| sought_index(scan, index)).collect()
+}
+
+fn sought_index(scan: &TableScan, index: &engine::IndexDef) -> SoughtIndex {
+    let rows_of = |columns: usize| match index.unique && columns == index.key.len() {
+        true => 1.0,
+        false => {
+            let found = scan.source.table.rows_per_value(index.index_id, columns);
+            found.unwrap_or_else(|| scan.source.row_estimate() * DIFFERENT_SHARE)
+        }
+    };
+    SoughtIndex {
+        key: index.key.iter().map(|key| scan.columns[key.ordinal]).collect(),
+        rows_per_value: (1..=index.key.len()).map(rows_of).collect(),
+        per_row: if index.kind == IndexKind::Clustered { 1.0 } else { LOOKUP_COST },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Groups;
+
+    #[test]
+    fn of_three_equal_columns_two_equalities_count() {
+        let mut groups = Groups::default();
+        assert!(groups.join(0, (1, 2)) && groups.join(0, (3, 4)) && groups.join(0, (2, 3)));
+        assert!(!groups.join(0, (1, 4)) && !groups.join(0, (2, 4)));
+        assert!(groups.join(1, (1, 4)), "another class");
+    }
+}
