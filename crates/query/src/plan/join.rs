@@ -488,7 +488,7 @@ fn is_as_inner(right: &Rel, above: &[Expr]) -> bool {
 }
 
 /// Left joins whose missing right sides no condition would let through are inner joins like the others.
-fn unwrap_outer_joins<'r>(items: &mut Vec<&'r Rel>, conjuncts: &mut Vec<Expr>) {
+fn unwrap_outer_joins(items: &mut Vec<&Rel>, conjuncts: &mut Vec<Expr>) {
     let inner_like = |item: &&Rel, conjuncts: &[Expr]| match item {
         Rel::Join { kind: JoinKind::Left, right, .. } => is_as_inner(right, conjuncts),
         _ => false,
