@@ -3,7 +3,7 @@
 //!
 //! Whether a volume is DAX says the kernel, by taking MAP_SYNC or not: a loop device, tmpfs and every ordinary disk refuse it. For tests a
 //! file system of memory (tmpfs) may stand for one ([`PersistentVolume::Test`]): what is there outlives the process, not the system.
-//! See docs/decisions/0040.
+//! See docs/decisions/0041.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;

@@ -1,5 +1,5 @@
 //! Making stores into mapped persistent memory durable: the processor's caches are written back line by line, then a fence; where there is
-//! no such instruction, the system is asked (msync). See docs/decisions/0040.
+//! no such instruction, the system is asked (msync). See docs/decisions/0041.
 
 use crate::error::IoError;
 

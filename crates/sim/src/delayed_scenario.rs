@@ -216,6 +216,8 @@ impl Committer {
 
     /// Nothing is wrong, or it is what was planned and the session gives up.
     fn goes_on(&self, answer: &Answer) -> bool {
+        // Whoever is told is told by a process that lives: a copy into memory does not end with it as a write does.
+        self.os.yield_point();
         let is_fine = answer.errors.is_empty();
         assert!(is_fine || self.plan.trouble.makes_errors(), "on a healthy disk: {}", answer.error_text());
         is_fine
