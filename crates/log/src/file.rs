@@ -377,17 +377,7 @@ impl LogFile {
 
     /// I/O of all handles together.
     pub(crate) fn stats(&self) -> os::FileStats {
-        let (blocks, control) = (self.file.stats(), self.control.stats());
-        os::FileStats {
-            reads_total: blocks.reads_total + control.reads_total,
-            read_bytes_total: blocks.read_bytes_total + control.read_bytes_total,
-            read_stall_ns_total: blocks.read_stall_ns_total + control.read_stall_ns_total,
-            writes_total: blocks.writes_total + control.writes_total,
-            write_bytes_total: blocks.write_bytes_total + control.write_bytes_total,
-            write_stall_ns_total: blocks.write_stall_ns_total + control.write_stall_ns_total,
-            syncs_total: blocks.syncs_total + control.syncs_total,
-            sync_stall_ns_total: blocks.sync_stall_ns_total + control.sync_stall_ns_total,
-        }
+        self.file.stats() + self.control.stats()
     }
 
     /// Requests of all handles that have not been answered.

@@ -116,16 +116,7 @@ impl Log {
     /// I/O of all files together.
     pub fn file_stats(&self) -> os::FileStats {
         let all = self.shared.files.all().into_iter().map(|file| file.stats());
-        all.fold(os::FileStats::default(), |sum, one| os::FileStats {
-            reads_total: sum.reads_total + one.reads_total,
-            read_bytes_total: sum.read_bytes_total + one.read_bytes_total,
-            read_stall_ns_total: sum.read_stall_ns_total + one.read_stall_ns_total,
-            writes_total: sum.writes_total + one.writes_total,
-            write_bytes_total: sum.write_bytes_total + one.write_bytes_total,
-            write_stall_ns_total: sum.write_stall_ns_total + one.write_stall_ns_total,
-            syncs_total: sum.syncs_total + one.syncs_total,
-            sync_stall_ns_total: sum.sync_stall_ns_total + one.sync_stall_ns_total,
-        })
+        all.fold(os::FileStats::default(), |sum, one| sum + one)
     }
 
     /// FILEGROWTH and MAXSIZE (in bytes) of a file from now on.

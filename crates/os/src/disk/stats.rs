@@ -23,6 +23,24 @@ pub struct FileStats {
     pub sync_stall_ns_total: u64,
 }
 
+impl std::ops::Add for FileStats {
+    type Output = FileStats;
+
+    /// Of several handles or files together.
+    fn add(self, other: FileStats) -> FileStats {
+        FileStats {
+            reads_total: self.reads_total + other.reads_total,
+            read_bytes_total: self.read_bytes_total + other.read_bytes_total,
+            read_stall_ns_total: self.read_stall_ns_total + other.read_stall_ns_total,
+            writes_total: self.writes_total + other.writes_total,
+            write_bytes_total: self.write_bytes_total + other.write_bytes_total,
+            write_stall_ns_total: self.write_stall_ns_total + other.write_stall_ns_total,
+            syncs_total: self.syncs_total + other.syncs_total,
+            sync_stall_ns_total: self.sync_stall_ns_total + other.sync_stall_ns_total,
+        }
+    }
+}
+
 /// Counts for one file.
 #[derive(Default)]
 pub(crate) struct Meter {

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use log::{Lsn, TxnId};
 use os::sim::{Bug, is_planted};
-use os::{Latch, LatchRank};
+use os::{Latch, LatchGuard, LatchRank};
 
 use crate::table::XactEntry;
 use crate::transaction::XactState;
@@ -235,6 +235,11 @@ impl Versions {
         writer.end(number);
         let before = order.needed.insert(number, Arc::clone(writer));
         assert!(before.is_none(), "numbers are given once");
+        self.settle(order)
+    }
+
+    /// After a commit or a snapshot's end: forgets whom nobody needs any more, lets go of the latch, and returns them.
+    fn settle(&self, mut order: LatchGuard<'_, Order>) -> Vec<Arc<VersionWriter>> {
         let mut gone = order.collect();
         self.publish(&order);
         let orphans = std::mem::take(&mut order.orphans);

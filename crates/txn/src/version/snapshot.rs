@@ -80,13 +80,7 @@ impl Versions {
         let is_given_up = number < self.given_up_below.load(Acquire);
         assert!(closed.is_some() || is_given_up, "a snapshot is open until it is closed or given up");
         assert!(number <= order.last_commit, "no snapshot is ahead of the commits");
-        let mut gone = order.collect();
-        self.publish(&order);
-        let orphans = std::mem::take(&mut order.orphans);
-        drop(order);
-        self.forget(&gone);
-        gone.extend(orphans);
-        gone
+        self.settle(order)
     }
 }
 
