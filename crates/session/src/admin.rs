@@ -182,6 +182,7 @@ impl Session {
                         None => changes.extend(option_changes(option)?),
                     }
                 }
+                crate::single_user::check_together(&name, &changes, options.len(), *termination)?;
                 crate::single_user::set_options(self, &name, &changes, *termination, sink)?;
                 buffer.map_or(Ok(()), |change| self.switch_buffer(&name, &change))
             }

@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use engine::{BlockSavepoint, CommitRequest};
+use engine::{BlockSavepoint, CommitRequest, IsolationLevel, SnapshotState};
 use types::{SqlError, SqlResult, Value};
 
 use crate::errors::Origin;
@@ -39,9 +39,13 @@ impl Session {
         (name, object_id): (&str, i32),
         sink: &mut dyn ResultSink,
     ) -> Result<(i32, Vec<Value>), Interruption> {
-        let delayed = module.atomic.as_ref().expect("called for atomic blocks only").delayed;
+        let settings = module.atomic.as_ref().expect("called for atomic blocks only");
+        let delayed = settings.delayed;
         let block = self.enter_block(sink)?;
+        let outer = self.options.clone();
+        self.options = settings.inside(&outer, self.reads_versions(&block));
         let outcome = self.run_scope(module.clone(), variables, Some(name), object_id, sink);
+        self.options = outer;
         match outcome {
             Ok(result) => {
                 self.keep_block(&block, delayed, sink)?;
@@ -67,6 +71,15 @@ impl Session {
         self.begin_transaction(None, &mut NullSink);
         self.assert_state();
         Ok(Block::Own)
+    }
+
+    /// May the block read a snapshot? In a transaction of its own if the database keeps versions; in another's if that reads one already: a
+    /// transaction that has begun otherwise has none (3951).
+    fn reads_versions(&self, block: &Block) -> bool {
+        match block {
+            Block::Own => self.database.snapshot_state() == SnapshotState::On,
+            Block::Inside(_) => self.options.isolation == IsolationLevel::Snapshot,
+        }
     }
 
     fn keep_block(

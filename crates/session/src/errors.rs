@@ -70,8 +70,9 @@ const HARMLESS_DEFINITIONS: [i32; 2] = [3701, 1222];
 const DEAF_TO_XACT_ABORT: [i32; 3] = [266, 2787, 3701];
 
 /// Errors that take the transaction with them although an atomic block was there to be taken back alone: there is no going on after them.
-/// SQL Server names others of its memory-optimized tables (10772, 41301 and kin), which cannot occur here.
-const DOOMING_IN_BLOCKS: [i32; 4] = [1204, 1205, 9001, 9002];
+/// A snapshot that has met a newer change (3960 and kin) is one. SQL Server names others of its memory-optimized tables (10772, 41301 and kin), which
+/// cannot occur here.
+const DOOMING_IN_BLOCKS: [i32; 8] = [1204, 1205, 3958, 3960, 3961, 3966, 9001, 9002];
 
 /// Valid T-SQL that this server does not do, refused by name: a statement, a function, a feature, an option.
 fn is_refusal(number: i32) -> bool {

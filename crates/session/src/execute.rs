@@ -442,9 +442,6 @@ impl Session {
     ) -> Result<(i32, Vec<Value>), Interruption> {
         let options = self.options.clone();
         let count_before = self.facts.transaction_count;
-        if let Some(block) = &program.atomic {
-            self.options = block.inside(&options);
-        }
         let mut frame = Frame::new(program, variables, self.facts.caught.len(), DoneKind::InProcedure);
         frame.procedure = procedure.map(Arc::from);
         self.facts.nest_level += 1;

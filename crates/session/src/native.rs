@@ -26,8 +26,14 @@ pub(crate) struct AtomicSettings {
 }
 
 impl AtomicSettings {
-    /// Those of the session while the block runs: fixed, but for what the block asks for and what is none of its business.
-    pub(crate) fn inside(&self, outer: &SetOptions) -> SetOptions {
+    /// Those of the session while the block runs: fixed, but for what the block asks for and what is none of its business. SNAPSHOT is
+    /// SERIALIZABLE for a block that cannot read versions: what SERIALIZABLE lets it see is what it would see of a snapshot in which nobody else
+    /// changes what it reads. It waits where a snapshot would not.
+    pub(crate) fn inside(&self, outer: &SetOptions, reads_versions: bool) -> SetOptions {
+        let isolation = match self.isolation {
+            IsolationLevel::Snapshot if !reads_versions => IsolationLevel::Serializable,
+            level => level,
+        };
         SetOptions {
             ansi_nulls: true,
             ansi_padding: true,
@@ -43,7 +49,7 @@ impl AtomicSettings {
             row_count: 0,
             text_size: i32::MAX,
             xact_abort: false,
-            isolation: self.isolation,
+            isolation,
             language: self.language.clone(),
             date_first: self.date_first,
             date_format: self.date_format.clone(),
@@ -89,12 +95,11 @@ fn near(text: &str) -> SqlError {
     SqlError::new(102, &[&text])
 }
 
-/// SNAPSHOT runs as SERIALIZABLE: tables on disk keep no versions here, and what SERIALIZABLE lets a block see is what it would see of a
-/// snapshot in which nobody else changes what it reads. It waits where a snapshot would not.
 fn isolation_of(value: &OptionValue) -> SqlResult<IsolationLevel> {
     let OptionValue::Word(words) = value else { return Err(near("TRANSACTION ISOLATION LEVEL")) };
     match words.value.to_uppercase().as_str() {
-        "SNAPSHOT" | "SERIALIZABLE" => Ok(IsolationLevel::Serializable),
+        "SNAPSHOT" => Ok(IsolationLevel::Snapshot),
+        "SERIALIZABLE" => Ok(IsolationLevel::Serializable),
         "REPEATABLE READ" => Ok(IsolationLevel::RepeatableRead),
         level @ ("READ COMMITTED" | "READ UNCOMMITTED") => {
             Err(unsupported("transaction isolation level", level))

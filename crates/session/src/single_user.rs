@@ -1,14 +1,16 @@
-//! ALTER DATABASE ... SET SINGLE_USER and RESTRICTED_USER: whoever is in the database leaves first, by himself or because he is ended. Then
-//! one session at a time is in a single one (924, by the DATABASE locks of the engine); into a restricted one come those of db_owner,
-//! dbcreator and sysadmin, as many as like, and every login here is one of these.
+//! ALTER DATABASE ... SET, as far as it is about others: for some options ([`empties`]) whoever is in the database leaves first, by himself or
+//! because he is ended; the rest change under everybody's feet, and WITH ROLLBACK has nobody to end, WITH NO_WAIT nothing to wait for. After
+//! SINGLE_USER one session at a time is in it (924, by the DATABASE locks of the engine); into a restricted one come those of db_owner,
+//! dbcreator and sysadmin, as many as like, and every login here is one of these. ALLOW_SNAPSHOT_ISOLATION waits for transactions, not for
+//! users, and takes neither clause (5083) nor company (5082).
 //!
 //! ```text
-//!  many users ──SINGLE_USER, RESTRICTED_USER: others in it? ──no──► single, restricted
+//!  many users ──an option that empties it: others in it? ──no──► changed
 //!                  │ WITH NO_WAIT: 5070     │ WITH ROLLBACK IMMEDIATE, AFTER n: killed     │ else: waited for
 //!  single, another in it ──any SET──► 5064
 //! ```
 
-use engine::{MASTER, OptionChange, TEMPDB};
+use engine::{DatabaseOptions, MASTER, OptionChange, TEMPDB};
 use os::WaitType;
 use tsql::ast::Termination;
 use types::{SqlError, SqlResult};
@@ -20,6 +22,8 @@ use crate::sink::ResultSink;
 const SINGLE_USER: u8 = 1;
 /// `user_access` for members of roles of administrators.
 const RESTRICTED_USER: u8 = 2;
+/// Changes no plan here, but is turned on as documented: alone.
+const DATE_CORRELATION: &str = "DATE_CORRELATION_OPTIMIZATION";
 const A_SECOND_NS: u64 = 1_000_000_000;
 
 /// Changes options of a database.
@@ -55,14 +59,14 @@ pub(crate) fn set_options(
             return Err(SqlError::new(5058, &[&option, &name]));
         }
     }
-    // Nobody else is in it while readers change how they read.
-    let committed = session.instance.database(name).is_ok_and(|database| database.reads_committed_snapshot());
-    let changes_reading = switch(engine::COMMITTED_SNAPSHOT_SWITCH).is_some_and(|on| on != committed);
     // One that is not open says so itself.
-    let current = session.instance.database(name).map_or(0, |database| database.options().user_access);
-    let is_single = current == SINGLE_USER;
-    let empties = asked == Some(SINGLE_USER) || (asked == Some(RESTRICTED_USER) && current == 0);
-    if !empties && !is_single && !changes_reading {
+    let (current, reads_committed) = match session.instance.database(name) {
+        Ok(database) => (database.options(), database.reads_committed_snapshot()),
+        Err(_) => (DatabaseOptions::default(), false),
+    };
+    let is_single = current.user_access == SINGLE_USER;
+    let alone = changes.iter().any(|change| empties(change, &current, reads_committed));
+    if !alone && !is_single {
         return session.instance.alter_database(name, changes);
     }
     let is_free = session.transactions.lock_database_exclusively(name)?.is_some();
@@ -74,6 +78,41 @@ pub(crate) fn set_options(
     }
     let _alone = session.transactions.wait_for_database(name)?;
     session.instance.alter_database(name, changes)
+}
+
+/// Is nobody else in the database while this changes it? Those that are documented to ask for it ("exclusive access", "no active connections"):
+/// who may come in, whether it may be written, how readers read. An option that is set already changes nothing.
+fn empties(change: &OptionChange, current: &DatabaseOptions, reads_committed: bool) -> bool {
+    match change {
+        OptionChange::UserAccess(SINGLE_USER) => true,
+        OptionChange::UserAccess(RESTRICTED_USER) => current.user_access == 0,
+        OptionChange::ReadOnly(on) => *on != current.read_only,
+        OptionChange::Switch(name, on) if name == engine::COMMITTED_SNAPSHOT_SWITCH => *on != reads_committed,
+        OptionChange::Switch(name, on) if name == DATE_CORRELATION => {
+            *on && !current.switches.get(name).copied().unwrap_or(false)
+        }
+        _ => false,
+    }
+}
+
+/// May these options stand in one statement, with this clause? Errors 5082, 5083.
+pub(crate) fn check_together(
+    name: &str,
+    changes: &[OptionChange],
+    options: usize,
+    termination: Option<Termination>,
+) -> SqlResult<()> {
+    let has = |wanted: &str| {
+        changes.iter().any(|change| matches!(change, OptionChange::Switch(name, _) if name == wanted))
+    };
+    let has_snapshot = has(engine::SNAPSHOT_SWITCH);
+    if options > 1 && (has_snapshot || has(engine::COMMITTED_SNAPSHOT_SWITCH)) {
+        return Err(failed(SqlError::new(5082, &[&name])));
+    }
+    if has_snapshot && termination.is_some() {
+        return Err(failed(SqlError::new(5083, &[])));
+    }
+    Ok(())
 }
 
 /// Sees to it that the others leave, as the statement says.

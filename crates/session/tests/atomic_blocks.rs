@@ -197,6 +197,52 @@ fn a_block_under_snapshot_keeps_out_phantoms() {
     assert!(seen.messages.is_empty(), "READ COMMITTED keeps nobody out: {:?}", seen.messages);
 }
 
+/// Where the database keeps versions, a block with its own transaction reads what was committed when it first looked, waits for no writer, keeps
+/// nobody out, and does not overwrite what it has not seen (3960); inside a transaction that has begun otherwise it is SERIALIZABLE.
+#[test]
+fn a_block_reads_the_snapshot_that_it_asks_for() {
+    let world = World::new("atomic-snapshot");
+    let (mut session, mut other) = (world.session(), world.session());
+    run(&mut session, "CREATE DATABASE db");
+    for each in [&mut session, &mut other] {
+        run(each, "USE db SET LOCK_TIMEOUT 0");
+    }
+    make_procedures(&mut session);
+    run(&mut session, "INSERT dbo.t (i) VALUES (50)");
+    let body = "SELECT @n = COUNT(*) FROM dbo.t WHERE i BETWEEN 50 AND 60";
+    native(&mut session, "counts @n INT = 0 OUTPUT", "", body);
+    native(&mut session, "nests @n INT = 0 OUTPUT", "", &format!("EXEC dbo.counts {body}"));
+    native(&mut session, "moves", "", "UPDATE dbo.t SET i = i + 1000 WHERE i = 50");
+    let count = |session: &mut Session, procedure: &str| {
+        let seen = run(session, &format!("DECLARE @n INT EXEC dbo.{procedure} @n OUTPUT SELECT @n AS n"));
+        let number = numbers(&seen).first().copied();
+        number.map_or_else(|| seen.sets[0].1[0][0].clone(), |number| format!("error {number}"))
+    };
+    run(&mut other, "BEGIN TRAN UPDATE dbo.t SET i = 51 WHERE i = 50 INSERT dbo.t (i) VALUES (55)");
+    for procedure in ["counts", "nests"] {
+        assert_eq!(count(&mut session, procedure), "error 1222", "without versions");
+    }
+    run(&mut other, "ROLLBACK");
+    assert!(run(&mut session, "ALTER DATABASE db SET ALLOW_SNAPSHOT_ISOLATION ON").messages.is_empty());
+    run(&mut other, "BEGIN TRAN UPDATE dbo.t SET i = 51 WHERE i = 50 INSERT dbo.t (i) VALUES (55)");
+    for procedure in ["counts", "nests"] {
+        assert_eq!(count(&mut session, procedure), "1");
+        run(&mut session, "BEGIN TRAN");
+        assert_eq!(count(&mut session, procedure), "error 1222", "in a transaction that reads no snapshot");
+        run(&mut session, "IF @@TRANCOUNT > 0 ROLLBACK SET TRANSACTION ISOLATION LEVEL SNAPSHOT BEGIN TRAN");
+        assert_eq!(count(&mut session, procedure), "1", "in one that does");
+        run(&mut session, "ROLLBACK SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
+    }
+    run(&mut session, "SET TRANSACTION ISOLATION LEVEL SNAPSHOT BEGIN TRAN SELECT COUNT(*) FROM dbo.t");
+    run(&mut other, "COMMIT");
+    assert_eq!(
+        numbers(&run(&mut session, "EXEC dbo.moves")),
+        [3960],
+        "what has changed since is not overwritten"
+    );
+    assert_eq!(rows(&mut session, "SELECT @@TRANCOUNT, (SELECT COUNT(*) FROM dbo.t)"), ["0|2"]);
+}
+
 /// Whoever makes a schema-bound procedure holds what it names until his transaction ends; whoever drops that, too. It lasts over a restart.
 #[test]
 fn what_a_new_procedure_names_cannot_go_meanwhile() {

@@ -1,11 +1,11 @@
-//! ALTER DATABASE ... SET SINGLE_USER: who leaves, who is kept out, who may change it again.
+//! ALTER DATABASE ... SET: which options empty a database, who leaves, who is kept out, who may change it again.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 
 use common::simulated::{Server, connect, on_a_machine};
 use common::{Seen, numbers, rows, run};
-use hardpan_session::RequestEnd;
+use hardpan_session::{RequestEnd, Session};
 use os::WaitType;
 
 /// No messages.
@@ -53,7 +53,14 @@ fn one_session_at_a_time_is_in_it() {
 /// The others are ended, and their transactions rolled back, at once or after a time.
 #[test]
 fn rollback_ends_the_others() {
-    for (seed, how, after_s) in [(2, "ROLLBACK IMMEDIATE", 0), (3, "ROLLBACK AFTER 5 SECONDS", 5)] {
+    for (seed, option, how, after_s) in [
+        (2, "SINGLE_USER", "ROLLBACK IMMEDIATE", 0),
+        (3, "SINGLE_USER", "ROLLBACK AFTER 5 SECONDS", 5),
+        (6, "READ_ONLY", "ROLLBACK IMMEDIATE", 0),
+        (7, "READ_COMMITTED_SNAPSHOT ON", "ROLLBACK AFTER 2", 2),
+        (8, "DATE_CORRELATION_OPTIMIZATION ON", "ROLLBACK IMMEDIATE", 0),
+        (9, "RECOVERY FULL, READ_ONLY", "ROLLBACK IMMEDIATE", 0),
+    ] {
         on_a_machine(seed, move |os| {
             let server = Server::open(os);
             let mut one = server.session_in("master");
@@ -74,8 +81,8 @@ fn rollback_ends_the_others() {
             });
             os.sleep(A_SECOND_NS, WaitType::WAITFOR).unwrap();
             let began_ns = os.clock().monotonic_ns();
-            let seen = run(&mut one, &format!("USE db; ALTER DATABASE db SET SINGLE_USER WITH {how}"));
-            assert_eq!(numbers(&seen), [5701, 5060], "{how}");
+            let seen = run(&mut one, &format!("USE db; ALTER DATABASE db SET {option} WITH {how}"));
+            assert_eq!(numbers(&seen), [5701, 5060], "{option} {how}");
             let took_s = (os.clock().monotonic_ns() - began_ns) / A_SECOND_NS;
             assert_eq!(took_s, after_s, "{how}");
             assert_eq!(rows(&mut one, "SELECT COUNT(*) FROM t"), ["0"], "rolled back");
@@ -141,6 +148,99 @@ fn it_waits_for_the_others_to_leave() {
         assert_eq!(numbers(&run(&mut one, "ALTER DATABASE db SET SINGLE_USER")), NONE);
         assert!((os.clock().monotonic_ns() - began_ns) / A_SECOND_NS >= 1);
         other.join().unwrap();
+        server.stop(one);
+    });
+}
+
+/// What can be written behind ALTER DATABASE d SET and is taken: each word of the table of clauses with ON, each of its examples, the states.
+fn every_option(session: &mut Session) -> Vec<String> {
+    let rows = query::clauses::rows(query::clauses::TABLE).unwrap();
+    let rows = || rows.iter().filter(|row| row.place.ends_with("ALTER DATABASE SET"));
+    let examples = rows().flat_map(|row| &row.examples).filter_map(|example| {
+        let option = example.strip_suffix("=> ok")?.trim().strip_prefix("ALTER DATABASE d SET ")?;
+        (!option.contains(" WITH ")).then(|| option.to_string())
+    });
+    let words = rows().flat_map(|row| &row.words).map(|word| format!("{word} ON"));
+    let states = [
+        "MULTI_USER",
+        "SINGLE_USER",
+        "RESTRICTED_USER",
+        "READ_ONLY",
+        "READ_WRITE",
+        "ONLINE",
+        "RECOVERY FULL",
+    ];
+    let durability = ["DELAYED_DURABILITY = FORCED", "RECOVERY SIMPLE, DELAYED_DURABILITY = ALLOWED"];
+    let all = examples.chain(words).chain(states.iter().chain(&durability).map(|text| text.to_string()));
+    let mut taken: Vec<String> = all
+        .filter(|option| {
+            run(session, "CREATE DATABASE other");
+            let seen = run(session, &format!("ALTER DATABASE other SET {option}"));
+            run(session, "DROP DATABASE other");
+            numbers(&seen).is_empty()
+        })
+        .collect();
+    taken.sort();
+    taken.dedup();
+    taken
+}
+
+/// The clause of termination for every option there is: it ends nobody, and waits for nobody, where the option changes with others in the
+/// database; where it does not, NO_WAIT is refused; where there is nothing that it could mean, it is refused itself.
+#[test]
+fn the_clause_of_termination_has_its_effect_for_every_option() {
+    on_a_machine(10, |os| {
+        let server = Server::open(os);
+        let mut one = server.session_in("master");
+        let options = every_option(&mut one);
+        assert!(options.len() > 40, "{options:?}");
+        let alone = [
+            "SINGLE_USER",
+            "RESTRICTED_USER",
+            "READ_ONLY",
+            "READ_COMMITTED_SNAPSHOT ON",
+            "DATE_CORRELATION_OPTIMIZATION ON",
+        ];
+        let mut met = 0;
+        for option in &options {
+            run(&mut one, "CREATE DATABASE db; CREATE TABLE db.dbo.t (i INT)");
+            let mut other = server.session_in("db");
+            run(&mut other, "BEGIN TRAN INSERT t VALUES (1)");
+            let expected: &[i32] = match option {
+                option if alone.contains(&option.as_str()) => &[5070, 5069],
+                option if option.starts_with("ALLOW_SNAPSHOT_ISOLATION") => &[5083, 5069],
+                _ => &NONE,
+            };
+            met += usize::from(!expected.is_empty());
+            let before = rows(&mut one, "SELECT * FROM sys.databases WHERE name = 'db'");
+            let seen = run(&mut one, &format!("ALTER DATABASE db SET {option} WITH NO_WAIT"));
+            assert_eq!(numbers(&seen), expected, "{option}");
+            if expected.is_empty() {
+                let seen = run(&mut one, &format!("ALTER DATABASE db SET {option} WITH ROLLBACK IMMEDIATE"));
+                assert_eq!(numbers(&seen), NONE, "{option}");
+            } else {
+                assert_eq!(
+                    rows(&mut one, "SELECT * FROM sys.databases WHERE name = 'db'"),
+                    before,
+                    "{option}"
+                );
+            }
+            assert_eq!(rows(&mut other, "SELECT @@TRANCOUNT, COUNT(*) FROM t"), ["1|1"], "{option}");
+            run(&mut other, "ROLLBACK");
+            other.close();
+            run(&mut one, "DROP DATABASE db");
+        }
+        assert_eq!(met, alone.len() + 2, "ALLOW_SNAPSHOT_ISOLATION ON and OFF");
+        run(&mut one, "CREATE DATABASE db; ALTER DATABASE db SET READ_ONLY");
+        let other = server.session_in("db");
+        assert_eq!(numbers(&run(&mut one, "ALTER DATABASE db SET READ_ONLY WITH NO_WAIT")), NONE, "as it is");
+        let seen = run(&mut one, "ALTER DATABASE db SET READ_WRITE WITH NO_WAIT");
+        assert_eq!(numbers(&seen), [5070, 5069]);
+        for versions in ["READ_COMMITTED_SNAPSHOT", "ALLOW_SNAPSHOT_ISOLATION"] {
+            let seen = run(&mut one, &format!("ALTER DATABASE db SET MULTI_USER, {versions} ON"));
+            assert_eq!(numbers(&seen), [5082, 5069]);
+        }
+        other.close();
         server.stop(one);
     });
 }

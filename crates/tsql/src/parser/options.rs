@@ -35,12 +35,13 @@ impl Parser<'_> {
         Ok(NamedOption { name, value })
     }
 
-    /// One word or several, joined by blanks; a trailing ON or OFF stays for the value.
+    /// One word or several, joined by blanks; a trailing ON or OFF stays for the value, WITH for a clause behind.
     pub(super) fn words(&mut self) -> Parsed<Ident> {
         let mut words = self.ident_or_keyword()?;
         while matches!(self.kind(), TokenKind::Word | TokenKind::Keyword(_))
             && !self.at(Keyword::On)
             && !self.at(Keyword::Off)
+            && !self.at(Keyword::With)
         {
             let token = self.advance();
             words.value.push(' ');

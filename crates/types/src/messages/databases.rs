@@ -431,6 +431,12 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(5069, 16, "ALTER DATABASE failed."),
     entry(5070, 16, "The database's state cannot be changed while other users use the database '%s'."),
     entry(5074, 16, "The %s '%s' is dependent on %s '%s'."),
+    entry(
+        5082,
+        16,
+        "Row versioning of database '%s' is changed in a statement of its own, without other options.",
+    ),
+    entry(5083, 16, "A change of row versioning takes no termination option."),
     entry(5084, 10, "Setting database option %s to %s for database '%s'."),
     entry(
         5105,
