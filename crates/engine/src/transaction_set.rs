@@ -12,6 +12,7 @@
 //! (official matrix, claim 62's exceptions) and happens in all of them or in none (`across.rs`).
 
 mod across;
+mod application_locks;
 mod database_locks;
 mod variables;
 
@@ -23,10 +24,9 @@ use std::task::Waker;
 
 pub use txn::CommitRequest;
 use txn::{
-    CommitMode, CommitOutcome, HeldLocks, IsolationLevel, LockMode, LockOwner, LockSpace, LockWait,
-    PendingCommit, Resource, TxnOptions, XactFacts, durability,
+    CommitMode, CommitOutcome, HeldLocks, IsolationLevel, LockOwner, LockSpace, PendingCommit, TxnOptions,
+    XactFacts, durability,
 };
-use types::SqlError;
 
 use crate::acknowledgement::Acknowledgement;
 use crate::database::Database;
@@ -499,75 +499,6 @@ impl TransactionSet {
         self.space.set_lock_timeout_ms(timeout_ms);
     }
 
-    /// Locks a name of the application's own (`sp_getapplock`).
-    ///
-    /// # Errors
-    /// 1222, 1205, an interrupt; 15000 class for a mode that application locks do not have.
-    pub fn lock_application(
-        &mut self,
-        database: &Arc<Database>,
-        name: &str,
-        mode: &str,
-        of_session: bool,
-        timeout_ms: i32,
-    ) -> SqlResult<()> {
-        self.assert_settled();
-        let mode = match mode.to_lowercase().as_str() {
-            "shared" => LockMode::S,
-            "update" => LockMode::U,
-            "exclusive" => LockMode::X,
-            "intentshared" => LockMode::IS,
-            "intentexclusive" => LockMode::IX,
-            _ => {
-                return Err(SqlError::custom(
-                    15600,
-                    15,
-                    1,
-                    format!("'{mode}' is not a lock mode of application locks."),
-                ));
-            }
-        };
-        let wait = match timeout_ms {
-            0 => LockWait::NoWait,
-            t if t < 0 => LockWait::Forever,
-            t => LockWait::Milliseconds(t.unsigned_abs()),
-        };
-        let resource = application_resource(database, name);
-        let taken = if of_session {
-            self.session_locks.lock(resource, mode, wait)
-        } else {
-            self.in_database(database, IsolationLevel::ReadCommitted)?.inner().lock(resource, mode, wait)
-        };
-        taken.map_err(|error| crate::error::sql_error(&error.into(), database.name(), self.session_id))
-    }
-
-    /// Gives an application lock back.
-    ///
-    /// # Errors
-    /// 1223 when it is not held.
-    pub fn unlock_application(
-        &mut self,
-        database: &Arc<Database>,
-        name: &str,
-        of_session: bool,
-    ) -> SqlResult<()> {
-        self.assert_settled();
-        let resource = application_resource(database, name);
-        let held = if of_session {
-            let mode = self.session_locks.mode(&resource);
-            mode.inspect(|mode| self.session_locks.unlock(&resource, *mode)).is_some()
-        } else {
-            let mode = self.member(database).and_then(|m| m.inner().held_mode(&resource));
-            let member = self.member(database);
-            mode.zip(member).inspect(|(mode, member)| member.inner().unlock(&resource, *mode)).is_some()
-        };
-        if held {
-            Ok(())
-        } else {
-            Err(SqlError::custom(1223, 16, 1, format!("The application lock '{name}' is not held.")))
-        }
-    }
-
     /// The space of its locks.
     pub(crate) fn space(&self) -> &Arc<LockSpace> {
         &self.space
@@ -596,11 +527,4 @@ impl Drop for TransactionSet {
             self.release_session_locks();
         }
     }
-}
-
-fn application_resource(database: &Arc<Database>, name: &str) -> Resource {
-    use std::hash::{Hash, Hasher};
-    let mut hasher = rustc_hash::FxHasher::default();
-    name.hash(&mut hasher);
-    Resource::Application { database: database.number(), hash: hasher.finish() }
 }

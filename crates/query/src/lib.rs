@@ -28,6 +28,7 @@ pub use context::{
     StatementOutcome, SystemProcedure, VariableDef,
 };
 pub use errors::is_cancelled;
+pub use functions::names as function_names;
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
     compile_scalar, is_select_into, objects_named_in, objects_named_in_expression,

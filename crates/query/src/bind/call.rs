@@ -38,15 +38,24 @@ impl Binder<'_> {
             "CHOOSE" => self.choose(call),
             "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "NTILE" | "LAG" | "LEAD" | "FIRST_VALUE"
             | "LAST_VALUE" | "PERCENT_RANK" | "CUME_DIST" => Err(crate::errors::needs_over(&name)),
-            "GROUPING" | "GROUPING_ID" => Err(crate::errors::unsupported("GROUPING")),
             "TRIM" => self.trim(call),
             "GREATEST" | "LEAST" => self.extreme(call, name == "GREATEST"),
-            _ => {
-                let function = functions::lookup(&name)
-                    .ok_or_else(|| crate::errors::unknown_function(&written(&call.name)))?;
-                self.registered(function, call)
-            }
+            "CHECKSUM" | "BINARY_CHECKSUM" if call.star => self.checksum_of_all(&name),
+            _ if call.star => Err(SqlError::new(102, &[&"*"])),
+            _ => match functions::lookup(&name) {
+                Some(function) => self.registered(function, call),
+                None if functions::is_documented(&name) => Err(crate::errors::unsupported(&name)),
+                None => Err(crate::errors::unknown_function(&written(&call.name))),
+            },
         }
+    }
+
+    /// CHECKSUM(*): of all columns in sight, but for those without a hash. Error 263 without FROM.
+    fn checksum_of_all(&mut self, name: &str) -> Result<Expr, SqlError> {
+        let function = functions::lookup(name).expect("registered");
+        let columns = self.star_columns(None)?;
+        let all = columns.iter().map(|column| self.column_expr(column.id));
+        self.finish_call(function, all.collect())
     }
 
     /// `@@NAME`.
@@ -298,8 +307,13 @@ impl Binder<'_> {
         kind: AggregateKind,
         call: &ast::FunctionCall,
     ) -> Result<AggregateCall, SqlError> {
-        let distinct = call.quantifier == Some(ast::SetQuantifier::Distinct);
+        // An exact count is within what is promised of an approximate one.
+        let approximate = name == "APPROX_COUNT_DISTINCT";
+        let distinct = approximate || call.quantifier == Some(ast::SetQuantifier::Distinct);
         let big = name == "COUNT_BIG";
+        if call.star && (kind != AggregateKind::Count || approximate) {
+            return Err(SqlError::new(102, &[&"*"]));
+        }
         if call.star {
             let sql_type = if big { SqlType::BigInt } else { SqlType::Int };
             return Ok(AggregateCall {
@@ -368,7 +382,7 @@ fn same_aggregate(a: &AggregateCall, b: &AggregateCall) -> bool {
 /// The aggregate of a name in upper case.
 pub(crate) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
     Some(match name {
-        "COUNT" | "COUNT_BIG" => AggregateKind::Count,
+        "COUNT" | "COUNT_BIG" | "APPROX_COUNT_DISTINCT" => AggregateKind::Count,
         "SUM" => AggregateKind::Sum,
         "AVG" => AggregateKind::Average,
         "MIN" => AggregateKind::Minimum,
@@ -388,7 +402,7 @@ fn aggregate_type(name: &str, kind: AggregateKind, argument: &SqlType) -> Result
     let numeric = |sql_type: &SqlType| sql_type.is_numeric() && *sql_type != SqlType::Bit;
     match kind {
         AggregateKind::CountRows | AggregateKind::Count => {
-            Ok(if name == "COUNT_BIG" { SqlType::BigInt } else { SqlType::Int })
+            Ok(if name == "COUNT" { SqlType::Int } else { SqlType::BigInt })
         }
         AggregateKind::Sum | AggregateKind::Average => {
             if !numeric(argument) {

@@ -112,9 +112,16 @@ impl Binder<'_> {
                     self.refusing_draws(TABLE_FUNCTION, true, |binder| binder.function_source(function))?;
                 self.wanted_query(rel, wanted)
             }
-            TableSource::OpenJson(_) => Err(crate::errors::unsupported("OPENJSON")),
+            TableSource::OpenJson(open) => {
+                let rel = self.refusing_draws(TABLE_FUNCTION, true, |binder| binder.open_json(open))?;
+                self.wanted_query(rel, wanted)
+            }
             TableSource::OpenXml(_) => Err(crate::errors::unsupported("OPENXML")),
-            TableSource::OpenRowset(_) => Err(crate::errors::unsupported("OPENROWSET")),
+            TableSource::OpenRowset(open) => Err(crate::errors::unsupported(match open.kind {
+                ast::OpenRowsetKind::Query => "OPENQUERY",
+                ast::OpenRowsetKind::DataSource => "OPENDATASOURCE",
+                _ => "OPENROWSET",
+            })),
             TableSource::Pivot(_) => Err(crate::errors::unsupported("PIVOT")),
             TableSource::Unpivot(_) => Err(crate::errors::unsupported("UNPIVOT")),
             TableSource::Dml(_) => Err(crate::errors::unsupported("a data change statement in FROM")),
@@ -262,7 +269,7 @@ impl Binder<'_> {
         Rel::Table(Box::new(TableScan { source, columns, locator, hints }))
     }
 
-    fn add_system(
+    pub(super) fn add_system(
         &mut self,
         view: &'static crate::sysviews::SystemView,
         database: Arc<engine::Database>,
@@ -520,8 +527,12 @@ impl Binder<'_> {
                 if arguments.len() < view.parameters && view.schema == "sys" {
                     return Err(crate::errors::too_few_arguments(&written(&call.name)));
                 }
-                let rel =
-                    self.add_system(view, database, arguments, (&alias, true), CatalogReading::Settled)?;
+                let rel = match self.rowset(view, &database, &arguments, &alias)? {
+                    Some(rel) => rel,
+                    None => {
+                        self.add_system(view, database, arguments, (&alias, true), CatalogReading::Settled)?
+                    }
+                };
                 self.rename_columns(&function.columns)?;
                 Ok(rel)
             }

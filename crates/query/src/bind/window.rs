@@ -157,7 +157,11 @@ impl Binder<'_> {
                 )
             }
             _ => {
+                if crate::functions::is_documented(name) {
+                    return Err(crate::errors::unsupported(name));
+                }
                 let kind = aggregate_kind(name)
+                    .filter(|_| name != "APPROX_COUNT_DISTINCT")
                     .ok_or_else(|| crate::errors::not_a_window_function(&name.to_ascii_lowercase()))?;
                 if call.quantifier == Some(ast::SetQuantifier::Distinct) {
                     return Err(crate::errors::distinct_with_over());

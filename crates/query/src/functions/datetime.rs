@@ -48,6 +48,11 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("DATETRUNC", &[Word, Time], ResultRule::Argument(1), |call| {
         functions::date_trunc(part(call, "datetrunc")?, &call.args[1], first_day(call))
     }),
+    FunctionDef::new("DATE_BUCKET", &[Word, Int, Time, Time], ResultRule::Argument(2), |call| {
+        let width = call.int(1).unwrap_or(0);
+        functions::date_bucket(part(call, "date_bucket")?, width, &call.args[2], call.args.get(3))
+    })
+    .arity(3, 4),
     FunctionDef::new("YEAR", &[Time], Fixed(SqlType::Int), |call| {
         parts::date_part(DatePart::Year, &call.args[0], first_day(call))
     }),

@@ -23,6 +23,15 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("ISJSON", &[Wide, Wide], Fixed(SqlType::Int), is_json).arity(1, 2),
 ];
 
+/// The two kinds of columns of OPENJSON ... WITH, of any length: nobody can call them by name.
+pub(crate) static JSON_SCALAR: FunctionDef =
+    FunctionDef::new("OPENJSON", &[Wide, Wide], Fixed(SqlType::NVARCHAR_MAX), |call| {
+        let (text, path) = (call.text(0).unwrap_or_default(), call.text(1).unwrap_or_default());
+        json::json_value(&text, &path).map(text_or_null)
+    });
+pub(crate) static JSON_PART: FunctionDef =
+    FunctionDef::new("OPENJSON", &[Wide, Wide], Fixed(SqlType::NVARCHAR_MAX), json_query);
+
 fn text_or_null(text: Option<String>) -> Value {
     text.map_or(Value::Null, |text| Value::nvarchar(&text))
 }

@@ -9,7 +9,7 @@ use super::{Call, FunctionDef, Parameter, ResultRule};
 use crate::bind::names::same_name;
 use crate::sysviews;
 
-use Parameter::{Any, Int, Wide};
+use Parameter::{Int, Wide};
 use ResultRule::Fixed;
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -79,7 +79,13 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("STATS_DATE", &[Int, Int], Fixed(SqlType::DateTime), |_| Ok(Value::Null)).runtime(),
     FunctionDef::new("COLLATIONPROPERTY", &[Wide, Wide], Fixed(SqlType::SqlVariant), collation_property)
         .runtime(),
-    FunctionDef::new("APPLOCK_TEST", &[Any], INT, |_| Ok(Value::Int(1))).arity(4, 4).runtime(),
+    FunctionDef::new("FILEGROUPPROPERTY", &[Wide, Wide], INT, filegroup_property).runtime(),
+    // Azure's storage tiers, assemblies and full-text catalogs: there are none to ask for.
+    FunctionDef::new("FILEPROPERTYEX", &[Wide, Wide], Fixed(SqlType::SqlVariant), |_| Ok(Value::Null))
+        .runtime(),
+    FunctionDef::new("ASSEMBLYPROPERTY", &[Wide, Wide], Fixed(SqlType::SqlVariant), |_| Ok(Value::Null))
+        .runtime(),
+    FunctionDef::new("FULLTEXTCATALOGPROPERTY", &[Wide, Wide], INT, |_| Ok(Value::Null)).runtime(),
 ];
 
 /// A sql_variant of a value; NULL stays NULL.
@@ -512,6 +518,17 @@ fn named_file(call: &Call<'_, '_>) -> Option<sysviews::DatabaseFile> {
 
 fn file_id(call: &Call<'_, '_>) -> Option<i32> {
     named_file(call).map(|file| file.file_id)
+}
+/// There is one filegroup, and it is nobody's own.
+fn filegroup_property(call: &Call<'_, '_>) -> Result<Value> {
+    if !call.text(0).is_some_and(|name| name.eq_ignore_ascii_case("primary")) {
+        return Ok(Value::Null);
+    }
+    Ok(match call.text(1).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "isdefault" => Value::Int(1),
+        "isreadonly" | "isuserdefinedfg" => Value::Int(0),
+        _ => Value::Null,
+    })
 }
 
 /// FILEPROPERTY: of a file of the current database; SpaceUsed in pages.

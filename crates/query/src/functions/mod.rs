@@ -2,6 +2,8 @@
 //!
 //! To add a function: write `fn name(call: &Call<'_, '_>) -> Result<Value, SqlError>` in the family's file and one line in its table.
 
+pub(crate) mod base64;
+pub(crate) mod bits;
 pub(crate) mod compress;
 pub(crate) mod conversion;
 pub(crate) mod datetime;
@@ -12,6 +14,7 @@ pub(crate) mod hash;
 pub(crate) mod json;
 pub(crate) mod math;
 pub(crate) mod metadata;
+mod not_here;
 pub(crate) mod permissions;
 mod properties;
 pub(crate) mod string;
@@ -21,6 +24,7 @@ pub(crate) mod time_zone;
 
 use std::sync::LazyLock;
 
+pub(crate) use not_here::is_documented;
 use rustc_hash::FxHashMap;
 use types::{Collation, SqlError, SqlType, Value};
 
@@ -203,6 +207,8 @@ static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyL
         compress::TABLE,
         json::TABLE,
         time_zone::TABLE,
+        bits::TABLE,
+        base64::TABLE,
     ];
     let mut registry = FxHashMap::default();
     for function in tables.into_iter().flatten() {
@@ -215,4 +221,9 @@ static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyL
 /// The function of a name in any case; `@@` names are here too.
 pub(crate) fn lookup(name: &str) -> Option<&'static FunctionDef> {
     REGISTRY.get(name.to_ascii_uppercase().as_str()).copied()
+}
+
+/// The names of all functions that are done or refused by name, in upper case, but for those that have a binder of their own.
+pub fn names() -> Vec<&'static str> {
+    REGISTRY.keys().copied().chain(not_here::NAMES.iter().copied()).collect()
 }

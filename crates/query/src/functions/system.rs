@@ -1,5 +1,6 @@
 //! Functions about the session, the login and the server.
 
+use engine::LockMode;
 use types::{SqlError, SqlType, Value};
 
 use super::metadata::variant;
@@ -59,6 +60,19 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     })
     .runtime(),
     FunctionDef::new("CURSOR_STATUS", &[Wide, Wide], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(-3)))
+        .runtime(),
+    FunctionDef::new("CURRENT_REQUEST_ID", &[], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(0)))
+        .runtime(),
+    // There are no triggers, so none calls this.
+    FunctionDef::new("TRIGGER_NESTLEVEL", &[Int, Wide, Wide], Fixed(SqlType::Int), |_| Ok(Value::Int(0)))
+        .arity(0, 3)
+        .sees_nulls()
+        .runtime(),
+    FunctionDef::new("APPLOCK_MODE", &[Wide], Fixed(SqlType::nvarchar(32)), application_lock)
+        .arity(3, 3)
+        .runtime(),
+    FunctionDef::new("APPLOCK_TEST", &[Wide], Fixed(SqlType::SmallInt), application_lock_test)
+        .arity(4, 4)
         .runtime(),
     FunctionDef::new("CURRENT_TRANSACTION_ID", &[], Fixed(SqlType::BigInt), |call| {
         let runtime = call.runtime;
@@ -154,4 +168,36 @@ fn server_property(call: &Call<'_, '_>) -> Result<Value> {
         "hadrmanagerstatus" => number(2),
         _ => Value::Null,
     })
+}
+
+/// Is the owner of an application lock the session? Without a transaction there is none of a transaction.
+fn of_session(call: &Call<'_, '_>, index: usize) -> bool {
+    call.text(index).is_some_and(|owner| owner.eq_ignore_ascii_case("session"))
+}
+
+/// APPLOCK_MODE(principal, name, owner).
+fn application_lock(call: &Call<'_, '_>) -> Result<Value> {
+    let runtime = call.runtime;
+    let transactions = runtime.transactions.borrow();
+    let name = call.text(1).unwrap_or_default();
+    Ok(Value::nvarchar(match transactions.application_lock(runtime.database, &name, of_session(call, 2)) {
+        None => "NoLock",
+        Some(LockMode::S) => "Shared",
+        Some(LockMode::U) => "Update",
+        Some(LockMode::X) => "Exclusive",
+        Some(LockMode::IS) => "IntentShared",
+        Some(LockMode::IX) => "IntentExclusive",
+        Some(LockMode::SIX) => "SharedIntentExclusive",
+        Some(LockMode::UIX) => "UpdateIntentExclusive",
+        Some(other) => unreachable!("application locks have no mode {other:?}"),
+    }))
+}
+
+/// APPLOCK_TEST(principal, name, mode, owner): 1 when the lock would be granted at once.
+fn application_lock_test(call: &Call<'_, '_>) -> Result<Value> {
+    let runtime = call.runtime;
+    let transactions = runtime.transactions.borrow();
+    let (name, mode) = (call.text(1).unwrap_or_default(), call.text(2).unwrap_or_default());
+    let granted = transactions.may_lock_application(runtime.database, &name, &mode)?;
+    Ok(Value::SmallInt(i16::from(granted)))
 }

@@ -1,7 +1,7 @@
 //! Views of things that do not exist here (yet): clients join with them, so they have their columns and no rows. And the old
-//! `master..spt_values`, which scripts use as a table of numbers, with functions that give rows.
+//! `master..spt_values`, which scripts use as a table of numbers.
 
-use types::{SqlError, SqlType, Value};
+use types::SqlError;
 
 use super::{SystemView, ViewContext};
 
@@ -203,10 +203,6 @@ pub(super) static VIEWS: &[SystemView] = &[
         spt_values,
     )
     .in_schema("dbo"),
-    SystemView::new("STRING_SPLIT", "value nvarchar(4000), ordinal bigint", string_split)
-        .with_parameters(3)
-        .in_schema("dbo"),
-    SystemView::new("GENERATE_SERIES", "value bigint", generate_series).with_parameters(3).in_schema("dbo"),
 ];
 
 /// The numbers 0..2047 of type P, which is what scripts take from it.
@@ -231,52 +227,6 @@ fn collations(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("description", collation.info().description().into()),
         ]);
         id += 1;
-    }
-    Ok(())
-}
-
-fn string_split(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let (Some(text), Some(separator)) = (
-        context.arguments.first().and_then(Value::as_text),
-        context.arguments.get(1).and_then(Value::as_text),
-    ) else {
-        return Ok(());
-    };
-    if separator.encode_utf16().count() != 1 {
-        return Err(SqlError::custom(
-            214,
-            16,
-            11,
-            "Procedure expects parameter 'separator' of type 'nchar(1)/nvarchar(1)'.".to_string(),
-        ));
-    }
-    for (index, part) in text.split(&separator).enumerate() {
-        context.row(&[("value", part.into()), ("ordinal", (index as i64 + 1).into())]);
-    }
-    Ok(())
-}
-
-fn generate_series(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let (Some(start), Some(stop)) = (context.integer_argument(0), context.integer_argument(1)) else {
-        return Ok(());
-    };
-    let step = context.integer_argument(2).unwrap_or(if start <= stop { 1 } else { -1 });
-    if step == 0 {
-        return Err(SqlError::custom(
-            4199,
-            16,
-            1,
-            format!("Argument value 0 is invalid for the step of {}.", SqlType::BigInt),
-        ));
-    }
-    let mut at = start;
-    while if step > 0 { at <= stop } else { at >= stop } {
-        context.row(&[("value", at.into())]);
-        context.runtime.check_cancelled()?;
-        match at.checked_add(step) {
-            Some(next) => at = next,
-            None => break,
-        }
     }
     Ok(())
 }

@@ -22,6 +22,7 @@ mod objects;
 mod odbc;
 mod permissions;
 mod properties;
+mod rowsets;
 mod sequences;
 mod server;
 mod storage;
@@ -39,6 +40,7 @@ pub(crate) use describe::tds_type;
 use engine::Database;
 pub(crate) use objects::module_parameters;
 pub(crate) use properties::{PropertyLevel, property_targets};
+pub(crate) use rowsets::JSON_ITEMS;
 use rustc_hash::FxHashMap;
 pub(crate) use storage::count_rows;
 use types::{SqlError, SqlType, Value};
@@ -330,6 +332,7 @@ pub static SYSTEM_VIEWS: &[&[SystemView]] = &[
     sequences::VIEWS,
     absent::VIEWS,
     empty::VIEWS,
+    rowsets::VIEWS,
     compatibility::VIEWS,
     dependencies::VIEWS,
     describe::VIEWS,

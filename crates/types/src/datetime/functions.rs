@@ -170,6 +170,71 @@ pub fn date_trunc(part: DatePart, value: &Value, date_first: u8) -> SqlResult<Va
     moved.to_value(&kind).ok_or_else(|| SqlError::new(517, &[&kind.name()]))
 }
 
+/// DATE_BUCKET(part, width, value [, origin]): the beginning of the bucket in which the value lies, buckets of so many parts following each other
+/// from the origin on, midnight of 1 January 1900 unless it is said; the type of the value stays. Errors 206 (an origin of another type), 517,
+/// 9810, 9834.
+pub fn date_bucket(part: DatePart, width: i64, value: &Value, origin: Option<&Value>) -> SqlResult<Value> {
+    let Some(moment) = Moment::of(value) else { return Ok(Value::Null) };
+    check_part(part, "date_bucket", value)?;
+    let kind = value.natural_type();
+    let start = match origin.map(|origin| (origin.natural_type(), Moment::of(origin))) {
+        None if matches!(value, Value::Time(_)) => Moment { ticks: 0, ..moment },
+        None => Moment { days: civil::DAYS_TO_1900, ticks: 0, ..moment },
+        // In the value's own offset.
+        Some((own, Some(at))) if own.name() == kind.name() => {
+            let local = at.utc_ticks() + (moment.total_ticks() - moment.utc_ticks());
+            Moment::from_ticks(local).ok_or_else(|| SqlError::new(517, &[&kind.name()]))?
+        }
+        Some((own, _)) => return Err(SqlError::new(206, &[&own.name(), &kind.name()])),
+    };
+    if width <= 0 {
+        return Err(SqlError::new(9834, &[&"date_bucket"]));
+    }
+    let months = match part {
+        DatePart::Year => Some(12),
+        DatePart::Quarter => Some(3),
+        DatePart::Month => Some(1),
+        _ => None,
+    };
+    let overflow = || SqlError::new(517, &[&kind.name()]);
+    let moved = if let Some(months) = months {
+        let between = (ordinal_of_month(&moment) - ordinal_of_month(&start)).div_euclid(months * width);
+        let bucket = |number: i64| add_months(&start, number * months * width);
+        match bucket(between) {
+            Some(begin) if begin.total_ticks() > moment.total_ticks() => bucket(between - 1),
+            begin => begin,
+        }
+    } else {
+        let ticks = ticks_of(part)
+            .ok_or_else(|| SqlError::new(9810, &[&part.name(), &"date_bucket", &kind.name()]))?;
+        let bucket = i128::from(ticks) * i128::from(width);
+        let since = i128::from(moment.total_ticks()) - i128::from(start.total_ticks());
+        shifted(&start, since.div_euclid(bucket) * bucket, false)
+    };
+    let moved = Moment { offset_minutes: moment.offset_minutes, ..moved.ok_or_else(overflow)? };
+    moved.to_value(&kind).ok_or_else(overflow)
+}
+
+/// Months since year 0.
+fn ordinal_of_month(moment: &Moment) -> i64 {
+    let date = civil::from_days(moment.days);
+    i64::from(date.year) * 12 + i64::from(date.month)
+}
+
+/// How long a part of fixed length is, of those that DATE_BUCKET takes.
+fn ticks_of(part: DatePart) -> Option<u64> {
+    let day = 86_400 * TICKS_PER_SECOND;
+    match part {
+        DatePart::Week => Some(7 * day),
+        DatePart::Day | DatePart::DayOfYear | DatePart::WeekDay => Some(day),
+        DatePart::Hour => Some(3600 * TICKS_PER_SECOND),
+        DatePart::Minute => Some(60 * TICKS_PER_SECOND),
+        DatePart::Second => Some(TICKS_PER_SECOND),
+        DatePart::Millisecond => Some(10_000),
+        _ => None,
+    }
+}
+
 /// EOMONTH(value [, months]): the last day of the month as a date. Error 517.
 pub fn end_of_month(value: &Value, months: i64) -> SqlResult<Value> {
     let Some(moment) = Moment::of(value) else { return Ok(Value::Null) };

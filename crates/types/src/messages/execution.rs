@@ -287,6 +287,7 @@ pub(super) const MESSAGES: &[Message] = &[
         "Conversion failed when converting string value '%s' to data type %s using culture '%s'.",
     ),
     entry(9820, 16, "The time zone parameter '%s' provided to AT TIME ZONE clause is invalid."),
+    entry(9834, 16, "The width of a bucket of %s is not valid: it must be positive."),
     entry(10601, 16, "A clustered index has no included columns: INCLUDE cannot be given for it."),
     entry(
         10609,

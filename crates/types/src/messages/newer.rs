@@ -237,6 +237,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(13608, 16, "The JSON path names a property that is not there."),
     entry(13609, 16, "The JSON text is not well formed: unexpected character '%s' at position %d."),
     entry(13611, 16, "The value that the JSON path leads to is no array."),
+    entry(13618, 16, "AS JSON needs a column of type nvarchar(max): '%s' is none."),
     entry(13623, 16, "The JSON path leads to no scalar value."),
     entry(13624, 16, "The JSON path leads to no object or array."),
     entry(13625, 16, "The text at the JSON path is too long to be returned."),

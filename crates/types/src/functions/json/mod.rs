@@ -61,6 +61,56 @@ pub fn is_json(text: &str, constraint: Option<&str>) -> Option<bool> {
     Some(kind.is_some_and(accepts))
 }
 
+/// A row of OPENJSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Name of the member, or position of the element.
+    pub key: String,
+    /// A scalar's text, or a part of JSON; `None`: `null`.
+    pub value: Option<String>,
+    /// 0 null, 1 string, 2 number, 3 true or false, 4 array, 5 object.
+    pub kind: u8,
+}
+
+/// OPENJSON: what the object or array at the path has in it. Nothing there, or a scalar: no rows (lax). Errors 13607, 13608, 13609.
+pub fn open(text: &str, path: &str) -> SqlResult<Vec<Entry>> {
+    let path = Path::parse(path)?;
+    let Some(place) = find(text, &path)? else { return Ok(Vec::new()) };
+    let entry = |key: String, place: Range<usize>| {
+        let (kind, value) = match kind_at(text, place.start) {
+            Kind::Null => (0, None),
+            Kind::String => (1, Some(scan::unescape(&text[place]))),
+            Kind::Number => (2, Some(text[place].to_owned())),
+            Kind::Boolean => (3, Some(text[place].to_owned())),
+            Kind::Array => (4, Some(text[place].to_owned())),
+            Kind::Object => (5, Some(text[place].to_owned())),
+        };
+        Entry { key, value, kind }
+    };
+    Ok(match kind_at(text, place.start) {
+        Kind::Object => {
+            members(text, place.start).map(|(key, value)| entry(scan::unescape(&text[key]), value)).collect()
+        }
+        Kind::Array => {
+            elements(text, place.start).enumerate().map(|(at, value)| entry(at.to_string(), value)).collect()
+        }
+        _ if path.strict => return Err(SqlError::new(13608, &[])),
+        _ => Vec::new(),
+    })
+}
+
+/// What OPENJSON ... WITH makes rows of, each a text of JSON: the elements of the array at the path, or the object there.
+pub fn items(text: &str, path: &str) -> SqlResult<Vec<String>> {
+    let path = Path::parse(path)?;
+    let Some(place) = find(text, &path)? else { return Ok(Vec::new()) };
+    Ok(match kind_at(text, place.start) {
+        Kind::Object => vec![text[place].to_owned()],
+        Kind::Array => elements(text, place.start).map(|element| text[element].to_owned()).collect(),
+        _ if path.strict => return Err(SqlError::new(13608, &[])),
+        _ => Vec::new(),
+    })
+}
+
 /// JSON_PATH_EXISTS: is there anything at the path, be it `null`? There are no errors: what is no JSON or no path has nothing.
 pub fn path_exists(text: &str, path: &str) -> bool {
     Path::parse(path).and_then(|path| find_lax(text, &path)).is_ok_and(|found| found.is_some())

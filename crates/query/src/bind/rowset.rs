@@ -1,0 +1,181 @@
+//! Functions that give rows whose columns hang on their arguments: STRING_SPLIT, GENERATE_SERIES, OPENJSON. Their rows are made in
+//! `sysviews/rowsets.rs`.
+
+use std::sync::Arc;
+
+use tsql::ast::{self, Ident};
+use types::{Collation, Length, SqlError, SqlType, Value};
+
+use super::coerce;
+use super::{Binder, ScopeColumn};
+use crate::expr::{Conversion, ConversionKind, Expr, ExprKind};
+use crate::functions::FunctionDef;
+use crate::functions::json::{JSON_PART, JSON_SCALAR};
+use crate::plan::logical::{CatalogReading, Rel};
+use crate::sysviews::{JSON_ITEMS, SystemView};
+
+impl Binder<'_> {
+    /// A source of rows that `sysviews/rowsets.rs` makes, other than OPENJSON; `None`: it is another function.
+    pub(super) fn rowset(
+        &mut self,
+        view: &'static SystemView,
+        database: &Arc<engine::Database>,
+        arguments: &[Expr],
+        alias: &str,
+    ) -> Result<Option<Rel>, SqlError> {
+        match view.name {
+            "STRING_SPLIT" => self.string_split(view, database, arguments, alias).map(Some),
+            "GENERATE_SERIES" => self.generate_series(view, database, arguments, alias).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// STRING_SPLIT(text, separator [, 1]): parts of the text's type, with their places when a third argument asks for them.
+    fn string_split(
+        &mut self,
+        view: &'static SystemView,
+        database: &Arc<engine::Database>,
+        arguments: &[Expr],
+        alias: &str,
+    ) -> Result<Rel, SqlError> {
+        let [text, separator, rest @ ..] = arguments else {
+            return Err(crate::errors::too_few_arguments("STRING_SPLIT"));
+        };
+        let has_places = match rest.first().map(|places| &places.kind) {
+            None | Some(ExprKind::Constant(Value::Null)) => false,
+            Some(ExprKind::Constant(value)) if matches!(value.as_i64(), Some(0 | 1)) => {
+                value.as_i64() == Some(1)
+            }
+            Some(_) => return Err(SqlError::new(1023, &[&3, &"STRING_SPLIT"])),
+        };
+        let is_wide = |sql_type: &SqlType| {
+            matches!(
+                sql_type,
+                SqlType::NChar(_) | SqlType::NVarChar(_) | SqlType::NText | SqlType::SysName | SqlType::Xml
+            )
+        };
+        let sql_type = match text.sql_type {
+            SqlType::VarChar(Length::Max) | SqlType::Text if is_wide(&separator.sql_type) => {
+                SqlType::NVARCHAR_MAX
+            }
+            SqlType::VarChar(Length::Max) | SqlType::Text => SqlType::VARCHAR_MAX,
+            SqlType::NVarChar(Length::Max) | SqlType::NText | SqlType::Xml => SqlType::NVARCHAR_MAX,
+            SqlType::Char(size) | SqlType::VarChar(Length::N(size)) => match is_wide(&separator.sql_type) {
+                true => SqlType::nvarchar(size.min(4000)),
+                false => SqlType::varchar(size),
+            },
+            SqlType::NChar(size) | SqlType::NVarChar(Length::N(size)) => SqlType::nvarchar(size),
+            SqlType::SysName => SqlType::nvarchar(128),
+            _ => SqlType::nvarchar(4000),
+        };
+        let separator_type =
+            if is_wide(&sql_type) { SqlType::nvarchar(4000) } else { SqlType::varchar(8000) };
+        let collation = text.collation;
+        let arguments = vec![
+            coerce::implicit(text.clone(), &sql_type)?,
+            coerce::implicit(separator.clone(), &separator_type)?,
+        ];
+        let rel =
+            self.add_system(view, database.clone(), arguments, (alias, true), CatalogReading::Settled)?;
+        self.retype_first(sql_type, collation);
+        if !has_places {
+            self.scope().tables.last_mut().expect("added above").columns.truncate(1);
+        }
+        Ok(rel)
+    }
+
+    /// GENERATE_SERIES(start, stop [, step]): numbers of the type that the three have in common. Error 8116 of what is no exact number.
+    fn generate_series(
+        &mut self,
+        view: &'static SystemView,
+        database: &Arc<engine::Database>,
+        arguments: &[Expr],
+        alias: &str,
+    ) -> Result<Rel, SqlError> {
+        if arguments.len() < 2 {
+            return Err(crate::errors::too_few_arguments("GENERATE_SERIES"));
+        }
+        for (index, argument) in arguments.iter().enumerate() {
+            super::undeclared::note(argument, SqlType::BigInt);
+            let is_exact = argument.sql_type.is_numeric()
+                && !matches!(
+                    argument.sql_type,
+                    SqlType::Bit | SqlType::Float | SqlType::Real | SqlType::Money | SqlType::SmallMoney
+                );
+            if !is_exact && !argument.is_null_literal() && super::undeclared::of(argument).is_none() {
+                return Err(SqlError::new(
+                    8116,
+                    &[&argument.sql_type.name(), &(index + 1), &"generate_series"],
+                ));
+            }
+        }
+        let (arguments, sql_type) = coerce::unify(arguments.to_vec())?;
+        let rel =
+            self.add_system(view, database.clone(), arguments, (alias, true), CatalogReading::Settled)?;
+        self.retype_first(sql_type, Collation::default());
+        Ok(rel)
+    }
+
+    /// The first column of the table that was added last gets its real type.
+    fn retype_first(&mut self, sql_type: SqlType, collation: Collation) {
+        let id = self.scope().tables.last().expect("a table was added").columns[0].id;
+        let info = &mut self.columns[id.0 as usize];
+        (info.sql_type, info.collation) = (sql_type, collation);
+    }
+
+    /// OPENJSON(text [, path]): key, value and type of what the object or array has in it. WITH: its objects, each a row.
+    pub(super) fn open_json(&mut self, open: &ast::OpenJson) -> Result<Rel, SqlError> {
+        let mut arguments = Vec::with_capacity(2);
+        for argument in &open.args {
+            arguments.push(coerce::implicit(self.value(argument)?, &SqlType::NVARCHAR_MAX)?);
+        }
+        if arguments.len() > 2 {
+            return Err(crate::errors::too_many_arguments("OPENJSON"));
+        }
+        let alias = open.alias.as_ref().map_or("OPENJSON", |alias| alias.value.as_str());
+        let database = self.database.clone();
+        let name = if open.columns.is_empty() { "OPENJSON" } else { JSON_ITEMS };
+        let view = crate::sysviews::find(None, name).expect("it stands among the views");
+        let rel = self.add_system(view, database, arguments, (alias, true), CatalogReading::Settled)?;
+        if open.columns.is_empty() {
+            return Ok(rel);
+        }
+        let item = self.scope().tables.last().expect("added above").columns[0].id;
+        let (mut items, mut visible) = (Vec::new(), Vec::new());
+        for column in &open.columns {
+            let value = self.json_column(column, self.column_expr(item))?;
+            let id = self.new_column(value.sql_type, true, value.collation);
+            items.push((id, value));
+            visible.push(ScopeColumn { name: column.name.value.clone(), id, identity: false, base: false });
+        }
+        self.scope().tables.last_mut().expect("added above").columns = visible;
+        Ok(Rel::Project { input: Box::new(rel), items })
+    }
+
+    /// A column of OPENJSON ... WITH: the scalar at its path, which is the member of its name unless it is said, or a part of JSON.
+    fn json_column(&mut self, column: &ast::RowsetColumn, item: Expr) -> Result<Expr, SqlError> {
+        if column.collation.is_some() {
+            return Err(crate::errors::unsupported("COLLATE in OPENJSON"));
+        }
+        let sql_type = super::data_type::declared(&column.data_type)?;
+        let path = match &column.path {
+            Some(path) => coerce::implicit(self.value(path)?, &SqlType::NVARCHAR_MAX)?,
+            None => {
+                let path = Value::nvarchar(&member_path(&column.name));
+                Expr::constant(path, SqlType::NVARCHAR_MAX)
+            }
+        };
+        let function: &'static FunctionDef = if column.as_json { &JSON_PART } else { &JSON_SCALAR };
+        if column.as_json && sql_type != SqlType::NVARCHAR_MAX {
+            return Err(SqlError::new(13618, &[&column.name.value]));
+        }
+        let value = self.finish_call(function, vec![item, path])?;
+        let conversion = Conversion { kind: ConversionKind::Explicit, style: types::DEFAULT_STYLE };
+        coerce::convert(value, &sql_type, conversion)
+    }
+}
+
+/// `$."name"`
+fn member_path(name: &Ident) -> String {
+    format!("$.{}", types::functions::json::quote(&name.value))
+}
