@@ -21,7 +21,7 @@ pub mod sql_type;
 pub mod strings;
 pub mod value;
 
-pub use collation::Collation;
+pub use collation::{Collation, LikePattern};
 pub use compare::{compare, hash_value, is_equal, sort_compare};
 pub use convert::assign::{AssignTarget, assign};
 pub use convert::{ConvertContext, DEFAULT_STYLE, convert};

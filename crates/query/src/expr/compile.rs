@@ -5,7 +5,7 @@ use types::arith::{BinaryOp, UnaryOp};
 use types::{SqlError, Value};
 
 use super::program::{BinaryNode, BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node};
-use super::{ColumnId, CompareOp, ConversionKind, Expr, ExprKind, SubqueryExpr, SubqueryKind};
+use super::{ColumnId, CompareOp, ConversionKind, Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind};
 use crate::plan::Planner;
 
 /// Lists longer than this are looked up in a set.
@@ -117,12 +117,7 @@ impl Planner<'_> {
             ),
             ExprKind::Not(inner) => BoolNode::Not(Box::new(self.predicate(inner, layout)?)),
             ExprKind::IsNull(inner) => BoolNode::IsNull(self.node(inner, layout)?),
-            ExprKind::Like(like) => BoolNode::Like(Box::new(LikeNode {
-                input: self.node(&like.input, layout)?,
-                pattern: self.node(&like.pattern, layout)?,
-                escape: like.escape.as_ref().map(|escape| self.node(escape, layout)).transpose()?,
-                collation: expr.collation,
-            })),
+            ExprKind::Like(like) => self.like(expr, like, layout)?,
             ExprKind::InList(left, list) => self.in_list(expr, left, list, layout)?,
             ExprKind::Subquery(subquery) => {
                 let plan = Box::new(self.sub_plan(subquery, layout)?);
@@ -139,6 +134,21 @@ impl Planner<'_> {
             }
             _ => BoolNode::Value(self.node(expr, layout)?),
         })
+    }
+
+    fn like(&mut self, expr: &Expr, like: &LikeExpr, layout: &Layout) -> Result<BoolNode, SqlError> {
+        let pattern = self.node(&like.pattern, layout)?;
+        let known = match (&pattern, &like.escape) {
+            (Node::Constant(pattern), None) => types::LikePattern::new(expr.collation, pattern, None),
+            _ => None,
+        };
+        Ok(BoolNode::Like(Box::new(LikeNode {
+            input: self.node(&like.input, layout)?,
+            pattern,
+            escape: like.escape.as_ref().map(|escape| self.node(escape, layout)).transpose()?,
+            collation: expr.collation,
+            known: known.map(types::LikePattern::for_many),
+        })))
     }
 
     fn comparison(

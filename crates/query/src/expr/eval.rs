@@ -307,6 +307,9 @@ fn in_set(set: &InSet, collation: Collation, value: &Value) -> Result<Option<boo
 
 fn like(node: &LikeNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<bool>, SqlError> {
     let input = node.input.eval(runtime, row)?;
+    if let Some(known) = &node.known {
+        return Ok(known.matches(&input));
+    }
     let pattern = node.pattern.eval(runtime, row)?;
     let escape = match &node.escape {
         None => None,

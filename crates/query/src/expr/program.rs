@@ -111,6 +111,8 @@ pub(crate) struct LikeNode {
     pub(crate) pattern: Node,
     pub(crate) escape: Option<Node>,
     pub(crate) collation: Collation,
+    /// The pattern, where it is a constant without an escape character.
+    pub(crate) known: Option<types::LikePattern>,
 }
 
 /// A call of a registered function.

@@ -16,6 +16,8 @@ pub struct LikePattern {
     /// Tokens with weights of code page 1252; `None` when the pattern is nvarchar.
     narrow: Option<Vec<Token>>,
     pattern_is_wide: bool,
+    /// The weight of each varchar character: for a pattern that meets many texts.
+    weights: Option<Box<[u32; 256]>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +50,19 @@ impl LikePattern {
             units.iter().map(|unit| (u32::from(*unit), collation.unit_weight(*unit))),
             escape.map(u32::from),
         );
-        Some(LikePattern { collation, wide, narrow: narrow.flatten(), pattern_is_wide })
+        Some(LikePattern { collation, wide, narrow: narrow.flatten(), pattern_is_wide, weights: None })
+    }
+
+    /// The same pattern made ready for many texts.
+    pub fn for_many(mut self) -> LikePattern {
+        if self.narrow.is_some() {
+            let mut weights = Box::new([0; 256]);
+            for byte in 0..=u8::MAX {
+                weights[usize::from(byte)] = self.collation.byte_weight(byte);
+            }
+            self.weights = Some(weights);
+        }
+        self
     }
 
     /// Does the whole text match? `None` for NULL.
@@ -56,9 +70,15 @@ impl LikePattern {
         match text {
             Value::Char(text) if !self.pattern_is_wide => {
                 let Some(tokens) = &self.narrow else { return Some(false) };
-                let weigh = |index: usize| self.collation.byte_weight(text[index]);
                 let blanks = text.iter().rev().take_while(|byte| **byte == b' ').count();
-                Some(matches(tokens, text.len(), blanks, weigh))
+                Some(match &self.weights {
+                    Some(weights) => {
+                        matches(tokens, text.len(), blanks, |index| weights[usize::from(text[index])])
+                    }
+                    None => {
+                        matches(tokens, text.len(), blanks, |index| self.collation.byte_weight(text[index]))
+                    }
+                })
             }
             Value::Char(text) => Some(self.matches_units(&crate::codepage::decode_units(text))),
             Value::NChar(text) => Some(self.matches_units(text)),
@@ -192,10 +212,63 @@ fn matches(tokens: &[Token], len: usize, blanks: usize, weigh: impl Fn(usize) ->
         }
         match retry {
             Some((after, start)) if start < len => {
-                retry = Some((after, start + 1));
-                (token, index) = (after, start + 1);
+                let mut next = start + 1;
+                // What begins with a character begins where it is.
+                if let Some(Token::Literal(first)) = tokens.get(after) {
+                    while next < len && weigh(next) != *first {
+                        next += 1;
+                    }
+                }
+                retry = Some((after, next));
+                (token, index) = (after, next);
             }
             _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LikePattern;
+    use crate::{Collation, Value};
+
+    /// The definition, by recursion.
+    fn is_like(text: &[u8], pattern: &[u8]) -> bool {
+        match pattern.split_first() {
+            None => text.iter().all(|byte| *byte == b' '),
+            Some((b'%', rest)) => (0..=text.len()).any(|at| is_like(&text[at..], rest)),
+            Some((b'_', rest)) => !text.is_empty() && is_like(&text[1..], rest),
+            Some((byte, rest)) => {
+                text.first().is_some_and(|own| own.eq_ignore_ascii_case(byte)) && is_like(&text[1..], rest)
+            }
+        }
+    }
+
+    fn words(letters: &[u8], longest: usize) -> Vec<Vec<u8>> {
+        let mut all = vec![Vec::new()];
+        let mut last = all.clone();
+        for _ in 0..longest {
+            last = last
+                .iter()
+                .flat_map(|word| letters.iter().map(move |letter| [word.as_slice(), &[*letter]].concat()))
+                .collect();
+            all.extend(last.iter().cloned());
+        }
+        all
+    }
+
+    #[test]
+    fn a_pattern_for_many_texts_matches_what_the_definition_says() {
+        let texts = words(b"aB ", 5);
+        for pattern in words(b"Ab%_", 4) {
+            let value = Value::Char(pattern.as_slice().into());
+            let once = LikePattern::new(Collation::DEFAULT, &value, None).expect("a pattern");
+            let many = once.clone().for_many();
+            for text in &texts {
+                let (value, expected) = (Value::Char(text.as_slice().into()), is_like(text, &pattern));
+                assert_eq!(once.matches(&value), Some(expected), "{text:?} LIKE {pattern:?}");
+                assert_eq!(many.matches(&value), Some(expected), "{text:?} LIKE {pattern:?}, for many");
+            }
         }
     }
 }
