@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::random::{Random, seed};
 use common::{World, rows, run};
 use hardpan_session::Session;
 
@@ -74,6 +75,24 @@ fn the_cheapest_way_is_taken() {
         ("SELECT SUM(few + v) FROM t", "scan ifew"),
         ("SELECT MAX(pad) FROM t", "scan pk"),
         ("SELECT pad FROM t WHERE w = 3", "scan pk"),
+        // An OR: each branch by its index, where that is cheaper.
+        ("SELECT pad FROM t WHERE v = 5 OR k = 77", "seek iv, seek pk, seek pk"),
+        (
+            "SELECT pad FROM t WHERE (v = 5 OR k = 77 OR s = 's  12') AND few = 1",
+            "seek iv, seek pk, seek pk, seek istr, seek pk",
+        ),
+        (
+            "DECLARE @v int = 3 SELECT pad FROM t WHERE v = @v OR k BETWEEN 5 AND 6",
+            "seek iv, seek pk, seek pk",
+        ),
+        ("SELECT TOP 3 pad FROM t WHERE v = 5 OR k = 77 ORDER BY k", "seek iv, seek pk, seek pk"),
+        (
+            "SELECT COUNT(*) FROM t a JOIN t b ON b.v = a.k OR b.k = a.v WHERE a.k < 5",
+            "seek pk, seek iv, seek pk",
+        ),
+        ("SELECT pad FROM t WHERE v > 1000 OR k = 77", "scan pk"),
+        ("SELECT pad FROM t WHERE v = 5 OR w = 77", "scan pk"),
+        ("UPDATE t SET pad = 'y' WHERE v = 5 OR k = 77", "scan pk"),
     ] {
         let found = shape(&mut session, statement).join(", ");
         if found != expected {
@@ -104,5 +123,53 @@ fn a_plan_goes_with_the_size_of_its_table() {
     // A look-up of each row would be 19,901 times two pages and more; a scan reads some 2,000.
     let found = reads(&mut session);
     assert!(found < 10_000, "{found} pages");
+    session.close();
+}
+
+/// A condition over `a`, `b`, `c` and `k`, its ORs in ANDs and its ANDs in ORs.
+fn drawn(random: &mut Random, depth: u32) -> String {
+    if depth > 0 && random.below(4) > 0 {
+        let count = 2 + random.below(2);
+        let parts: Vec<String> = (0..count).map(|_| drawn(random, depth - 1)).collect();
+        return format!("({})", parts.join(*random.one_of(&[" OR ", " OR ", " AND "])));
+    }
+    let column = *random.one_of(&["x.a", "x.b", "x.c", "x.k"]);
+    let value = random.below(40);
+    match random.below(8) {
+        0 => format!("{column} IS NULL"),
+        1 => format!("{column} IN ({value}, {}, NULL)", random.below(40)),
+        2 => format!("{column} BETWEEN {value} AND {}", value + 2),
+        3 => format!("NOT {column} >= {value}"),
+        4 => format!("{column} = y.a"),
+        _ => format!("{column} = {value}"),
+    }
+}
+
+/// Rows found through several indexes are those that a scan finds, each once.
+#[test]
+fn an_or_finds_each_row_once() {
+    let (_world, mut session) = filled("access-paths-or");
+    let indexed = "CREATE TABLE u (k int NOT NULL PRIMARY KEY, a int, b int, c int, pad char(50) NOT NULL)
+         INSERT u SELECT k, NULLIF(k % 37, 5), NULLIF(k * 7 % 41, 3), NULLIF(k % 400, 7), 'x' FROM t WHERE k <= 6000
+         SELECT * INTO plain FROM u
+         CREATE INDEX ia ON u (a, b) CREATE INDEX ib ON u (b) INCLUDE (c) CREATE INDEX ic ON u (c DESC)";
+    let seen = run(&mut session, indexed);
+    assert!(common::numbers(&seen).iter().all(|number| *number == 0), "{:?}", seen.messages);
+    let first = seed(1);
+    let mut random = Random::new(first);
+    let mut unions = 0;
+    for _ in 0..80 {
+        let condition = drawn(&mut random, 2);
+        let text = |table: &str| {
+            format!(
+                "SELECT COUNT(*), SUM(CAST(x.k AS bigint)), MIN(x.pad), SUM(ISNULL(x.c, 0)) FROM (SELECT TOP 7 a FROM plain ORDER BY k) y JOIN {table} x ON {condition}"
+            )
+        };
+        let plan = shape(&mut session, &text("u"));
+        unions += usize::from(plan.iter().filter(|read| read.starts_with("seek i")).count() > 1);
+        let (found, expected) = (rows(&mut session, &text("u")), rows(&mut session, &text("plain")));
+        assert_eq!(found, expected, "seed {first}: {condition}: {plan:?}");
+    }
+    assert!(unions > 10, "only {unions} of the plans are unions");
     session.close();
 }

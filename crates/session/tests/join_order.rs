@@ -111,7 +111,7 @@ fn shapes() {
         // Each branch says something of each nation.
         (
             "SELECT COUNT(*) FROM nation a, nation b, customer c, orders o WHERE c.nk = a.nk AND o.ck = c.ck AND o.day = b.nk AND ((a.nk = 1 AND b.nk = 2) OR (a.nk = 2 AND b.nk = 1))",
-            "hash, scan nation, hash, hash, scan nation, scan customer, scan orders",
+            "loop, loop, loop, seek nation, seek nation, seek nation, seek nation, seek customer, loop, seek orders, seek orders",
         ),
         (
             "SELECT COUNT(*) FROM orders o WHERE EXISTS (SELECT * FROM item i WHERE i.ok = o.ok AND i.qty > 48) AND o.ck = 5",

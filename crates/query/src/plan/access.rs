@@ -61,6 +61,13 @@ pub(crate) enum AccessPath {
     Seek { index_id: i32, ranges: Vec<SeekRange> },
 }
 
+impl AccessPath {
+    /// Is an index sought?
+    pub(super) fn is_seek(&self) -> bool {
+        matches!(self, AccessPath::Seek { .. })
+    }
+}
+
 /// One range of keys: equal prefix, then perhaps bounds on the next column.
 #[derive(Debug)]
 pub(crate) struct SeekRange {
@@ -142,14 +149,18 @@ impl Planner<'_> {
         predicates: Vec<Expr>,
         desired: Option<Desired>,
     ) -> Result<Planned, SqlError> {
-        let Some(locator) = scan.locator else { return self.plan_scan(scan, predicates, desired) };
+        let Some(locator) = scan.locator else {
+            let one = self.plan_one_way(scan, predicates.clone(), desired.clone())?;
+            return self.cheaper_union(scan, &predicates, desired.as_ref(), one);
+        };
         let (above, below): (Vec<Expr>, Vec<Expr>) =
             predicates.into_iter().partition(|predicate| predicate.columns().contains(&locator));
-        let planned = self.plan_scan(scan, below, desired)?;
+        let planned = self.plan_one_way(scan, below, desired)?;
         self.filter(planned, above)
     }
 
-    fn plan_scan(
+    /// One range or several of one index, or all of the table.
+    pub(super) fn plan_one_way(
         &mut self,
         scan: &TableScan,
         predicates: Vec<Expr>,

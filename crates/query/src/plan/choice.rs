@@ -8,7 +8,7 @@ use super::logical::TableScan;
 use super::order::{Desired, Order, OrderKey};
 
 /// Cost of sorting one row, in rows read.
-const SORT_COST: f64 = 2.0;
+pub(super) const SORT_COST: f64 = 2.0;
 
 /// What a table is read through; no candidate: its heap or clustered index from end to end.
 pub(super) struct Choice<'e> {

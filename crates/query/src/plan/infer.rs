@@ -132,7 +132,7 @@ fn factor(conjunct: Expr, into: &mut Vec<Expr>) {
 }
 
 /// The branches of an OR, each as the list of its conditions.
-fn branches_of(expr: &Expr) -> Vec<Vec<Expr>> {
+pub(super) fn branches_of(expr: &Expr) -> Vec<Vec<Expr>> {
     match &expr.kind {
         ExprKind::Or(left, right) => branches_of(left).into_iter().chain(branches_of(right)).collect(),
         _ => {

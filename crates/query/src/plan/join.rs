@@ -8,7 +8,7 @@ use super::join_order::Relation;
 use super::logical::{JoinKind, Rel};
 use super::order::Order;
 use super::physical::{HashJoinPlan, NestedLoopPlan, Plan};
-use super::{Planned, Planner};
+use super::{Planned, Planner, semi_join};
 use crate::bind::coerce;
 use crate::expr::compile::Layout;
 use crate::expr::{ColumnId, CompareOp, Expr, ExprKind};
@@ -21,6 +21,8 @@ pub(super) const BUILD_COST: f64 = 3.0;
 pub(super) const PROBE_COST: f64 = 2.0;
 /// Cost of one pair of rows in plain loops, and of handing up a joined row.
 pub(super) const ROW_COST: f64 = 0.3;
+/// Of the rows on the left of a semi join so many are thought to be left, be there ever so few on its right.
+const SEMI_SHARE_MIN: f64 = 0.1;
 /// More relations than this are joined in the order written.
 const RELATIONS_MAX: usize = 64;
 
@@ -34,6 +36,12 @@ struct Parts<'r> {
     /// Conditions over several.
     shared: Vec<Expr>,
     classes: Classes,
+}
+
+/// Relations joined, and the rows that each has behind its own conditions.
+struct Joined {
+    planned: Planned,
+    rows_alone: Vec<f64>,
 }
 
 /// The right side of a join: its conditions, and its plan with these when that has been made.
@@ -78,26 +86,45 @@ impl Planner<'_> {
         }
     }
 
-    /// Predicates over one input: subqueries become semi joins where they can.
+    /// Predicates over one input: subqueries become joins where they can. What has none goes down first: it leaves fewer rows to ask for.
     pub(super) fn plan_filtered(&mut self, input: &Rel, conjuncts: Vec<Expr>) -> Result<Planned, SqlError> {
-        let (semi, plain): (Vec<Expr>, Vec<Expr>) =
-            conjuncts.into_iter().partition(super::semi_join::is_candidate);
-        if semi.is_empty() {
+        if matches!(input, Rel::Join { kind: JoinKind::Inner, .. }) {
+            return self.plan(input, conjuncts);
+        }
+        // Rows that are to be changed are tested where they are locked, so that those that do not qualify do not stay locked.
+        let is_target = matches!(input, Rel::Table(scan) if scan.locator.is_some());
+        let waits = |predicate: &Expr| match is_target {
+            true => semi_join::is_candidate(predicate) && !semi_join::is_not_in(predicate),
+            false => predicate.has_subquery(),
+        };
+        let (waiting, plain): (Vec<Expr>, Vec<Expr>) = conjuncts.into_iter().partition(waits);
+        if waiting.is_empty() {
             return self.plan(input, plain);
         }
-        // Predicates with other subqueries stay above the joins; the rest travels down.
-        let mut planned = self.plan(input, plain)?;
-        let mut kept = Vec::new();
-        for predicate in semi {
+        let planned = self.plan(input, plain)?;
+        let mut never_null = FxHashSet::default();
+        semi_join::collect_never_null(input, &mut never_null);
+        self.filter_by_subqueries(planned, waiting, &never_null)
+    }
+
+    /// Adds predicates with subqueries: joins first, then what is evaluated for each row that they leave.
+    fn filter_by_subqueries(
+        &mut self,
+        planned: Planned,
+        predicates: Vec<Expr>,
+        never_null: &FxHashSet<ColumnId>,
+    ) -> Result<Planned, SqlError> {
+        let (mut planned, mut kept) = (planned, Vec::new());
+        for predicate in predicates {
             let available: FxHashSet<ColumnId> = planned.layout.iter().copied().collect();
-            match super::semi_join::decorrelate(&predicate, &available) {
+            match semi_join::decorrelate(&predicate, &available, never_null) {
                 Some(parts) => {
                     planned = self.join(parts.kind, planned, &parts.right, parts.right_filters, parts.on)?
                 }
                 None => kept.push(predicate),
             }
         }
-        self.filter(planned, kept)
+        self.filter_unnested(planned, kept)
     }
 
     /// Inner joins over several relations.
@@ -106,9 +133,8 @@ impl Planner<'_> {
         unwrap_outer_joins(&mut items, &mut conjuncts);
         let columns: Vec<FxHashSet<ColumnId>> =
             items.iter().map(|item| item.output().into_iter().collect()).collect();
-        let (subqueries, conjuncts): (Vec<Expr>, Vec<Expr>) =
-            conjuncts.into_iter().partition(Expr::has_subquery);
-        let (conjuncts, classes) = infer(conjuncts, &columns, self.columns);
+        let (subqueries, plain): (Vec<Expr>, Vec<Expr>) = conjuncts.into_iter().partition(Expr::has_subquery);
+        let (conjuncts, classes) = infer(plain.clone(), &columns, self.columns);
         if conjuncts.iter().any(super::is_never_true) {
             let layout = items.iter().flat_map(|item| item.output()).collect();
             return Ok(Planned::leaf(Plan::Empty, layout, 0.0));
@@ -124,31 +150,32 @@ impl Planner<'_> {
                 _ => shared.push(conjunct),
             }
         }
-        let parts = Parts { items, columns, own, shared, classes };
-        let mut planned = self.join_all(parts)?;
-        let mut kept = Vec::new();
-        for predicate in subqueries {
-            let available: FxHashSet<ColumnId> = planned.layout.iter().copied().collect();
-            match super::semi_join::is_candidate(&predicate)
-                .then(|| super::semi_join::decorrelate(&predicate, &available))
-                .flatten()
-            {
-                Some(parts) => {
-                    planned = self.join(parts.kind, planned, &parts.right, parts.right_filters, parts.on)?
-                }
-                None => kept.push(predicate),
-            }
+        let parts = Parts { items: items.clone(), columns, own, shared, classes };
+        let Joined { planned, rows_alone } = self.join_all(parts)?;
+        let mut never_null = FxHashSet::default();
+        items.iter().for_each(|item| semi_join::collect_never_null(item, &mut never_null));
+        let reduced = subqueries.iter().enumerate().find_map(|(at, predicate)| {
+            let rows = planned.rows;
+            reduced_item(&items, predicate, &never_null, |item| rows_alone[item] < rows)
+                .map(|found| (at, found))
+        });
+        if let Some((at, (item, rel))) = reduced {
+            items[item] = &rel;
+            let others = subqueries.into_iter().enumerate().filter(|other| other.0 != at);
+            return self
+                .plan_filtered_items(items, plain.into_iter().chain(others.map(|other| other.1)).collect());
         }
-        self.filter(planned, kept)
+        self.filter_by_subqueries(planned, subqueries, &never_null)
     }
 
     /// Joins relations in the cheapest order.
-    fn join_all(&mut self, parts: Parts<'_>) -> Result<Planned, SqlError> {
+    fn join_all(&mut self, parts: Parts<'_>) -> Result<Joined, SqlError> {
         let Parts { items, columns, mut own, mut shared, classes } = parts;
         let mut alone = Vec::with_capacity(items.len());
         for (item, own) in items.iter().zip(&own) {
             alone.push(Some(self.plan(item, own.clone())?));
         }
+        let rows_alone = alone.iter().flatten().map(|planned| planned.rows).collect();
         let is_as_written = items.len() > RELATIONS_MAX || depends_on_siblings(&items, &columns);
         let steps: Vec<(usize, Option<f64>)> = match is_as_written {
             true => (0..items.len()).map(|at| (at, None)).collect(),
@@ -192,7 +219,7 @@ impl Planner<'_> {
             planned.rows = rows.unwrap_or(planned.rows);
         }
         assert!(shared.is_empty(), "every join predicate finds its join");
-        Ok(planned)
+        Ok(Joined { planned, rows_alone })
     }
 
     /// Of the equalities between a relation and those before it, one for each of its columns in a class says all: the columns of the class
@@ -259,7 +286,12 @@ impl Planner<'_> {
     }
 
     /// The right side run again for each left row.
-    fn dependent_loop(&mut self, kind: JoinKind, left: Planned, right: Planned) -> Result<Planned, SqlError> {
+    pub(super) fn dependent_loop(
+        &mut self,
+        kind: JoinKind,
+        left: Planned,
+        right: Planned,
+    ) -> Result<Planned, SqlError> {
         let rows = match kind {
             JoinKind::Semi | JoinKind::Anti => left.rows,
             _ => left.rows * right.rows.max(1.0),
@@ -367,7 +399,8 @@ impl Planner<'_> {
             None => None,
         };
         let rows = match kind {
-            JoinKind::Semi | JoinKind::Anti => left.rows,
+            JoinKind::Semi => left.rows.min(right.rows.max(left.rows * SEMI_SHARE_MIN)),
+            JoinKind::Anti => left.rows,
             _ => left.rows.max(right.rows),
         };
         let seeks_by_outer = left.seeks_by_outer || right.seeks_by_outer;
@@ -402,6 +435,12 @@ impl Planner<'_> {
         pushed: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
         let left_columns: FxHashSet<ColumnId> = left.output().into_iter().collect();
+        if let Some((right, on)) = self.independent(right, &left_columns).filter(|found| !found.1.is_empty())
+        {
+            let kind = if outer { JoinKind::Left } else { JoinKind::Inner };
+            let (left, right, on) = (Box::new(left.clone()), Box::new(right), Expr::all(on));
+            return self.plan(&Rel::Join { kind, left, right, on }, pushed);
+        }
         let right_columns: FxHashSet<ColumnId> = right.output().into_iter().collect();
         let (below, above): (Vec<Expr>, Vec<Expr>) = pushed.into_iter().partition(|predicate| {
             !predicate.uses_any(&right_columns)
@@ -413,7 +452,7 @@ impl Planner<'_> {
         let depends = right.free_columns().iter().any(|id| left_columns.contains(id));
         let right_planned = self.plan(right, Vec::new())?;
         let joined = if depends {
-            self.dependent_loop(kind, left_planned, right_planned)?
+            self.apply_each(kind, left_planned, right, right_planned)?
         } else {
             self.kept_loop(kind, left_planned, right_planned, Vec::new())?
         };
@@ -485,6 +524,28 @@ fn bound_column(conjunct: &Expr, own: &FxHashSet<ColumnId>) -> Option<ColumnId> 
 fn is_as_inner(right: &Rel, above: &[Expr]) -> bool {
     let columns: FxHashSet<ColumnId> = right.output().into_iter().collect();
     above.iter().any(|conjunct| rejects_nulls(conjunct, &columns))
+}
+
+/// A predicate that becomes a join and is about one relation only, where `is_smaller` says that this has fewer rows than all of them joined:
+/// that relation with the join.
+fn reduced_item(
+    items: &[&Rel],
+    predicate: &Expr,
+    never_null: &FxHashSet<ColumnId>,
+    is_smaller: impl Fn(usize) -> bool,
+) -> Option<(usize, Rel)> {
+    // All is planned once more with it: not where that would happen again further down.
+    if items.iter().any(|item| semi_join::depth_of(item) > 0) {
+        return None;
+    }
+    let used = predicate.columns();
+    let is_about = |item: &&Rel| item.output().iter().any(|id| used.contains(id));
+    let mut about = items.iter().enumerate().filter(|(_, item)| is_about(item));
+    let (Some((at, item)), None) = (about.next(), about.next()) else { return None };
+    let available = item.output().into_iter().collect();
+    let parts =
+        is_smaller(at).then(|| semi_join::decorrelate(predicate, &available, never_null)).flatten()?;
+    Some((at, parts.over(Rel::clone(item))))
 }
 
 /// Left joins whose missing right sides no condition would let through are inner joins like the others.

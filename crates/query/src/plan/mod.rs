@@ -15,6 +15,8 @@ pub(crate) mod order;
 pub(crate) mod physical;
 pub(crate) mod semi_join;
 pub(crate) mod table;
+pub(crate) mod union;
+pub(crate) mod unnest;
 
 use std::cell::Cell;
 

@@ -1,0 +1,246 @@
+//! Subqueries that read the row at hand, computed once for all rows.
+//!
+//! - A scalar aggregate: `x < (SELECT AVG(y) FROM t WHERE t.k = outer.k)` joins the outer rows with `SELECT k, AVG(y) FROM t GROUP BY k`, an
+//!   outer join, and compares with what it finds. A group that nobody finds is NULL, as the aggregate of no rows is; COUNT is 0. The same for APPLY.
+//! - APPLY over a plain query: `CROSS APPLY (SELECT y FROM t WHERE t.k = outer.k)` is the join on that condition.
+//!
+//! An aggregate is joined where that is cheaper than an evaluation for each row, and where it can be told that nothing else changes:
+//! correlation by equalities of plain columns, no grouping, no HAVING, nothing volatile.
+
+use rustc_hash::FxHashSet;
+use types::{SqlError, SqlType, Value};
+
+use super::join::PROBE_COST;
+use super::logical::{AggregateKind, JoinKind, Rel};
+use super::physical::Plan;
+use super::semi_join::{DEPTH_MAX, depth_of};
+use super::{Planned, Planner};
+use crate::expr::{ColumnId, CompareOp, Expr, ExprKind, SubqueryExpr, SubqueryKind};
+
+/// How many rows ask is a guess, and often far too many; what a table costs is known. So many times dearer must an evaluation for each row be.
+const DOUBT: f64 = 8.0;
+
+/// An aggregate of the rows that go with the row at hand, as a relation to be joined.
+struct Unnested {
+    grouped: Rel,
+    /// The equalities that it was correlated by.
+    on: Vec<Expr>,
+    /// What it gives, of the relation's columns.
+    items: Vec<(ColumnId, Expr)>,
+}
+
+impl Planner<'_> {
+    /// Adds conditions as a filter, scalar subqueries joined where that is cheaper.
+    pub(super) fn filter_unnested(
+        &mut self,
+        planned: Planned,
+        predicates: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
+        let (mut planned, mut said) = (planned, Vec::with_capacity(predicates.len()));
+        for predicate in predicates {
+            let (joined, predicate) = self.unnest(planned, predicate)?;
+            planned = joined;
+            said.push(predicate);
+        }
+        self.filter(planned, said)
+    }
+
+    /// Joins what the scalar subqueries of a condition over `planned` ask for, and says the condition without them.
+    fn unnest(&mut self, planned: Planned, predicate: Expr) -> Result<(Planned, Expr), SqlError> {
+        let (mut planned, mut predicate) = (planned, predicate);
+        let mut subqueries = Vec::new();
+        collect_scalars(&predicate, &mut subqueries);
+        for subquery in subqueries {
+            let available: FxHashSet<ColumnId> = planned.layout.iter().copied().collect();
+            let Some(unnested) = self.unnested(&subquery.rel, &available) else { continue };
+            let found = unnested.items.iter().find(|item| Some(item.0) == subquery.column);
+            let Some(value) = found.map(|item| item.1.clone()) else { continue };
+            let each = self.plan_subquery(&subquery.rel)?.cost;
+            if !self.is_cheaper_once(&unnested, each, planned.rows)? {
+                continue;
+            }
+            planned = self.join(JoinKind::Left, planned, &unnested.grouped, Vec::new(), unnested.on)?;
+            predicate.rewrite(&mut |part| match &part.kind {
+                ExprKind::Subquery(found) if std::sync::Arc::ptr_eq(&found.rel, &subquery.rel) => {
+                    Some(value.clone())
+                }
+                _ => None,
+            });
+        }
+        Ok((planned, predicate))
+    }
+
+    /// APPLY, its right side run for each left row, or computed once for all when that is cheaper.
+    pub(super) fn apply_each(
+        &mut self,
+        kind: JoinKind,
+        left: Planned,
+        right: &Rel,
+        each: Planned,
+    ) -> Result<Planned, SqlError> {
+        let available: FxHashSet<ColumnId> = left.layout.iter().copied().collect();
+        let unnested = self.unnested(right, &available);
+        let Some(unnested) = unnested else { return self.dependent_loop(kind, left, each) };
+        if !self.is_cheaper_once(&unnested, each.cost, left.rows)? {
+            return self.dependent_loop(kind, left, each);
+        }
+        // An aggregate without keys has one row always: CROSS and OUTER APPLY are the same.
+        let mut layout = left.layout.clone();
+        let joined = self.join(JoinKind::Left, left, &unnested.grouped, Vec::new(), unnested.on)?;
+        let positions = joined.layout();
+        let passed = layout.iter().map(|id| self.column(*id)).collect::<Vec<_>>();
+        let nodes = self.nodes(passed.iter().chain(unnested.items.iter().map(|item| &item.1)), &positions)?;
+        layout.extend(unnested.items.iter().map(|item| item.0));
+        Ok(Planned { layout, ..joined.map(|input| Plan::Project { input, items: nodes }) })
+    }
+
+    fn is_cheaper_once(&mut self, unnested: &Unnested, each: f64, rows: f64) -> Result<bool, SqlError> {
+        let once = self.plan(&unnested.grouped, Vec::new())?;
+        Ok(each * rows > DOUBT * (once.cost + once.rows.max(rows) * PROBE_COST))
+    }
+
+    fn column(&self, id: ColumnId) -> Expr {
+        let info = &self.columns[id.0 as usize];
+        Expr::column(id, info.sql_type, info.nullable, info.collation)
+    }
+
+    fn unnested(&self, rel: &Rel, available: &FxHashSet<ColumnId>) -> Option<Unnested> {
+        let Rel::Project { input, items } = rel else { return None };
+        let Rel::Aggregate { input, keys, aggregates } = &**input else { return None };
+        let Rel::Filter { input, predicate } = &**input else { return None };
+        if !keys.is_empty() || self.has_volatile(rel) || depth_of(rel) >= DEPTH_MAX {
+            return None;
+        }
+        if items.iter().any(|item| item.1.has_subquery()) {
+            return None;
+        }
+        let made: FxHashSet<ColumnId> = input.output().into_iter().collect();
+        let mut conjuncts = Vec::new();
+        predicate.clone().split_conjuncts(&mut conjuncts);
+        let (mut on, mut own, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+        for conjunct in conjuncts {
+            if conjunct.uses_only(&made) && !conjunct.has_subquery() {
+                own.push(conjunct);
+                continue;
+            }
+            let key = self.correlation(&conjunct, &made, available)?;
+            if keys.iter().all(|known: &(ColumnId, Expr)| known.0 != key.0) {
+                keys.push(key);
+            }
+            on.push(conjunct);
+        }
+        if on.is_empty() {
+            return None;
+        }
+        let input = match Expr::all(own) {
+            Some(predicate) => Rel::Filter { input: input.clone(), predicate },
+            None => (**input).clone(),
+        };
+        let counts: FxHashSet<ColumnId> = aggregates
+            .iter()
+            .filter(|aggregate| matches!(aggregate.1.kind, AggregateKind::Count | AggregateKind::CountRows))
+            .map(|aggregate| aggregate.0)
+            .collect();
+        let grouped = Rel::Aggregate { input: Box::new(input), keys, aggregates: aggregates.clone() };
+        if !grouped.free_columns().is_empty() {
+            return None;
+        }
+        let mut items = items.clone();
+        for item in &mut items {
+            item.1.rewrite(&mut |part| match &part.kind {
+                ExprKind::Column(id) if counts.contains(id) => Some(or_zero(part)),
+                _ => None,
+            });
+        }
+        Some(Unnested { grouped, on, items })
+    }
+
+    /// The column of the subquery that the condition makes equal to something of the outer row. Grouped by it, each outer row finds one group:
+    /// it is compared as it is grouped.
+    fn correlation(
+        &self,
+        conjunct: &Expr,
+        made: &FxHashSet<ColumnId>,
+        available: &FxHashSet<ColumnId>,
+    ) -> Option<(ColumnId, Expr)> {
+        let ExprKind::Compare(CompareOp::Equal, left, right) = &conjunct.kind else { return None };
+        let is_outer = |expr: &Expr| {
+            !expr.uses_any(made)
+                && expr.uses_any(available)
+                && expr.uses_only(available)
+                && !expr.has_subquery()
+        };
+        let column = match (&left.kind, &right.kind) {
+            (ExprKind::Column(id), _) if made.contains(id) && is_outer(right) => left,
+            (_, ExprKind::Column(id)) if made.contains(id) && is_outer(left) => right,
+            _ => return None,
+        };
+        let id = column.as_column()?;
+        let info = &self.columns[id.0 as usize];
+        let is_own = !info.sql_type.is_character() || conjunct.collation == info.collation;
+        (is_own && info.sql_type != SqlType::SqlVariant).then(|| (id, (**column).clone()))
+    }
+
+    /// A plain query that reads columns of `outer` in its conditions only: without these conditions, and they. `None` when it reads them
+    /// elsewhere.
+    pub(super) fn independent(&self, rel: &Rel, outer: &FxHashSet<ColumnId>) -> Option<(Rel, Vec<Expr>)> {
+        match rel {
+            Rel::Filter { input, predicate } => {
+                let (input, mut on) = self.independent(input, outer)?;
+                let mut conjuncts = Vec::new();
+                predicate.clone().split_conjuncts(&mut conjuncts);
+                let (reading, own): (Vec<Expr>, Vec<Expr>) =
+                    conjuncts.into_iter().partition(|conjunct| conjunct.uses_any(outer));
+                if reading.iter().any(|conjunct| conjunct.has_subquery() || conjunct.is_volatile()) {
+                    return None;
+                }
+                on.extend(reading);
+                let input = Box::new(input);
+                Some(match Expr::all(own) {
+                    Some(predicate) => (Rel::Filter { input, predicate }, on),
+                    None => (*input, on),
+                })
+            }
+            Rel::Project { input, items } => {
+                let is_bound = |item: &(ColumnId, Expr)| item.1.uses_any(outer) || item.1.is_volatile();
+                if items.iter().any(is_bound) {
+                    return None;
+                }
+                let (input, on) = self.independent(input, outer)?;
+                let mut items = items.clone();
+                // What the conditions read must be there to be joined on.
+                for id in input.output() {
+                    let is_read = on.iter().any(|conjunct| conjunct.columns().contains(&id));
+                    if is_read && items.iter().all(|item| item.0 != id) {
+                        items.push((id, self.column(id)));
+                    }
+                }
+                Some((Rel::Project { input: Box::new(input), items }, on))
+            }
+            other => {
+                let reads = other.free_columns().iter().any(|id| outer.contains(id));
+                (!reads).then(|| (other.clone(), Vec::new()))
+            }
+        }
+    }
+}
+
+fn collect_scalars(expr: &Expr, into: &mut Vec<SubqueryExpr>) {
+    if let ExprKind::Subquery(subquery) = &expr.kind
+        && matches!(subquery.kind, SubqueryKind::Scalar)
+    {
+        into.push((**subquery).clone());
+    }
+    expr.children().into_iter().for_each(|child| collect_scalars(child, into));
+}
+
+/// A count: of no rows it is 0, and what a join does not find is NULL.
+fn or_zero(count: &Expr) -> Expr {
+    let zero = match count.sql_type {
+        SqlType::BigInt => Value::BigInt(0),
+        _ => Value::Int(0),
+    };
+    let zero = Expr { kind: ExprKind::Constant(zero), nullable: false, ..count.clone() };
+    let column = Expr { nullable: true, ..count.clone() };
+    Expr { kind: ExprKind::Coalesce(vec![column, zero]), ..count.clone() }
+}
