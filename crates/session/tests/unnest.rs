@@ -151,7 +151,7 @@ fn applied(random: &mut Random) -> (String, String) {
         (correlation(random), *random.one_of(&["", " AND i.v > o.v", " AND i.id < 100"]));
     let text = |top: &str| {
         format!(
-            "SELECT COUNT(*), SUM(o.id), SUM(a.twice), COUNT(a.one), SUM(b.n) FROM o {apply} (SELECT {top}i.v * 2 AS twice, 1 AS one FROM i WHERE {correlation}{more}) a
+            "SELECT COUNT(*), SUM(o.id), SUM(a.twice), COUNT(a.one), SUM(b.n) FROM o {apply} (SELECT {top}i.v AS twice, 1 AS one FROM i WHERE {correlation}{more}) a
              LEFT JOIN o b ON b.id = a.twice WHERE o.id < 200"
         )
     };
@@ -244,6 +244,17 @@ fn shapes() {
             "SELECT COUNT(*) FROM o CROSS APPLY (SELECT v FROM i WHERE i.k = o.k) a",
             "Hash Match(Inner Join",
             "Nested Loops",
+        ),
+        // Nothing is computed that nobody would have asked for: it may fail.
+        (
+            "SELECT SUM(a.v) FROM o CROSS APPLY (SELECT 10 / v AS v FROM i WHERE i.k = o.k) a",
+            "Nested Loops",
+            "Hash Match",
+        ),
+        (
+            "SELECT COUNT(*) FROM o WHERE v < (SELECT AVG(10 / v) FROM i WHERE i.k = o.k)",
+            "Aggregate",
+            "Hash Match",
         ),
         (
             "SELECT COUNT(*) FROM i OUTER APPLY (SELECT v FROM o WHERE o.id = i.k) a WHERE i.id = 5",

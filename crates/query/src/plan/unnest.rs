@@ -5,9 +5,11 @@
 //! - APPLY over a plain query: `CROSS APPLY (SELECT y FROM t WHERE t.k = outer.k)` is the join on that condition.
 //!
 //! An aggregate is joined where that is cheaper than an evaluation for each row, and where it can be told that nothing else changes:
-//! correlation by equalities of plain columns, no grouping, no HAVING, nothing volatile.
+//! correlation by equalities of plain columns, no grouping, no HAVING, nothing volatile, and nothing that may fail on a row that nobody would have
+//! asked for (a division, a conversion that was written).
 
 use rustc_hash::FxHashSet;
+use types::arith::BinaryOp;
 use types::{SqlError, SqlType, Value};
 
 use super::join::PROBE_COST;
@@ -15,7 +17,7 @@ use super::logical::{AggregateKind, JoinKind, Rel};
 use super::physical::Plan;
 use super::semi_join::{DEPTH_MAX, depth_of};
 use super::{Planned, Planner};
-use crate::expr::{ColumnId, CompareOp, Expr, ExprKind, SubqueryExpr, SubqueryKind};
+use crate::expr::{ColumnId, CompareOp, ConversionKind, Expr, ExprKind, SubqueryExpr, SubqueryKind};
 
 /// How many rows ask is a guess, and often far too many; what a table costs is known. So many times dearer must an evaluation for each row be.
 const DOUBT: f64 = 8.0;
@@ -111,7 +113,8 @@ impl Planner<'_> {
         if !keys.is_empty() || self.has_volatile(rel) || depth_of(rel) >= DEPTH_MAX {
             return None;
         }
-        if items.iter().any(|item| item.1.has_subquery()) {
+        let mut computed = aggregates.iter().flat_map(|aggregate| aggregate.1.expressions());
+        if items.iter().any(|item| item.1.has_subquery()) || !computed.all(cannot_fail) {
             return None;
         }
         let made: FxHashSet<ColumnId> = input.output().into_iter().collect();
@@ -119,7 +122,7 @@ impl Planner<'_> {
         predicate.clone().split_conjuncts(&mut conjuncts);
         let (mut on, mut own, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         for conjunct in conjuncts {
-            if conjunct.uses_only(&made) && !conjunct.has_subquery() {
+            if conjunct.uses_only(&made) && cannot_fail(&conjunct) {
                 own.push(conjunct);
                 continue;
             }
@@ -202,8 +205,11 @@ impl Planner<'_> {
                 })
             }
             Rel::Project { input, items } => {
-                let is_bound = |item: &(ColumnId, Expr)| item.1.uses_any(outer) || item.1.is_volatile();
-                if items.iter().any(is_bound) {
+                let is_plain = |item: &(ColumnId, Expr)| {
+                    matches!(item.1.kind, ExprKind::Column(_) | ExprKind::Constant(_))
+                        && !item.1.uses_any(outer)
+                };
+                if !items.iter().all(is_plain) {
                     return None;
                 }
                 let (input, on) = self.independent(input, outer)?;
@@ -232,6 +238,17 @@ fn collect_scalars(expr: &Expr, into: &mut Vec<SubqueryExpr>) {
         into.push((**subquery).clone());
     }
     expr.children().into_iter().for_each(|child| collect_scalars(child, into));
+}
+
+/// Is there nothing in it that fails for some values only? What is computed for all rows meets values that an evaluation for each row does not.
+fn cannot_fail(expr: &Expr) -> bool {
+    let may_fail = match &expr.kind {
+        ExprKind::Binary(op, ..) => matches!(op, BinaryOp::Divide | BinaryOp::Modulo),
+        ExprKind::Convert(_, conversion) => conversion.kind != ConversionKind::Implicit,
+        ExprKind::Call(..) | ExprKind::Subquery(_) | ExprKind::NextValue(_) => true,
+        _ => false,
+    };
+    !may_fail && expr.children().into_iter().all(cannot_fail)
 }
 
 /// A count: of no rows it is 0, and what a join does not find is NULL.
