@@ -60,10 +60,7 @@ fn times_are_measured_without_waits_and_a_new_plan_is_a_new_generation() {
 
 #[test]
 fn cached_plans_tell_kind_and_uses_and_lead_to_the_plan() {
-    let world = World::new("cached-plans-kinds");
-    let mut session = world.session();
-    run(&mut session, "CREATE DATABASE d");
-    run(&mut session, "USE d");
+    let (_world, mut session) = World::in_database("cached-plans-kinds");
     run(&mut session, "CREATE TABLE t (i int PRIMARY KEY)");
     run(&mut session, "CREATE PROCEDURE p @i int AS SELECT i FROM t WHERE i = @i");
     run(&mut session, "EXEC p 1 EXEC p 2");

@@ -18,10 +18,7 @@ fn names(seen: &common::Seen, set: usize) -> String {
 
 #[test]
 fn sp_help_and_its_kin() {
-    let world = World::new("sp-help");
-    let mut s = world.session();
-    run(&mut s, "CREATE DATABASE d");
-    run(&mut s, "USE d");
+    let (_world, mut s) = World::in_database("sp-help");
     run(&mut s, SCHEMA);
     run(&mut s, "CREATE PROCEDURE dbo.p @x int, @y nvarchar(30) OUTPUT AS\n  SET @y = N'a'\n");
     let seen = run(&mut s, "EXEC sp_help 'dbo.child'");

@@ -16,10 +16,7 @@ CREATE TABLE dbo.types(bi bigint, de decimal(9,2), nu numeric(5), mo money, fl f
     vb varbinary(9), im image, nt ntext, sv sql_variant, xm xml)";
 
 fn prepared(name: &str) -> (World, Session) {
-    let world = World::new(name);
-    let mut s = world.session();
-    run(&mut s, "CREATE DATABASE d");
-    run(&mut s, "USE d");
+    let (world, mut s) = World::in_database(name);
     run(&mut s, SCHEMA);
     run(&mut s, "CREATE PROCEDURE dbo.p @x int, @y nvarchar(30) OUTPUT AS SET @y = N'a'");
     run(&mut s, "CREATE FUNCTION dbo.f(@n int) RETURNS TABLE AS RETURN (SELECT 1 AS a)");

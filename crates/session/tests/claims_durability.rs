@@ -7,10 +7,11 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::simulated::{
-    NAME, SMALL, Server, connect, data_file, flushes, kept, keys, log_file, number, on_a_machine, repeat,
+    NAME, SMALL, Server, after_power_loss, connect, data_file, flushes, kept, keys, log_file, number,
+    on_a_machine, repeat,
 };
 use common::{numbers, rows, run};
-use hardpan_session::{ColumnDescription, Done, EnvironmentChange, Flow, ResultSink};
+use hardpan_session::{ColumnDescription, Done, EnvironmentChange, Flow, ResultSink, Session};
 use log::FlushReason;
 use log::block::BlockHeader;
 use os::sim::{Bug, Profile, World, WriteEvent, WriteStep};
@@ -18,37 +19,12 @@ use types::{SqlError, SqlType, Value};
 
 /// Insertions acknowledged one by one; then, without any pause, the power goes off. Gives what is there afterwards.
 fn keys_after_power_loss(seed: u64, statement: fn(i64) -> String, bug: Option<Bug>) -> Vec<i64> {
-    let world = World::new(seed, Profile::drawn(seed));
-    world
-        .run(|os| {
-            let (server, session) = Server::with_table(os);
-            server.stop(session);
-        })
-        .assert_ok();
-    world.plant(bug);
-    let handle = world.clone();
-    world
-        .run(move |os| {
-            let server = Server::open(os);
-            let mut session = server.session();
-            for key in 1..=10 {
-                run(&mut session, &statement(key));
-            }
-            handle.power_off();
-        })
-        .assert_ok();
-    world.plant(None);
-    let found = kept(Vec::new());
-    let into = std::sync::Arc::clone(&found);
-    world
-        .run(move |os| {
-            let server = Server::open(os);
-            let mut session = server.session();
-            *into.lock() = keys(&mut session);
-            server.stop(session);
-        })
-        .assert_ok();
-    found.lock().clone()
+    let cut = move |session: &mut Session, _: &World| {
+        for key in 1..=10 {
+            run(session, &statement(key));
+        }
+    };
+    after_power_loss(seed, bug, |_| (), cut, keys)
 }
 
 fn explicit(key: i64) -> String {
@@ -224,46 +200,26 @@ fn select_into_is_whole_or_absent_after_a_crash() {
 
 /// Whether the table made under `model` is there after the power went off at a switch that `seed` chooses.
 fn select_into_survives(seed: u64, model: &'static str, description: &'static str) -> bool {
-    let world = World::new(seed, Profile::drawn(seed));
-    world
-        .run(move |os| {
-            let (server, mut session) = Server::with_table(os);
-            repeat(&mut session, 1, 200, "INSERT INTO dbo.T1(col1) VALUES(@i);");
-            run(&mut session, &format!("ALTER DATABASE {NAME} SET RECOVERY {model}"));
-            server.stop(session);
-        })
-        .assert_ok();
-    let handle = world.clone();
-    world
-        .run(move |os| {
-            let server = Server::open(os);
-            let mut session = server.session();
-            let set = format!("SELECT recovery_model_desc FROM sys.databases WHERE name = N'{NAME}'");
-            assert_eq!(rows(&mut session, &set), [description]);
-            handle.power_off_after_switches(1 + seed * 7);
-            run(&mut session, "SELECT col1, REPLICATE('x', 300) AS filler INTO dbo.T2 FROM dbo.T1");
-            handle.power_off();
-        })
-        .assert_ok();
-    world.disarm();
-    let there = kept(false);
-    let into = std::sync::Arc::clone(&there);
-    world
-        .run(move |os| {
-            let server = Server::open(os);
-            let mut session = server.session();
-            assert_eq!(keys(&mut session), (1..=200).collect::<Vec<i64>>());
-            let exists = number(&mut session, "SELECT COUNT(*) FROM sys.tables WHERE name = N'T2'");
-            if exists == 1 {
-                let whole = "SELECT COUNT(*), COUNT(DISTINCT b.col1), MIN(LEN(filler)), MAX(LEN(filler)) \
-                             FROM dbo.T2 AS b JOIN dbo.T1 AS a ON a.col1 = b.col1";
-                assert_eq!(rows(&mut session, whole), ["200|200|300|300"]);
-            }
-            *into.lock() = exists == 1;
-            server.stop(session);
-        })
-        .assert_ok();
-    *there.lock()
+    let made = move |session: &mut Session| {
+        repeat(session, 1, 200, "INSERT INTO dbo.T1(col1) VALUES(@i);");
+        run(session, &format!("ALTER DATABASE {NAME} SET RECOVERY {model}"));
+    };
+    let cut = move |session: &mut Session, world: &World| {
+        let set = format!("SELECT recovery_model_desc FROM sys.databases WHERE name = N'{NAME}'");
+        assert_eq!(rows(session, &set), [description]);
+        world.power_off_after_switches(1 + seed * 7);
+        run(session, "SELECT col1, REPLICATE('x', 300) AS filler INTO dbo.T2 FROM dbo.T1");
+    };
+    after_power_loss(seed, None, made, cut, |session| {
+        assert_eq!(keys(session), (1..=200).collect::<Vec<i64>>());
+        let exists = number(session, "SELECT COUNT(*) FROM sys.tables WHERE name = N'T2'");
+        if exists == 1 {
+            let whole = "SELECT COUNT(*), COUNT(DISTINCT b.col1), MIN(LEN(filler)), MAX(LEN(filler)) \
+                         FROM dbo.T2 AS b JOIN dbo.T1 AS a ON a.col1 = b.col1";
+            assert_eq!(rows(session, whole), ["200|200|300|300"]);
+        }
+        exists == 1
+    })
 }
 
 /// Claims 8 and 10: log is written from low to high offsets, jumping only to where another VLF begins, never twice to one place; each

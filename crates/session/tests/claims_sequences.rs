@@ -4,11 +4,11 @@
 
 mod common;
 
-use common::simulated::{NAME, Server, flushes, keys, number, on_a_machine, repeat};
+use common::simulated::{self, NAME, Server, flushes, keys, number, on_a_machine, repeat};
 use common::{rows, run};
 use hardpan_session::Session;
 use log::FlushReason;
-use os::sim::{Bug, Profile, World};
+use os::sim::Bug;
 
 const NEXT: &str = "SELECT NEXT VALUE FOR dbo.Seq1";
 const MEMBERS: &str =
@@ -172,39 +172,13 @@ fn after_power_loss(
     first: &'static str,
     then: &'static [&'static str],
 ) -> Vec<String> {
-    let world = World::new(seed, Profile::drawn(seed));
-    world
-        .run(|os| {
-            let (server, mut session) = Server::with_table(os);
-            run(&mut session, "CREATE SEQUENCE dbo.Seq1 AS BIGINT MINVALUE 1 CACHE 50");
-            server.stop(session);
-        })
-        .assert_ok();
-    world.plant(bug);
-    let handle = world.clone();
-    world
-        .run(move |os| {
-            let server = Server::open(os);
-            let mut session = server.session();
-            run(&mut session, first);
-            handle.power_off();
-        })
-        .assert_ok();
-    world.plant(None);
-    let seen = common::simulated::kept(Vec::new());
-    let into = std::sync::Arc::clone(&seen);
-    world
-        .run(move |os| {
-            let server = Server::open(os);
-            let mut session = server.session();
-            for text in then {
-                let found = rows(&mut session, text);
-                into.lock().extend(found);
-            }
-            server.stop(session);
-        })
-        .assert_ok();
-    seen.lock().clone()
+    simulated::after_power_loss(
+        seed,
+        bug,
+        |session| drop(run(session, "CREATE SEQUENCE dbo.Seq1 AS BIGINT MINVALUE 1 CACHE 50")),
+        move |session, _| drop(run(session, first)),
+        move |session| then.iter().flat_map(|text| rows(session, text)).collect(),
+    )
 }
 
 const FIFTY_ONE: &str =

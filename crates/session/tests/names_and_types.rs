@@ -14,10 +14,7 @@ INSERT t(a, c, e) VALUES (1, N'one', 1), (2, N'two', 2) INSERT u VALUES (1)";
 
 #[test]
 fn renamed_objects_keep_their_rows_and_their_references() {
-    let world = World::new("rename");
-    let mut s = world.session();
-    run(&mut s, "CREATE DATABASE d");
-    run(&mut s, "USE d");
+    let (_world, mut s) = World::in_database("rename");
     run(&mut s, SCHEMA);
     run(&mut s, "CREATE VIEW dbo.v AS SELECT 1 AS one");
     run(&mut s, "CREATE PROCEDURE dbo.p AS SELECT 2 AS two");
@@ -96,10 +93,7 @@ fn what_cannot_be_renamed() {
 
 #[test]
 fn extended_properties_of_every_level() {
-    let world = World::new("properties");
-    let mut s = world.session();
-    run(&mut s, "CREATE DATABASE d");
-    run(&mut s, "USE d");
+    let (_world, mut s) = World::in_database("properties");
     run(&mut s, SCHEMA);
     run(&mut s, "CREATE VIEW dbo.v AS SELECT a, c FROM t");
     run(&mut s, "CREATE PROCEDURE dbo.p @x int AS SELECT @x");
@@ -191,10 +185,7 @@ fn extended_properties_of_every_level() {
 
 #[test]
 fn alias_types_in_tables_variables_and_parameters() {
-    let world = World::new("alias-types");
-    let mut s = world.session();
-    run(&mut s, "CREATE DATABASE d");
-    run(&mut s, "USE d");
+    let (_world, mut s) = World::in_database("alias-types");
     run(&mut s, "CREATE TYPE dbo.code FROM varchar(5) NOT NULL");
     run(&mut s, "CREATE TYPE amount FROM decimal(9, 2)");
     run(&mut s, "CREATE TABLE t(c dbo.code, n code NULL, a amount, k amount NOT NULL)");
@@ -265,10 +256,7 @@ fn alias_types_in_tables_variables_and_parameters() {
 
 #[test]
 fn names_types_and_properties_survive_a_restart() {
-    let mut world = World::new("definitions-restart");
-    let mut s = world.session();
-    run(&mut s, "CREATE DATABASE d");
-    run(&mut s, "USE d");
+    let (mut world, mut s) = World::in_database("definitions-restart");
     run(&mut s, SCHEMA);
     run(&mut s, "CREATE TYPE code FROM varchar(5) NOT NULL ALTER TABLE u ADD c code DEFAULT 'x'");
     run(

@@ -77,10 +77,7 @@ fn drawn(random: &mut Random, open: &mut bool) -> String {
 #[test]
 fn counts_follow_every_change() {
     for seed in 0..12 {
-        let mut world = World::new(&format!("row-counts-{seed}"));
-        let mut session = world.session();
-        run(&mut session, "CREATE DATABASE d");
-        run(&mut session, "USE d");
+        let (mut world, mut session) = World::in_database(&format!("row-counts-{seed}"));
         make(&mut session);
         let (mut random, mut open) = (Random::new(seed), false);
         for number in 0..120 {

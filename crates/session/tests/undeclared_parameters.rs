@@ -7,10 +7,7 @@ use common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 fn prepared(name: &str) -> (World, Session) {
-    let world = World::new(name);
-    let mut s = world.session();
-    run(&mut s, "CREATE DATABASE d");
-    run(&mut s, "USE d");
+    let (world, mut s) = World::in_database(name);
     run(
         &mut s,
         "CREATE TABLE t(i int, small smallint, s varchar(20), n nvarchar(30), d decimal(10,2), at datetime, c char(30), m varchar(max),

@@ -35,6 +35,15 @@ impl World {
         World { folder, instance, shared }
     }
 
+    /// With a new database `d` and a session in it.
+    pub fn in_database(name: &str) -> (World, Session) {
+        let world = World::new(name);
+        let mut session = world.session();
+        run(&mut session, "CREATE DATABASE d");
+        run(&mut session, "USE d");
+        (world, session)
+    }
+
     /// Stops the instance and starts it again on the same folder.
     pub fn restart(&mut self) {
         self.instance.shutdown();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::{Database, Instance, InstanceOptions};
 use hardpan_session::{LoginInfo, Session, SessionShared};
 use log::{DumpOptions, DumpSummary, FlushReason, dump_file};
-use os::sim::{Profile, Report, World};
+use os::sim::{Bug, Profile, Report, World};
 use os::{Latch, LatchRank, Os};
 
 use super::{rows, run};
@@ -163,4 +163,44 @@ pub fn on_a_machine(seed: u64, body: impl FnOnce(&Os) + Send + 'static) -> Repor
 /// A value that outlives a world's run.
 pub fn kept<T: Send + 'static>(value: T) -> Arc<Latch<T>> {
     Arc::new(Latch::new(LatchRank::Leaf, value))
+}
+
+/// Three lives of a machine under a seed of its disk's habits: `made` prepares the tests' database and stops it, `cut` runs until the power goes
+/// off at its end (or before, if it says so to the machine), and what `then` sees of what is left. A bug is planted while `cut` runs.
+pub fn after_power_loss<T: Send + 'static>(
+    seed: u64,
+    bug: Option<Bug>,
+    made: impl FnOnce(&mut Session) + Send + 'static,
+    cut: impl FnOnce(&mut Session, &World) + Send + 'static,
+    then: impl FnOnce(&mut Session) -> T + Send + 'static,
+) -> T {
+    let world = World::new(seed, Profile::drawn(seed));
+    let first = move |os: &Os| {
+        let (server, mut session) = Server::with_table(os);
+        made(&mut session);
+        server.stop(session);
+    };
+    world.run(first).assert_ok();
+    world.plant(bug);
+    let handle = world.clone();
+    let second = move |os: &Os| {
+        let server = Server::open(os);
+        let mut session = server.session();
+        cut(&mut session, &handle);
+        handle.power_off();
+    };
+    world.run(second).assert_ok();
+    world.plant(None);
+    world.disarm();
+    let seen = kept(None);
+    let into = Arc::clone(&seen);
+    let third = move |os: &Os| {
+        let server = Server::open(os);
+        let mut session = server.session();
+        *into.lock() = Some(then(&mut session));
+        server.stop(session);
+    };
+    world.run(third).assert_ok();
+    let seen = seen.lock().take();
+    seen.expect("the third life has run to its end")
 }
