@@ -25,24 +25,8 @@ enum Chore {
         #[arg(long)]
         update_ratchet: bool,
     },
-    /// Plant known bugs, one at a time, and say which ring of tests finds each (two hours; `--simulation-alone`: a third of that).
-    Mutants {
-        /// Seeds of each scenario.
-        #[arg(long, default_value_t = 300)]
-        seeds: u64,
-        /// Only bugs whose name contains this; may be given several times.
-        #[arg(long)]
-        only: Vec<String>,
-        /// A sample: one bug of so many.
-        #[arg(long, default_value_t = 1)]
-        every: usize,
-        /// Do not ask the crates' tests.
-        #[arg(long, conflicts_with = "tests_alone")]
-        simulation_alone: bool,
-        /// Do not ask the simulation.
-        #[arg(long)]
-        tests_alone: bool,
-    },
+    /// Plant known bugs, one at a time, and say which ring of tests finds each (two hours; `--simulation-alone`: half an hour).
+    Mutants(mutants::Choice),
     /// Run seeds of the simulation: workloads, crashes, recoveries, oracles (`--help` for its arguments).
     #[command(disable_help_flag = true)]
     Sim {
@@ -56,10 +40,7 @@ fn main() -> std::process::ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Tidy { explain: Some(pair), .. } => tidy::layers::explain(&pair[0], &pair[1]),
         Chore::Tidy { update_ratchet, .. } => tidy::run(update_ratchet),
-        Chore::Mutants { seeds, only, every, simulation_alone, tests_alone } => {
-            let (asks_simulation, asks_tests) = (!tests_alone, !simulation_alone);
-            mutants::run(&mutants::Choice { seeds, only, every, asks_simulation, asks_tests })
-        }
+        Chore::Mutants(choice) => mutants::run(&choice),
         Chore::Sim { arguments } => sim::run(&arguments),
     };
     match outcome {

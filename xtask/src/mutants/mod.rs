@@ -1,30 +1,53 @@
 //! `cargo xtask mutants`: plants the bugs of mutants.toml into a copy of the source, all behind one switch, and says which ring of tests finds each.
 //!
-//! One build serves all: in the copy, `os::mutant(n)` asks the environment which bug is switched on. The first ring is the simulation, each
-//! scenario until a seed fails or so many have passed; the second, for what the first does not find, the tests of the crates that keep data.
+//! One build serves all: in the copy, `os::mutant(n)` asks the environment which bug is switched on. The first ring is the simulation, where
+//! each bug has a budget; those that it does not find within it are asked again when all have been asked, with twice as much. The second ring,
+//! for what the first does not find, are the tests of the crates that keep data. With a table in a file, a run goes on where the last one stopped.
 //! A bug that nobody finds fails the run, and so does a ring that fails, or takes too long, without any bug.
 
+mod process;
 mod rings;
+mod simulation;
 mod source;
+mod table;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::tidy::source::workspace_root;
 use rings::Ring;
+use simulation::{Answer, Asked, Simulation};
 use source::Mutant;
+use table::{Table, Verdict};
 
 /// What is asked of whom.
+#[derive(clap::Args)]
 pub struct Choice {
-    /// Seeds of each scenario.
-    pub seeds: u64,
-    /// Only bugs whose name contains one of these; all when there is none.
-    pub only: Vec<String>,
-    /// One bug of so many.
-    pub every: usize,
-    /// Ask the simulation.
-    pub asks_simulation: bool,
-    /// Ask the crates' tests.
-    pub asks_tests: bool,
+    /// Seconds of the processor that the simulation has for each bug when it is asked first; each time again it has twice as many.
+    #[arg(long, default_value_t = 30)]
+    budget: u64,
+    /// How many times the simulation is asked at most about a bug that it does not find.
+    #[arg(long, default_value_t = 3)]
+    times: u32,
+    /// A file with a line for each bug: what it has is not asked again, and what is found is written there at once.
+    #[arg(long)]
+    table: Option<PathBuf>,
+    /// Take the copy as it was built last.
+    #[arg(long)]
+    built: bool,
+    /// Only bugs whose name contains this; may be given several times.
+    #[arg(long)]
+    only: Vec<String>,
+    /// A sample: one bug of so many.
+    #[arg(long, default_value_t = 1)]
+    every: usize,
+    /// Do not ask the crates' tests.
+    #[arg(long, conflicts_with = "tests_alone")]
+    simulation_alone: bool,
+    /// Do not ask the simulation.
+    #[arg(long)]
+    tests_alone: bool,
 }
 
 impl Choice {
@@ -40,38 +63,87 @@ impl Choice {
 /// A text when something could not be built, or a bug was found by no ring.
 pub fn run(choice: &Choice) -> Result<(), String> {
     let root = workspace_root()?;
-    let mutants = source::read(&root)?;
-    let copy = source::plant(&root, &mutants)?;
-    let mut rings = Vec::new();
-    if choice.asks_simulation {
-        rings.extend(rings::simulation(&copy, choice.seeds)?);
+    let copy = source::copy_of(&root);
+    let mutants = if choice.built { source::list(&copy)? } else { source::read(&root)? };
+    if !choice.built {
+        source::plant(&root, &copy, &mutants)?;
     }
-    if choice.asks_tests {
-        rings.extend(rings::tests(&copy)?);
+    let numbered = mutants.iter().enumerate().filter(|(index, mutant)| choice.has(*index, mutant));
+    let chosen: Vec<(usize, &Mutant)> = numbered.map(|(index, mutant)| (index + 1, mutant)).collect();
+    let mut table = Table::open(choice.table.as_deref())?;
+    if !choice.tests_alone {
+        ask_simulation(choice, &copy, &chosen, &mut table)?;
     }
-    rings.iter_mut().try_for_each(|ring| ring.measure())?;
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    let mut passed = Vec::new();
-    for (index, mutant) in mutants.iter().enumerate().filter(|(index, mutant)| choice.has(*index, mutant)) {
-        let found = found_by(&mut rings, index + 1, mutant)?;
-        let (ring, how) = found.as_ref().map_or(("nobody", ""), |(ring, how)| (ring.as_str(), how.as_str()));
-        println!("| {} | {} | {ring} | {how} |", mutant.name, mutant.file);
-        match found {
-            Some((ring, _)) => *counts.entry(ring).or_default() += 1,
-            None => passed.push(mutant.name.as_str()),
-        }
+    if !choice.simulation_alone {
+        ask_tests(&copy, &chosen, &mut table)?;
     }
-    println!("{counts:?}, found by nobody: {}", passed.len());
-    if passed.is_empty() { Ok(()) } else { Err(format!("found by nobody: {}", passed.join("; "))) }
+    sum_up(&chosen, &table)
 }
 
-/// The first ring that finds a bug, and how: scenarios in their order, then tests of the crate that has the bug, then the quickest.
-fn found_by(rings: &mut [Ring], number: usize, mutant: &Mutant) -> Result<Option<(String, String)>, String> {
-    rings.sort_by_key(|ring| ring.turn(mutant.package()));
-    for ring in rings {
-        if let Some(how) = ring.finds(number)? {
-            return Ok(Some((ring.name.clone(), how)));
+/// Asks the simulation about each bug that is not found yet, once with the budget, then again with twice as much, and so on.
+fn ask_simulation(
+    choice: &Choice,
+    copy: &Path,
+    chosen: &[(usize, &Mutant)],
+    table: &mut Table,
+) -> Result<(), String> {
+    let mut simulation = Simulation::new(copy, choice.built)?;
+    simulation.measure()?;
+    for time in 0..choice.times {
+        let budget = Duration::from_secs(choice.budget << time.min(10));
+        for (number, mutant) in chosen {
+            let known = table.verdicts.get(&mutant.name).cloned();
+            let mut asked = match known.unwrap_or(Verdict::NotYet(Asked::new())) {
+                Verdict::NotYet(asked) => asked,
+                Verdict::Found(..) | Verdict::Nobody => continue,
+            };
+            // The first time is for those that have not been asked by an earlier run either.
+            if time == 0 && choice.times > 1 && !asked.is_empty() {
+                continue;
+            }
+            let verdict = match simulation.ask(*number, budget, &mut asked)? {
+                Answer::Found(ring, how) => Verdict::Found(ring, how),
+                Answer::NotYet => Verdict::NotYet(asked),
+            };
+            table.note(&mutant.name, verdict)?;
         }
     }
-    Ok(None)
+    Ok(())
+}
+
+/// Asks the tests about each bug that is not found yet.
+fn ask_tests(copy: &Path, chosen: &[(usize, &Mutant)], table: &mut Table) -> Result<(), String> {
+    let is_found = |name: &str| matches!(table.verdicts.get(name), Some(Verdict::Found(..)));
+    let open: Vec<_> = chosen.iter().filter(|(_, mutant)| !is_found(&mutant.name)).collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    let mut rings = rings::tests(copy)?;
+    rings.iter_mut().try_for_each(Ring::measure)?;
+    for (number, mutant) in open {
+        rings.sort_by_key(|ring| ring.turn(mutant.package()));
+        let mut verdict = Verdict::Nobody;
+        for ring in &rings {
+            if let Some(how) = ring.finds(*number)? {
+                verdict = Verdict::Found(ring.name.clone(), how);
+                break;
+            }
+        }
+        table.note(&mutant.name, verdict)?;
+    }
+    Ok(())
+}
+
+/// How many each ring has found; an error names those that none has.
+fn sum_up(chosen: &[(usize, &Mutant)], table: &Table) -> Result<(), String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut passed = Vec::new();
+    for (_, mutant) in chosen {
+        match table.verdicts.get(&mutant.name) {
+            Some(Verdict::Found(ring, _)) => *counts.entry(ring.as_str()).or_default() += 1,
+            _ => passed.push(mutant.name.as_str()),
+        }
+    }
+    println!("{counts:?}, found by nobody: {} of {}", passed.len(), chosen.len());
+    if passed.is_empty() { Ok(()) } else { Err(format!("found by nobody: {}", passed.join("; "))) }
 }

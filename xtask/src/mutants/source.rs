@@ -21,8 +21,8 @@ impl Mutant {
     }
 }
 
-/// The bugs of mutants.toml; each anchor stands once in its file.
-pub(super) fn read(root: &Path) -> Result<Vec<Mutant>, String> {
+/// The bugs of mutants.toml.
+pub(super) fn list(root: &Path) -> Result<Vec<Mutant>, String> {
     let text = std::fs::read_to_string(root.join("xtask/mutants.toml")).map_err(|error| error.to_string())?;
     let table: toml::Table = text.parse().map_err(|error| format!("mutants.toml: {error}"))?;
     let list = table.get("mutant").and_then(toml::Value::as_array).ok_or("mutants.toml has no mutant")?;
@@ -38,6 +38,15 @@ pub(super) fn read(root: &Path) -> Result<Vec<Mutant>, String> {
             find: field("find")?,
             replace: field("replace")?,
         };
+        mutants.push(mutant);
+    }
+    Ok(mutants)
+}
+
+/// The bugs of mutants.toml; each anchor stands once in its file.
+pub(super) fn read(root: &Path) -> Result<Vec<Mutant>, String> {
+    let mutants = list(root)?;
+    for mutant in &mutants {
         let source = std::fs::read_to_string(root.join(&mutant.file))
             .map_err(|error| format!("{}: {error}", mutant.file))?;
         let count = source.matches(&mutant.find).count();
@@ -47,14 +56,17 @@ pub(super) fn read(root: &Path) -> Result<Vec<Mutant>, String> {
                 mutant.name, mutant.file
             ));
         }
-        mutants.push(mutant);
     }
     Ok(mutants)
 }
 
-/// Copies the source to target/mutants/source with every bug in it, each behind its number.
-pub(super) fn plant(root: &Path, mutants: &[Mutant]) -> Result<PathBuf, String> {
-    let copy = root.join("target/mutants/source");
+/// Where the copy of the source is.
+pub(super) fn copy_of(root: &Path) -> PathBuf {
+    root.join("target/mutants/source")
+}
+
+/// Copies the source with every bug in it, each behind its number.
+pub(super) fn plant(root: &Path, copy: &Path, mutants: &[Mutant]) -> Result<(), String> {
     let files = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)
@@ -77,7 +89,7 @@ pub(super) fn plant(root: &Path, mutants: &[Mutant]) -> Result<PathBuf, String> 
         }
         std::fs::write(&to, bytes).map_err(|error| format!("{name}: {error}"))?;
     }
-    Ok(copy)
+    Ok(())
 }
 
 fn with_bugs(name: &str, text: &str, mutants: &[Mutant]) -> String {
