@@ -215,18 +215,27 @@ impl DbTransaction {
 
     /// The present point, for as long as the transaction stands.
     pub fn savepoint(&self) -> DbSavepoint {
-        self.mark(true)
+        self.mark(true, self.transaction.savepoint())
+    }
+
+    /// The same under a name, which is in the log when the transaction is.
+    ///
+    /// # Errors
+    /// 9001, 9002.
+    pub fn named_savepoint(&self, name: &str) -> SqlResult<DbSavepoint> {
+        let savepoint = self.transaction.named_savepoint(name).map_err(|error| self.sql_error(&error))?;
+        Ok(self.mark(true, savepoint))
     }
 
     /// The present point, for the statement that begins.
     pub(crate) fn statement_savepoint(&self) -> DbSavepoint {
-        self.mark(false)
+        self.mark(false, self.transaction.savepoint())
     }
 
-    fn mark(&self, outlives: bool) -> DbSavepoint {
+    fn mark(&self, outlives: bool, savepoint: Savepoint) -> DbSavepoint {
         DbSavepoint {
             row_counts_len: self.row_counts.borrow_mut().mark(outlives),
-            savepoint: self.transaction.savepoint(),
+            savepoint,
             catalog_undo_len: self.catalog_undo.borrow().len(),
             forgotten_len: self.forgotten_identities.borrow().len(),
             locks: self.transaction.lock_mark(),

@@ -234,9 +234,14 @@ impl TransactionSet {
     /// SAVE TRANSACTION.
     ///
     /// # Errors
-    /// None today.
+    /// 9001, 9002: of a database that has no room for the mark. The transaction is as it was.
     pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
-        let BlockSavepoint { points } = self.block_savepoint();
+        self.assert_settled();
+        let point = |member: &Member| {
+            let transaction = &member.transaction;
+            Ok((transaction.database().number(), transaction.named_savepoint(name)?))
+        };
+        let points = self.open.iter().map(point).collect::<SqlResult<Vec<_>>>()?;
         self.savepoints.push(NamedSavepoint { name: name.to_string(), points });
         Ok(())
     }

@@ -104,6 +104,40 @@ fn it_has_the_columns_that_tools_expect() {
 }
 
 #[test]
+fn a_savepoint_is_in_the_log_of_a_transaction_that_is() {
+    let (_world, mut session) = world("dblog-savepoints");
+    let marks = "SELECT ISNULL([Savepoint Name], '-') FROM sys.fn_dblog(NULL, NULL) WHERE Operation = 'LOP_MARK_SAVEPOINT'";
+    let newest = "SELECT IIF(database_transaction_most_recent_savepoint_lsn IS NULL, 'none', \
+                  IIF(database_transaction_most_recent_savepoint_lsn = database_transaction_last_lsn, 'last', 'earlier')) \
+                  FROM sys.dm_tran_database_transactions WHERE database_id = DB_ID() AND database_transaction_type = 1";
+    let records = "SELECT COUNT(*) FROM sys.fn_dblog(NULL, NULL)";
+    let before = rows(&mut session, records);
+    // Nothing is written for a transaction that only reads.
+    run(&mut session, "BEGIN TRAN; SAVE TRAN early; SELECT COUNT(*) FROM heap");
+    assert_eq!((rows(&mut session, records), rows(&mut session, marks)), (before, vec![]));
+    run(&mut session, "INSERT heap VALUES (1, 'one'); SAVE TRAN first");
+    assert_eq!(rows(&mut session, newest), ["last"]);
+    run(&mut session, "INSERT heap VALUES (2, 'two'); SAVE TRAN second; INSERT heap VALUES (3, 'three')");
+    assert_eq!(rows(&mut session, marks), ["first", "second"]);
+    assert_eq!(rows(&mut session, newest), ["earlier"]);
+    let position = "SELECT database_transaction_most_recent_savepoint_lsn FROM sys.dm_tran_database_transactions \
+                    WHERE database_id = DB_ID() AND database_transaction_type = 1";
+    let of_second = rows(&mut session, position);
+    // Back to the first: the second is gone, and the first is the newest again.
+    run(&mut session, "ROLLBACK TRAN first");
+    assert_ne!(rows(&mut session, position), of_second);
+    assert_eq!(
+        (rows(&mut session, newest), rows(&mut session, "SELECT COUNT(*) FROM heap")),
+        (vec!["earlier".to_owned()], vec!["1".to_owned()])
+    );
+    // Back behind the beginning in the log: there is none.
+    run(&mut session, "ROLLBACK TRAN early");
+    assert_eq!(rows(&mut session, newest), ["none"]);
+    run(&mut session, "COMMIT");
+    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM heap"), ["0"]);
+}
+
+#[test]
 fn a_transaction_is_told_with_names_pages_and_images() {
     let (_world, mut session) = world("dblog-told");
     run(
@@ -121,6 +155,7 @@ fn a_transaction_is_told_with_names_pages_and_images() {
         [
             "LOP_BEGIN_XACT|LCX_NULL|-",
             "LOP_INSERT_ROWS|LCX_HEAP|dbo.heap",
+            "LOP_MARK_SAVEPOINT|LCX_NULL|-",
             "LOP_MODIFY_ROW|LCX_HEAP|dbo.heap",
             "LOP_MODIFY_ROW|LCX_HEAP|dbo.heap",
             "LOP_INSERT_ROWS|LCX_CLUSTERED|dbo.tree.tree_key",

@@ -4,29 +4,46 @@
 //! never undoes twice. A statement's own rollback is a rollback to a savepoint taken before it. Space in the log for all of this was
 //! reserved when the changes were made: rollback does not fail on a full log.
 
-use log::records::AbortXact;
+use log::records::{AbortXact, MarkSavepoint};
 use log::{LogOp, Lsn, RecordBuf, RecordHeader};
 
-use crate::transaction::{Transaction, XactState};
+use crate::transaction::{Transaction, UndoBytes, XactState};
 use crate::{TxnError, TxnResult};
 
 /// A point of a transaction to roll back to. Costs nothing to take: it is a position in the transaction's chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
     lsn: Lsn,
+    /// The newest LOP_MARK_SAVEPOINT that stands when everything behind this point has been taken back.
+    mark: Lsn,
 }
 
 impl Savepoint {
     /// Before the first change.
     pub fn start() -> Savepoint {
-        Savepoint { lsn: Lsn::NULL }
+        Savepoint { lsn: Lsn::NULL, mark: Lsn::NULL }
     }
 }
 
 impl Transaction {
     /// The present point.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { lsn: self.entry.last() }
+        Savepoint { lsn: self.entry.last(), mark: self.entry.mark() }
+    }
+
+    /// The present point under a name: LOP_MARK_SAVEPOINT, which nothing redoes or undoes, says where it is. A transaction that has not begun
+    /// in the log stays out of it: its savepoint is its beginning.
+    ///
+    /// # Errors
+    /// The log is full, or has failed.
+    pub fn named_savepoint(&self, name: &str) -> TxnResult<Savepoint> {
+        if self.has_changed_data() {
+            let mark = MarkSavepoint { name: name.to_owned() };
+            let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::MarkSavepoint), &mark);
+            let lsn = self.append(&mut record, UndoBytes::NOTHING)?;
+            self.entry.note_mark(lsn);
+        }
+        Ok(self.savepoint())
     }
 
     /// Undoes everything after the savepoint; the transaction goes on. Locks stay: whoever gives those taken since back does so afterwards
@@ -41,7 +58,7 @@ impl Transaction {
         self.undo_down_to(savepoint.lsn)?;
         assert!(!self.entry.last().is_null(), "its begin record stays");
         assert!(self.entry.last() >= savepoint.lsn, "compensation records only add to the chain");
-        self.entry.note_rolled_back(savepoint.lsn);
+        self.entry.note_rolled_back(savepoint.lsn, savepoint.mark);
         self.change_state(XactState::RollingBack, XactState::Active);
         Ok(())
     }

@@ -58,6 +58,8 @@ pub struct ActiveRow {
     pub next_undo: Lsn,
     /// Where the last rollback to a savepoint has ended.
     pub rolled_back_to: Option<Lsn>,
+    /// The newest LOP_MARK_SAVEPOINT to which it can still be rolled back.
+    pub mark: Option<Lsn>,
 }
 
 /// What the table and the transaction share.
@@ -82,6 +84,8 @@ pub(crate) struct XactEntry {
     next_undo: AtomicU64,
     /// Where the last rollback to a savepoint ended; 0: there was none.
     rolled_back_to: AtomicU64,
+    /// Its newest LOP_MARK_SAVEPOINT that was not rolled back; 0: there is none.
+    mark: AtomicU64,
 }
 
 impl XactEntry {
@@ -102,6 +106,7 @@ impl XactEntry {
             ended: AtomicBool::new(false),
             next_undo: AtomicU64::new(0),
             rolled_back_to: AtomicU64::new(0),
+            mark: AtomicU64::new(0),
         }
     }
 
@@ -118,9 +123,22 @@ impl XactEntry {
         self.next_undo.store(next.raw(), Relaxed);
     }
 
-    /// A rollback to a savepoint is over.
-    pub(crate) fn note_rolled_back(&self, to: Lsn) {
+    /// The newest LOP_MARK_SAVEPOINT to which the transaction can be rolled back; NULL when there is none.
+    pub(crate) fn mark(&self) -> Lsn {
+        Lsn::from_raw(self.mark.load(Relaxed))
+    }
+
+    /// LOP_MARK_SAVEPOINT has been written.
+    pub(crate) fn note_mark(&self, mark: Lsn) {
+        assert!(mark > self.mark() && mark <= self.last(), "the newest of its marks");
+        self.mark.store(mark.raw(), Relaxed);
+    }
+
+    /// A rollback to a savepoint is over; `mark` is the newest that is left.
+    pub(crate) fn note_rolled_back(&self, to: Lsn, mark: Lsn) {
         assert!(to <= self.last(), "a savepoint of this transaction");
+        assert!(mark <= to && mark <= self.mark(), "marks behind the savepoint are gone, no other");
+        self.mark.store(mark.raw(), Relaxed);
         self.next_undo.store(0, Relaxed);
         self.rolled_back_to.store(to.raw(), Relaxed);
     }
@@ -392,6 +410,7 @@ impl TxnManager {
                 next_undo: entry.next_undo(last),
                 rolled_back_to: Some(Lsn::from_raw(entry.rolled_back_to.load(Relaxed)))
                     .filter(|lsn| !lsn.is_null()),
+                mark: Some(entry.mark()).filter(|lsn| !lsn.is_null()),
             });
         }
         ActiveSnapshot { rows, scan_start }

@@ -57,6 +57,9 @@ pub struct UndoBytes {
 }
 
 impl UndoBytes {
+    /// What nothing undoes.
+    pub(crate) const NOTHING: UndoBytes = UndoBytes { record_count: 0, payload_bytes: 0 };
+
     /// One compensation record with a payload of so many bytes.
     pub const fn one(payload_bytes: usize) -> UndoBytes {
         UndoBytes { record_count: 1, payload_bytes: payload_bytes as u64 }
@@ -113,7 +116,7 @@ pub struct Transaction {
     pub(crate) manager: Arc<TxnManager>,
     pub(crate) entry: Arc<XactEntry>,
     space: Arc<LockSpace>,
-    locks: Latch<HeldLocks>,
+    pub(crate) locks: Latch<HeldLocks>,
     state: AtomicU8,
     name: Option<String>,
     /// Itself among those who leave row versions, once it has left one.

@@ -185,6 +185,7 @@ fn database_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                     "database_transaction_commit_lsn",
                     if row.is_ended { numeric_lsn(row.last) } else { Cell::Null },
                 ),
+                ("database_transaction_most_recent_savepoint_lsn", row.mark.map_or(Cell::Null, numeric_lsn)),
                 (
                     "database_transaction_last_rollback_lsn",
                     row.rolled_back_to.map_or_else(no_rollback, numeric_lsn),
