@@ -3,12 +3,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use log::block::{BlockHeader, SlotTable};
-use log::{Lsn, TxnId, decode_record, records};
+use log::{Lsn, TxnId, decode_record, describe};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok((record, length)) = decode_record(bytes, Lsn::new(9, 900, 9), TxnId(77)) {
         assert!(length <= bytes.len());
-        let _ = records::describe(&record.header, record.payload);
+        let _ = describe(&record.header, record.payload);
     }
     let mut block = bytes.to_vec();
     // With luck the bytes are a header; give it the checksum that lets the records be looked at.
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(slots) = SlotTable::build(&header, &block) else { return };
     for slot in 0..=header.slots {
         if let Some(Ok((record, _))) = slots.record(&header, &block, slot) {
-            let _ = records::describe(&record.header, record.payload);
+            let _ = describe(&record.header, record.payload);
         }
     }
 });
