@@ -1,14 +1,16 @@
-//! Transactions that append to lists and read them, at three levels, judged by a search for cycles of dependencies (in the manner of Adya,
-//! 2000, and of Elle, Kingsbury and Alvaro 2020): the lists at the end tell in which order their elements were written, a list that was
-//! read tells whom the reader has seen and whom he has not.
+//! Transactions that append to lists and read them, at three levels, judged by a search for cycles of dependencies (sim's dependencies.rs,
+//! which its scenario `versions` judges SQL by).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
+#[path = "../../sim/src/dependencies.rs"]
+mod dependencies;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::{Db, Place, create};
+use dependencies::{Done, History};
 use hardpan_access::{AccessError, Inserted, RowLock, ScanOptions};
 use os::sim::{Bug, Profile, World};
 use os::{Latch, LatchRank};
@@ -27,22 +29,18 @@ enum Level {
     Serializable,
 }
 
-/// What a committed transaction has read (key, list) and appended (key, element), in this order.
-#[derive(Clone, Debug, Default)]
-struct Done {
-    reads: Vec<(u32, Vec<u32>)>,
-    appends: Vec<(u32, u32)>,
+impl Level {
+    fn promises(self) -> dependencies::Level {
+        match self {
+            Level::CommittedSnapshot => dependencies::Level::Committed,
+            Level::Snapshot => dependencies::Level::Snapshot,
+            Level::Serializable => dependencies::Level::Serializable,
+        }
+    }
 }
 
-#[derive(Default)]
-struct History {
-    committed: Vec<Done>,
-    /// Elements of transactions that were rolled back.
-    aborted: BTreeSet<u32>,
-}
-
-fn elements(row: &[u8]) -> Vec<u32> {
-    row.chunks_exact(4).map(|bytes| u32::from_le_bytes(*bytes.first_chunk().unwrap())).collect()
+fn elements(row: &[u8]) -> Vec<u64> {
+    row.chunks_exact(4).map(|bytes| u64::from(u32::from_le_bytes(*bytes.first_chunk().unwrap()))).collect()
 }
 
 fn begin(db: &Db) -> Transaction {
@@ -90,7 +88,7 @@ fn transact(
             done.reads.push((key, elements(&row)));
             if appends {
                 let element = task * 100_000 + round * 10 + step;
-                done.appends.push((key, element));
+                done.appends.push((key, u64::from(element)));
                 row.extend_from_slice(&element.to_le_bytes());
                 db.os.yield_point();
                 db.tree.update(&txn, &bytes, &row)?;
@@ -120,7 +118,7 @@ fn play(db: &Arc<Db>, level: Level) -> Result<u64, String> {
             let (db, history) = (Arc::clone(db), Arc::clone(&history));
             db.os.clone().spawn("appender", move || {
                 for round in 0..ROUNDS {
-                    let mut done = Done::default();
+                    let mut done = Done::new(level.promises());
                     match transact(&db, level, task, round, &mut done) {
                         Ok(txn) => {
                             txn.commit(CommitMode::Delayed).unwrap();
@@ -144,84 +142,7 @@ fn play(db: &Arc<Db>, level: Level) -> Result<u64, String> {
         lists.insert(key, elements(&row));
     }
     reader.rollback().unwrap();
-    judge(level, &history.lock(), &lists)
-}
-
-/// Who depends on whom: from, to; by a write or read of what the other has written, or by not having seen it.
-#[derive(Default)]
-struct Graph {
-    seen: Vec<BTreeSet<usize>>,
-    unseen: Vec<(usize, usize)>,
-}
-
-impl Graph {
-    fn reaches(&self, from: usize, to: usize, also_unseen: bool) -> bool {
-        let (mut found, mut open) = (BTreeSet::from([from]), vec![from]);
-        while let Some(at) = open.pop() {
-            let more = self.unseen.iter().filter(|edge| also_unseen && edge.0 == at).map(|edge| edge.1);
-            for next in self.seen[at].iter().copied().chain(more) {
-                if next == to {
-                    return true;
-                }
-                if found.insert(next) {
-                    open.push(next);
-                }
-            }
-        }
-        false
-    }
-}
-
-/// Gives the number of dependencies, or what is wrong.
-fn judge(level: Level, history: &History, lists: &BTreeMap<u32, Vec<u32>>) -> Result<u64, String> {
-    let mut writers = BTreeMap::new();
-    for (at, done) in history.committed.iter().enumerate() {
-        for (key, element) in &done.appends {
-            writers.insert(*element, at);
-            if !lists[key].contains(element) {
-                return Err(format!("lost update: {element} of key {key}"));
-            }
-        }
-    }
-    let mut graph = Graph { seen: vec![BTreeSet::new(); history.committed.len()], unseen: Vec::new() };
-    for list in lists.values() {
-        if let Some(element) = list.iter().find(|element| history.aborted.contains(element)) {
-            return Err(format!("G1a: {element} was rolled back and stands there"));
-        }
-        for pair in list.windows(2).filter(|pair| writers[&pair[0]] != writers[&pair[1]]) {
-            graph.seen[writers[&pair[0]]].insert(writers[&pair[1]]);
-        }
-    }
-    for (reader, done) in history.committed.iter().enumerate() {
-        for (key, read) in &done.reads {
-            let list = &lists[key];
-            if !list.starts_with(read) {
-                return Err(format!("G1: key {key} was {read:?}, which it never was: {list:?}"));
-            }
-            let before = read.last().map(|element| writers[element]).filter(|writer| *writer != reader);
-            let after =
-                list.get(read.len()).map(|element| writers[element]).filter(|writer| *writer != reader);
-            if let Some(before) = before {
-                graph.seen[before].insert(reader);
-                // Its last element there, or the reader has looked into the middle of it.
-                if after == Some(before) {
-                    return Err(format!("G1b: {read:?} ends in the middle of a transaction"));
-                }
-            }
-            graph.unseen.extend(after.map(|after| (reader, after)));
-        }
-    }
-    if let Some(at) = (0..graph.seen.len()).find(|at| graph.reaches(*at, *at, false)) {
-        return Err(format!("G1c: transaction {at} depends on itself"));
-    }
-    if level != Level::CommittedSnapshot {
-        let also_unseen = level == Level::Serializable;
-        let back = graph.unseen.iter().find(|edge| graph.reaches(edge.1, edge.0, also_unseen));
-        if let Some((reader, writer)) = back {
-            return Err(format!("G-single or G2: {reader} has not seen {writer}, on whom it depends"));
-        }
-    }
-    Ok(graph.seen.iter().map(|edges| edges.len() as u64).sum())
+    dependencies::judge(&history.lock(), &lists)
 }
 
 fn outcome(seed: u64, level: Level, bug: Option<Bug>) -> Result<u64, String> {

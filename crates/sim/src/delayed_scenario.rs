@@ -20,7 +20,7 @@ use crate::Outcome;
 use crate::client::{Answer, Client, shared};
 use crate::nemesis::{Nemesis, Trouble};
 use crate::promises::{Bounds, Commit, Mode, Promises, Question, Shown};
-use crate::survival::Survival;
+use crate::survival::{self, Survival};
 
 const DATA: &str = "/data";
 /// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
@@ -216,8 +216,7 @@ impl Committer {
 
     /// Nothing is wrong, or it is what was planned and the session gives up.
     fn goes_on(&self, answer: &Answer) -> bool {
-        // Whoever is told is told by a process that lives: a copy into memory does not end with it as a write does.
-        self.os.yield_point();
+        survival::told_by_the_living(&self.os);
         let is_fine = answer.errors.is_empty();
         assert!(is_fine || self.plan.trouble.makes_errors(), "on a healthy disk: {}", answer.error_text());
         is_fine

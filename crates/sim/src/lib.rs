@@ -13,6 +13,7 @@
 mod across_scenario;
 mod client;
 mod delayed_scenario;
+mod dependencies;
 mod full_scenario;
 mod ledger;
 mod log_scenario;
@@ -28,6 +29,7 @@ mod store_scenario;
 mod survival;
 mod teller;
 mod tickets;
+mod versions_scenario;
 mod visitor;
 
 use std::collections::BTreeMap;
@@ -51,11 +53,15 @@ pub enum Scenario {
     Full,
     /// Delayed commits with bounds, and tickets.
     Delayed,
+    /// Lists that grow and are read at every isolation level, with row versions.
+    Versions,
+    /// Pages with a right checksum that lie.
+    Lies,
 }
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Scenario; 7] = [
+    pub const ALL: [Scenario; 9] = [
         Scenario::Log,
         Scenario::Store,
         Scenario::Sql,
@@ -63,6 +69,8 @@ impl Scenario {
         Scenario::Across,
         Scenario::Full,
         Scenario::Delayed,
+        Scenario::Versions,
+        Scenario::Lies,
     ];
 
     /// The name on the command line and of its corpus file.
@@ -75,6 +83,8 @@ impl Scenario {
             Scenario::Across => "across",
             Scenario::Full => "full",
             Scenario::Delayed => "delayed",
+            Scenario::Versions => "versions",
+            Scenario::Lies => "lies",
         }
     }
 
@@ -98,7 +108,11 @@ impl Scenario {
             }
             Scenario::Log => matches!(
                 bug,
-                Bug::AcknowledgeBeforeHarden | Bug::HardenedJumpsOverHole | Bug::CountedBeforeStored
+                Bug::AcknowledgeBeforeHarden
+                    | Bug::HardenedJumpsOverHole
+                    | Bug::CountedBeforeStored
+                    | Bug::AcknowledgedBeforeFence
+                    | Bug::BufferNotCopied
             ),
             // Its clients alone draw from sequences.
             Scenario::Sql if bug == Bug::HandOutBeforeHarden => true,
@@ -113,6 +127,16 @@ impl Scenario {
                 bug,
                 Bug::AcknowledgeBeforeHarden | Bug::TicketBeforeHardened | Bug::LossBoundIgnored
             ),
+            // What it looks for are mutants of the code that reads pages (xtask/mutants.toml).
+            Scenario::Lies => false,
+            Scenario::Versions => matches!(
+                bug,
+                Bug::AcknowledgeBeforeHarden
+                    | Bug::SeenBeforeHarden
+                    | Bug::VersionFreedTooEarly
+                    | Bug::SnapshotSeesLaterCommit
+                    | Bug::LostUpdateUnderSnapshot
+            ),
         }
     }
 
@@ -126,6 +150,8 @@ impl Scenario {
             Scenario::Across => include_str!("../corpus/across.seeds"),
             Scenario::Full => include_str!("../corpus/full.seeds"),
             Scenario::Delayed => include_str!("../corpus/delayed.seeds"),
+            Scenario::Versions => include_str!("../corpus/versions.seeds"),
+            Scenario::Lies => include_str!("../corpus/lies.seeds"),
         };
         let seed = |line: &str| line.split('#').next().and_then(|part| part.trim().parse().ok());
         text.lines().filter_map(seed).collect()
@@ -191,6 +217,8 @@ pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
         Scenario::Across => across_scenario::run(seed, bug),
         Scenario::Full => full_scenario::run(seed, bug),
         Scenario::Delayed => delayed_scenario::run(seed, bug),
+        Scenario::Versions => versions_scenario::run(seed, bug),
+        Scenario::Lies => schema::run_lies(seed, bug),
     }
 }
 
@@ -206,8 +234,11 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "ticket-before-hardened" => Some(Bug::TicketBeforeHardened),
         "loss-bound-ignored" => Some(Bug::LossBoundIgnored),
         "hand-out-before-harden" => Some(Bug::HandOutBeforeHarden),
+        "acknowledged-before-fence" => Some(Bug::AcknowledgedBeforeFence),
+        "buffer-not-copied" => Some(Bug::BufferNotCopied),
         "counted-before-stored" => Some(Bug::CountedBeforeStored),
         "left-behind-not-taken" => Some(Bug::LeftBehindNotTaken),
+        "seen-before-harden" => Some(Bug::SeenBeforeHarden),
         "version-freed-too-early" => Some(Bug::VersionFreedTooEarly),
         "snapshot-sees-later-commit" => Some(Bug::SnapshotSeesLaterCommit),
         "lost-update-under-snapshot" => Some(Bug::LostUpdateUnderSnapshot),

@@ -2,28 +2,32 @@
 //!
 //! Oracles (faults F1-F4, F9, F10): an acknowledged commit survives with everything before it; what is lost is a suffix;
 //! nothing is there that was not appended, or that an earlier recovery did not show; where the log cache outlives the process, its death takes no
-//! acknowledged delayed commit; in some worlds some put commits aside, several at once; what one recovery has shown, the next one shows too.
+//! acknowledged delayed commit; with a persisted log buffer, in some worlds, nothing takes any; in some worlds some put commits aside, several at once; what one recovery has shown, the next one shows too.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use log::{
     DelayedFlushPolicy, FlushReason, Growth, Log, LogError, LogLimitsProfile, LogOp, LogOptions, Lsn,
-    PendingHarden,
+    PendingHarden, PersistedOptions,
 };
 use log::{RecordBuf, RecordHeader, TxnId};
 use os::sim::{Bug, End, Profile, World};
-use os::{Latch, LatchRank, Os, Rng, Signal, WaitOutcome, WaitType};
+use os::{Latch, LatchRank, Os, PersistentVolume, Rng, Signal, WaitOutcome, WaitType};
 
 use crate::Outcome;
 use crate::ledger::LogLedger;
 use crate::nemesis::{Nemesis, Trouble};
-use crate::survival::Survival;
+use crate::survival::{self, Survival};
 
 const TASKS: u64 = 8;
 /// So many that the LOG WRITER leads and lets them gather.
 const TASKS_OF_A_CROWD: u64 = 48;
 const LOG_PATH: &str = "/data/sim.ldf";
+/// The persisted log buffer, on the simulated DAX volume.
+const BUFFER_PATH: &str = "/pmem/sim.pldf";
+/// The stream that says which worlds have the buffer. Its name was drawn until no seed of the corpus had any.
+const BUFFER: &str = "log buffer 6";
 
 type Shared = Arc<Latch<LogLedger>>;
 
@@ -37,6 +41,11 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     // A stream of its own, so that the seeds of the corpus keep their meaning.
     if Rng::named(seed, "log padding").chance(1, 4) {
         options.padding_bytes = 4096;
+    }
+    let persists = Rng::named(seed, BUFFER).chance(1, 3);
+    if persists {
+        let (path, volume) = (BUFFER_PATH.into(), PersistentVolume::Dax);
+        options.persisted = Some(PersistedOptions { path, volume });
     }
     let tasks = if Rng::named(seed, "log crowd").chance(1, 8) { TASKS_OF_A_CROWD } else { TASKS };
     let mut damages = Rng::named(seed, "log damage");
@@ -52,7 +61,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         let trouble = Trouble::draw(&mut rng, 200);
         trouble.arm(&world);
         let (transactions, truncates) = (10 + rng.below(30), rng.chance(1, 2));
-        let plan = Plan { generation, tasks, puts_aside, transactions, trouble, truncates };
+        let plan = Plan { generation, tasks, puts_aside, persists, transactions, trouble, truncates };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
         let with_cache = |surviving_folder| LogOptions { surviving_folder, ..options.clone() };
         let end = work(&world, &with_cache(survival.begin_life(&world)), &ledger, plan, &mut outcome);
@@ -62,7 +71,9 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             recover_damaged(&world, &options, &ledger, &mut outcome);
             break;
         }
-        recover(&world, &options, &ledger, &mut survival, &mut rng, &mut outcome);
+        // With a buffer nothing acknowledged is ever lost; but a log that has failed tells delayed commits nothing.
+        let keeps_delayed = persists && !trouble.makes_errors();
+        recover(&world, &options, &ledger, (&mut survival, keeps_delayed), &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
         }
@@ -119,6 +130,8 @@ struct Plan {
     tasks: u64,
     /// Some tasks put their commits aside.
     puts_aside: bool,
+    /// The log has a persisted buffer.
+    persists: bool,
     transactions: u64,
     trouble: Trouble,
     truncates: bool,
@@ -227,8 +240,7 @@ impl Worker {
             self.commit(lsn, number)?;
         } else {
             self.log.want(lsn);
-            // Whoever is told is told by a process that lives.
-            self.os.yield_point();
+            survival::told_by_the_living(&self.os);
             self.ledger.lock().delayed.insert(lsn, number);
         }
         Ok(())
@@ -246,8 +258,17 @@ impl Worker {
             }
         }
         self.log.harden(lsn, FlushReason::Commit)?;
-        self.ledger.lock().note_acknowledged(lsn, number);
+        self.acknowledge(lsn, number);
         Ok(())
+    }
+
+    /// Whoever is told is told by a process that lives: a copy into memory does not end with it as a write does. Worlds without a buffer need no
+    /// yield point for that, and the seeds of the corpus keep their meaning.
+    fn acknowledge(&self, lsn: Lsn, number: u64) {
+        if self.plan.persists {
+            survival::told_by_the_living(&self.os);
+        }
+        self.ledger.lock().note_acknowledged(lsn, number);
     }
 
     /// Finishes commits until at most so many are aside, mostly when their bells have rung.
@@ -258,7 +279,7 @@ impl Worker {
                 assert_eq!(bell.wait(WaitType::WRITELOG, None), WaitOutcome::Set);
             }
             self.log.finish_harden(pending)?;
-            self.ledger.lock().note_acknowledged(lsn, number);
+            self.acknowledge(lsn, number);
         }
         Ok(())
     }
@@ -267,7 +288,7 @@ impl Worker {
     fn checkpoint(&mut self) -> Result<(), LogError> {
         let begin = self.append(LogOp::BeginCkpt, Lsn::NULL)?.0;
         let end = self.append(LogOp::EndCkpt, begin)?.0;
-        self.log.harden(end, FlushReason::Commit)?;
+        self.log.harden(end, FlushReason::Quiesce)?;
         let min = {
             let mut ledger = self.ledger.lock();
             let durable: Vec<Lsn> =
@@ -308,7 +329,7 @@ fn recover(
     world: &World,
     options: &LogOptions,
     ledger: &Shared,
-    survival: &mut Survival,
+    (survival, keeps_delayed): (&mut Survival, bool),
     rng: &mut Rng,
     outcome: &mut Outcome,
 ) {
@@ -336,7 +357,7 @@ fn recover(
             }
             Some(Ok(records)) => {
                 let mut ledger = ledger.lock();
-                if takes_over {
+                if takes_over || keeps_delayed {
                     ledger.acknowledge_delayed();
                 }
                 outcome.acknowledged += ledger.acknowledged.len() as u64;

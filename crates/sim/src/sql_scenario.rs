@@ -59,8 +59,10 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         nemesis.arm(&world);
         let trouble = Trouble::draw(&mut rng, 600);
         trouble.arm(&world);
+        let cache = survival.begin_life(&world);
         let plan = Plan {
             generation,
+            cache_survives: cache.is_some(),
             clients: 2 + rng.below(5) as i64,
             transactions: 4 + rng.below(12),
             trouble,
@@ -73,7 +75,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             world.inject(Fault::fail_from(Operation::Write, writes).on(TEMPDB_FILES));
         }
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
-        let end = live(&world, &ledgers, (plan, survival.begin_life(&world)), &mut outcome);
+        let end = live(&world, &ledgers, (plan, cache), &mut outcome);
         Trouble::heal(&world);
         let cache = survival.end_life(&world, end);
         outcome.acknowledged += ledgers.bank.lock().acknowledged();

@@ -19,7 +19,7 @@ use crate::nemesis::{Nemesis, Trouble};
 use crate::scraps::{Scrap, Scraps};
 use crate::sql_ledger::{ACCOUNTS, Found, SqlLedger, Stage, Transfer};
 use crate::store::{Roots, Store, StoreResult};
-use crate::survival::Survival;
+use crate::survival::{self, Survival};
 
 /// The stream that says which worlds are wild. Its name was drawn until all seeds of the corpus were tame.
 const WILD: &str = "store wild 16";
@@ -52,6 +52,8 @@ struct Ledgers {
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     generation: i64,
+    /// The log cache of this life outlives the process.
+    cache_survives: bool,
     tellers: i64,
     transactions: u64,
     trouble: Trouble,
@@ -85,8 +87,10 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             trouble = Trouble::draw_slow_pages(&mut rng, 40);
         }
         trouble.arm(&world);
+        let place = Place { roots, log_cache_folder: survival.begin_life(&world) };
         let plan = Plan {
             generation,
+            cache_survives: place.log_cache_folder.is_some(),
             tellers: 2 + rng.below(5) as i64,
             transactions: 5 + rng.below(25),
             trouble,
@@ -94,7 +98,6 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             is_wild,
         };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
-        let place = Place { roots, log_cache_folder: survival.begin_life(&world) };
         let end = live(&world, place, &ledgers, plan, &mut outcome);
         Trouble::heal(&world);
         outcome.acknowledged += ledgers.bank.lock().acknowledged();
@@ -226,6 +229,9 @@ impl Teller {
                 if let Err(error) = self.store.commit(&txn, is_full) {
                     assert!(self.plan.trouble.makes_errors(), "a healthy disk, yet: {error}");
                     self.world.kill_process();
+                }
+                if self.plan.cache_survives {
+                    survival::told_by_the_living(&self.os);
                 }
                 self.ledgers.bank.lock().acknowledge(number, is_full);
                 self.batches.retain(|(batch, _)| Some(*batch) != scrap.removed);

@@ -10,8 +10,8 @@
 
 use std::path::PathBuf;
 
-use os::Rng;
 use os::sim::{End, World};
+use os::{Os, Rng};
 
 use crate::nemesis::Nemesis;
 
@@ -80,6 +80,15 @@ impl Survival {
         self.takes_over &= is_of_process(end);
         self.takes_over
     }
+}
+
+/// Stands between a delayed commit and the note that it was acknowledged, wherever memory that outlives the process is to keep it.
+///
+/// A process may die at a store into that memory, or at the drop of a latch, where no task unwinds: it goes on until the next place where it
+/// does, and what it stores meanwhile is not kept. Such a task must not tell anybody. A full commit needs no such place: it is told when the
+/// log file has it, and every operation on a file of a dead process unwinds (so it is in `across`, `full`, `schema` and with the visitors).
+pub(crate) fn told_by_the_living(os: &Os) {
+    os.yield_point();
 }
 
 /// The process is gone, the system is not.

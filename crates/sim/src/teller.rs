@@ -9,6 +9,7 @@ use crate::client::{Answer, Client};
 use crate::nemesis::Trouble;
 use crate::receipts::Receipts;
 use crate::sql_ledger::{ACCOUNTS, SqlLedger, Stage, Transfer};
+use crate::survival;
 use crate::tickets::{self, Tickets};
 use crate::visitor::Visits;
 
@@ -21,6 +22,8 @@ pub(crate) const NO_ROOM: [i32; 3] = [1101, 1105, 9002];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) generation: i64,
+    /// The log caches of this life outlive the process.
+    pub(crate) cache_survives: bool,
     pub(crate) clients: i64,
     pub(crate) transactions: u64,
     pub(crate) trouble: Trouble,
@@ -224,6 +227,9 @@ impl Teller {
             }
         };
         if answer.errors.is_empty() {
+            if self.plan.cache_survives {
+                survival::told_by_the_living(&self.os);
+            }
             if ending != 0 {
                 self.ledgers.bank.lock().acknowledge(number, is_full);
             }

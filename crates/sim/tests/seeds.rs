@@ -7,12 +7,8 @@ use os::sim::Bug;
 #[test]
 fn corpus_and_first_seeds_pass_and_repeat() {
     for scenario in Scenario::ALL {
-        let fresh =
-            if matches!(scenario, Scenario::Sql | Scenario::Across | Scenario::Full | Scenario::Delayed) {
-                20
-            } else {
-                60
-            };
+        let is_cheap = matches!(scenario, Scenario::Log | Scenario::Store | Scenario::Schema);
+        let fresh = if is_cheap { 60 } else { 20 };
         let mut deferred = 0;
         for seed in scenario.corpus().into_iter().chain(0..fresh) {
             let outcome = run_seed(scenario, seed, None);
@@ -56,8 +52,14 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::HandOutBeforeHarden,
             Bug::CountedBeforeStored,
             Bug::LeftBehindNotTaken,
+            Bug::AcknowledgedBeforeFence,
+            Bug::BufferNotCopied,
             Bug::TicketBeforeHardened,
             Bug::LossBoundIgnored,
+            Bug::SeenBeforeHarden,
+            Bug::VersionFreedTooEarly,
+            Bug::SnapshotSeesLaterCommit,
+            Bug::LostUpdateUnderSnapshot,
         ] {
             if !scenario.can_see(bug) {
                 continue;

@@ -138,6 +138,10 @@ impl Transaction {
 
     /// Waits until the commit record is hard and the gates are passed.
     fn harden_commit(&self, lsn: Lsn) -> TxnResult<()> {
+        if is_planted(Bug::SeenBeforeHarden) {
+            self.commit_versions();
+            self.locks.lock().unlock_all();
+        }
         self.manager.log().harden(lsn, COMMIT).map_err(|error| self.fail(error.into()))?;
         self.pass_gates(lsn)
     }
@@ -200,7 +204,9 @@ impl Transaction {
         self.change_state(XactState::Committing, XactState::Hardened);
         self.manager.note_committed(&self.entry);
         // Before it leaves the table: whoever finds it gone there finds it among those whose versions are needed.
-        self.commit_versions();
+        if !(is_planted(Bug::SeenBeforeHarden) && mode == CommitMode::Full) {
+            self.commit_versions();
+        }
         self.finish(XactState::Hardened);
         let is_hardened = mode == CommitMode::Full || (mode != CommitMode::Volatile && log.hardened() >= lsn);
         CommitOutcome { lsn, is_hardened }

@@ -106,6 +106,8 @@ pub enum Bug {
     LossBoundIgnored,
     /// tempdb's log drains by time like that of delayed commits elsewhere.
     TempdbDrains,
+    /// A full commit lets others see what it has changed, by its locks and by its versions, before it is hard.
+    SeenBeforeHarden,
     /// Row versions go with the newest commit, whatever snapshot is open.
     VersionFreedTooEarly,
     /// A snapshot sees what is committed after it.

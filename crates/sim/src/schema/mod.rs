@@ -47,6 +47,8 @@ pub(crate) const WIDE_ROWS: i64 = 90;
 const AUTHORS_MAX: usize = 4;
 /// Lies that are told about one database, each to a world of its own.
 const LIES: usize = 2;
+/// The same in scenario `lies`.
+const LIES_OF_A_LIAR: usize = 6;
 /// The stream that says which worlds are wild. Its name was drawn until all seeds of the corpus were tame: they keep their meaning.
 const WILD: &str = "schema wild 94";
 const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
@@ -111,6 +113,35 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     }
     for (kind, count) in &ledger.lock().changes {
         outcome.reached.insert(format!("committed {kind}"), *count);
+    }
+    outcome
+}
+
+/// Runs scenario `lies` for one seed: a short life of some authors, closed or cut off, and many lies about what it has left.
+pub(crate) fn run_lies(seed: u64, bug: Option<Bug>) -> Outcome {
+    let world = World::with_disk(seed, Profile::drawn(seed), prepared(true));
+    world.plant(bug);
+    let mut rng = Rng::named(seed, "lies scenario");
+    let ledger = Arc::new(Latch::new(LatchRank::Leaf, SchemaLedger::new(AUTHORS_MAX)));
+    let mut outcome = Outcome::new(seed);
+    let nemesis = if rng.chance(1, 4) { Nemesis::draw(&mut rng, 400, 4_000) } else { Nemesis::None };
+    nemesis.arm(&world);
+    let plan = Plan {
+        generation: 1,
+        authors: 2 + rng.below(2) as usize,
+        readers: 0,
+        has_founder: false,
+        transactions: 4 + rng.below(6),
+        trouble: Trouble::None,
+        memory_bytes: 4 << 20,
+        is_wild: true,
+    };
+    outcome.log.push(format!("{plan:?} {nemesis:?}"));
+    live(&world, &ledger, plan, &mut outcome);
+    outcome.violations.append(&mut ledger.lock().sightings);
+    let image = world.disk_image();
+    for _ in 0..LIES_OF_A_LIAR {
+        lie(&image, nemesis == Nemesis::None, &mut rng, &mut outcome);
     }
     outcome
 }

@@ -1,0 +1,431 @@
+//! Scenario `versions`: sessions append to lists and read them at every isolation level that keeps promises, in a database with row versions
+//! (READ_COMMITTED_SNAPSHOT changes from life to life); crash, restart, judge; again.
+//!
+//! Oracles (F1 to F4, F9, F21 with versions): a search for cycles of dependencies over the transactions of all lives (`dependencies.rs`); no
+//! commit is lost or torn; all commits are full, so what a client was told to have read, be it by a transaction that wrote nothing, is there
+//! after any crash; when nobody reads any more, no version is left, and never more than the bound allows.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use engine::{Database, Instance, InstanceOptions};
+use os::sim::{Bug, DiskImage, End, Profile, World};
+use os::{Latch, LatchRank, Os, Rng, WaitType};
+use session::SessionShared;
+
+use crate::client::{Answer, Client, number, shared};
+use crate::dependencies::{Done, History, Level, judge};
+use crate::nemesis::{Nemesis, Trouble};
+use crate::{Outcome, survival};
+
+const DATA: &str = "/data";
+/// Lists by table: a clustered index, whose rows also come and go, and a heap with an index, whose rows move as they grow.
+const TABLES: [&str; 2] = ["sorted", "heaped"];
+/// List `key` is row `key` of table `key % 2`.
+const KEYS: u32 = 5;
+const READ_ALL: &str = "SELECT id, list FROM sorted UNION ALL SELECT id, list FROM heaped";
+/// Deadlock victim, lock timeout, update conflict.
+const EXPECTED: [i32; 3] = [1205, 1222, 3960];
+/// What a snapshot meets when the store is full: it was given up; a version that it needs is not there; no room for versions of tempdb's kind.
+const GIVEN_UP: [i32; 3] = [3966, 3967, 3958];
+/// Bytes of versions in worlds where the store is small, and what may come on top: an image of each client, and marks without image.
+const SMALL_STORE_BYTES: u64 = 3_000;
+const OVERSHOOT_BYTES: u64 = 6_000;
+
+/// What one life of the server is to do.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    life: u64,
+    clients: u64,
+    transactions: u64,
+    trouble: Trouble,
+    reads_committed_by_snapshot: bool,
+    has_small_store: bool,
+}
+
+/// How far a transaction has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Running,
+    /// Its commit was asked for.
+    Committing,
+    Committed,
+    RolledBack,
+}
+
+/// A transaction as its client knows it.
+struct Attempt {
+    stage: Stage,
+    done: Done,
+    /// Reads of single statements that a snapshot of their own answers.
+    statements: Vec<Done>,
+}
+
+/// Transactions by number, outside the world; what is settled is settled for ever.
+#[derive(Default)]
+struct Ledger {
+    attempts: BTreeMap<u64, Attempt>,
+    acknowledged: u64,
+}
+
+type Shared = Arc<Latch<Ledger>>;
+
+/// Runs the scenario for one seed.
+pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
+    let world = World::with_disk(seed, Profile::drawn(seed), prepared_disk());
+    world.plant(bug);
+    let mut rng = Rng::named(seed, "versions scenario");
+    let ledger: Shared = Arc::new(Latch::new(LatchRank::Leaf, Ledger::default()));
+    let mut outcome = Outcome::new(seed);
+    let has_small_store = rng.chance(1, 4);
+    for life in 1..=1 + rng.below(3) {
+        let nemesis = Nemesis::draw(&mut rng, 250, 6_000);
+        let trouble = if rng.chance(1, 2) { Trouble::None } else { Trouble::draw(&mut rng, 300) };
+        let plan = Plan {
+            life,
+            clients: 2 + rng.below(4),
+            transactions: 4 + rng.below(12),
+            trouble,
+            reads_committed_by_snapshot: rng.chance(1, 2),
+            has_small_store,
+        };
+        outcome.log.push(format!("{plan:?} {nemesis:?}"));
+        live(&world, &ledger, plan, nemesis, &mut outcome);
+        Trouble::heal(&world);
+        recover(&world, &ledger, &mut rng, &mut outcome);
+        if !outcome.violations.is_empty() {
+            break;
+        }
+    }
+    outcome.acknowledged = ledger.lock().acknowledged;
+    outcome.reached = world.reached();
+    outcome
+}
+
+/// A data directory with the lists, made once in the process, in a world of its own.
+fn prepared_disk() -> DiskImage {
+    static PREPARED: OnceLock<DiskImage> = OnceLock::new();
+    PREPARED.get_or_init(prepare).clone()
+}
+
+fn prepare() -> DiskImage {
+    let world = World::new(0, Profile::nvme());
+    let report = world.run(|os| {
+        let instance = open(os).expect("a first start on a healthy disk");
+        let mut client = Client::connect(&shared(&instance), "master").expect("master");
+        client.must("CREATE DATABASE lists");
+        client.must("ALTER DATABASE lists SET ALLOW_SNAPSHOT_ISOLATION ON");
+        client.must("USE lists");
+        client.must("CREATE TABLE sorted (id int NOT NULL PRIMARY KEY, list varchar(7000) NOT NULL)");
+        client.must("CREATE TABLE heaped (id int NOT NULL, list varchar(7000) NOT NULL)");
+        client.must("CREATE UNIQUE INDEX by_id ON heaped (id)");
+        for key in 0..KEYS {
+            client.must(&format!("INSERT {} VALUES ({key}, '')", table(key)));
+        }
+        client.close();
+        instance.shutdown();
+    });
+    report.assert_ok();
+    world.disk_image()
+}
+
+fn table(key: u32) -> &'static str {
+    TABLES[key as usize % TABLES.len()]
+}
+
+/// Little memory, so that pages with versions go out and come back.
+fn open(os: &Os) -> Result<Arc<Instance>, String> {
+    let options = InstanceOptions { buffer_pool_bytes: 1 << 20, ..InstanceOptions::new(DATA) };
+    Instance::open(os, &options).map_err(|error| error.to_string())
+}
+
+/// One life of the server: clients work until the nemesis strikes or all is done.
+fn live(world: &World, ledger: &Shared, plan: Plan, nemesis: Nemesis, outcome: &mut Outcome) {
+    let (device, ledger) = (world.clone(), Arc::clone(ledger));
+    world.disarm();
+    let report = world.run(move |os| {
+        let instance = open(os).expect("opening what recovery has just opened");
+        let sessions = shared(&instance);
+        let mut client = Client::connect(&sessions, "master").expect("master");
+        let word = if plan.reads_committed_by_snapshot { "ON" } else { "OFF" };
+        client.must(&format!("ALTER DATABASE lists SET READ_COMMITTED_SNAPSHOT {word}"));
+        client.close();
+        let database = instance.database("lists").expect("it is there");
+        if plan.has_small_store {
+            database.transactions().versions().set_bytes_max(SMALL_STORE_BYTES);
+        }
+        nemesis.arm(&device);
+        plan.trouble.arm(&device);
+        let start = |number: u64| {
+            let appender = Appender {
+                os: os.clone(),
+                database: Arc::clone(&database),
+                ledger: Arc::clone(&ledger),
+                plan,
+                rng: os.rng(&format!("appender {number}")),
+                next_number: (plan.life << 40) | (number << 32),
+            };
+            let sessions = sessions.clone();
+            os.spawn(&format!("appender {number}"), move || appender.run(&sessions))
+        };
+        for client in (0..plan.clients).map(start).collect::<Vec<_>>() {
+            let _ = client.join();
+        }
+        if !plan.trouble.makes_errors() {
+            check_nothing_is_left(&sessions);
+        }
+        drop(database);
+        instance.shutdown();
+    });
+    outcome.note(&report);
+}
+
+/// Nobody reads any more: the next commit leaves no version behind.
+fn check_nothing_is_left(sessions: &SessionShared) {
+    let mut client = Client::connect(sessions, "lists").expect("a healthy server");
+    client.must("UPDATE sorted SET list = list WHERE id = 0");
+    let answer = client.must("SELECT COUNT(*) FROM sys.dm_tran_version_store");
+    let left = number(&answer.rows[0][0]).expect("a count");
+    assert_eq!(left, 0, "versions that nobody needs");
+    client.close();
+}
+
+/// One session that appends and reads.
+struct Appender {
+    os: Os,
+    database: Arc<Database>,
+    ledger: Shared,
+    plan: Plan,
+    rng: Rng,
+    next_number: u64,
+}
+
+impl Appender {
+    fn run(mut self, sessions: &SessionShared) {
+        let Ok(mut client) = Client::connect(sessions, "lists") else {
+            assert!(self.plan.trouble.makes_errors(), "logging in on a healthy disk");
+            return;
+        };
+        for _ in 0..self.plan.transactions {
+            if !self.transact(&mut client) {
+                break;
+            }
+            let bytes = self.database.transactions().versions().figures().bytes;
+            let bytes_max = SMALL_STORE_BYTES + OVERSHOOT_BYTES;
+            assert!(!self.plan.has_small_store || bytes <= bytes_max, "{bytes} bytes of versions");
+            if self.rng.chance(1, 4) {
+                self.pause();
+            }
+        }
+        client.close();
+    }
+
+    fn pause(&mut self) {
+        let _ = self.os.sleep(self.rng.below(2_000_000), WaitType::SLEEP_TASK);
+    }
+
+    /// One transaction of a few steps; false: the server cannot go on, as planned.
+    fn transact(&mut self, client: &mut Client) -> bool {
+        self.next_number += 16;
+        let number = self.next_number;
+        let (name, level) = match self.rng.below(8) {
+            0 | 1 => ("READ COMMITTED", Level::Committed),
+            2 => ("REPEATABLE READ", Level::Serializable),
+            3 | 4 => ("SERIALIZABLE", Level::Serializable),
+            _ => ("SNAPSHOT", Level::Snapshot),
+        };
+        let attempt = Attempt { stage: Stage::Running, done: Done::new(level), statements: Vec::new() };
+        self.ledger.lock().attempts.insert(number, attempt);
+        let begun = client.execute(&format!("SET TRANSACTION ISOLATION LEVEL {name}; BEGIN TRAN"));
+        if !begun.errors.is_empty() {
+            return self.give_up(client, number, &begun);
+        }
+        let steps = 1 + self.rng.below(5);
+        for step in 0..steps {
+            let answer = match self.rng.below(7) {
+                0 => self.read(client, number, READ_ALL),
+                1..=3 => {
+                    let key = self.draw_key();
+                    let text = format!("SELECT id, list FROM {} WHERE id = {key}", table(key));
+                    self.read(client, number, &text)
+                }
+                _ => self.append(client, number, number + step),
+            };
+            if !answer.errors.is_empty() {
+                return self.give_up(client, number, &answer);
+            }
+            if self.rng.chance(1, 6) {
+                self.pause();
+            }
+        }
+        if self.rng.chance(1, 8) {
+            let answer = client.execute("ROLLBACK TRAN");
+            assert!(answer.errors.is_empty() || self.plan.trouble.makes_errors(), "{}", answer.error_text());
+            self.set_stage(number, Stage::RolledBack);
+            return answer.errors.is_empty();
+        }
+        self.set_stage(number, Stage::Committing);
+        let answer = client.execute("COMMIT TRAN");
+        if !answer.errors.is_empty() {
+            assert!(self.plan.trouble.makes_errors(), "a commit on a healthy disk: {}", answer.error_text());
+            return false;
+        }
+        survival::told_by_the_living(&self.os);
+        let mut ledger = self.ledger.lock();
+        ledger.acknowledged += 1;
+        ledger.settle(number, Stage::Committed);
+        true
+    }
+
+    fn draw_key(&mut self) -> u32 {
+        self.rng.below(u64::from(KEYS)) as u32
+    }
+
+    fn set_stage(&self, number: u64, stage: Stage) {
+        self.ledger.lock().settle(number, stage);
+    }
+
+    fn read(&self, client: &mut Client, transaction: u64, text: &str) -> Answer {
+        let answer = client.execute(text);
+        if !answer.errors.is_empty() {
+            return answer;
+        }
+        let mut reads = Vec::new();
+        for row in &answer.rows {
+            let key = number(&row[0]).expect("a key") as u32;
+            reads.push((key, elements(&row[1].as_text().expect("a list"))));
+        }
+        assert!(reads.len() == 1 || reads.len() == KEYS as usize, "{text}: {} rows", reads.len());
+        let mut ledger = self.ledger.lock();
+        let attempt = ledger.attempts.get_mut(&transaction).expect("it has begun");
+        // Before its own changes, a statement at READ_COMMITTED_SNAPSHOT is like a snapshot transaction that only reads.
+        let has_snapshot = self.plan.reads_committed_by_snapshot && attempt.done.level == Level::Committed;
+        if has_snapshot && attempt.done.appends.is_empty() {
+            attempt.statements.push(Done { reads: reads.clone(), ..Done::new(Level::Snapshot) });
+        }
+        attempt.done.reads.extend(reads);
+        drop(ledger);
+        answer
+    }
+
+    /// Adds an element to a list; a row of the clustered table may be taken out and put in again.
+    fn append(&mut self, client: &mut Client, transaction: u64, element: u64) -> Answer {
+        let key = self.draw_key();
+        let (table, is_replaced) = (table(key), self.rng.chance(1, 3) && table(key) == TABLES[0]);
+        let mut ledger = self.ledger.lock();
+        let attempt = ledger.attempts.get_mut(&transaction).expect("it has begun");
+        attempt.done.appends.push((key, element));
+        drop(ledger);
+        if is_replaced {
+            return client.execute(&format!(
+                "DECLARE @list varchar(7000) = (SELECT list FROM {table} WITH (UPDLOCK) WHERE id = {key});
+                 DELETE {table} WHERE id = {key}; INSERT {table} VALUES ({key}, @list + '{element};')"
+            ));
+        }
+        client.execute(&format!("UPDATE {table} SET list = list + '{element};' WHERE id = {key}"))
+    }
+
+    /// A transaction that met an error: rolled back if the server can still say so.
+    fn give_up(&mut self, client: &mut Client, number: u64, answer: &Answer) -> bool {
+        let error = answer.error_number().unwrap_or(0);
+        let is_expected =
+            EXPECTED.contains(&error) || (self.plan.has_small_store && GIVEN_UP.contains(&error));
+        assert!(is_expected || self.plan.trouble.makes_errors(), "{}", answer.error_text());
+        let rolled_back = client.execute("IF @@TRANCOUNT > 0 ROLLBACK TRAN");
+        self.set_stage(number, Stage::RolledBack);
+        rolled_back.errors.is_empty() && is_expected
+    }
+}
+
+fn elements(list: &str) -> Vec<u64> {
+    list.split_terminator(';').map(|element| element.parse().expect("a number")).collect()
+}
+
+impl Ledger {
+    fn settle(&mut self, number: u64, stage: Stage) {
+        let attempt = self.attempts.get_mut(&number).expect("it has begun");
+        assert!(matches!(attempt.stage, Stage::Running | Stage::Committing), "{number}: {:?}", attempt.stage);
+        attempt.stage = stage;
+    }
+
+    /// Judges what recovery shows. Transactions whose outcome was unknown are found out, and all others that had not ended are over.
+    fn judge(&mut self, lists: &BTreeMap<u32, Vec<u64>>) -> Result<(), String> {
+        let is_there =
+            |(key, element): &(u32, u64)| lists.get(key).is_some_and(|list| list.contains(element));
+        for attempt in self.attempts.values_mut() {
+            attempt.stage = match attempt.stage {
+                // Whether a reader was acknowledged nobody knows, and it does not matter.
+                Stage::Committing if attempt.done.appends.iter().any(is_there) => Stage::Committed,
+                Stage::Committed => Stage::Committed,
+                Stage::Running | Stage::Committing | Stage::RolledBack => Stage::RolledBack,
+            };
+        }
+        let mut history = History::default();
+        for attempt in self.attempts.values() {
+            if attempt.stage == Stage::Committed {
+                history.committed.push(attempt.done.clone());
+                history.committed.extend(attempt.statements.iter().cloned());
+            } else {
+                history.aborted.extend(attempt.done.appends.iter().map(|append| append.1));
+            }
+        }
+        judge(&history, lists).map(|_| ())
+    }
+
+    /// What a recovery has shown must be there for ever: it counts as one more reader.
+    fn note_shown(&mut self, lists: &BTreeMap<u32, Vec<u64>>) {
+        let number = self.attempts.last_key_value().map_or(0, |(number, _)| *number) + 1;
+        let reads = lists.iter().map(|(key, list)| (*key, list.clone())).collect();
+        let done = Done { reads, ..Done::new(Level::Serializable) };
+        self.attempts.insert(number, Attempt { stage: Stage::Committed, done, statements: Vec::new() });
+    }
+}
+
+/// Restarts, possibly crashing in the middle of recovery a few times, and judges what is there.
+fn recover(world: &World, ledger: &Shared, rng: &mut Rng, outcome: &mut Outcome) {
+    for attempt in 0..4 {
+        let disturbed = attempt < 3 && rng.chance(1, 3);
+        let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(150)) } else { Nemesis::None };
+        nemesis.arm(world);
+        outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
+        let found = Arc::new(Latch::new(LatchRank::Leaf, None));
+        let answer = Arc::clone(&found);
+        let report = world.run(move |os| {
+            let shown = show(os);
+            *answer.lock() = Some(shown);
+        });
+        outcome.note(&report);
+        let shown = found.lock().take();
+        match shown {
+            None if matches!(report.end, End::PowerOff | End::Killed) => continue,
+            None => {}
+            Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
+            Some(Ok(lists)) => {
+                let mut ledger = ledger.lock();
+                outcome.violations.extend(ledger.judge(&lists).err());
+                ledger.note_shown(&lists);
+            }
+        }
+        return;
+    }
+}
+
+/// Opens the instance and reads the lists.
+fn show(os: &Os) -> Result<BTreeMap<u32, Vec<u64>>, String> {
+    let instance = open(os)?;
+    let mut client = Client::connect(&shared(&instance), "lists").map_err(|error| format!("{error:?}"))?;
+    let mut lists = BTreeMap::new();
+    for text in ["DBCC CHECKDB (lists) WITH NO_INFOMSGS", READ_ALL] {
+        let answer = client.execute(text);
+        if !answer.errors.is_empty() {
+            return Err(format!("{text}: {}", answer.error_text()));
+        }
+        for row in &answer.rows {
+            let list = elements(&row[1].as_text().expect("a list"));
+            lists.insert(number(&row[0])? as u32, list);
+        }
+    }
+    client.close();
+    instance.shutdown();
+    if lists.len() == KEYS as usize { Ok(lists) } else { Err(format!("{} lists", lists.len())) }
+}
