@@ -14,7 +14,7 @@ use super::process::{Ended, MEASURE_TIME, PATIENCE, PATIENCE_TIME, Program, STIL
 use super::rings::build;
 
 /// The scenarios that find most come first and have so many shares.
-const FIRST: [(&str, u32); 2] = [("schema", 3), ("store", 2)];
+const FIRST: [(&str, u32); 3] = [("schema", 3), ("store", 2), ("lies", 3)];
 /// A share of the processor in the first round.
 const SHARE_TIME: Duration = Duration::from_millis(700);
 /// Seeds of each scenario that are run without any bug, besides its corpus, to see what one costs.
