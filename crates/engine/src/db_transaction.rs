@@ -53,7 +53,8 @@ pub struct DbSavepoint {
     catalog_undo_len: usize,
     forgotten_len: usize,
     row_counts_len: usize,
-    locks: LockMark,
+    /// None for a statement's own beginning: what it has locked outlives its rollback.
+    locks: Option<LockMark>,
 }
 
 impl DbSavepoint {
@@ -64,7 +65,7 @@ impl DbSavepoint {
             catalog_undo_len: 0,
             forgotten_len: 0,
             row_counts_len: 0,
-            locks: LockMark::START,
+            locks: Some(LockMark::START),
         }
     }
 }
@@ -238,13 +239,14 @@ impl DbTransaction {
             savepoint,
             catalog_undo_len: self.catalog_undo.borrow().len(),
             forgotten_len: self.forgotten_identities.borrow().len(),
-            locks: self.transaction.lock_mark(),
+            locks: outlives.then(|| self.transaction.lock_mark()),
         }
     }
 
     /// Gives back what was locked since the savepoint, to which everything has been rolled back.
     pub(crate) fn unlock_since(&self, savepoint: DbSavepoint) {
-        self.transaction.unlock_since(savepoint.locks);
+        let mark = savepoint.locks.expect("no statement gives its locks back when it is taken back");
+        self.transaction.unlock_since(mark);
     }
 
     /// Takes back everything after the savepoint; locks stay.

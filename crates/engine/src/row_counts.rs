@@ -32,7 +32,7 @@ enum Quality {
 pub(crate) struct RowCount {
     rows: AtomicI64,
     quality: AtomicU8,
-    /// Transactions that have changes of it which are not settled.
+    /// Transactions that have changes of it which are not settled, each counted once.
     changers: AtomicU32,
 }
 
@@ -145,15 +145,15 @@ enum CountChange {
 impl RowCountChanges {
     /// Rows came or went.
     pub(crate) fn note(&mut self, count: &Arc<RowCount>, by: i64) {
-        for change in self.list[self.sealed..].iter_mut().rev() {
-            if let CountChange::Rows { count: noted, delta } = change
-                && Arc::ptr_eq(noted, count)
-            {
+        match newest_of(&mut self.list, count) {
+            Some((at, delta)) if at >= self.sealed => {
                 *delta += by;
                 return;
             }
+            // It is told already that this transaction changes it.
+            Some(_) => {}
+            None => drop(count.changers.fetch_add(1, Ordering::AcqRel)),
         }
-        count.changers.fetch_add(1, Ordering::AcqRel);
         self.list.push(CountChange::Rows { count: count.clone(), delta: by });
     }
 
@@ -185,43 +185,55 @@ impl RowCountChanges {
         self.sealed
     }
 
-    /// The statement has ended: nobody goes back to its beginning, so what it did joins what was done before.
+    /// The statement has ended: nobody goes back to its beginning, so what it did joins what was done before. Each statement of a long
+    /// transaction comes here: nothing is allocated, and nothing that others share is touched.
     pub(crate) fn statement_ended(&mut self) {
         assert!(self.kept <= self.list.len(), "a savepoint lies in the past");
-        let newer = self.list.split_off(self.kept);
         self.sealed = self.kept;
-        for change in newer {
-            match change {
-                CountChange::Rows { count, delta } => {
-                    self.note(&count, delta);
-                    count.changers.fetch_sub(1, Ordering::AcqRel);
-                }
-                other => self.list.push(other),
+        let mut end = self.kept;
+        for at in self.kept..self.list.len() {
+            let (before, rest) = self.list.split_at_mut(at);
+            if let CountChange::Rows { count, delta } = &rest[0]
+                && let Some((_, joined)) = newest_of(&mut before[self.kept..end], count)
+            {
+                *joined += delta;
+                continue;
             }
+            self.list.swap(end, at);
+            end += 1;
         }
+        self.list.truncate(end);
     }
 
     /// Everything behind a point is taken back.
     pub(crate) fn take_back(&mut self, counts: &RowCounts, to: usize) {
         assert!(to <= self.list.len(), "a savepoint lies in the past");
-        for change in self.list.drain(to..).rev() {
-            match change {
-                CountChange::Rows { count, .. } => drop(count.changers.fetch_sub(1, Ordering::AcqRel)),
-                CountChange::Begun(unit) => counts.forget(unit),
-                CountChange::Dropped(_) => {}
+        while self.list.len() > to {
+            match self.list.pop() {
+                Some(CountChange::Rows { count, .. }) => self.leave(&count),
+                Some(CountChange::Begun(unit)) => counts.forget(unit),
+                Some(CountChange::Dropped(_)) | None => {}
             }
         }
         self.sealed = to;
         self.kept = self.kept.min(to);
     }
 
+    /// A change of the count has gone from the list: with the last one the transaction is no changer of it any more.
+    fn leave(&mut self, count: &RowCount) {
+        if newest_of(&mut self.list, count).is_none() {
+            let changers = count.changers.fetch_sub(1, Ordering::AcqRel);
+            assert!(changers > 0, "whoever changes a count has said so");
+        }
+    }
+
     /// The transaction has committed.
     pub(crate) fn settle(&mut self, counts: &RowCounts) {
-        for change in self.list.drain(..) {
+        while let Some(change) = self.list.pop() {
             match change {
                 CountChange::Rows { count, delta } => {
                     count.rows.fetch_add(delta, Ordering::Relaxed);
-                    count.changers.fetch_sub(1, Ordering::AcqRel);
+                    self.leave(&count);
                 }
                 CountChange::Begun(_) => {}
                 CountChange::Dropped(unit) => counts.forget(unit),
@@ -229,6 +241,15 @@ impl RowCountChanges {
         }
         (self.sealed, self.kept) = (0, 0);
     }
+}
+
+/// The newest change of a count in the list, and where it stands.
+#[inline]
+fn newest_of<'l>(list: &'l mut [CountChange], count: &RowCount) -> Option<(usize, &'l mut i64)> {
+    list.iter_mut().enumerate().rev().find_map(|(at, change)| match change {
+        CountChange::Rows { count: noted, delta } if std::ptr::eq(&**noted, count) => Some((at, delta)),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -259,6 +280,33 @@ mod tests {
         changes.settle(&counts);
         assert_eq!(count.known(), Some(3));
         assert!(count.learn(9, false) && count.known() == Some(9));
+    }
+
+    #[test]
+    fn a_transaction_is_one_changer_however_many_points_it_has() {
+        let counts = RowCounts::default();
+        let (first, second) = (counts.of(7), counts.of(8));
+        let changers = || (first.changers.load(Ordering::Relaxed), second.changers.load(Ordering::Relaxed));
+        let (mut changes, mut other) = (RowCountChanges::default(), RowCountChanges::default());
+        changes.note(&first, 1);
+        let kept = changes.mark(true);
+        changes.note(&first, 2);
+        changes.note(&second, 4);
+        changes.statement_ended();
+        changes.mark(false);
+        changes.note(&second, 8);
+        changes.note(&first, 16);
+        other.note(&second, 32);
+        assert_eq!(changers(), (1, 2));
+        changes.statement_ended();
+        assert_eq!(changes.list.len(), 3, "one entry a count behind each savepoint");
+        assert_eq!((changes.own(&first), changes.own(&second), changers()), (Some(19), Some(12), (1, 2)));
+        changes.take_back(&counts, kept);
+        assert_eq!((changes.own(&first), changes.own(&second), changers()), (Some(1), None, (1, 1)));
+        assert!(first.learn(100, true), "who counts has the only changes");
+        changes.settle(&counts);
+        other.take_back(&counts, 0);
+        assert_eq!((changers(), first.known()), ((0, 0), Some(101)));
     }
 
     #[test]

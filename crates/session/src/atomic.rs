@@ -12,8 +12,6 @@
 //! COMMIT does (claims 60 and 61). A doomed transaction stays doomed, and lets no block begin (3931). Inside, the settings are those of
 //! the block (`native::AtomicSettings`), afterwards the caller's again.
 
-use std::sync::Arc;
-
 use engine::{BlockSavepoint, CommitRequest, IsolationLevel, SnapshotState};
 use types::{SqlError, SqlResult, Value};
 
@@ -34,7 +32,7 @@ impl Session {
     /// Runs the block of a natively compiled procedure.
     pub(crate) fn run_atomic(
         &mut self,
-        module: &Arc<Program>,
+        module: &Program,
         variables: Vec<Value>,
         (name, object_id): (&str, i32),
         sink: &mut dyn ResultSink,
@@ -44,7 +42,7 @@ impl Session {
         let block = self.enter_block(sink)?;
         let outer = self.options.clone();
         self.options = settings.inside(&outer, self.reads_versions(&block));
-        let outcome = self.run_scope(module.clone(), variables, Some(name), object_id, sink);
+        let outcome = self.run_scope(module, variables, Some(name), object_id, sink);
         self.options = outer;
         match outcome {
             Ok(result) => {
@@ -150,7 +148,7 @@ fn thrown(interruption: Interruption) -> Interruption {
     }
 }
 
-impl Frame {
+impl Frame<'_> {
     /// The variables declared NOT NULL that a step must leave with a value: they have one, or are assigned now.
     pub(crate) fn holding_values(&self, assigned: Option<usize>) -> Vec<usize> {
         let slots = self.program.never_null.iter().copied();

@@ -234,7 +234,7 @@ impl Session {
         let outcome = self.module_program(&definition).map_err(uncompiled).and_then(|module| {
             let (variables, targets) = self.bind_parameters(&name, &module, &arguments)?;
             let result = match &module.atomic {
-                None => self.run_scope(module.clone(), variables, Some(&name), object_id, sink)?,
+                None => self.run_scope(&module, variables, Some(&name), object_id, sink)?,
                 Some(_) => self.run_atomic(&module, variables, (&name, object_id), sink)?,
             };
             Ok((module, targets, result))
@@ -393,7 +393,7 @@ impl Session {
     ) -> Result<Vec<Value>, Interruption> {
         self.check_nest_level()?;
         let program = self.program_to_run(text, parameters, sink)?;
-        self.run_program(program, variables, sink)
+        self.run_program(&program, variables, sink)
     }
 
     /// The program of dynamic text; what is wrong with it has been told but for the last error.
@@ -409,7 +409,7 @@ impl Session {
     /// Runs dynamic text's program; gives the parameters' last values.
     pub(crate) fn run_program(
         &mut self,
-        program: Arc<Program>,
+        program: &Program,
         variables: Vec<Value>,
         sink: &mut dyn ResultSink,
     ) -> Result<Vec<Value>, Interruption> {
@@ -434,7 +434,7 @@ impl Session {
     /// One level of procedure or dynamic text: its own frame, options, temporary tables and SCOPE_IDENTITY.
     pub(crate) fn run_scope(
         &mut self,
-        program: Arc<Program>,
+        program: &Program,
         variables: Vec<Value>,
         procedure: Option<&str>,
         object_id: i32,

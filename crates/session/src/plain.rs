@@ -10,7 +10,7 @@ use crate::program::{Compiled, Instruction, InstructionKind};
 use crate::run::{Frame, Next, Stop};
 use crate::session::Session;
 
-impl Frame {
+impl Frame<'_> {
     /// The bound and still valid expression of a cell.
     #[inline]
     fn bound_scalar(&self, cell: usize) -> Option<&query::ScalarProgram> {

@@ -268,7 +268,7 @@ fn run(
         }
     };
     program.note_used();
-    let last = session.run_program(program, passed.values, sink)?;
+    let last = session.run_program(&program, passed.values, sink)?;
     Ok(parameters.result(&passed.targets, &last))
 }
 

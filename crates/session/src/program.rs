@@ -188,6 +188,22 @@ pub(crate) enum Compiled {
     Scalar(ScalarProgram),
 }
 
+impl Compiled {
+    pub(crate) fn is_valid(&self) -> bool {
+        match self {
+            Compiled::Statement(statement) => statement.is_valid(),
+            Compiled::Scalar(program) => program.is_valid(),
+        }
+    }
+
+    pub(crate) fn is_shareable(&self) -> bool {
+        match self {
+            Compiled::Statement(statement) => statement.is_shareable(),
+            Compiled::Scalar(program) => program.is_shareable(),
+        }
+    }
+}
+
 impl Program {
     /// The innermost TRY region whose guarded part contains the instruction.
     pub(crate) fn region_of(&self, instruction: usize) -> Option<&TryRegion> {

@@ -30,8 +30,9 @@ use crate::statistics::Tally;
 pub(crate) const STALE_PLANS_MAX: usize = 16;
 
 /// One running batch or procedure.
-pub(crate) struct Frame {
-    pub(crate) program: Arc<Program>,
+pub(crate) struct Frame<'p> {
+    /// Borrowed from who has it: sessions that run the same text do not count each other's runs of it.
+    pub(crate) program: &'p Program,
     pub(crate) variables: Vec<Value>,
     /// Bound cells, so that a loop does not ask the shared ones.
     pub(crate) local: Vec<Option<Arc<Compiled>>>,
@@ -100,7 +101,7 @@ pub(crate) enum Next {
     Return(i32),
 }
 
-impl Frame {
+impl<'p> Frame<'p> {
     /// SET ANSI_NULLS holds from the next statement on.
     pub(crate) fn bind_anew(&mut self) {
         self.local.fill(None);
@@ -108,11 +109,11 @@ impl Frame {
     }
 
     pub(crate) fn new(
-        program: Arc<Program>,
+        program: &'p Program,
         mut variables: Vec<Value>,
         caught_base: usize,
         done_kind: DoneKind,
-    ) -> Frame {
+    ) -> Frame<'p> {
         variables.resize(program.variables.len(), Value::Null);
         let local = vec![None; program.sources.len()];
         Frame {
@@ -137,11 +138,11 @@ impl Frame {
 impl Session {
     /// Runs a frame to its end. Gives the value of RETURN, 0 without one.
     pub(crate) fn run(&mut self, frame: &mut Frame, sink: &mut dyn ResultSink) -> Result<i32, Stop> {
-        let program = frame.program.clone();
+        let program = frame.program;
         if program.parse_only == Some(true) {
             return Ok(0);
         }
-        let outcome = self.run_instructions(frame, &program, sink);
+        let outcome = self.run_instructions(frame, program, sink);
         program.statistics.add(std::mem::take(&mut frame.tally));
         outcome
     }
@@ -161,6 +162,7 @@ impl Session {
         while let Some(instruction) = program.instructions.get(at) {
             if self.is_commit_pending() && !instruction.kind.is_only_a_way() {
                 self.settle_before_more(sink)?;
+                frame.tally.forget_end();
             }
             if program.never_null.is_empty()
                 && let Some(next) = self.plain_step(frame, instruction)
@@ -168,11 +170,17 @@ impl Session {
                 at = match next {
                     Next::Jump(target) => {
                         self.jumps(frame, at, target)?;
+                        if target <= at {
+                            frame.tally.goes_round();
+                        }
                         target
                     }
                     _ => at + 1,
                 };
                 continue;
+            }
+            if !matches!(instruction.kind, InstructionKind::Query { .. }) {
+                frame.tally.forget_end();
             }
             // What variables and a CATCH block's surroundings keep counts, too.
             let room = os::memory::check();
@@ -372,12 +380,11 @@ impl Session {
         frame: &mut Frame,
         instruction: &Instruction,
         at: usize,
-        cell: Cell,
+        compiled: &Compiled,
         command: u16,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
-        let compiled = self.bound(frame, instruction, cell)?;
-        let Compiled::Statement(statement) = compiled.as_ref() else {
+        let Compiled::Statement(statement) = compiled else {
             unreachable!("the cell of a query holds a statement")
         };
         let writes = command != crate::done_command::SELECT;
@@ -460,7 +467,7 @@ impl Session {
         let mut outcome = Err(SqlError::new(2801, &[]));
         for _ in 0..STALE_PLANS_MAX {
             let statement = {
-                let context = self.bind_context(&frame.program, instruction.variables_visible);
+                let context = self.bind_context(frame.program, instruction.variables_visible);
                 query::compile_insert_rows(insert, &types, &context)?
             };
             self.transactions.statement_begin();
@@ -598,25 +605,34 @@ impl Session {
         instruction: &Instruction,
         cell: Cell,
     ) -> Result<Arc<Compiled>, Interruption> {
-        if let Some(compiled) = frame.local[cell].as_ref().filter(|c| c.is_valid()) {
-            return Ok(compiled.clone());
+        let compiled = self.take_bound(frame, instruction, cell)?;
+        frame.local[cell] = Some(compiled.clone());
+        Ok(compiled)
+    }
+
+    /// The same, moved out of the frame, where the caller puts it back: a loop counts no clones that others count, too.
+    #[inline]
+    pub(crate) fn take_bound(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+    ) -> Result<Arc<Compiled>, Interruption> {
+        if let Some(compiled) = frame.local[cell].take_if(|compiled| compiled.is_valid()) {
+            return Ok(compiled);
         }
         let kept = (!frame.own_settings).then(|| frame.program.cells[cell].lock().clone()).flatten();
         let is_again = kept.is_some() || frame.local[cell].is_some();
-        let compiled = match kept.filter(|compiled| compiled.is_valid()) {
-            Some(compiled) => compiled,
-            None => {
-                self.programs.note_bound(is_again);
-                let fresh = self.bind_fresh(&frame.program, instruction.variables_visible, cell)?;
-                // What this transaction has defined nobody else may see before it commits.
-                if fresh.is_shareable() && !self.transactions.has_changed_catalog() {
-                    frame.program.keep(cell, &fresh);
-                }
-                fresh
-            }
-        };
-        frame.local[cell] = Some(compiled.clone());
-        Ok(compiled)
+        if let Some(compiled) = kept.filter(|compiled| compiled.is_valid()) {
+            return Ok(compiled);
+        }
+        self.programs.note_bound(is_again);
+        let fresh = self.bind_fresh(frame.program, instruction.variables_visible, cell)?;
+        // What this transaction has defined nobody else may see before it commits.
+        if fresh.is_shareable() && !self.transactions.has_changed_catalog() {
+            frame.program.keep(cell, &fresh);
+        }
+        Ok(fresh)
     }
 
     /// Binds a cell; again when a definition has changed while it waited for a name.
@@ -736,10 +752,7 @@ impl Session {
         cell: Cell,
         evaluate: &impl Fn(&ScalarProgram, &mut ExecContext) -> SqlResult<T>,
     ) -> Result<T, Interruption> {
-        let compiled = match frame.local[cell].as_ref() {
-            Some(compiled) if compiled.is_valid() => compiled.clone(),
-            _ => self.bound(frame, instruction, cell)?,
-        };
+        let compiled = self.take_bound(frame, instruction, cell)?;
         let Compiled::Scalar(program) = compiled.as_ref() else {
             unreachable!("the cell of an expression holds one")
         };
@@ -753,6 +766,7 @@ impl Session {
             names: &self.names,
         };
         let result = evaluate(program, &mut context);
+        frame.local[cell] = Some(compiled);
         // An expression with a subquery has read tables: its autocommit transaction ends with it.
         if self.facts.transaction_count == 0 && !self.transactions.is_idle() {
             self.end_statement(result.is_ok())?;
@@ -760,22 +774,6 @@ impl Session {
             self.transactions.keep_table_variables()?;
         }
         Ok(result?)
-    }
-}
-
-impl Compiled {
-    pub(crate) fn is_valid(&self) -> bool {
-        match self {
-            Compiled::Statement(statement) => statement.is_valid(),
-            Compiled::Scalar(program) => program.is_valid(),
-        }
-    }
-
-    pub(crate) fn is_shareable(&self) -> bool {
-        match self {
-            Compiled::Statement(statement) => statement.is_shareable(),
-            Compiled::Scalar(program) => program.is_shareable(),
-        }
     }
 }
 

@@ -151,7 +151,7 @@ impl Session {
             if program.parse_only == Some(true) {
                 session.options.parse_only = true;
             }
-            let mut frame = Frame::new(program, Vec::new(), 0, DoneKind::Statement);
+            let mut frame = Frame::new(&program, Vec::new(), 0, DoneKind::Statement);
             session.run(&mut frame, sink).map(|_| ())
         })
     }

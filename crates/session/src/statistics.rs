@@ -1,7 +1,8 @@
 //! How often the statements of cached programs ran and what that took: behind `sys.dm_exec_query_stats` and `sys.dm_exec_cached_plans`.
 //!
 //! A frame counts for itself and adds its sums to the program's when it ends: sessions that run the same text meet once a call, not once a
-//! statement.
+//! statement. A clock costs a loop of small statements more than the counting: a statement begins when the one before it ended, if nothing but
+//! assignments and conditions lies between, and not more of them than a loop's body has ([`Tally::goes_round`]).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -47,6 +48,10 @@ pub(crate) struct Tally {
     /// The first statement's beginning by both clocks: the date is asked for once a frame.
     first: Option<(u64, u64)>,
     statements: Vec<StatementSums>,
+    /// When the statement ended that ran last, by the running clock, if the next may begin there.
+    ended_ns: Option<u64>,
+    /// How often a loop has begun anew since.
+    rounds: u64,
 }
 
 impl Default for ProgramStatistics {
@@ -111,6 +116,31 @@ impl Tally {
     pub(crate) fn ticks_at(&mut self, moment_ns: u64, now_ticks: impl FnOnce() -> u64) -> u64 {
         let (first_ns, first_ticks) = *self.first.get_or_insert_with(|| (moment_ns, now_ticks()));
         first_ticks + moment_ns.saturating_sub(first_ns) / 100
+    }
+
+    /// What comes now takes time that is no statement's.
+    #[inline]
+    pub(crate) fn forget_end(&mut self) {
+        self.ended_ns = None;
+    }
+
+    /// A loop begins anew: once between two statements that it consists of, more often where it only computes.
+    #[inline]
+    pub(crate) fn goes_round(&mut self) {
+        self.rounds += 1;
+    }
+
+    /// When the next statement begins.
+    fn begin_ns(&mut self, now_ns: impl FnOnce() -> u64) -> u64 {
+        match self.ended_ns.take() {
+            Some(ended_ns) if self.rounds <= 1 => ended_ns,
+            _ => now_ns(),
+        }
+    }
+
+    /// A statement has run to its end, now.
+    fn end_at(&mut self, now_ns: u64) {
+        (self.ended_ns, self.rounds) = (Some(now_ns), 0);
     }
 
     /// A statement has run to its end.
@@ -191,13 +221,18 @@ impl Session {
     ) -> Result<(), Interruption> {
         let clock_ns = |session: &Session| session.instance.os().clock().monotonic_ns();
         let waited_ns = task::waited_ns;
-        let (began_ns, waited_before_ns) = (clock_ns(self), waited_ns());
+        let (began_ns, waited_before_ns) = (frame.tally.begin_ns(|| clock_ns(self)), waited_ns());
         let began_ticks = frame.tally.ticks_at(began_ns, || self.now_ticks());
         for _ in 0..STALE_PLANS_MAX {
-            match self.query_once(frame, instruction, at, cell, command, sink) {
+            let compiled = self.take_bound(frame, instruction, cell)?;
+            let result = self.query_once(frame, instruction, at, &compiled, command, sink);
+            frame.local[cell] = Some(compiled);
+            match result {
                 Err(interruption) if interruption.is_stale_plan() => frame.forget(cell),
                 Ok(()) => {
-                    let elapsed_ns = clock_ns(self).saturating_sub(began_ns);
+                    let ended_ns = clock_ns(self);
+                    frame.tally.end_at(ended_ns);
+                    let elapsed_ns = ended_ns.saturating_sub(began_ns);
                     let waited_ns = waited_ns().saturating_sub(waited_before_ns);
                     let rows = u64::try_from(self.facts.row_count).unwrap_or(0);
                     frame.tally.note(cell, began_ticks, elapsed_ns, waited_ns, rows);
@@ -207,5 +242,29 @@ impl Session {
             }
         }
         Err(SqlError::new(2801, &[]).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tally;
+
+    #[test]
+    fn a_statement_begins_where_the_last_one_ended_if_little_lies_between() {
+        let mut tally = Tally::default();
+        assert_eq!(tally.begin_ns(|| 10), 10, "the first one asks");
+        tally.end_at(15);
+        tally.goes_round();
+        assert_eq!(tally.begin_ns(|| 20), 15, "once round the loop");
+        assert_eq!(tally.begin_ns(|| 21), 21, "a statement that failed has no end");
+        tally.end_at(25);
+        tally.goes_round();
+        tally.goes_round();
+        assert_eq!(tally.begin_ns(|| 30), 30, "a loop that computes is nobody's time");
+        tally.end_at(35);
+        tally.forget_end();
+        assert_eq!(tally.begin_ns(|| 40), 40, "nor is what waits or writes on its own");
+        tally.end_at(45);
+        assert_eq!(tally.begin_ns(|| 50), 45, "the next one behind it");
     }
 }

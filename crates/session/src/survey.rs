@@ -56,7 +56,7 @@ impl Session {
         mut at: usize,
         sink: &mut dyn ResultSink,
     ) -> Result<usize, Stop> {
-        let program = frame.program.clone();
+        let program = frame.program;
         while let Some(instruction) = program.instructions.get(at) {
             if self.options.runs() {
                 return Ok(at);
