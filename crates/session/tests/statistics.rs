@@ -4,7 +4,7 @@
 mod common;
 
 use common::simulated::{Server, on_a_machine};
-use common::{Seen, World, numbers, run};
+use common::{Seen, World, numbers, rows, run};
 
 /// The numbers in the messages 3615, by table: scans, logical, physical, read-ahead, and those of large values.
 fn figures(seen: &Seen) -> Vec<(String, Vec<u64>)> {
@@ -73,6 +73,24 @@ fn times_are_measured() {
         assert!(told.2.contains("elapsed time = 2000 ms"), "{told:?}");
         assert_eq!(numbers(&run(&mut session, "SET STATISTICS TIME OFF SELECT i FROM t")), [3613]);
         assert_eq!(numbers(&run(&mut session, "SELECT i FROM t")), [0; 0]);
+        server.stop(session);
+    });
+}
+
+#[test]
+fn what_lies_between_two_statements_is_the_time_of_neither() {
+    on_a_machine(2, |os| {
+        let server = Server::open(os);
+        let mut session = server.session_in("master");
+        run(&mut session, "CREATE TABLE t (i INT)");
+        let text = "DECLARE @n INT = 0 WHILE @n < 3 BEGIN SELECT i AS first FROM t WAITFOR DELAY '00:00:01' SELECT i AS second FROM t SET @n += 1 END";
+        run(&mut session, text);
+        let longest = "SELECT COUNT(*), MAX(q.max_elapsed_time) FROM sys.dm_exec_query_stats q CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) s
+                       WHERE s.text LIKE 'DECLARE @n INT = 0 WHILE @n < 3%'";
+        let found = rows(&mut session, longest);
+        let (statements, longest_us) = found[0].split_once('|').unwrap();
+        assert_eq!(statements, "2");
+        assert!(longest_us.parse::<u64>().unwrap() < 100_000, "{longest_us} us");
         server.stop(session);
     });
 }
