@@ -22,10 +22,15 @@
 //! 7. A hint says where to begin looking, never that there is nothing: losing it costs time only. It is raised only past pages that nobody
 //!    has freed since it was read. [`raise_hint`]
 
+mod fill;
+
+use fill::Turns;
+pub use fill::{SYSTEM_UNITS_END, Tail};
+
 use log::page_records::{MapBits, MapChange, UnitCreate};
 use log::{LogContext, LogOp, Lsn, TxnId};
 use os::{Latch, LatchRank};
-use pages::{BOOT_PAGE, HEADER_BYTES, LatchMode, PageBytes, PageError, PageGuard, PageId, PageType, header};
+use pages::{BOOT_PAGE, HEADER_BYTES, LatchMode, PageBytes, PageGuard, PageId, PageType, header};
 use rustc_hash::{FxHashMap, FxHashSet};
 use txn::{Transaction, UndoBytes};
 
@@ -48,6 +53,8 @@ const _: () =
 pub(crate) struct Allocator {
     /// Per file; see [`Hint`].
     hints: Latch<Vec<Hint>>,
+    /// Which file is filled next; see `fill.rs`.
+    turns: Latch<Turns>,
     /// What transactions that have not ended have freed.
     pending: Latch<FxHashMap<u64, Pending>>,
 }
@@ -116,6 +123,7 @@ impl Allocator {
     pub(crate) fn new() -> Allocator {
         Allocator {
             hints: Latch::new(LatchRank::Leaf, Vec::new()),
+            turns: Latch::new(LatchRank::Leaf, Turns::default()),
             pending: Latch::new(LatchRank::Leaf, FxHashMap::default()),
         }
     }
@@ -152,6 +160,7 @@ impl Allocator {
             hint.first_free = hint.first_free.min(page.page);
             hint.freed_total += 1;
         });
+        self.turns.lock().note_freed(page.file);
     }
 
     fn note_pending(&self, txn: TxnId, pages: impl IntoIterator<Item = PageId>) {
@@ -184,71 +193,6 @@ impl Allocator {
 }
 
 impl AccessMethods {
-    /// Finds a free page and latches its map page and then itself exclusively: the caller logs the allocation, calls [`set_owner`] and
-    /// formats it. Grows a file when none is free.
-    pub(crate) fn find_free_page(&self) -> AccessResult<FreePage> {
-        let files = self.space.file_count();
-        loop {
-            for file in 1..=files {
-                if let Some(found) = self.find_free_in(file)? {
-                    let page = found.guard.id();
-                    assert!(page.file == file && map_of(page) == found.map.id(), "a page comes with its map");
-                    return Ok(found);
-                }
-            }
-            let mut refusal = None;
-            for file in 1..=files {
-                let pages = self.space.file_pages(file);
-                match self.space.grow_to_hold(file, pages + 1) {
-                    Ok(()) => {
-                        refusal = None;
-                        break;
-                    }
-                    Err(error @ PageError::SpaceFull { .. }) => refusal = Some(error),
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            if let Some(error) = refusal {
-                return Err(error.into());
-            }
-        }
-    }
-
-    fn find_free_in(&self, file: u16) -> AccessResult<Option<FreePage>> {
-        let pages = self.space.file_pages(file);
-        let seen = self.allocator.hint(file);
-        let mut from = seen.first_free;
-        let mut passed_over = None;
-        while from < pages {
-            let map_id = map_of(PageId::new(file, from));
-            if map_id.page >= pages {
-                break;
-            }
-            let map = self.fix(map_id, LatchMode::Exclusive)?;
-            check_map(map_id, map.page())?;
-            let end = (map_id.page - MAP_INDEX + INTERVAL_PAGES).min(pages);
-            for number in from..end {
-                let page = PageId::new(file, number);
-                if owner(map.page(), page) != 0 || is_system_page(page) {
-                    continue;
-                }
-                assert!(map.is_exclusive() && number >= seen.first_free, "nobody else takes {page}");
-                // A map may lie: a page that somebody has latched, the caller perhaps, is not waited for. It may still be free.
-                let Some(guard) = self.space.try_fix_new(page)? else {
-                    passed_over = passed_over.or(Some(number));
-                    continue;
-                };
-                // Not behind it: should the caller fail to log the allocation, it stays free.
-                self.allocator.raise_hint(file, seen, passed_over.unwrap_or(number));
-                return Ok(Some(FreePage { map, guard }));
-            }
-            from = end;
-        }
-        // Pages whose map page does not exist yet (`from` stands before them) are free as soon as it does.
-        self.allocator.raise_hint(file, seen, passed_over.unwrap_or(from));
-        Ok(None)
-    }
-
     pub(crate) fn create_unit(
         &self,
         txn: &Transaction,
@@ -258,7 +202,7 @@ impl AccessMethods {
     ) -> AccessResult<PageId> {
         assert!(unit.0 > 0 && unit.0 < PENDING, "unit numbers are 1..2^31");
         self.forget_unit(unit.0);
-        let FreePage { mut map, mut guard } = self.find_free_page()?;
+        let FreePage { mut map, mut guard } = self.find_free_page(unit.0)?;
         let page = guard.id();
         let create = UnitCreate { unit: unit.0, page: page.pack(), page_type: page_type as u8, page_flags };
         // Freed with it: its first page; the others have reserved for themselves.
@@ -380,7 +324,7 @@ impl AccessMethods {
         &self,
         mut body: impl FnMut(PageGuard) -> AccessResult<()>,
     ) -> AccessResult<()> {
-        (1..=self.space.file_count()).try_for_each(|file| self.for_each_map_of(file, &mut body))
+        self.space.file_numbers().into_iter().try_for_each(|file| self.for_each_map_of(file, &mut body))
     }
 
     fn for_each_map_of(
@@ -391,13 +335,22 @@ impl AccessMethods {
         let pages = self.space.file_pages(file);
         for interval in 0..pages.div_ceil(INTERVAL_PAGES) {
             let map_id = PageId::new(file, interval * INTERVAL_PAGES + MAP_INDEX);
-            if map_id.page < pages {
-                let guard = self.fix(map_id, LatchMode::Exclusive)?;
-                check_map(map_id, guard.page())?;
+            if map_id.page < pages
+                && let Some(guard) = self.map_if_there(map_id)?
+            {
                 body(guard)?;
             }
         }
         Ok(())
+    }
+
+    /// A map page, latched exclusively; none when it has just been given up with the end of its file, or with the file.
+    fn map_if_there(&self, map_id: PageId) -> AccessResult<Option<PageGuard>> {
+        match self.fix(map_id, LatchMode::Exclusive) {
+            Ok(guard) => check_map(map_id, guard.page()).map(|()| Some(guard)),
+            Err(_) if !self.space.has_page(map_id) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Logs and makes one change to some entries of a map page.

@@ -22,6 +22,7 @@ mod usage;
 mod verify;
 mod visibility;
 
+pub use alloc::{SYSTEM_UNITS_END, Tail};
 pub use btree::{BTree, BTreeCursor, BTreeDef, BTreeKind, Inserted};
 pub use error::{AccessError, AccessResult};
 pub use heap::{Heap, HeapCursor, HeapDef};

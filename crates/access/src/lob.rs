@@ -90,7 +90,7 @@ impl AccessMethods {
         let pieces: Vec<&[u8]> =
             if bytes.is_empty() { vec![bytes] } else { bytes.chunks(LOB_PIECE_BYTES).collect() };
         for piece in pieces.into_iter().rev() {
-            let FreePage { mut map, mut guard } = self.find_free_page()?;
+            let FreePage { mut map, mut guard } = self.find_free_page(unit.0)?;
             let page = guard.id();
             let lob = LobPage { unit: unit.0, page: page.pack(), next: next.pack(), stamp, data: piece };
             let logged = LobPage { data: if self.undo_only { &[] } else { piece }, ..lob };

@@ -1,11 +1,15 @@
 //! [`Instance`]: a data directory with its databases: master, model, msdb, tempdb and those of users.
 
 mod alter;
+mod data_files;
 mod file_changes;
 mod persisted_buffer;
+mod shrink;
 mod start_stop;
+mod tempdb;
 
 pub use file_changes::{FileChange, ShrinkAim, ShrinkHeld, ShrunkFile};
+pub use shrink::DataShrink;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +32,7 @@ use crate::files::{FilePlaces, make_data_directory};
 use crate::ghost_cleanup::GhostCleanup;
 use crate::open::{Foundation, Plan};
 use crate::options::{DatabaseOptions, DatabaseState};
-use crate::registry::{self, DatabaseLogFile, Entry, Phase};
+use crate::registry::{self, DatabaseDataFile, DatabaseLogFile, Entry, Phase};
 
 /// `database_id` of the system databases.
 pub const MASTER: u16 = 1;
@@ -149,7 +153,7 @@ pub struct DatabaseInfo {
     /// Options.
     pub options: DatabaseOptions,
     /// Data files.
-    pub data_files: Vec<PathBuf>,
+    pub data_files: Vec<DatabaseDataFile>,
     /// Log files.
     pub log_files: Vec<DatabaseLogFile>,
     /// The database itself, when it is open.
@@ -520,7 +524,7 @@ impl Instance {
 
     fn plan_of(&self, number: u16, new: &CreateDatabaseOptions) -> SqlResult<(Plan, Entry)> {
         let stem = file_stem(&new.name);
-        let mut data_files = Vec::new();
+        let (mut data_files, mut noted) = (Vec::new(), Vec::new());
         let default_file = [NewDatabaseFile::default()];
         let wanted = if new.data_files.is_empty() { &default_file[..] } else { &new.data_files };
         for (at, file) in wanted.iter().enumerate() {
@@ -530,9 +534,13 @@ impl Instance {
             let logical = file.logical_name.clone().unwrap_or_else(|| {
                 if at == 0 { new.name.clone() } else { format!("{}{}", new.name, at + 1) }
             });
-            data_files.push(new_data_file(file, path, logical));
+            let number = if at == 0 { 1 } else { file_changes::next_number(&noted, &[]) };
+            noted.push(DatabaseDataFile::new(number, path.clone()));
+            data_files.push(data_files::new_data_file(file, number, path, logical));
         }
-        let log_files = self.new_log_files(new, &stem, data_files.len())?;
+        let log_files = self.new_log_files(new, &stem, &noted)?;
+        let names = data_files.iter().map(|file| file.logical_name.as_str());
+        file_changes::refuse_same_names(names.chain(log_files.iter().map(|file| file.name.as_str())))?;
         let created = date_time_of(self.os().clock().utc_100ns());
         let options = self.databases.lock().get(&MODEL).map(|s| s.entry.options.clone()).unwrap_or_default();
         let log = file_changes::log_options(&log_files, &new.log_files, &new.name, options.vlf_rule);
@@ -542,7 +550,7 @@ impl Instance {
             phase: Phase::Creating,
             created,
             options: options.clone(),
-            data_files: data_files.iter().map(|f| f.path.clone()).collect(),
+            data_files: noted,
             log_files,
         };
         Ok((
@@ -606,7 +614,7 @@ impl Instance {
             phase: Phase::Present,
             created,
             options: DatabaseOptions::default(),
-            data_files: vec![data_file.path.clone()],
+            data_files: vec![DatabaseDataFile::new(1, data_file.path.clone())],
             log_files: vec![DatabaseLogFile {
                 number: log::FIRST_LOG_FILE,
                 phase: registry::FilePhase::Member,
@@ -614,6 +622,7 @@ impl Instance {
                 name: logical_log,
                 growth: log_options.growth,
                 bytes_max: log_options.bytes_max,
+                size_bytes: None,
             }],
         };
         let plan = Plan {
@@ -626,20 +635,6 @@ impl Instance {
             volatile: number == TEMPDB,
         };
         (plan, entry)
-    }
-
-    /// tempdb is made anew at each start, as a copy of model (claim 78).
-    fn make_tempdb(self: &Arc<Self>) -> Result<(), StorageError> {
-        let (plan, entry) = self.system_plan(TEMPDB);
-        for file in entry.files() {
-            if self.os().disk().exists(&file) {
-                self.os().disk().remove(&file)?;
-            }
-        }
-        let database = self.foundation.create(&plan)?;
-        self.copy_model(&database).map_err(|error| StorageError::Catalog(error.to_string()))?;
-        self.insert(Slot::online(entry, database));
-        Ok(())
     }
 
     /// What users have put into model is in every new database.
@@ -696,19 +691,6 @@ impl Slot {
             database: self.database,
         }
     }
-}
-
-fn new_data_file(file: &NewDatabaseFile, path: PathBuf, logical_name: String) -> NewFile {
-    let pages = file_changes::pages_of;
-    let mut new = NewFile::new(path, logical_name);
-    if let Some(bytes) = file.size_bytes {
-        new.pages = pages(bytes).max(pages::FILE_PAGES_MIN);
-    }
-    if let Some(growth) = file.growth {
-        new.growth = file_changes::data_growth(growth);
-    }
-    new.max_pages = file.max_bytes.map_or(0, pages);
-    new
 }
 
 fn failed_to_create(name: &str, error: &StorageError) -> SqlError {

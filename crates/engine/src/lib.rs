@@ -56,8 +56,9 @@ pub use files::FilePlaces;
 pub use filter::{FilterOp, FilterTerm, FilterTest, IndexFilter};
 pub use identity::value_of as identity_value;
 pub use instance::{
-    CreateDatabaseOptions, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance, InstanceOptions,
-    LOG_CACHE_FOLDER, MASTER, MODEL, MSDB, NewDatabaseFile, ShrinkAim, ShrinkHeld, ShrunkFile, TEMPDB,
+    CreateDatabaseOptions, DataShrink, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance,
+    InstanceOptions, LOG_CACHE_FOLDER, MASTER, MODEL, MSDB, NewDatabaseFile, ShrinkAim, ShrinkHeld,
+    ShrunkFile, TEMPDB,
 };
 pub use log::records::LogTime;
 pub use log::{
@@ -68,7 +69,7 @@ pub use log::{
 pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
-pub use registry::{DatabaseLogFile, FilePhase};
+pub use registry::{DataFileShape, DatabaseDataFile, DatabaseLogFile, FilePhase};
 pub use schema::*;
 pub use sequence::{
     AHEAD_RANGES_MAX, DEFAULT_CACHE, HardenAhead, SequenceCache, SequenceCounter, SequenceDef, SequenceRange,

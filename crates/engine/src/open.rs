@@ -44,6 +44,7 @@ pub(crate) struct Foundation {
 }
 
 /// Which database, and where its files are.
+#[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) number: u16,
     pub(crate) name: String,
@@ -98,7 +99,7 @@ impl Foundation {
     pub(crate) fn open(&self, plan: &Plan, known: &Known) -> Result<Arc<Database>, StorageError> {
         let (log, tail) = Log::open(&self.os, &self.log_options(plan))?;
         let log = Arc::new(log);
-        let files: Vec<PathBuf> = plan.data_files.iter().map(|f| f.path.clone()).collect();
+        let files: Vec<(u16, PathBuf)> = plan.data_files.iter().map(|f| (f.number, f.path.clone())).collect();
         let space = FileSpace::open(&self.pool, &OpenSpace { files, was_closed: tail.clean })?;
         space.attach_log(log.clone());
         let analysis = recover::analyze(&log, &tail, &plan.name, known)?;

@@ -28,7 +28,7 @@ pub(crate) enum Phase {
     Offline = 3,
 }
 
-/// Whether a log file besides the first belongs to its log.
+/// Whether a file besides the first of its kind belongs to its database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilePhase {
     /// It does.
@@ -56,6 +56,101 @@ pub struct DatabaseLogFile {
     pub growth: log::Growth,
     /// MAXSIZE, bytes.
     pub bytes_max: u64,
+    /// SIZE with which a log file of tempdb is made anew; none: that of the server, or it is no file of tempdb.
+    pub size_bytes: Option<u64>,
+}
+
+/// A data file as the instance knows it. Data and log files of a database have their numbers in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseDataFile {
+    /// That of its pages' addresses.
+    pub number: u16,
+    /// As views show it. It differs from the number in databases that were made with several data files before the two became one.
+    pub file_id: u16,
+    /// Whether it belongs to the database.
+    pub phase: FilePhase,
+    /// Where it is.
+    pub path: PathBuf,
+    /// How a file of tempdb is made anew; none elsewhere, where the file says it itself.
+    pub shape: Option<DataFileShape>,
+}
+
+/// What is noted of a data file of tempdb, which is made anew at each start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataFileShape {
+    /// Its logical name.
+    pub name: String,
+    /// SIZE, bytes.
+    pub size_bytes: u64,
+    /// FILEGROWTH; none: automatic.
+    pub growth: Option<log::Growth>,
+    /// MAXSIZE, bytes; 0 for none.
+    pub bytes_max: u64,
+}
+
+impl DatabaseDataFile {
+    /// The member with this number.
+    pub(crate) fn new(number: u16, path: PathBuf) -> DatabaseDataFile {
+        DatabaseDataFile { number, file_id: number, phase: FilePhase::Member, path, shape: None }
+    }
+
+    fn json(&self, noted: &dyn Fn(&Path) -> String) -> Json {
+        let shape = self.shape.as_ref().map(|shape| {
+            json!({
+                "name": shape.name,
+                "size_bytes": shape.size_bytes,
+                "growth": shape.growth.map(growth_json),
+                "bytes_max": shape.bytes_max,
+            })
+        });
+        json!({
+            "number": self.number,
+            "file_id": self.file_id,
+            "phase": self.phase as u8,
+            "path": noted(&self.path),
+            "shape": shape,
+        })
+    }
+
+    /// The one at this place of the list. Once only paths were noted, and the numbers were those of the places.
+    fn from_json(at: usize, json: &Json, data_dir: &Path) -> Option<DatabaseDataFile> {
+        if let Some(path) = json.as_str() {
+            let number = u16::try_from(at + 1).ok()?;
+            let file = DatabaseDataFile::new(number, data_dir.join(path));
+            return Some(DatabaseDataFile {
+                file_id: number + u16::from(number >= log::FIRST_LOG_FILE),
+                ..file
+            });
+        }
+        let short = |name: &str| u16::try_from(json[name].as_u64()?).ok();
+        let shape = match &json["shape"] {
+            Json::Null => None,
+            shape => Some(DataFileShape {
+                name: shape["name"].as_str()?.to_owned(),
+                size_bytes: shape["size_bytes"].as_u64()?,
+                growth: match &shape["growth"] {
+                    Json::Null => None,
+                    growth => Some(growth_from_json(growth)?),
+                },
+                bytes_max: shape["bytes_max"].as_u64()?,
+            }),
+        };
+        Some(DatabaseDataFile {
+            number: short("number")?,
+            file_id: short("file_id")?,
+            phase: FilePhase::from_number(json["phase"].as_u64()?)?,
+            path: data_dir.join(json["path"].as_str()?),
+            shape,
+        })
+    }
+}
+
+impl FilePhase {
+    fn from_number(number: u64) -> Option<FilePhase> {
+        [FilePhase::Member, FilePhase::Joining, FilePhase::Leaving, FilePhase::Buffer]
+            .into_iter()
+            .find(|phase| *phase as u64 == number)
+    }
 }
 
 impl DatabaseLogFile {
@@ -67,20 +162,19 @@ impl DatabaseLogFile {
             "name": self.name,
             "growth": growth_json(self.growth),
             "bytes_max": self.bytes_max,
+            "size_bytes": self.size_bytes,
         })
     }
 
     fn from_json(json: &Json, data_dir: &Path) -> Option<DatabaseLogFile> {
-        let phase = json["phase"].as_u64()?;
         Some(DatabaseLogFile {
             number: u16::try_from(json["number"].as_u64()?).ok()?,
-            phase: [FilePhase::Member, FilePhase::Joining, FilePhase::Leaving, FilePhase::Buffer]
-                .into_iter()
-                .find(|p| *p as u64 == phase)?,
+            phase: FilePhase::from_number(json["phase"].as_u64()?)?,
             path: data_dir.join(json["path"].as_str()?),
             name: json["name"].as_str()?.to_owned(),
             growth: growth_from_json(&json["growth"])?,
             bytes_max: json["bytes_max"].as_u64()?,
+            size_bytes: json["size_bytes"].as_u64(),
         })
     }
 }
@@ -109,8 +203,8 @@ pub(crate) struct Entry {
     pub(crate) phase: Phase,
     pub(crate) created: DateTime,
     pub(crate) options: DatabaseOptions,
-    /// Data files in order of their numbers.
-    pub(crate) data_files: Vec<PathBuf>,
+    /// Data files in order of their numbers; there is a first one.
+    pub(crate) data_files: Vec<DatabaseDataFile>,
     /// Log files in order of their numbers; there is a first one.
     pub(crate) log_files: Vec<DatabaseLogFile>,
 }
@@ -129,7 +223,7 @@ impl Entry {
 
     fn files_json(&self, data_dir: &Path) -> Json {
         let noted = |path: &Path| path.strip_prefix(data_dir).unwrap_or(path).to_string_lossy().into_owned();
-        let data: Vec<Json> = self.data_files.iter().map(|p| json!(noted(p))).collect();
+        let data: Vec<Json> = self.data_files.iter().map(|file| file.json(&noted)).collect();
         let (first, more) = self.log_files.split_first().expect("a database has a log file");
         assert_eq!((first.number, first.phase), (log::FIRST_LOG_FILE, FilePhase::Member));
         let more: Vec<Json> = more.iter().map(|file| file.json(&noted)).collect();
@@ -139,6 +233,7 @@ impl Entry {
             "log_name": first.name,
             "log_growth": growth_json(first.growth),
             "log_bytes_max": first.bytes_max,
+            "log_size_bytes": first.size_bytes,
             "more_logs": more,
         })
     }
@@ -152,7 +247,8 @@ impl Entry {
             _ => return None,
         };
         let files: Json = serde_json::from_str(&text(5)?).ok()?;
-        let paths = files["data"].as_array()?.iter().map(|p| p.as_str().map(|p| data_dir.join(p)));
+        let data = files["data"].as_array()?.iter().enumerate();
+        let data = data.map(|(at, file)| DatabaseDataFile::from_json(at, file, data_dir));
         let first = DatabaseLogFile {
             number: log::FIRST_LOG_FILE,
             phase: FilePhase::Member,
@@ -160,6 +256,7 @@ impl Entry {
             name: files["log_name"].as_str().unwrap_or("log").to_string(),
             growth: growth_from_json(&files["log_growth"])?,
             bytes_max: files["log_bytes_max"].as_u64()?,
+            size_bytes: files["log_size_bytes"].as_u64(),
         };
         let no_more = Vec::new();
         let more = files["more_logs"].as_array().unwrap_or(&no_more);
@@ -172,7 +269,7 @@ impl Entry {
                 .find(|p| *p as i64 == number(2).unwrap_or(-1))?,
             created,
             options: options_from_json(&serde_json::from_str(&text(4)?).ok()?),
-            data_files: paths.collect::<Option<Vec<PathBuf>>>()?,
+            data_files: data.collect::<Option<Vec<_>>>()?,
             log_files: std::iter::once(Some(first)).chain(more).collect::<Option<Vec<_>>>()?,
         })
     }
@@ -184,8 +281,8 @@ impl Entry {
 
     /// Every file it has.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let mut all = self.data_files.clone();
-        all.extend(self.data_files.first().map(|first| pages::doublewrite_path(first)));
+        let mut all: Vec<PathBuf> = self.data_files.iter().map(|file| file.path.clone()).collect();
+        all.extend(all.first().map(|first| pages::doublewrite_path(first)));
         all.extend(self.log_files.iter().map(|file| file.path.clone()));
         all
     }
@@ -268,7 +365,8 @@ mod tests {
     fn log_file(number: u16, path: &str) -> DatabaseLogFile {
         let phase = if number == log::FIRST_LOG_FILE { FilePhase::Member } else { FilePhase::Leaving };
         let (path, name) = (path.into(), format!("log {number}"));
-        DatabaseLogFile { number, phase, path, name, growth: log::Growth::Percent(10), bytes_max: 1 << 30 }
+        let (growth, bytes_max) = (log::Growth::Percent(10), 1 << 30);
+        DatabaseLogFile { number, phase, path, name, growth, bytes_max, size_bytes: Some(1 << 20) }
     }
 
     #[test]
@@ -283,13 +381,24 @@ mod tests {
             ..DatabaseOptions::default()
         };
         options.switches.insert("AUTO_CLOSE".into(), true);
+        let shape = DataFileShape {
+            name: "temp2".into(),
+            size_bytes: 8 << 20,
+            growth: Some(log::Growth::None),
+            bytes_max: 0,
+        };
+        let second = DatabaseDataFile {
+            phase: FilePhase::Joining,
+            shape: Some(shape),
+            ..DatabaseDataFile::new(3, "/d/b.ndf".into())
+        };
         let entry = Entry {
             number: 7,
             name: "Sales [x]".into(),
             phase: Phase::Present,
             created: DateTime { days: 46_000, ticks: 9 },
             options,
-            data_files: vec!["/d/a.mdf".into(), "/d/b.ndf".into()],
+            data_files: vec![DatabaseDataFile::new(1, "/d/a.mdf".into()), second],
             log_files: vec![log_file(2, "/d/a.ldf"), log_file(4, "/d/b.ldf")],
         };
         let elsewhere = Path::new("/elsewhere");
@@ -298,7 +407,18 @@ mod tests {
         let moved = Entry::from_row(&entry.row(Path::new("/d")), elsewhere).expect("a whole row");
         let logs: Vec<&Path> = moved.log_files.iter().map(|file| file.path.as_path()).collect();
         assert_eq!(logs, [Path::new("/elsewhere/a.ldf"), Path::new("/elsewhere/b.ldf")]);
-        assert_eq!(moved.data_files, [Path::new("/elsewhere/a.mdf"), Path::new("/elsewhere/b.ndf")]);
+        let data: Vec<&Path> = moved.data_files.iter().map(|file| file.path.as_path()).collect();
+        assert_eq!(data, [Path::new("/elsewhere/a.mdf"), Path::new("/elsewhere/b.ndf")]);
+    }
+
+    /// Once only the paths of data files were noted: the second of them has number 2 in its pages' addresses, and is shown as file 3.
+    #[test]
+    fn data_files_of_before_they_had_numbers_are_read() {
+        let read = |at: usize| DatabaseDataFile::from_json(at, &json!("x.ndf"), Path::new("/d"));
+        let numbers = |at: usize| read(at).map(|file| (file.number, file.file_id, file.phase));
+        assert_eq!(numbers(0), Some((1, 1, FilePhase::Member)));
+        assert_eq!(numbers(1), Some((2, 3, FilePhase::Member)));
+        assert_eq!(numbers(2), Some((3, 4, FilePhase::Member)));
     }
 
     #[test]

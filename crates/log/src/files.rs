@@ -55,7 +55,6 @@ impl LogFiles {
 
     /// Makes all files of a new log. When one cannot be made, those before it stay: the caller removes what it has asked for.
     pub(crate) fn create(os: &Os, options: &LogOptions) -> Result<LogFiles, LogError> {
-        assert!(options.more_files.is_empty() || !options.volatile, "a volatile log has one file");
         let layout = |size: u64| options.vlf_rule.layout(0, rounded(size));
         let new = NewLogFile {
             path: &options.path,

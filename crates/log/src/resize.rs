@@ -142,7 +142,7 @@ impl Log {
     pub fn prepare_file(&self, options: &LogFileOptions) -> Result<IdleFile, LogError> {
         let shared = &self.shared;
         shared.check_alive()?;
-        assert!(options.number > FIRST_LOG_FILE && !shared.options.volatile, "{options:?} cannot join");
+        assert!(options.number > FIRST_LOG_FILE, "{options:?} cannot join");
         let log_bytes = shared.vlfs.lock().size_bytes();
         let layout = shared.vlf_rule().layout_in(0, files::rounded(options.size_bytes), log_bytes);
         let create_lsn = shared.positions.end();

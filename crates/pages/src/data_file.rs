@@ -38,6 +38,8 @@ pub struct FileInfo {
     pub pages: u32,
     /// MAXSIZE in pages; 0 is unlimited.
     pub max_pages: u32,
+    /// The size that it was made with, in pages; 0 when that was not noted.
+    pub created_pages: u32,
     /// How it grows.
     pub growth: Growth,
     /// Reads, writes and stalls since it was opened.
@@ -57,7 +59,12 @@ pub(crate) struct DataFile {
     header: Latch<FileHeader>,
     /// The last growth failed, and that has been told.
     growth_failed: AtomicBool,
+    /// Pages from here on are not given to anybody, and the file does not grow; [`NO_LIMIT`] as a rule. Changed under the header's latch.
+    allocation_limit: AtomicU32,
 }
+
+/// Every page of a file may be allocated, and it may grow.
+const NO_LIMIT: u32 = u32::MAX;
 
 impl DataFile {
     fn options(create: bool, volatile: bool) -> OpenOptions {
@@ -100,6 +107,7 @@ impl DataFile {
             pages: AtomicU32::new(pages),
             header,
             growth_failed: AtomicBool::new(false),
+            allocation_limit: AtomicU32::new(NO_LIMIT),
         })
     }
 
@@ -126,6 +134,7 @@ impl DataFile {
             pages,
             header: Latch::new(LatchRank::DataFiles, header),
             growth_failed: AtomicBool::new(false),
+            allocation_limit: AtomicU32::new(NO_LIMIT),
         })
     }
 
@@ -159,6 +168,7 @@ impl DataFile {
             path: self.path.clone(),
             pages: self.pages(),
             max_pages: header.max_pages,
+            created_pages: header.created_pages,
             growth: header.growth,
             stats: self.file.stats(),
             pending: self.file.pending(),
@@ -276,6 +286,63 @@ impl DataFile {
             let file = self.path.display();
             os::report::error("pages", &format!("data file {file} cannot grow by {bytes} bytes: {error}"));
         }
+    }
+
+    /// Pages below this may be allocated. Who asks has the map latched that the page's entry stands in: what is said after a limit was set
+    /// is said to everybody who has not allocated yet.
+    pub(crate) fn allocation_end(&self) -> u32 {
+        self.pages().min(self.allocation_limit.load(Acquire))
+    }
+
+    /// May it grow for an allocation?
+    pub(crate) fn is_limited(&self) -> bool {
+        self.allocation_limit.load(Acquire) != NO_LIMIT
+    }
+
+    /// Is nothing to be allocated in it at all?
+    pub(crate) fn is_closed(&self) -> bool {
+        self.allocation_limit.load(Acquire) == 0
+    }
+
+    /// From now on pages from `limit` on are not allocated; with `None` all may be.
+    pub(crate) fn set_allocation_limit(&self, limit: Option<u32>) {
+        let _header = self.header.lock();
+        self.allocation_limit.store(limit.unwrap_or(NO_LIMIT), Release);
+    }
+
+    /// Lifts a limit that only shrinking has set; true when there was one.
+    pub(crate) fn lift_allocation_limit(&self) -> bool {
+        let _header = self.header.lock();
+        let is_soft = self.is_limited() && !self.is_closed();
+        if is_soft {
+            self.allocation_limit.store(NO_LIMIT, Release);
+        }
+        is_soft
+    }
+
+    /// Gives the pages from `pages` on up; false, and nothing is changed, when the limit no longer stands there: somebody has needed the room.
+    pub(crate) fn give_up_tail(&self, pages: u32) -> bool {
+        let _header = self.header.lock();
+        let stands = pages > 0 && self.allocation_limit.load(Acquire) <= pages;
+        if stands && pages < self.pages() {
+            self.pages.store(pages, Release);
+        }
+        stands
+    }
+
+    /// Cuts the file where its last page ends. A crash leaves it long or short: what lies behind is free either way.
+    pub(crate) fn cut(&self, volatile: bool) -> Result<(), PageError> {
+        let _header = self.header.lock();
+        let bytes = u64::from(self.pages()) * PAGE_BYTES as u64;
+        if self.file.len()? <= bytes {
+            return Ok(());
+        }
+        if let Err(error) = self.file.set_len(bytes) {
+            os::report::warn("pages", &format!("{} was not cut: {error}", self.path.display()));
+            return Ok(());
+        }
+        self.assert_state();
+        if volatile { Ok(()) } else { self.sync() }
     }
 
     /// Remembers a changed header; the caller writes it out.

@@ -18,7 +18,10 @@ pub const BOOT_PAGE: PageId = PageId::new(1, 9);
 pub const BOOT_PAYLOAD_BYTES_MAX: usize = BODY_BYTES - 64;
 /// Bytes of a logical file name in UTF-8, at most (128 UTF-16 units).
 pub const LOGICAL_NAME_BYTES_MAX: usize = 384;
-const _: () = assert!(42 + LOGICAL_NAME_BYTES_MAX <= BODY_BYTES, "the name fits page 0");
+/// Where page 0 says how large the file was made; files of before this was noted have 0 there.
+const CREATED_PAGES_AT: usize = 428;
+const _: () = assert!(42 + LOGICAL_NAME_BYTES_MAX <= CREATED_PAGES_AT, "the name ends before it");
+const _: () = assert!(CREATED_PAGES_AT + 4 <= BODY_BYTES, "the fields fit page 0");
 const _: () =
     assert!(BOOT_PAYLOAD_BYTES_MAX <= u16::MAX as usize && 64 + BOOT_PAYLOAD_BYTES_MAX <= BODY_BYTES);
 
@@ -48,6 +51,8 @@ pub struct FileHeader {
     pub growth: Growth,
     /// MAXSIZE in pages; 0 is unlimited.
     pub max_pages: u32,
+    /// The size that it was made with, in pages; 0 when it was made before this was noted.
+    pub created_pages: u32,
 }
 
 /// What must be known before log and catalog can be read.
@@ -93,6 +98,7 @@ impl FileHeader {
         put(&mut page, 36, &self.max_pages.to_le_bytes());
         put(&mut page, 40, &(self.logical_name.len() as u16).to_le_bytes());
         put(&mut page, 42, self.logical_name.as_bytes());
+        put(&mut page, CREATED_PAGES_AT, &self.created_pages.to_le_bytes());
         checksum::stamp(&mut page);
         let read_back = FileHeader::decode(&page, Path::new("")).ok();
         assert_eq!(read_back.as_ref(), Some(self), "what is written can be read back");
@@ -137,6 +143,7 @@ impl FileHeader {
             logical_name: logical_name.ok_or_else(|| not_ours("impossible file name in the header"))?,
             growth,
             max_pages: u32::from_le_bytes(take(page, 36)),
+            created_pages: u32::from_le_bytes(take(page, CREATED_PAGES_AT)),
         })
     }
 }
@@ -184,6 +191,7 @@ mod tests {
             logical_name: "PerformanceV3_data".into(),
             growth: Growth::Percent(10),
             max_pages: 12_800,
+            created_pages: 256,
         }
     }
 

@@ -31,4 +31,4 @@ pub use header::PageType;
 pub use lazy_writer::LazyWriter;
 pub use page_id::{BODY_BYTES, HEADER_BYTES, PAGE_BYTES, PageBytes, PageId, SLOT_BYTES};
 pub use pool::{BufferPool, PoolOptions, PoolStats};
-pub use space::{CreateSpace, FILE_PAGES_MIN, FileSpace, NewFile, OpenSpace};
+pub use space::{CreateSpace, FILE_PAGES_MIN, FileSpace, IdleFile, NewFile, OpenSpace};

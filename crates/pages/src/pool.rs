@@ -378,9 +378,14 @@ impl BufferPool {
     /// Throws out every page of a database, changed or not. Nobody uses them any more, but the lazy writer or an evictor may be writing some:
     /// that is waited for, since a write that fails marks its frame as dirty when it ends.
     pub(crate) fn discard(&self, space: u16) {
+        self.discard_where(|key| (key >> 48) as u16 == space);
+    }
+
+    /// The same for pages with the keys that `is_given_up` names. It is asked last while the page is latched and out of nobody's reach.
+    pub(crate) fn discard_where(&self, is_given_up: impl Fn(u64) -> bool) {
         self.for_each_frame(|frame| {
             let key = frame.key();
-            if key == NO_KEY || (key >> 48) as u16 != space {
+            if key == NO_KEY || !is_given_up(key) {
                 return;
             }
             // Held to the end: who claims a page for writing does so under its latch.
@@ -391,7 +396,7 @@ impl BufferPool {
                 latched = frame.latch().write();
             }
             let mut partition = self.partition(key).lock();
-            if frame.key() != key {
+            if frame.key() != key || !is_given_up(key) {
                 return;
             }
             let removed = partition.frames.remove(&key);

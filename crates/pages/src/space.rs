@@ -1,15 +1,19 @@
 //! `FileSpace`: the data files of one database as one space of pages, seen through the buffer pool.
 
+mod files;
+
+pub use files::IdleFile;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use log::{Log, Lsn};
 use os::{AlignedBuf, Latch, LatchRank, RwLatch, WaitType};
 
-use crate::data_file::{DataFile, FileInfo, page_of};
+use crate::data_file::{DataFile, page_of};
 use crate::doublewrite::{self, Doublewrite, PREFIX_BYTES, doublewrite_path};
 use crate::error::PageError;
-use crate::file_header::{BOOT_PAGE, BootPage, FileHeader, Growth};
+use crate::file_header::{BOOT_PAGE, BootPage, Growth};
 use crate::frame::{Frame, LatchMode, PageGuard};
 use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
 use crate::pool::BufferPool;
@@ -21,6 +25,8 @@ pub const FILE_PAGES_MIN: u32 = 16;
 /// A data file to be made.
 #[derive(Clone, Debug)]
 pub struct NewFile {
+    /// Its number in the database: that of its pages' addresses. The first file's is 1.
+    pub number: u16,
     /// Where; it must not exist.
     pub path: PathBuf,
     /// Its name in the catalog.
@@ -37,6 +43,7 @@ impl NewFile {
     /// A file of the smallest size that grows automatically without limit.
     pub fn new(path: impl Into<PathBuf>, logical_name: impl Into<String>) -> NewFile {
         NewFile {
+            number: 1,
             path: path.into(),
             logical_name: logical_name.into(),
             pages: 32,
@@ -46,12 +53,12 @@ impl NewFile {
     }
 }
 
-/// A space to be made. Files get the numbers 1, 2, ... in order.
+/// A space to be made.
 #[derive(Clone, Debug)]
 pub struct CreateSpace {
     /// Identity of the database; also in its log.
     pub database_guid: [u8; 16],
-    /// At least one.
+    /// In the order of their numbers; the first has number 1.
     pub files: Vec<NewFile>,
     /// tempdb: existing files are replaced, nothing is ever made durable.
     pub volatile: bool,
@@ -60,8 +67,8 @@ pub struct CreateSpace {
 /// A space to be opened.
 #[derive(Clone, Debug)]
 pub struct OpenSpace {
-    /// The data files in the order of their numbers.
-    pub files: Vec<PathBuf>,
+    /// The data files with their numbers, in that order; the first has number 1.
+    pub files: Vec<(u16, PathBuf)>,
     /// The log says that the database was closed properly: all of its pages are durable in their places.
     pub was_closed: bool,
 }
@@ -74,7 +81,8 @@ pub struct FileSpace {
     pool: Arc<BufferPool>,
     database_guid: [u8; 16],
     volatile: bool,
-    files: RwLatch<Vec<Arc<DataFile>>>,
+    /// Each at its number, counted from 1.
+    files: RwLatch<Vec<Option<Arc<DataFile>>>>,
     doublewrite: Latch<Option<Doublewrite>>,
     boot: Latch<BootPage>,
     log: OnceLock<Arc<Log>>,
@@ -88,19 +96,11 @@ impl FileSpace {
         assert!(!options.files.is_empty() && options.files.len() < 32_767, "at least one data file");
         let os = pool.os();
         let mut files = Vec::new();
-        for (index, new) in options.files.iter().enumerate() {
-            let header = FileHeader {
-                database_guid: options.database_guid,
-                file_id: index as u16 + 1,
-                logical_name: new.logical_name.clone(),
-                growth: new.growth,
-                max_pages: new.max_pages,
-            };
+        for new in &options.files {
             if options.volatile && os.disk().exists(&new.path) {
                 os.disk().remove(&new.path)?;
             }
-            let pages = new.pages.max(FILE_PAGES_MIN);
-            files.push(Arc::new(DataFile::create(os, &new.path, header, pages, options.volatile)?));
+            files.push(Arc::new(files::make(os, new, options.database_guid, options.volatile)?));
         }
         let doublewrite = match options.volatile {
             true => None,
@@ -126,10 +126,10 @@ impl FileSpace {
         assert!(!options.files.is_empty(), "at least one data file");
         let os = pool.os();
         let mut raw = Vec::new();
-        for (index, path) in options.files.iter().enumerate() {
-            raw.push((index as u16 + 1, DataFile::open_raw(os, path)?));
+        for (number, path) in &options.files {
+            raw.push((*number, DataFile::open_raw(os, path)?));
         }
-        let doublewrite_path = doublewrite_path(&options.files[0]);
+        let doublewrite_path = doublewrite_path(&options.files[0].1);
         let repaired = doublewrite::repair(os, &doublewrite_path, &raw, options.was_closed)?;
         let mut files: Vec<Arc<DataFile>> = Vec::new();
         for (number, file) in raw {
@@ -160,8 +160,7 @@ impl FileSpace {
     ) -> Arc<FileSpace> {
         let (shared, exclusive) = (WaitType::LATCH_SH, WaitType::LATCH_EX);
         assert_eq!(doublewrite.is_none(), volatile, "pages that last go through the doublewrite file");
-        let is_numbered = |(index, file): (usize, &Arc<DataFile>)| usize::from(file.file_id()) == index + 1;
-        assert!(files.iter().enumerate().all(is_numbered), "files stand at their numbers");
+        let files = files::at_their_numbers(files);
         pool.register(|number| {
             Arc::new(FileSpace {
                 number,
@@ -381,105 +380,6 @@ impl FileSpace {
         }
     }
 
-    pub(crate) fn file(&self, number: u16) -> Result<Arc<DataFile>, PageError> {
-        let files = self.files.read();
-        let index = usize::from(number).wrapping_sub(1);
-        let file = files.get(index);
-        debug_assert!(file.is_none_or(|file| file.file_id() == number), "files stand at their numbers");
-        file.cloned().ok_or(PageError::NoSuchPage(PageId::new(number, 0)))
-    }
-
-    /// How many data files there are; they are numbered from 1.
-    pub fn file_count(&self) -> u16 {
-        self.files.read().len() as u16
-    }
-
-    /// Pages of a file that may be used; 0 for a file that does not exist.
-    pub fn file_pages(&self, number: u16) -> u32 {
-        self.file(number).map_or(0, |file| file.pages())
-    }
-
-    /// Facts and statistics of every file.
-    pub fn files(&self) -> Vec<FileInfo> {
-        let files: Vec<Arc<DataFile>> = self.files.read().clone();
-        files.iter().map(|file| file.info()).collect()
-    }
-
-    /// The doublewrite file; `None` for tempdb.
-    pub fn doublewrite_path(&self) -> Option<PathBuf> {
-        let first = self.file(1).ok()?;
-        (!self.volatile).then(|| doublewrite_path(first.path()))
-    }
-
-    /// Makes page `wanted` of a file exist, growing by the file's growth step; the growth is durable when it returns.
-    /// Error 1105 when disk or MAXSIZE forbid; the file is then as before.
-    pub fn grow_to_hold(&self, file: u16, wanted: u32) -> Result<(), PageError> {
-        let target = self.file(file)?;
-        self.grow(|| target.grow_to_hold(wanted, self.volatile))?;
-        assert!(target.pages() > wanted, "page {wanted} is there, {} are", target.pages());
-        Ok(())
-    }
-
-    /// Makes a file at least `pages` long.
-    pub fn grow_file(&self, file: u16, pages: u32) -> Result<(), PageError> {
-        let target = self.file(file)?;
-        self.grow(|| target.grow_to(pages, self.volatile))?;
-        assert!(target.pages() >= pages, "{pages} pages are there, {} are", target.pages());
-        Ok(())
-    }
-
-    /// Growth syncs the file, too. Should that fail, it may be writes of the last batch that the system has dropped, and their own sync
-    /// may not hear of it: so none is under way meanwhile, and its images keep their room.
-    fn grow(&self, work: impl FnOnce() -> Result<(), PageError>) -> Result<(), PageError> {
-        let _no_batch = self.doublewrite.lock();
-        self.refuse_if_suspect()?;
-        let grown = work();
-        if let Err(error @ PageError::Io(_)) = &grown {
-            self.become_suspect(error);
-        }
-        grown
-    }
-
-    /// Adds a data file (ALTER DATABASE ... ADD FILE) and returns its number.
-    pub fn add_file(&self, new: &NewFile) -> Result<u16, PageError> {
-        let number = self.file_count() + 1;
-        let header = FileHeader {
-            database_guid: self.database_guid,
-            file_id: number,
-            logical_name: new.logical_name.clone(),
-            growth: new.growth,
-            max_pages: new.max_pages,
-        };
-        let os = self.pool.os();
-        let file = DataFile::create(os, &new.path, header, new.pages.max(FILE_PAGES_MIN), self.volatile)?;
-        os.disk().sync_dir(new.path.parent().unwrap_or(Path::new(".")))?;
-        let mut files = self.files.write();
-        assert_eq!(files.len() + 1, usize::from(number), "files are numbered without a gap");
-        files.push(Arc::new(file));
-        assert_eq!(files.last().map(|file| file.file_id()), Some(number), "a file stands at its number");
-        Ok(number)
-    }
-
-    /// Changes name, growth or MAXSIZE of a file, durably.
-    pub fn set_file_options(
-        &self,
-        file: u16,
-        logical_name: &str,
-        growth: Growth,
-        max_pages: u32,
-    ) -> Result<(), PageError> {
-        let target = self.file(file)?;
-        let header =
-            FileHeader { logical_name: logical_name.to_owned(), growth, max_pages, ..target.header() };
-        self.write_page_now(PageId::new(file, 0), &header.encode())?;
-        assert!(
-            header.file_id == file && header.database_guid == self.database_guid,
-            "a file keeps its identity"
-        );
-        target.set_header(header);
-        Ok(())
-    }
-
     /// The boot page as last written.
     pub fn boot(&self) -> BootPage {
         self.boot.lock().clone()
@@ -493,6 +393,12 @@ impl FileSpace {
         self.write_page_now(BOOT_PAGE, &boot.encode())?;
         *current = boot.clone();
         Ok(())
+    }
+
+    /// The doublewrite file; `None` for tempdb.
+    pub fn doublewrite_path(&self) -> Option<PathBuf> {
+        let first = self.file(1).ok()?;
+        (!self.volatile).then(|| doublewrite_path(first.path()))
     }
 
     /// Writes one page that does not live in the pool.

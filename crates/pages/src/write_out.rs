@@ -217,10 +217,17 @@ fn write_in_place(
     }
     let mut first = 0;
     while first < pages.len() {
+        // Pages of tempdb that nobody owns may have been given up with the end of their file, or with all of it, since they were copied.
+        let is_there = |page: PageId| !space.is_volatile() || space.has_page(page);
+        if !is_there(pages[first]) {
+            first += 1;
+            continue;
+        }
         let mut last = first;
         while last + 1 < pages.len()
             && pages[last + 1].file == pages[first].file
             && pages[last + 1].page == pages[last].page + 1
+            && is_there(pages[last + 1])
         {
             last += 1;
         }

@@ -37,7 +37,7 @@ fn reopen(os: &Os) -> Result<Arc<FileSpace>, PageError> {
 
 fn reopen_as(os: &Os, was_closed: bool) -> Result<Arc<FileSpace>, PageError> {
     let pool = BufferPool::new(os, PoolOptions { memory_bytes: 1 << 20 });
-    FileSpace::open(&pool, &OpenSpace { files: vec![PathBuf::from(DATA)], was_closed })
+    FileSpace::open(&pool, &OpenSpace { files: vec![(1, PathBuf::from(DATA))], was_closed })
 }
 
 fn append(log: &Log) -> Lsn {
@@ -439,9 +439,11 @@ fn a_checkpoint_leaves_frames_to_whom_it_waits_for() {
             let (_, space, log) = create(os);
             let pool = BufferPool::new(os, PoolOptions { memory_bytes: 64 * PAGE_BYTES as u64 });
             space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
-            let space =
-                FileSpace::open(&pool, &OpenSpace { files: vec![PathBuf::from(DATA)], was_closed: false })
-                    .expect("sound");
+            let space = FileSpace::open(
+                &pool,
+                &OpenSpace { files: vec![(1, PathBuf::from(DATA))], was_closed: false },
+            )
+            .expect("sound");
             space.attach_log(Arc::clone(&log));
             fill(&space, &log, 8..72, 1);
             let (changed, log_of_changes) = (Arc::clone(&space), Arc::clone(&log));

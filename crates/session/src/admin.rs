@@ -194,21 +194,27 @@ impl Session {
             }
             AlterDatabaseAction::AddLogFile(specs) => {
                 let files = specs.iter().map(added_file).collect::<SqlResult<Vec<_>>>()?;
-                if self.instance.database(&name)?.is_volatile() {
-                    return Err(not_supported("ALTER DATABASE tempdb ADD LOG FILE"));
-                }
                 self.instance.add_log_files(&name, &files)
             }
-            AlterDatabaseAction::AddFile { .. } => {
-                Err(not_supported("ALTER DATABASE ... ADD FILE of a data file"))
+            AlterDatabaseAction::AddFile { files, filegroup } => {
+                filegroup.as_ref().map_or(Ok(()), query::clauses::filegroup)?;
+                let files = files.iter().map(added_file).collect::<SqlResult<Vec<_>>>()?;
+                self.instance.add_data_files(&name, &files)
             }
             AlterDatabaseAction::RemoveFile(file) => {
-                if !self.instance.remove_file(&name, file)? {
-                    return Err(not_supported("ALTER DATABASE ... REMOVE FILE of a data file"));
-                }
+                self.instance.remove_file(&name, file)?;
                 sink.message(&SqlError::custom(0, 0, 1, format!("The file '{file}' has been removed.")));
                 Ok(())
             }
+            AlterDatabaseAction::AddFilegroup { .. } => {
+                Err(not_supported("ALTER DATABASE ... ADD FILEGROUP (a database has the filegroup PRIMARY)"))
+            }
+            AlterDatabaseAction::RemoveFilegroup(_) => Err(not_supported(
+                "ALTER DATABASE ... REMOVE FILEGROUP (a database has the filegroup PRIMARY)",
+            )),
+            AlterDatabaseAction::ModifyFilegroup { .. } => Err(not_supported(
+                "ALTER DATABASE ... MODIFY FILEGROUP (a database has the filegroup PRIMARY)",
+            )),
             _ => Err(not_supported("this form of ALTER DATABASE")),
         }
     }

@@ -1,21 +1,26 @@
 //! DBCC SHRINKFILE and SHRINKDATABASE: which files, to what size, and what is said of it.
 //!
-//! A log file is shrunk by whole VLFs; the log moves on when it stands in the way.
+//! A log file is shrunk by whole VLFs; the log moves on when it stands in the way. Of a data file, tables that stand at its end are built anew
+//! before it, unless TRUNCATEONLY is said; free pages at its end are given back, unless NOTRUNCATE is.
 
 use std::sync::Arc;
 
-use engine::{Database, ShrinkAim, ShrinkHeld, ShrunkFile};
+use engine::{DataShrink, Database, ShrinkAim, ShrinkHeld, ShrunkFile};
 use tsql::ast;
 use types::{SqlError, SqlResult, Value};
 
 use crate::dbcc_check::argument;
-use crate::run::{Interruption, not_supported};
+use crate::run::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
+
+const PAGE_BYTES: u64 = 8192;
 
 /// A file of a database, as both commands need it.
 struct File {
     file_id: i32,
+    /// As its pages' addresses or the log have it.
+    number: u16,
     name: String,
     is_log: bool,
     /// 8 KB pages.
@@ -54,7 +59,8 @@ impl Session {
             (Some("EMPTYFILE"), None) => ShrinkAim::Empty,
             _ => return Err(SqlError::new(2560, &[&2]).into()),
         };
-        let shrunk = self.shrink_one(&database, &file, aim, sink)?;
+        let how = steps(aim, word.as_deref());
+        let shrunk = self.shrink_one(&database, &file, how, sink)?;
         self.show_shrunk(&database, &[(file, shrunk)], sink)
     }
 
@@ -71,25 +77,30 @@ impl Session {
             return Err(SqlError::new(2526, &[]).into());
         }
         let database = self.named_for_check(arguments.first())?;
-        let mut percent = 0;
+        let (mut percent, mut word) = (0, None);
         for argument in &arguments[1..] {
             match argument.as_i64() {
                 Some(number) => {
                     let given = u64::try_from(number).ok().filter(|percent| *percent < 100);
                     percent = given.ok_or_else(|| SqlError::new(2560, &[&2]))?;
                 }
-                None => match argument.as_text().unwrap_or_default().to_uppercase().as_str() {
-                    "TRUNCATEONLY" => {}
-                    "NOTRUNCATE" => return Err(not_supported("DBCC SHRINKDATABASE ... NOTRUNCATE").into()),
+                None => match argument.as_text().unwrap_or_default().to_uppercase() {
+                    known if ["TRUNCATEONLY", "NOTRUNCATE"].contains(&known.as_str()) => word = Some(known),
                     _ => return Err(SqlError::new(2560, &[&2]).into()),
                 },
             }
         }
         let mut shrunk = Vec::new();
-        for file in files_of(&database, &self.instance).into_iter().filter(|file| file.is_log) {
-            let used = database.log().stats().used_bytes;
-            let one =
-                self.shrink_one(&database, &file, ShrinkAim::CreatedOr(used * 100 / (100 - percent)), sink)?;
+        for file in files_of(&database, &self.instance) {
+            let used = match file.is_log {
+                true => database.log().stats().used_bytes,
+                false => database.used_pages(file.number)? * PAGE_BYTES,
+            };
+            let how = steps(ShrinkAim::CreatedOr(used * 100 / (100 - percent)), word.as_deref());
+            if file.is_log && !how.cuts {
+                continue;
+            }
+            let one = self.shrink_one(&database, &file, how, sink)?;
             if one.current_pages < file.size_pages {
                 shrunk.push((file, one));
             }
@@ -101,17 +112,20 @@ impl Session {
         &mut self,
         database: &Arc<Database>,
         file: &File,
-        aim: ShrinkAim,
+        how: DataShrink,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<ShrunkFile> {
-        if !file.is_log {
-            return Err(not_supported("DBCC SHRINKFILE of a data file"));
+        if database.options().read_only {
+            return Err(SqlError::new(7992, &[&database.name()]));
         }
+        if !file.is_log {
+            return self.instance.shrink_data_file(database, file.number, how);
+        }
+        let aim = how.aim;
         if aim == ShrinkAim::Empty && file.file_id == i32::from(engine::FIRST_LOG_FILE) {
             return Err(SqlError::new(2555, &[&file.name]));
         }
-        let number = u16::try_from(file.file_id).unwrap_or(0);
-        let shrunk = self.instance.shrink_log_file(database, number, aim)?;
+        let shrunk = self.instance.shrink_log_file(database, file.number, aim)?;
         match shrunk.held {
             Some(ShrinkHeld::InUse) => sink.message(&SqlError::new(9008, &[&file.file_id, &file.name])),
             Some(ShrinkHeld::LeastSize) if matches!(aim, ShrinkAim::Bytes(_)) => {
@@ -147,6 +161,11 @@ impl Session {
     }
 }
 
+/// What is done for the words NOTRUNCATE and TRUNCATEONLY. With the latter a data file's size is not looked at: all free pages at its end go.
+fn steps(aim: ShrinkAim, word: Option<&str>) -> DataShrink {
+    DataShrink { aim, moves: word != Some("TRUNCATEONLY"), cuts: word != Some("NOTRUNCATE") }
+}
+
 /// WITH NO_INFOMSGS only.
 fn says_little(dbcc: &ast::Dbcc) -> SqlResult<bool> {
     if dbcc.options.iter().any(|option| !option.name.is("NO_INFOMSGS")) {
@@ -160,6 +179,7 @@ fn files_of(database: &Arc<Database>, instance: &Arc<engine::Instance>) -> Vec<F
         .into_iter()
         .map(|file| File {
             file_id: file.file_id,
+            number: file.number,
             name: file.name,
             is_log: file.is_log,
             size_pages: file.size_pages,

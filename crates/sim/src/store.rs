@@ -99,7 +99,8 @@ impl Store {
         let log = Arc::new(log);
         let pool = BufferPool::new(os, PoolOptions { memory_bytes: POOL_BYTES });
         let analysis = recovery::analyze(&log, tail.checkpoint)?;
-        let space = FileSpace::open(&pool, &OpenSpace { files: vec![data_path()], was_closed: tail.clean })?;
+        let space =
+            FileSpace::open(&pool, &OpenSpace { files: vec![(1, data_path())], was_closed: tail.clean })?;
         let (txns, access) = assemble(os, &space, &log, analysis.max_txn.0 + 1);
         recovery::redo(&log, &*access, analysis.redo_start)?;
         recovery::undo(&txns, &analysis.losers)?;

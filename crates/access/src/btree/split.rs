@@ -116,7 +116,7 @@ impl BTree {
                 format!("has keys that its parent {} has elsewhere", parent.id()),
             ));
         }
-        let FreePage { mut map, guard: mut right } = self.methods.find_free_page()?;
+        let FreePage { mut map, guard: mut right } = self.methods.find_free_page(self.def.unit.0)?;
         let right_id = right.id();
         let before = *left.page();
         let split = TreeSplit {
@@ -172,7 +172,7 @@ impl BTree {
         if !(header::prev(root.page()).is_null() && header::next(root.page()).is_null()) {
             return Err(AccessError::corrupt(root.id(), "is a root and has neighbours"));
         }
-        let FreePage { mut map, guard: mut child } = self.methods.find_free_page()?;
+        let FreePage { mut map, guard: mut child } = self.methods.find_free_page(self.def.unit.0)?;
         let child_id = child.id();
         let before = *root.page();
         let grow = RootGrow {

@@ -262,7 +262,7 @@ impl Heap {
             let what = format!("is told to be the last page, but {} follows", header::next(end.page()));
             return Err(AccessError::corrupt(end.id(), what));
         }
-        let FreePage { mut map, guard: mut new } = self.methods.find_free_page()?;
+        let FreePage { mut map, guard: mut new } = self.methods.find_free_page(self.def.unit.0)?;
         let page = new.id();
         let previous = if last_id.is_null() { first.id() } else { last_id };
         let append = HeapAppend {

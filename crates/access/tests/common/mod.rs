@@ -89,7 +89,7 @@ pub fn open(os: &Os, place: &Place) -> Db {
 pub fn try_open(os: &Os, place: &Place) -> Result<Db, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let pool = BufferPool::new(os, PoolOptions { memory_bytes: place.pool_bytes });
-    let space = FileSpace::open(&pool, &OpenSpace { files: vec![place.data()], was_closed: false })
+    let space = FileSpace::open(&pool, &OpenSpace { files: vec![(1, place.data())], was_closed: false })
         .map_err(|e| text(&e))?;
     let (log, tail) = Log::open(os, &place.log_options()).map_err(|e| text(&e))?;
     let log = Arc::new(log);

@@ -90,6 +90,16 @@ impl Database {
         })
     }
 
+    /// A table with all its indexes in use gets new pages, and stays what it is.
+    ///
+    /// # Errors
+    /// Those of locks and storage; the marker of a stale plan when another has changed the table.
+    pub(crate) fn build_anew(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>) -> SqlResult<()> {
+        let in_use = table.indexes.iter().filter(|index| !index.is_disabled);
+        let index_ids: Vec<i32> = in_use.map(|index| index.index_id).collect();
+        self.rebuild_indexes(txn, table, &index_ids)
+    }
+
     /// The foreign keys in force that hang on indexes which are to be disabled: those that refer to their columns; all of the table and to
     /// the table when its clustered index is among them.
     fn keys_hanging_on(&self, table: &Arc<TableDef>, named: &[&IndexDef], is_whole_table: bool) -> Hanging {

@@ -48,7 +48,7 @@ const FIRST_USER_OBJECT_ID: ObjectId = 581_577_110;
 /// The step from one object number to the next.
 const OBJECT_ID_STEP: ObjectId = 16;
 /// Allocation units of user tables are numbered from here.
-pub(crate) const FIRST_USER_UNIT: u32 = 256;
+pub(crate) const FIRST_USER_UNIT: u32 = access::SYSTEM_UNITS_END;
 
 /// Versions from here on are those of a catalog whose database has been closed.
 const RETIRED: u64 = 1 << 63;

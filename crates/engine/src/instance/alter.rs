@@ -64,6 +64,14 @@ impl Instance {
         entry.ok_or_else(|| SqlError::new(5011, &[&database.name()]))
     }
 
+    /// What is known of a database's files is replaced, in memory and in master: that of tempdb, too, which is made anew with them.
+    pub(super) fn note_files(&self, database: &Database, entry: Entry) -> SqlResult<()> {
+        if database.is_volatile() {
+            self.save_entry(&entry)?;
+        }
+        self.replace_entry(database, entry)
+    }
+
     /// The entry of a database is replaced, in memory and, unless it is made anew at each start, in master.
     pub(super) fn replace_entry(&self, database: &Database, entry: Entry) -> SqlResult<()> {
         if !database.is_volatile() {

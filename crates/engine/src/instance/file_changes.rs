@@ -1,7 +1,7 @@
 //! ALTER DATABASE ... ADD, MODIFY and REMOVE FILE, and shrinking: the files of a database and what master notes of them.
 //!
 //! A log file joins and leaves in steps, each of them hard before the next; a crash between any two is put right at the next start
-//! (`settle_log_files`), and the log never needs a file that is not noted as a member:
+//! (`settle_files`), and the log never needs a file that is not noted as a member:
 //!
 //! ```text
 //!  add_log_file:    master: Joining ─► file made, first header: "several" ─► master: Member ─► VLFs are used (join_file)
@@ -20,7 +20,7 @@ use super::{CreateDatabaseOptions, Instance, MASTER, MODEL, NewDatabaseFile};
 use crate::database::Database;
 use crate::error::{SqlResult, StorageError};
 use crate::files::make_directory;
-use crate::registry::{DatabaseLogFile, Entry, FilePhase};
+use crate::registry::{DatabaseDataFile, DatabaseLogFile, Entry, FilePhase};
 
 /// MODIFY FILE: what is to change of the file with this logical name.
 #[derive(Clone, Debug, Default)]
@@ -82,14 +82,14 @@ impl Instance {
         &self,
         new: &CreateDatabaseOptions,
         stem: &str,
-        data_files: usize,
+        data_files: &[DatabaseDataFile],
     ) -> SqlResult<Vec<DatabaseLogFile>> {
         let default_file = [NewDatabaseFile::default()];
         let wanted = if new.log_files.is_empty() { &default_file[..] } else { &new.log_files };
         let mut made: Vec<DatabaseLogFile> = Vec::new();
         for (at, file) in wanted.iter().enumerate() {
             let ending = if at == 0 { String::new() } else { (at + 1).to_string() };
-            let number = next_number(data_files, &made);
+            let number = if at == 0 { FIRST_LOG_FILE } else { next_number(data_files, &made) };
             let name = file.logical_name.clone().unwrap_or_else(|| format!("{}_log{ending}", new.name));
             let default = self.data_dir.join(format!("{stem}_log{ending}.ldf"));
             made.push(self.new_log_file(file, number, name, default)?);
@@ -113,6 +113,7 @@ impl Instance {
             name,
             growth: file.growth.unwrap_or(default.growth),
             bytes_max: file.max_bytes.filter(|bytes| *bytes > 0).unwrap_or(default.bytes_max),
+            size_bytes: None,
         })
     }
 
@@ -127,25 +128,22 @@ impl Instance {
         if [MASTER, MODEL].contains(&database.number()) {
             return Err(SqlError::new(5013, &[]));
         }
-        assert!(!database.is_volatile(), "the caller refuses files of tempdb");
         let entry = self.entry_of(&database)?;
         let mut planned: Vec<DatabaseLogFile> = Vec::new();
         let folder = entry.log_files[0].path.parent().unwrap_or(Path::new(".")).to_path_buf();
         for file in files {
             let Some(name) = &file.logical_name else { return Err(SqlError::new(5036, &[])) };
             let all: Vec<DatabaseLogFile> = entry.log_files.iter().chain(&planned).cloned().collect();
-            let number = next_number(entry.data_files.len(), &all);
-            let log_file =
+            let number = next_number(&entry.data_files, &all);
+            let mut log_file =
                 self.new_log_file(file, number, name.clone(), folder.join(format!("{name}.ldf")))?;
-            check_new_log_file(file, &log_file)?;
-            let data_names = database.space().files().into_iter().map(|file| file.logical_name);
-            if data_names.chain(all.into_iter().map(|log| log.name)).any(|known| same(&known, name)) {
-                return Err(SqlError::new(1828, &[name]));
-            }
-            let is_planned = planned.iter().any(|other| other.path == log_file.path);
-            if is_planned || self.os().disk().exists(&log_file.path) {
+            let size = Some(file.size_bytes.unwrap_or(LogOptions::new("", "").size_bytes));
+            check_new_file(file, size, Some(log_file.bytes_max), name)?;
+            self.refuse_taken_name(&database, &entry, planned.iter().map(|log| log.name.as_str()), name)?;
+            if self.is_taken(&log_file.path, planned.iter().map(|other| other.path.as_path())) {
                 return Err(SqlError::new(5170, &[&log_file.path.display()]));
             }
+            log_file.size_bytes = size.filter(|_| database.is_volatile());
             planned.push(log_file);
         }
         for (log_file, file) in planned.into_iter().zip(files) {
@@ -171,27 +169,49 @@ impl Instance {
             entry.log_files.sort_by_key(|file| file.number);
             entry
         };
-        self.replace_entry(database, with(FilePhase::Joining))?;
+        self.note_files(database, with(FilePhase::Joining))?;
         let folder = log_file.path.parent().unwrap_or(Path::new("."));
         let made = make_directory(self.os().disk(), folder).map_err(LogError::from);
         let made = made.and_then(|()| database.log().prepare_file(&member_options(&log_file, size_bytes)));
         let idle = match made {
             Ok(idle) => idle,
             Err(error) => {
-                self.replace_entry(database, before)?;
+                self.note_files(database, before)?;
                 return Err(SqlError::new(5123, &[&error, &log_file.path.display()]));
             }
         };
-        self.replace_entry(database, with(FilePhase::Member))?;
+        self.note_files(database, with(FilePhase::Member))?;
         database.log().join_file(idle);
         Ok(())
     }
 
-    /// ALTER DATABASE ... REMOVE FILE. True when there was such a log file; the caller refuses data files.
+    /// Is there a file at the place, or is one planned there?
+    pub(super) fn is_taken<'a>(&self, path: &Path, mut planned: impl Iterator<Item = &'a Path>) -> bool {
+        planned.any(|other| other == path) || self.os().disk().exists(path)
+    }
+
+    /// Error 1828 when a file of the database has the logical name, or one that is planned.
+    pub(super) fn refuse_taken_name<'a>(
+        &self,
+        database: &Database,
+        entry: &'a Entry,
+        planned: impl Iterator<Item = &'a str>,
+        name: &str,
+    ) -> SqlResult<()> {
+        let in_data = database.space().files().iter().any(|file| same(&file.logical_name, name));
+        let mut others = entry.log_files.iter().map(|log| log.name.as_str()).chain(planned);
+        match in_data || others.any(|known| same(known, name)) {
+            true => Err(SqlError::new(1828, &[&name])),
+            false => Ok(()),
+        }
+    }
+
+    /// ALTER DATABASE ... REMOVE FILE.
     ///
     /// # Errors
-    /// 5009 when no file has the name, 5020 for the first data and the first log file, 5042 while log in it is needed; those of storage.
-    pub fn remove_file(self: &Arc<Self>, name: &str, logical_name: &str) -> SqlResult<bool> {
+    /// 5009 when no file has the name, 5020 for the first data and the first log file, 5042 while log or pages in it are needed; those of
+    /// storage.
+    pub fn remove_file(self: &Arc<Self>, name: &str, logical_name: &str) -> SqlResult<()> {
         let database = self.database(name)?;
         let _changing = self.changing.lock();
         let entry = self.entry_of(&database)?;
@@ -200,14 +220,13 @@ impl Instance {
                 return Err(SqlError::new(5020, &[]));
             }
             if file.phase == FilePhase::Buffer {
-                return self.drain_buffer(&database).map(|()| true);
+                return self.drain_buffer(&database);
             }
-            return self.remove_log_file(&database, &entry, file).map(|()| true);
+            return self.remove_log_file(&database, &entry, file);
         }
         let data_files = database.space().files();
         match data_files.iter().find(|file| same(&file.logical_name, logical_name)) {
-            Some(file) if file.file_id == 1 => Err(SqlError::new(5020, &[])),
-            Some(_) => Ok(false),
+            Some(file) => self.remove_data_file(&database, &entry, file.file_id, &file.logical_name),
             None => Err(SqlError::new(5009, &[])),
         }
     }
@@ -232,7 +251,7 @@ impl Instance {
         for other in leaving.log_files.iter_mut().filter(|other| other.number == file.number) {
             other.phase = FilePhase::Leaving;
         }
-        if let Err(error) = self.replace_entry(database, leaving) {
+        if let Err(error) = self.note_files(database, leaving) {
             log.join_file(idle);
             return Err(error);
         }
@@ -243,17 +262,19 @@ impl Instance {
         }
         let mut without = entry.clone();
         without.log_files.retain(|other| other.number != file.number);
-        self.replace_entry(database, without)
+        self.note_files(database, without)
     }
 
-    /// At a start: log files that were on their way into or out of the log are removed, and forgotten once they are gone.
-    pub(super) fn settle_log_files(&self, entry: &mut Entry) -> SqlResult<()> {
-        let stays = |file: &DatabaseLogFile| matches!(file.phase, FilePhase::Member | FilePhase::Buffer);
-        if entry.log_files.iter().all(stays) {
+    /// At a start: files that were on their way into or out of their database are removed, and forgotten once they are gone.
+    pub(super) fn settle_files(&self, entry: &mut Entry) -> SqlResult<()> {
+        let stays = |phase: FilePhase| matches!(phase, FilePhase::Member | FilePhase::Buffer);
+        let data_stay = entry.data_files.iter().all(|file| stays(file.phase));
+        if data_stay && entry.log_files.iter().all(|file| stays(file.phase)) {
             return Ok(());
         }
         let name = entry.name.clone();
-        entry.log_files.retain(|file| stays(file) || !self.remove_one(&name, &file.path));
+        entry.data_files.retain(|file| stays(file.phase) || !self.remove_one(&name, &file.path));
+        entry.log_files.retain(|file| stays(file.phase) || !self.remove_one(&name, &file.path));
         self.save_entry(entry)
     }
 
@@ -293,9 +314,14 @@ impl Instance {
         let space = database.space();
         let failed = |error: pages::PageError| storage_error(&database, error.into());
         space.set_file_options(file.file_id, logical_name, growth, limit).map_err(failed)?;
-        match change.size_bytes {
-            Some(bytes) => space.grow_file(file.file_id, pages_of(bytes)).map_err(failed),
-            None => Ok(()),
+        if let Some(bytes) = change.size_bytes {
+            space.grow_file(file.file_id, pages_of(bytes)).map_err(failed)?;
+            // It was emptied, and is to be filled again.
+            space.limit_allocation(file.file_id, None).map_err(failed)?;
+        }
+        match database.is_volatile() {
+            true => self.note_shape(&database, entry, file.file_id, change),
+            false => Ok(()),
         }
     }
 
@@ -320,11 +346,14 @@ impl Instance {
         if let Some(new_name) = &change.new_name {
             file.name.clone_from(new_name);
         }
+        if database.is_volatile() {
+            file.size_bytes = change.size_bytes.or(file.size_bytes);
+        }
         let (growth, limit) = (file.growth, file.bytes_max);
         let log = database.log();
         let present = log.files().into_iter().find(|info| info.number == number);
         check_size(change, present.map_or(0, |info| info.size_bytes), limit, |bytes| bytes)?;
-        self.replace_entry(database, entry)?;
+        self.note_files(database, entry)?;
         log.set_growth(number, growth, limit);
         match change.size_bytes {
             Some(bytes) => log.grow_to(number, bytes).map_err(|error| storage_error(database, error.into())),
@@ -420,7 +449,7 @@ pub(super) fn log_options(
         files.iter().filter(|file| file.phase == FilePhase::Member).collect();
     let (first, more) = members.split_first().expect("a database has a log file");
     assert_eq!(first.number, FIRST_LOG_FILE, "the first log file comes first");
-    let size_of = |at: usize| wanted.get(at).and_then(|file| file.size_bytes);
+    let size_of = |at: usize| wanted.get(at).and_then(|file| file.size_bytes).or(members[at].size_bytes);
     let mut options = LogOptions::new(&first.path, database);
     options.size_bytes = size_of(0).unwrap_or(options.size_bytes);
     options.growth = first.growth;
@@ -441,30 +470,50 @@ fn member_options(file: &DatabaseLogFile, size_bytes: Option<u64>) -> LogFileOpt
     }
 }
 
-/// The least `file_id` that neither a log file has nor a data file: those are 1 and, the second and later ones, from 3 on.
-pub(super) fn next_number(data_files: usize, log_files: &[DatabaseLogFile]) -> u16 {
+/// The least number that no file of the database has, data or log; the first two are those of the first data and the first log file.
+pub(super) fn next_number(data_files: &[DatabaseDataFile], log_files: &[DatabaseLogFile]) -> u16 {
     let is_taken = |number: u16| {
         log_files.iter().any(|file| file.number == number)
-            || (number > FIRST_LOG_FILE && usize::from(number) <= data_files + 1)
+            || data_files.iter().any(|file| file.number == number || file.file_id == number)
     };
-    (FIRST_LOG_FILE..u16::MAX).find(|number| !is_taken(*number)).expect("fewer files than numbers")
+    (FIRST_LOG_FILE + 1..u16::MAX).find(|number| !is_taken(*number)).expect("fewer files than numbers")
+}
+
+/// The data files that belong to their database.
+pub(super) fn members(files: &[DatabaseDataFile]) -> impl Iterator<Item = &DatabaseDataFile> {
+    files.iter().filter(|file| file.phase == FilePhase::Member)
+}
+
+/// Error 1828 when two files of a new database have one logical name.
+pub(super) fn refuse_same_names<'a>(names: impl Iterator<Item = &'a str>) -> SqlResult<()> {
+    let names: Vec<&str> = names.collect();
+    let again = |(at, name): (usize, &&'a str)| names[..at].iter().any(|other| same(other, name));
+    match names.iter().enumerate().find(|one| again(*one)) {
+        Some((_, name)) => Err(SqlError::new(1828, &[name])),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn same(a: &str, b: &str) -> bool {
     Collation::DEFAULT.same_name(a, b)
 }
 
-/// Sizes of a new log file must fit each other.
-fn check_new_log_file(file: &NewDatabaseFile, log_file: &DatabaseLogFile) -> SqlResult<()> {
+/// Sizes of a new file must fit each other: SIZE, the size that it will have, and its limit.
+pub(super) fn check_new_file(
+    file: &NewDatabaseFile,
+    size: Option<u64>,
+    limit: Option<u64>,
+    name: &str,
+) -> SqlResult<()> {
     if file.size_bytes.is_some_and(|bytes| bytes < FILE_BYTES_MIN) {
         return Err(SqlError::new(5174, &[]));
     }
-    let size = file.size_bytes.unwrap_or(LogOptions::new("", "").size_bytes);
-    if size > log_file.bytes_max {
+    let limit = limit.unwrap_or(u64::MAX);
+    if size.is_some_and(|size| size > limit) {
         return Err(SqlError::new(5040, &[]));
     }
-    if matches!(file.growth, Some(Growth::Bytes(bytes)) if bytes > log_file.bytes_max) {
-        return Err(SqlError::new(5169, &[&log_file.name]));
+    if matches!(file.growth, Some(Growth::Bytes(bytes)) if bytes > limit) {
+        return Err(SqlError::new(5169, &[&name]));
     }
     Ok(())
 }
@@ -481,7 +530,7 @@ fn check_size(change: &FileChange, present: u64, limit: u64, unit: impl Fn(u64) 
     Ok(())
 }
 
-fn storage_error(database: &Database, error: StorageError) -> SqlError {
+pub(super) fn storage_error(database: &Database, error: StorageError) -> SqlError {
     SqlError::new(5149, &[&error, &database.name()])
 }
 

@@ -90,12 +90,13 @@ impl Instance {
         let bytes = log::limits::PERSISTED_BUFFER_BYTES as u64;
         let mut with = before.clone();
         with.log_files.push(DatabaseLogFile {
-            number: next_number(before.data_files.len(), &before.log_files),
+            number: next_number(&before.data_files, &before.log_files),
             phase: FilePhase::Buffer,
             path: path.clone(),
             name: logical_name.to_owned(),
             growth: log::Growth::None,
             bytes_max: bytes,
+            size_bytes: None,
         });
         with.log_files.sort_by_key(|file| file.number);
         self.replace_entry(database, with)?;

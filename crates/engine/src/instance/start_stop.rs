@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use log::LogOptions;
 use os::{JoinHandle, Latch, LatchRank};
-use pages::NewFile;
 
-use super::{FIRST_USER_DATABASE, Instance, MASTER, MODEL, Slot, file_changes};
+use super::{FIRST_USER_DATABASE, Instance, MASTER, MODEL, Slot, TEMPDB, file_changes};
 use crate::catalog::system_tables;
 use crate::decision::{self, Known};
 use crate::error::StorageError;
@@ -34,6 +33,8 @@ impl Instance {
         for entry in registry::load(&rows[system_tables::DATABASES], &self.data_dir)? {
             match entry.phase {
                 _ if entry.number == MASTER => {}
+                // What is noted of its files: `make_tempdb` makes them anew.
+                _ if entry.number == TEMPDB => self.insert(Slot::offline(entry)),
                 Phase::Creating | Phase::Dropping => {
                     self.remove_files(&entry);
                     self.forget_entry(entry.number)
@@ -86,7 +87,7 @@ impl Instance {
         if let Err(error) = self.follow_links(&mut entry) {
             return self.insert_refused(entry, &error.into());
         }
-        if let Err(error) = self.settle_log_files(&mut entry) {
+        if let Err(error) = self.settle_files(&mut entry) {
             return self.insert_refused(entry, &StorageError::Catalog(error.to_string()));
         }
         let log = file_changes::log_options(&entry.log_files, &[], &entry.name, entry.options.vlf_rule);
@@ -96,7 +97,9 @@ impl Instance {
             name: entry.name.clone(),
             created: entry.created,
             options: entry.options.clone(),
-            data_files: entry.data_files.iter().map(|p| NewFile::new(p, &entry.name)).collect(),
+            data_files: file_changes::members(&entry.data_files)
+                .map(|file| self.data_file_of(file))
+                .collect(),
             log: LogOptions { persisted, ..log },
             volatile: false,
         };
@@ -110,7 +113,8 @@ impl Instance {
     /// Puts the files' real places into an entry; refuses files outside the folders where they may lie.
     fn follow_links(&self, entry: &mut Entry) -> Result<(), os::IoError> {
         let disk = self.os().disk();
-        for file in entry.data_files.iter_mut().chain(entry.log_files.iter_mut().map(|log| &mut log.path)) {
+        let data = entry.data_files.iter_mut().map(|data| &mut data.path);
+        for file in data.chain(entry.log_files.iter_mut().map(|log| &mut log.path)) {
             *file = self.places.admit(disk, file)?;
         }
         Ok(())

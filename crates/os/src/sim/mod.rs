@@ -126,6 +126,10 @@ pub enum Bug {
     LeaveWhileNeeded,
     /// A log file is removed before master notes that it leaves.
     LeaveBeforeNoted,
+    /// A data file is used although master does not note that it belongs to its database.
+    UsedBeforeNoted,
+    /// A data file, or its end, is given up although redo may still come to pages there.
+    GivenUpBeforeCheckpoint,
     /// A log file is cut before its header says that it is smaller.
     ShrinkBeforeNoted,
     /// A log file's header counts what has been added to it before that is durable.

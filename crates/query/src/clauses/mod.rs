@@ -10,7 +10,7 @@ mod statements;
 use tsql::ast::{ExprKind, Literal, NamedOption, OptionValue, QueryHint, UnaryOp};
 use types::SqlError;
 
-pub use statements::{check_begin, check_create_database, check_execute, database_collation};
+pub use statements::{check_begin, check_create_database, check_execute, database_collation, filegroup};
 pub(crate) use statements::{
     check_common_tables, check_definition, check_join_hint, check_row_function, check_table_elements,
     check_table_reference,

@@ -57,7 +57,10 @@ fn create_table(table: &ast::CreateTable) -> Result<(), SqlError> {
 }
 
 /// The one filegroup that databases have, under its name or as the default.
-fn filegroup(name: &ast::Ident) -> Result<(), SqlError> {
+///
+/// # Errors
+/// 1921 for any other.
+pub fn filegroup(name: &ast::Ident) -> Result<(), SqlError> {
     if name.is("PRIMARY") || name.is("DEFAULT") { Ok(()) } else { Err(invalid_filegroup(&name.value)) }
 }
 

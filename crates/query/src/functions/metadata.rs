@@ -542,7 +542,7 @@ fn file_property(call: &Call<'_, '_>) -> Result<Value> {
         "spaceused" => {
             let pages = match file.is_log {
                 true => used_log_bytes(database, id).div_ceil(8192),
-                false => database.used_pages(sysviews::data_file_of(id))?,
+                false => database.used_pages(file.number)?,
             };
             Value::Int(i32::try_from(pages).unwrap_or(i32::MAX))
         }

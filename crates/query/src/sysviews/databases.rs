@@ -279,6 +279,8 @@ const AUTOMATIC_GROWTH_PAGES: i64 = 8192;
 
 struct FileRow {
     file_id: i32,
+    /// In its pages' addresses, or as the log knows it.
+    number: u16,
     log: bool,
     is_buffer: bool,
     name: String,
@@ -314,9 +316,9 @@ fn files_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo) 
             engine::DataGrowth::Percent(percent) => (i64::from(percent), true),
             engine::DataGrowth::Fixed => (0, false),
         };
-        // File 2 is the first log file (documented): further data files count from 3.
         rows.push(FileRow {
-            file_id: shown_file_id(file.file_id),
+            file_id: shown_file_id(info, file.file_id),
+            number: file.file_id,
             log: false,
             is_buffer: false,
             name: file.logical_name.clone(),
@@ -339,6 +341,7 @@ fn files_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo) 
         let noted = info.log_files.iter().find(|noted| noted.number == file.number);
         rows.push(FileRow {
             file_id: i32::from(file.number),
+            number: file.number,
             log: true,
             is_buffer: false,
             name: noted.map_or_else(String::new, |noted| noted.name.clone()),
@@ -365,6 +368,7 @@ fn buffer_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo)
     let pages = whole(noted.bytes_max / 8192);
     Some(FileRow {
         file_id: i32::from(noted.number),
+        number: noted.number,
         log: true,
         is_buffer: true,
         name: noted.name.clone(),
@@ -405,6 +409,8 @@ fn persistent_log_buffers(context: Context<'_, '_, '_>) -> Result<(), SqlError> 
 pub struct DatabaseFile {
     /// `file_id`.
     pub file_id: i32,
+    /// In its pages' addresses, or as the log knows it.
+    pub number: u16,
     /// Logical name.
     pub name: String,
     /// Is it of the log?
@@ -420,6 +426,7 @@ pub fn database_files(instance: &Arc<Instance>, database: &Arc<Database>) -> Vec
     let files = info.map(|info| files_of(instance, database, info)).unwrap_or_default();
     let row = |file: FileRow| DatabaseFile {
         file_id: file.file_id,
+        number: file.number,
         name: file.name,
         is_log: file.log,
         size_pages: file.size.cast_unsigned(),
@@ -589,7 +596,7 @@ fn sys_databases(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("sid", Value::binary(&[1]).into()),
             ("crdate", Value::DateTime(info.created).into()),
             ("cmptlevel", i32::from(info.options.compatibility_level).into()),
-            ("filename", info.data_files.first().map(|path| path.display().to_string()).into()),
+            ("filename", info.data_files.first().map(|file| file.path.display().to_string()).into()),
             ("status", 65_536.into()),
             ("version", 957.into()),
         ]);
@@ -609,27 +616,22 @@ pub(super) fn megabytes(bytes: u64) -> Cell {
     Cell::Value(Value::Float((bytes as f64 / 1_048_576.0 * 100.0).round() / 100.0))
 }
 
-/// `file_id` of the log.
-const LOG_FILE_ID: i32 = engine::FIRST_LOG_FILE as i32;
-
-/// The data file that a `file_id` other than the log's shows.
-pub(crate) fn data_file_of(shown: i32) -> u16 {
-    u16::try_from(shown - i32::from(shown > LOG_FILE_ID)).unwrap_or(0)
-}
-
-/// `file_id` as views show it: 1 is the first data file, 2 the log, further data files follow.
-fn shown_file_id(file: u16) -> i32 {
-    i32::from(file) + i32::from(file >= 2)
+/// `file_id` of the data file with this number in its pages' addresses.
+fn shown_file_id(info: &DatabaseInfo, number: u16) -> i32 {
+    let noted = info.data_files.iter().find(|file| file.number == number);
+    i32::from(noted.map_or(number, |noted| noted.file_id))
 }
 
 fn file_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let id = i32::from(context.database.id());
+    let infos = context.runtime.instance.database_infos();
+    let Some(info) = infos.iter().find(|info| info.id == context.database.id()) else { return Ok(()) };
     for file in context.database.space().files() {
         let total = i64::from(file.pages);
         let used = context.database.used_pages(file.file_id)? as i64;
         context.row(&[
             ("database_id", id.into()),
-            ("file_id", shown_file_id(file.file_id).into()),
+            ("file_id", shown_file_id(info, file.file_id).into()),
             ("filegroup_id", 1.into()),
             ("total_page_count", total.into()),
             ("allocated_extent_page_count", used.into()),

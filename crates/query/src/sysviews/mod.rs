@@ -33,7 +33,6 @@ mod waits;
 
 use std::sync::{Arc, LazyLock};
 
-pub(crate) use databases::data_file_of;
 pub use databases::{DatabaseFile, database_files};
 pub(crate) use dependencies::{bound_columns, bound_views, named_columns};
 pub(crate) use describe::tds_type;

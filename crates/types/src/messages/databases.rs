@@ -544,6 +544,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(7969, 16, "No active open transactions."),
     entry(7977, 10, "Started execution of DBCC %s."),
     entry(7983, 14, "User '%s' lacks permission to run DBCC %s for database '%s'."),
+    entry(7992, 16, "The database '%s' is read-only: it cannot be shrunk."),
     entry(7997, 16, "'%s' does not contain an identity column."),
     entry(7998, 10, "Checking identity information: current identity value '%s', current column value '%s'."),
     entry(7999, 16, "Could not find any index named '%s' for table '%s'."),

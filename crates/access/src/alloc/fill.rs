@@ -1,0 +1,252 @@
+//! Which file a new page comes from: proportional fill, the search for a free page, growth; and what stands at the end of a file.
+
+use pages::{PageError, PageId};
+use rustc_hash::FxHashSet;
+
+use super::{FreePage, INTERVAL_PAGES, MAP_INDEX, PENDING, entries, is_system_page, map_of, owner};
+use crate::error::AccessResult;
+use crate::methods::AccessMethods;
+
+/// Units below this number are of the catalog.
+pub const SYSTEM_UNITS_END: u32 = 256;
+
+/// What stands at the end of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Tail {
+    /// Behind the last page in use and its map; 0 in a file of which nothing is in use.
+    pub end: u32,
+    /// Units with pages behind the place asked about.
+    pub units: FxHashSet<u32>,
+}
+
+/// Proportional fill: each of several files gets new pages in proportion to what is free in it, in runs of [`RUN_PAGES`], so that they become
+/// full at the same time. A file of which nothing is known yet is looked through once.
+#[derive(Default)]
+pub(super) struct Turns {
+    /// Of the files in the order of their numbers.
+    files: Vec<Turn>,
+    /// Place of the file whose turn it is, and how many pages of its run are left.
+    current: usize,
+    run_left: u32,
+}
+
+/// What [`Turns`] knows of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    number: u16,
+    /// How many pages it has, and how many of them are free, nearly: somebody may be about to take one.
+    pages: u32,
+    free: u32,
+    /// How much it is behind with its share.
+    credit: i64,
+}
+
+/// Pages that one file gets before the turn is another's: an extent's.
+const RUN_PAGES: u32 = 8;
+
+impl Turns {
+    /// Gives the turn to the file that is furthest behind.
+    fn pass_on(&mut self) {
+        let total: i64 = self.files.iter().map(|file| i64::from(file.free)).sum();
+        for file in &mut self.files {
+            file.credit += i64::from(file.free);
+        }
+        let furthest = self.files.iter().enumerate().max_by_key(|(at, file)| (file.credit, usize::MAX - at));
+        self.current = furthest.map_or(0, |(at, _)| at);
+        if let Some(file) = self.files.get_mut(self.current) {
+            file.credit -= total;
+        }
+        self.run_left = RUN_PAGES;
+    }
+
+    /// The files in the order in which they are to be tried now.
+    fn order(&mut self) -> Vec<u16> {
+        if self.run_left == 0 || self.files.get(self.current).is_none_or(|file| file.free == 0) {
+            self.pass_on();
+        }
+        let (before, rest) = self.files.split_at(self.current.min(self.files.len()));
+        rest.iter().chain(before).map(|file| file.number).collect()
+    }
+
+    /// Nothing free was found in the file.
+    fn note_full(&mut self, number: u16) {
+        if let Some(file) = self.file(number) {
+            file.free = 0;
+        }
+    }
+
+    /// A page of the file has become free.
+    pub(super) fn note_freed(&mut self, number: u16) {
+        if let Some(file) = self.file(number) {
+            file.free += 1;
+        }
+    }
+
+    fn file(&mut self, number: u16) -> Option<&mut Turn> {
+        self.files.iter_mut().find(|file| file.number == number)
+    }
+
+    /// A page of the file is about to be taken.
+    fn note_taken(&mut self, number: u16) {
+        self.run_left = self.run_left.saturating_sub(1);
+        if let Some(file) = self.file(number) {
+            file.free = file.free.saturating_sub(1);
+        }
+    }
+}
+
+impl AccessMethods {
+    /// Finds a free page and latches its map page and then itself exclusively: the caller logs the allocation, calls [`set_owner`] and
+    /// formats it. Grows a file when none is free. `unit`: whose it will be.
+    pub(crate) fn find_free_page(&self, unit: u32) -> AccessResult<FreePage> {
+        loop {
+            let files = self.files_in_turn(unit)?;
+            for &file in &files {
+                if let Some(found) = self.find_free_in(file)? {
+                    let page = found.guard.id();
+                    assert!(page.file == file && map_of(page) == found.map.id(), "a page comes with its map");
+                    self.allocator.turns.lock().note_taken(file);
+                    return Ok(found);
+                }
+                self.allocator.turns.lock().note_full(file);
+            }
+            self.grow_one_of(&files)?;
+        }
+    }
+
+    /// All files are full: the first that may grow does. Where none may, those that are only being shrunk are given free again.
+    fn grow_one_of(&self, files: &[u16]) -> AccessResult<()> {
+        let mut refusal = None;
+        for &file in files.iter().filter(|file| self.space.grows_for_allocation(**file)) {
+            let pages = self.space.file_pages(file);
+            match self.space.grow_to_hold(file, pages + 1) {
+                Ok(()) => return Ok(()),
+                Err(error @ PageError::SpaceFull { .. }) => refusal = Some(error),
+                // It has left since it was listed.
+                Err(PageError::NoSuchPage(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match refusal {
+            _ if self.space.lift_limits() => Ok(()),
+            Some(error) => Err(error.into()),
+            None if self.space.file_numbers() != sorted(files) => Ok(()),
+            None => {
+                let first = self.space.files().swap_remove(0).path;
+                let what = "every file that could be filled is being emptied".to_owned();
+                Err(PageError::SpaceFull { path: first, what }.into())
+            }
+        }
+    }
+
+    /// The files in the order in which a page is to be looked for in them.
+    fn files_in_turn(&self, unit: u32) -> AccessResult<Vec<u16>> {
+        let numbers = self.space.file_numbers();
+        // The catalog stays in the first file as long as that has room, so that the others can be emptied and removed.
+        if numbers.len() == 1 || unit < SYSTEM_UNITS_END {
+            return Ok(numbers);
+        }
+        // Known is what was counted at the size that the file has now. Maps are latched one by one, and the turns not meanwhile.
+        let mut counted: Vec<Turn> = Vec::new();
+        for &number in &numbers {
+            let pages = self.space.allocation_end(number);
+            let known = self.allocator.turns.lock().file(number).copied();
+            counted.push(match known {
+                Some(known) if known.pages == pages => known,
+                Some(known) if known.pages < pages && known.pages > 0 => {
+                    Turn { pages, free: known.free + (pages - known.pages), ..known }
+                }
+                other => {
+                    let free = pages.saturating_sub(self.used_pages(number)? as u32);
+                    Turn { number, pages, free, credit: other.map_or(0, |known| known.credit) }
+                }
+            });
+        }
+        let mut turns = self.allocator.turns.lock();
+        if turns
+            .files
+            .iter()
+            .map(|file| (file.number, file.pages))
+            .ne(counted.iter().map(|file| (file.number, file.pages)))
+        {
+            turns.files = counted;
+            turns.run_left = 0;
+        }
+        Ok(turns.order())
+    }
+
+    fn find_free_in(&self, file: u16) -> AccessResult<Option<FreePage>> {
+        let pages = self.space.allocation_end(file);
+        let seen = self.allocator.hint(file);
+        let mut from = seen.first_free;
+        let mut passed_over = None;
+        while from < pages {
+            let map_id = map_of(PageId::new(file, from));
+            if map_id.page >= pages {
+                break;
+            }
+            let Some(map) = self.map_if_there(map_id)? else { break };
+            // Asked under the latch: who gives pages up sets the limit first, then looks at their maps.
+            let end =
+                (map_id.page - MAP_INDEX + INTERVAL_PAGES).min(pages).min(self.space.allocation_end(file));
+            for number in from..end {
+                let page = PageId::new(file, number);
+                if owner(map.page(), page) != 0 || is_system_page(page) {
+                    continue;
+                }
+                assert!(map.is_exclusive() && number >= seen.first_free, "nobody else takes {page}");
+                // A map may lie: a page that somebody has latched, the caller perhaps, is not waited for. It may still be free.
+                let Some(guard) = self.space.try_fix_new(page)? else {
+                    passed_over = passed_over.or(Some(number));
+                    continue;
+                };
+                // Not behind it: should the caller fail to log the allocation, it stays free.
+                self.allocator.raise_hint(file, seen, passed_over.unwrap_or(number));
+                return Ok(Some(FreePage { map, guard }));
+            }
+            from = end;
+        }
+        // Pages whose map page does not exist yet (`from` stands before them) are free as soon as it does; and those beyond a limit, when
+        // it is lifted.
+        let end = self.space.allocation_end(file);
+        self.allocator.raise_hint(file, seen, passed_over.unwrap_or(from).min(end.max(seen.first_free)));
+        Ok(None)
+    }
+
+    /// How many pages may be allocated without growth.
+    pub fn free_pages(&self) -> AccessResult<u64> {
+        let mut total = 0;
+        self.for_each_map(|map| {
+            let map_id = map.id();
+            let end = self.space.allocation_end(map_id.file);
+            let is_free =
+                |page: &PageId| page.page < end && owner(map.page(), *page) == 0 && !is_system_page(*page);
+            total += entries(map_id).iter().filter(|page| is_free(page)).count() as u64;
+            Ok(())
+        })?;
+        Ok(total)
+    }
+
+    /// The last page of a file that belongs to somebody, of the system pages the last that such pages or the file itself need. With the
+    /// units that have pages from `from` on.
+    pub fn tail_of(&self, file: u16, from: u32) -> AccessResult<Tail> {
+        let mut tail = Tail::default();
+        self.for_each_map_of(file, |map| {
+            let map_id = map.id();
+            for page in entries(map_id).into_iter().filter(|page| owner(map.page(), *page) != 0) {
+                tail.end = tail.end.max(page.page + 1).max(map_id.page + 1);
+                if page.page >= from {
+                    tail.units.insert(owner(map.page(), page) & !PENDING);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(tail)
+    }
+}
+
+fn sorted(numbers: &[u16]) -> Vec<u16> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    sorted
+}

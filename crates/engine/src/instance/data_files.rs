@@ -1,0 +1,227 @@
+//! Data files of a database: ALTER DATABASE ... ADD and REMOVE FILE. They join and leave in the steps of log files (`file_changes.rs`); which
+//! pages they give up, and when nobody comes back to them, is said here.
+//!
+//! ```text
+//!  add:     master: Joining ─► file made, durable ─► master: Member ─► pages are allocated in it
+//!  remove:  no page is allocated in it any more ─► none is in use ─► checkpoint ─► master: Leaving ─► the space forgets it ─► file removed
+//!           ─► master: nothing
+//! ```
+//! The checkpoint comes after the last record that a page of the file could have, so no redo asks for the file once master lets it go. Nor does an
+//! undo: a page with something to undo is in use.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use log::FIRST_LOG_FILE;
+use os::sim::{Bug, is_planted};
+use pages::{NewFile, PageError};
+use types::SqlError;
+
+use super::file_changes::{check_new_file, data_growth, next_number, pages_of, storage_error};
+use super::{Instance, MASTER, MODEL, NewDatabaseFile};
+use crate::checkpoint;
+use crate::database::Database;
+use crate::error::{SqlResult, StorageError};
+use crate::files::make_directory;
+use crate::registry::{DataFileShape, DatabaseDataFile, Entry, FilePhase};
+
+impl Instance {
+    /// ALTER DATABASE ... ADD FILE. All of them belong to PRIMARY.
+    ///
+    /// # Errors
+    /// 5013 in master and model, 5036 without a name, 1828 when the name is taken, 5170 when the file exists, 5174, 5040 and 5169 for
+    /// sizes that do not fit each other, 5123 when it cannot be made; those of paths and storage.
+    pub fn add_data_files(self: &Arc<Self>, name: &str, files: &[NewDatabaseFile]) -> SqlResult<()> {
+        let database = self.database(name)?;
+        let _changing = self.changing.lock();
+        if [MASTER, MODEL].contains(&database.number()) {
+            return Err(SqlError::new(5013, &[]));
+        }
+        let mut entry = self.entry_of(&database)?;
+        let folder = entry.data_files[0].path.parent().unwrap_or(Path::new(".")).to_path_buf();
+        let mut planned: Vec<(NewFile, DatabaseDataFile)> = Vec::new();
+        for file in files {
+            let Some(name) = &file.logical_name else { return Err(SqlError::new(5036, &[])) };
+            let names = planned.iter().map(|(new, _)| new.logical_name.as_str());
+            self.refuse_taken_name(&database, &entry, names, name)?;
+            let number = next_number(&entry.data_files, &entry.log_files);
+            let default = || Ok(folder.join(format!("{name}.ndf")));
+            let path = file.path.as_ref().map_or_else(default, |path| self.resolve_path(path))?;
+            let new = new_data_file(file, number, path.clone(), name.clone());
+            let size = Some(u64::from(new.pages) * pages::PAGE_BYTES as u64);
+            check_new_file(file, size, file.max_bytes.filter(|bytes| *bytes > 0), name)?;
+            if self.is_taken(&path, planned.iter().map(|(_, noted)| noted.path.as_path())) {
+                return Err(SqlError::new(5170, &[&path.display()]));
+            }
+            let shape = database.is_volatile().then(|| shape_of(file, &new));
+            let noted = DatabaseDataFile { shape, ..DatabaseDataFile::new(number, path) };
+            entry.data_files.push(noted.clone());
+            planned.push((new, noted));
+        }
+        planned.into_iter().try_for_each(|(new, noted)| self.add_data_file(&database, &new, noted))
+    }
+
+    fn add_data_file(
+        &self,
+        database: &Arc<Database>,
+        new: &NewFile,
+        noted: DatabaseDataFile,
+    ) -> SqlResult<()> {
+        let before = self.entry_of(database)?;
+        let with = |phase: FilePhase| {
+            let mut entry = before.clone();
+            entry.data_files.push(DatabaseDataFile { phase, ..noted.clone() });
+            entry.data_files.sort_by_key(|file| file.number);
+            entry
+        };
+        self.note_files(database, with(FilePhase::Joining))?;
+        let folder = new.path.parent().unwrap_or(Path::new("."));
+        let made = make_directory(self.os().disk(), folder).map_err(PageError::from);
+        let file = match made.and_then(|()| database.space().make_file(new)) {
+            Ok(file) => file,
+            Err(error) => {
+                // What of it may be there is nobody's, unless it was there before.
+                if !matches!(&error, PageError::Io(error) if error.kind == os::IoErrorKind::AlreadyExists) {
+                    self.remove_one(&before.name, &new.path);
+                }
+                self.note_files(database, before)?;
+                return Err(SqlError::new(5123, &[&error, &new.path.display()]));
+            }
+        };
+        if !is_planted(Bug::UsedBeforeNoted) {
+            self.note_files(database, with(FilePhase::Member))?;
+        }
+        database.space().join_file(file);
+        Ok(())
+    }
+
+    /// ALTER DATABASE ... REMOVE FILE of a data file.
+    ///
+    /// # Errors
+    /// 5020 for the first, 5042 while pages of it are in use; those of storage.
+    pub(super) fn remove_data_file(
+        &self,
+        database: &Arc<Database>,
+        entry: &Entry,
+        number: u16,
+        logical_name: &str,
+    ) -> SqlResult<()> {
+        if number == 1 {
+            return Err(SqlError::new(5020, &[]));
+        }
+        let space = database.space();
+        let failed = |error: PageError| storage_error(database, error.into());
+        let was_closed = space.is_closed_to_allocation(number);
+        space.limit_allocation(number, Some(0)).map_err(failed)?;
+        let left = self.empty_and_note(database, entry, number, logical_name);
+        if left.is_err() && !was_closed {
+            space.limit_allocation(number, None).map_err(failed)?;
+        }
+        let path = left?;
+        drop(space.detach_file(number).map_err(failed)?);
+        if !self.remove_one(&entry.name, &path) {
+            // It stays noted as leaving: the next start tries again.
+            return Ok(());
+        }
+        let mut without = entry.clone();
+        without.data_files.retain(|other| other.number != number);
+        self.note_files(database, without)
+    }
+
+    /// Sees that nobody needs the file, which is closed, and notes that it leaves. Gives its path.
+    fn empty_and_note(
+        &self,
+        database: &Arc<Database>,
+        entry: &Entry,
+        number: u16,
+        logical_name: &str,
+    ) -> SqlResult<std::path::PathBuf> {
+        if database.used_pages(number)? > 0 {
+            return Err(SqlError::new(5042, &[&"file", &logical_name]));
+        }
+        forget_changes_of_free_pages(database)?;
+        let mut leaving = entry.clone();
+        let file = leaving.data_files.iter_mut().find(|file| file.number == number);
+        let file = file.ok_or_else(|| SqlError::new(5009, &[]))?;
+        file.phase = FilePhase::Leaving;
+        let path = file.path.clone();
+        if is_planted(Bug::LeaveBeforeNoted) {
+            self.remove_one(&entry.name, &path);
+        }
+        self.note_files(database, leaving)?;
+        Ok(path)
+    }
+
+    /// A member of an entry, to be opened, or for tempdb to be made anew.
+    pub(super) fn data_file_of(&self, file: &DatabaseDataFile) -> NewFile {
+        let new = NewFile { number: file.number, ..NewFile::new(&file.path, "") };
+        let Some(shape) = &file.shape else { return new };
+        NewFile {
+            logical_name: shape.name.clone(),
+            pages: pages_of(shape.size_bytes),
+            growth: shape.growth.map_or(new.growth, data_growth),
+            max_pages: pages_of(shape.bytes_max),
+            ..new
+        }
+    }
+
+    /// What is noted of the files of tempdb is made true: the one with this number has been changed.
+    pub(super) fn note_shape(
+        &self,
+        database: &Arc<Database>,
+        mut entry: Entry,
+        number: u16,
+        change: &super::FileChange,
+    ) -> SqlResult<()> {
+        let infos = database.space().files();
+        let Some(info) = infos.into_iter().find(|info| info.file_id == number) else { return Ok(()) };
+        let Some(noted) = entry.data_files.iter_mut().find(|file| file.number == number) else {
+            return Ok(());
+        };
+        let new = NewFile::new(&noted.path, &info.logical_name);
+        let mut shape = noted.shape.take().unwrap_or_else(|| shape_of(&NewDatabaseFile::default(), &new));
+        shape.name = info.logical_name;
+        shape.size_bytes = change.size_bytes.unwrap_or(shape.size_bytes);
+        shape.bytes_max = change.max_bytes.unwrap_or(shape.bytes_max);
+        shape.growth = change.growth.or(shape.growth);
+        noted.shape = Some(shape);
+        self.note_files(database, entry)
+    }
+}
+
+/// After this no redo comes to pages that are nobody's now and cannot be allocated.
+pub(super) fn forget_changes_of_free_pages(database: &Arc<Database>) -> SqlResult<()> {
+    if is_planted(Bug::GivenUpBeforeCheckpoint) {
+        return Ok(());
+    }
+    let done = checkpoint::run(database, checkpoint::Reason::Statement);
+    done.map_err(|error: StorageError| storage_error(database, error))
+}
+
+fn shape_of(file: &NewDatabaseFile, new: &NewFile) -> DataFileShape {
+    DataFileShape {
+        name: new.logical_name.clone(),
+        size_bytes: u64::from(new.pages) * pages::PAGE_BYTES as u64,
+        growth: file.growth,
+        bytes_max: file.max_bytes.unwrap_or(0),
+    }
+}
+
+/// A data file as CREATE DATABASE and ADD FILE ask for it.
+pub(super) fn new_data_file(
+    file: &NewDatabaseFile,
+    number: u16,
+    path: std::path::PathBuf,
+    logical_name: String,
+) -> NewFile {
+    assert!(number == 1 || number > FIRST_LOG_FILE, "number {FIRST_LOG_FILE} is the log's");
+    let mut new = NewFile { number, ..NewFile::new(path, logical_name) };
+    if let Some(bytes) = file.size_bytes {
+        new.pages = pages_of(bytes).max(pages::FILE_PAGES_MIN);
+    }
+    if let Some(growth) = file.growth {
+        new.growth = data_growth(growth);
+    }
+    new.max_pages = file.max_bytes.map_or(0, pages_of);
+    new
+}

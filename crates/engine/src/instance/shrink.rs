@@ -1,0 +1,181 @@
+//! DBCC SHRINKFILE of a data file: what stands at its end is moved, then the end is given back (docs/decisions/0042).
+//!
+//! ```text
+//!  limit (no page behind it is allocated) ─► tables with pages there are built anew, each in a transaction ─► cut
+//!  cut: limit at the last page in use ─► nothing behind it is in use ─► checkpoint ─► pages forgotten, file cut ─► no limit
+//! ```
+//! Whoever finds no page while a file is being shrunk lifts the limit: then the file stays as large as it has to be.
+
+use std::sync::Arc;
+
+use pages::{FILE_PAGES_MIN, PageError};
+use txn::{CommitMode, TxnOptions};
+use types::SqlError;
+
+use super::data_files::forget_changes_of_free_pages;
+use super::file_changes::{pages_of, storage_error};
+use super::{Instance, ShrinkAim, ShrunkFile};
+use crate::database::Database;
+use crate::db_transaction::DbTransaction;
+use crate::error::{STALE_PLAN, SqlResult};
+use crate::schema::{ObjectDef, TableDef};
+
+/// How a data file is to be shrunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataShrink {
+    /// To what size.
+    pub aim: ShrinkAim,
+    /// Whether what stands behind that is moved: not with TRUNCATEONLY.
+    pub moves: bool,
+    /// Whether free pages at the end are given back: not with NOTRUNCATE.
+    pub cuts: bool,
+}
+
+/// How often a table is looked up again that others change meanwhile, and an end that others fill.
+const TRIES_MAX: usize = 5;
+/// Pages that must be free beside those that a table has, for it to be built anew.
+const SPARE_PAGES: u64 = 8;
+
+impl Instance {
+    /// DBCC SHRINKFILE of a data file. EMPTYFILE leaves it closed: no page is allocated in it until MODIFY FILE gives it a size, or the next start.
+    ///
+    /// # Errors
+    /// 2555 when EMPTYFILE cannot empty it; those of locks and storage.
+    pub fn shrink_data_file(
+        self: &Arc<Self>,
+        database: &Arc<Database>,
+        number: u16,
+        how: DataShrink,
+    ) -> SqlResult<ShrunkFile> {
+        let space = database.space();
+        let find = || space.files().into_iter().find(|file| file.file_id == number);
+        let file = find().ok_or_else(|| SqlError::new(5009, &[]))?;
+        let created = file.created_pages.max(FILE_PAGES_MIN);
+        let least = match how.aim {
+            _ if !how.moves => FILE_PAGES_MIN,
+            ShrinkAim::Bytes(bytes) => pages_of(bytes).max(FILE_PAGES_MIN),
+            ShrinkAim::Created => created,
+            ShrinkAim::CreatedOr(bytes) => pages_of(bytes).max(created),
+            ShrinkAim::Empty => 0,
+        };
+        let failed = |error: PageError| storage_error(database, error.into());
+        if how.aim == ShrinkAim::Empty {
+            if number == 1 {
+                return Err(SqlError::new(2555, &[&file.logical_name]));
+            }
+            let emptied = self.move_tail(database, number, 0);
+            let is_empty = emptied.is_ok() && database.used_pages(number)? == 0;
+            if !is_empty {
+                space.limit_allocation(number, None).map_err(failed)?;
+                return emptied.and(Err(SqlError::new(2555, &[&file.logical_name])));
+            }
+        } else if how.moves {
+            let moved = self.move_tail(database, number, least);
+            if !space.is_closed_to_allocation(number) {
+                space.limit_allocation(number, None).map_err(failed)?;
+            }
+            moved?;
+        }
+        if how.cuts && how.aim != ShrinkAim::Empty {
+            for _ in 0..TRIES_MAX {
+                if self.cut(database, number, least)? {
+                    break;
+                }
+            }
+        }
+        let current = find().map_or(0, |file| file.pages);
+        Ok(ShrunkFile {
+            current_pages: u64::from(current),
+            minimum_pages: u64::from(created.min(current)),
+            used_pages: database.used_pages(number)?,
+            held: None,
+        })
+    }
+
+    /// Builds the tables anew that have pages behind `limit`, as far as there is room before it and in other files; with no limit (0) whatever they
+    /// take. What is not a user's table stays,
+    /// and so does tempdb's, whose tables are their sessions'.
+    fn move_tail(self: &Arc<Self>, database: &Arc<Database>, number: u16, limit: u32) -> SqlResult<()> {
+        let failed =
+            |error: access::AccessError| storage_error(database, crate::StorageError::Txn(error.into()));
+        let is_closed = database.space().is_closed_to_allocation(number);
+        if !is_closed {
+            let limited = database.space().limit_allocation(number, Some(limit));
+            limited.map_err(|error| storage_error(database, error.into()))?;
+        }
+        let tail = database.access.tail_of(number, limit).map_err(failed)?;
+        if tail.units.is_empty() || database.is_volatile() {
+            return Ok(());
+        }
+        for object in database.catalog().objects() {
+            let ObjectDef::Table(table) = object else { continue };
+            let units: Vec<u32> =
+                table.indexes.iter().filter(|index| index.has_unit()).map(|index| index.unit).collect();
+            if table.base().is_disabled || !units.iter().any(|unit| tail.units.contains(unit)) {
+                continue;
+            }
+            let counts = database.access.pages_of_units().map_err(failed)?;
+            let needed: u64 = units.iter().filter_map(|unit| counts.get(unit)).sum();
+            // For a file that is emptied others may grow: that is what was asked for.
+            if limit == 0 || database.access.free_pages().map_err(failed)? >= needed + SPARE_PAGES {
+                build_anew(database, &table)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives free pages at the end back, down to `least`. False when somebody has needed them meanwhile.
+    fn cut(self: &Arc<Self>, database: &Arc<Database>, number: u16, least: u32) -> SqlResult<bool> {
+        let _changing = self.changing.lock();
+        let space = database.space();
+        let failed = |error: PageError| storage_error(database, error.into());
+        let end_of = || {
+            let tail = database.access.tail_of(number, 0);
+            tail.map(|tail| tail.end.max(least).max(FILE_PAGES_MIN))
+                .map_err(|error| storage_error(database, crate::StorageError::Txn(error.into())))
+        };
+        let end = end_of()?;
+        if end >= space.file_pages(number) {
+            return Ok(true);
+        }
+        let is_closed = space.is_closed_to_allocation(number);
+        if !is_closed {
+            space.limit_allocation(number, Some(end)).map_err(failed)?;
+        }
+        // Looked at again now that nothing can be allocated there.
+        let cut = end_of().and_then(|now| match now > end {
+            true => Ok(false),
+            false => {
+                forget_changes_of_free_pages(database)?;
+                space.truncate_file(number, end).map_err(failed)
+            }
+        });
+        if !is_closed {
+            space.limit_allocation(number, None).map_err(failed)?;
+        }
+        cut
+    }
+}
+
+/// A table with all its indexes gets new pages; the old ones are free when it is done.
+fn build_anew(database: &Arc<Database>, table: &Arc<TableDef>) -> SqlResult<()> {
+    let mut table = table.clone();
+    for _ in 0..TRIES_MAX {
+        crate::checkpoint::before_transaction(database);
+        let transaction =
+            DbTransaction::new(database.clone(), database.transactions().begin(TxnOptions::default()), 0);
+        let error = match database.build_anew(&transaction, &table) {
+            Ok(()) => return transaction.commit(CommitMode::Full),
+            Err(error) => error,
+        };
+        transaction.rollback()?;
+        if error.number != STALE_PLAN {
+            return Err(error);
+        }
+        match database.catalog().object(table.object_id) {
+            Some(ObjectDef::Table(present)) => table = present,
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
+}

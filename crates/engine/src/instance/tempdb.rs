@@ -1,0 +1,68 @@
+//! tempdb is made anew at each start: with the files that ALTER DATABASE has given it, at the sizes that were asked for, empty.
+
+use std::sync::Arc;
+
+use log::LogOptions;
+use pages::NewFile;
+
+use super::{Instance, Slot, TEMPDB, file_changes};
+use crate::error::StorageError;
+use crate::open::Plan;
+use crate::registry::{DatabaseDataFile, Entry};
+
+impl Instance {
+    /// Makes it, as a copy of model (claim 78). A file beside the first ones that cannot be made is told and left out: the server starts.
+    pub(super) fn make_tempdb(self: &Arc<Self>) -> Result<(), StorageError> {
+        let (system, own) = self.system_plan(TEMPDB);
+        let noted = self.databases.lock().get(&TEMPDB).map(|slot| slot.entry.clone());
+        let (plan, entry) = match noted {
+            Some(noted) => self.plan_of_noted(&system, &own, noted)?,
+            None => (system.clone(), own.clone()),
+        };
+        for file in entry.files() {
+            if self.os().disk().exists(&file) {
+                self.os().disk().remove(&file)?;
+            }
+        }
+        let several = plan.data_files.len() + plan.log.more_files.len() > 1;
+        let made = self.foundation.create(&plan).or_else(|error| {
+            if !several {
+                return Err(error);
+            }
+            os::report::error("engine", &format!("tempdb is made with its first files alone: {error}"));
+            self.foundation.create(&system)
+        });
+        let database = made?;
+        self.copy_model(&database).map_err(|error| StorageError::Catalog(error.to_string()))?;
+        self.insert(Slot::online(entry, database));
+        Ok(())
+    }
+
+    /// The files that master notes, in places where files may lie. Those that were on their way in or out are removed and forgotten.
+    fn plan_of_noted(&self, system: &Plan, own: &Entry, noted: Entry) -> Result<(Plan, Entry), StorageError> {
+        let mut entry = Entry { data_files: noted.data_files, log_files: noted.log_files, ..own.clone() };
+        self.settle_files(&mut entry).map_err(|error| StorageError::Catalog(error.to_string()))?;
+        entry.data_files[0].path.clone_from(&own.data_files[0].path);
+        entry.log_files[0].path.clone_from(&own.log_files[0].path);
+        let is_admitted = |path: &std::path::Path| match self.places.admit(self.os().disk(), path) {
+            Ok(_) => true,
+            Err(error) => {
+                os::report::error("engine", &format!("tempdb does without {}: {error}", path.display()));
+                false
+            }
+        };
+        let as_made = |file: &DatabaseDataFile| match file.shape {
+            Some(_) => self.data_file_of(file),
+            None => NewFile { path: file.path.clone(), ..system.data_files[0].clone() },
+        };
+        let members = file_changes::members(&entry.data_files);
+        let usable = members.filter(|file| file.number == 1 || is_admitted(&file.path));
+        let data_files = usable.map(as_made).collect();
+        let mut logs = entry.log_files.clone();
+        logs.retain(|file| file.number == log::FIRST_LOG_FILE || is_admitted(&file.path));
+        let log = file_changes::log_options(&logs, &[], &system.name, system.options.vlf_rule);
+        let size_bytes = logs[0].size_bytes.unwrap_or(system.log.size_bytes);
+        let log = LogOptions { volatile: true, size_bytes, ..log };
+        Ok((Plan { data_files, log, ..system.clone() }, entry))
+    }
+}
