@@ -499,6 +499,11 @@ impl TransactionSet {
         self.space.set_deadlock_priority(i32::from(priority));
     }
 
+    /// SET LOCK_TIMEOUT as it is in force.
+    pub fn lock_timeout_ms(&self) -> i32 {
+        self.space.lock_timeout_ms()
+    }
+
     /// SET LOCK_TIMEOUT, -1 waits for ever.
     pub fn set_lock_timeout_ms(&mut self, timeout_ms: i32) {
         self.space.set_lock_timeout_ms(timeout_ms);

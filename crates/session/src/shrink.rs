@@ -119,7 +119,8 @@ impl Session {
             return Err(SqlError::new(7992, &[&database.name()]));
         }
         if !file.is_log {
-            return self.instance.shrink_data_file(database, file.number, how);
+            let timeout_ms = self.transactions.lock_timeout_ms();
+            return self.instance.shrink_data_file(database, file.number, how, timeout_ms);
         }
         let aim = how.aim;
         if aim == ShrinkAim::Empty && file.file_id == i32::from(engine::FIRST_LOG_FILE) {

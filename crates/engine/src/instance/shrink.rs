@@ -40,12 +40,13 @@ impl Instance {
     /// DBCC SHRINKFILE of a data file. EMPTYFILE leaves it closed: no page is allocated in it until MODIFY FILE gives it a size, or the next start.
     ///
     /// # Errors
-    /// 2555 when EMPTYFILE cannot empty it; those of locks and storage.
+    /// 2555 when EMPTYFILE cannot empty it; 1222 when a table is not to be had within the time; those of locks and storage.
     pub fn shrink_data_file(
         self: &Arc<Self>,
         database: &Arc<Database>,
         number: u16,
         how: DataShrink,
+        lock_timeout_ms: i32,
     ) -> SqlResult<ShrunkFile> {
         let space = database.space();
         let find = || space.files().into_iter().find(|file| file.file_id == number);
@@ -63,14 +64,14 @@ impl Instance {
             if number == 1 {
                 return Err(SqlError::new(2555, &[&file.logical_name]));
             }
-            let emptied = self.move_tail(database, number, 0);
+            let emptied = self.move_tail(database, number, 0, lock_timeout_ms);
             let is_empty = emptied.is_ok() && database.used_pages(number)? == 0;
             if !is_empty {
                 space.limit_allocation(number, None).map_err(failed)?;
                 return emptied.and(Err(SqlError::new(2555, &[&file.logical_name])));
             }
         } else if how.moves {
-            let moved = self.move_tail(database, number, least);
+            let moved = self.move_tail(database, number, least, lock_timeout_ms);
             if !space.is_closed_to_allocation(number) {
                 space.limit_allocation(number, None).map_err(failed)?;
             }
@@ -95,7 +96,13 @@ impl Instance {
     /// Builds the tables anew that have pages behind `limit`, as far as there is room before it and in other files; with no limit (0) whatever they
     /// take. What is not a user's table stays,
     /// and so does tempdb's, whose tables are their sessions'.
-    fn move_tail(self: &Arc<Self>, database: &Arc<Database>, number: u16, limit: u32) -> SqlResult<()> {
+    fn move_tail(
+        self: &Arc<Self>,
+        database: &Arc<Database>,
+        number: u16,
+        limit: u32,
+        lock_timeout_ms: i32,
+    ) -> SqlResult<()> {
         let failed =
             |error: access::AccessError| storage_error(database, crate::StorageError::Txn(error.into()));
         let is_closed = database.space().is_closed_to_allocation(number);
@@ -118,7 +125,7 @@ impl Instance {
             let needed: u64 = units.iter().filter_map(|unit| counts.get(unit)).sum();
             // For a file that is emptied others may grow: that is what was asked for.
             if limit == 0 || database.access.free_pages().map_err(failed)? >= needed + SPARE_PAGES {
-                build_anew(database, &table)?;
+                build_anew(database, &table, lock_timeout_ms)?;
             }
         }
         Ok(())
@@ -158,12 +165,13 @@ impl Instance {
 }
 
 /// A table with all its indexes gets new pages; the old ones are free when it is done.
-fn build_anew(database: &Arc<Database>, table: &Arc<TableDef>) -> SqlResult<()> {
+fn build_anew(database: &Arc<Database>, table: &Arc<TableDef>, lock_timeout_ms: i32) -> SqlResult<()> {
     let mut table = table.clone();
     for _ in 0..TRIES_MAX {
         crate::checkpoint::before_transaction(database);
         let transaction =
             DbTransaction::new(database.clone(), database.transactions().begin(TxnOptions::default()), 0);
+        transaction.inner().space().set_lock_timeout_ms(lock_timeout_ms);
         let error = match database.build_anew(&transaction, &table) {
             Ok(()) => return transaction.commit(CommitMode::Full),
             Err(error) => error,
