@@ -14,7 +14,7 @@ use crate::catalog::{Catalog, system_tables};
 use crate::checkpoint::CheckpointState;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::identity::Identities;
+use crate::identity::{Identities, cells_of, number_of_cells};
 use crate::options::{DatabaseOptions, DatabaseState};
 use crate::row_counts::RowCounts;
 use crate::row_version::RowVersions;
@@ -315,7 +315,7 @@ impl Database {
         txn: &DbTransaction,
         object_id: ObjectId,
         identity: IdentityDef,
-        noted: i64,
+        noted: i128,
     ) -> SqlResult<()> {
         let replaces = |before| if identity.increment > 0 { noted > before } else { noted < before };
         match txn.has_forgotten_identity(object_id) {
@@ -350,8 +350,9 @@ impl Database {
         let table = self.system_table(system_tables::IDENTITIES);
         let Some(row) = table.take_key(txn, &[Value::Int(object_id)])? else { return Ok(()) };
         // Under the row's lock: whoever draws from now on notes his value behind this.
-        let value = self.identities.settle(object_id).map_or(row[1].clone(), Value::BigInt);
-        table.insert(txn, &[Value::Int(object_id), value])
+        let settled = self.identities.settle(object_id).map(cells_of);
+        let [value, wide] = settled.unwrap_or_else(|| [row[1].clone(), row[2].clone()]);
+        table.insert(txn, &[Value::Int(object_id), value, wide])
     }
 
     /// DBCC CHECKIDENT ... RESEED: counting goes on behind `value`, or begins with it when nothing was counted yet; a rollback brings the
@@ -363,7 +364,7 @@ impl Database {
         self: &Arc<Self>,
         txn: &DbTransaction,
         table: &Arc<TableDef>,
-        value: i64,
+        value: i128,
     ) -> SqlResult<()> {
         self.lock_definition(txn, &ObjectDef::Table(table.clone()))?;
         let has_counted = self.identities.current(table.object_id).is_some();
@@ -380,12 +381,12 @@ impl Database {
     /// Rowversion values up to `noted` may be handed out, once this has returned: it is hard then. It stands among the identities, under
     /// a number that no table has.
     pub(crate) fn note_row_versions(self: &Arc<Self>, noted: i64) -> SqlResult<()> {
-        self.write_identity(ROW_VERSIONS_ID, noted, &|before| noted > before, CommitMode::Full)
+        self.write_identity(ROW_VERSIONS_ID, i128::from(noted), &|before| i128::from(noted) > before, CommitMode::Full)
     }
 
     /// A clean close: the exact positions, so that the next start leaves no gap.
     pub(crate) fn note_positions(self: &Arc<Self>) -> SqlResult<()> {
-        let row_versions = self.row_versions.position().and_then(|last| i64::try_from(last).ok());
+        let row_versions = self.row_versions.position().map(i128::from);
         let row_versions = row_versions.map(|last| (ROW_VERSIONS_ID, last));
         for (object_id, last) in self.identities.positions().into_iter().chain(row_versions) {
             self.write_identity(object_id, last, &|_| true, CommitMode::Volatile)?;
@@ -398,8 +399,8 @@ impl Database {
     fn write_identity(
         self: &Arc<Self>,
         object_id: ObjectId,
-        noted: i64,
-        replaces: &dyn Fn(i64) -> bool,
+        noted: i128,
+        replaces: &dyn Fn(i128) -> bool,
         mode: CommitMode,
     ) -> SqlResult<()> {
         let mut tries = 1;
@@ -414,8 +415,8 @@ impl Database {
     fn try_write_identity(
         self: &Arc<Self>,
         object_id: ObjectId,
-        noted: i64,
-        replaces: &dyn Fn(i64) -> bool,
+        noted: i128,
+        replaces: &dyn Fn(i128) -> bool,
         mode: CommitMode,
     ) -> SqlResult<()> {
         let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
@@ -432,13 +433,14 @@ impl Database {
         self: &Arc<Self>,
         txn: &DbTransaction,
         object_id: ObjectId,
-        noted: i64,
-        replaces: &dyn Fn(i64) -> bool,
+        noted: i128,
+        replaces: &dyn Fn(i128) -> bool,
     ) -> SqlResult<()> {
         let table = self.system_table(system_tables::IDENTITIES);
-        let before = table.take_key(txn, &[Value::Int(object_id)])?.and_then(|row| row[1].as_i64());
+        let before = table.take_key(txn, &[Value::Int(object_id)])?.and_then(|row| number_of_cells(&row[1], row.get(2)));
         let value = before.filter(|&before| !replaces(before)).unwrap_or(noted);
-        table.insert(txn, &[Value::Int(object_id), Value::BigInt(value)])
+        let [value, wide] = cells_of(value);
+        table.insert(txn, &[Value::Int(object_id), value, wide])
     }
 
     /// A table is gone or empty: its identity begins again, unless the transaction is rolled back.

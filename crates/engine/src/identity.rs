@@ -12,7 +12,7 @@ use crate::error::SqlResult;
 use crate::schema::{IdentityDef, ObjectId};
 
 /// How many values are noted ahead, by the column's type (claim 109).
-pub(crate) fn cache_size(sql_type: &SqlType) -> i64 {
+pub(crate) fn cache_size(sql_type: &SqlType) -> i128 {
     match sql_type {
         SqlType::TinyInt => 10,
         SqlType::SmallInt => 100,
@@ -20,6 +20,9 @@ pub(crate) fn cache_size(sql_type: &SqlType) -> i64 {
         _ => 10_000,
     }
 }
+
+/// No type has whole numbers beyond this: those of decimal(38, 0) end here.
+pub const NUMBER_MAX: i128 = 10_i128.pow(38) - 1;
 
 /// The counters of one database's identity columns, by table.
 pub(crate) struct Identities {
@@ -30,22 +33,22 @@ pub(crate) struct Identities {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counter {
     /// The value handed out last; none before the first.
-    last: Option<i64>,
+    last: Option<i128>,
     /// Values up to here may be handed out without a new note.
-    noted: Option<i64>,
+    noted: Option<i128>,
     /// The first value, in place of the seed: RESEED of a table that has never had one.
-    start: Option<i64>,
+    start: Option<i128>,
 }
 
 /// A value, and what must be noted before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handed {
-    pub(crate) value: i64,
-    pub(crate) note: Option<i64>,
+    pub(crate) value: i128,
+    pub(crate) note: Option<i128>,
 }
 
 /// Does counting reach `value` after `other`?
-fn is_further(identity: IdentityDef, value: i64, other: i64) -> bool {
+fn is_further(identity: IdentityDef, value: i128, other: i128) -> bool {
     if identity.increment > 0 { value > other } else { value < other }
 }
 
@@ -57,12 +60,12 @@ impl Default for Identities {
 
 impl Identities {
     /// What the database notes of a table: values up to `noted` may have been handed out.
-    pub(crate) fn restore(&self, table: ObjectId, noted: i64) {
+    pub(crate) fn restore(&self, table: ObjectId, noted: i128) {
         self.counters.lock().insert(table, Counter { last: Some(noted), noted: Some(noted), start: None });
     }
 
     /// Counting begins with `start`, as long as no value has been handed out.
-    pub(crate) fn start_at(&self, table: ObjectId, start: i64) {
+    pub(crate) fn start_at(&self, table: ObjectId, start: i128) {
         self.counters.lock().entry(table).or_default().start = Some(start);
     }
 
@@ -90,23 +93,26 @@ impl Identities {
     /// The next value; none when the type's range is used up (error 8115). A value that comes with a note may be used only after the note
     /// is in the log and [`Identities::was_noted`] has been told; until then others get the same note to write, so that no value is used
     /// before one.
-    pub(crate) fn next(&self, table: ObjectId, identity: IdentityDef, cache: i64) -> Option<Handed> {
+    pub(crate) fn next(&self, table: ObjectId, identity: IdentityDef, cache: i128) -> Option<Handed> {
         let mut counters = self.counters.lock();
         let counter = counters.entry(table).or_default();
         let value = match counter.last {
             None => counter.start.unwrap_or(identity.seed),
-            Some(last) => last.checked_add(identity.increment)?,
+            Some(last) => last.saturating_add(identity.increment),
         };
+        if value.unsigned_abs() > NUMBER_MAX.unsigned_abs() {
+            return None;
+        }
         counter.last = Some(value);
         if counter.noted.is_some_and(|noted| !is_further(identity, value, noted)) {
             return Some(Handed { value, note: None });
         }
         let ahead = value.saturating_add(identity.increment.saturating_mul(cache - 1));
-        Some(Handed { value, note: Some(ahead) })
+        Some(Handed { value, note: Some(ahead.clamp(-NUMBER_MAX, NUMBER_MAX)) })
     }
 
     /// The note is in the log.
-    pub(crate) fn was_noted(&self, table: ObjectId, identity: IdentityDef, noted: i64) {
+    pub(crate) fn was_noted(&self, table: ObjectId, identity: IdentityDef, noted: i128) {
         let mut counters = self.counters.lock();
         let Some(counter) = counters.get_mut(&table) else { return };
         if counter.noted.is_none_or(|before| is_further(identity, noted, before)) {
@@ -115,7 +121,7 @@ impl Identities {
     }
 
     /// A value was inserted explicitly; counting goes on behind it when it is further. Gives the note to write, if one is needed.
-    pub(crate) fn note_explicit(&self, table: ObjectId, identity: IdentityDef, value: i64) -> Option<i64> {
+    pub(crate) fn note_explicit(&self, table: ObjectId, identity: IdentityDef, value: i128) -> Option<i128> {
         let mut counters = self.counters.lock();
         let counter = counters.entry(table).or_default();
         if counter.last.is_some_and(|last| !is_further(identity, value, last)) {
@@ -126,7 +132,7 @@ impl Identities {
     }
 
     /// Nothing is noted ahead any more: gives the value handed out last.
-    pub(crate) fn settle(&self, table: ObjectId) -> Option<i64> {
+    pub(crate) fn settle(&self, table: ObjectId) -> Option<i128> {
         let mut counters = self.counters.lock();
         let counter = counters.get_mut(&table)?;
         counter.noted = counter.last;
@@ -134,7 +140,7 @@ impl Identities {
     }
 
     /// What a clean close writes: of each table that has a note, the value handed out last, so that the next start leaves no gap.
-    pub(crate) fn positions(&self) -> Vec<(ObjectId, i64)> {
+    pub(crate) fn positions(&self) -> Vec<(ObjectId, i128)> {
         let counters = self.counters.lock();
         let exact = |(&table, counter): (&ObjectId, &Counter)| {
             counter.last.filter(|_| counter.last != counter.noted).map(|last| (table, last))
@@ -145,12 +151,12 @@ impl Identities {
     }
 
     /// The value with which counting begins.
-    pub(crate) fn start(&self, table: ObjectId, identity: IdentityDef) -> i64 {
+    pub(crate) fn start(&self, table: ObjectId, identity: IdentityDef) -> i128 {
         self.counters.lock().get(&table).and_then(|counter| counter.start).unwrap_or(identity.seed)
     }
 
     /// The value handed out last (IDENT_CURRENT).
-    pub(crate) fn current(&self, table: ObjectId) -> Option<i64> {
+    pub(crate) fn current(&self, table: ObjectId) -> Option<i128> {
         self.counters.lock().get(&table).and_then(|c| c.last)
     }
 }
@@ -159,19 +165,36 @@ impl Identities {
 ///
 /// # Errors
 /// 8115 when the type cannot hold it.
-pub fn value_of(number: i64, sql_type: &SqlType) -> SqlResult<Value> {
-    let overflow = || SqlError::new(8115, &[&"IDENTITY", &sql_type.name()]);
-    Ok(match sql_type {
-        SqlType::TinyInt => Value::TinyInt(u8::try_from(number).map_err(|_| overflow())?),
-        SqlType::SmallInt => Value::SmallInt(i16::try_from(number).map_err(|_| overflow())?),
-        SqlType::Int => Value::Int(i32::try_from(number).map_err(|_| overflow())?),
-        SqlType::BigInt => Value::BigInt(number),
-        _ => {
-            let context = types::ConvertContext::default();
-            types::convert(&Value::BigInt(number), &SqlType::BigInt, sql_type, types::DEFAULT_STYLE, &context)
-                .map_err(|_| overflow())?
-        }
-    })
+pub fn value_of(number: i128, sql_type: &SqlType) -> SqlResult<Value> {
+    let limits = crate::sequence::SequenceDef::limits(sql_type);
+    if limits.is_none_or(|(lowest, highest)| number < lowest || number > highest) {
+        return Err(SqlError::new(8115, &[&"IDENTITY", &sql_type.name()]));
+    }
+    Ok(crate::sequence::whole_value(number, sql_type))
+}
+
+/// The number that a value of an identity column's type is; none for NULL.
+pub fn number_of(value: &Value) -> Option<i128> {
+    match value {
+        Value::Decimal(number) => Some(number.truncate_to_i128()),
+        value => value.as_i64().map(i128::from),
+    }
+}
+
+/// A number as two columns of a system table: one of bigint, and one of 16 bytes for what is beyond that. At most one is not NULL.
+pub(crate) fn cells_of(number: i128) -> [Value; 2] {
+    match i64::try_from(number) {
+        Ok(number) => [Value::BigInt(number), Value::Null],
+        Err(_) => [Value::Null, Value::binary(&number.to_be_bytes())],
+    }
+}
+
+/// The inverse of [`cells_of`]. Rows of before there were such numbers lack the second column.
+pub(crate) fn number_of_cells(number: &Value, wide: Option<&Value>) -> Option<i128> {
+    match wide {
+        Some(Value::Binary(bytes)) => <[u8; 16]>::try_from(&bytes[..]).ok().map(i128::from_be_bytes),
+        _ => number.as_i64().map(i128::from),
+    }
 }
 
 #[cfg(test)]
@@ -232,6 +255,20 @@ mod tests {
         assert_eq!(identities.start(7, identity), 1);
         identities.put_back(7, before);
         assert_eq!(identities.next(7, identity, 10).unwrap().value, 110);
+    }
+
+    #[test]
+    fn numbers_beyond_bigint_are_noted() {
+        for number in [0, -1, i128::from(i64::MAX), i128::from(i64::MIN) - 1, 10_i128.pow(38) - 1, 1 - 10_i128.pow(38)] {
+            let [narrow, wide] = cells_of(number);
+            assert_eq!(number_of_cells(&narrow, Some(&wide)), Some(number));
+            assert_eq!(wide.is_null(), i64::try_from(number).is_ok());
+        }
+        assert_eq!(number_of_cells(&Value::BigInt(7), None), Some(7), "a row of before");
+        let type_of = |precision| SqlType::Decimal { precision, scale: 0 };
+        assert!(value_of(10_i128.pow(20) - 1, &type_of(20)).is_ok());
+        assert_eq!(value_of(10_i128.pow(20), &type_of(20)).map_err(|error| error.number), Err(8115));
+        assert_eq!(value_of(256, &SqlType::TinyInt).map_err(|error| error.number), Err(8115));
     }
 
     #[test]

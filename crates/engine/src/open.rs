@@ -232,9 +232,10 @@ impl Database {
     fn fill_catalog(&self, rows: &SystemRows) -> Result<(), StorageError> {
         catalog::load(&self.catalog, &self.system, rows)?;
         for row in &rows[system_tables::IDENTITIES] {
-            if let (Some(table), Some(noted)) = (row[0].as_i64(), row[1].as_i64()) {
+            let noted = crate::identity::number_of_cells(&row[1], row.get(2));
+            if let (Some(table), Some(noted)) = (row[0].as_i64(), noted) {
                 match i32::try_from(table) {
-                    Ok(ROW_VERSIONS_ID) => self.row_versions.restore(noted.unsigned_abs()),
+                    Ok(ROW_VERSIONS_ID) => self.row_versions.restore(noted.unsigned_abs() as u64),
                     Ok(table) if table < 0 => self.identities.start_at(-table, noted),
                     Ok(table) => self.identities.restore(table, noted),
                     Err(_) => return Err(StorageError::Catalog(format!("identity of object {table}"))),

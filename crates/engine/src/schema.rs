@@ -165,9 +165,9 @@ pub struct ColumnDef {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IdentityDef {
     /// First value.
-    pub seed: i64,
+    pub seed: i128,
     /// Step, not 0.
-    pub increment: i64,
+    pub increment: i128,
 }
 
 /// A DEFAULT constraint.

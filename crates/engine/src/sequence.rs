@@ -133,6 +133,21 @@ pub struct SequenceDef {
     pub modify_date: DateTime,
 }
 
+/// A whole number as a value of a type of sequences and identity columns, between whose limits it lies.
+pub(crate) fn whole_value(number: i128, sql_type: &SqlType) -> Value {
+    let fits = "the number lies between the limits of its type";
+    match sql_type {
+        SqlType::TinyInt => Value::TinyInt(u8::try_from(number).expect(fits)),
+        SqlType::SmallInt => Value::SmallInt(i16::try_from(number).expect(fits)),
+        SqlType::Int => Value::Int(i32::try_from(number).expect(fits)),
+        SqlType::BigInt => Value::BigInt(i64::try_from(number).expect(fits)),
+        SqlType::Decimal { precision, .. } | SqlType::Numeric { precision, .. } => {
+            Value::Decimal(Decimal::new(number, *precision, 0))
+        }
+        _ => unreachable!("checked by `limits` when the sequence was made"),
+    }
+}
+
 impl SequenceDef {
     /// The lowest and highest value of a type; none for types that sequences do not have.
     pub fn limits(sql_type: &SqlType) -> Option<(i128, i128)> {
@@ -151,17 +166,7 @@ impl SequenceDef {
 
     /// A number as a value of the sequence's type.
     pub fn value(&self, number: i128) -> Value {
-        let fits = "values of a sequence lie between the limits of its type";
-        match self.sql_type {
-            SqlType::TinyInt => Value::TinyInt(u8::try_from(number).expect(fits)),
-            SqlType::SmallInt => Value::SmallInt(i16::try_from(number).expect(fits)),
-            SqlType::Int => Value::Int(i32::try_from(number).expect(fits)),
-            SqlType::BigInt => Value::BigInt(i64::try_from(number).expect(fits)),
-            SqlType::Decimal { precision, .. } | SqlType::Numeric { precision, .. } => {
-                Value::Decimal(Decimal::new(number, precision, 0))
-            }
-            _ => unreachable!("checked by `limits` when the sequence was made"),
-        }
+        whole_value(number, &self.sql_type)
     }
 
     /// The increment as a value, which of a tinyint that counts down is a smallint.

@@ -356,7 +356,7 @@ impl Table {
     pub fn note_identity(&self, txn: &DbTransaction, value: &Value) -> SqlResult<()> {
         let definition = &self.inner.definition;
         let identity = definition.identity_ordinal().and_then(|at| definition.columns[at].identity);
-        if let (Some(identity), Some(value)) = (identity, value.as_i64()) {
+        if let (Some(identity), Some(value)) = (identity, identity::number_of(value)) {
             if let Some(noted) = self.identities().note_explicit(definition.object_id, identity, value) {
                 self.inner.database.note_identity(txn, definition.object_id, identity, noted)?;
             }
@@ -365,7 +365,7 @@ impl Table {
     }
 
     /// The identity value handed out last (IDENT_CURRENT); when none was the one that comes first.
-    pub fn current_identity(&self) -> Option<i64> {
+    pub fn current_identity(&self) -> Option<i128> {
         let definition = &self.inner.definition;
         let identity = definition.identity_ordinal().and_then(|at| definition.columns[at].identity)?;
         let identities = self.identities();
@@ -374,7 +374,7 @@ impl Table {
     }
 
     /// The identity value handed out last; none when none was.
-    pub fn last_identity(&self) -> Option<i64> {
+    pub fn last_identity(&self) -> Option<i128> {
         self.identities().current(self.inner.definition.object_id)
     }
 

@@ -52,8 +52,9 @@ impl Session {
         };
         let to = match arguments.get(1) {
             Some(value) => {
-                let value = crate::values::pass(value, &value.natural_type(), &SqlType::BigInt)?;
-                Some(value.as_i64().ok_or_else(|| SqlError::new(2560, &[&3]))?)
+                let whole = SqlType::Decimal { precision: 38, scale: 0 };
+                let value = crate::values::pass(value, &value.natural_type(), &whole)?;
+                Some(engine::identity_number(&value).ok_or_else(|| SqlError::new(2560, &[&3]))?)
             }
             None => None,
         };

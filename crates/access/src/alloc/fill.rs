@@ -187,8 +187,8 @@ impl AccessMethods {
             }
             let Some(map) = self.map_if_there(map_id)? else { break };
             // Asked under the latch: who gives pages up sets the limit first, then looks at their maps.
-            let end =
-                (map_id.page - MAP_INDEX + INTERVAL_PAGES).min(pages).min(self.space.allocation_end(file));
+            let interval_end = (map_id.page - MAP_INDEX + INTERVAL_PAGES).min(pages);
+            let end = interval_end.min(self.space.allocation_end(file));
             for number in from..end {
                 let page = PageId::new(file, number);
                 if owner(map.page(), page) != 0 || is_system_page(page) {
@@ -203,6 +203,9 @@ impl AccessMethods {
                 // Not behind it: should the caller fail to log the allocation, it stays free.
                 self.allocator.raise_hint(file, seen, passed_over.unwrap_or(number));
                 return Ok(Some(FreePage { map, guard }));
+            }
+            if end < interval_end {
+                break;
             }
             from = end;
         }
@@ -225,6 +228,12 @@ impl AccessMethods {
             Ok(())
         })?;
         Ok(total)
+    }
+
+    /// The file has left: what was known of its pages goes with it, as another may get its number.
+    pub fn forget_file(&self, file: u16) {
+        self.allocator.with_hint(file, |hint| *hint = Default::default());
+        self.allocator.turns.lock().files.retain(|turn| turn.number != file);
     }
 
     /// The last page of a file that belongs to somebody, of the system pages the last that such pages or the file itself need. With the

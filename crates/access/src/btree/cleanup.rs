@@ -51,6 +51,12 @@ impl AccessMethods {
         Ok(some.len())
     }
 
+    /// Forgets the ghosts of pages that are about to be given up, and are free: a page may be free by the time that its turn comes. The caller
+    /// keeps the cleanup away until they are gone, so that it logs no change of them any more.
+    pub fn forget_ghosts(&self, is_given_up: impl Fn(PageId) -> bool) {
+        self.ghost_pages.lock().retain(|(page, root)| !is_given_up(*page) && !is_given_up(*root));
+    }
+
     fn is_root_of(&self, root: PageId, unit: u32) -> bool {
         self.tree_of_root(root).is_ok_and(|tree| tree.def.unit.0 == unit)
     }

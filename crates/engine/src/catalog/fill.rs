@@ -27,8 +27,8 @@ pub struct ColumnFill {
 /// The values of a new identity column.
 struct Counting {
     /// None when the range of 64 bits is used up.
-    next: Option<i64>,
-    increment: i64,
+    next: Option<i128>,
+    increment: i128,
     sql_type: SqlType,
     /// The value given last.
     last: Option<Value>,

@@ -189,7 +189,7 @@ impl<'a> Groups<'a> {
         });
         let is_identity = status & column_status::IDENTITY != 0;
         let identity =
-            if is_identity { Some(IdentityDef { seed: row.big(9)?, increment: row.big(10)? }) } else { None };
+            if is_identity { Some(IdentityDef { seed: row.whole(9, 12)?, increment: row.whole(10, 13)? }) } else { None };
         Some(ColumnDef {
             column_id,
             name: row.text(2)?,

@@ -76,9 +76,9 @@ pub(crate) fn column_row(object_id: i32, column: &ColumnDef) -> Vec<Value> {
     set(column.is_rowguidcol, column_status::ROWGUIDCOL);
     set(column.computed.is_some(), column_status::COMPUTED);
     set(column.computed.as_ref().is_some_and(|c| c.persisted), column_status::PERSISTED);
-    let identity = |get: fn(&crate::schema::IdentityDef) -> i64| {
-        column.identity.as_ref().map_or(Value::Null, |i| Value::BigInt(get(i)))
-    };
+    let cells = |number: Option<i128>| number.map_or([Value::Null, Value::Null], crate::identity::cells_of);
+    let [seed, wide_seed] = cells(column.identity.map(|identity| identity.seed));
+    let [increment, wide_increment] = cells(column.identity.map(|identity| identity.increment));
     vec![
         int(object_id),
         int(column.column_id),
@@ -89,9 +89,11 @@ pub(crate) fn column_row(object_id: i32, column: &ColumnDef) -> Vec<Value> {
         Value::TinyInt(scale),
         int(status),
         text(column.collation.name()),
-        identity(|i| i.seed),
-        identity(|i| i.increment),
+        seed,
+        increment,
         if column.user_type_id == 0 { Value::Null } else { int(column.user_type_id) },
+        wide_seed,
+        wide_increment,
     ]
 }
 
@@ -231,6 +233,10 @@ impl Fields<'_> {
     }
     pub(crate) fn big(&self, at: usize) -> Option<i64> {
         self.0.get(at)?.as_i64()
+    }
+    /// A number whose columns are those of `identity::cells_of`.
+    pub(crate) fn whole(&self, at: usize, wide_at: usize) -> Option<i128> {
+        crate::identity::number_of_cells(self.0.get(at)?, self.0.get(wide_at))
     }
     pub(crate) fn tiny(&self, at: usize) -> Option<u8> {
         u8::try_from(self.0.get(at)?.as_i64()?).ok()

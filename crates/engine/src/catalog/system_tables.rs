@@ -21,6 +21,8 @@ pub struct SystemTable {
 }
 
 const TEXT: SqlType = SqlType::NVarChar(Length::Max);
+/// A number that no bigint holds, in 16 bytes, the highest first; the column of bigint beside it is NULL then.
+const BEYOND_BIGINT: SqlType = SqlType::VarBinary(Length::N(16));
 
 /// Schemas made by users.
 pub const SCHEMAS: usize = 0;
@@ -100,6 +102,8 @@ pub static ALL: [SystemTable; 18] = [
             ("idtseed", SqlType::BigInt, true),
             ("idtincr", SqlType::BigInt, true),
             ("utype", SqlType::Int, true),
+            ("idtseed_wide", BEYOND_BIGINT, true),
+            ("idtincr_wide", BEYOND_BIGINT, true),
         ],
     },
     SystemTable {
@@ -144,7 +148,11 @@ pub static ALL: [SystemTable; 18] = [
     SystemTable {
         name: "sysidentities",
         key_columns: 1,
-        columns: &[("id", SqlType::Int, false), ("value", SqlType::BigInt, true)],
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("value", SqlType::BigInt, true),
+            ("value_wide", BEYOND_BIGINT, true),
+        ],
     },
     SystemTable {
         name: "sysfkcols",

@@ -9,12 +9,12 @@
 //! The checkpoint comes after the last record that a page of the file could have, so no redo asks for the file once master lets it go. Nor does an
 //! undo: a page with something to undo is in use.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use log::FIRST_LOG_FILE;
 use os::sim::{Bug, is_planted};
-use pages::{NewFile, PageError};
+use pages::{NewFile, PageError, PageId};
 use types::SqlError;
 
 use super::file_changes::{check_new_file, data_growth, next_number, pages_of, storage_error};
@@ -113,12 +113,20 @@ impl Instance {
         let failed = |error: PageError| storage_error(database, error.into());
         let was_closed = space.is_closed_to_allocation(number);
         space.limit_allocation(number, Some(0)).map_err(failed)?;
-        let left = self.empty_and_note(database, entry, number, logical_name);
-        if left.is_err() && !was_closed {
+        let leave = || {
+            let path = self.note_leaving(database, entry, number)?;
+            drop(space.detach_file(number).map_err(failed)?);
+            Ok(path)
+        };
+        let left = match database.used_pages(number)? {
+            0 => give_up(database, |page| page.file == number, leave),
+            _ => Err(SqlError::new(5042, &[&"file", &logical_name])),
+        };
+        if left.is_err() && !was_closed && space.is_closed_to_allocation(number) {
             space.limit_allocation(number, None).map_err(failed)?;
         }
         let path = left?;
-        drop(space.detach_file(number).map_err(failed)?);
+        database.access.forget_file(number);
         if !self.remove_one(&entry.name, &path) {
             // It stays noted as leaving: the next start tries again.
             return Ok(());
@@ -128,18 +136,8 @@ impl Instance {
         self.note_files(database, without)
     }
 
-    /// Sees that nobody needs the file, which is closed, and notes that it leaves. Gives its path.
-    fn empty_and_note(
-        &self,
-        database: &Arc<Database>,
-        entry: &Entry,
-        number: u16,
-        logical_name: &str,
-    ) -> SqlResult<std::path::PathBuf> {
-        if database.used_pages(number)? > 0 {
-            return Err(SqlError::new(5042, &[&"file", &logical_name]));
-        }
-        forget_changes_of_free_pages(database)?;
+    /// Master notes that the file leaves. Gives its path.
+    fn note_leaving(&self, database: &Arc<Database>, entry: &Entry, number: u16) -> SqlResult<PathBuf> {
         let mut leaving = entry.clone();
         let file = leaving.data_files.iter_mut().find(|file| file.number == number);
         let file = file.ok_or_else(|| SqlError::new(5009, &[]))?;
@@ -189,13 +187,23 @@ impl Instance {
     }
 }
 
-/// After this no redo comes to pages that are nobody's now and cannot be allocated.
-pub(super) fn forget_changes_of_free_pages(database: &Arc<Database>) -> SqlResult<()> {
-    if is_planted(Bug::GivenUpBeforeCheckpoint) {
-        return Ok(());
-    }
-    let done = checkpoint::run(database, checkpoint::Reason::Statement);
-    done.map_err(|error: StorageError| storage_error(database, error))
+/// Gives pages up that are nobody's now and cannot be allocated: `work` comes behind a checkpoint, so that no redo comes to them. Until it is done
+/// the ghost cleanup stands still, which would otherwise log changes of pages that it remembers.
+pub(super) fn give_up<T>(
+    database: &Arc<Database>,
+    is_given_up: impl Fn(PageId) -> bool,
+    work: impl FnOnce() -> SqlResult<T>,
+) -> SqlResult<T> {
+    let done = database.in_background(|| {
+        database.access.forget_ghosts(is_given_up);
+        if !is_planted(Bug::GivenUpBeforeCheckpoint) {
+            let checkpoint = checkpoint::run(database, checkpoint::Reason::Statement);
+            checkpoint.map_err(|error| storage_error(database, error))?;
+        }
+        work()
+    });
+    let is_closing = || StorageError::Refused("it is being closed".to_owned());
+    done.unwrap_or_else(|| Err(storage_error(database, is_closing())))
 }
 
 fn shape_of(file: &NewDatabaseFile, new: &NewFile) -> DataFileShape {
@@ -211,7 +219,7 @@ fn shape_of(file: &NewDatabaseFile, new: &NewFile) -> DataFileShape {
 pub(super) fn new_data_file(
     file: &NewDatabaseFile,
     number: u16,
-    path: std::path::PathBuf,
+    path: PathBuf,
     logical_name: String,
 ) -> NewFile {
     assert!(number == 1 || number > FIRST_LOG_FILE, "number {FIRST_LOG_FILE} is the log's");

@@ -12,7 +12,7 @@ use pages::{FILE_PAGES_MIN, PageError};
 use txn::{CommitMode, TxnOptions};
 use types::SqlError;
 
-use super::data_files::forget_changes_of_free_pages;
+use super::data_files::give_up;
 use super::file_changes::{pages_of, storage_error};
 use super::{Instance, ShrinkAim, ShrunkFile};
 use crate::database::Database;
@@ -152,10 +152,11 @@ impl Instance {
         // Looked at again now that nothing can be allocated there.
         let cut = end_of().and_then(|now| match now > end {
             true => Ok(false),
-            false => {
-                forget_changes_of_free_pages(database)?;
-                space.truncate_file(number, end).map_err(failed)
-            }
+            false => give_up(
+                database,
+                |page| page.file == number && page.page >= end,
+                || space.truncate_file(number, end).map_err(failed),
+            ),
         });
         if !is_closed {
             space.limit_allocation(number, None).map_err(failed)?;

@@ -35,7 +35,7 @@ pub enum TakenOut {
 
 impl Table {
     /// The identity value handed out last; none when none was.
-    pub fn counted_identity(&self) -> Option<i64> {
+    pub fn counted_identity(&self) -> Option<i128> {
         self.identities().current(self.inner.definition.object_id)
     }
 

@@ -321,7 +321,9 @@ pub(crate) fn identity_definition(
     }
     let number = |expr: &Option<ast::Expr>| match expr {
         None => Ok(1),
-        Some(expr) => whole_number(expr).ok_or_else(|| crate::errors::identity_type(column)),
+        Some(expr) => wide_number(expr)
+            .filter(|number| number.unsigned_abs() <= engine::IDENTITY_NUMBER_MAX.unsigned_abs())
+            .ok_or_else(|| crate::errors::identity_type(column)),
     };
     let (seed, increment) = (number(seed)?, number(increment)?);
     if increment == 0 {
@@ -331,11 +333,6 @@ pub(crate) fn identity_definition(
 }
 
 /// An integer literal with its sign.
-fn whole_number(expr: &ast::Expr) -> Option<i64> {
-    i64::try_from(wide_number(expr)?).ok()
-}
-
-/// Wider than the result: the digits of the least bigint are one more than the greatest.
 pub(super) fn wide_number(expr: &ast::Expr) -> Option<i128> {
     match &expr.kind {
         ast::ExprKind::Literal(ast::Literal::Int(number)) => Some(i128::from(*number)),

@@ -17,7 +17,7 @@ pub enum IdentityCheck {
     /// NORESEED.
     Look,
     /// RESEED: to the value, or to the furthest one of the column when counting is behind it.
-    Reseed(Option<i64>),
+    Reseed(Option<i128>),
 }
 
 /// Looks and counts anew as asked; gives what is to be said (7998, with the state before).
@@ -34,15 +34,12 @@ pub fn check_identity(
     let column = &table.columns[ordinal];
     let increment = column.identity.map_or(1, |identity| identity.increment);
     let source = TableSource::new(database.clone(), table.clone());
-    let mut furthest: Option<i64> = None;
+    let mut furthest: Option<i128> = None;
     {
         let runtime = Runtime::new(context);
         scan_all(&source, &runtime, &mut |row| {
-            let value = match &row[ordinal] {
-                types::Value::Decimal(number) => i64::try_from(number.truncate_to_i128()).ok(),
-                value => value.as_i64(),
-            };
-            let is_further = |value: i64| match furthest {
+            let value = engine::identity_number(&row[ordinal]);
+            let is_further = |value: i128| match furthest {
                 Some(known) if increment > 0 => value > known,
                 Some(known) => value < known,
                 None => true,
@@ -54,7 +51,7 @@ pub fn check_identity(
         })?;
     }
     let counted = source.table.counted_identity();
-    let shown = |number: Option<i64>| number.map_or_else(|| "NULL".to_string(), |number| number.to_string());
+    let shown = |number: Option<i128>| number.map_or_else(|| "NULL".to_string(), |number| number.to_string());
     let said = SqlError::new(7998, &[&shown(counted), &shown(furthest)]);
     let is_behind = match (counted, furthest) {
         (Some(counted), Some(furthest)) if increment > 0 => counted < furthest,

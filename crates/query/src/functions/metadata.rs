@@ -474,14 +474,14 @@ fn has_db_access(call: &Call<'_, '_>) -> Result<Value> {
 
 fn identity(
     call: &Call<'_, '_>,
-    part: impl Fn(&TableDef, &engine::IdentityDef) -> Option<i64>,
+    part: impl Fn(&TableDef, &engine::IdentityDef) -> Option<i128>,
 ) -> Result<Value> {
     let table = find_object(call, &call.text(0).unwrap_or_default())?.and_then(table_of);
     let number = table.and_then(|table| {
         let ordinal = table.identity_ordinal()?;
         part(&table, table.columns[ordinal].identity.as_ref()?)
     });
-    Ok(number.map_or(Value::Null, |number| Value::Decimal(types::Decimal::new(i128::from(number), 38, 0))))
+    Ok(number.map_or(Value::Null, |number| Value::Decimal(types::Decimal::new(number, 38, 0))))
 }
 
 fn ident_current(call: &Call<'_, '_>) -> Result<Value> {
