@@ -381,7 +381,12 @@ impl Database {
     /// Rowversion values up to `noted` may be handed out, once this has returned: it is hard then. It stands among the identities, under
     /// a number that no table has.
     pub(crate) fn note_row_versions(self: &Arc<Self>, noted: i64) -> SqlResult<()> {
-        self.write_identity(ROW_VERSIONS_ID, i128::from(noted), &|before| i128::from(noted) > before, CommitMode::Full)
+        self.write_identity(
+            ROW_VERSIONS_ID,
+            i128::from(noted),
+            &|before| i128::from(noted) > before,
+            CommitMode::Full,
+        )
     }
 
     /// A clean close: the exact positions, so that the next start leaves no gap.
@@ -437,7 +442,9 @@ impl Database {
         replaces: &dyn Fn(i128) -> bool,
     ) -> SqlResult<()> {
         let table = self.system_table(system_tables::IDENTITIES);
-        let before = table.take_key(txn, &[Value::Int(object_id)])?.and_then(|row| number_of_cells(&row[1], row.get(2)));
+        let before = table
+            .take_key(txn, &[Value::Int(object_id)])?
+            .and_then(|row| number_of_cells(&row[1], row.get(2)));
         let value = before.filter(|&before| !replaces(before)).unwrap_or(noted);
         let [value, wide] = cells_of(value);
         table.insert(txn, &[Value::Int(object_id), value, wide])

@@ -259,7 +259,9 @@ mod tests {
 
     #[test]
     fn numbers_beyond_bigint_are_noted() {
-        for number in [0, -1, i128::from(i64::MAX), i128::from(i64::MIN) - 1, 10_i128.pow(38) - 1, 1 - 10_i128.pow(38)] {
+        for number in
+            [0, -1, i128::from(i64::MAX), i128::from(i64::MIN) - 1, 10_i128.pow(38) - 1, 1 - 10_i128.pow(38)]
+        {
             let [narrow, wide] = cells_of(number);
             assert_eq!(number_of_cells(&narrow, Some(&wide)), Some(number));
             assert_eq!(wide.is_null(), i64::try_from(number).is_ok());

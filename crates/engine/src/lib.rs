@@ -54,7 +54,9 @@ pub use db_transaction::{DbSavepoint, DbTransaction};
 pub use error::{STALE_PLAN, SqlResult, StorageError, interrupted, stale_plan};
 pub use files::FilePlaces;
 pub use filter::{FilterOp, FilterTerm, FilterTest, IndexFilter};
-pub use identity::{NUMBER_MAX as IDENTITY_NUMBER_MAX, number_of as identity_number, value_of as identity_value};
+pub use identity::{
+    NUMBER_MAX as IDENTITY_NUMBER_MAX, number_of as identity_number, value_of as identity_value,
+};
 pub use instance::{
     CreateDatabaseOptions, DataShrink, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance,
     InstanceOptions, LOG_CACHE_FOLDER, MASTER, MODEL, MSDB, NewDatabaseFile, ShrinkAim, ShrinkHeld,

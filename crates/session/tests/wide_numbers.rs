@@ -48,10 +48,23 @@ fn identity_values_beyond_bigint_are_told_everywhere() {
         assert_eq!(one(&mut session, view), format!("{WIDE}|7|{next}|decimal"));
         // A value of one's own that is further moves the counting.
         let further = WIDE * 1_000_000;
-        run(&mut session, &format!("SET IDENTITY_INSERT w ON; INSERT w (i, a) VALUES ({further}, 2); SET IDENTITY_INSERT w OFF"));
+        run(
+            &mut session,
+            &format!(
+                "SET IDENTITY_INSERT w ON; INSERT w (i, a) VALUES ({further}, 2); SET IDENTITY_INSERT w OFF"
+            ),
+        );
         assert_eq!(insert(&mut session, "w"), further + 7);
         let seen = run(&mut session, "DBCC CHECKIDENT ('w', NORESEED)");
-        assert!(seen.messages[0].2.contains(&format!("'{}', current column value '{}'", further + 7, further + 7)), "{:?}", seen.messages);
+        assert!(
+            seen.messages[0].2.contains(&format!(
+                "'{}', current column value '{}'",
+                further + 7,
+                further + 7
+            )),
+            "{:?}",
+            seen.messages
+        );
         run(&mut session, &format!("DBCC CHECKIDENT ('w', RESEED, {WIDE}) WITH NO_INFOMSGS"));
         assert_eq!(insert(&mut session, "w"), WIDE + 7);
         run(&mut session, "DBCC CHECKIDENT ('w', RESEED) WITH NO_INFOMSGS");
@@ -62,7 +75,10 @@ fn identity_values_beyond_bigint_are_told_everywhere() {
         assert_eq!(insert(&mut session, "w"), further + 21);
         run(&mut session, "TRUNCATE TABLE w");
         assert_eq!(insert(&mut session, "w"), WIDE);
-        run(&mut session, &format!("TRUNCATE TABLE w; DBCC CHECKIDENT ('w', RESEED, {}) WITH NO_INFOMSGS", -further));
+        run(
+            &mut session,
+            &format!("TRUNCATE TABLE w; DBCC CHECKIDENT ('w', RESEED, {}) WITH NO_INFOMSGS", -further),
+        );
         server.stop(session);
         let server = Server::open(os);
         let mut session = server.session();
@@ -76,14 +92,19 @@ fn identity_values_beyond_bigint_are_told_everywhere() {
 fn counting_ends_with_the_type() {
     on_a_machine(331, |os| {
         let (server, mut session) = Server::with_table(os);
-        for (name, seed, increment) in [("up", LAST - 1, 1), ("down", 1 - LAST, -1), ("leap", LAST - 9, LAST)] {
+        for (name, seed, increment) in [("up", LAST - 1, 1), ("down", 1 - LAST, -1), ("leap", LAST - 9, LAST)]
+        {
             create(&mut session, name, seed, increment);
             let values = if name == "leap" { 1 } else { 2 };
             for step in 0..values {
                 assert_eq!(insert(&mut session, name), seed + increment * step, "{name}");
             }
             for _ in 0..3 {
-                assert_eq!(numbers(&run(&mut session, &format!("INSERT {name} VALUES (1)"))), [8115], "{name}");
+                assert_eq!(
+                    numbers(&run(&mut session, &format!("INSERT {name} VALUES (1)"))),
+                    [8115],
+                    "{name}"
+                );
             }
             let current = seed + increment * (values - 1);
             assert_eq!(one(&mut session, &format!("SELECT IDENT_CURRENT('{name}')")), current.to_string());
@@ -124,7 +145,10 @@ impl Model {
     /// A value has been given: none that was there before, and not further than caches explain.
     fn give(&mut self, value: i128, what: &str) {
         let gap = (value - self.next) / self.increment;
-        assert!((value - self.next) % self.increment == 0 || self.slack > 0, "{what}: {value} is off the steps, {self:?}");
+        assert!(
+            (value - self.next) % self.increment == 0 || self.slack > 0,
+            "{what}: {value} is off the steps, {self:?}"
+        );
         assert!((0..=self.slack).contains(&gap), "{what}: {value} after {self:?}");
         self.next = value + self.increment;
         self.slack = 0;

@@ -188,8 +188,11 @@ impl<'a> Groups<'a> {
             Some(ComputedDef { text: t.text(6)?, persisted: status & column_status::PERSISTED != 0 })
         });
         let is_identity = status & column_status::IDENTITY != 0;
-        let identity =
-            if is_identity { Some(IdentityDef { seed: row.whole(9, 12)?, increment: row.whole(10, 13)? }) } else { None };
+        let identity = if is_identity {
+            Some(IdentityDef { seed: row.whole(9, 12)?, increment: row.whole(10, 13)? })
+        } else {
+            None
+        };
         Some(ColumnDef {
             column_id,
             name: row.text(2)?,

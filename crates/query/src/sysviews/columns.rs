@@ -208,7 +208,9 @@ fn identity_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         // In the type of the column.
         let variant = |number: i128| {
             let value = engine::identity_value(number, &table.columns[ordinal].sql_type);
-            crate::functions::metadata::variant(value.unwrap_or_else(|_| Value::Decimal(types::Decimal::new(number, 38, 0))))
+            crate::functions::metadata::variant(
+                value.unwrap_or_else(|_| Value::Decimal(types::Decimal::new(number, 38, 0))),
+            )
         };
         let last = context.database.table(&table).last_identity();
         let mut cells = column_cells(&table, ordinal);
