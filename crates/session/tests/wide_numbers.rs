@@ -1,5 +1,5 @@
-//! Identity columns and sequences of decimal(38, 0) beyond bigint: every place that shows or takes their values, restarts, crashes, the type's end, and
-//! random lives against a model, on a simulated machine.
+//! Identity columns and sequences of decimal(38, 0) beyond bigint: every place that shows or takes their values, restarts, crashes, the
+//! type's end, and random lives against a model, on a simulated machine.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;
@@ -8,6 +8,7 @@ use common::random::Random;
 use common::simulated::{Server, kept, on_a_machine};
 use common::{numbers, rows, run};
 use hardpan_session::Session;
+use os::Os;
 use os::sim::{Profile, World as Machine};
 
 const NOTHING: [i32; 0] = [];
@@ -155,26 +156,28 @@ impl Model {
     }
 }
 
+/// The server of a life; in the first one the column and the sequence are made.
+fn begin(os: &Os, life: u64, [column, sequence]: &[Model; 2]) -> (Server, Session) {
+    if life > 0 {
+        let server = Server::open(os);
+        let session = server.session();
+        return (server, session);
+    }
+    let (server, mut session) = Server::with_table(os);
+    create(&mut session, "w", column.next, column.increment);
+    let (start, step) = (sequence.next, sequence.increment);
+    let text = format!("CREATE SEQUENCE s AS decimal(38, 0) START WITH {start} INCREMENT BY {step} CACHE 20");
+    assert_eq!(numbers(&run(&mut session, &text)), NOTHING, "{text}");
+    (server, session)
+}
+
 /// One life: random draws, rollbacks, explicit values and reseeds, then a clean stop or the end of the power.
 fn live(machine: &Machine, seed: u64, life: u64, models: &[Model; 2]) -> [Model; 2] {
     let kept_models = kept(*models);
-    let (into, handle) = (kept_models.clone(), machine.clone());
+    let (into, handle, models) = (kept_models.clone(), machine.clone(), *models);
     let report = machine.run(move |os| {
         let mut random = Random::new(seed * 100 + life);
-        let (server, mut session) = match life {
-            0 => Server::with_table(os),
-            _ => {
-                let server = Server::open(os);
-                let session = server.session();
-                (server, session)
-            }
-        };
-        if life == 0 {
-            let [column, sequence] = *into.lock();
-            create(&mut session, "w", column.next, column.increment);
-            let text = format!("CREATE SEQUENCE s AS decimal(38, 0) START WITH {} INCREMENT BY {} CACHE 20", sequence.next, sequence.increment);
-            assert_eq!(numbers(&run(&mut session, &text)), NOTHING, "{text}");
-        }
+        let (server, mut session) = begin(os, life, &models);
         for _ in 0..random.below(40) {
             match random.below(10) {
                 0..4 => {
