@@ -24,6 +24,10 @@ fn one(session: &mut Session, text: &str) -> String {
     found.remove(0)
 }
 
+fn assert_fails(session: &mut Session, text: &str, error: i32) {
+    assert_eq!(numbers(&run(session, text)).first(), Some(&error), "{text}");
+}
+
 fn create(session: &mut Session, name: &str, seed: i128, increment: i128) {
     let text = format!("CREATE TABLE {name} (i decimal(38, 0) IDENTITY({seed}, {increment}), a int)");
     assert_eq!(numbers(&run(session, &text)), NOTHING, "{text}");
@@ -101,11 +105,7 @@ fn counting_ends_with_the_type() {
                 assert_eq!(insert(&mut session, name), seed + increment * step, "{name}");
             }
             for _ in 0..3 {
-                assert_eq!(
-                    numbers(&run(&mut session, &format!("INSERT {name} VALUES (1)"))),
-                    [8115],
-                    "{name}"
-                );
+                assert_fails(&mut session, &format!("INSERT {name} VALUES (1)"), 8115);
             }
             let current = seed + increment * (values - 1);
             assert_eq!(one(&mut session, &format!("SELECT IDENT_CURRENT('{name}')")), current.to_string());
@@ -117,18 +117,18 @@ fn counting_ends_with_the_type() {
         create(&mut session, "narrow", 9, 1);
         run(&mut session, "CREATE TABLE digits (i decimal(20, 0) IDENTITY(99999999999999999999, 1), a int)");
         assert_eq!(insert(&mut session, "digits"), 99_999_999_999_999_999_999);
-        assert_eq!(numbers(&run(&mut session, "INSERT digits VALUES (1)")), [8115]);
+        assert_fails(&mut session, "INSERT digits VALUES (1)", 8115);
         run(&mut session, &format!("CREATE SEQUENCE s AS decimal(38, 0) START WITH {}", LAST - 1));
         assert_eq!(one(&mut session, "SELECT NEXT VALUE FOR s"), (LAST - 1).to_string());
         assert_eq!(one(&mut session, "SELECT NEXT VALUE FOR s"), LAST.to_string());
-        assert_eq!(numbers(&run(&mut session, "SELECT NEXT VALUE FOR s")), [11728]);
+        assert_fails(&mut session, "SELECT NEXT VALUE FOR s", 11728);
         server.stop(session);
         let server = Server::open(os);
         let mut session = server.session();
         for name in ["up", "down", "leap", "digits"] {
-            assert_eq!(numbers(&run(&mut session, &format!("INSERT {name} VALUES (1)"))), [8115], "{name}");
+            assert_fails(&mut session, &format!("INSERT {name} VALUES (1)"), 8115);
         }
-        assert_eq!(numbers(&run(&mut session, "SELECT NEXT VALUE FOR s")), [11728]);
+        assert_fails(&mut session, "SELECT NEXT VALUE FOR s", 11728);
         server.stop(session);
     });
 }
