@@ -11,17 +11,19 @@
 // A measuring program is outside of the world that it measures.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod answer;
-mod dialect;
-mod server;
+mod measure;
 mod shapes;
 mod tables;
 mod tpch;
 
 // The other bench's modules: it uses what is not used here.
+#[path = "../answer.rs"]
+mod answer;
 #[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
 #[path = "../connection.rs"]
 mod connection;
+#[path = "../dialect.rs"]
+mod dialect;
 #[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
 #[path = "../hardpan.rs"]
 mod hardpan;
@@ -31,6 +33,10 @@ mod machine;
 #[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
 #[path = "../postgres.rs"]
 mod postgres;
+#[path = "../random.rs"]
+mod random;
+#[path = "../server.rs"]
+mod server;
 #[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
 #[path = "../sessions.rs"]
 mod sessions;
@@ -45,7 +51,8 @@ use std::time::Duration;
 use clap::Parser;
 
 use machine::Directory;
-use server::{Outcome, Server};
+use measure::Outcome;
+use server::Server;
 
 /// Queries beside PostgreSQL.
 #[derive(Parser)]
@@ -103,7 +110,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let mut ours = Server::hardpan(&directory.0, limit)?;
     let mut theirs = Server::postgres(&directory.0, limit)?;
     for server in [&mut ours, &mut theirs] {
-        server.load(tables::Sizes::of(arguments.scale))?;
+        server.load(&tables::Sizes::of(arguments.scale))?;
     }
     let mut rows: Vec<Row> = Vec::new();
     for round in 0..arguments.rounds.max(1) {
@@ -119,7 +126,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 rows.push(Row { name: work.name.into(), milliseconds, remarks: Vec::new() });
             }
             let row = rows.iter_mut().find(|row| row.name == work.name).expect("made in the first round");
-            measure(&work, arguments, &mut ours, &mut theirs, row)?;
+            measure_both(&work, arguments, &mut ours, &mut theirs, row)?;
             let last =
                 |place: usize| row.milliseconds[place].last().map_or("-".into(), |ms| format!("{ms:.2} ms"));
             eprintln!(
@@ -137,7 +144,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
 }
 
 /// Runs one work on each server and compares the answers.
-fn measure(
+fn measure_both(
     work: &shapes::Shape,
     arguments: &Arguments,
     ours: &mut Server,
@@ -149,7 +156,7 @@ fn measure(
     for (place, workers) in [(0, false), (1, false), (2, true)] {
         let server = if place == 0 { &mut *ours } else { &mut *theirs };
         server.allow_workers(workers)?;
-        match server.measure(work)? {
+        match measure::measure(server, work)? {
             Outcome::Answer { milliseconds, rows } => {
                 row.milliseconds[place].push(milliseconds);
                 answers.push((place, rows));

@@ -2,14 +2,11 @@
 
 use types::Date;
 
-/// One table: its name, how it is made in both dialects, and how many rows it has.
-pub struct TableDefinition {
-    pub name: &'static str,
-    pub columns: &'static str,
-}
+use crate::random::{Random, money};
+use crate::server::{Content, EachRow, TableDefinition};
 
 /// In the order in which they are filled.
-pub const TABLES: [TableDefinition; 8] = [
+const TABLES: [TableDefinition; 8] = [
     TableDefinition {
         name: "region",
         columns: "r_regionkey int not null primary key, r_name char(25) not null, r_comment varchar(152)",
@@ -61,7 +58,7 @@ pub const TABLES: [TableDefinition; 8] = [
 ];
 
 /// Made when the rows are there, the same in both.
-pub const INDEXES: [&str; 9] = [
+const INDEXES: [&str; 9] = [
     "create index lineitem_part on lineitem (l_partkey, l_suppkey)",
     "create index lineitem_supplier on lineitem (l_suppkey)",
     "create index lineitem_shipped on lineitem (l_shipdate)",
@@ -183,26 +180,14 @@ impl Sizes {
     }
 }
 
-/// A random sequence that is the same on every machine (splitmix64).
-struct Random(u64);
+/// What the rows of TPC-H are made of beside numbers.
+trait Words {
+    fn text(&mut self, words: u64) -> String;
+    fn phone(&mut self, nation: u64) -> String;
+    fn balance(&mut self) -> String;
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// From `low` to `high`, both included.
-    fn within(&mut self, low: u64, high: u64) -> u64 {
-        low + self.next() % (high - low + 1)
-    }
-
-    fn pick<'a>(&mut self, words: &[&'a str]) -> &'a str {
-        words[self.within(0, words.len() as u64 - 1) as usize]
-    }
-
+impl Words for Random {
     fn text(&mut self, words: u64) -> String {
         (0..words).map(|_| self.pick(&WORDS)).collect::<Vec<_>>().join(" ")
     }
@@ -218,10 +203,6 @@ impl Random {
         let sign = if cents < 0 { "-" } else { "" };
         format!("{sign}{}", money(cents.unsigned_abs()))
     }
-}
-
-fn money(cents: u64) -> String {
-    format!("{}.{:02}", cents / 100, cents % 100)
 }
 
 fn price_cents(part: u64) -> u64 {
@@ -242,13 +223,22 @@ fn day(year: i32, month: u32, day: u32) -> i32 {
     Date::from_civil(year, month, day).expect("a day of the calendar").days
 }
 
-/// Calls `each` with every row of `table` as the values of an INSERT, without parentheses; orders and their lines are
-/// made from the same random sequence, each once for its own table.
-pub fn generate(
-    table: &str,
-    sizes: Sizes,
-    each: &mut dyn FnMut(String) -> Result<(), String>,
-) -> Result<(), String> {
+impl Content for Sizes {
+    fn tables(&self) -> &'static [TableDefinition] {
+        &TABLES
+    }
+
+    fn indexes(&self) -> &'static [&'static str] {
+        &INDEXES
+    }
+
+    /// Orders and their lines are made from the same random sequence, each once for its own table.
+    fn generate(&self, table: &str, each: EachRow<'_>) -> Result<(), String> {
+        generate(table, *self, each)
+    }
+}
+
+fn generate(table: &str, sizes: Sizes, each: EachRow<'_>) -> Result<(), String> {
     let mut random = Random(table.bytes().fold(7, |sum, byte| sum * 31 + u64::from(byte)));
     match table {
         "region" => {
@@ -284,11 +274,7 @@ pub fn generate(
     Ok(())
 }
 
-fn suppliers(
-    random: &mut Random,
-    sizes: Sizes,
-    each: &mut dyn FnMut(String) -> Result<(), String>,
-) -> Result<(), String> {
+fn suppliers(random: &mut Random, sizes: Sizes, each: EachRow<'_>) -> Result<(), String> {
     for key in 1..=sizes.suppliers {
         let nation = random.within(0, 24);
         let complaint = if key % 1_000 == 7 { " Customer sly Complaints" } else { "" };
@@ -303,11 +289,7 @@ fn suppliers(
     Ok(())
 }
 
-fn customers(
-    random: &mut Random,
-    sizes: Sizes,
-    each: &mut dyn FnMut(String) -> Result<(), String>,
-) -> Result<(), String> {
+fn customers(random: &mut Random, sizes: Sizes, each: EachRow<'_>) -> Result<(), String> {
     for key in 1..=sizes.customers {
         let nation = random.within(0, 24);
         each(format!(
@@ -322,11 +304,7 @@ fn customers(
     Ok(())
 }
 
-fn parts(
-    random: &mut Random,
-    sizes: Sizes,
-    each: &mut dyn FnMut(String) -> Result<(), String>,
-) -> Result<(), String> {
+fn parts(random: &mut Random, sizes: Sizes, each: EachRow<'_>) -> Result<(), String> {
     for key in 1..=sizes.parts {
         let name: Vec<&str> = (0..5).map(|_| random.pick(&COLORS)).collect();
         let maker = random.within(1, 5);
@@ -352,7 +330,7 @@ fn order(
     number: u64,
     sizes: Sizes,
     wants_lines: bool,
-    each: &mut dyn FnMut(String) -> Result<(), String>,
+    each: EachRow<'_>,
 ) -> Result<(), String> {
     // Sparse keys, and a third of the customers never order: both as specified.
     let key = (number - 1) / 8 * 32 + (number - 1) % 8 + 1;
