@@ -11,8 +11,6 @@ use std::cell::RefCell;
 pub enum LatchRank {
     /// The server's own tables: listeners, connections, workers.
     Server = 100,
-    /// One connection's shared state.
-    Connection = 150,
     /// One session's shared state.
     Session = 200,
     /// The instance's table of databases, its settings.
@@ -61,6 +59,11 @@ pub enum LatchRank {
     VlfMap = 920,
     /// Log file handles and headers.
     LogFile = 930,
+    /// One connection's state. Whoever ends a write of the log rings the commits that were put aside for it, with whatever latches he
+    /// holds (a checkpoint's among them), so it comes behind all that may be held while the log is written.
+    Connection = 940,
+    /// The connections that are ready for a worker: the same.
+    ReadyQueue = 945,
     /// Statistics.
     Stats = 950,
     /// Innermost: nothing else is taken while it is held.

@@ -90,7 +90,7 @@ impl<W: Work + 'static> Workers<W> {
             find,
             thread: SpawnOptions::named("WORKER").stack_bytes(stack_bytes),
             active_wanted: processors.max(ACTIVE_MIN),
-            ready: Latch::new(LatchRank::Server, VecDeque::new()),
+            ready: Latch::new(LatchRank::ReadyQueue, VecDeque::new()),
             ready_count: AtomicUsize::new(0),
             parked: Latch::new(LatchRank::Leaf, Vec::new()),
             active: AtomicUsize::new(0),

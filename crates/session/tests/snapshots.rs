@@ -177,6 +177,47 @@ fn a_snapshot_transaction_sees_its_beginning() {
     }
 }
 
+/// A rollback to a savepoint gives rows back to others, who change them before the transaction has ended: each change has its version, and
+/// what the transaction does with the same rows afterwards has another one.
+#[test]
+fn rows_given_back_by_a_savepoint_are_changed_by_others() {
+    for (number, undone) in CHANGES.into_iter().enumerate() {
+        for (turn, change) in CHANGES.into_iter().enumerate() {
+            on_a_machine((number * CHANGES.len() + turn) as u64 + 100, move |os| {
+                let told = format!("{undone}, taken back; another: {change}");
+                let server = Server::open(os);
+                prepare(&server, &["ALLOW_SNAPSHOT_ISOLATION", "READ_COMMITTED_SNAPSHOT"]);
+                let [mut first, mut second, mut reader] = std::array::from_fn(|_| server.session_in("db"));
+                quiet(&mut first, "CREATE TABLE other (i int) INSERT other VALUES (1)");
+                quiet(&mut reader, "SET TRANSACTION ISOLATION LEVEL SNAPSHOT BEGIN TRAN");
+                let before = picture(&mut reader, "");
+                quiet(&mut second, "SET LOCK_TIMEOUT 0");
+                quiet(&mut first, "BEGIN TRAN UPDATE other SET i = 2 SAVE TRAN here");
+                quiet(&mut first, undone);
+                quiet(&mut first, "ROLLBACK TRAN here");
+                assert_eq!(picture(&mut second, ""), before, "{told}: for another, it never happened");
+                quiet(&mut second, change);
+                let after = picture(&mut second, "");
+                assert_eq!(picture(&mut reader, ""), before, "{told}: at an older snapshot");
+                assert_eq!(picture(&mut first, ""), after, "{told}: for the transaction itself");
+                // Its own changes of the same rows come on top.
+                quiet(&mut first, "UPDATE t SET v = v + 1000 UPDATE h SET v = v + 1000");
+                assert_eq!(picture(&mut reader, ""), before, "{told}: and again");
+                assert_eq!(picture(&mut second, ""), after, "{told}: not committed yet");
+                quiet(&mut first, "COMMIT");
+                assert_eq!(picture(&mut reader, ""), before, "{told}: at last");
+                assert_eq!(picture(&mut second, ""), picture(&mut first, ""), "{told}: committed");
+                quiet(&mut reader, "ROLLBACK DBCC CHECKDB WITH NO_INFOMSGS");
+                let database = server.instance.database("db").unwrap();
+                assert_eq!(database.transactions().versions().figures().versions, 0, "{told}: all forgotten");
+                first.close();
+                second.close();
+                server.stop(reader);
+            });
+        }
+    }
+}
+
 /// The first to commit wins; the other's transaction is gone.
 #[test]
 fn an_update_conflict_ends_the_transaction() {

@@ -10,25 +10,26 @@ use log::{LogOp, Lsn, RecordBuf, RecordHeader};
 use crate::transaction::{Transaction, UndoBytes, XactState};
 use crate::{TxnError, TxnResult};
 
-/// A point of a transaction to roll back to. Costs nothing to take: it is a position in the transaction's chain.
+/// A point of a transaction to roll back to. Costs nothing to take: it is a position in the transaction's chain, and one among its versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
     lsn: Lsn,
     /// The newest LOP_MARK_SAVEPOINT that stands when everything behind this point has been taken back.
     mark: Lsn,
+    versions_left: usize,
 }
 
 impl Savepoint {
     /// Before the first change.
     pub fn start() -> Savepoint {
-        Savepoint { lsn: Lsn::NULL, mark: Lsn::NULL }
+        Savepoint { lsn: Lsn::NULL, mark: Lsn::NULL, versions_left: 0 }
     }
 }
 
 impl Transaction {
     /// The present point.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { lsn: self.entry.last(), mark: self.entry.mark() }
+        Savepoint { lsn: self.entry.last(), mark: self.entry.mark(), versions_left: self.versions_left() }
     }
 
     /// The present point under a name: LOP_MARK_SAVEPOINT, which nothing redoes or undoes, says where it is. A transaction that has not begun
@@ -50,6 +51,8 @@ impl Transaction {
     /// ([`Transaction::unlock_since`]), when nothing of the changes is left anywhere.
     pub fn rollback_to(&self, savepoint: Savepoint) -> TxnResult<()> {
         if self.entry.last() == savepoint.lsn {
+            // A change that was refused by the log has left its version all the same.
+            self.take_back_versions(savepoint.versions_left);
             return Ok(());
         }
         assert!(savepoint.lsn < self.entry.last(), "a savepoint of this transaction");
@@ -59,6 +62,7 @@ impl Transaction {
         assert!(!self.entry.last().is_null(), "its begin record stays");
         assert!(self.entry.last() >= savepoint.lsn, "compensation records only add to the chain");
         self.entry.note_rolled_back(savepoint.lsn, savepoint.mark);
+        self.take_back_versions(savepoint.versions_left);
         self.change_state(XactState::RollingBack, XactState::Active);
         Ok(())
     }

@@ -118,6 +118,9 @@ impl StubSession {
         let (gate, waker) = (self.gate.clone(), self.waker.clone().expect("commits are deferred"));
         self.os.spawn("log", move || {
             gate.pass();
+            // Whoever ends a write of the log may hold any latch of the engine: a checkpoint hardens log under its own.
+            let latch = Latch::new(LatchRank::LogFile, ());
+            let _held = latch.lock();
             waker.wake();
         });
     }

@@ -254,14 +254,14 @@ impl Versions {
         writer.end(UNDONE);
         assert!(writer.number().is_none(), "what is undone has no number");
         self.store.forget(writer);
-        assert!(writer.keys.is_empty(), "nothing of it is left");
+        assert_eq!(writer.keys.len(), 0, "nothing of it is left");
     }
 
     fn forget(&self, gone: &[Arc<VersionWriter>]) {
         for writer in gone {
             assert!(writer.number().is_some(), "only who has committed was needed");
             self.store.forget(writer);
-            assert!(writer.keys.is_empty(), "nothing of it is left");
+            assert_eq!(writer.keys.len(), 0, "nothing of it is left");
         }
     }
 
@@ -377,6 +377,20 @@ impl Transaction {
             versions.give_up_oldest();
         }
         versions.store.leave(writer, unit, key, before);
+    }
+
+    /// How many versions it has left: its point in their order.
+    pub(crate) fn versions_left(&self) -> usize {
+        self.version_writer.get().map_or(0, |writer| writer.keys.len())
+    }
+
+    /// Its changes behind that point have been taken back: the pages say again what those versions say, and the rows' locks may be given
+    /// back, so that the next version of such a row is somebody else's.
+    pub(crate) fn take_back_versions(&self, keep: usize) {
+        let Some(writer) = self.version_writer.get() else { return };
+        assert_eq!(writer.end.load(Relaxed), WRITING, "it goes on");
+        self.manager.versions().store.take_out(writer, keep);
+        assert_eq!(writer.keys.len(), keep, "those from before the point stay");
     }
 
     /// What was committed after this commit number, and what is committed later, conflicts with changes of the transaction; `u64::MAX`:

@@ -60,6 +60,8 @@ pub struct StoredVersion {
 
 struct Version {
     writer: Arc<VersionWriter>,
+    /// Its place among the versions of its writer, in the order of leaving.
+    at: usize,
     before: Before,
 }
 
@@ -70,7 +72,7 @@ struct Chain {
     versions: Vec<Version>,
 }
 
-/// Hashes of the rows of which a writer has left versions.
+/// Hashes of the rows of which a writer has left versions, in the order of leaving.
 pub(super) struct Keys(Latch<Vec<u64>>);
 
 impl Keys {
@@ -78,8 +80,8 @@ impl Keys {
         Keys(Latch::new(LatchRank::Leaf, Vec::new()))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().len()
     }
 }
 
@@ -128,6 +130,8 @@ impl Store {
     pub(super) fn leave(&self, writer: &Arc<VersionWriter>, unit: u32, key: &[u8], before: Option<&[u8]>) {
         assert!(!key.is_empty(), "a row has a name");
         let hash = hash_of(unit, key);
+        // Only the writer itself adds to its versions.
+        let place = writer.keys.len();
         let mut part = self.part(hash).lock();
         let chains = part.entry(hash).or_default();
         let at = match chains.iter().position(|chain| chain.unit == unit && *chain.key == *key) {
@@ -152,7 +156,7 @@ impl Store {
         };
         let bytes = size_of(&before, key);
         assert!(bytes >= VERSION_BYTES, "a version is counted");
-        versions.push(Version { writer: Arc::clone(writer), before });
+        versions.push(Version { writer: Arc::clone(writer), at: place, before });
         drop(part);
         self.bytes.fetch_add(bytes, Relaxed);
         self.left.fetch_add(1, Relaxed);
@@ -180,7 +184,12 @@ impl Store {
     /// Takes out all that a writer has left.
     pub(super) fn forget(&self, writer: &VersionWriter) {
         assert_ne!(writer.end.load(Relaxed), super::WRITING, "who may still roll back is not forgotten");
-        let hashes = std::mem::take(&mut *writer.keys.0.lock());
+        self.take_out(writer, 0);
+    }
+
+    /// Takes out what a writer has left behind its first `keep` versions.
+    pub(super) fn take_out(&self, writer: &VersionWriter, keep: usize) {
+        let hashes = writer.keys.0.lock().split_off(keep);
         for hash in hashes {
             let mut part = self.part(hash).lock();
             let Some(chains) = part.get_mut(&hash) else { continue };
@@ -188,7 +197,7 @@ impl Store {
             for chain in chains.iter_mut() {
                 let key_bytes = &chain.key;
                 chain.versions.retain(|version| {
-                    let is_kept = !std::ptr::eq(Arc::as_ptr(&version.writer), writer);
+                    let is_kept = version.at < keep || !std::ptr::eq(Arc::as_ptr(&version.writer), writer);
                     if !is_kept {
                         bytes += size_of(&version.before, key_bytes);
                         self.forgotten.fetch_add(1, Relaxed);
