@@ -32,6 +32,7 @@ pub use methods::{AccessMethods, AccessOptions, Logging, Rid, UnitId};
 pub use options::{RowLock, ScanOptions, Selection};
 pub use row::{ColumnValue, LobPointer, ROW_BYTES_MAX, RowColumn, RowFormat};
 pub use row_test::{Accepted, Condition, ConditionKind, RowTest, is_fixed_length};
+pub use row_value::{decode_variable, encode_variable};
 pub use row_view::RowView;
 pub use usage::UnitUsage;
 pub use verify::{Damage, Problem, UnitKind, UnitToVerify, VerifyReport};

@@ -40,6 +40,10 @@ pub struct ConfigurationOption {
 pub const ALLOW_UPDATES: i32 = 102;
 /// `show advanced options`.
 pub const SHOW_ADVANCED_OPTIONS: i32 = 518;
+/// `min memory per query (KB)`: what a query waits for that needs a grant.
+pub const MIN_QUERY_MEMORY: i32 = 1540;
+/// `query wait (s)`: how long it does.
+pub const QUERY_WAIT: i32 = 1541;
 /// `user options`: SET options with which sessions begin.
 pub const USER_OPTIONS: i32 = 1534;
 /// `max server memory (MB)`: what --memory says.
@@ -51,7 +55,10 @@ pub(crate) type InUse = Latch<BTreeMap<i32, i32>>;
 impl ConfigurationOption {
     /// Has another value than the default an effect?
     pub fn may_be_set(&self) -> bool {
-        matches!(self.id, ALLOW_UPDATES | SHOW_ADVANCED_OPTIONS | USER_OPTIONS)
+        matches!(
+            self.id,
+            ALLOW_UPDATES | SHOW_ADVANCED_OPTIONS | USER_OPTIONS | MIN_QUERY_MEMORY | QUERY_WAIT
+        )
     }
 }
 

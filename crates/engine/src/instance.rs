@@ -33,6 +33,7 @@ use crate::ghost_cleanup::GhostCleanup;
 use crate::open::{Foundation, Plan};
 use crate::options::{DatabaseOptions, DatabaseState};
 use crate::registry::{self, DatabaseDataFile, DatabaseLogFile, Entry, Phase};
+use crate::workspace::Workspaces;
 
 /// `database_id` of the system databases.
 pub const MASTER: u16 = 1;
@@ -116,6 +117,7 @@ pub struct Instance {
     started: DateTime,
     memory_bytes: u64,
     pub(crate) configuration_in_use: InUse,
+    workspaces: Arc<Workspaces>,
     /// Given back by shutdown, so that another server may open the directory.
     lock: Latch<Option<FileLock>>,
 }
@@ -227,6 +229,7 @@ impl Instance {
         let data_dir = disk.canonical(&options.data_dir)?;
         let lock = lock_directory(disk, &data_dir, &options.data_dir)?;
         let is_new = prepare_directory(os, &data_dir)?;
+        crate::workspace::spill::clear_left(disk, &data_dir)?;
         let foundation = Foundation {
             os: os.clone(),
             pool: BufferPool::new(os, PoolOptions { memory_bytes: options.buffer_pool_bytes }),
@@ -248,6 +251,7 @@ impl Instance {
             started: date_time_of(os.clock().utc_100ns()),
             memory_bytes: options.buffer_pool_bytes,
             configuration_in_use: Latch::new(LatchRank::Leaf, BTreeMap::new()),
+            workspaces: Workspaces::new(os),
             foundation,
             lock: Latch::new(LatchRank::Leaf, Some(lock)),
         });
@@ -302,6 +306,11 @@ impl Instance {
     /// Memory for pages, bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
+    }
+
+    /// The memory of queries that keep rows.
+    pub fn workspaces(&self) -> &Arc<Workspaces> {
+        &self.workspaces
     }
 
     /// The data directory.

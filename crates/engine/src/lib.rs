@@ -37,8 +37,11 @@ mod table;
 mod ticket;
 mod transaction_set;
 mod versioning;
+mod workspace;
 
-pub use access::{Accepted, Condition, ConditionKind, UnitUsage, is_fixed_length};
+pub use access::{
+    Accepted, Condition, ConditionKind, UnitUsage, decode_variable, encode_variable, is_fixed_length,
+};
 pub use acknowledgement::Acknowledgement;
 pub use catalog::{
     AlteredSequence, CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, ColumnFill, Entry, EntryKey,
@@ -46,7 +49,8 @@ pub use catalog::{
     NewSequence, NewTable, PropertyDef, PropertyOwner, TablePart, TypeDef,
 };
 pub use configuration::{
-    ALLOW_UPDATES, ConfigurationOption, OPTIONS as CONFIGURATION_OPTIONS, SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
+    ALLOW_UPDATES, ConfigurationOption, MIN_QUERY_MEMORY, OPTIONS as CONFIGURATION_OPTIONS, QUERY_WAIT,
+    SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
 };
 pub use cursor::Cursor;
 pub use database::{Database, date_time_of};
@@ -86,3 +90,5 @@ pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
 pub use transaction_set::{BlockSavepoint, CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};
 pub use txn::{Before, IsolationLevel, LockMode, LockOwner, LockRow, LockWait, Resource, SnapshotKind};
 pub use versioning::{COMMITTED_SNAPSHOT_SWITCH, SNAPSHOT_SWITCH, SnapshotState};
+pub use workspace::spill::{BLOCK_BYTES as SPILL_BLOCK_BYTES, Run, RunReader, RunWriter, SpillFile};
+pub use workspace::{Grant, GrantRequest, GrantRow, WorkspaceFigures, Workspaces};

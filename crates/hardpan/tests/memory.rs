@@ -150,14 +150,45 @@ fn fill(client: &mut Client) {
     assert_eq!(client.number("SELECT COUNT(*) FROM w"), 24_000);
 }
 
-const HUNGRY: [&str; 6] = [
+const HUNGRY: [&str; 5] = [
     "DECLARE @s varchar(max) = 'x' WHILE 1 = 1 SET @s = @s + @s",
     "SELECT REPLICATE(CAST('x' AS varchar(max)), 1900000000)",
-    "SELECT * FROM w a CROSS JOIN (VALUES (1), (2), (3), (4)) b (n) ORDER BY v, i",
-    "SELECT DISTINCT v + CAST(n AS char(1)), i FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
-    "SELECT COUNT(*) FROM w a JOIN (SELECT v, i FROM w UNION ALL SELECT v, i FROM w UNION ALL SELECT v, i FROM w) b ON a.i = b.i AND a.v = b.v",
-    "DECLARE @t TABLE (s varchar(8000)) INSERT @t VALUES (REPLICATE('t', 8000)) WHILE 1 = 1 INSERT @t SELECT s FROM @t",
+    "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9)) + CAST(n AS char(1))) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
+    "SELECT MAX(s) FROM (SELECT SUM(i) OVER (ORDER BY v, i) s, v FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)) x",
+    "SELECT LEN(STRING_AGG(CAST(v AS varchar(max)), '')) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
 ];
+
+/// More than a query is granted, and more than all may use: these go to disk.
+const LARGE: [(&str, i64); 4] = [
+    (
+        "SELECT MAX(n) FROM (SELECT ROW_NUMBER() OVER (ORDER BY v, n, i DESC) n, v FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)) x",
+        96_000,
+    ),
+    (
+        "SELECT COUNT_BIG(*) FROM (SELECT DISTINCT v + CAST(n AS char(1)) v, i FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)) x",
+        96_000,
+    ),
+    (
+        "SELECT COUNT_BIG(*) FROM (SELECT v, i, n, COUNT(*) c FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n) GROUP BY v, i, n) x",
+        96_000,
+    ),
+    (
+        "SELECT COUNT_BIG(*) FROM w a JOIN (SELECT v, i FROM w UNION ALL SELECT v, i FROM w UNION ALL SELECT v, i FROM w) b ON a.i = b.i AND a.v = b.v",
+        72_000,
+    ),
+];
+
+#[test]
+fn what_does_not_fit_goes_to_disk_and_the_process_stays_small() {
+    let mut server = Server::start("large");
+    let mut client = server.client();
+    fill(&mut client);
+    for (text, expected) in LARGE {
+        assert_eq!(client.number(text), expected, "{text}");
+        server.assert_alive();
+        println!("{} MB: {text}", server.resident_mb());
+    }
+}
 
 #[test]
 fn one_after_the_other_and_twenty_at_once_are_refused_and_their_memory_goes_back() {

@@ -277,6 +277,8 @@ pub struct StatementOutcome {
     pub identity: Option<Value>,
     /// It sent a result set.
     pub sent_rows: bool,
+    /// How often an operator had more than fits into memory.
+    pub spills: u64,
 }
 
 /// One row of `sys.dm_exec_sessions` and its kin.
@@ -491,6 +493,8 @@ pub struct CachedStatement {
     pub working_ns: Measure,
     /// Rows returned or changed.
     pub rows: Measure,
+    /// Operators that had more than fits into memory.
+    pub spills: Measure,
 }
 
 /// What a statement may ask about its session. `session` implements it.

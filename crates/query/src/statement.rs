@@ -353,6 +353,7 @@ impl CompiledStatement {
             StatementKind::SelectInto(into) => crate::ddl::run_select_into(into, &runtime, sink),
             StatementKind::Truncate(source) => crate::ddl::truncate(source, &runtime),
         }?;
+        let outcome = StatementOutcome { spills: runtime.spills(), ..outcome };
         runtime.warnings().iter().for_each(|warning| sink.message(warning));
         Ok(outcome)
     }

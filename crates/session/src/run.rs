@@ -39,6 +39,8 @@ pub(crate) struct Frame<'p> {
     /// What is bound from here on is bound under other settings than the program was made for.
     own_settings: bool,
     pub(crate) tally: Tally,
+    /// Of the statement that ran last.
+    pub(crate) spills: u64,
     /// Errors that outer frames handle; this frame's come above.
     pub(crate) caught_base: usize,
     /// Name for error messages, when it is a procedure.
@@ -122,6 +124,7 @@ impl<'p> Frame<'p> {
             local,
             own_settings: false,
             tally: Tally::default(),
+            spills: 0,
             caught_base,
             procedure: None,
             done_kind,
@@ -420,6 +423,7 @@ impl Session {
                 if let Some(identity) = outcome.identity {
                     self.facts.set_identity(identity);
                 }
+                frame.spills = outcome.spills;
                 self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
                 let row_count = if nocount { None } else { outcome.row_count };
                 // TRUNCATE has no rows to count.

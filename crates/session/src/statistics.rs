@@ -40,6 +40,7 @@ struct StatementSums {
     elapsed: Measure,
     working: Measure,
     rows: Measure,
+    spills: Measure,
 }
 
 /// What one frame has counted and not yet handed on.
@@ -108,6 +109,7 @@ impl StatementSums {
         self.elapsed.add(&other.elapsed);
         self.working.add(&other.working);
         self.rows.add(&other.rows);
+        self.spills.add(&other.spills);
     }
 }
 
@@ -144,7 +146,14 @@ impl Tally {
     }
 
     /// A statement has run to its end.
-    pub(crate) fn note(&mut self, cell: Cell, began_ticks: u64, elapsed_ns: u64, waited_ns: u64, rows: u64) {
+    pub(crate) fn note(
+        &mut self,
+        cell: Cell,
+        began_ticks: u64,
+        (elapsed_ns, waited_ns): (u64, u64),
+        rows: u64,
+        spills: u64,
+    ) {
         if self.statements.len() <= cell {
             self.statements.resize(cell + 1, StatementSums::default());
         }
@@ -154,6 +163,7 @@ impl Tally {
         one.elapsed.note(elapsed_ns);
         one.working.note(elapsed_ns.saturating_sub(waited_ns));
         one.rows.note(rows);
+        one.spills.note(spills);
     }
 }
 
@@ -176,6 +186,7 @@ impl Program {
                 elapsed_ns: one.elapsed,
                 working_ns: one.working,
                 rows: one.rows,
+                spills: one.spills,
             });
         }
         CachedPlan {
@@ -235,7 +246,7 @@ impl Session {
                     let elapsed_ns = ended_ns.saturating_sub(began_ns);
                     let waited_ns = waited_ns().saturating_sub(waited_before_ns);
                     let rows = u64::try_from(self.facts.row_count).unwrap_or(0);
-                    frame.tally.note(cell, began_ticks, elapsed_ns, waited_ns, rows);
+                    frame.tally.note(cell, began_ticks, (elapsed_ns, waited_ns), rows, frame.spills);
                     return Ok(());
                 }
                 other => return other,

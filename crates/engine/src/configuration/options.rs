@@ -4,7 +4,10 @@
 //! procedures, remote access; one thread a query). Numbers, names and ranges: "Server configuration options" and `sys.configurations` of the
 //! documentation, and the rows of a stock instance.
 
-use super::{ALLOW_UPDATES, ConfigurationOption, MAX_SERVER_MEMORY, SHOW_ADVANCED_OPTIONS, USER_OPTIONS};
+use super::{
+    ALLOW_UPDATES, ConfigurationOption, MAX_SERVER_MEMORY, MIN_QUERY_MEMORY, QUERY_WAIT,
+    SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
+};
 
 const fn option(
     id: i32,
@@ -82,8 +85,20 @@ pub static OPTIONS: &[ConfigurationOption] = &[
     option(1537, "media retention", (0, 365, 0), ADVANCED, "Days that a tape is kept"),
     option(1538, "cost threshold for parallelism", (0, 32767, 5), ADVANCED, "cost threshold for parallelism"),
     option(1539, "max degree of parallelism", (0, 32767, 1), ADVANCED, "maximum degree of parallelism"),
-    option(1540, "min memory per query (KB)", (512, MOST, 1024), ADVANCED, "Least memory of a query (KB)"),
-    option(1541, "query wait (s)", (-1, MOST, -1), ADVANCED, "maximum time to wait for query memory (s)"),
+    option(
+        MIN_QUERY_MEMORY,
+        "min memory per query (KB)",
+        (512, MOST, 1024),
+        ADVANCED,
+        "Least memory of a query (KB)",
+    ),
+    option(
+        QUERY_WAIT,
+        "query wait (s)",
+        (-1, MOST, -1),
+        ADVANCED,
+        "maximum time to wait for query memory (s)",
+    ),
     option(1543, "min server memory (MB)", (0, MOST, 0), ADVANCED, "Minimum size of server memory (MB)"),
     option(
         MAX_SERVER_MEMORY,

@@ -5,15 +5,21 @@ use types::{SqlError, SqlType, Value};
 
 use super::keys::{compare_values, sort_values, write_key, write_value};
 use super::room::Room;
+use super::spill::parts::Later;
+use super::spill::{Held, hashed_bytes, row_bytes};
 use super::{Batch, Row, RowSource, open};
 use crate::expr::number;
 use crate::expr::runtime::Runtime;
 use crate::plan::logical::AggregateKind;
 use crate::plan::physical::{AggregateNode, AggregatePlan};
 
+/// Rows of groups that there is no room for are put off until the groups at hand are given: states building ──► giving ──(a part that was put
+/// off)──► building.
 pub(crate) struct Aggregate<'p> {
     plan: &'p AggregatePlan,
     groups: Option<std::vec::IntoIter<Group<'p>>>,
+    held: Option<Held>,
+    later: Later,
 }
 
 struct Group<'p> {
@@ -21,81 +27,113 @@ struct Group<'p> {
     accumulators: Vec<Accumulator<'p>>,
 }
 
+/// The groups that are being gathered.
+struct Gathered<'p> {
+    table: FxHashMap<Box<[u8]>, usize>,
+    groups: Vec<Group<'p>>,
+    held: Held,
+    /// No more groups fit.
+    is_full: bool,
+}
+
 impl<'p> Aggregate<'p> {
     pub(crate) fn new(plan: &'p AggregatePlan) -> Aggregate<'p> {
-        Aggregate { plan, groups: None }
+        Aggregate { plan, groups: None, held: None, later: Later::default() }
     }
 
     fn new_group(&self, key: Row) -> Group<'p> {
         Group { key, accumulators: self.plan.aggregates.iter().map(Accumulator::new).collect() }
     }
 
-    fn build(&self, runtime: &Runtime<'_>) -> Result<Vec<Group<'p>>, SqlError> {
-        let mut table: FxHashMap<Box<[u8]>, usize> = FxHashMap::default();
-        let mut groups: Vec<Group<'p>> = Vec::new();
+    fn build(&mut self, runtime: &Runtime<'_>, input: &mut dyn RowSource) -> Result<(), SqlError> {
+        self.held = None;
+        let held = Held::new(runtime);
+        let mut gathered = Gathered { table: FxHashMap::default(), groups: Vec::new(), held, is_full: false };
         let scalar = self.plan.keys.is_empty();
         if scalar {
-            groups.push(self.new_group(Row::new()));
+            gathered.groups.push(self.new_group(Row::new()));
         }
-        let mut input = open(&self.plan.input, runtime)?;
-        let only_counts = scalar && groups[0].accumulators.iter().all(Accumulator::counts_rows);
+        let only_counts = scalar && gathered.groups[0].accumulators.iter().all(Accumulator::counts_rows);
         let (mut batch, mut key) = (Batch::default(), Vec::new());
         while input.next_batch(runtime, &mut batch)? {
             runtime.check_cancelled()?;
             if only_counts {
-                groups[0].accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(batch.rows));
+                let accumulators = &mut gathered.groups[0].accumulators;
+                accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(batch.rows));
                 continue;
             }
             for row in (0..batch.rows).map(|at| batch.row(at)) {
                 let index = match scalar {
                     true => 0,
-                    false => self.group_of(runtime, row, &mut key, &mut table, &mut groups)?,
+                    false => match self.group_of(runtime, row, &mut key, &mut gathered)? {
+                        Some(index) => index,
+                        None => {
+                            self.later.put(runtime, gathered.held.workspace(), &key, row)?;
+                            continue;
+                        }
+                    },
                 };
-                for accumulator in &mut groups[index].accumulators {
-                    accumulator.add_row(runtime, row)?;
+                let mut grown_bytes = 0;
+                for accumulator in &mut gathered.groups[index].accumulators {
+                    grown_bytes += accumulator.add_row(runtime, row)?;
+                }
+                if grown_bytes > 0 {
+                    gathered.is_full |= gathered.held.add_bytes(runtime, grown_bytes)?;
                 }
             }
         }
-        Ok(groups)
+        self.groups = Some(gathered.groups.into_iter());
+        self.held = Some(gathered.held);
+        Ok(())
     }
 
-    /// The group of a row, made when it is the first of it.
+    /// The group of a row, made when it is the first of it; none when no more fit.
     fn group_of(
         &self,
         runtime: &Runtime<'_>,
         row: &[Value],
         key: &mut Vec<u8>,
-        table: &mut FxHashMap<Box<[u8]>, usize>,
-        groups: &mut Vec<Group<'p>>,
-    ) -> Result<usize, SqlError> {
+        gathered: &mut Gathered<'p>,
+    ) -> Result<Option<usize>, SqlError> {
         runtime.check_cancelled()?;
         write_key(&self.plan.keys, &self.plan.collations, runtime, row, key)?;
-        if let Some(&index) = table.get(key.as_slice()) {
-            return Ok(index);
+        if let Some(&index) = gathered.table.get(key.as_slice()) {
+            return Ok(Some(index));
+        }
+        if gathered.is_full {
+            return Ok(None);
         }
         let values: Result<Row, SqlError> =
             self.plan.keys.iter().map(|node| node.eval(runtime, row)).collect();
-        groups.room_for_one()?;
-        table.room_for_one()?;
-        groups.push(self.new_group(values?));
-        table.insert(key.as_slice().into(), groups.len() - 1);
-        Ok(groups.len() - 1)
+        let group = self.new_group(values?);
+        let accumulators_bytes = group.accumulators.len() * size_of::<Accumulator<'_>>();
+        let bytes = hashed_bytes(key) + row_bytes(&group.key) + size_of::<Group<'_>>() + accumulators_bytes;
+        gathered.groups.room_for_one()?;
+        gathered.table.room_for_one()?;
+        gathered.groups.push(group);
+        gathered.table.insert(key.as_slice().into(), gathered.groups.len() - 1);
+        gathered.is_full |= gathered.held.add(runtime, bytes)?;
+        Ok(Some(gathered.groups.len() - 1))
     }
 }
 
 impl RowSource for Aggregate<'_> {
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         if self.groups.is_none() {
-            self.groups = Some(self.build(runtime)?.into_iter());
+            let mut input = open(&self.plan.input, runtime)?;
+            self.build(runtime, &mut *input)?;
         }
-        let Some(group) = self.groups.as_mut().and_then(Iterator::next) else {
-            return Ok(false);
-        };
-        *row = group.key;
-        for accumulator in group.accumulators {
-            row.push(accumulator.finish(runtime)?);
+        loop {
+            if let Some(group) = self.groups.as_mut().and_then(Iterator::next) {
+                *row = group.key;
+                for accumulator in group.accumulators {
+                    row.push(accumulator.finish(runtime)?);
+                }
+                return Ok(true);
+            }
+            let Some(mut part) = self.later.next_part()? else { return Ok(false) };
+            self.build(runtime, &mut part)?;
         }
-        Ok(true)
     }
 }
 
@@ -147,11 +185,11 @@ impl<'p> Accumulator<'p> {
         self.count += rows as i64;
     }
 
-    /// Takes one input row.
-    pub(crate) fn add_row(&mut self, runtime: &Runtime<'_>, row: &[Value]) -> Result<(), SqlError> {
+    /// Takes one input row. Gives by how many bytes it keeps more, if it keeps something of each.
+    pub(crate) fn add_row(&mut self, runtime: &Runtime<'_>, row: &[Value]) -> Result<usize, SqlError> {
         let Some(argument) = &self.node.argument else {
             self.count += 1;
-            return Ok(());
+            return Ok(0);
         };
         let value = argument.eval(runtime, row)?;
         if value.is_null() {
@@ -159,18 +197,24 @@ impl<'p> Accumulator<'p> {
                 self.saw_null = true;
                 runtime.note_null_eliminated();
             }
-            return Ok(());
+            return Ok(0);
         }
+        let mut grown_bytes = 0;
         if let Some(seen) = &mut self.seen {
             let mut key = Vec::new();
             write_value(&value, self.node.collation, &mut key);
             seen.room_for_one()?;
+            grown_bytes += hashed_bytes(&key);
             if !seen.insert(key.into_boxed_slice()) {
-                return Ok(());
+                return Ok(0);
             }
         }
         self.count += 1;
-        self.add_value(runtime, row, value)
+        if matches!(self.state, State::Strings(_)) {
+            grown_bytes += value.long_bytes() + 2 * size_of::<Value>();
+        }
+        self.add_value(runtime, row, value)?;
+        Ok(grown_bytes)
     }
 
     fn add_value(&mut self, runtime: &Runtime<'_>, row: &[Value], value: Value) -> Result<(), SqlError> {

@@ -7,8 +7,9 @@ use types::{SqlError, SqlType, Value};
 
 use super::constraints::Constraints;
 use super::output::{OutputPlan, OutputRows};
+use super::spill::store::{RowStore, StoredRows};
 use super::store::{Store, check_not_null, check_settings};
-use super::{Row, open, read_all};
+use super::{Row, RowSource, open};
 use crate::bind::names::same_name;
 use crate::context::{RowSink, SetOptions, StatementOutcome};
 use crate::expr::runtime::Runtime;
@@ -71,7 +72,9 @@ pub(crate) fn run(
             }
         }
         InsertInput::Query { plan, stores, read_first: true, drawn } => {
-            for row in read_all(plan, runtime)? {
+            let mut source = StoredRows::new(RowStore::read(plan, runtime)?);
+            let mut row = Row::new();
+            while source.next(runtime, &mut row)? {
                 begin_row(runtime, drawn, &row);
                 insert_one(insert, runtime, stores, &row, &mut outputs, &mut later)?;
                 count += 1;
@@ -173,7 +176,7 @@ fn finish(
     } else {
         Some(identity.filter(|_| insert.source.def.identity_ordinal().is_some()).unwrap_or(Value::Null))
     };
-    Ok(StatementOutcome { row_count: Some(count), identity, sent_rows })
+    Ok(StatementOutcome { row_count: Some(count), identity, sent_rows, ..StatementOutcome::default() })
 }
 
 fn insert_one<'p>(

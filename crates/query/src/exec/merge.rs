@@ -113,7 +113,8 @@ pub(crate) fn run(
     let sent_rows = outputs.finish(runtime, sink)?;
     let has_identity = merge.source.def.identity_ordinal().is_some();
     let identity = (!inserted.is_empty()).then(|| identity.filter(|_| has_identity).unwrap_or(Value::Null));
-    Ok(StatementOutcome { row_count: Some(found.order.len() as u64), identity, sent_rows })
+    let row_count = Some(found.order.len() as u64);
+    Ok(StatementOutcome { row_count, identity, sent_rows, ..StatementOutcome::default() })
 }
 
 /// Reads the join. Error 8672 when a row of the target would be changed twice.

@@ -16,6 +16,7 @@ pub(crate) mod scan;
 pub(crate) mod set_op;
 pub(crate) mod simple;
 pub(crate) mod sort;
+pub(crate) mod spill;
 pub(crate) mod store;
 pub(crate) mod subquery;
 pub(crate) mod update;
@@ -23,7 +24,6 @@ pub(crate) mod window;
 
 use types::{SqlError, Value};
 
-use self::room::Room;
 use crate::expr::runtime::Runtime;
 use crate::plan::physical::Plan;
 
@@ -83,14 +83,14 @@ pub(crate) fn open<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn 
             Box::new(simple::Project { input: open(input, runtime)?, items, buffer: Batch::default() })
         }
         Plan::NestedLoop(join) => nested_loop::open(join, runtime)?,
-        Plan::HashJoin(join) => Box::new(hash_join::HashJoin::new(join)),
+        Plan::HashJoin(join) => Box::new(hash_join::HashJoin::new(join, runtime)),
         Plan::Aggregate(aggregate) => Box::new(aggregate::Aggregate::new(aggregate)),
         Plan::Window(window) if window.only_numbers_rows() => {
             Box::new(window::RowNumbers::open(window, runtime)?)
         }
         Plan::Window(window) => Box::new(window::Window::new(window)),
         Plan::Distinct { input, collations } => {
-            Box::new(set_op::Distinct::new(open(input, runtime)?, collations))
+            Box::new(set_op::Distinct::new(open(input, runtime)?, collations, runtime))
         }
         Plan::Sort { input, keys, limit } => Box::new(sort::Sort::new(input, keys, limit.as_ref())),
         Plan::Draw { input, sequence } => Box::new(simple::Draw { input: open(input, runtime)?, sequence }),
@@ -104,26 +104,13 @@ pub(crate) fn open<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn 
             Box::new(simple::Concat { first: Some(open(left, runtime)?), second: right, opened: None })
         }
         Plan::SetOp { intersect, left, right, collations } => {
-            Box::new(set_op::SetOp::new(*intersect, left, right, collations))
+            Box::new(set_op::set_op(*intersect, left, right, collations, runtime))
         }
         Plan::Recursive { anchor, step, work } => {
             Box::new(set_op::Recursive::open(anchor, step, *work, runtime)?)
         }
         Plan::WorkTable(work) => Box::new(set_op::WorkTable { work: *work, at: 0 }),
     })
-}
-
-/// Reads a whole plan into memory.
-pub(crate) fn read_all(plan: &Plan, runtime: &Runtime<'_>) -> Result<Vec<Row>, SqlError> {
-    let mut source = open(plan, runtime)?;
-    let mut rows = Vec::new();
-    let mut row = Row::new();
-    while source.next(runtime, &mut row)? {
-        runtime.check_cancelled()?;
-        rows.room_for_one()?;
-        rows.push(std::mem::take(&mut row));
-    }
-    Ok(rows)
 }
 
 /// Calls `f` for every row of a table.

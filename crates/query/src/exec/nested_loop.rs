@@ -3,7 +3,8 @@
 use types::SqlError;
 
 use super::simple::pad_nulls;
-use super::{Row, RowSource, read_all};
+use super::spill::store::{RowStore, Walk};
+use super::{Row, RowSource};
 use crate::expr::runtime::Runtime;
 use crate::plan::logical::JoinKind;
 use crate::plan::physical::NestedLoopPlan;
@@ -21,9 +22,10 @@ pub(crate) fn open<'p>(
             right: None,
             matched: Vec::new(),
             left_row: Row::new(),
-            at: usize::MAX,
+            walk: Walk::default(),
+            in_row: false,
             found: false,
-            unmatched_at: None,
+            unmatched: None,
         }));
     }
     assert!(plan.kind != JoinKind::Full, "a full join never has a dependent right side");
@@ -110,65 +112,62 @@ impl RowSource for DependentLoop<'_> {
 struct KeptLoop<'p> {
     plan: &'p NestedLoopPlan,
     left: Box<dyn RowSource + 'p>,
-    right: Option<Vec<Row>>,
+    right: Option<RowStore>,
     /// Right rows that found a partner, for FULL joins.
     matched: Vec<bool>,
     left_row: Row,
-    /// Next right row for the current left row; `usize::MAX` when a left row is needed.
-    at: usize,
+    /// Where the current left row is among the right ones, while there is one (`in_row`).
+    walk: Walk,
+    in_row: bool,
     found: bool,
-    unmatched_at: Option<usize>,
+    unmatched: Option<Walk>,
 }
 
 impl KeptLoop<'_> {
-    fn unmatched_right(&mut self, row: &mut Row) -> bool {
-        let (Some(at), Some(right)) = (&mut self.unmatched_at, &self.right) else {
-            return false;
+    fn unmatched_right(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let (Some(walk), Some(right)) = (&mut self.unmatched, &self.right) else {
+            return Ok(false);
         };
-        while *at < right.len() {
-            let index = *at;
-            *at += 1;
+        while let Some((index, found)) = walk.next(runtime, right)? {
             if !self.matched[index] {
                 row.clear();
                 pad_nulls(row, self.plan.left_width);
-                row.extend_from_slice(&right[index]);
-                return true;
+                row.extend_from_slice(found);
+                return Ok(true);
             }
         }
-        false
+        Ok(false)
     }
 }
 
 impl RowSource for KeptLoop<'_> {
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        if self.unmatched_at.is_some() {
-            return Ok(self.unmatched_right(row));
+        if self.unmatched.is_some() {
+            return self.unmatched_right(runtime, row);
         }
         if self.right.is_none() {
-            let rows = read_all(&self.plan.right, runtime)?;
+            let rows = RowStore::read(&self.plan.right, runtime)?;
             self.matched = vec![false; if self.plan.kind == JoinKind::Full { rows.len() } else { 0 }];
             self.right = Some(rows);
         }
         loop {
-            if self.at == usize::MAX {
+            if !self.in_row {
                 if !self.left.next(runtime, &mut self.left_row)? {
                     if self.plan.kind == JoinKind::Full {
-                        self.unmatched_at = Some(0);
-                        return Ok(self.unmatched_right(row));
+                        self.unmatched = Some(Walk::default());
+                        return self.unmatched_right(runtime, row);
                     }
                     return Ok(false);
                 }
                 runtime.check_cancelled()?;
-                self.at = 0;
-                self.found = false;
+                self.walk = Walk::default();
+                (self.in_row, self.found) = (true, false);
             }
             let right = self.right.as_ref().expect("read above");
-            while self.at < right.len() {
-                let index = self.at;
-                self.at += 1;
+            while let Some((index, right_row)) = self.walk.next(runtime, right)? {
                 row.clear();
                 row.extend_from_slice(&self.left_row);
-                row.extend_from_slice(&right[index]);
+                row.extend_from_slice(right_row);
                 if let Some(on) = &self.plan.on
                     && on.test(runtime, row)? != Some(true)
                 {
@@ -183,13 +182,13 @@ impl RowSource for KeptLoop<'_> {
                     JoinKind::Inner | JoinKind::Left => return Ok(true),
                     JoinKind::Semi => {
                         row.truncate(self.plan.left_width);
-                        self.at = usize::MAX;
+                        self.in_row = false;
                         return Ok(true);
                     }
                     JoinKind::Anti => break,
                 }
             }
-            self.at = usize::MAX;
+            self.in_row = false;
             if !self.found && matches!(self.plan.kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti) {
                 row.clear();
                 row.append(&mut self.left_row);

@@ -3,100 +3,83 @@
 use rustc_hash::FxHashSet;
 use types::{Collation, SqlError};
 
+use super::hash_join::HashJoin;
 use super::keys::write_row_key;
 use super::room::Room;
+use super::spill::parts::Later;
+use super::spill::{Held, hashed_bytes};
 use super::{Row, RowSource, open};
 use crate::expr::runtime::Runtime;
+use crate::plan::logical::JoinKind;
 use crate::plan::physical::Plan;
 
-/// Passes each row the first time.
+/// Passes each row the first time. Rows for whose keys there is no room are put off until the input ends.
 pub(crate) struct Distinct<'p> {
     input: Box<dyn RowSource + 'p>,
     collations: &'p [Collation],
     seen: FxHashSet<Box<[u8]>>,
     key: Vec<u8>,
+    held: Held,
+    is_full: bool,
+    later: Later,
 }
 
 impl<'p> Distinct<'p> {
-    pub(crate) fn new(input: Box<dyn RowSource + 'p>, collations: &'p [Collation]) -> Distinct<'p> {
-        Distinct { input, collations, seen: FxHashSet::default(), key: Vec::new() }
+    pub(crate) fn new(
+        input: Box<dyn RowSource + 'p>,
+        collations: &'p [Collation],
+        runtime: &Runtime<'_>,
+    ) -> Distinct<'p> {
+        Distinct {
+            input,
+            collations,
+            seen: FxHashSet::default(),
+            key: Vec::new(),
+            held: Held::new(runtime),
+            is_full: false,
+            later: Later::default(),
+        }
     }
 }
 
 impl RowSource for Distinct<'_> {
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        while self.input.next(runtime, row)? {
-            runtime.check_cancelled()?;
-            write_row_key(row, self.collations, &mut self.key);
-            if !self.seen.contains(self.key.as_slice()) {
+        loop {
+            while self.input.next(runtime, row)? {
+                runtime.check_cancelled()?;
+                write_row_key(row, self.collations, &mut self.key);
+                if self.seen.contains(self.key.as_slice()) {
+                    continue;
+                }
+                if self.is_full {
+                    self.later.put(runtime, self.held.workspace(), &self.key, row)?;
+                    continue;
+                }
                 self.seen.room_for_one()?;
                 self.seen.insert(self.key.as_slice().into());
+                self.is_full = self.held.add(runtime, hashed_bytes(&self.key))?;
                 return Ok(true);
             }
+            let Some(part) = self.later.next_part()? else { return Ok(false) };
+            self.input = Box::new(part);
+            self.seen = FxHashSet::default();
+            self.held.clear();
+            self.is_full = false;
         }
-        Ok(false)
     }
 }
 
 /// EXCEPT and INTERSECT: distinct left rows without, or with, an equal right row. NULLs are equal here.
-pub(crate) struct SetOp<'p> {
+pub(crate) fn set_op<'p>(
     intersect: bool,
     left: &'p Plan,
     right: &'p Plan,
     collations: &'p [Collation],
-    running: Option<(Box<dyn RowSource + 'p>, FxHashSet<Box<[u8]>>)>,
-    seen: FxHashSet<Box<[u8]>>,
-    key: Vec<u8>,
-}
-
-impl<'p> SetOp<'p> {
-    pub(crate) fn new(
-        intersect: bool,
-        left: &'p Plan,
-        right: &'p Plan,
-        collations: &'p [Collation],
-    ) -> SetOp<'p> {
-        SetOp {
-            intersect,
-            left,
-            right,
-            collations,
-            running: None,
-            seen: FxHashSet::default(),
-            key: Vec::new(),
-        }
-    }
-}
-
-impl RowSource for SetOp<'_> {
-    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        if self.running.is_none() {
-            let mut keys: FxHashSet<Box<[u8]>> = FxHashSet::default();
-            let mut right = open(self.right, runtime)?;
-            while right.next(runtime, row)? {
-                runtime.check_cancelled()?;
-                write_row_key(row, self.collations, &mut self.key);
-                if !keys.contains(self.key.as_slice()) {
-                    keys.room_for_one()?;
-                    keys.insert(self.key.as_slice().into());
-                }
-            }
-            self.running = Some((open(self.left, runtime)?, keys));
-        }
-        let (left, keys) = self.running.as_mut().expect("set above");
-        while left.next(runtime, row)? {
-            runtime.check_cancelled()?;
-            write_row_key(row, self.collations, &mut self.key);
-            if keys.contains(self.key.as_slice()) == self.intersect
-                && !self.seen.contains(self.key.as_slice())
-            {
-                self.seen.room_for_one()?;
-                self.seen.insert(self.key.as_slice().into());
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
+    runtime: &Runtime<'_>,
+) -> Distinct<'p> {
+    let kind = if intersect { JoinKind::Semi } else { JoinKind::Anti };
+    let joined = HashJoin::of_whole_rows(kind, left, right, collations, runtime);
+    Distinct::new(Box::new(joined), collations, runtime)
 }
 
 /// Rows of the anchor, then of the step over the rows of the previous round. Error 530 past the limit of rounds.

@@ -3,7 +3,8 @@
 use types::{SqlError, Value};
 
 use super::keys::compare_rows;
-use super::{Batch, Row, RowSource, open, read_all};
+use super::spill::store::{RowStore, StoredRows};
+use super::{Batch, Row, RowSource, open};
 use crate::expr::program::{BoolNode, Node};
 use crate::expr::runtime::Runtime;
 use crate::plan::physical::{Plan, SortNode};
@@ -173,9 +174,9 @@ impl<'p> Top<'p> {
             if !(0.0..=100.0).contains(&share) {
                 return Err(crate::errors::top_percent_range());
             }
-            let rows = read_all(input, runtime)?;
+            let rows = RowStore::read(input, runtime)?;
             let left = (rows.len() as f64 * share / 100.0).ceil() as u64;
-            return Ok(Top { input: Box::new(Buffered { rows: rows.into_iter() }), left, ties, last: None });
+            return Ok(Top { input: Box::new(StoredRows::new(rows)), left, ties, last: None });
         }
         let left = row_limit(count, runtime)?;
         Ok(Top { input: open(input, runtime)?, left, ties, last: None })

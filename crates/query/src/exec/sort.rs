@@ -1,10 +1,10 @@
-//! Sort in memory, stable; with a limit it keeps only the first rows.
+//! Sort, stable; with a limit it keeps only the first rows.
 
-use types::{SqlError, Value};
+use types::SqlError;
 
-use super::keys::{compare_values, sort_values};
-use super::room::Room;
+use super::keys::sort_values;
 use super::simple::row_limit;
+use super::spill::sorter::{Sorted, Sorter, key_order};
 use super::{Row, RowSource, open};
 use crate::expr::program::Node;
 use crate::expr::runtime::Runtime;
@@ -14,7 +14,7 @@ pub(crate) struct Sort<'p> {
     input: &'p Plan,
     keys: &'p [SortNode],
     limit: Option<&'p Node>,
-    sorted: Option<std::vec::IntoIter<(Vec<Value>, Row)>>,
+    sorted: Option<Sorted>,
 }
 
 impl<'p> Sort<'p> {
@@ -22,29 +22,20 @@ impl<'p> Sort<'p> {
         Sort { input, keys, limit, sorted: None }
     }
 
-    fn sort(&mut self, runtime: &Runtime<'_>) -> Result<std::vec::IntoIter<(Vec<Value>, Row)>, SqlError> {
+    fn sort(&mut self, runtime: &Runtime<'_>) -> Result<Sorted, SqlError> {
         let limit = match self.limit {
             Some(node) => usize::try_from(row_limit(node, runtime)?).unwrap_or(usize::MAX),
             None => usize::MAX,
         };
-        // Trim whenever twice the wanted rows have gathered: amortised cost is that of sorting the kept ones.
-        let high_water = limit.saturating_mul(2).max(1024);
-        let mut rows: Vec<(Vec<Value>, Row)> = Vec::new();
+        let mut sorter = Sorter::new(key_order(self.keys).collect(), limit, runtime);
         let mut source = open(self.input, runtime)?;
         let mut row = Row::new();
         while source.next(runtime, &mut row)? {
             runtime.check_cancelled()?;
             let key = sort_values(self.keys, runtime, &row)?;
-            rows.room_for_one()?;
-            rows.push((key, std::mem::take(&mut row)));
-            if rows.len() >= high_water {
-                rows.sort_by(|a, b| compare_values(self.keys, &a.0, &b.0));
-                rows.truncate(limit);
-            }
+            sorter.add(runtime, key, std::mem::take(&mut row))?;
         }
-        rows.sort_by(|a, b| compare_values(self.keys, &a.0, &b.0));
-        rows.truncate(limit);
-        Ok(rows.into_iter())
+        sorter.finish(runtime)
     }
 }
 
@@ -53,7 +44,7 @@ impl RowSource for Sort<'_> {
         if self.sorted.is_none() {
             self.sorted = Some(self.sort(runtime)?);
         }
-        match self.sorted.as_mut().and_then(Iterator::next) {
+        match self.sorted.as_mut().expect("sorted above").next()? {
             Some((_, next)) => {
                 *row = next;
                 Ok(true)

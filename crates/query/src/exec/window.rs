@@ -8,63 +8,145 @@ use types::{SqlError, Value};
 use super::aggregate::Accumulator;
 use super::keys::{compare_values, sort_values};
 use super::room::Room;
-use super::{Row, RowSource, open, read_all};
+use super::spill::sorter::{Sorted, Sorter, key_order};
+use super::{Row, RowSource, open};
 use crate::expr::runtime::Runtime;
 use crate::plan::logical::{FrameBound, WindowFrame};
 use crate::plan::physical::{AggregateNode, WindowNode, WindowNodeKind, WindowPlan};
 
+/// States: new -> (next: sort) giving a partition, or a row at a time (`is_stream`) -> the end.
 pub(crate) struct Window<'p> {
     plan: &'p WindowPlan,
-    rows: Option<std::vec::IntoIter<Row>>,
+    sorted: Option<Sorted>,
+    /// The first row of the next partition.
+    ahead: Option<Keyed>,
+    ready: std::vec::IntoIter<Row>,
+    numbers: Numbers,
 }
 
 /// A row with its partition and order keys.
 struct Keyed {
-    partition: Vec<Value>,
-    order: Vec<Value>,
+    /// Of the partition first, then of the order.
+    key: Vec<Value>,
+    partition: usize,
     row: Row,
+}
+
+impl Keyed {
+    fn partition(&self) -> &[Value] {
+        &self.key[..self.partition]
+    }
+
+    fn order(&self) -> &[Value] {
+        &self.key[self.partition..]
+    }
+}
+
+/// Where a partition is that is numbered row by row.
+#[derive(Default)]
+struct Numbers {
+    row: i64,
+    rank: i64,
+    dense_rank: i64,
+    last: Option<Vec<Value>>,
 }
 
 impl<'p> Window<'p> {
     pub(crate) fn new(plan: &'p WindowPlan) -> Window<'p> {
-        Window { plan, rows: None }
+        let (ready, numbers) = (Vec::new().into_iter(), Numbers::default());
+        Window { plan, sorted: None, ahead: None, ready, numbers }
     }
 
-    fn compute(&self, runtime: &Runtime<'_>) -> Result<Vec<Row>, SqlError> {
+    /// Do all functions number rows, and so need none but the last one?
+    fn is_stream(&self) -> bool {
+        self.plan.calls.iter().all(|call| {
+            matches!(call.kind, WindowNodeKind::RowNumber | WindowNodeKind::Rank | WindowNodeKind::DenseRank)
+        })
+    }
+
+    fn sort(&self, runtime: &Runtime<'_>) -> Result<Sorted, SqlError> {
         let plan = self.plan;
-        let mut rows = Vec::new();
-        for row in read_all(&plan.input, runtime)? {
+        let partition = plan.partition_collations.iter().map(|collation| (*collation, false));
+        let order = partition.chain(key_order(&plan.order)).collect();
+        let mut sorter = Sorter::new(order, usize::MAX, runtime);
+        let mut source = open(&plan.input, runtime)?;
+        let mut row = Row::new();
+        while source.next(runtime, &mut row)? {
             runtime.check_cancelled()?;
-            let partition =
+            let mut key =
                 plan.partition.iter().map(|node| node.eval(runtime, &row)).collect::<Result<Vec<_>, _>>()?;
-            let order = sort_values(&plan.order, runtime, &row)?;
-            rows.room_for_one()?;
-            rows.push(Keyed { partition, order, row });
+            key.append(&mut sort_values(&plan.order, runtime, &row)?);
+            sorter.add(runtime, key, std::mem::take(&mut row))?;
         }
-        let by_partition = |a: &Keyed, b: &Keyed| {
-            a.partition
-                .iter()
-                .zip(&b.partition)
-                .zip(&plan.partition_collations)
-                .map(|((x, y), collation)| types::sort_compare(x, y, *collation))
-                .find(|ordering| ordering.is_ne())
-                .unwrap_or(std::cmp::Ordering::Equal)
+        sorter.finish(runtime)
+    }
+
+    fn next_sorted(&mut self) -> Result<Option<Keyed>, SqlError> {
+        let next = self.sorted.as_mut().expect("sorted before").next()?;
+        Ok(next.map(|(key, row)| Keyed { key, partition: self.plan.partition.len(), row }))
+    }
+
+    fn is_same_partition(&self, a: &[Value], b: &[Value]) -> bool {
+        a.iter()
+            .zip(b)
+            .zip(&self.plan.partition_collations)
+            .all(|((x, y), collation)| types::sort_compare(x, y, *collation).is_eq())
+    }
+
+    /// The rows of the next partition; false when there is none.
+    fn next_partition(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
+        let first = match self.ahead.take() {
+            Some(first) => first,
+            None => match self.next_sorted()? {
+                Some(first) => first,
+                None => return Ok(false),
+            },
         };
-        if !plan.partition.is_empty() || !plan.order.is_empty() {
-            rows.sort_by(|a, b| {
-                by_partition(a, b).then_with(|| compare_values(&plan.order, &a.order, &b.order))
-            });
-        }
-        let mut start = 0;
-        while start < rows.len() {
-            let mut end = start + 1;
-            while end < rows.len() && by_partition(&rows[start], &rows[end]).is_eq() {
-                end += 1;
+        let mut rows = vec![first];
+        while let Some(keyed) = self.next_sorted()? {
+            runtime.check_cancelled()?;
+            if !self.is_same_partition(rows[0].partition(), keyed.partition()) {
+                self.ahead = Some(keyed);
+                break;
             }
-            self.compute_partition(runtime, &mut rows[start..end])?;
-            start = end;
+            rows.room_for_one()?;
+            rows.push(keyed);
         }
-        Ok(rows.into_iter().map(|keyed| keyed.row).collect())
+        self.compute_partition(runtime, &mut rows)?;
+        self.ready = rows.into_iter().map(|keyed| keyed.row).collect::<Vec<_>>().into_iter();
+        Ok(true)
+    }
+
+    /// The next row with its numbers.
+    fn next_numbered(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Some(mut keyed) = self.next_sorted()? else { return Ok(false) };
+        let mut numbers = std::mem::take(&mut self.numbers);
+        let split = keyed.partition;
+        let is_peer = match &numbers.last {
+            Some(last) if self.is_same_partition(&last[..split], keyed.partition()) => {
+                compare_values(&self.plan.order, &last[split..], keyed.order()).is_eq()
+            }
+            _ => {
+                numbers = Numbers::default();
+                false
+            }
+        };
+        numbers.row += 1;
+        if !is_peer {
+            (numbers.rank, numbers.dense_rank) = (numbers.row, numbers.dense_rank + 1);
+        }
+        *row = std::mem::take(&mut keyed.row);
+        row.extend(self.plan.calls.iter().map(|call| {
+            Value::BigInt(match call.kind {
+                WindowNodeKind::RowNumber => numbers.row,
+                WindowNodeKind::Rank => numbers.rank,
+                WindowNodeKind::DenseRank => numbers.dense_rank,
+                _ => unreachable!("asked by `is_stream`"),
+            })
+        }));
+        numbers.last = Some(keyed.key);
+        self.numbers = numbers;
+        Ok(true)
     }
 
     fn compute_partition(&self, runtime: &Runtime<'_>, rows: &mut [Keyed]) -> Result<(), SqlError> {
@@ -85,7 +167,7 @@ impl<'p> Window<'p> {
         let mut starts: Vec<usize> = Vec::with_capacity(rows.len());
         for index in 0..rows.len() {
             let same = index > 0
-                && compare_values(&self.plan.order, &rows[index - 1].order, &rows[index].order).is_eq();
+                && compare_values(&self.plan.order, rows[index - 1].order(), rows[index].order()).is_eq();
             starts.push(if same { starts[index - 1] } else { index });
         }
         starts
@@ -279,15 +361,21 @@ fn tiles(_runtime: &Runtime<'_>, wanted: Option<i64>, count: usize) -> Result<Ve
 
 impl RowSource for Window<'_> {
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        if self.rows.is_none() {
-            self.rows = Some(self.compute(runtime)?.into_iter());
+        if self.sorted.is_none() {
+            self.sorted = Some(self.sort(runtime)?);
         }
-        match self.rows.as_mut().and_then(Iterator::next) {
-            Some(next) => {
+        if self.is_stream() {
+            runtime.check_cancelled()?;
+            return self.next_numbered(row);
+        }
+        loop {
+            if let Some(next) = self.ready.next() {
                 *row = next;
-                Ok(true)
+                return Ok(true);
             }
-            None => Ok(false),
+            if !self.next_partition(runtime)? {
+                return Ok(false);
+            }
         }
     }
 }

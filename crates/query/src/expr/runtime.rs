@@ -2,6 +2,7 @@
 //! what is constant for the statement.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::{CatalogImage, Database, Instance, Lookup, ObjectDef, SchemaDef, TransactionSet};
@@ -11,6 +12,7 @@ use types::{ConvertContext, SqlError, Value};
 use super::ColumnId;
 use crate::context::{ExecContext, SessionFacts, SessionNames, SetOptions};
 use crate::exec::Row;
+use crate::exec::spill::Workspace;
 use crate::plan::table::SequenceSource;
 
 thread_local! {
@@ -54,6 +56,7 @@ struct Extra {
     locators: RefCell<Vec<engine::RowLocator>>,
     /// What sequences have given for the row at hand.
     drawn: RefCell<Vec<(Arc<SequenceSource>, Value)>>,
+    workspace: OnceCell<Rc<Workspace>>,
 }
 
 /// The result of a subquery that does not depend on the row.
@@ -117,6 +120,17 @@ impl<'a> Runtime<'a> {
     /// All its schemas.
     pub(crate) fn schemas_of(&self, database: &Database) -> Vec<Arc<SchemaDef>> {
         self.look_over(|lookup| lookup.schemas(database, self.catalog_image.get()))
+    }
+
+    /// The memory of the statement's operators.
+    pub(crate) fn workspace(&self) -> Rc<Workspace> {
+        self.extra().workspace.get_or_init(|| Rc::new(Workspace::new(self.instance))).clone()
+    }
+
+    /// How often its operators went to disk.
+    pub(crate) fn spills(&self) -> u64 {
+        let workspace = self.extra.get().and_then(|extra| extra.workspace.get());
+        workspace.map_or(0, |workspace| workspace.spills())
     }
 
     fn extra(&self) -> &Extra {

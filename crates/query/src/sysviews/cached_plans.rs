@@ -139,6 +139,8 @@ fn statement_cells(plan: &CachedPlan, statement: &CachedStatement) -> Vec<(&'sta
     cells.extend(elapsed.into_iter().zip(microseconds(&statement.elapsed_ns)));
     let rows = ["total_rows", "last_rows", "min_rows", "max_rows"];
     cells.extend(rows.into_iter().zip(parts(&statement.rows).map(Cell::from)));
+    let spills = ["total_spills", "last_spills", "min_spills", "max_spills"];
+    cells.extend(spills.into_iter().zip(parts(&statement.spills).map(Cell::from)));
     cells
 }
 

@@ -61,6 +61,13 @@ pub(super) static VIEWS: &[SystemView] = &[
         memory_grants,
     ),
     SystemView::new(
+        "dm_exec_query_resource_semaphores",
+        "resource_semaphore_id smallint, target_memory_kb bigint, max_target_memory_kb bigint, total_memory_kb bigint, \
+         available_memory_kb bigint, granted_memory_kb bigint, used_memory_kb bigint, grantee_count int, waiter_count int, \
+         timeout_error_count bigint, forced_grant_count bigint, pool_id int",
+        resource_semaphores,
+    ),
+    SystemView::new(
         "dm_exec_connections",
         "session_id int, most_recent_session_id int, connect_time datetime not null, net_transport nvarchar(40) not null, \
          protocol_type nvarchar(40), protocol_version int, endpoint_id int, encrypt_option nvarchar(40) not null, \
@@ -223,28 +230,65 @@ fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Nothing is granted ahead: a request has what it uses, up to its limit.
+/// Grants, and who waits for one. A request that keeps little needs none.
 fn memory_grants(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for session in context.runtime.facts.sessions() {
-        if session.command.is_empty() {
-            continue;
-        }
-        let used_kb = session.memory_bytes / 1_024;
-        context.row(&[
-            ("session_id", i32::from(session.session_id).into()),
+    let sessions = context.runtime.facts.sessions();
+    let now_ticks = context.runtime.instance.os().clock().utc_100ns();
+    let mut waiting = 0;
+    for grant in context.runtime.instance.workspaces().grants() {
+        let session = sessions.iter().find(|session| session.session_id == grant.session_id);
+        let kb = |bytes: fn(&SessionRow) -> u64| session.map_or(0, |session| bytes(session) / 1_024);
+        let requested_kb = grant.requested_bytes / 1_024;
+        let mut cells: Vec<(&'static str, Cell)> = vec![
+            ("session_id", i32::from(grant.session_id).into()),
             ("request_id", 0.into()),
             ("dop", 1.into()),
-            ("request_time", moment(session.last_request_start_ticks).into()),
-            ("grant_time", moment(session.last_request_start_ticks).into()),
-            ("requested_memory_kb", used_kb.into()),
-            ("granted_memory_kb", used_kb.into()),
-            ("used_memory_kb", used_kb.into()),
-            ("max_used_memory_kb", (session.memory_peak_bytes / 1_024).into()),
+            ("request_time", moment(grant.request_ticks.max(0).unsigned_abs()).into()),
+            ("requested_memory_kb", requested_kb.into()),
+            ("ideal_memory_kb", requested_kb.into()),
+            ("required_memory_kb", (grant.required_bytes / 1_024).into()),
+            ("used_memory_kb", kb(|session| session.memory_bytes).into()),
+            ("max_used_memory_kb", kb(|session| session.memory_peak_bytes).into()),
+            ("timeout_sec", i32::try_from(grant.timeout_s).unwrap_or(i32::MAX).into()),
             ("resource_semaphore_id", 0.into()),
             ("group_id", 2.into()),
             ("pool_id", 2.into()),
-        ]);
+        ];
+        if grant.granted_bytes > 0 {
+            cells.push(("grant_time", moment(grant.grant_ticks.max(0).unsigned_abs()).into()));
+            cells.push(("granted_memory_kb", (grant.granted_bytes / 1_024).into()));
+        } else {
+            let waited_ticks = now_ticks.saturating_sub(grant.request_ticks).max(0).unsigned_abs();
+            cells.push(("queue_id", 0.into()));
+            cells.push(("wait_order", waiting.into()));
+            cells.push(("is_next_candidate", Value::Bit(waiting == 0).into()));
+            cells.push(("wait_time_ms", (waited_ticks / 10_000).into()));
+            waiting += 1;
+        }
+        context.row(&cells);
     }
+    Ok(())
+}
+
+/// The one budget of grants; without a limit nobody needs one.
+fn resource_semaphores(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let figures = context.runtime.instance.workspaces().figures();
+    let total_kb = figures.total_bytes.unwrap_or(i64::MAX as u64) / 1_024;
+    let granted_kb = figures.granted_bytes / 1_024;
+    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    context.row(&[
+        ("resource_semaphore_id", 0.into()),
+        ("target_memory_kb", total_kb.into()),
+        ("max_target_memory_kb", total_kb.into()),
+        ("total_memory_kb", total_kb.into()),
+        ("available_memory_kb", total_kb.saturating_sub(granted_kb).into()),
+        ("granted_memory_kb", granted_kb.into()),
+        ("grantee_count", count(figures.grantees).into()),
+        ("waiter_count", count(figures.waiters).into()),
+        ("timeout_error_count", figures.timeouts_total.into()),
+        ("forced_grant_count", 0.into()),
+        ("pool_id", 2.into()),
+    ]);
     Ok(())
 }
 

@@ -189,6 +189,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "The query processor is unable to produce a plan because the index '%s' on table or view '%s' is disabled.",
     ),
     entry(
+        8657,
+        17,
+        "A memory grant of %d KB cannot be had: it is more than the %d KB that one query may have in workload group 'default' of resource pool 'default'. Lower min memory per query (KB), or give the server more memory.",
+    ),
+    entry(
         8672,
         16,
         "MERGE tried to update or delete the same row more than once, because a target row matches several source rows. Refine the ON clause, or use GROUP BY to group the source rows.",

@@ -1,0 +1,104 @@
+//! Rows that are read several times, or later: the first ones in memory, as many as there is room for, the others behind them on disk.
+
+use std::rc::Rc;
+
+use engine::Run;
+use types::SqlError;
+
+use super::{Held, RowWriter, RunRows, row_bytes};
+use crate::exec::room::Room;
+use crate::exec::{Row, RowSource, open};
+use crate::expr::runtime::Runtime;
+use crate::plan::physical::Plan;
+
+/// All rows of a plan.
+pub(in crate::exec) struct RowStore {
+    rows: Vec<Row>,
+    behind: Option<Rc<Run>>,
+    _held: Held,
+}
+
+/// Where somebody is in it.
+#[derive(Default)]
+pub(in crate::exec) struct Walk {
+    at: usize,
+    behind: Option<RunRows<Rc<Run>>>,
+    row: Row,
+}
+
+impl RowStore {
+    /// Reads a plan to its end.
+    pub(in crate::exec) fn read(plan: &Plan, runtime: &Runtime<'_>) -> Result<RowStore, SqlError> {
+        let mut source = open(plan, runtime)?;
+        let mut held = Held::new(runtime);
+        let mut rows: Vec<Row> = Vec::new();
+        let mut behind: Option<RowWriter> = None;
+        let mut row = Row::new();
+        while source.next(runtime, &mut row)? {
+            runtime.check_cancelled()?;
+            if let Some(writer) = &mut behind {
+                writer.push(&row)?;
+                continue;
+            }
+            rows.room_for_one()?;
+            if held.add(runtime, row_bytes(&row))? {
+                behind = Some(RowWriter::new(held.workspace(), runtime)?);
+            }
+            rows.push(std::mem::take(&mut row));
+        }
+        let behind = behind.map(RowWriter::finish).transpose()?.map(Rc::new);
+        Ok(RowStore { rows, behind, _held: held })
+    }
+
+    /// How many rows it has.
+    pub(in crate::exec) fn len(&self) -> usize {
+        self.rows.len() + self.behind.as_ref().map_or(0, |run| run.records() as usize)
+    }
+}
+
+impl Walk {
+    /// The next row and its number.
+    #[inline]
+    pub(in crate::exec) fn next<'a>(
+        &'a mut self,
+        runtime: &Runtime<'_>,
+        store: &'a RowStore,
+    ) -> Result<Option<(usize, &'a Row)>, SqlError> {
+        let number = self.at;
+        if let Some(row) = store.rows.get(number) {
+            self.at += 1;
+            return Ok(Some((number, row)));
+        }
+        let Some(run) = &store.behind else { return Ok(None) };
+        let behind = self.behind.get_or_insert_with(|| RunRows::new(run.reader()));
+        if !behind.next(runtime, &mut self.row)? {
+            return Ok(None);
+        }
+        self.at += 1;
+        Ok(Some((number, &self.row)))
+    }
+}
+
+/// The rows of a store, once.
+pub(in crate::exec) struct StoredRows {
+    store: RowStore,
+    walk: Walk,
+}
+
+impl StoredRows {
+    pub(in crate::exec) fn new(store: RowStore) -> StoredRows {
+        StoredRows { store, walk: Walk::default() }
+    }
+}
+
+impl RowSource for StoredRows {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        match self.walk.next(runtime, &self.store)? {
+            Some((_, found)) => {
+                row.clone_from(found);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+}
