@@ -4,12 +4,12 @@
 //! steps is cleared at the start ([`clear_left`]). Nothing here is ever hardened: no answer hangs on it after a crash.
 
 use std::cell::{Cell, RefCell};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use os::{Disk, File, IoError, OpenOptions, WriteMode};
+use os::{Disk, File, IoError, OpenOptions, Os, WriteMode};
 use types::SqlError;
 
 use crate::error::{SqlResult, interrupted, io_failed};
@@ -17,6 +17,10 @@ use crate::instance::Instance;
 
 /// Bytes of a block: what a run has in memory while it is written or read.
 pub const BLOCK_BYTES: usize = 32 << 10;
+/// What spilling leaves free on the disk of the data directory: one query shall not take what logs and data files grow by.
+const LEFT_FREE_BYTES: u64 = 512 << 20;
+/// The disk is asked how much is free each time a file has grown by so many blocks (8 MB).
+const BLOCKS_BETWEEN_LOOKS: u32 = 256;
 const FILE_PREFIX: &str = "hardpan.spill.";
 /// Every record begins with its length.
 const LENGTH_BYTES: usize = 4;
@@ -24,6 +28,8 @@ const LENGTH_BYTES: usize = 4;
 /// The spill file of one statement.
 pub struct SpillFile {
     file: Arc<dyn File>,
+    os: Os,
+    folder: PathBuf,
     /// Blocks that were used and are free again.
     free: RefCell<Vec<u32>>,
     blocks: Cell<u32>,
@@ -63,11 +69,12 @@ pub(crate) fn clear_left(disk: &dyn Disk, data_dir: &Path) -> Result<(), IoError
 
 /// 1105 when the disk is full, else 823: for this statement alone, no database is the worse for it.
 fn failed(error: &IoError) -> SqlError {
-    if !error.is_no_space() {
-        return io_failed("tempdb", &error.to_string());
-    }
+    if error.is_no_space() { no_room(&error.to_string()) } else { io_failed("tempdb", &error.to_string()) }
+}
+
+fn no_room(why: &str) -> SqlError {
     let text = format!(
-        "No space could be allocated in database 'tempdb' for rows that do not fit into the memory of their query: {error}. \
+        "No space could be allocated in database 'tempdb' for rows that do not fit into the memory of their query: {why}. \
          Free space on the disk of the data directory, or give the query more memory."
     );
     SqlError::custom(1105, 17, 2, text)
@@ -85,7 +92,8 @@ impl SpillFile {
         let options = OpenOptions { private: true, ..OpenOptions::create_new() };
         let file = disk.open(&path, &options).map_err(|error| failed(&error))?;
         disk.remove(&path).map_err(|error| failed(&error))?;
-        Ok(Rc::new(SpillFile { file, free: RefCell::default(), blocks: Cell::new(0) }))
+        let (os, folder) = (instance.os().clone(), instance.data_dir().to_path_buf());
+        Ok(Rc::new(SpillFile { file, os, folder, free: RefCell::default(), blocks: Cell::new(0) }))
     }
 
     /// Begins a run.
@@ -105,7 +113,7 @@ impl SpillFile {
             return Err(interrupted());
         }
         let taken = self.free.borrow_mut().pop();
-        let block = taken.unwrap_or_else(|| self.blocks.replace(self.blocks.get() + 1));
+        let block = taken.map_or_else(|| self.grow(), Ok)?;
         let offset = u64::from(block) * BLOCK_BYTES as u64;
         match self.file.write_at(bytes, offset, WriteMode::Cached) {
             Ok(()) => Ok(block),
@@ -114,6 +122,21 @@ impl SpillFile {
                 Err(failed(&error))
             }
         }
+    }
+}
+
+impl SpillFile {
+    /// One more block at the end.
+    fn grow(&self) -> SqlResult<u32> {
+        let block = self.blocks.get();
+        if block > 0 && block.is_multiple_of(BLOCKS_BETWEEN_LOOKS) {
+            let free_bytes = self.os.disk().free_bytes(&self.folder).map_err(|error| failed(&error))?;
+            if free_bytes < LEFT_FREE_BYTES {
+                return Err(no_room(&format!("less than {} MB are free", LEFT_FREE_BYTES >> 20)));
+            }
+        }
+        self.blocks.set(block + 1);
+        Ok(block)
     }
 }
 
