@@ -147,14 +147,8 @@ impl Binder<'_> {
                 expect(1, 1)?;
                 let value = self.value(&call.args[0])?;
                 let sql_type = value.sql_type;
-                (
-                    if name == "FIRST_VALUE" {
-                        WindowKind::FirstValue(value)
-                    } else {
-                        WindowKind::LastValue(value)
-                    },
-                    sql_type,
-                )
+                let kind = if name == "FIRST_VALUE" { WindowKind::FirstValue } else { WindowKind::LastValue };
+                (kind(value), sql_type)
             }
             _ => {
                 if crate::functions::is_documented(name) {

@@ -151,6 +151,15 @@ impl Expr {
         matches!(self.kind, ExprKind::Subquery(_)) || self.children().iter().any(|child| child.has_subquery())
     }
 
+    /// Has a subquery that reads one of these columns, so that it is evaluated for each of their rows; any other one has one value for all.
+    pub(crate) fn asks_for_each_of(&self, columns: &FxHashSet<ColumnId>) -> bool {
+        let is_tied = match &self.kind {
+            ExprKind::Subquery(subquery) => subquery.rel.free_columns().iter().any(|id| columns.contains(id)),
+            _ => false,
+        };
+        is_tied || self.children().iter().any(|child| child.asks_for_each_of(columns))
+    }
+
     /// Has a call whose value differs from call to call (NEWID).
     pub(crate) fn is_volatile(&self) -> bool {
         match &self.kind {

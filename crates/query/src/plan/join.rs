@@ -93,9 +93,10 @@ impl Planner<'_> {
         }
         // Rows that are to be changed are tested where they are locked, so that those that do not qualify do not stay locked.
         let is_target = matches!(input, Rel::Table(scan) if scan.locator.is_some());
+        let columns: FxHashSet<ColumnId> = input.output().into_iter().collect();
         let waits = |predicate: &Expr| match is_target {
             true => semi_join::is_candidate(predicate) && !semi_join::is_not_in(predicate),
-            false => predicate.has_subquery(),
+            false => semi_join::is_candidate(predicate) || predicate.asks_for_each_of(&columns),
         };
         let (waiting, plain): (Vec<Expr>, Vec<Expr>) = conjuncts.into_iter().partition(waits);
         if waiting.is_empty() {
