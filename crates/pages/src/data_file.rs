@@ -183,7 +183,9 @@ impl DataFile {
             return Err(PageError::NoSuchPage(id));
         }
         self.file.read_exact_at(into, id.offset())?;
-        let what = match checksum::check(page_of(into), id) {
+        let checked = checksum::check(page_of(into), id);
+        let bad_checksum = matches!(checked, PageCheck::BadChecksum(..));
+        let what = match checked {
             PageCheck::NeverFormatted => return Ok(()),
             PageCheck::Sound => match structure::verify(page_of(into)) {
                 Ok(()) => return Ok(()),
@@ -197,7 +199,7 @@ impl DataFile {
                 format!("page format version {version} is newer than this server")
             }
         };
-        Err(PageError::Corrupt { page: id, path: self.path.clone(), what })
+        Err(PageError::Corrupt { page: id, path: self.path.clone(), what, bad_checksum })
     }
 
     /// Writes whole pages that follow each other; durable only after [`DataFile::sync`].

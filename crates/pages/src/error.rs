@@ -21,6 +21,8 @@ pub enum PageError {
         path: PathBuf,
         /// What is wrong: checksum, address, version.
         what: String,
+        /// It is the checksum.
+        bad_checksum: bool,
     },
     /// The file is no data file of ours, or of another database (5173, 3624 family).
     NotOurs {
@@ -76,7 +78,9 @@ impl fmt::Display for PageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PageError::Io(error) => write!(f, "{error}"),
-            PageError::Corrupt { page, path, what } => write!(f, "page {page} of {}: {what}", path.display()),
+            PageError::Corrupt { page, path, what, .. } => {
+                write!(f, "page {page} of {}: {what}", path.display())
+            }
             PageError::NotOurs { path, what } => write!(f, "{}: {what}", path.display()),
             PageError::NewerFormat { path, found, supported } => {
                 write!(f, "{}: format version {found}; this server reads up to {supported}", path.display())

@@ -120,11 +120,21 @@ impl FileHeader {
         let check = checksum::check(page, PageId::new(file_id, 0));
         if check != PageCheck::Sound {
             let what = format!("file header damaged: {check:?}");
-            return Err(PageError::Corrupt { page: PageId::new(file_id, 0), path: path.to_owned(), what });
+            return Err(PageError::Corrupt {
+                page: PageId::new(file_id, 0),
+                path: path.to_owned(),
+                what,
+                bad_checksum: matches!(check, PageCheck::BadChecksum(..)),
+            });
         }
         if let Err(what) = structure::verify(page) {
             let what = format!("file header: {what}");
-            return Err(PageError::Corrupt { page: PageId::new(file_id, 0), path: path.to_owned(), what });
+            return Err(PageError::Corrupt {
+                page: PageId::new(file_id, 0),
+                path: path.to_owned(),
+                what,
+                bad_checksum: false,
+            });
         }
         let amount = u32::from_le_bytes(take(page, 32));
         let growth = match take::<1>(page, 12)[0] {
@@ -169,7 +179,12 @@ impl BootPage {
         let payload_bytes = usize::from(u16::from_le_bytes(take(page, 24)));
         if header::page_type(page) != PageType::Boot || payload_bytes > BOOT_PAYLOAD_BYTES_MAX {
             let what = "not a boot page".to_owned();
-            return Err(PageError::Corrupt { page: BOOT_PAGE, path: path.to_owned(), what });
+            return Err(PageError::Corrupt {
+                page: BOOT_PAGE,
+                path: path.to_owned(),
+                what,
+                bad_checksum: false,
+            });
         }
         let payload = page[HEADER_BYTES + 64..HEADER_BYTES + 64 + payload_bytes].to_vec();
         Ok(BootPage {

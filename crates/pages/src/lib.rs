@@ -18,6 +18,7 @@ mod pool;
 pub mod slots;
 mod space;
 pub mod structure;
+mod suspect_pages;
 pub mod tree_rows;
 mod write_out;
 
@@ -32,3 +33,4 @@ pub use lazy_writer::LazyWriter;
 pub use page_id::{BODY_BYTES, HEADER_BYTES, PAGE_BYTES, PageBytes, PageId, SLOT_BYTES};
 pub use pool::{BufferPool, PoolOptions, PoolStats};
 pub use space::{CreateSpace, FILE_PAGES_MIN, FileSpace, IdleFile, NewFile, OpenSpace};
+pub use suspect_pages::{SuspectEvent, SuspectPage};

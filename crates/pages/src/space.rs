@@ -17,6 +17,7 @@ use crate::file_header::{BOOT_PAGE, BootPage, Growth};
 use crate::frame::{Frame, LatchMode, PageGuard};
 use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
 use crate::pool::BufferPool;
+use crate::suspect_pages::{SuspectPage, SuspectPages};
 use crate::write_out;
 
 /// Pages of a new file, at least: 128 KB.
@@ -88,6 +89,7 @@ pub struct FileSpace {
     log: OnceLock<Arc<Log>>,
     suspect: OnceLock<String>,
     repaired: Vec<PageId>,
+    suspect_pages: SuspectPages,
 }
 
 impl FileSpace {
@@ -173,6 +175,7 @@ impl FileSpace {
                 log: OnceLock::new(),
                 suspect: OnceLock::new(),
                 repaired,
+                suspect_pages: SuspectPages::new(),
             })
         })
     }
@@ -290,7 +293,10 @@ impl FileSpace {
         self.reach(id)?;
         assert!(self.file_pages(id.file) > id.page, "redo makes the map that it needs");
         match self.fix(id, LatchMode::Exclusive) {
-            Err(PageError::Corrupt { .. }) => self.fix_new(id),
+            Err(PageError::Corrupt { .. }) => {
+                self.suspect_pages.forget(id);
+                self.fix_new(id)
+            }
             other => other,
         }
     }
@@ -353,7 +359,20 @@ impl FileSpace {
         Ok(Some(if mode == LatchMode::Shared { guard.downgrade() } else { guard }))
     }
 
+    /// The pages that could not be read since the space was opened.
+    pub fn suspect_pages(&self) -> Vec<SuspectPage> {
+        self.suspect_pages.all()
+    }
+
     fn read_page(&self, id: PageId, into: &mut PageBytes) -> Result<(), PageError> {
+        let read = self.read_sound_page(id, into);
+        if let Err(error) = &read {
+            self.suspect_pages.note(id, error, self.pool.os().clock().utc_100ns());
+        }
+        read
+    }
+
+    fn read_sound_page(&self, id: PageId, into: &mut PageBytes) -> Result<(), PageError> {
         if id.is_null() {
             return Err(PageError::NoSuchPage(id));
         }
@@ -374,7 +393,8 @@ impl FileSpace {
         match self.log.get() {
             Some(log) if lsn >= log.end() => {
                 let what = format!("its last change is {lsn}, the log ends at {}", log.end());
-                Err(PageError::Corrupt { page: id, path: self.file(id.file)?.path().to_owned(), what })
+                let path = self.file(id.file)?.path().to_owned();
+                Err(PageError::Corrupt { page: id, path, what, bad_checksum: false })
             }
             _ => Ok(()),
         }

@@ -617,7 +617,7 @@ pub(super) fn megabytes(bytes: u64) -> Cell {
 }
 
 /// `file_id` of the data file with this number in its pages' addresses.
-fn shown_file_id(info: &DatabaseInfo, number: u16) -> i32 {
+pub(super) fn shown_file_id(info: &DatabaseInfo, number: u16) -> i32 {
     let noted = info.data_files.iter().find(|file| file.number == number);
     i32::from(noted.map_or(number, |noted| noted.file_id))
 }

@@ -33,6 +33,7 @@ mod waits;
 
 use std::sync::{Arc, LazyLock};
 
+use databases::shown_file_id;
 pub use databases::{DatabaseFile, database_files};
 pub(crate) use dependencies::{bound_columns, bound_views, named_columns};
 pub(crate) use describe::tds_type;

@@ -1,7 +1,7 @@
 //! Tables of msdb that tools read while they show databases, jobs and backups. There is no agent and no BACKUP here, so that they are empty:
-//! jobs, alerts, operators and backups cannot be made.
+//! jobs, alerts, operators and backups cannot be made, and there are no policies. suspect_pages is what the databases have met since they were opened.
 
-use types::SqlError;
+use types::{SqlError, Value};
 
 use super::{MSDB_SCHEMA, SystemView, ViewContext};
 
@@ -132,4 +132,80 @@ pub(super) static VIEWS: &[SystemView] = &[
          backup_set_id int not null, restore_type char(1), replace bit, recovery bit, restart bit, stop_at datetime, device_count \
          tinyint, stop_at_mark_name nvarchar(128), stop_before bit",
     ),
+    SystemView::new(
+        "suspect_pages",
+        "database_id int not null, file_id int not null, page_id bigint not null, event_type int not null, error_count int not null, \
+         last_update_date datetime not null",
+        suspect_pages,
+    )
+    .in_schema(MSDB_SCHEMA),
+    SystemView::new("syspolicy_configuration", "name sysname, current_value sql_variant", policy_configuration)
+        .in_schema(MSDB_SCHEMA),
+    table(
+        "syspolicy_policies",
+        "policy_id int not null, name sysname, condition_id int not null, root_condition_id int, date_created datetime, execution_mode \
+         int not null, policy_category_id int, schedule_uid uniqueidentifier, description nvarchar(4000), help_text nvarchar(4000), \
+         help_link nvarchar(2083), object_set_id int, is_enabled bit, job_id uniqueidentifier, created_by sysname, modified_by \
+         nvarchar(128), date_modified datetime, is_system bit",
+    ),
+    table(
+        "syspolicy_conditions",
+        "condition_id int not null, name sysname, date_created datetime, description nvarchar(4000), created_by sysname, modified_by \
+         nvarchar(128), date_modified datetime, facet nvarchar(128), expression nvarchar(4000), is_name_condition smallint, obj_name \
+         nvarchar(128), is_system bit",
+    ),
+    table(
+        "syspolicy_policy_categories",
+        "policy_category_id int not null, name sysname, mandate_database_subscriptions bit",
+    ),
+    table(
+        "syspolicy_policy_category_subscriptions",
+        "policy_category_subscription_id int not null, target_type nvarchar(128) not null, target_object sysname, policy_category_id \
+         int not null",
+    ),
+    table(
+        "syspolicy_policy_execution_history",
+        "history_id bigint not null, policy_id int not null, start_date datetime not null, end_date datetime, result bit, \
+         exception_message nvarchar(4000), exception nvarchar(4000)",
+    ),
+    table(
+        "syspolicy_policy_execution_history_details",
+        "detail_id bigint not null, history_id bigint not null, target_query_expression nvarchar(4000) not null, execution_date \
+         datetime not null, result bit, result_detail nvarchar(4000), exception_message nvarchar(4000), exception nvarchar(4000)",
+    ),
+    table(
+        "syspolicy_system_health_state",
+        "health_state_id bigint not null, policy_id int not null, last_run_date datetime not null, target_query_expression_with_id \
+         nvarchar(400) not null, target_query_expression nvarchar(4000) not null, result bit",
+    ),
 ];
+
+fn suspect_pages(context: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
+    let instance = context.runtime.instance.clone();
+    for info in instance.database_infos() {
+        // What is not open reads nothing.
+        let Ok(database) = instance.database(&info.name) else { continue };
+        for suspect in database.space().suspect_pages() {
+            let at = suspect.last_utc_100ns
+                + i64::from(instance.os().clock().local_offset_minutes()) * 600_000_000;
+            context.row(&[
+                ("database_id", i64::from(info.id).into()),
+                ("file_id", i64::from(super::shown_file_id(&info, suspect.page.file)).into()),
+                ("page_id", i64::from(suspect.page.page).into()),
+                ("event_type", (suspect.event as i32).into()),
+                ("error_count", i64::from(suspect.errors).into()),
+                ("last_update_date", Value::DateTime(engine::date_time_of(at)).into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+/// The management of policies is off: nothing would carry one out.
+fn policy_configuration(context: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
+    for name in ["Enabled", "HistoryRetentionInDays", "LogOnSuccess"] {
+        let value = crate::functions::metadata::variant(Value::Int(0));
+        context.row(&[("name", name.into()), ("current_value", value.into())]);
+    }
+    Ok(())
+}

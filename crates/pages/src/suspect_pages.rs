@@ -1,0 +1,71 @@
+//! Pages that could not be read as they were written: what msdb.dbo.suspect_pages shows of one database. Kept in memory, so it tells of the time since
+//! the database was opened.
+
+use std::collections::BTreeMap;
+
+use os::{IoErrorKind, Latch, LatchRank};
+
+use crate::error::PageError;
+use crate::page_id::PageId;
+
+/// So many pages are kept; of others nothing is told, as in the table's documentation.
+const PAGES_MAX: usize = 1000;
+
+/// What was met, by the numbers of `event_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuspectEvent {
+    /// 1: the system refused to read it (823), or what it read is whole and not this page (824).
+    Unreadable = 1,
+    /// 2: its checksum is wrong (824).
+    BadChecksum = 2,
+}
+
+/// One page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuspectPage {
+    /// Which.
+    pub page: PageId,
+    /// The last time.
+    pub event: SuspectEvent,
+    /// How often.
+    pub errors: u32,
+    /// When, the last time: 100 ns since the year 1, UTC.
+    pub last_utc_100ns: i64,
+}
+
+/// The list.
+pub(crate) struct SuspectPages {
+    pages: Latch<BTreeMap<PageId, SuspectPage>>,
+}
+
+impl SuspectPages {
+    pub(crate) fn new() -> SuspectPages {
+        SuspectPages { pages: Latch::new(LatchRank::Stats, BTreeMap::new()) }
+    }
+
+    /// Notes a read that failed, unless that says nothing of the page.
+    pub(crate) fn note(&self, page: PageId, error: &PageError, utc_100ns: i64) {
+        let event = match error {
+            PageError::Corrupt { bad_checksum: true, .. } => SuspectEvent::BadChecksum,
+            PageError::Corrupt { .. } => SuspectEvent::Unreadable,
+            PageError::Io(error) if error.kind != IoErrorKind::Interrupted => SuspectEvent::Unreadable,
+            _ => return,
+        };
+        let mut pages = self.pages.lock();
+        let errors = pages.get(&page).map_or(0, |known| known.errors);
+        if errors > 0 || pages.len() < PAGES_MAX {
+            let errors = errors.saturating_add(1);
+            pages.insert(page, SuspectPage { page, event, errors, last_utc_100ns: utc_100ns });
+        }
+        assert!(pages.len() <= PAGES_MAX, "a damaged disk does not fill the memory");
+    }
+
+    /// Redo has made the page anew.
+    pub(crate) fn forget(&self, page: PageId) {
+        self.pages.lock().remove(&page);
+    }
+
+    pub(crate) fn all(&self) -> Vec<SuspectPage> {
+        self.pages.lock().values().copied().collect()
+    }
+}
