@@ -97,6 +97,7 @@ impl HeldLocks {
             self.forget(&key);
             self.manager.release_hashed(&self.space, self.owner, &key);
         }
+        self.held.settle();
         assert!(
             self.held.iter().all(|(key, held)| held.serial < mark.0 || is_kept(key)),
             "newer locks are gone"
@@ -266,6 +267,7 @@ impl HeldLocks {
             self.forget(&key);
             self.manager.release_hashed(&self.space, self.owner, &key);
         }
+        self.held.settle();
         assert_eq!(self.object_locks(object).rows, 0, "the rows are under their object's lock now");
         self.assert_state();
         self.manager.count_escalation();

@@ -1,7 +1,7 @@
 //! The locks of one owner by resource: a few in a list, so that most transactions allocate nothing and hash nothing; more in a map.
 //!
 //! ```text
-//!  few ──entry, the list is full──► many ──drain──► few
+//!  few ──entry, the list is full──► many ──drain, settle──► few
 //! ```
 
 use smallvec::SmallVec;
@@ -80,6 +80,14 @@ impl<V> HeldSet<V> {
         self.few.iter().map(|(key, held)| (key, held)).chain(&self.many)
     }
 
+    /// Many have gone: the few that are left stand in the list again. A map that was full once is slow to say that something is not there.
+    pub(super) fn settle(&mut self) {
+        if self.few.is_empty() && self.many.len() <= FEW {
+            self.few.extend(std::mem::take(&mut self.many));
+        }
+        self.assert_state();
+    }
+
     /// Takes everything out.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = ResourceKey> {
         self.assert_state();
@@ -118,6 +126,8 @@ mod tests {
                     (Some(object + 100), None)
                 );
             }
+            held.settle();
+            assert_eq!(held.many.is_empty(), held.len() <= FEW, "few again");
             let mut left: Vec<ResourceKey> = held.drain().collect();
             left.sort_by_key(|key| key.resource);
             assert_eq!(left, (0..count).skip(1).step_by(2).map(key).collect::<Vec<_>>());
