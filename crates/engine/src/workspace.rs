@@ -140,7 +140,7 @@ impl Workspaces {
     pub(crate) fn new(os: &Os) -> Arc<Workspaces> {
         Arc::new(Workspaces {
             os: os.clone(),
-            state: Latch::new(LatchRank::Leaf, State::default()),
+            state: Latch::new(LatchRank::QueryMemory, State::default()),
             has_changed: Condition::new(),
             rows_in_memory_max: AtomicUsize::new(usize::MAX),
             files_total: AtomicU64::new(0),

@@ -23,6 +23,8 @@ pub enum LatchRank {
     Catalog = 400,
     /// Compiled plans.
     PlanCache = 450,
+    /// Who has been granted memory for a query's rows, and who waits for it.
+    QueryMemory = 460,
     /// Sequences and identity values.
     Sequence = 500,
     /// A page of a tree or heap in the buffer pool: parent before child, left before right (several may be held).
