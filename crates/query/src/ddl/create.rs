@@ -319,11 +319,14 @@ pub(crate) fn identity_definition(
     if !is_identity_type(sql_type) {
         return Err(crate::errors::identity_type(column));
     }
+    let is_wide = matches!(sql_type, SqlType::Decimal { .. } | SqlType::Numeric { .. });
+    let may_be = |number: &i128| match is_wide {
+        true => number.unsigned_abs() <= engine::IDENTITY_NUMBER_MAX.unsigned_abs(),
+        false => i64::try_from(*number).is_ok(),
+    };
     let number = |expr: &Option<ast::Expr>| match expr {
         None => Ok(1),
-        Some(expr) => wide_number(expr)
-            .filter(|number| number.unsigned_abs() <= engine::IDENTITY_NUMBER_MAX.unsigned_abs())
-            .ok_or_else(|| crate::errors::identity_type(column)),
+        Some(expr) => wide_number(expr).filter(may_be).ok_or_else(|| crate::errors::identity_type(column)),
     };
     let (seed, increment) = (number(seed)?, number(increment)?);
     if increment == 0 {
