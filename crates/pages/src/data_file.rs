@@ -308,7 +308,12 @@ impl DataFile {
 
     /// From now on pages from `limit` on are not allocated; with `None` all may be.
     pub(crate) fn set_allocation_limit(&self, limit: Option<u32>) {
-        let _header = self.header.lock();
+        assert!(limit != Some(NO_LIMIT), "no limit is None");
+        let header = self.header.lock();
+        assert!(
+            limit != Some(0) || header.file_id > 1,
+            "the first file has the boot page: it is never emptied"
+        );
         self.allocation_limit.store(limit.unwrap_or(NO_LIMIT), Release);
     }
 
@@ -319,6 +324,7 @@ impl DataFile {
         if is_soft {
             self.allocation_limit.store(NO_LIMIT, Release);
         }
+        assert!(!self.is_limited() || self.is_closed(), "only a file that is being emptied stays limited");
         is_soft
     }
 
@@ -329,6 +335,7 @@ impl DataFile {
         if stands && pages < self.pages() {
             self.pages.store(pages, Release);
         }
+        assert!(!stands || self.pages() <= pages, "what is given up is not counted any more");
         stands
     }
 
@@ -336,6 +343,7 @@ impl DataFile {
     pub(crate) fn cut(&self, volatile: bool) -> Result<(), PageError> {
         let _header = self.header.lock();
         let bytes = u64::from(self.pages()) * PAGE_BYTES as u64;
+        assert!(bytes > 0, "a file keeps its header");
         if self.file.len()? <= bytes {
             return Ok(());
         }

@@ -45,6 +45,7 @@ impl SuspectPages {
 
     /// Notes a read that failed, unless that says nothing of the page.
     pub(crate) fn note(&self, page: PageId, error: &PageError, utc_100ns: i64) {
+        assert!(page.file > 0, "{page} is of no file");
         let event = match error {
             PageError::Corrupt { bad_checksum: true, .. } => SuspectEvent::BadChecksum,
             PageError::Corrupt { .. } => SuspectEvent::Unreadable,

@@ -32,7 +32,7 @@ fn answer(session: &mut Session, query: &str) -> Vec<String> {
 
 /// How the rows of the subquery are tied to the row at hand.
 fn correlation(random: &mut Random) -> &'static str {
-    *random.one_of(&[
+    random.one_of::<&str>(&[
         "i.k = o.k",
         "o.k = i.k AND i.v > 5",
         "i.s = o.s",

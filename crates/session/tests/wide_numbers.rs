@@ -227,8 +227,7 @@ fn live(machine: &Machine, seed: u64, life: u64, models: &[Model; 2]) -> [Model;
         }
     });
     assert!(report.failures.is_empty(), "seed {seed}, life {life}: {:?}", report.failures);
-    let models = *kept_models.lock();
-    models
+    *kept_models.lock()
 }
 
 /// Random lives with clean stops and power cuts: no value comes twice but by RESEED, gaps are no larger than lost caches.

@@ -56,6 +56,7 @@ impl Turns {
         if let Some(file) = self.files.get_mut(self.current) {
             file.credit -= total;
         }
+        assert!(self.files.is_empty() || self.current < self.files.len(), "it is the turn of one of them");
         self.run_left = RUN_PAGES;
     }
 
@@ -65,7 +66,9 @@ impl Turns {
             self.pass_on();
         }
         let (before, rest) = self.files.split_at(self.current.min(self.files.len()));
-        rest.iter().chain(before).map(|file| file.number).collect()
+        let order: Vec<u16> = rest.iter().chain(before).map(|file| file.number).collect();
+        assert_eq!(order.len(), self.files.len(), "each file once");
+        order
     }
 
     /// Nothing free was found in the file.
@@ -99,8 +102,10 @@ impl AccessMethods {
     /// Finds a free page and latches its map page and then itself exclusively: the caller logs the allocation, calls [`set_owner`] and
     /// formats it. Grows a file when none is free. `unit`: whose it will be.
     pub(crate) fn find_free_page(&self, unit: u32) -> AccessResult<FreePage> {
+        assert!(unit != 0, "a page of nobody is free");
         loop {
             let files = self.files_in_turn(unit)?;
+            assert!(!files.is_empty(), "a database has a file");
             for &file in &files {
                 if let Some(found) = self.find_free_in(file)? {
                     let page = found.guard.id();
@@ -162,6 +167,7 @@ impl AccessMethods {
                 }
             });
         }
+        assert!(counted.is_sorted_by_key(|file| file.number), "files ascend, as their numbers do");
         let mut turns = self.allocator.turns.lock();
         if turns
             .files
@@ -201,6 +207,7 @@ impl AccessMethods {
                     continue;
                 };
                 // Not behind it: should the caller fail to log the allocation, it stays free.
+                assert_eq!(guard.id(), page, "the page that the map says is free");
                 self.allocator.raise_hint(file, seen, passed_over.unwrap_or(number));
                 return Ok(Some(FreePage { map, guard }));
             }
@@ -232,6 +239,7 @@ impl AccessMethods {
 
     /// The file has left: what was known of its pages goes with it, as another may get its number.
     pub fn forget_file(&self, file: u16) {
+        assert!(file > 1, "the first file stays");
         self.allocator.with_hint(file, |hint| *hint = Default::default());
         self.allocator.turns.lock().files.retain(|turn| turn.number != file);
     }
@@ -250,6 +258,7 @@ impl AccessMethods {
             }
             Ok(())
         })?;
+        assert!(tail.units.is_empty() || tail.end > from, "who has pages there is seen there");
         Ok(tail)
     }
 }

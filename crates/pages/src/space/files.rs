@@ -31,7 +31,9 @@ impl FileSpace {
 
     /// The numbers of the data files, ascending.
     pub fn file_numbers(&self) -> Vec<u16> {
-        self.files.read().iter().flatten().map(|file| file.file_id()).collect()
+        let numbers: Vec<u16> = self.files.read().iter().flatten().map(|file| file.file_id()).collect();
+        assert!(numbers.first() == Some(&1) && numbers.is_sorted(), "the first file stays, numbers ascend");
+        numbers
     }
 
     /// Pages of a file that may be used; 0 for a file that does not exist.
@@ -47,6 +49,7 @@ impl FileSpace {
     /// Facts and statistics of every file.
     pub fn files(&self) -> Vec<FileInfo> {
         let files: Vec<Arc<DataFile>> = self.files.read().iter().flatten().cloned().collect();
+        assert!(!files.is_empty(), "a space has a file");
         files.iter().map(|file| file.info()).collect()
     }
 
@@ -94,6 +97,8 @@ impl FileSpace {
     pub fn join_file(&self, file: IdleFile) {
         let IdleFile(file) = file;
         let at = usize::from(file.file_id()) - 1;
+        assert!(at > 0, "the first file is the space's from its beginning");
+        assert_eq!(file.header().database_guid, self.database_guid, "a file of another database");
         let mut files = self.files.write();
         if files.len() <= at {
             files.resize(at + 1, None);
@@ -104,6 +109,7 @@ impl FileSpace {
 
     /// Pages below this may be allocated; 0 in a file that does not exist. Asked with the map latched that says whose the page is.
     pub fn allocation_end(&self, number: u16) -> u32 {
+        assert!(number > 0, "files are numbered from 1");
         self.file(number).map_or(0, |file| file.allocation_end())
     }
 
@@ -165,6 +171,8 @@ impl FileSpace {
             let mut files = self.files.write();
             files[usize::from(number) - 1].take().expect("it was there a moment ago")
         };
+        assert_eq!(file.file_id(), number, "files stand at their numbers");
+        assert!(self.file(number).is_err(), "nobody finds it any more");
         self.discard_given_up(number);
         Ok(IdleFile(file))
     }
@@ -205,6 +213,7 @@ pub(super) fn make(
     database_guid: [u8; 16],
     volatile: bool,
 ) -> Result<DataFile, PageError> {
+    assert!(new.number > 0, "files are numbered from 1");
     let pages = new.pages.max(FILE_PAGES_MIN);
     let header = FileHeader {
         database_guid,
@@ -221,10 +230,12 @@ pub(super) fn make(
 pub(super) fn at_their_numbers(files: Vec<Arc<DataFile>>) -> Vec<Option<Arc<DataFile>>> {
     assert!(files.is_sorted_by(|one, next| one.file_id() < next.file_id()), "each number once");
     assert!(files.first().is_some_and(|first| first.file_id() == 1), "the first file has the boot page");
+    let count = files.len();
     let mut placed = vec![None; usize::from(files.last().map_or(0, |last| last.file_id()))];
     for file in files {
         let at = usize::from(file.file_id()) - 1;
         placed[at] = Some(file);
     }
+    assert_eq!(placed.iter().flatten().count(), count, "each has its place");
     placed
 }
