@@ -45,13 +45,14 @@ impl SuspectPages {
 
     /// Notes a read that failed, unless that says nothing of the page.
     pub(crate) fn note(&self, page: PageId, error: &PageError, utc_100ns: i64) {
-        assert!(page.file > 0, "{page} is of no file");
         let event = match error {
             PageError::Corrupt { bad_checksum: true, .. } => SuspectEvent::BadChecksum,
             PageError::Corrupt { .. } => SuspectEvent::Unreadable,
             PageError::Io(error) if error.kind != IoErrorKind::Interrupted => SuspectEvent::Unreadable,
             _ => return,
         };
+        // An address that a page claims may be of no file: nothing was read there then, and that is no event.
+        assert!(page.file > 0, "{page} was read, so its file is there");
         let mut pages = self.pages.lock();
         let errors = pages.get(&page).map_or(0, |known| known.errors);
         if errors > 0 || pages.len() < PAGES_MAX {
