@@ -14,6 +14,14 @@ use crate::functions::json::{JSON_PART, JSON_SCALAR};
 use crate::plan::logical::{CatalogReading, Rel};
 use crate::sysviews::{JSON_ITEMS, SystemView};
 
+/// What hangs on the arguments of such a function: these themselves in their types, the type of its first column, how many columns it shows.
+struct Typed {
+    arguments: Vec<Expr>,
+    sql_type: SqlType,
+    collation: Collation,
+    columns: usize,
+}
+
 impl Binder<'_> {
     /// A source of rows that `sysviews/rowsets.rs` makes, other than OPENJSON; `None`: it is another function.
     pub(super) fn rowset(
@@ -23,104 +31,19 @@ impl Binder<'_> {
         arguments: &[Expr],
         alias: &str,
     ) -> Result<Option<Rel>, SqlError> {
-        match view.name {
-            "STRING_SPLIT" => self.string_split(view, database, arguments, alias).map(Some),
-            "GENERATE_SERIES" => self.generate_series(view, database, arguments, alias).map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// STRING_SPLIT(text, separator [, 1]): parts of the text's type, with their places when a third argument asks for them.
-    fn string_split(
-        &mut self,
-        view: &'static SystemView,
-        database: &Arc<engine::Database>,
-        arguments: &[Expr],
-        alias: &str,
-    ) -> Result<Rel, SqlError> {
-        let [text, separator, rest @ ..] = arguments else {
-            return Err(crate::errors::too_few_arguments("STRING_SPLIT"));
+        let typed = match view.name {
+            "STRING_SPLIT" => string_split(arguments)?,
+            "GENERATE_SERIES" => generate_series(arguments)?,
+            _ => return Ok(None),
         };
-        let has_places = match rest.first().map(|places| &places.kind) {
-            None | Some(ExprKind::Constant(Value::Null)) => false,
-            Some(ExprKind::Constant(value)) if matches!(value.as_i64(), Some(0 | 1)) => {
-                value.as_i64() == Some(1)
-            }
-            Some(_) => return Err(SqlError::new(1023, &[&3, &"STRING_SPLIT"])),
-        };
-        let is_wide = |sql_type: &SqlType| {
-            matches!(
-                sql_type,
-                SqlType::NChar(_) | SqlType::NVarChar(_) | SqlType::NText | SqlType::SysName | SqlType::Xml
-            )
-        };
-        let sql_type = match text.sql_type {
-            SqlType::VarChar(Length::Max) | SqlType::Text if is_wide(&separator.sql_type) => {
-                SqlType::NVARCHAR_MAX
-            }
-            SqlType::VarChar(Length::Max) | SqlType::Text => SqlType::VARCHAR_MAX,
-            SqlType::NVarChar(Length::Max) | SqlType::NText | SqlType::Xml => SqlType::NVARCHAR_MAX,
-            SqlType::Char(size) | SqlType::VarChar(Length::N(size)) => match is_wide(&separator.sql_type) {
-                true => SqlType::nvarchar(size.min(4000)),
-                false => SqlType::varchar(size),
-            },
-            SqlType::NChar(size) | SqlType::NVarChar(Length::N(size)) => SqlType::nvarchar(size),
-            SqlType::SysName => SqlType::nvarchar(128),
-            _ => SqlType::nvarchar(4000),
-        };
-        let separator_type =
-            if is_wide(&sql_type) { SqlType::nvarchar(4000) } else { SqlType::varchar(8000) };
-        let collation = text.collation;
-        let arguments = vec![
-            coerce::implicit(text.clone(), &sql_type)?,
-            coerce::implicit(separator.clone(), &separator_type)?,
-        ];
-        let rel =
-            self.add_system(view, database.clone(), arguments, (alias, true), CatalogReading::Settled)?;
-        self.retype_first(sql_type, collation);
-        if !has_places {
-            self.scope().tables.last_mut().expect("added above").columns.truncate(1);
-        }
-        Ok(rel)
-    }
-
-    /// GENERATE_SERIES(start, stop [, step]): numbers of the type that the three have in common. Error 8116 of what is no exact number.
-    fn generate_series(
-        &mut self,
-        view: &'static SystemView,
-        database: &Arc<engine::Database>,
-        arguments: &[Expr],
-        alias: &str,
-    ) -> Result<Rel, SqlError> {
-        if arguments.len() < 2 {
-            return Err(crate::errors::too_few_arguments("GENERATE_SERIES"));
-        }
-        for (index, argument) in arguments.iter().enumerate() {
-            super::undeclared::note(argument, SqlType::BigInt);
-            let is_exact = argument.sql_type.is_numeric()
-                && !matches!(
-                    argument.sql_type,
-                    SqlType::Bit | SqlType::Float | SqlType::Real | SqlType::Money | SqlType::SmallMoney
-                );
-            if !is_exact && !argument.is_null_literal() && super::undeclared::of(argument).is_none() {
-                return Err(SqlError::new(
-                    8116,
-                    &[&argument.sql_type.name(), &(index + 1), &"generate_series"],
-                ));
-            }
-        }
-        let (arguments, sql_type) = coerce::unify(arguments.to_vec())?;
-        let rel =
-            self.add_system(view, database.clone(), arguments, (alias, true), CatalogReading::Settled)?;
-        self.retype_first(sql_type, Collation::default());
-        Ok(rel)
-    }
-
-    /// The first column of the table that was added last gets its real type.
-    fn retype_first(&mut self, sql_type: SqlType, collation: Collation) {
-        let id = self.scope().tables.last().expect("a table was added").columns[0].id;
+        let reading = CatalogReading::Settled;
+        let rel = self.add_system(view, database.clone(), typed.arguments, (alias, true), reading)?;
+        let columns = &mut self.scope().tables.last_mut().expect("added above").columns;
+        columns.truncate(typed.columns);
+        let id = columns[0].id;
         let info = &mut self.columns[id.0 as usize];
-        (info.sql_type, info.collation) = (sql_type, collation);
+        (info.sql_type, info.collation) = (typed.sql_type, typed.collation);
+        Ok(Some(rel))
     }
 
     /// OPENJSON(text [, path]): key, value and type of what the object or array has in it. WITH: its objects, each a row.
@@ -178,4 +101,63 @@ impl Binder<'_> {
 /// `$."name"`
 fn member_path(name: &Ident) -> String {
     format!("$.{}", types::functions::json::quote(&name.value))
+}
+
+/// STRING_SPLIT(text, separator [, 1]): parts of the text's type, with their places when a third argument asks for them.
+fn string_split(arguments: &[Expr]) -> Result<Typed, SqlError> {
+    let [text, separator, rest @ ..] = arguments else {
+        return Err(crate::errors::too_few_arguments("STRING_SPLIT"));
+    };
+    let has_places = match rest.first().map(|places| &places.kind) {
+        None | Some(ExprKind::Constant(Value::Null)) => false,
+        Some(ExprKind::Constant(value)) if matches!(value.as_i64(), Some(0 | 1)) => value.as_i64() == Some(1),
+        Some(_) => return Err(SqlError::new(1023, &[&3, &"STRING_SPLIT"])),
+    };
+    let is_wide = |sql_type: &SqlType| {
+        matches!(
+            sql_type,
+            SqlType::NChar(_) | SqlType::NVarChar(_) | SqlType::NText | SqlType::SysName | SqlType::Xml
+        )
+    };
+    let sql_type = match text.sql_type {
+        SqlType::VarChar(Length::Max) | SqlType::Text if is_wide(&separator.sql_type) => {
+            SqlType::NVARCHAR_MAX
+        }
+        SqlType::VarChar(Length::Max) | SqlType::Text => SqlType::VARCHAR_MAX,
+        SqlType::NVarChar(Length::Max) | SqlType::NText | SqlType::Xml => SqlType::NVARCHAR_MAX,
+        SqlType::Char(size) | SqlType::VarChar(Length::N(size)) => match is_wide(&separator.sql_type) {
+            true => SqlType::nvarchar(size.min(4000)),
+            false => SqlType::varchar(size),
+        },
+        SqlType::NChar(size) | SqlType::NVarChar(Length::N(size)) => SqlType::nvarchar(size),
+        SqlType::SysName => SqlType::nvarchar(128),
+        _ => SqlType::nvarchar(4000),
+    };
+    let separator_type = if is_wide(&sql_type) { SqlType::nvarchar(4000) } else { SqlType::varchar(8000) };
+    let collation = text.collation;
+    let arguments = vec![
+        coerce::implicit(text.clone(), &sql_type)?,
+        coerce::implicit(separator.clone(), &separator_type)?,
+    ];
+    Ok(Typed { arguments, sql_type, collation, columns: 1 + usize::from(has_places) })
+}
+
+/// GENERATE_SERIES(start, stop [, step]): numbers of the type that the three have in common. Error 8116 of what is no exact number.
+fn generate_series(arguments: &[Expr]) -> Result<Typed, SqlError> {
+    if arguments.len() < 2 {
+        return Err(crate::errors::too_few_arguments("GENERATE_SERIES"));
+    }
+    for (index, argument) in arguments.iter().enumerate() {
+        super::undeclared::note(argument, SqlType::BigInt);
+        let is_exact = argument.sql_type.is_numeric()
+            && !matches!(
+                argument.sql_type,
+                SqlType::Bit | SqlType::Float | SqlType::Real | SqlType::Money | SqlType::SmallMoney
+            );
+        if !is_exact && !argument.is_null_literal() && super::undeclared::of(argument).is_none() {
+            return Err(SqlError::new(8116, &[&argument.sql_type.name(), &(index + 1), &"generate_series"]));
+        }
+    }
+    let (arguments, sql_type) = coerce::unify(arguments.to_vec())?;
+    Ok(Typed { arguments, sql_type, collation: Collation::default(), columns: 1 })
 }
