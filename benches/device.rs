@@ -1,7 +1,7 @@
 //! The device below everything: 512-byte writes that are durable when they return, into space written before.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use os::{AlignedBuf, OpenOptions, Os, WriteMode};
 
@@ -25,6 +25,20 @@ impl Device {
         let bytes = (writes * WRITE_BYTES as u64).next_multiple_of(1 << 20);
         file.allocate_zeroed(0, bytes).map_err(|error| error.to_string())?;
         Ok(Device { os, file, writes })
+    }
+
+    /// The longest of `count` durable writes of `bytes` each, one behind the other, in ms: what a commit that waits for nothing else may meet.
+    pub fn longest_ms(work: &Path, count: u64, bytes: usize) -> Result<f64, String> {
+        let device = Device::open(work, count * bytes.div_ceil(WRITE_BYTES) as u64)?;
+        let buffer = AlignedBuf::new(bytes.next_multiple_of(WRITE_BYTES));
+        let mut longest = Duration::ZERO;
+        for number in 0..count {
+            let began = Instant::now();
+            let written = device.file.write_at(&buffer, number * buffer.len() as u64, WriteMode::Durable);
+            written.map_err(|error| error.to_string())?;
+            longest = longest.max(began.elapsed());
+        }
+        Ok(longest.as_secs_f64() * 1_000.0)
     }
 }
 

@@ -262,7 +262,7 @@ impl DataFile {
         }
         let grown = match volatile {
             true => self.file.set_len(bytes(after)),
-            false => self.file.allocate_zeroed(bytes(before), bytes(after)),
+            false => self.set_aside(bytes(before), bytes(after)),
         };
         assert!(after > before, "a file grows from {before} to {after} pages");
         if let Err(error) = grown {
@@ -279,6 +279,17 @@ impl DataFile {
         }
         self.assert_state();
         Ok(())
+    }
+
+    /// Room for `from..to` that reads as zeros, durable with the file's length. It is set aside, not written, where the file system can: whoever
+    /// needs a page waits for that (one allocates while a tree is latched), and what a page costs more when it is written for the first time
+    /// is paid by a checkpoint. A file that a growth in vain has left longer is zeroed, as whatever lies there may be anything.
+    fn set_aside(&self, from: u64, to: u64) -> Result<(), os::IoError> {
+        assert!(from < to, "a file grows from {from} to {to} bytes");
+        if self.file.len()? == from && self.file.reserve(from, to)? {
+            return self.file.sync();
+        }
+        self.file.allocate_zeroed(from, to)
     }
 
     /// A growth that the disk refuses is a matter of the machine, whatever statements meet it: its log says so, once until it succeeds.

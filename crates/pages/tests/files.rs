@@ -238,6 +238,37 @@ fn a_checkpoint_waits_for_who_is_changing_a_page() {
     }
 }
 
+/// Whoever needs a page of a full file waits for its growth: room is set aside and synced, whatever its size; a file system that cannot do that
+/// is written to. Either way the room is there after a power loss, and reads as zeros.
+#[test]
+fn growth_writes_nothing_where_room_can_be_set_aside() {
+    for reserves in [true, false] {
+        let world = World::new(7, Profile { reserves, ..Profile::constant_latency() });
+        let pages = 8192;
+        world
+            .run(move |os| {
+                let (_pool, space, _log) = create(os);
+                let (before, began_ns) = (space.files()[0].stats, os.clock().monotonic_ns());
+                space.grow_file(1, pages).expect("a healthy disk");
+                let (after, took_ns) = (space.files()[0].stats, os.clock().monotonic_ns() - began_ns);
+                assert_eq!(
+                    after.write_bytes_total == before.write_bytes_total,
+                    reserves,
+                    "zeros are written or not"
+                );
+                assert!(took_ns < 3 * 212_000 || !reserves, "three latencies of the device: {took_ns} ns");
+            })
+            .assert_ok();
+        world.power_loss();
+        world
+            .run(move |os| {
+                let space = reopen(os).expect("it is whole");
+                assert_eq!(space.file_pages(1), pages, "growth is durable");
+            })
+            .assert_ok();
+    }
+}
+
 #[test]
 fn a_failed_write_makes_the_space_suspect_and_reads_go_on() {
     for operation in [Operation::Write, Operation::Sync] {
