@@ -137,6 +137,26 @@ impl SetOptions {
         !(self.format_only || self.no_exec || self.parse_only || self.showplan.is_some())
     }
 
+    /// Error 1934 when these are not the settings that an index with a filter needs.
+    pub(crate) fn check_for_filters(&self, statement: &str) -> Result<(), SqlError> {
+        let settings = [
+            ("ANSI_NULLS", self.ansi_nulls),
+            ("QUOTED_IDENTIFIER", self.quoted_identifier),
+            ("CONCAT_NULL_YIELDS_NULL", self.concat_null_yields_null),
+            ("ANSI_WARNINGS", self.ansi_warnings),
+            ("ANSI_PADDING", self.ansi_padding),
+            // ON with ANSI_WARNINGS.
+            ("ARITHABORT", self.arithabort || self.ansi_warnings),
+            ("NUMERIC_ROUNDABORT", !self.numeric_roundabort),
+        ];
+        let wrong: Vec<&str> =
+            settings.iter().filter(|setting| !setting.1).map(|setting| setting.0).collect();
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        Err(SqlError::new(1934, &[&statement, &wrong.join(", ")]))
+    }
+
     /// The bits of `@@OPTIONS` (documented list of user options).
     pub fn bits(&self) -> i32 {
         let flags = [

@@ -6,8 +6,9 @@ use engine::{Database, ModuleKind, ObjectDef};
 use tsql::ast::{self, StatementKind};
 use types::SqlError;
 
+use crate::Undeclared;
+use crate::UndeclaredParameters;
 use crate::context::{BindContext, ColumnDescription, VariableDef};
-use crate::{Undeclared, UndeclaredParameters};
 
 /// How deep procedures are followed.
 const DEPTH_MAX: u32 = 32;

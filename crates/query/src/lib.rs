@@ -5,31 +5,43 @@
 //! into catalog calls. What a statement needs of its session is in [`context`].
 
 pub mod bind;
+pub(crate) mod bound;
 pub mod clauses;
 pub mod context;
+mod data_type;
 pub mod ddl;
 pub mod describe;
 pub mod errors;
 pub(crate) mod exec;
-pub(crate) mod expr;
+pub(crate) mod function_def;
 pub(crate) mod functions;
+pub(crate) mod kinds;
+pub(crate) mod names;
+pub(crate) mod physical;
 pub(crate) mod plan;
+pub(crate) mod row;
+pub(crate) mod row_source;
+pub(crate) mod runtime;
 pub mod scripts;
 pub mod showplan;
 mod statement;
 pub mod stored;
 pub mod sysviews;
+pub(crate) mod table;
+mod undeclared;
+pub(crate) mod values;
+pub(crate) mod workspace;
 
-pub use bind::data_type::{Declared, declared as resolve_type, declared_in as resolve_type_in};
-pub use bind::undeclared::{Undeclared, UndeclaredParameters};
 pub use context::{
     BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, ExecContext, Flow,
     InputBuffer, Measure, NoNames, RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, ShowplanForm,
     StatementOutcome, SystemProcedure, VariableDef,
 };
+pub use data_type::{Declared, declared as resolve_type, declared_in as resolve_type_in};
 pub use errors::is_cancelled;
 pub use functions::names as function_names;
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
     compile_scalar, is_select_into, objects_named_in, objects_named_in_expression,
 };
+pub use undeclared::{Undeclared, UndeclaredParameters};

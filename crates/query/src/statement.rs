@@ -12,18 +12,14 @@ use crate::bind::sequence::LIMITED;
 use crate::bind::{Binder, Clause, Scope, coerce};
 use crate::context::{BindContext, ColumnDescription, ExecContext, Flow, RowSink, StatementOutcome};
 use crate::ddl::SelectIntoPlan;
-use crate::exec::delete::DeletePlan;
-use crate::exec::insert::InsertPlan;
-use crate::exec::merge::MergePlan;
-use crate::exec::store::Store;
-use crate::exec::update::UpdatePlan;
-use crate::exec::{self, Row};
-use crate::expr::compile::Layout;
-use crate::expr::program::{BoolNode, Node};
-use crate::expr::runtime::Runtime;
+use crate::exec;
+use crate::physical::change::{DeletePlan, InsertPlan, MergePlan, OutputPlan, Store, UpdatePlan};
+use crate::physical::plan::{BoolNode, Node, Plan};
 use crate::plan::Planner;
-use crate::plan::physical::Plan;
-use crate::plan::table::{SequenceSource, TableSource};
+use crate::plan::compile::Layout;
+use crate::row::Row;
+use crate::runtime::Runtime;
+use crate::table::{SequenceSource, TableSource};
 
 /// What a compiled thing depends on: recompile when it changes.
 #[derive(Clone, Default)]
@@ -196,7 +192,7 @@ fn compile_inside(
 /// lose the property.
 fn inherited_identity(
     body: &ast::QueryBody,
-    tables: &[Arc<crate::plan::table::TableSource>],
+    tables: &[Arc<crate::table::TableSource>],
 ) -> Option<engine::IdentityDef> {
     let ast::QueryBody::Select(block) = body else { return None };
     let [source] = block.from.as_slice() else { return None };
@@ -360,7 +356,7 @@ impl CompiledStatement {
 }
 
 /// The columns of the OUTPUT clause whose rows go to the client.
-fn sent_columns(outputs: &[exec::output::OutputPlan]) -> Option<&[ColumnDescription]> {
+fn sent_columns(outputs: &[OutputPlan]) -> Option<&[ColumnDescription]> {
     outputs.iter().find(|output| output.into.is_none()).map(|output| output.columns.as_slice())
 }
 
@@ -377,7 +373,7 @@ fn run_select(
     let limit = if runtime.options.row_count == 0 { u64::MAX } else { runtime.options.row_count };
     let mut row = Row::with_capacity(select.columns.len());
     // The first row comes before anything is sent: until its tables are locked the plan may turn out to be stale.
-    let first = exec::open(&select.plan, runtime).and_then(|mut source| {
+    let first = select.plan.open(runtime).and_then(|mut source| {
         let found = source.next(runtime, &mut row)?;
         Ok((source, found))
     });
@@ -413,7 +409,7 @@ fn room_to_send(row: &Row) -> Result<(), SqlError> {
 
 fn run_assign(assign: &AssignPlan, runtime: &Runtime<'_>) -> Result<StatementOutcome, SqlError> {
     let mut count = 0;
-    let mut source = exec::open(&assign.plan, runtime)?;
+    let mut source = assign.plan.open(runtime)?;
     let mut row = Row::new();
     while source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;

@@ -4,13 +4,13 @@ use tsql::ast;
 use types::sql_type::TypeFamily;
 use types::{Length, SqlError, SqlType, Value};
 
-use super::coerce;
 use super::names::written;
 use super::sequence::{AGGREGATE, CONDITIONAL};
-use super::{Binder, Clause};
-use crate::expr::{Conversion, ConversionKind, Expr, ExprKind};
-use crate::functions::{self, Argument, FunctionDef, Parameter, ResultRule};
-use crate::plan::logical::{AggregateCall, AggregateKind, SortKey};
+use super::{Binder, Clause, coerce};
+use crate::bound::tree::{AggregateCall, Expr, ExprKind, SortKey};
+use crate::function_def::{Argument, FunctionDef, Parameter, ResultRule};
+use crate::functions;
+use crate::kinds::{AggregateKind, Conversion, ConversionKind};
 
 impl Binder<'_> {
     /// A function call of any kind. Errors 195, 174, 189, 4121.
@@ -85,9 +85,9 @@ impl Binder<'_> {
                 Parameter::Word => word(argument)?,
                 _ => {
                     let bound = self.value(argument)?;
-                    let is_undeclared = super::undeclared::of(&bound).is_some();
+                    let is_undeclared = crate::bound::untyped::of(&bound).is_some();
                     if is_undeclared && needs_type(function.name, index) && function.name != "CHECKSUM" {
-                        super::undeclared::note(&bound, SqlType::nvarchar(4000));
+                        crate::bound::untyped::note(&bound, SqlType::nvarchar(4000));
                     }
                     if bound.is_null_literal() && !is_undeclared && needs_type(function.name, index) {
                         return Err(null_argument(function.name, index));
@@ -186,7 +186,7 @@ impl Binder<'_> {
             return Err(crate::errors::nullif_first_null());
         }
         let (sql_type, collation) = (first.sql_type, first.collation);
-        let equal = coerce::compare(crate::expr::CompareOp::Equal, first.clone(), second)?;
+        let equal = coerce::compare(crate::kinds::CompareOp::Equal, first.clone(), second)?;
         let kind =
             ExprKind::Case(vec![(equal, Expr::constant(Value::Null, sql_type))], Some(Box::new(first)));
         Ok(Expr { collation, ..Expr::new(kind, sql_type, true) })
@@ -213,7 +213,7 @@ impl Binder<'_> {
         let mut values = Vec::new();
         for (position, argument) in call.args[1..].iter().enumerate() {
             let number = Expr::constant(Value::Int(position as i32 + 1), SqlType::Int);
-            conditions.push(coerce::compare(crate::expr::CompareOp::Equal, index.clone(), number)?);
+            conditions.push(coerce::compare(crate::kinds::CompareOp::Equal, index.clone(), number)?);
             values.push(self.value(argument)?);
         }
         self.make_case(conditions, values)
@@ -469,8 +469,8 @@ fn converted(argument: Expr, parameter: Parameter) -> Result<Expr, SqlError> {
     let family = argument.sql_type.family();
     // Of the types that a parameter of a function takes as they are, the one of highest precedence.
     match parameter {
-        Parameter::Text | Parameter::Wide => super::undeclared::note(&argument, SqlType::nvarchar(4000)),
-        Parameter::Moment => super::undeclared::note(&argument, SqlType::DateTimeOffset(7)),
+        Parameter::Text | Parameter::Wide => crate::bound::untyped::note(&argument, SqlType::nvarchar(4000)),
+        Parameter::Moment => crate::bound::untyped::note(&argument, SqlType::DateTimeOffset(7)),
         _ => {}
     }
     match parameter {

@@ -1,91 +1,16 @@
 //! Implicit conversions and the typing of operators; constants are folded on the way.
 
 use types::arith::{self, BinaryOp, UnaryOp};
-use types::convert::matrix;
 use types::sql_type::TypeFamily;
-use types::{ConvertContext, SqlError, SqlType, Value};
+use types::{SqlError, SqlType, Value};
 
-use crate::expr::{CompareOp, Conversion, ConversionKind, Expr, ExprKind};
-
-/// Converts `expr` implicitly to `to`. Errors 206, 257 when there is no such conversion.
-pub(crate) fn implicit(expr: Expr, to: &SqlType) -> Result<Expr, SqlError> {
-    convert(expr, to, Conversion::IMPLICIT)
-}
-
-/// Converts for storing into a variable: strings are cut in silence.
-pub(crate) fn for_variable(expr: Expr, to: &SqlType) -> Result<Expr, SqlError> {
-    convert(expr, to, Conversion { kind: ConversionKind::Assign, style: types::DEFAULT_STYLE })
-}
-
-/// Converts `expr`; nothing happens when it already is of the type.
-pub(crate) fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Result<Expr, SqlError> {
-    let explicit = matches!(conversion.kind, ConversionKind::Explicit | ConversionKind::Try);
-    super::undeclared::note(&expr, *to);
-    // A NULL that is cast stays a cast, also to int: it has a type, which the literal NULL has not.
-    let gives_type = explicit && expr.is_null_literal();
-    if expr.sql_type == *to && conversion.style == types::DEFAULT_STYLE && !gives_type {
-        return Ok(expr);
-    }
-    if !expr.is_null_literal() {
-        matrix::check(&expr.sql_type, to, explicit)?;
-    }
-    // A conversion that overflows is NULL under SET ARITHABORT OFF and ANSI_WARNINGS OFF.
-    let nullable =
-        expr.nullable || conversion.kind == ConversionKind::Try || may_overflow(&expr.sql_type, to);
-    if let ExprKind::Constant(value) = &expr.kind
-        && !gives_type
-    {
-        let folded = fold_conversion(value, &expr.sql_type, to, conversion);
-        if let Ok(value) = folded {
-            return Ok(Expr { kind: ExprKind::Constant(value), sql_type: *to, ..expr });
-        }
-    }
-    let (collation, explicit_collation) = (expr.collation, expr.explicit_collation);
-    Ok(Expr {
-        kind: ExprKind::Convert(Box::new(expr), conversion),
-        sql_type: *to,
-        nullable,
-        collation,
-        explicit_collation,
-    })
-}
-
-/// May a value of `from` lie outside the range of `to`? Then the conversion counts as one that can give NULL.
-fn may_overflow(from: &SqlType, to: &SqlType) -> bool {
-    let integer = |sql_type: &SqlType| {
-        let integers = [SqlType::Bit, SqlType::TinyInt, SqlType::SmallInt, SqlType::Int, SqlType::BigInt];
-        integers.iter().position(|one| one == sql_type)
-    };
-    match (integer(from), integer(to)) {
-        (Some(from), Some(to)) => from > to,
-        _ => !to.is_character() && from.family() != to.family(),
-    }
-}
-
-fn fold_conversion(
-    value: &Value,
-    from: &SqlType,
-    to: &SqlType,
-    conversion: Conversion,
-) -> Result<Value, SqlError> {
-    // Text to a date depends on the session's DATEFORMAT: left to run time.
-    let depends_on_session = to.family() == TypeFamily::DateTime && from.is_character();
-    if value.is_null() {
-        return Ok(Value::Null);
-    }
-    if depends_on_session {
-        return Err(SqlError::custom(0, 0, 0, String::new()));
-    }
-    let context = ConvertContext::default();
-    match conversion.kind {
-        ConversionKind::Assign => types::assign(value, from, to, types::AssignTarget::Variable, &context),
-        _ => types::convert(value, from, to, conversion.style, &context),
-    }
-}
+pub(crate) use crate::bound::convert::{convert, for_variable, implicit};
+use crate::bound::tree::{Expr, ExprKind};
+use crate::kinds::CompareOp;
 
 /// `left op right` with the types and conversions of SQL Server; folded when both are constants.
 pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-    super::undeclared::beside(&left, &right, false)?;
+    crate::bound::untyped::beside(&left, &right, false)?;
     let (left, right) = narrow_literals(left, right);
     let left_type = if left.is_null_literal() { right.sql_type } else { left.sql_type };
     let right_type = if right.is_null_literal() { left_type } else { right.sql_type };
@@ -163,7 +88,7 @@ pub(crate) fn unary(op: UnaryOp, operand: Expr) -> Result<Expr, SqlError> {
 /// `left op right` as a predicate.
 pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
     let collation = left.collation_over(&right);
-    super::undeclared::beside(&left, &right, matches!(op, CompareOp::Equal | CompareOp::NotEqual))?;
+    crate::bound::untyped::beside(&left, &right, matches!(op, CompareOp::Equal | CompareOp::NotEqual))?;
     let (left, right) = same_type(left, right)?;
     // Nothing compares with NULL: the other side is not looked at, whatever error it has in it.
     if left.is_constant_null() || right.is_constant_null() {

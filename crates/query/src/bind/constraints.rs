@@ -7,12 +7,10 @@ use engine::{ColumnDef, ForeignKeyDef, ObjectDef};
 use types::SqlError;
 
 use super::{Binder, ScopeTable};
-use crate::exec::cascade::{Action, Child, Dependent, NewKey};
-use crate::exec::constraints::{Check, Constraints};
-use crate::exec::references::{KeyPlace, Reference};
-use crate::expr::compile::Layout;
+use crate::physical::change::{Action, Check, Child, Constraints, Dependent, KeyPlace, NewKey, Reference};
 use crate::plan::Planner;
-use crate::plan::table::TableSource;
+use crate::plan::compile::Layout;
+use crate::table::TableSource;
 
 /// What a statement does with the rows.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +99,7 @@ impl Binder<'_> {
                 self.stored_expression(&def, &computed.text, Some(table.clone()), |binder, expr| {
                     binder.value(expr)
                 })?;
-            let expr = super::coerce::implicit(expr, &column.sql_type)?;
+            let expr = crate::bound::convert::implicit(expr, &column.sql_type)?;
             constraints.computed.push((ordinal, Planner::new(&self.columns).node(&expr, &layout)?));
         }
         for check in def.checks.iter().filter(|check| !check.state.is_disabled) {

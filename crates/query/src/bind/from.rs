@@ -6,12 +6,13 @@ use engine::{ModuleDef, ModuleKind, ObjectDef};
 use tsql::ast::{self, Ident, ObjectName, TableSource};
 use types::{Collation, SqlError, SqlType};
 
-use super::names::{Resolved, same_name, written};
+use super::names::{Resolved, written};
 use super::sequence::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
-use crate::expr::Expr;
-use crate::plan::logical::{CatalogReading, JoinKind, Rel, ScanHints, SystemScan, TableScan};
-use crate::plan::table::TableSource as BaseTable;
+use crate::bound::tree::{Expr, Rel, SystemScan, TableScan};
+use crate::kinds::{CatalogReading, JoinKind, ScanHints};
+use crate::names::same_name;
+use crate::table::TableSource as BaseTable;
 
 /// The query of a view.
 pub(crate) struct ViewQuery {
@@ -323,7 +324,7 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(declared.len());
         for (column, declared) in query.columns.iter().zip(declared) {
             let expr = if column.untyped_null { Expr::null() } else { self.column_expr(column.id) };
-            let expr = super::coerce::for_variable(expr, &declared.sql_type)?;
+            let expr = crate::bound::convert::for_variable(expr, &declared.sql_type)?;
             let id = self.new_column(declared.sql_type, declared.nullable, Collation::default());
             items.push((id, expr));
             columns.push(super::OutputColumn {
@@ -568,8 +569,8 @@ impl Binder<'_> {
             return Err(crate::errors::too_many_arguments(&name));
         }
         for (parameter, argument) in function.parameters.iter().zip(arguments) {
-            let sql_type = super::data_type::declared(&parameter.data_type)?;
-            let argument = super::coerce::for_variable(argument, &sql_type)?;
+            let sql_type = crate::data_type::declared(&parameter.data_type)?;
+            let argument = crate::bound::convert::for_variable(argument, &sql_type)?;
             self.arguments.push((parameter.name.clone(), argument));
         }
         if let Some(with) = &select.with {

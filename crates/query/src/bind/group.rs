@@ -6,8 +6,8 @@ use types::SqlError;
 
 use super::select::Item;
 use super::{Binder, Clause};
-use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
-use crate::plan::logical::{Rel, SortKey};
+use crate::bound::tree::{Expr, ExprKind, Rel, SortKey, SubqueryKind};
+use crate::kinds::ColumnId;
 
 impl Binder<'_> {
     /// Binds the grouping expressions. Errors 144, 164.

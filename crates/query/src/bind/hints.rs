@@ -6,7 +6,8 @@ use engine::IsolationLevel;
 use tsql::ast;
 use types::SqlError;
 
-use crate::plan::logical::{CatalogReading, HintedIndex, Rel, ScanHints};
+use crate::bound::tree::Rel;
+use crate::kinds::{CatalogReading, HintedIndex, ScanHints};
 
 /// What hints ask for; those without a case here stand in the table of clauses. Errors 321, 650 and 1047.
 pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {

@@ -10,14 +10,12 @@ use super::sequence::{CLAUSE, LIMITED};
 use super::target::ChangedTable;
 use super::through::{Access, InsertTarget};
 use super::{Binder, BoundQuery, Clause, Scope};
-use crate::exec::constraints::Constraints;
-use crate::exec::insert::{IdentityRule, InsertInput, InsertPlan, is_identity_insert_on};
-use crate::exec::store::Store;
-use crate::expr::compile::Layout;
-use crate::expr::{ColumnId, Expr};
-use crate::plan::logical::Rel;
-use crate::plan::table::{SequenceSource, TableSource};
+use crate::bound::tree::{Expr, Rel};
+use crate::kinds::ColumnId;
+use crate::physical::change::{Constraints, IdentityRule, InsertInput, InsertPlan, Store};
+use crate::plan::compile::Layout;
 use crate::plan::{Planner, in_order};
+use crate::table::{SequenceSource, TableSource, is_identity_insert_on};
 
 impl Binder<'_> {
     /// Binds and plans an INSERT. Errors 208, 207, 213, 109, 110, 120, 121, 544, 545, 8101.
@@ -284,7 +282,7 @@ pub(crate) fn reads_table(rel: &Rel, source: &TableSource) -> bool {
 
 /// Does one of its subqueries?
 pub(crate) fn expr_reads_table(expr: &Expr, source: &TableSource) -> bool {
-    if let crate::expr::ExprKind::Subquery(subquery) = &expr.kind
+    if let crate::bound::tree::ExprKind::Subquery(subquery) = &expr.kind
         && reads_table(&subquery.rel, source)
     {
         return true;

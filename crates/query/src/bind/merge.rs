@@ -10,14 +10,12 @@ use super::sequence::CLAUSE;
 use super::target::{FoundTarget, Named};
 use super::update::BoundStep;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
-use crate::exec::constraints::Constraints;
-use crate::exec::insert::{IdentityRule, is_identity_insert_on};
-use crate::exec::merge::{MergeAction, MergePlan};
-use crate::expr::compile::Layout;
-use crate::expr::{ColumnId, CompareOp, Expr, ExprKind};
+use crate::bound::tree::{Expr, ExprKind, Rel};
+use crate::kinds::{ColumnId, CompareOp, JoinKind};
+use crate::physical::change::{Constraints, IdentityRule, MergeAction, MergePlan};
 use crate::plan::Planner;
-use crate::plan::logical::{JoinKind, Rel};
-use crate::plan::table::TableSource;
+use crate::plan::compile::Layout;
+use crate::table::{TableSource, is_identity_insert_on};
 
 /// Longest name of an action: the type of `$action` is nvarchar(10).
 const ACTION_NAME_LENGTH: u16 = 10;

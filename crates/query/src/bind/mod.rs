@@ -3,10 +3,10 @@
 pub(crate) mod call;
 pub(crate) mod coerce;
 pub(crate) mod constraints;
-pub mod data_type;
 pub(crate) mod from;
 pub(crate) mod group;
 pub(crate) mod hints;
+pub(crate) mod identity;
 pub(crate) mod insert;
 pub(crate) mod merge;
 pub(crate) mod names;
@@ -18,7 +18,6 @@ pub(crate) mod sequence;
 pub(crate) mod set_op;
 pub(crate) mod target;
 pub(crate) mod through;
-pub mod undeclared;
 pub(crate) mod update;
 pub(crate) mod window;
 
@@ -28,9 +27,9 @@ use std::sync::Arc;
 use engine::Database;
 use types::{Collation, SqlError, SqlType};
 
+use crate::bound::tree::{AggregateCall, Expr, Rel, WindowCall};
 use crate::context::BindContext;
-use crate::expr::{ColumnId, Expr};
-use crate::plan::logical::{AggregateCall, Rel, WindowCall};
+use crate::kinds::ColumnId;
 use crate::plan::{ColumnInfo, Columns};
 
 /// Nesting beyond this is refused with error 191, long before the stack ends.
@@ -54,7 +53,7 @@ pub(crate) struct Binder<'a> {
     /// Databases whose catalog was read, with the version seen.
     pub(crate) dependencies: Vec<(Arc<Database>, u64)>,
     /// Tables that are read, as often as they are named.
-    pub(crate) tables: Vec<Arc<crate::plan::table::TableSource>>,
+    pub(crate) tables: Vec<Arc<crate::table::TableSource>>,
     /// Column aliases of inlined function parameters: name -> expression.
     pub(crate) arguments: Vec<(String, Expr)>,
     /// What UPDATE or DELETE with FROM changes.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use engine::{Database, ObjectDef};
 use tsql::ast::{self, Ident, ObjectName};
-use types::{Collation, SqlError};
+use types::SqlError;
 
 use super::{Binder, ScopeColumn, ScopeTable};
-use crate::expr::Expr;
+use crate::bound::tree::Expr;
+use crate::names::same_name;
 use crate::sysviews::{self, SystemView};
 
 /// What a table name stands for.
@@ -15,11 +16,6 @@ pub(crate) enum Resolved {
     /// A table, view or other object of a database's catalog.
     Object(Arc<Database>, ObjectDef),
     System(&'static SystemView, Arc<Database>),
-}
-
-/// Do two names mean the same object?
-pub(crate) fn same_name(left: &str, right: &str) -> bool {
-    left.eq_ignore_ascii_case(right) || Collation::default().same_name(left, right)
 }
 
 /// The name as written, for messages.

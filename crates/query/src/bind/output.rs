@@ -10,12 +10,13 @@ use super::constraints::Change;
 use super::target::ChangedTable;
 use super::through::Through;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
+use crate::bound::tree::{Expr, ExprKind};
 use crate::context::ColumnDescription;
-use crate::exec::output::{OutputInto, OutputPlan};
-use crate::expr::compile::Layout;
-use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::kinds::ColumnId;
+use crate::physical::change::{OutputInto, OutputPlan};
 use crate::plan::Planner;
-use crate::plan::table::TableSource;
+use crate::plan::compile::Layout;
+use crate::table::TableSource;
 
 /// Values of columns that a query computes.
 type Derived = FxHashMap<ColumnId, Result<Expr, SqlError>>;

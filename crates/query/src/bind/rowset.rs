@@ -6,12 +6,11 @@ use std::sync::Arc;
 use tsql::ast::{self, Ident};
 use types::{Collation, Length, SqlError, SqlType, Value};
 
-use super::coerce;
-use super::{Binder, ScopeColumn};
-use crate::expr::{Conversion, ConversionKind, Expr, ExprKind};
-use crate::functions::FunctionDef;
+use super::{Binder, ScopeColumn, coerce};
+use crate::bound::tree::{Expr, ExprKind, Rel};
+use crate::function_def::FunctionDef;
 use crate::functions::json::{JSON_PART, JSON_SCALAR};
-use crate::plan::logical::{CatalogReading, Rel};
+use crate::kinds::{CatalogReading, Conversion, ConversionKind};
 use crate::sysviews::{JSON_ITEMS, SystemView};
 
 /// What hangs on the arguments of such a function: these themselves in their types, the type of its first column, how many columns it shows.
@@ -80,7 +79,7 @@ impl Binder<'_> {
         if column.collation.is_some() {
             return Err(crate::errors::unsupported("COLLATE in OPENJSON"));
         }
-        let sql_type = super::data_type::declared(&column.data_type)?;
+        let sql_type = crate::data_type::declared(&column.data_type)?;
         let path = match &column.path {
             Some(path) => coerce::implicit(self.value(path)?, &SqlType::NVARCHAR_MAX)?,
             None => {
@@ -148,13 +147,13 @@ fn generate_series(arguments: &[Expr]) -> Result<Typed, SqlError> {
         return Err(crate::errors::too_few_arguments("GENERATE_SERIES"));
     }
     for (index, argument) in arguments.iter().enumerate() {
-        super::undeclared::note(argument, SqlType::BigInt);
+        crate::bound::untyped::note(argument, SqlType::BigInt);
         let is_exact = argument.sql_type.is_numeric()
             && !matches!(
                 argument.sql_type,
                 SqlType::Bit | SqlType::Float | SqlType::Real | SqlType::Money | SqlType::SmallMoney
             );
-        if !is_exact && !argument.is_null_literal() && super::undeclared::of(argument).is_none() {
+        if !is_exact && !argument.is_null_literal() && crate::bound::untyped::of(argument).is_none() {
             return Err(SqlError::new(8116, &[&argument.sql_type.name(), &(index + 1), &"generate_series"]));
         }
     }

@@ -4,11 +4,9 @@ use tsql::ast::{self, Literal};
 use types::arith::{BinaryOp, UnaryOp};
 use types::{Collation, Decimal, SqlError, SqlType, Value};
 
-use super::coerce;
-use super::{Binder, Clause};
-use crate::expr::{
-    CompareOp, Conversion, ConversionKind, Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, balanced,
-};
+use super::{Binder, Clause, coerce};
+use crate::bound::tree::{Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, balanced};
+use crate::kinds::{CompareOp, Conversion, ConversionKind};
 
 /// Operators in a row that count as one level of nesting: a level of anything else takes several times the stack of an operator.
 const OPERATORS_A_LEVEL: u32 = 4;
@@ -219,7 +217,7 @@ impl Binder<'_> {
             if item.explicit_collation { item.collation } else { collation }
         });
         if let Some(typed) = bound.iter().find(|item| !item.is_null_literal()) {
-            super::undeclared::beside(&left, typed, true)?;
+            crate::bound::untyped::beside(&left, typed, true)?;
         }
         let mut wanted = left.sql_type;
         for item in bound.iter().filter(|item| !item.is_null_literal()) {
@@ -240,7 +238,7 @@ impl Binder<'_> {
     fn like(&mut self, like: &ast::Like) -> Result<Expr, SqlError> {
         let text = |binder: &mut Self, expr: &ast::Expr| -> Result<Expr, SqlError> {
             let bound = binder.value(expr)?;
-            if super::undeclared::of(&bound).is_some() {
+            if crate::bound::untyped::of(&bound).is_some() {
                 return Ok(bound);
             }
             if bound.sql_type.is_character() {
@@ -252,7 +250,7 @@ impl Binder<'_> {
         let input = text(self, &like.operand)?;
         let pattern = text(self, &like.pattern)?;
         let escape = like.escape.as_ref().map(|escape| text(self, escape)).transpose()?;
-        super::undeclared::beside(&input, &pattern, false)?;
+        crate::bound::untyped::beside(&input, &pattern, false)?;
         let collation = input.collation_over(&pattern);
         let wide = |expr: &Expr| expr.sql_type.family() == types::sql_type::TypeFamily::NChar;
         let (input, pattern) = if wide(&input) == wide(&pattern) {
@@ -293,7 +291,7 @@ impl Binder<'_> {
         }
         if right.as_column().is_none() {
             column = self.column_for(&right);
-            rel = crate::plan::logical::Rel::Project { input: Box::new(rel), items: vec![(column, right)] };
+            rel = crate::bound::tree::Rel::Project { input: Box::new(rel), items: vec![(column, right)] };
         }
         let result = self.column_expr(column);
         let kind =
@@ -377,7 +375,7 @@ impl Binder<'_> {
     }
 
     fn conversion(&mut self, convert: &ast::Convert) -> Result<Expr, SqlError> {
-        let to = super::data_type::cast_target(&convert.target)?;
+        let to = crate::data_type::cast_target(&convert.target)?;
         let operand = self.value(&convert.operand)?;
         let kind = if convert.is_try { ConversionKind::Try } else { ConversionKind::Explicit };
         let style = match (&convert.style, convert.form) {

@@ -3,13 +3,10 @@
 use tsql::ast::{self, SelectItem};
 use types::{SqlError, SqlType};
 
-use super::coerce;
-use super::names::same_name;
 use super::scalar::assignment_operator;
-use super::sequence;
-use super::{Binder, BoundQuery, Clause, OutputColumn, Scope};
-use crate::expr::{Expr, ExprKind};
-use crate::plan::logical::{Rel, SortKey, TopSpec};
+use super::{Binder, BoundQuery, Clause, OutputColumn, Scope, coerce, sequence};
+use crate::bound::tree::{Expr, ExprKind, Rel, SortKey, TopSpec};
+use crate::names::same_name;
 
 /// One item of a select list.
 pub(crate) struct Item {
@@ -275,8 +272,9 @@ impl Binder<'_> {
         position: usize,
     ) -> Result<Item, SqlError> {
         let name = alias.map_or_else(String::new, |alias| alias.value.clone());
-        let sql_type = super::data_type::declared(&call.data_type)?;
-        let def = crate::ddl::identity_definition((&call.seed, &call.increment), &name, &sql_type)?;
+        let sql_type = crate::data_type::declared(&call.data_type)?;
+        let def =
+            crate::bind::identity::identity_definition((&call.seed, &call.increment), &name, &sql_type)?;
         if self.identity_item.replace((position, def)).is_some() {
             return Err(SqlError::new(8108, &[&"", &name]));
         }

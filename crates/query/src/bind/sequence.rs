@@ -13,9 +13,9 @@ use types::SqlError;
 use super::names::{Resolved, written};
 use super::select::Item;
 use super::{Binder, Clause};
-use crate::expr::{ColumnId, Expr, ExprKind};
-use crate::plan::logical::{Rel, SortKey};
-use crate::plan::table::SequenceSource;
+use crate::bound::tree::{Expr, ExprKind, Rel, SortKey};
+use crate::kinds::ColumnId;
+use crate::table::SequenceSource;
 
 /// A subquery, a derived table, a view, a function, a CHECK, a computed column.
 pub(crate) const NESTED: i32 = 11719;

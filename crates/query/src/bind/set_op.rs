@@ -3,11 +3,10 @@
 use tsql::ast;
 use types::{Collation, SqlError, SqlType};
 
-use super::coerce;
-use super::names::same_name;
-use super::{Binder, BoundQuery, CommonTableDefinition, CommonTableEntry, OutputColumn};
-use crate::expr::{ColumnId, Expr, ExprKind};
-use crate::plan::logical::{Rel, SetOpKind};
+use super::{Binder, BoundQuery, CommonTableDefinition, CommonTableEntry, OutputColumn, coerce};
+use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind};
+use crate::kinds::ColumnId;
+use crate::names::same_name;
 
 impl Binder<'_> {
     /// A query body without ORDER BY.

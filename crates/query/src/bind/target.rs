@@ -6,16 +6,16 @@ use engine::{Database, ModuleKind, ObjectDef};
 use tsql::ast::{self, ObjectName};
 use types::{SqlError, SqlType, Value};
 
-use super::coerce;
-use super::names::{Resolved, same_name, written};
+use super::names::{Resolved, written};
 use super::through::{Access, InsertTarget, Through};
-use super::{Binder, Clause, Scope};
-use crate::exec::store::{Store, StoreKind};
-use crate::expr::compile::Layout;
-use crate::expr::{ColumnId, Expr};
+use super::{Binder, Clause, Scope, coerce};
+use crate::bound::tree::Expr;
+use crate::kinds::{ColumnId, ScanHints};
+use crate::names::same_name;
+use crate::physical::change::{Store, StoreKind};
 use crate::plan::Planner;
-use crate::plan::logical::ScanHints;
-use crate::plan::table::TableSource;
+use crate::plan::compile::Layout;
+use crate::table::TableSource;
 
 /// The target looked for while a FROM clause is bound.
 pub(crate) struct TargetRequest {
@@ -251,7 +251,7 @@ impl Binder<'_> {
         layout: &Layout,
     ) -> Result<Store, SqlError> {
         let to = source.def.columns[ordinal].sql_type;
-        super::undeclared::note(&value, to);
+        crate::bound::untyped::note(&value, to);
         let by_length = is_cut_by_length(&to);
         let value = if by_length {
             if !value.is_null_literal() {

@@ -11,15 +11,15 @@ use rustc_hash::FxHashMap;
 use types::SqlError;
 
 use super::insert::expr_reads_table;
-use super::names::same_name;
 use super::target::FoundTarget;
 use super::{Binder, ScopeTable};
-use crate::expr::compile::Layout;
-use crate::expr::program::BoolNode;
-use crate::expr::{ColumnId, Expr, ExprKind, SubqueryExpr, SubqueryKind};
-use crate::plan::logical::{Rel, ScanHints, SetOpKind, TableScan};
-use crate::plan::table::TableSource;
+use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SubqueryExpr, SubqueryKind, TableScan};
+use crate::kinds::{ColumnId, ScanHints};
+use crate::names::same_name;
+use crate::physical::plan::BoolNode;
+use crate::plan::compile::Layout;
 use crate::plan::{Columns, Planner};
+use crate::table::TableSource;
 
 /// A query under a name; its tree is known by the first column that it gives.
 #[derive(Clone, Debug)]

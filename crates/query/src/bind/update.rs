@@ -3,18 +3,16 @@
 use tsql::ast::{self, SetClause};
 use types::SqlError;
 
-use super::coerce;
 use super::constraints::{Change, follows_others};
 use super::scalar::assignment_operator;
 use super::sequence::{CLAUSE, LIMITED};
 use super::target::{FoundTarget, Named, TargetRequest};
 use super::through::Access;
-use super::{Binder, Clause, Scope};
-use crate::exec::delete::DeletePlan;
-use crate::exec::update::{SetStep, UpdatePlan};
-use crate::expr::compile::Layout;
-use crate::expr::{ColumnId, Expr, ExprKind};
-use crate::plan::logical::{JoinKind, Rel, ScanHints};
+use super::{Binder, Clause, Scope, coerce};
+use crate::bound::tree::{Expr, ExprKind, Rel};
+use crate::kinds::{ColumnId, JoinKind, ScanHints};
+use crate::physical::change::{DeletePlan, SetStep, UpdatePlan};
+use crate::plan::compile::Layout;
 use crate::plan::{Planned, Planner};
 
 impl Binder<'_> {
@@ -297,7 +295,7 @@ pub(super) struct BoundStep {
     value: Expr,
 }
 
-pub(super) fn found_in(rel: &Rel, source: std::sync::Arc<crate::plan::table::TableSource>) -> FoundTarget {
+pub(super) fn found_in(rel: &Rel, source: std::sync::Arc<crate::table::TableSource>) -> FoundTarget {
     let Rel::Table(scan) = rel else {
         unreachable!("a table was added");
     };

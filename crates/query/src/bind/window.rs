@@ -4,10 +4,9 @@ use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
 use super::call::aggregate_kind;
-use super::coerce;
-use super::{Binder, Clause};
-use crate::expr::{Expr, ExprKind};
-use crate::plan::logical::{FrameBound, SortKey, WindowCall, WindowFrame, WindowKind};
+use super::{Binder, Clause, coerce};
+use crate::bound::tree::{Expr, ExprKind, SortKey, WindowCall, WindowKind};
+use crate::kinds::{FrameBound, WindowFrame};
 
 /// The whole partition.
 const WHOLE: WindowFrame =
@@ -171,9 +170,9 @@ impl Binder<'_> {
     fn window_aggregate(
         &mut self,
         name: &str,
-        kind: crate::plan::logical::AggregateKind,
+        kind: crate::kinds::AggregateKind,
         call: &ast::FunctionCall,
-    ) -> Result<crate::plan::logical::AggregateCall, SqlError> {
+    ) -> Result<crate::bound::tree::AggregateCall, SqlError> {
         let inner_is_aggregate = call.args.first().is_some_and(contains_aggregate);
         if !inner_is_aggregate {
             return self.aggregate_call(name, kind, call);

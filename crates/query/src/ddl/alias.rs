@@ -4,9 +4,9 @@ use tsql::ast::{self, ObjectName, TypeDefinition};
 use types::{SqlError, SqlType};
 
 use super::{database_of, schema_of, with_transaction};
-use crate::bind::data_type::declared;
 use crate::bind::names::written;
 use crate::context::ExecContext;
+use crate::data_type::declared;
 
 /// CREATE TYPE name FROM base [NULL | NOT NULL].
 pub(super) fn create(create: &ast::CreateType, context: &mut ExecContext<'_>) -> Result<(), SqlError> {

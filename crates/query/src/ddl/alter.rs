@@ -9,18 +9,19 @@ use tsql::ast::{
 use types::{SqlError, Value};
 
 use super::{bind_context, create, find_table_for_change, with_transaction};
-use crate::bind::data_type::declared_in;
-use crate::bind::names::{same_name, written};
+use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope};
 use crate::context::ExecContext;
-use crate::exec::constraints::Constraints;
-use crate::exec::insert::row_version;
-use crate::exec::{Row, scan_all};
-use crate::expr::compile::Layout;
-use crate::expr::program::Node;
-use crate::expr::runtime::Runtime;
+use crate::data_type::declared_in;
+use crate::exec::scan_all;
+use crate::names::same_name;
+use crate::physical::change::Constraints;
+use crate::physical::plan::Node;
 use crate::plan::Planner;
-use crate::plan::table::TableSource;
+use crate::plan::compile::Layout;
+use crate::row::{Row, row_version};
+use crate::runtime::Runtime;
+use crate::table::TableSource;
 
 /// ALTER TABLE. Error 4902 when there is no such table.
 pub(super) fn table(
@@ -230,7 +231,7 @@ fn fill_node(
         }
     }
     let value = binder.value(expr)?;
-    let value = crate::bind::coerce::implicit(value, &made.sql_type)?;
+    let value = crate::bound::convert::implicit(value, &made.sql_type)?;
     Planner::new(&binder.columns).node(&value, &layout)
 }
 
@@ -275,7 +276,7 @@ fn alter_column(
         .ok_or_else(|| crate::errors::alter_missing_column(&change.name.value, &table.name))?;
     let from = table.columns[ordinal].sql_type;
     types::convert::matrix::check(&from, &to, false)?;
-    let convert_context = crate::expr::number::convert_context(context.options);
+    let convert_context = crate::values::convert_context(context.options);
     let full_name = format!("{}.{}.{}", database.name(), table.schema, table.name);
     let column = change.name.value.clone();
     let convert = move |value: &Value| {

@@ -7,8 +7,8 @@ use tsql::ast::Names;
 use types::SqlError;
 
 use super::{alter, with_transaction};
-use crate::bind::names::same_name;
 use crate::context::ExecContext;
+use crate::names::same_name;
 
 /// Takes CHECK and FOREIGN KEY constraints into force or out of it. One that was out of force is trusted again only when all rows have
 /// been checked (WITH CHECK). Errors 4917, 11415, 547.

@@ -1,16 +1,16 @@
 //! CREATE TABLE, CREATE SCHEMA.
 
-use engine::{ComputedDef, IdentityDef, NewColumn, NewConstraint, NewForeignKey, NewTable};
+use engine::{ComputedDef, NewColumn, NewConstraint, NewForeignKey, NewTable};
 use tsql::ast::{self, ColumnConstraintKind, TableConstraintKind, TableElement};
 use types::{Collation, SqlError, SqlType};
 
 use super::index::inline_index;
 use super::{bind_context, database_of, find_table, schema_of, with_transaction};
-use crate::bind::data_type::{Declared, declared_in};
+use crate::bind::identity::identity_definition;
 use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 use crate::context::ExecContext;
-use crate::exec::insert::is_identity_type;
+use crate::data_type::{Declared, declared_in};
 use crate::stored::expression_text;
 
 /// Characters of a temporary table's name: the rest is the system's.
@@ -146,7 +146,7 @@ fn definition(
     for column in &mut new.columns {
         let says_null = |element: &TableElement| matches!(element, TableElement::Column(written) if written.nullable == Some(true) && written.name.value == column.name);
         // A column that says NULL stays as it is: the key is refused.
-        if keys.iter().any(|key| crate::bind::names::same_name(key, &column.name))
+        if keys.iter().any(|key| crate::names::same_name(key, &column.name))
             && !elements.iter().any(says_null)
         {
             column.nullable = false;
@@ -308,42 +308,6 @@ fn without_parentheses(text: &str) -> &str {
         text = inner.trim();
     }
     text
-}
-
-/// IDENTITY with its seed and increment, 1 when not given. Errors 2749, 2753.
-pub(crate) fn identity_definition(
-    (seed, increment): (&Option<ast::Expr>, &Option<ast::Expr>),
-    column: &str,
-    sql_type: &SqlType,
-) -> Result<IdentityDef, SqlError> {
-    if !is_identity_type(sql_type) {
-        return Err(crate::errors::identity_type(column));
-    }
-    let is_wide = matches!(sql_type, SqlType::Decimal { .. } | SqlType::Numeric { .. });
-    let may_be = |number: &i128| match is_wide {
-        true => number.unsigned_abs() <= engine::IDENTITY_NUMBER_MAX.unsigned_abs(),
-        false => i64::try_from(*number).is_ok(),
-    };
-    let number = |expr: &Option<ast::Expr>| match expr {
-        None => Ok(1),
-        Some(expr) => wide_number(expr).filter(may_be).ok_or_else(|| crate::errors::identity_type(column)),
-    };
-    let (seed, increment) = (number(seed)?, number(increment)?);
-    if increment == 0 {
-        return Err(crate::errors::identity_increment(column));
-    }
-    Ok(IdentityDef { seed, increment })
-}
-
-/// An integer literal with its sign.
-pub(super) fn wide_number(expr: &ast::Expr) -> Option<i128> {
-    match &expr.kind {
-        ast::ExprKind::Literal(ast::Literal::Int(number)) => Some(i128::from(*number)),
-        ast::ExprKind::Literal(ast::Literal::Numeric(text)) => text.parse().ok(),
-        ast::ExprKind::Unary(ast::UnaryOp::Minus, inner) => wide_number(inner).and_then(i128::checked_neg),
-        ast::ExprKind::Unary(ast::UnaryOp::Plus, inner) => wide_number(inner),
-        _ => None,
-    }
 }
 
 /// The type of a computed column over the stored ones. Error 1759 when it names another computed column.
@@ -566,7 +530,7 @@ fn is_itself(
     references: &ast::References,
     context: &ExecContext<'_>,
 ) -> Result<bool, SqlError> {
-    use crate::bind::names::same_name;
+    use crate::names::same_name;
     let other = &references.table;
     Ok(same_name(&table.name.value, &other.name.value)
         && same_name(&schema_of(table), &schema_of(other))

@@ -116,7 +116,7 @@ pub(super) fn indexes(drop: &ast::DropIndex, context: &mut ExecContext<'_>) -> R
             return Err(crate::errors::cannot_drop("index", &shown));
         };
         let exists = table.indexes.iter().any(|index| {
-            index.name.as_ref().is_some_and(|name| crate::bind::names::same_name(name, &item.name.value))
+            index.name.as_ref().is_some_and(|name| crate::names::same_name(name, &item.name.value))
         });
         if !exists && drop.if_exists {
             continue;

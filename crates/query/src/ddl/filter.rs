@@ -9,9 +9,9 @@ use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType, Value};
 
 use super::bind_context;
-use crate::bind::names::same_name;
 use crate::bind::{Binder, Scope};
 use crate::context::ExecContext;
+use crate::names::same_name;
 use crate::plan::filter::{constant_value, same_in_type, unlimited};
 
 /// The index that a filter is for.
@@ -39,25 +39,6 @@ pub(super) fn bind(
         of.term(conjunct, context, &mut terms, &mut texts)?;
     }
     Ok(NewFilter { text: format!("({})", texts.join(" AND ")), terms })
-}
-
-/// Error 1934 when the session's settings are not those that a filter needs.
-pub(crate) fn check_settings(options: &crate::context::SetOptions, statement: &str) -> Result<(), SqlError> {
-    let settings = [
-        ("ANSI_NULLS", options.ansi_nulls),
-        ("QUOTED_IDENTIFIER", options.quoted_identifier),
-        ("CONCAT_NULL_YIELDS_NULL", options.concat_null_yields_null),
-        ("ANSI_WARNINGS", options.ansi_warnings),
-        ("ANSI_PADDING", options.ansi_padding),
-        // ON with ANSI_WARNINGS.
-        ("ARITHABORT", options.arithabort || options.ansi_warnings),
-        ("NUMERIC_ROUNDABORT", !options.numeric_roundabort),
-    ];
-    let wrong: Vec<&str> = settings.iter().filter(|setting| !setting.1).map(|setting| setting.0).collect();
-    if wrong.is_empty() {
-        return Ok(());
-    }
-    Err(SqlError::new(1934, &[&statement, &wrong.join(", ")]))
 }
 
 impl Filtered<'_> {
@@ -139,7 +120,7 @@ impl Filtered<'_> {
         let bound = binder.value(expr)?;
         let refused =
             |number: i32| SqlError::new(number, &[&"index", &self.index, &self.table, &column.name]);
-        let convert_context = crate::expr::number::convert_context(context.options);
+        let convert_context = crate::values::convert_context(context.options);
         let value = constant_value(&bound, &convert_context).ok_or_else(|| refused(10612))?;
         if value.is_null() {
             return Err(SqlError::new(10620, &[&"index", &self.index, &self.table]));

@@ -8,8 +8,8 @@ use types::SqlError;
 use super::with_transaction;
 use crate::context::ExecContext;
 use crate::exec::scan_all;
-use crate::expr::runtime::Runtime;
-use crate::plan::table::TableSource;
+use crate::runtime::Runtime;
+use crate::table::TableSource;
 
 /// What DBCC CHECKIDENT is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,9 @@ use types::SqlError;
 use super::create::key_columns;
 use super::filter::{self, Filtered};
 use super::{find_object, find_table_for_change, with_transaction};
-use crate::bind::names::{same_name, written};
+use crate::bind::names::written;
 use crate::context::ExecContext;
+use crate::names::same_name;
 
 /// INDEX inside a table definition; its filter comes later, when all columns are known (`add_filters`).
 pub(super) fn inline_index(index: &ast::InlineIndex, column: Option<&str>) -> Result<NewIndex, SqlError> {
@@ -48,7 +49,7 @@ pub(super) fn add_filters(
     });
     for index in written {
         let Some(predicate) = &index.filter else { continue };
-        filter::check_settings(context.options, "CREATE TABLE")?;
+        context.options.check_for_filters("CREATE TABLE")?;
         let of = Filtered { index: &index.name.value, table: table.to_string(), columns: &new.columns };
         let filter = filter::bind(predicate, &of, context)?;
         let made = new.indexes.iter_mut().find(|made| same_name(&made.name, &index.name.value));
@@ -84,7 +85,7 @@ pub(super) fn create(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -
     let filter = match &create.filter {
         None => None,
         Some(predicate) => {
-            filter::check_settings(context.options, "CREATE INDEX")?;
+            context.options.check_for_filters("CREATE INDEX")?;
             let columns = super::alter::existing_columns(&table);
             let of = Filtered { index: &create.name.value, table: shown, columns: &columns };
             Some(filter::bind(predicate, &of, context)?)
@@ -129,7 +130,7 @@ pub(super) fn alter(
         }),
         AlterIndexAction::Rebuild { .. } => {
             if chosen.iter().any(|index| index.filter.is_some()) {
-                filter::check_settings(context.options, "ALTER INDEX")?;
+                context.options.check_for_filters("ALTER INDEX")?;
             }
             check_clustered_in_use(&table, &chosen)?;
             with_transaction(context, &database, |transaction| {

@@ -6,14 +6,14 @@ use engine::{Database, IdentityDef, NewColumn, NewTable};
 use tsql::ast::ObjectName;
 use types::{Length, SqlError, SqlType};
 
-use crate::bind::names::same_name;
 use crate::bind::{Binder, BoundQuery};
 use crate::context::{RowSink, StatementOutcome};
-use crate::exec::{Row, open};
-use crate::expr::runtime::Runtime;
-use crate::plan::physical::Plan;
-use crate::plan::table::TableSource;
+use crate::names::same_name;
+use crate::physical::plan::Plan;
 use crate::plan::{Planner, in_order};
+use crate::row::Row;
+use crate::runtime::Runtime;
+use crate::table::TableSource;
 
 /// A compiled SELECT INTO.
 pub(crate) struct SelectIntoPlan {
@@ -123,7 +123,7 @@ fn make_and_fill(
         indexes: Vec::new(),
     };
     // The source is read to its end before the table exists when it is small; otherwise rows flow.
-    let mut source = open(&into.plan, runtime)?;
+    let mut source = into.plan.open(runtime)?;
     let def = {
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.in_database(&into.database, runtime.options.isolation)?;
@@ -138,7 +138,7 @@ fn make_and_fill(
     while source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;
         if let Some(ordinal) = into.generated {
-            row[ordinal] = crate::exec::insert::next_identity(runtime, &target)?;
+            row[ordinal] = crate::exec::generated::next_identity(runtime, &target)?;
         }
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.in_database(&into.database, runtime.options.isolation)?;

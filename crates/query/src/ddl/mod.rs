@@ -25,7 +25,6 @@ use types::SqlError;
 
 use crate::context::{BindContext, ExecContext};
 
-pub(crate) use create::identity_definition;
 pub use identity::{IdentityCheck, check_identity};
 pub(crate) use into::{SelectIntoPlan, run_select_into, select_into, truncate};
 pub use property::{PropertyChange, change_property};

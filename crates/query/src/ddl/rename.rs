@@ -6,9 +6,8 @@ use engine::{Database, Lookup, ObjectDef, TableDef, TablePart};
 use types::SqlError;
 
 use super::with_transaction;
-use crate::bind::names::same_name;
 use crate::context::ExecContext;
-use crate::functions::metadata::name_parts;
+use crate::names::{name_parts, same_name};
 
 /// Characters of a name.
 const NAME_CHARACTERS_MAX: usize = 128;

@@ -11,8 +11,8 @@ use engine::{CatalogImage, Database, Lookup, ModuleDef, ObjectDef, ObjectId};
 use tsql::{Keyword, Lexer, Token, TokenKind};
 use types::SqlError;
 
-use crate::bind::names::same_name;
 use crate::context::ExecContext;
+use crate::names::same_name;
 
 /// What a text names.
 struct Named {

@@ -6,15 +6,14 @@ use engine::{AlteredSequence, Database, HardenAhead, NewSequence, ObjectDef, Seq
 use tsql::ast::{self, NamedOption, ObjectName, OptionValue, SequenceDefinition};
 use types::{SqlError, SqlType, Value, Variant};
 
-use super::create::wide_number;
 use super::{bind_context, database_of, find_object, schema_of, with_transaction};
-use crate::bind::Binder;
-use crate::bind::Scope;
-use crate::bind::data_type::declared_in;
+use crate::bind::identity::wide_number;
 use crate::bind::names::written;
+use crate::bind::{Binder, Scope};
 use crate::context::ExecContext;
-use crate::functions::metadata::name_parts;
-use crate::plan::table::SequenceSource;
+use crate::data_type::declared_in;
+use crate::names::name_parts;
+use crate::table::SequenceSource;
 
 /// What sp_sequence_get_range gives back: its values have the sequence's type.
 #[derive(Clone, Debug)]

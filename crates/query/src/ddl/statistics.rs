@@ -4,8 +4,9 @@ use tsql::ast::{ObjectName, StatementKind};
 use types::SqlError;
 
 use super::find_table;
-use crate::bind::names::{same_name, written};
+use crate::bind::names::written;
 use crate::context::ExecContext;
+use crate::names::same_name;
 
 /// Errors 1088, 1911, 2706 and 3701.
 pub(super) fn statement(kind: &StatementKind, context: &ExecContext<'_>) -> Result<(), SqlError> {

@@ -3,15 +3,17 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{SqlError, SqlType, Value};
 
-use super::keys::{compare_values, sort_values, write_key, write_value};
+use super::keys::{compare_values, sort_values, write_key};
 use super::room::Room;
 use super::spill::parts::Later;
 use super::spill::{Held, hashed_bytes, row_bytes};
-use super::{Batch, Row, RowSource, open};
-use crate::expr::number;
-use crate::expr::runtime::Runtime;
-use crate::plan::logical::AggregateKind;
-use crate::plan::physical::{AggregateNode, AggregatePlan};
+use super::sums;
+use crate::kinds::AggregateKind;
+use crate::physical::plan::{AggregateNode, AggregatePlan};
+use crate::row::{Batch, Row};
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
+use crate::values::write_value;
 
 /// Rows of groups that there is no room for are put off until the groups at hand are given: states building ──► giving ──(a part that was put
 /// off)──► building.
@@ -120,7 +122,7 @@ impl<'p> Aggregate<'p> {
 impl RowSource for Aggregate<'_> {
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         if self.groups.is_none() {
-            let mut input = open(&self.plan.input, runtime)?;
+            let mut input = self.plan.input.open(runtime)?;
             self.build(runtime, &mut *input)?;
         }
         loop {
@@ -222,7 +224,7 @@ impl<'p> Accumulator<'p> {
             (_, AggregateKind::Count | AggregateKind::CountRows) => {}
             (State::Integer(sum), AggregateKind::ChecksumAgg) => *sum ^= value.as_i64().unwrap_or(0),
             (state, AggregateKind::Sum | AggregateKind::Average) => {
-                number::accumulate(state_value(state), &value, self.node)?
+                sums::accumulate(state_value(state), &value, self.node)?
             }
             (state, AggregateKind::Minimum | AggregateKind::Maximum) => {
                 let wanted = if self.node.kind == AggregateKind::Minimum {
@@ -236,7 +238,7 @@ impl<'p> Accumulator<'p> {
                 }
             }
             (State::Moments { mean, squares }, _) => {
-                let number = number::to_f64(&value);
+                let number = crate::values::to_f64(&value);
                 let delta = number - *mean;
                 *mean += delta / self.count as f64;
                 *squares += delta * (number - *mean);
@@ -275,7 +277,7 @@ impl<'p> Accumulator<'p> {
             }),
             AggregateKind::Sum => Ok(match &self.state {
                 State::Value(value) => {
-                    runtime.forgive(number::finish_sum(value, &self.node.sql_type), Value::Null)?
+                    runtime.forgive(sums::finish_sum(value, &self.node.sql_type), Value::Null)?
                 }
                 _ => Value::Null,
             }),
@@ -284,9 +286,7 @@ impl<'p> Accumulator<'p> {
                 _ => Value::Null,
             }),
             AggregateKind::Average => match &self.state {
-                State::Value(sum) => {
-                    runtime.forgive(number::average(sum, self.count, self.node), Value::Null)
-                }
+                State::Value(sum) => runtime.forgive(sums::average(sum, self.count, self.node), Value::Null),
                 _ => Ok(Value::Null),
             },
             AggregateKind::StringAgg => self.join_strings(runtime),
@@ -327,7 +327,7 @@ impl<'p> Accumulator<'p> {
         let bytes: usize = list.iter().map(|item| item.1.long_bytes() + separator.long_bytes()).sum();
         // As UTF-16, in a list that doubles, then as a value.
         os::memory::ask(bytes.saturating_mul(6)).map_err(crate::errors::out_of_memory)?;
-        Ok(number::join_strings(list.iter().map(|item| &item.1), &separator, &self.node.sql_type))
+        Ok(sums::join_strings(list.iter().map(|item| &item.1), &separator, &self.node.sql_type))
     }
 }
 

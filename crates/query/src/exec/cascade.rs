@@ -3,47 +3,12 @@
 
 use types::{SqlError, Value};
 
-use super::Row;
-use super::constraints::Constraints;
-use super::references::Reference;
-use super::store::{Store, check_not_null};
+use super::store::check_not_null;
 use super::update::Change;
-use crate::expr::runtime::Runtime;
-use crate::plan::table::TableSource;
-
-/// A foreign key that refers to the table, and what happens to its rows. The foreign keys that act form a tree (error 1785), so this is
-/// finite.
-#[derive(Debug)]
-pub(crate) struct Dependent {
-    pub(crate) reference: Reference,
-    pub(crate) action: Action,
-}
-
-/// What happens to the referring rows.
-#[derive(Debug)]
-pub(crate) enum Action {
-    /// NO ACTION: there may be none.
-    Nothing,
-    /// CASCADE of a DELETE.
-    Delete(Child),
-    /// They get another key; `changed` are the columns that change with it.
-    Assign { values: Vec<NewKey>, changed: Vec<usize>, child: Child },
-}
-
-/// A part of the key that referring rows get.
-#[derive(Debug)]
-pub(crate) enum NewKey {
-    /// CASCADE of an UPDATE: the value that the row referred to has now.
-    Same,
-    Null,
-    Default(Store),
-}
-
-/// The referring table's own constraints, for the change that the action makes there.
-#[derive(Debug)]
-pub(crate) struct Child {
-    pub(crate) constraints: Constraints,
-}
+use crate::physical::change::{Action, Child, Constraints, NewKey, Reference};
+use crate::row::Row;
+use crate::runtime::Runtime;
+use crate::table::TableSource;
 
 /// Keys to look at in the end.
 #[derive(Default)]

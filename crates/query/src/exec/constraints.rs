@@ -2,35 +2,10 @@
 
 use types::SqlError;
 
-use super::Row;
-use super::cascade::Dependent;
-use super::references::Reference;
-use crate::expr::program::{BoolNode, Node};
-use crate::expr::runtime::Runtime;
-use crate::plan::table::TableSource;
-
-/// What rows of a table must satisfy.
-#[derive(Debug, Default)]
-pub(crate) struct Constraints {
-    pub(crate) checks: Vec<Check>,
-    /// Computed columns: position and program over the row itself.
-    pub(crate) computed: Vec<(usize, Node)>,
-    /// Foreign keys of the table.
-    pub(crate) references: Vec<Reference>,
-    /// Conditions of views WITH CHECK OPTION through which the rows come, over the row itself.
-    pub(crate) view_checks: Vec<BoolNode>,
-    /// Foreign keys to the table, for statements that take keys away.
-    pub(crate) dependents: Vec<Dependent>,
-}
-
-/// A CHECK constraint.
-#[derive(Debug)]
-pub(crate) struct Check {
-    pub(crate) name: String,
-    pub(crate) predicate: BoolNode,
-    /// The column, when the predicate reads only one.
-    pub(crate) column: Option<String>,
-}
+use crate::physical::change::{Constraints, Reference};
+use crate::row::Row;
+use crate::runtime::Runtime;
+use crate::table::TableSource;
 
 impl Constraints {
     /// Fills the computed columns.

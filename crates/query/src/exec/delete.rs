@@ -1,32 +1,16 @@
 //! DELETE: all rows are found first, then deleted.
 
-use std::sync::Arc;
-
 use engine::RowLocator;
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
-use super::constraints::Constraints;
-use super::output::{OutputPlan, OutputRows};
+use super::output::OutputRows;
 use super::room::Room;
 use super::update::pick;
-use super::{Row, open};
 use crate::context::{RowSink, StatementOutcome};
-use crate::expr::runtime::Runtime;
-use crate::plan::physical::Plan;
-use crate::plan::table::TableSource;
-
-/// A compiled DELETE.
-#[derive(Debug)]
-pub(crate) struct DeletePlan {
-    pub(crate) source: Arc<TableSource>,
-    pub(crate) plan: Plan,
-    pub(crate) locator: usize,
-    pub(crate) old: Vec<usize>,
-    pub(crate) constraints: Constraints,
-    pub(crate) outputs: Vec<OutputPlan>,
-    pub(crate) may_repeat: bool,
-}
+use crate::physical::change::DeletePlan;
+use crate::row::Row;
+use crate::runtime::Runtime;
 
 /// Runs a DELETE.
 pub(crate) fn run(
@@ -38,7 +22,7 @@ pub(crate) fn run(
     let mut outputs = OutputRows::new(&delete.outputs);
     let mut victims: Vec<(RowLocator, Row, Row)> = Vec::new();
     let mut seen: FxHashSet<RowLocator> = FxHashSet::default();
-    let mut source = open(&delete.plan, runtime)?;
+    let mut source = delete.plan.open(runtime)?;
     let mut row = Row::new();
     while source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;

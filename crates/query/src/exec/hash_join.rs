@@ -9,13 +9,13 @@ use types::{Collation, SqlError, Value};
 use super::keys::{write_key, write_row_key};
 use super::room::Room;
 use super::simple::pad_nulls;
-use super::spill::parts::{PARTS, Parts, part_of};
 use super::spill::{Held, RunRows, hashed_bytes, row_bytes};
-use super::{Row, RowSource, open};
-use crate::expr::program::{BoolNode, Node};
-use crate::expr::runtime::Runtime;
-use crate::plan::logical::JoinKind;
-use crate::plan::physical::{HashJoinPlan, Plan};
+use crate::exec::spill::parts::{PARTS, Parts, part_of};
+use crate::kinds::JoinKind;
+use crate::physical::plan::{BoolNode, HashJoinPlan, Node, Plan};
+use crate::row::Row;
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
 
 /// Parts of parts of parts: what is still too large then is full of one key, or nearly.
 const LEVELS_MAX: u32 = 4;
@@ -187,12 +187,12 @@ impl<'p> HashJoin<'p> {
             if std::mem::replace(&mut self.has_begun, true) {
                 return Ok(false);
             }
-            let mut right = open(self.shape.right, runtime)?;
+            let mut right = self.shape.right.open(runtime)?;
             if self.load(runtime, &mut *right)? {
-                self.left = Some(open(self.shape.left, runtime)?);
+                self.left = Some(self.shape.left.open(runtime)?);
             } else {
                 let right = self.split_right(runtime, &mut *right, 0)?;
-                let mut left = open(self.shape.left, runtime)?;
+                let mut left = self.shape.left.open(runtime)?;
                 self.split_left(runtime, right, &mut *left, 0)?;
             }
             return Ok(true);

@@ -3,53 +3,20 @@
 use std::sync::Arc;
 
 use engine::LockWait;
-use types::{SqlError, SqlType, Value};
+use types::{SqlError, Value};
 
-use super::constraints::Constraints;
-use super::output::{OutputPlan, OutputRows};
-use super::spill::store::{RowStore, StoredRows};
-use super::store::{Store, check_not_null, check_settings};
-use super::{Row, RowSource, open};
-use crate::bind::names::same_name;
-use crate::context::{RowSink, SetOptions, StatementOutcome};
-use crate::expr::runtime::Runtime;
-use crate::plan::logical::ScanHints;
-use crate::plan::physical::Plan;
-use crate::plan::table::{SequenceSource, TableSource};
-
-/// A compiled INSERT.
-#[derive(Debug)]
-pub(crate) struct InsertPlan {
-    pub(crate) source: Arc<TableSource>,
-    pub(crate) input: InsertInput,
-    pub(crate) constraints: Constraints,
-    pub(crate) outputs: Vec<OutputPlan>,
-    pub(crate) hints: ScanHints,
-    /// For a table with an identity column.
-    pub(crate) identity: Option<IdentityRule>,
-}
-
-/// What an INSERT says of the identity column.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct IdentityRule {
-    /// It gives it a value.
-    pub(crate) is_given: bool,
-    /// It names its columns.
-    pub(crate) has_list: bool,
-}
-
-/// Where the rows come from.
-#[derive(Debug)]
-pub(crate) enum InsertInput {
-    /// VALUES and DEFAULT VALUES: one list of stores a row.
-    Values(Vec<Vec<Store>>),
-    /// A query. Read whole before the first insert when it reads the target (Halloween protection).
-    /// `drawn`: positions that hold what the query has drawn from sequences.
-    Query { plan: Plan, stores: Vec<Store>, read_first: bool, drawn: Vec<(Arc<SequenceSource>, usize)> },
-}
+use super::output::OutputRows;
+use super::store::{check_not_null, check_settings};
+use crate::context::{RowSink, StatementOutcome};
+use crate::exec::spill::store::{RowStore, StoredRows};
+use crate::physical::change::{Constraints, IdentityRule, InsertInput, InsertPlan, Store};
+use crate::row::Row;
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
+use crate::table::{SequenceSource, TableSource, is_identity_insert_on};
 
 /// Keys of self-referencing rows that other rows of the statement may still bring.
-type Later<'p> = Vec<(&'p super::references::Reference, Row)>;
+type Later<'p> = Vec<(&'p crate::physical::change::Reference, Row)>;
 
 /// Runs an INSERT.
 pub(crate) fn run(
@@ -81,7 +48,7 @@ pub(crate) fn run(
             }
         }
         InsertInput::Query { plan, stores, read_first: false, drawn } => {
-            let mut source = open(plan, runtime)?;
+            let mut source = plan.open(runtime)?;
             let mut row = Row::new();
             while source.next(runtime, &mut row)? {
                 begin_row(runtime, drawn, &row);
@@ -121,15 +88,6 @@ pub(crate) fn run_rows(
     }
     super::constraints::check_later(&later, runtime, "INSERT")?;
     finish(insert, runtime, outputs, sink, count)
-}
-
-/// Is SET IDENTITY_INSERT ON for the table?
-pub(crate) fn is_identity_insert_on(options: &SetOptions, source: &TableSource) -> bool {
-    options.identity_insert.as_ref().is_some_and(|(database, schema, table)| {
-        same_name(database, source.database.name())
-            && same_name(schema, source.schema())
-            && same_name(table, &source.def.name)
-    })
 }
 
 /// SET IDENTITY_INSERT decides when the statement runs, not when its batch is bound: 544, 545, 8101.
@@ -230,34 +188,8 @@ pub(crate) fn insert_row(
 /// The identity column when its value was given explicitly.
 fn explicit_identity(source: &TableSource, stores: &[Store]) -> Option<usize> {
     let ordinal = source.def.identity_ordinal()?;
-    let given =
-        |store: &Store| store.ordinal == ordinal && !matches!(store.kind, super::store::StoreKind::Identity);
+    let given = |store: &Store| {
+        store.ordinal == ordinal && !matches!(store.kind, crate::physical::change::StoreKind::Identity)
+    };
     stores.iter().any(given).then_some(ordinal)
-}
-
-/// The next identity value in the column's type. Error 8115 when the type is used up.
-pub(crate) fn next_identity(runtime: &Runtime<'_>, source: &TableSource) -> Result<Value, SqlError> {
-    let mut transactions = runtime.transactions.borrow_mut();
-    let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
-    let value = source.table.next_identity(transaction)?;
-    runtime.note_identity(value.clone());
-    Ok(value)
-}
-
-/// A new rowversion value of the table's database.
-pub(crate) fn next_row_version(runtime: &Runtime<'_>, source: &TableSource) -> Result<Value, SqlError> {
-    let mut transactions = runtime.transactions.borrow_mut();
-    let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
-    Ok(row_version(transaction.next_row_version()?))
-}
-
-/// A rowversion as a value of its type.
-pub(crate) fn row_version(number: u64) -> Value {
-    Value::binary(&number.to_be_bytes())
-}
-
-/// Is the type one that identity columns may have?
-pub(crate) fn is_identity_type(sql_type: &SqlType) -> bool {
-    matches!(sql_type, SqlType::TinyInt | SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
-        || matches!(sql_type, SqlType::Decimal { scale: 0, .. } | SqlType::Numeric { scale: 0, .. })
 }

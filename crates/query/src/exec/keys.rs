@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use types::{Collation, SqlError, Value};
 
-use super::Row;
-use crate::expr::program::Node;
-use crate::expr::runtime::Runtime;
-use crate::plan::physical::SortNode;
+use crate::physical::plan::{Node, SortNode};
+use crate::row::Row;
+use crate::runtime::Runtime;
+use crate::values::write_value;
 
 /// Writes the key of some expressions of a row; false when one of them is NULL.
 pub(crate) fn write_key(
@@ -32,25 +32,6 @@ pub(crate) fn write_row_key(row: &[Value], collations: &[Collation], key: &mut V
     key.clear();
     for (value, collation) in row.iter().zip(collations) {
         write_value(value, *collation, key);
-    }
-}
-
-/// One value: a byte for NULL or not, then the memcomparable form.
-pub(crate) fn write_value(value: &Value, collation: Collation, key: &mut Vec<u8>) {
-    match value {
-        Value::Null => key.push(0),
-        Value::Int(number) => {
-            key.push(1);
-            key.extend_from_slice(&((*number as u32) ^ 0x8000_0000).to_be_bytes());
-        }
-        Value::BigInt(number) => {
-            key.push(1);
-            key.extend_from_slice(&((*number as u64) ^ (1 << 63)).to_be_bytes());
-        }
-        other => {
-            key.push(1);
-            collation.key(other, key);
-        }
     }
 }
 

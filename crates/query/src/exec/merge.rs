@@ -1,59 +1,23 @@
 //! MERGE: all rows are found and given to their actions first; then rows are deleted, changed and inserted, in this order, so that keys are
 //! judged by what they are in the end.
 
-use std::sync::Arc;
-
 use engine::RowLocator;
 use rustc_hash::FxHashSet;
 use types::{SqlError, Value};
 
-use super::constraints::{Constraints, check_later};
-use super::insert::{IdentityRule, check_identity_insert, insert_row};
-use super::output::{OutputPlan, OutputRows};
+use super::constraints::check_later;
+use super::insert::{check_identity_insert, insert_row};
+use super::output::OutputRows;
 use super::room::Room;
-use super::store::{Store, check_not_null, check_settings};
-use super::update::{Change, SetStep, apply, changed_row, pick};
-use super::{Row, open};
+use super::store::{check_not_null, check_settings};
+use super::update::{Change, apply, changed_row, pick};
 use crate::context::{RowSink, StatementOutcome};
-use crate::expr::runtime::Runtime;
-use crate::plan::physical::Plan;
-use crate::plan::table::TableSource;
+use crate::physical::change::{MergeAction, MergePlan, Store};
+use crate::row::Row;
+use crate::runtime::Runtime;
 
 /// What messages call the statement.
 const VERB: &str = "MERGE";
-
-/// A compiled MERGE.
-#[derive(Debug)]
-pub(crate) struct MergePlan {
-    pub(crate) source: Arc<TableSource>,
-    /// Target and source joined; only rows for which there is something to do.
-    pub(crate) plan: Plan,
-    /// Position of the target's locator number in the plan's rows; NULL where there is no target row.
-    pub(crate) locator: usize,
-    /// Position of the action's number.
-    pub(crate) action: usize,
-    /// Position that OUTPUT reads as `$action`.
-    pub(crate) action_name: usize,
-    /// Positions of the target's columns.
-    pub(crate) old: Vec<usize>,
-    pub(crate) actions: Vec<MergeAction>,
-    /// Ordinals of the columns that an UPDATE may change.
-    pub(crate) changed: Vec<usize>,
-    pub(crate) inserts: Constraints,
-    pub(crate) updates: Constraints,
-    pub(crate) deletes: Constraints,
-    pub(crate) outputs: Vec<OutputPlan>,
-    pub(crate) identity: Option<IdentityRule>,
-}
-
-/// What a WHEN clause does.
-#[derive(Debug)]
-pub(crate) enum MergeAction {
-    /// The values of the new row, over the plan's rows.
-    Insert(Vec<Store>),
-    Update(Vec<SetStep>),
-    Delete,
-}
 
 impl MergeAction {
     /// `$action`.
@@ -121,7 +85,7 @@ pub(crate) fn run(
 fn find<'p>(merge: &'p MergePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<Found<'p>, SqlError> {
     let mut found = Found::default();
     let mut seen: FxHashSet<RowLocator> = FxHashSet::default();
-    let mut source = open(&merge.plan, runtime)?;
+    let mut source = merge.plan.open(runtime)?;
     let mut row = Row::new();
     while source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;

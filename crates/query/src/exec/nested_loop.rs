@@ -3,18 +3,19 @@
 use types::SqlError;
 
 use super::simple::pad_nulls;
-use super::spill::store::{RowStore, Walk};
-use super::{Row, RowSource};
-use crate::expr::runtime::Runtime;
-use crate::plan::logical::JoinKind;
-use crate::plan::physical::NestedLoopPlan;
+use crate::exec::spill::store::{RowStore, Walk};
+use crate::kinds::JoinKind;
+use crate::physical::plan::NestedLoopPlan;
+use crate::row::Row;
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
 
 /// Picks the form: the right side kept in memory, or run again for each left row.
 pub(crate) fn open<'p>(
     plan: &'p NestedLoopPlan,
     runtime: &Runtime<'_>,
 ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
-    let left = super::open(&plan.left, runtime)?;
+    let left = plan.left.open(runtime)?;
     if plan.keep_right {
         return Ok(Box::new(KeptLoop {
             plan,
@@ -55,7 +56,7 @@ impl DependentLoop<'_> {
             return Ok(false);
         }
         runtime.set_params(&self.plan.pass, &self.left_row);
-        self.right = Some(super::open(&self.plan.right, runtime)?);
+        self.right = Some(self.plan.right.open(runtime)?);
         self.found = false;
         runtime.check_cancelled()?;
         Ok(true)

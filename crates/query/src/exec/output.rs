@@ -1,35 +1,12 @@
 //! The OUTPUT clause: expressions over the rows changed, sent to the client or into a table.
 
-use std::sync::Arc;
-
 use types::SqlError;
 
-use super::Row;
-use super::constraints::Constraints;
 use super::room::Room;
-use super::store::Store;
-use crate::context::{ColumnDescription, Flow, RowSink};
-use crate::expr::program::Node;
-use crate::expr::runtime::Runtime;
-use crate::plan::table::TableSource;
-
-/// One OUTPUT clause.
-#[derive(Debug)]
-pub(crate) struct OutputPlan {
-    /// Over the source row, then the inserted row, then the deleted row.
-    pub(crate) items: Vec<Node>,
-    pub(crate) columns: Vec<ColumnDescription>,
-    pub(crate) into: Option<OutputInto>,
-}
-
-/// OUTPUT ... INTO.
-#[derive(Debug)]
-pub(crate) struct OutputInto {
-    pub(crate) source: Arc<TableSource>,
-    /// Over the items.
-    pub(crate) stores: Vec<Store>,
-    pub(crate) constraints: Constraints,
-}
+use crate::context::{Flow, RowSink};
+use crate::physical::change::OutputPlan;
+use crate::row::Row;
+use crate::runtime::Runtime;
 
 /// Rows of the OUTPUT clauses of one statement, held until the statement has succeeded.
 pub(crate) struct OutputRows<'p> {

@@ -1,37 +1,14 @@
 //! Foreign keys: is there a row with the key, and which rows have it.
 
-use std::sync::Arc;
-
 use engine::{Cursor, IsolationLevel, KeyRange, RowLocator, RowLock, ScanOptions};
 use rustc_hash::FxHashMap;
 use types::{SqlError, Value};
 
-use super::Row;
-use super::keys::write_value;
 use super::update::pick;
-use crate::expr::runtime::Runtime;
-use crate::plan::table::TableSource;
-
-/// A foreign key. A key is its values in the order in which the constraint names its columns.
-#[derive(Debug)]
-pub(crate) struct Reference {
-    pub(crate) name: String,
-    /// The referring end.
-    pub(crate) here: KeyPlace,
-    /// The end referred to.
-    pub(crate) there: KeyPlace,
-    /// Both ends are one table.
-    pub(crate) is_self: bool,
-}
-
-/// One end of a foreign key.
-#[derive(Debug)]
-pub(crate) struct KeyPlace {
-    pub(crate) source: Arc<TableSource>,
-    pub(crate) columns: Vec<usize>,
-    /// An index that starts with the columns, and for each of its first columns the place in the key.
-    pub(crate) index: Option<(i32, Vec<usize>)>,
-}
+use crate::physical::change::{KeyPlace, Reference};
+use crate::row::Row;
+use crate::runtime::Runtime;
+use crate::values::write_value;
 
 /// A row that has one of the keys looked for: which key, where, what.
 pub(crate) struct FoundRow {

@@ -3,16 +3,19 @@
 use std::ops::Bound;
 
 use engine::{
-    CatalogImage, Condition, Cursor, IsolationLevel, KeyRange, KeyValues, LockWait, RowLock, ScanOptions,
+    Accepted, CatalogImage, Condition, ConditionKind, Cursor, IsolationLevel, KeyRange, KeyValues, LockWait,
+    RowLock, ScanOptions,
 };
 use types::{Collation, SqlError, Value};
 
 use super::simple::{Buffered, Empty};
-use super::{Batch, Row, RowSource};
-use crate::expr::program::BoolNode;
-use crate::expr::runtime::Runtime;
-use crate::plan::access::{AccessPath, ScanPlan, SeekKey, SeekRange, SystemPlan};
-use crate::plan::logical::CatalogReading;
+use crate::kinds::CatalogReading;
+use crate::physical::plan::{
+    AccessPath, BoolNode, DoorCondition, DoorFilter, DoorKind, ScanPlan, SeekKey, SeekRange, SystemPlan,
+};
+use crate::row::{Batch, Row};
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
 use crate::sysviews::stream::{self, StreamRequest};
 
 /// Starts a scan or seek.
@@ -394,7 +397,7 @@ fn distinct_ranges(ranges: &mut Vec<KeyRange>, collation: Collation) {
         for bound in [&range.lower, &range.upper] {
             if let Bound::Included(values) | Bound::Excluded(values) = bound {
                 for value in values {
-                    super::keys::write_value(value, collation, &mut key);
+                    crate::values::write_value(value, collation, &mut key);
                 }
             }
             key.push(match bound {
@@ -405,4 +408,22 @@ fn distinct_ranges(ranges: &mut Vec<KeyRange>, collation: Collation) {
         }
         seen.insert(key)
     });
+}
+
+impl DoorFilter {
+    /// The conditions with their values; `None` when a value cannot be had: the whole filter then says so, if there is a row to say it of.
+    pub(crate) fn conditions(&self, runtime: &Runtime<'_>) -> Option<Vec<Condition>> {
+        let condition = |condition: &DoorCondition| {
+            let kind = match &condition.kind {
+                DoorKind::Null { is_null } => ConditionKind::Null { is_null: *is_null },
+                DoorKind::Compare { op, value, collation } => ConditionKind::Compare {
+                    accepted: Accepted::by(|ordering| op.accepts(ordering)),
+                    value: value.eval(runtime, &[]).ok()?,
+                    collation: *collation,
+                },
+            };
+            Some(Condition { column: condition.ordinal, kind })
+        };
+        self.conditions.iter().map(condition).collect()
+    }
 }

@@ -6,12 +6,13 @@ use types::{Collation, SqlError};
 use super::hash_join::HashJoin;
 use super::keys::write_row_key;
 use super::room::Room;
-use super::spill::parts::Later;
 use super::spill::{Held, hashed_bytes};
-use super::{Row, RowSource, open};
-use crate::expr::runtime::Runtime;
-use crate::plan::logical::JoinKind;
-use crate::plan::physical::Plan;
+use crate::exec::spill::parts::Later;
+use crate::kinds::JoinKind;
+use crate::physical::plan::Plan;
+use crate::row::Row;
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
 
 /// Passes each row the first time. Rows for whose keys there is no room are put off until the input ends.
 pub(crate) struct Distinct<'p> {
@@ -98,7 +99,7 @@ impl<'p> Recursive<'p> {
         work: u32,
         runtime: &Runtime<'_>,
     ) -> Result<Recursive<'p>, SqlError> {
-        Ok(Recursive { step, work, running: open(anchor, runtime)?, made: Vec::new(), rounds: 0 })
+        Ok(Recursive { step, work, running: anchor.open(runtime)?, made: Vec::new(), rounds: 0 })
     }
 }
 
@@ -120,7 +121,7 @@ impl RowSource for Recursive<'_> {
             }
             self.rounds += 1;
             runtime.set_work_table(self.work, std::mem::take(&mut self.made));
-            self.running = open(self.step, runtime)?;
+            self.running = self.step.open(runtime)?;
         }
     }
 }

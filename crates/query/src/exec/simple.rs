@@ -3,12 +3,12 @@
 use types::{SqlError, Value};
 
 use super::keys::compare_rows;
-use super::spill::store::{RowStore, StoredRows};
-use super::{Batch, Row, RowSource, open};
-use crate::expr::program::{BoolNode, Node};
-use crate::expr::runtime::Runtime;
-use crate::plan::physical::{Plan, SortNode};
-use crate::plan::table::SequenceSource;
+use crate::exec::spill::store::{RowStore, StoredRows};
+use crate::physical::plan::{BoolNode, Node, Plan, SortNode};
+use crate::row::{Batch, Row};
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
+use crate::table::SequenceSource;
 
 pub(crate) struct OneRow {
     pub(crate) given: bool,
@@ -179,7 +179,7 @@ impl<'p> Top<'p> {
             return Ok(Top { input: Box::new(StoredRows::new(rows)), left, ties, last: None });
         }
         let left = row_limit(count, runtime)?;
-        Ok(Top { input: open(input, runtime)?, left, ties, last: None })
+        Ok(Top { input: input.open(runtime)?, left, ties, last: None })
     }
 }
 
@@ -239,7 +239,7 @@ impl<'p> Offset<'p> {
                 _ => return Err(crate::errors::fetch_not_positive()),
             },
         };
-        Ok(Offset { input: open(input, runtime)?, skip, fetch })
+        Ok(Offset { input: input.open(runtime)?, skip, fetch })
     }
 }
 
@@ -276,7 +276,7 @@ impl RowSource for Concat<'_> {
                 return Ok(true);
             }
             self.first = None;
-            self.opened = Some(open(self.second, runtime)?);
+            self.opened = Some(self.second.open(runtime)?);
         }
         match &mut self.opened {
             Some(second) => second.next(runtime, row),

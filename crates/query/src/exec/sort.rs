@@ -4,11 +4,11 @@ use types::SqlError;
 
 use super::keys::sort_values;
 use super::simple::row_limit;
-use super::spill::sorter::{Sorted, Sorter, key_order};
-use super::{Row, RowSource, open};
-use crate::expr::program::Node;
-use crate::expr::runtime::Runtime;
-use crate::plan::physical::{Plan, SortNode};
+use crate::exec::spill::sorter::{Sorted, Sorter, key_order};
+use crate::physical::plan::{Node, Plan, SortNode};
+use crate::row::Row;
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
 
 pub(crate) struct Sort<'p> {
     input: &'p Plan,
@@ -28,7 +28,7 @@ impl<'p> Sort<'p> {
             None => usize::MAX,
         };
         let mut sorter = Sorter::new(key_order(self.keys).collect(), limit, runtime);
-        let mut source = open(self.input, runtime)?;
+        let mut source = self.input.open(runtime)?;
         let mut row = Row::new();
         while source.next(runtime, &mut row)? {
             runtime.check_cancelled()?;

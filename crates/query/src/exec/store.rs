@@ -2,29 +2,10 @@
 
 use types::{AssignTarget, SqlError, SqlType, Value};
 
-use super::Row;
-use crate::expr::program::Node;
-use crate::expr::runtime::Runtime;
-use crate::plan::table::TableSource;
-
-/// How one column of a new row gets its value.
-#[derive(Debug)]
-pub(crate) struct Store {
-    pub(crate) ordinal: usize,
-    pub(crate) kind: StoreKind,
-}
-
-/// Where the value comes from.
-#[derive(Debug)]
-pub(crate) enum StoreKind {
-    /// Already of the column's type.
-    Direct(Node),
-    /// Text and binary: the length is checked when stored (error 2628). The type is that of the value.
-    Assign(Node, SqlType),
-    Null,
-    Identity,
-    RowVersion,
-}
+use crate::physical::change::{Store, StoreKind};
+use crate::row::Row;
+use crate::runtime::Runtime;
+use crate::table::TableSource;
 
 impl Store {
     /// The value for an input row.
@@ -39,8 +20,8 @@ impl Store {
             StoreKind::Direct(node) => node.eval(runtime, input),
             StoreKind::Assign(node, from) => self.assign(runtime, source, &node.eval(runtime, input)?, from),
             StoreKind::Null => Ok(Value::Null),
-            StoreKind::Identity => super::insert::next_identity(runtime, source),
-            StoreKind::RowVersion => super::insert::next_row_version(runtime, source),
+            StoreKind::Identity => crate::exec::generated::next_identity(runtime, source),
+            StoreKind::RowVersion => crate::exec::generated::next_row_version(runtime, source),
         }
     }
 
@@ -102,7 +83,7 @@ pub(crate) fn check_settings(
     verb: &str,
 ) -> Result<(), SqlError> {
     match source.def.has_filtered_index() {
-        true => crate::ddl::filter::check_settings(runtime.options, verb),
+        true => runtime.options.check_for_filters(verb),
         false => Ok(()),
     }
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use types::{Collation, SqlError, Value};
 
-use super::keys::write_value;
 use super::room::Room;
-use super::{Row, open};
-use crate::expr::CompareOp;
-use crate::expr::program::Node;
-use crate::expr::runtime::{KeptSubquery, Runtime};
-use crate::plan::physical::SubPlan;
+use crate::kinds::CompareOp;
+use crate::physical::plan::{Node, SubPlan};
+use crate::row::Row;
+use crate::runtime::{KeptSubquery, Runtime};
+use crate::values::write_value;
 
 /// The one value, NULL without a row, error 512 with more than one.
 pub(crate) fn scalar(plan: &SubPlan, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError> {
@@ -21,7 +20,7 @@ pub(crate) fn scalar(plan: &SubPlan, runtime: &Runtime<'_>, row: &[Value]) -> Re
         return Ok(value);
     }
     runtime.set_params(&plan.pass, row);
-    let mut source = open(&plan.plan, runtime)?;
+    let mut source = plan.plan.open(runtime)?;
     let mut inner = Row::new();
     let value = if source.next(runtime, &mut inner)? {
         let value = std::mem::take(&mut inner[plan.column]);
@@ -46,7 +45,7 @@ pub(crate) fn exists(plan: &SubPlan, runtime: &Runtime<'_>, row: &[Value]) -> Re
         return Ok(found);
     }
     runtime.set_params(&plan.pass, row);
-    let found = open(&plan.plan, runtime)?.next(runtime, &mut Row::new())?;
+    let found = plan.plan.open(runtime)?.next(runtime, &mut Row::new())?;
     if let Some(number) = plan.constant {
         runtime.keep_subquery(number, KeptSubquery::Exists(found));
     }
@@ -69,7 +68,7 @@ pub(crate) fn is_in(
         _ => {
             let mut keys = FxHashSet::default();
             let mut has_null = false;
-            let mut source = open(&plan.plan, runtime)?;
+            let mut source = plan.plan.open(runtime)?;
             let mut inner = Row::new();
             while source.next(runtime, &mut inner)? {
                 runtime.check_cancelled()?;
@@ -130,7 +129,7 @@ fn values(plan: &SubPlan, runtime: &Runtime<'_>, row: &[Value]) -> Result<Arc<Ve
         return Ok(list);
     }
     runtime.set_params(&plan.pass, row);
-    let mut source = open(&plan.plan, runtime)?;
+    let mut source = plan.plan.open(runtime)?;
     let mut inner = Row::new();
     let mut list = Vec::new();
     while source.next(runtime, &mut inner)? {

@@ -1,47 +1,19 @@
 //! UPDATE: all rows are found first, then changed, so that a change is never seen by the search (Halloween protection).
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use engine::{DbTransaction, RowChange, RowLocator};
 use rustc_hash::FxHashSet;
 use types::{SqlError, Value};
 
-use super::constraints::Constraints;
-use super::output::{OutputPlan, OutputRows};
+use super::output::OutputRows;
 use super::room::Room;
-use super::store::{Store, check_not_null, check_settings};
-use super::{Row, open};
+use super::store::{check_not_null, check_settings};
 use crate::context::{RowSink, StatementOutcome};
-use crate::expr::program::Node;
-use crate::expr::runtime::Runtime;
-use crate::plan::physical::Plan;
-use crate::plan::table::TableSource;
-
-/// A compiled UPDATE.
-#[derive(Debug)]
-pub(crate) struct UpdatePlan {
-    pub(crate) source: Arc<TableSource>,
-    pub(crate) plan: Plan,
-    /// Position of the locator number in the plan's rows.
-    pub(crate) locator: usize,
-    /// Positions of the target's columns in the plan's rows.
-    pub(crate) old: Vec<usize>,
-    pub(crate) steps: Vec<SetStep>,
-    /// Ordinals of the columns that may change.
-    pub(crate) changed: Vec<usize>,
-    pub(crate) constraints: Constraints,
-    pub(crate) outputs: Vec<OutputPlan>,
-    /// A join may give a target row several times: only the first counts.
-    pub(crate) may_repeat: bool,
-}
-
-/// One assignment, in order.
-#[derive(Debug)]
-pub(crate) enum SetStep {
-    Column { store: Store, variable: Option<(usize, Node)> },
-    Variable { slot: usize, node: Node },
-}
+use crate::physical::change::{Constraints, SetStep, UpdatePlan};
+use crate::row::Row;
+use crate::runtime::Runtime;
+use crate::table::TableSource;
 
 /// A row to change.
 pub(super) struct Change {
@@ -112,7 +84,7 @@ pub(super) fn apply(
 fn find(update: &UpdatePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<Vec<Change>, SqlError> {
     let mut changes = Vec::new();
     let mut seen: FxHashSet<RowLocator> = FxHashSet::default();
-    let mut source = open(&update.plan, runtime)?;
+    let mut source = update.plan.open(runtime)?;
     let mut row = Row::new();
     while source.next(runtime, &mut row)? {
         runtime.begin_row();
@@ -169,7 +141,7 @@ pub(crate) fn renew_row_version(
 ) -> Result<(), SqlError> {
     for (ordinal, column) in source.def.columns.iter().enumerate() {
         if column.sql_type == types::SqlType::RowVersion {
-            row[ordinal] = super::insert::next_row_version(runtime, source)?;
+            row[ordinal] = crate::exec::generated::next_row_version(runtime, source)?;
         }
     }
     Ok(())

@@ -8,11 +8,12 @@ use types::{SqlError, Value};
 use super::aggregate::Accumulator;
 use super::keys::{compare_values, sort_values};
 use super::room::Room;
-use super::spill::sorter::{Sorted, Sorter, key_order};
-use super::{Row, RowSource, open};
-use crate::expr::runtime::Runtime;
-use crate::plan::logical::{FrameBound, WindowFrame};
-use crate::plan::physical::{AggregateNode, WindowNode, WindowNodeKind, WindowPlan};
+use crate::exec::spill::sorter::{Sorted, Sorter, key_order};
+use crate::kinds::{FrameBound, WindowFrame};
+use crate::physical::plan::{AggregateNode, WindowNode, WindowNodeKind, WindowPlan};
+use crate::row::Row;
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
 
 /// States: new -> (next: sort) giving a partition, or a row at a time (`is_stream`) -> the end.
 pub(crate) struct Window<'p> {
@@ -69,7 +70,7 @@ impl<'p> Window<'p> {
         let partition = plan.partition_collations.iter().map(|collation| (*collation, false));
         let order = partition.chain(key_order(&plan.order)).collect();
         let mut sorter = Sorter::new(order, usize::MAX, runtime);
-        let mut source = open(&plan.input, runtime)?;
+        let mut source = plan.input.open(runtime)?;
         let mut row = Row::new();
         while source.next(runtime, &mut row)? {
             runtime.check_cancelled()?;
@@ -304,7 +305,7 @@ pub(crate) struct RowNumbers<'p> {
 impl<'p> RowNumbers<'p> {
     pub(crate) fn open(plan: &'p WindowPlan, runtime: &Runtime<'_>) -> Result<RowNumbers<'p>, SqlError> {
         assert!(plan.only_numbers_rows(), "other functions need the rows of their partition");
-        Ok(RowNumbers { input: open(&plan.input, runtime)?, columns: plan.calls.len(), given: 0 })
+        Ok(RowNumbers { input: plan.input.open(runtime)?, columns: plan.calls.len(), given: 0 })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use types::{Length, SqlError, SqlType, Value};
 
-use super::{Argument, Call, FunctionDef, Parameter, ResultRule};
+use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 
 type Result<T> = std::result::Result<T, SqlError>;
 

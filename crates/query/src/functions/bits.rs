@@ -3,7 +3,7 @@
 
 use types::{Length, SqlError, SqlType, Value};
 
-use super::{Argument, Call, FunctionDef, Parameter, ResultRule};
+use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 
 use Parameter::{Any, BigInt, Int};
 use ResultRule::Rule;

@@ -6,7 +6,7 @@ use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
 use types::{Length, SqlError, SqlType, Value};
 
-use super::{Call, FunctionDef, Parameter, ResultRule};
+use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 
 const RESULT: ResultRule = ResultRule::Fixed(SqlType::VarBinary(Length::Max));
 

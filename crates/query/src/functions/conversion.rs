@@ -2,7 +2,7 @@
 
 use types::{SqlError, SqlType, Value};
 
-use super::{Call, FunctionDef, Parameter, ResultRule};
+use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 
 use Parameter::{Any, Text};
 use ResultRule::Fixed;
@@ -57,7 +57,7 @@ fn variant_property(call: &Call<'_, '_>) -> Result<Value> {
         "collation" if sql_type.is_character() => Value::nvarchar(call.collation.name()),
         _ => Value::Null,
     };
-    Ok(super::metadata::variant(value))
+    Ok(crate::values::variant(value))
 }
 
 fn gen_random(call: &Call<'_, '_>) -> Result<Value> {

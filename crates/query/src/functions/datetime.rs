@@ -1,11 +1,10 @@
 //! Date and time functions.
 
 use types::datetime::functions::{self, DateTimeParts};
-use types::datetime::parts;
-use types::datetime::{DatePart, Moment};
+use types::datetime::{DatePart, Moment, parts};
 use types::{DateTime2, SqlError, SqlType, Value};
 
-use super::{Argument, Call, FunctionDef, Parameter, ResultRule};
+use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 
 use Parameter::{Any, BigInt, Int, Moment as Time, Word};
 use ResultRule::{Fixed, Rule};

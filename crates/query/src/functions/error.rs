@@ -2,7 +2,8 @@
 
 use types::{SqlError, SqlType, Value};
 
-use super::{Call, FunctionDef, ResultRule::Fixed};
+use crate::function_def::ResultRule::Fixed;
+use crate::function_def::{Call, FunctionDef};
 
 pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("ERROR_NUMBER", &[], Fixed(SqlType::Int), |call| {

@@ -3,7 +3,7 @@
 use types::functions::format::{Culture, format};
 use types::{SqlError, SqlType, Value};
 
-use super::{Call, FunctionDef, Parameter, ResultRule};
+use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 
 pub(crate) static TABLE: &[FunctionDef] = &[FunctionDef::new(
     "FORMAT",

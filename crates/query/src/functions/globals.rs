@@ -2,7 +2,8 @@
 
 use types::{SqlError, SqlType, Value};
 
-use super::{FunctionDef, ResultRule::Fixed};
+use crate::function_def::FunctionDef;
+use crate::function_def::ResultRule::Fixed;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -15,7 +16,7 @@ pub(crate) const VERSION_TEXT: &str = concat!(
     "\n\tDeveloper Edition (64-bit) on Linux\n"
 );
 
-const INT: super::ResultRule = Fixed(SqlType::Int);
+const INT: crate::function_def::ResultRule = Fixed(SqlType::Int);
 
 pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("@@ROWCOUNT", &[], INT, |call| {
@@ -56,14 +57,19 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         Ok(ticket.map_or(Value::Null, |ticket| Value::binary(&ticket.to_bytes())))
     })
     .runtime(),
-    FunctionDef::new("FN_COMMIT_STATUS", &[super::Parameter::Any], Fixed(SqlType::nvarchar(8)), |call| {
-        let Value::Binary(bytes) = &call.args[0] else {
-            return Err(SqlError::new(8116, &[&call.types[0].name(), &1, &"fn_commit_status"]));
-        };
-        let ticket = engine::CommitTicket::from_bytes(bytes.as_bytes());
-        let status = ticket.and_then(|ticket| call.runtime.instance.commit_status(&ticket));
-        Ok(status.map_or(Value::Null, |status| Value::nvarchar(status.name())))
-    })
+    FunctionDef::new(
+        "FN_COMMIT_STATUS",
+        &[crate::function_def::Parameter::Any],
+        Fixed(SqlType::nvarchar(8)),
+        |call| {
+            let Value::Binary(bytes) = &call.args[0] else {
+                return Err(SqlError::new(8116, &[&call.types[0].name(), &1, &"fn_commit_status"]));
+            };
+            let ticket = engine::CommitTicket::from_bytes(bytes.as_bytes());
+            let status = ticket.and_then(|ticket| call.runtime.instance.commit_status(&ticket));
+            Ok(status.map_or(Value::Null, |status| Value::nvarchar(status.name())))
+        },
+    )
     .runtime(),
     FunctionDef::new("@@PROCID", &[], INT, |call| Ok(Value::Int(call.runtime.facts.procedure_id())))
         .runtime(),
@@ -90,7 +96,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("@@MAX_CONNECTIONS", &[], INT, |_| Ok(Value::Int(32767))).runtime(),
     FunctionDef::new("@@MICROSOFTVERSION", &[], INT, |_| Ok(Value::Int(0x1000_1027))).runtime(),
     FunctionDef::new("@@DBTS", &[], Fixed(SqlType::varbinary(8)), |call| {
-        Ok(crate::exec::insert::row_version(call.runtime.database.last_row_version()))
+        Ok(crate::row::row_version(call.runtime.database.last_row_version()))
     })
     .runtime(),
     FunctionDef::new("@@REMSERVER", &[], Fixed(SqlType::nvarchar(128)), |_| Ok(Value::Null)).runtime(),

@@ -5,7 +5,7 @@ use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 use types::{SqlError, SqlType, Value};
 
-use super::{Call, FunctionDef, Parameter, ResultRule};
+use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 
 pub(crate) static TABLE: &[FunctionDef] = &[FunctionDef::new(
     "HASHBYTES",

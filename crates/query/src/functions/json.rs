@@ -3,7 +3,7 @@
 use types::functions::json::{self, NewValue};
 use types::{SqlError, SqlType, Value};
 
-use super::{Call, FunctionDef, Parameter, ResultRule};
+use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 
 use Parameter::{Any, Wide};
 use ResultRule::Fixed;

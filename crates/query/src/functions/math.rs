@@ -2,8 +2,8 @@
 
 use types::{Decimal, SqlError, SqlType, Value};
 
-use super::{Argument, Call, FunctionDef, Parameter, ResultRule};
-use crate::expr::number::to_f64;
+use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
+use crate::values::to_f64;
 
 use Parameter::{Any, Float, Int, Number};
 use ResultRule::{Argument as Same, Fixed, Rule};

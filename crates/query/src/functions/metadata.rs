@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use engine::{Database, ObjectDef, TableDef};
-use types::{SqlError, SqlType, Value, Variant};
+use types::{SqlError, SqlType, Value};
 
-use super::{Call, FunctionDef, Parameter, ResultRule};
-use crate::bind::names::same_name;
+use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
+use crate::names::{name_parts, same_name};
 use crate::sysviews;
+use crate::values::variant;
 
 use Parameter::{Int, Wide};
 use ResultRule::Fixed;
@@ -87,42 +88,6 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         .runtime(),
     FunctionDef::new("FULLTEXTCATALOGPROPERTY", &[Wide, Wide], INT, |_| Ok(Value::Null)).runtime(),
 ];
-
-/// A sql_variant of a value; NULL stays NULL.
-pub(crate) fn variant(value: Value) -> Value {
-    match value {
-        Value::Null | Value::Variant(_) => value,
-        value => Value::Variant(Arc::new(Variant { sql_type: value.natural_type(), value })),
-    }
-}
-
-/// The parts of a name in text, brackets and quotes undone; empty parts stay.
-pub(crate) fn name_parts(text: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut chars = text.trim().chars().peekable();
-    let mut closing: Option<char> = None;
-    while let Some(c) = chars.next() {
-        let part = parts.last_mut().expect("never empty");
-        match closing {
-            Some(close) if c == close => {
-                if chars.peek() == Some(&close) {
-                    chars.next();
-                    part.push(close);
-                } else {
-                    closing = None;
-                }
-            }
-            Some(_) => part.push(c),
-            None => match c {
-                '[' => closing = Some(']'),
-                '"' => closing = Some('"'),
-                '.' => parts.push(String::new()),
-                c => part.push(c),
-            },
-        }
-    }
-    parts
-}
 
 /// What a name in text means: database, schema, object name. `None` when the database does not exist.
 fn resolve(call: &Call<'_, '_>, text: &str) -> Option<(Arc<Database>, String, String)> {

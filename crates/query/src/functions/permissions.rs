@@ -2,8 +2,9 @@
 
 use types::{SqlError, SqlType, Value};
 
-use super::metadata::{find_object, name_parts};
-use super::{Call, FunctionDef, Parameter, ResultRule};
+use super::metadata::find_object;
+use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
+use crate::names::name_parts;
 use crate::sysviews;
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -249,7 +250,7 @@ fn has_permission(call: &Call<'_, '_>) -> Result<Value> {
                 Some(engine::ObjectDef::Module(module)) => {
                     sysviews::bound_columns(call.runtime, database, &module)
                         .iter()
-                        .any(|column| crate::bind::names::same_name(&column.name, &name))
+                        .any(|column| crate::names::same_name(&column.name, &name))
                 }
                 Some(engine::ObjectDef::Sequence(_)) | None => false,
             }

@@ -3,10 +3,11 @@
 use engine::{ObjectDef, TableDef};
 use types::{SqlError, SqlType, Value};
 
-use super::metadata::{Found, found_by_id, name_parts, table_by_id, variant};
-use super::{Call, FunctionDef, Parameter, ResultRule};
-use crate::bind::names::same_name;
+use super::metadata::{Found, found_by_id, table_by_id};
+use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
+use crate::names::{name_parts, same_name};
 use crate::sysviews;
+use crate::values::variant;
 
 use Parameter::{Int, Wide};
 use ResultRule::Fixed;

@@ -3,7 +3,7 @@
 use types::{Length, SqlError, SqlType, Value};
 
 use super::text::{Text, find, joined_text, long_text, same_text};
-use super::{Argument, Call, FunctionDef, Parameter, ResultRule};
+use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 
 use Parameter::{Any, BigInt, Float, Int, Text as TextParameter, Wide};
 use ResultRule::{Fixed, Rule};
@@ -406,7 +406,7 @@ fn quote_name(call: &Call<'_, '_>) -> Result<Value> {
 
 fn parse_name(call: &Call<'_, '_>) -> Result<Value> {
     let text = call.text(0).unwrap_or_default();
-    let parts = crate::functions::metadata::name_parts(&text);
+    let parts = crate::names::name_parts(&text);
     let wanted = call.int(1).unwrap_or(0);
     let index = usize::try_from(wanted).ok().and_then(|wanted| parts.len().checked_sub(wanted));
     Ok(match index.and_then(|index| parts.get(index)) {

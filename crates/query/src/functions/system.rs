@@ -3,8 +3,8 @@
 use engine::LockMode;
 use types::{SqlError, SqlType, Value};
 
-use super::metadata::variant;
-use super::{Call, FunctionDef, Parameter, ResultRule};
+use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
+use crate::values::variant;
 
 use Parameter::{Any, Int, Wide};
 use ResultRule::Fixed;
@@ -82,7 +82,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     })
     .runtime(),
     FunctionDef::new("MIN_ACTIVE_ROWVERSION", &[], Fixed(SqlType::Binary(8)), |call| {
-        Ok(crate::exec::insert::row_version(call.runtime.database.min_active_row_version()))
+        Ok(crate::row::row_version(call.runtime.database.min_active_row_version()))
     })
     .runtime(),
     FunctionDef::new("GETANSINULL", &[Wide], INT, |_| Ok(Value::Int(1))).arity(0, 1).runtime(),

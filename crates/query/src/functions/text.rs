@@ -3,7 +3,7 @@
 use types::sql_type::TypeFamily;
 use types::{ByteStr, Collation, Length, SqlError, SqlType, Value, WideStr};
 
-use super::{Argument, Call};
+use crate::function_def::{Argument, Call};
 
 /// A character value taken apart. Units are bytes of the code page, or UTF-16 units when `wide`.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use types::datetime::{DateTime2, DateTimeOffset, Moment};
 use types::{SqlError, SqlType, Value};
 
 use super::datetime::offset_type;
-use super::{Argument, Call, FunctionDef, Parameter, ResultRule};
+use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 
 const TICKS_PER_SECOND: i64 = 10_000_000;
 const TICKS_PER_MINUTE: i64 = 60 * TICKS_PER_SECOND;

@@ -1,25 +1,21 @@
 //! Access paths: which index a table is read through, from the predicates that reach it.
 
-use std::sync::Arc;
-
 use engine::{IndexDef, IndexKind};
 use rustc_hash::FxHashSet;
 use types::sql_type::TypeFamily;
-use types::{Collation, SqlError, SqlType};
+use types::{SqlError, SqlType};
 
 use super::choice::{base_order, choose};
-use super::door::{DoorFilter, ScanColumns};
+use super::compile::Layout;
 use super::estimate::{Estimates, KeyMatch};
 use super::filter::Facts;
-use super::logical::{CatalogReading, ScanHints, SystemScan, TableScan};
 use super::order::{Desired, Order};
-use super::physical::Plan;
-use super::table::TableSource;
 use super::{Planned, Planner};
-use crate::expr::compile::Layout;
-use crate::expr::program::{BoolNode, Node};
-use crate::expr::{ColumnId, CompareOp, Conversion, ConversionKind, Expr, ExprKind};
+use crate::bound::tree::{Expr, ExprKind, SystemScan, TableScan};
+use crate::kinds::{ColumnId, CompareOp, Conversion, ConversionKind};
+use crate::physical::plan::{AccessPath, Node, Plan, ScanColumns, ScanPlan, SeekKey, SeekRange, SystemPlan};
 use crate::sysviews::stream::BoundKind;
+use crate::table::TableSource;
 
 /// A row that is looked up through an index costs so many rows read one after the other (docs/measurements.md).
 pub(super) const LOOKUP_COST: f64 = 10.0;
@@ -29,82 +25,6 @@ const ENTRY_COST: f64 = 0.8;
 pub(super) const RANGE_COST: f64 = 5.0;
 /// A smaller table is read through its base rather than through a narrower index: there is nothing to save.
 const NARROW_ROWS_MIN: f64 = 2000.0;
-
-/// Reading a table.
-#[derive(Debug)]
-pub(crate) struct ScanPlan {
-    pub(crate) source: Arc<TableSource>,
-    pub(crate) hints: ScanHints,
-    pub(crate) path: AccessPath,
-    /// The columns of its rows.
-    pub(crate) columns: ScanColumns,
-    /// Evaluated on each row.
-    pub(crate) filter: Option<BoolNode>,
-    /// The same in two parts, where rows are read where they lie and there may be many of them.
-    pub(crate) door: Option<DoorFilter>,
-    /// A locator number follows the columns.
-    pub(crate) locator: bool,
-    /// The index that is sought has all columns that are wanted: the row itself is not looked at, nor locked.
-    pub(crate) is_covered: bool,
-    /// The index is read from its end.
-    pub(crate) backward: bool,
-    /// Estimated rows, for showplan.
-    pub(crate) rows: f64,
-}
-
-/// How.
-#[derive(Debug)]
-pub(crate) enum AccessPath {
-    /// All rows.
-    Scan,
-    /// Rows of an index between keys.
-    Seek { index_id: i32, ranges: Vec<SeekRange> },
-}
-
-impl AccessPath {
-    /// Is an index sought?
-    pub(super) fn is_seek(&self) -> bool {
-        matches!(self, AccessPath::Seek { .. })
-    }
-}
-
-/// One range of keys: equal prefix, then perhaps bounds on the next column.
-#[derive(Debug)]
-pub(crate) struct SeekRange {
-    pub(crate) equal: Vec<SeekKey>,
-    pub(crate) lower: Option<(SeekKey, bool)>,
-    pub(crate) upper: Option<(SeekKey, bool)>,
-    /// The pattern of a LIKE on the next column.
-    pub(crate) like: Option<SeekKey>,
-}
-
-/// A key value, computed when the seek starts and brought to the column's type.
-#[derive(Debug)]
-pub(crate) struct SeekKey {
-    pub(crate) node: Node,
-    pub(crate) from: SqlType,
-    pub(crate) to: SqlType,
-    pub(crate) collation: Collation,
-}
-
-/// Reading a system view.
-pub(crate) struct SystemPlan {
-    pub(crate) view: &'static crate::sysviews::SystemView,
-    pub(crate) database: Arc<engine::Database>,
-    pub(crate) arguments: Vec<Node>,
-    pub(crate) filter: Option<BoolNode>,
-    pub(crate) reading: CatalogReading,
-    /// What a function that makes its rows while they are read can make use of: position of the column, how it is bounded, by what.
-    pub(crate) bounds: Vec<(usize, BoundKind, Node)>,
-    /// The columns whose values matter; `None`: all.
-    pub(crate) wanted: Option<Vec<usize>>,
-}
-
-impl std::fmt::Debug for SystemPlan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?}", self.view)
-    }
-}
 
 /// A predicate `column op value` that an index can use.
 pub(super) struct Sargable<'e> {

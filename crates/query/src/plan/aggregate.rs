@@ -2,13 +2,14 @@
 
 use types::{SqlError, Value};
 
-use super::logical::{AggregateCall, AggregateKind, Rel, SortKey, WindowCall, WindowKind};
+use super::compile::Layout;
 use super::order::{Desired, Order, is_one_table, plain_key};
-use super::physical::{AggregateNode, AggregatePlan, Plan, WindowNode, WindowNodeKind, WindowPlan};
 use super::{Planned, Planner};
-use crate::expr::compile::Layout;
-use crate::expr::program::Node;
-use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, SortKey, WindowCall, WindowKind};
+use crate::kinds::{AggregateKind, ColumnId};
+use crate::physical::plan::{
+    AggregateNode, AggregatePlan, Node, Plan, WindowNode, WindowNodeKind, WindowPlan,
+};
 
 impl Planner<'_> {
     /// Grouping; `below` are predicates for the input.

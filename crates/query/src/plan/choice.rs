@@ -4,8 +4,8 @@ use engine::{IndexDef, IndexKind};
 use types::SqlType;
 
 use super::access::Candidate;
-use super::logical::TableScan;
 use super::order::{Desired, Order, OrderKey};
+use crate::bound::tree::TableScan;
 
 /// Cost of sorting one row, in rows read.
 pub(super) const SORT_COST: f64 = 2.0;

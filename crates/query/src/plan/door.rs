@@ -3,45 +3,15 @@
 
 use std::sync::Arc;
 
-use engine::{Accepted, Condition, ConditionKind, TableDef};
+use engine::TableDef;
 use rustc_hash::FxHashSet;
-use types::{Collation, SqlError};
+use types::SqlError;
 
 use super::Planner;
-use super::logical::TableScan;
-use crate::expr::compile::{Layout, comparison_collation};
-use crate::expr::program::{BoolNode, Node};
-use crate::expr::runtime::Runtime;
-use crate::expr::{ColumnId, CompareOp, Expr, ExprKind};
-
-/// The columns of a scan's rows.
-#[derive(Debug)]
-pub(crate) struct ScanColumns {
-    /// Ordinals in the table, in the order in which they stand in a row; `None`: all of them, as in the table.
-    pub(crate) listed: Option<Arc<[usize]>>,
-    /// So many of them, the first ones, are read by the scan's own filter.
-    pub(crate) for_filter: usize,
-    pub(crate) count: usize,
-}
-
-/// A filter taken apart for the door. What the whole one says, both parts together say.
-#[derive(Debug)]
-pub(crate) struct DoorFilter {
-    conditions: Vec<DoorCondition>,
-    pub(crate) rest: Option<BoolNode>,
-}
-
-#[derive(Debug)]
-struct DoorCondition {
-    ordinal: usize,
-    kind: DoorKind,
-}
-
-#[derive(Debug)]
-enum DoorKind {
-    Null { is_null: bool },
-    Compare { op: CompareOp, value: Node, collation: Collation },
-}
+use super::compile::Layout;
+use crate::bound::tree::{Expr, ExprKind, TableScan, comparison_collation};
+use crate::kinds::ColumnId;
+use crate::physical::plan::{DoorCondition, DoorFilter, DoorKind, ScanColumns};
 
 impl ScanColumns {
     /// The columns of `scan` that are wanted, those first that its own predicates read.
@@ -61,11 +31,6 @@ impl ScanColumns {
         };
         let ordinals: Arc<[usize]> = first.into_iter().chain(others).collect();
         ScanColumns { for_filter, count: ordinals.len(), listed: Some(ordinals) }
-    }
-
-    /// The ordinals of the columns in a row.
-    pub(crate) fn ordinals(&self) -> impl Iterator<Item = usize> {
-        (0..self.count).map(|at| self.listed.as_ref().map_or(at, |ordinals| ordinals[at]))
     }
 
     /// The ids of the columns in a row.
@@ -134,24 +99,6 @@ impl Planner<'_> {
             }
             _ => Ok(None),
         }
-    }
-}
-
-impl DoorFilter {
-    /// The conditions with their values; `None` when a value cannot be had: the whole filter then says so, if there is a row to say it of.
-    pub(crate) fn conditions(&self, runtime: &Runtime<'_>) -> Option<Vec<Condition>> {
-        let condition = |condition: &DoorCondition| {
-            let kind = match &condition.kind {
-                DoorKind::Null { is_null } => ConditionKind::Null { is_null: *is_null },
-                DoorKind::Compare { op, value, collation } => ConditionKind::Compare {
-                    accepted: Accepted::by(|ordering| op.accepts(ordering)),
-                    value: value.eval(runtime, &[]).ok()?,
-                    collation: *collation,
-                },
-            };
-            Some(Condition { column: condition.ordinal, kind })
-        };
-        self.conditions.iter().map(condition).collect()
     }
 }
 

@@ -8,8 +8,8 @@ use types::{ConvertContext, Value};
 
 use super::access::Sargable;
 use super::filter::constant_value;
-use super::logical::TableScan;
-use crate::expr::{CompareOp, Expr};
+use crate::bound::tree::{Expr, TableScan};
+use crate::kinds::CompareOp;
 
 /// Share of the rows that an equality leaves when nothing is known of the column.
 const EQUAL_SHARE: f64 = 0.1;

@@ -8,8 +8,8 @@ use engine::{FilterOp, FilterTerm, FilterTest, IndexFilter, TableDef};
 use types::sql_type::TypeFamily;
 use types::{Collation, ConvertContext, SqlType, Value};
 
-use super::logical::TableScan;
-use crate::expr::{CompareOp, Conversion, ConversionKind, Expr, ExprKind};
+use crate::bound::tree::{Expr, ExprKind, TableScan};
+use crate::kinds::{CompareOp, Conversion, ConversionKind};
 
 /// What a query says of the rows it wants of a table.
 #[derive(Debug, Default)]

@@ -13,7 +13,8 @@ use rustc_hash::FxHashSet;
 use types::Value;
 
 use super::Columns;
-use crate::expr::{ColumnId, CompareOp, Expr, ExprKind};
+use crate::bound::tree::{Expr, ExprKind};
+use crate::kinds::{ColumnId, CompareOp};
 
 /// An OR with more branches than these is left as it is.
 const BRANCHES_MAX: usize = 16;

@@ -3,15 +3,15 @@
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
+use super::compile::Layout;
 use super::infer::{Classes, equal_columns, infer, rejects_nulls};
 use super::join_order::Relation;
-use super::logical::{JoinKind, Rel};
 use super::order::Order;
-use super::physical::{HashJoinPlan, NestedLoopPlan, Plan};
 use super::{Planned, Planner, semi_join};
-use crate::bind::coerce;
-use crate::expr::compile::Layout;
-use crate::expr::{ColumnId, CompareOp, Expr, ExprKind};
+use crate::bound::convert;
+use crate::bound::tree::{Expr, ExprKind, Rel};
+use crate::kinds::{ColumnId, CompareOp, JoinKind};
+use crate::physical::plan::{HashJoinPlan, NestedLoopPlan, Plan};
 
 /// Cost of opening the inner side of nested loops once more, in rows read one after the other.
 pub(super) const RESTART_COST: f64 = 6.0;
@@ -495,9 +495,9 @@ fn equi_keys(
         {
             Some((left, right))
         } else {
-            types::arith::comparison_type(&left.sql_type, &right.sql_type, "equal to")
-                .ok()
-                .and_then(|to| Some((coerce::implicit(left, &to).ok()?, coerce::implicit(right, &to).ok()?)))
+            types::arith::comparison_type(&left.sql_type, &right.sql_type, "equal to").ok().and_then(|to| {
+                Some((convert::implicit(left, &to).ok()?, convert::implicit(right, &to).ok()?))
+            })
         };
         if let Some((left, right)) = pair {
             keys.push(EquiKey { collation: expr.collation, left, right, conjunct });

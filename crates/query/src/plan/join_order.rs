@@ -12,8 +12,8 @@ use super::Columns;
 use super::access::{LOOKUP_COST, RANGE_COST};
 use super::infer::{Classes, equal_columns};
 use super::join::{BUILD_COST, PROBE_COST, RESTART_COST, ROW_COST};
-use super::logical::{Rel, TableScan};
-use crate::expr::{ColumnId, Expr};
+use crate::bound::tree::{Expr, Rel, TableScan};
+use crate::kinds::ColumnId;
 
 /// Up to so many relations all orders are looked at.
 const EXHAUSTIVE_MAX: usize = 10;

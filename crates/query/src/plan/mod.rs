@@ -4,17 +4,15 @@
 pub(crate) mod access;
 pub(crate) mod aggregate;
 pub(crate) mod choice;
+pub(crate) mod compile;
 pub(crate) mod door;
 pub(crate) mod estimate;
 pub(crate) mod filter;
 pub(crate) mod infer;
 pub(crate) mod join;
 pub(crate) mod join_order;
-pub(crate) mod logical;
 pub(crate) mod order;
-pub(crate) mod physical;
 pub(crate) mod semi_join;
-pub(crate) mod table;
 pub(crate) mod union;
 pub(crate) mod unnest;
 
@@ -23,11 +21,11 @@ use std::cell::Cell;
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{Collation, SqlError, SqlType, Value};
 
-use crate::expr::compile::Layout;
-use crate::expr::{ColumnId, Expr, ExprKind};
-use logical::{Rel, SortKey};
-use order::{Desired, Order};
-use physical::{Plan, SortNode};
+use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SortKey, TopSpec};
+use crate::kinds::ColumnId;
+use crate::physical::plan::{Plan, SortNode};
+use crate::plan::compile::Layout;
+use crate::plan::order::{Desired, Order};
 
 /// What is known of a column of the statement.
 #[derive(Clone, Debug)]
@@ -233,8 +231,8 @@ impl<'a> Planner<'a> {
                 Ok(drawn)
             }
             Rel::Offset { input, offset, fetch } => {
-                let fetched = fetch.as_ref().map(logical::rows_asked);
-                self.limit = fetched.map(|fetched| fetched + logical::rows_asked(offset));
+                let fetched = fetch.as_ref().map(rows_asked);
+                self.limit = fetched.map(|fetched| fetched + rows_asked(offset));
                 let planned = self.plan(input, Vec::new())?;
                 let offset = self.node(offset, &Layout::default())?;
                 let fetch = fetch.as_ref().map(|fetch| self.node(fetch, &Layout::default())).transpose()?;
@@ -301,14 +299,14 @@ impl<'a> Planner<'a> {
         self.filter(projected, above)
     }
 
-    fn plan_top(&mut self, input: &Rel, top: &logical::TopSpec) -> Result<Planned, SqlError> {
+    fn plan_top(&mut self, input: &Rel, top: &TopSpec) -> Result<Planned, SqlError> {
         let count = self.node(&top.count, &Layout::default())?;
         let limit = if !top.percent && top.ties.is_empty() {
             Some(self.node(&top.count, &Layout::default())?)
         } else {
             None
         };
-        self.limit = (!top.percent).then(|| logical::rows_asked(&top.count));
+        self.limit = (!top.percent).then(|| rows_asked(&top.count));
         let mut planned = self.plan(input, Vec::new())?;
         if let Some(limit) = limit {
             planned = push_limit(planned, limit);
@@ -325,7 +323,7 @@ impl<'a> Planner<'a> {
 
     fn plan_set_op(
         &mut self,
-        kind: logical::SetOpKind,
+        kind: SetOpKind,
         left: &Rel,
         right: &Rel,
         columns: &[ColumnId],
@@ -349,9 +347,9 @@ impl<'a> Planner<'a> {
         let (left, right) =
             (Box::new(in_order(left, &left_columns)), Box::new(in_order(right, &right_columns)));
         let plan = match kind {
-            logical::SetOpKind::UnionAll => Plan::Concat(left, right),
+            SetOpKind::UnionAll => Plan::Concat(left, right),
             other => {
-                let intersect = other == logical::SetOpKind::Intersect;
+                let intersect = other == SetOpKind::Intersect;
                 Plan::SetOp { intersect, left, right, collations: self.collations(columns) }
             }
         };
@@ -416,7 +414,7 @@ pub(crate) fn in_order(planned: Planned, columns: &[ColumnId]) -> Plan {
     let items = columns
         .iter()
         .map(|id| {
-            crate::expr::program::Node::Column(
+            crate::physical::plan::Node::Column(
                 layout.position(*id).expect("an input gives all columns of the operation"),
             )
         })
@@ -425,8 +423,8 @@ pub(crate) fn in_order(planned: Planned, columns: &[ColumnId]) -> Plan {
 }
 
 /// Lets a sort directly below (through projections) keep only what TOP takes.
-fn push_limit(planned: Planned, limit: crate::expr::program::Node) -> Planned {
-    fn find_sort(plan: &mut Plan) -> Option<&mut Option<crate::expr::program::Node>> {
+fn push_limit(planned: Planned, limit: crate::physical::plan::Node) -> Planned {
+    fn find_sort(plan: &mut Plan) -> Option<&mut Option<crate::physical::plan::Node>> {
         match plan {
             Plan::Sort { limit, .. } => Some(limit),
             Plan::Project { input, .. } => find_sort(input),
@@ -442,4 +440,17 @@ fn push_limit(planned: Planned, limit: crate::expr::program::Node) -> Planned {
 
 fn is_never_true(predicate: &Expr) -> bool {
     matches!(predicate.kind, ExprKind::Constant(Value::Bit(false) | Value::Null))
+}
+
+/// Rows that a TOP, OFFSET or FETCH is thought to ask for, where no constant says so.
+const ROWS_ASKED: f64 = 100.0;
+
+/// The rows that an expression of TOP, OFFSET or FETCH asks for.
+pub(crate) fn rows_asked(count: &Expr) -> f64 {
+    match &count.kind {
+        crate::bound::tree::ExprKind::Constant(value) => {
+            value.as_i64().map_or(ROWS_ASKED, |rows| rows.max(0) as f64)
+        }
+        _ => ROWS_ASKED,
+    }
 }

@@ -3,8 +3,8 @@
 use types::SqlType;
 
 use super::Columns;
-use super::logical::{Rel, SortKey};
-use crate::expr::{ColumnId, Expr};
+use crate::bound::tree::{Expr, Rel, SortKey};
+use crate::kinds::ColumnId;
 
 /// A column of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

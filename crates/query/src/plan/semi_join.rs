@@ -7,8 +7,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::logical::{JoinKind, Rel};
-use crate::expr::{ColumnId, CompareOp, ConversionKind, Expr, ExprKind, SubqueryExpr, SubqueryKind};
+use crate::bound::tree::{Expr, ExprKind, Rel, SubqueryExpr, SubqueryKind};
+use crate::kinds::{ColumnId, CompareOp, ConversionKind, JoinKind};
 
 /// Subqueries inside of each other are planned more than once; deeper ones than this stay where they are.
 pub(super) const DEPTH_MAX: usize = 2;

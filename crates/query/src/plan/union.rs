@@ -7,11 +7,11 @@ use types::{SqlError, SqlType, Value};
 
 use super::choice::SORT_COST;
 use super::infer::branches_of;
-use super::logical::TableScan;
 use super::order::{Desired, Order};
-use super::physical::Plan;
 use super::{Planned, Planner, in_order};
-use crate::expr::{CompareOp, Expr, ExprKind};
+use crate::bound::tree::{Expr, ExprKind, TableScan};
+use crate::kinds::CompareOp;
+use crate::physical::plan::Plan;
 
 /// An OR with more branches than these is not taken apart.
 const BRANCHES_MAX: usize = 8;

@@ -13,11 +13,11 @@ use types::arith::BinaryOp;
 use types::{SqlError, SqlType, Value};
 
 use super::join::PROBE_COST;
-use super::logical::{AggregateKind, JoinKind, Rel};
-use super::physical::Plan;
 use super::semi_join::{DEPTH_MAX, depth_of};
 use super::{Planned, Planner};
-use crate::expr::{ColumnId, CompareOp, ConversionKind, Expr, ExprKind, SubqueryExpr, SubqueryKind};
+use crate::bound::tree::{Expr, ExprKind, Rel, SubqueryExpr, SubqueryKind};
+use crate::kinds::{AggregateKind, ColumnId, CompareOp, ConversionKind, JoinKind};
+use crate::physical::plan::Plan;
 
 /// How many rows ask is a guess, and often far too many; what a table costs is known. So many times dearer must an evaluation for each row be.
 const DOUBT: f64 = 8.0;

@@ -5,14 +5,11 @@ use engine::IndexKind;
 use super::scalar::{PlanColumn, Scalar};
 use super::{Describer, Operator, PlanObject, Shape};
 use crate::ddl::SelectIntoPlan;
-use crate::exec::delete::DeletePlan;
-use crate::exec::insert::{InsertInput, InsertPlan};
-use crate::exec::merge::MergePlan;
-use crate::exec::store::{Store, StoreKind};
-use crate::exec::update::{SetStep, UpdatePlan};
-use crate::expr::program::Node;
-use crate::plan::physical::Plan;
-use crate::plan::table::TableSource;
+use crate::physical::change::{
+    DeletePlan, InsertInput, InsertPlan, MergePlan, SetStep, Store, StoreKind, UpdatePlan,
+};
+use crate::physical::plan::{Node, Plan};
+use crate::table::TableSource;
 
 /// Operators by what the target's rows stand in: a heap, a clustered index.
 const INSERT: [&str; 2] = ["Table Insert", "Clustered Index Insert"];

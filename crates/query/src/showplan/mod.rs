@@ -10,12 +10,12 @@ mod xml;
 
 use rustc_hash::FxHashMap;
 
+use crate::context::VariableDef;
+use crate::physical::plan::SubPlan;
+use crate::statement::{CompiledStatement, StatementKind};
+
 pub use scalar::{PlanColumn, Scalar};
 pub use xml::batch_document;
-
-use crate::context::VariableDef;
-use crate::plan::physical::SubPlan;
-use crate::statement::{CompiledStatement, StatementKind};
 
 /// One statement of a batch.
 #[derive(Clone, Debug)]

@@ -4,14 +4,12 @@ use engine::{IndexDef, IndexKind};
 
 use super::scalar::{PlanColumn, Scalar, ScalarKind};
 use super::{Describer, Operator, PlanObject, Seek, Shape};
-use crate::expr::CompareOp;
-use crate::expr::program::{IntNode, Node};
-use crate::plan::access::{AccessPath, ScanPlan, SeekRange};
-use crate::plan::logical::{AggregateKind, JoinKind};
-use crate::plan::physical::{
-    AggregateNode, AggregatePlan, HashJoinPlan, NestedLoopPlan, Plan, SortNode, WindowNodeKind, WindowPlan,
+use crate::kinds::{AggregateKind, CompareOp, JoinKind};
+use crate::physical::plan::{
+    AccessPath, AggregateNode, AggregatePlan, HashJoinPlan, IntNode, NestedLoopPlan, Node, Plan, ScanPlan,
+    SeekRange, SortNode, WindowNodeKind, WindowPlan,
 };
-use crate::plan::table::TableSource;
+use crate::table::TableSource;
 
 /// More ranges than these of a seek are not written out.
 const RANGES_SHOWN_MAX: usize = 32;
@@ -232,7 +230,7 @@ impl<'p> Describer<'p> {
     /// Describes what may read columns of an outer row; tells which it reads.
     fn with_outer(
         &mut self,
-        pass: &[(usize, crate::expr::ColumnId)],
+        pass: &[(usize, crate::kinds::ColumnId)],
         columns: &[PlanColumn],
         describe: impl FnOnce(&mut Self) -> Operator,
     ) -> (Operator, Vec<PlanColumn>) {

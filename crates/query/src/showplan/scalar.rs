@@ -5,10 +5,9 @@ use types::{SqlType, Value};
 
 use super::Describer;
 use super::xml::Writer;
-use crate::expr::program::{BoolNode, IntKind, IntNode, Node};
-use crate::expr::{CompareOp, Conversion, ConversionKind};
-use crate::plan::physical::SubPlan;
-use crate::plan::table::SequenceSource;
+use crate::kinds::{CompareOp, Conversion, ConversionKind};
+use crate::physical::plan::{BoolNode, IntKind, IntNode, Node, SubPlan};
+use crate::table::SequenceSource;
 
 /// More values of an IN list than these are not written out.
 const LIST_SHOWN_MAX: usize = 64;

@@ -213,10 +213,10 @@ fn plan_attributes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         _ => Value::Int(0),
     };
     for (name, value, is_key) in [("dbid", to_int(database), true), ("objectid", to_int(object), true)] {
-        let value = crate::functions::metadata::variant(value);
+        let value = crate::values::variant(value);
         context.row(&[("attribute", name.into()), ("value", value.into()), ("is_cache_key", is_key.into())]);
     }
-    let handle = crate::functions::metadata::variant(sql_handle(&plan));
+    let handle = crate::values::variant(sql_handle(&plan));
     context.row(&[
         ("attribute", "sql_handle".into()),
         ("value", handle.into()),

@@ -208,7 +208,7 @@ fn identity_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         // In the type of the column.
         let variant = |number: i128| {
             let value = engine::identity_value(number, &table.columns[ordinal].sql_type);
-            crate::functions::metadata::variant(
+            crate::values::variant(
                 value.unwrap_or_else(|_| Value::Decimal(types::Decimal::new(number, 38, 0))),
             )
         };

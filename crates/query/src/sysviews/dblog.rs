@@ -15,8 +15,9 @@ use types::{SqlError, Value};
 use super::SystemView;
 use super::dblog_columns::{COLUMN_LIST, COLUMNS, Field};
 use super::stream::{BoundKind, StreamRequest};
-use crate::exec::{Row, RowSource};
-use crate::expr::runtime::Runtime;
+use crate::row::Row;
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
 
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::streamed("fn_dblog", COLUMN_LIST, open, &["Current LSN", "Transaction ID"])

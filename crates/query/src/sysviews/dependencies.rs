@@ -9,7 +9,7 @@ use types::SqlError;
 use super::{SystemView, ViewColumn, ViewContext};
 use crate::bind::{Binder, Observed, Scope, ScopeColumn, ScopeTable};
 use crate::context::BindContext;
-use crate::expr::runtime::Runtime;
+use crate::runtime::Runtime;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -143,7 +143,7 @@ fn column_id(object: &ObjectDef, views: &[(i32, Vec<ViewColumn>)], name: &str) -
         ObjectDef::Table(table) => table.column_ordinal(name).map(|at| table.columns[at].column_id),
         ObjectDef::Module(module) => {
             let columns = views.iter().find(|(id, _)| *id == module.object_id)?;
-            let same = |column: &ViewColumn| crate::bind::names::same_name(&column.name, name);
+            let same = |column: &ViewColumn| crate::names::same_name(&column.name, name);
             columns.1.iter().position(same).map(|at| at as i32 + 1)
         }
         ObjectDef::Sequence(_) => None,

@@ -412,7 +412,7 @@ fn database_principals(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn configurations(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let variant = |number: i32| crate::functions::metadata::variant(Value::Int(number));
+    let variant = |number: i32| crate::values::variant(Value::Int(number));
     let instance = context.runtime.instance;
     for option in engine::CONFIGURATION_OPTIONS {
         context.row(&[

@@ -33,20 +33,21 @@ mod waits;
 
 use std::sync::{Arc, LazyLock};
 
+use engine::Database;
+use rustc_hash::FxHashMap;
+use types::{SqlError, SqlType, Value};
+
+use crate::row::Row;
+use crate::runtime::Runtime;
+
 use databases::shown_file_id;
 pub use databases::{DatabaseFile, database_files};
 pub(crate) use dependencies::{bound_columns, bound_views, named_columns};
 pub(crate) use describe::tds_type;
-use engine::Database;
 pub(crate) use objects::module_parameters;
 pub(crate) use properties::{PropertyLevel, property_targets};
 pub(crate) use rowsets::JSON_ITEMS;
-use rustc_hash::FxHashMap;
 pub(crate) use storage::count_rows;
-use types::{SqlError, SqlType, Value};
-
-use crate::exec::Row;
-use crate::expr::runtime::Runtime;
 
 /// A view or table-valued function of the system.
 pub struct SystemView {

@@ -204,7 +204,7 @@ fn suspect_pages(context: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
 /// The management of policies is off: nothing would carry one out.
 fn policy_configuration(context: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
     for name in ["Enabled", "HistoryRetentionInDays", "LogOnSuccess"] {
-        let value = crate::functions::metadata::variant(Value::Int(0));
+        let value = crate::values::variant(Value::Int(0));
         context.row(&[("name", name.into()), ("current_value", value.into())]);
     }
     Ok(())

@@ -421,7 +421,7 @@ fn typed(
     written: &tsql::ast::DataType,
     output: bool,
 ) -> Option<ModuleParameter> {
-    let declared = crate::bind::data_type::declared_now(written, database).ok()?;
+    let declared = crate::data_type::declared_now(written, database).ok()?;
     let sql_type = declared.sql_type;
     let user_type_id = if declared.alias_id == 0 { sql_type.user_type_id() } else { declared.alias_id };
     Some(ModuleParameter { name, sql_type, user_type_id, output })

@@ -3,8 +3,8 @@
 use types::{SqlError, Value};
 
 use super::{SystemView, ViewContext};
-use crate::functions::metadata::name_parts;
 use crate::functions::permissions::{CLASSES, PermissionClass, applies, class};
+use crate::names::name_parts;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

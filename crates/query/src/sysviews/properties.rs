@@ -7,8 +7,8 @@ use types::{SqlError, Value};
 
 use super::dependencies::{columns_of_module, context_of};
 use super::{SystemView, ViewContext};
-use crate::bind::names::same_name;
 use crate::context::BindContext;
+use crate::names::same_name;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -7,7 +7,7 @@ use types::{SqlError, Value};
 
 use super::columns::user_tables;
 use super::{Cell, SystemView, ViewContext};
-use crate::expr::runtime::Runtime;
+use crate::runtime::Runtime;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use engine::Database;
 use types::{SqlError, Value};
 
-use crate::exec::RowSource;
-use crate::expr::runtime::Runtime;
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
 
 /// Begins to make the rows.
 pub(crate) type OpenStream =

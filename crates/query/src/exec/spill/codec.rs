@@ -4,7 +4,7 @@ use types::{
     ByteStr, Date, DateTime, DateTime2, DateTimeOffset, Decimal, SmallDateTime, SqlType, Time, Value, WideStr,
 };
 
-use crate::exec::Row;
+use crate::row::Row;
 
 /// Appends the values of a row.
 pub(super) fn encode_row(row: &[Value], out: &mut Vec<u8>) {

@@ -6,8 +6,9 @@ use engine::Run;
 use rustc_hash::FxHasher;
 use types::{SqlError, Value};
 
-use super::{RowWriter, RunRows, Workspace};
-use crate::expr::runtime::Runtime;
+use super::{RowWriter, RunRows};
+use crate::runtime::Runtime;
+use crate::workspace::Workspace;
 
 /// How many parts rows are put into at once.
 pub(in crate::exec) const PARTS: usize = 16;

@@ -6,10 +6,10 @@ use engine::{Run, RunReader};
 use types::{Collation, SqlError, Value};
 
 use super::{Held, codec, row_bytes};
-use crate::exec::Row;
 use crate::exec::room::Room;
-use crate::expr::runtime::Runtime;
-use crate::plan::physical::SortNode;
+use crate::physical::plan::SortNode;
+use crate::row::Row;
+use crate::runtime::Runtime;
 
 /// How the values of a key compare, one after the other: collation, descending.
 pub(in crate::exec) type KeyOrder = Vec<(Collation, bool)>;
@@ -97,7 +97,7 @@ impl Sorter {
 
     /// The rows at hand, in order, as a run.
     fn put_out(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
-        let mut writer = self.held.workspace().writer(runtime)?;
+        let mut writer = self.held.workspace().writer(runtime.instance)?;
         let mut record = Vec::new();
         for (key, row) in std::mem::take(&mut self.rows) {
             runtime.check_cancelled()?;
@@ -136,7 +136,7 @@ impl Sorter {
 
     fn merged(&self, runtime: &Runtime<'_>, runs: Vec<Run>) -> Result<Run, SqlError> {
         let mut merge = Merge::begin(self.order.clone(), self.limit, runs)?;
-        let mut writer = self.held.workspace().writer(runtime)?;
+        let mut writer = self.held.workspace().writer(runtime.instance)?;
         let mut record = Vec::new();
         while let Some((key, row)) = merge.next()? {
             runtime.check_cancelled()?;

@@ -7,9 +7,10 @@ use types::SqlError;
 
 use super::{Held, RowWriter, RunRows, row_bytes};
 use crate::exec::room::Room;
-use crate::exec::{Row, RowSource, open};
-use crate::expr::runtime::Runtime;
-use crate::plan::physical::Plan;
+use crate::physical::plan::Plan;
+use crate::row::Row;
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
 
 /// All rows of a plan.
 pub(in crate::exec) struct RowStore {
@@ -29,7 +30,7 @@ pub(in crate::exec) struct Walk {
 impl RowStore {
     /// Reads a plan to its end.
     pub(in crate::exec) fn read(plan: &Plan, runtime: &Runtime<'_>) -> Result<RowStore, SqlError> {
-        let mut source = open(plan, runtime)?;
+        let mut source = plan.open(runtime)?;
         let mut held = Held::new(runtime);
         let mut rows: Vec<Row> = Vec::new();
         let mut behind: Option<RowWriter> = None;

@@ -9,11 +9,11 @@ use engine::{CatalogImage, Database, Instance, Lookup, ObjectDef, SchemaDef, Tra
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ConvertContext, SqlError, Value};
 
-use super::ColumnId;
 use crate::context::{ExecContext, SessionFacts, SessionNames, SetOptions};
-use crate::exec::Row;
-use crate::exec::spill::Workspace;
-use crate::plan::table::SequenceSource;
+use crate::kinds::ColumnId;
+use crate::row::Row;
+use crate::table::SequenceSource;
+use crate::workspace::Workspace;
 
 thread_local! {
     /// One row buffer a thread: a loop of single-row statements allocates none.
@@ -180,7 +180,7 @@ impl<'a> Runtime<'a> {
 
     /// Settings of conversions.
     pub(crate) fn convert_context(&self) -> &ConvertContext {
-        self.convert.get_or_init(|| crate::expr::number::convert_context(self.options))
+        self.convert.get_or_init(|| crate::values::convert_context(self.options))
     }
 
     /// Ends the statement when its memory is spent (701), or when an attention, KILL or shutdown has come. Cheap: looks for the latter every

@@ -1,21 +1,9 @@
-//! Small kernels over values that the aggregates and the functions share.
+//! Sums, averages and joined texts, as aggregates and windows make them.
 
 use types::arith::{self, BinaryOp};
-use types::{ByteStr, ConvertContext, DateFormat, Decimal, SqlError, SqlType, Value, WideStr};
+use types::{ByteStr, Decimal, SqlError, SqlType, Value, WideStr};
 
-use crate::context::SetOptions;
-use crate::plan::physical::AggregateNode;
-
-/// Any number as a float; what is not a number is 0.
-pub(crate) fn to_f64(value: &Value) -> f64 {
-    match value {
-        Value::Float(number) => *number,
-        Value::Real(number) => f64::from(*number),
-        Value::Money(number) => *number as f64 / 10_000.0,
-        Value::Decimal(number) => number.mantissa() as f64 / 10f64.powi(i32::from(number.scale())),
-        other => other.as_i64().unwrap_or(0) as f64,
-    }
-}
+use crate::physical::plan::AggregateNode;
 
 /// Adds `value` to a running sum (NULL at first). Integers are summed in 64 bits, decimals in 38 digits.
 pub(crate) fn accumulate(sum: &mut Value, value: &Value, node: &AggregateNode) -> Result<(), SqlError> {
@@ -118,22 +106,4 @@ pub(crate) fn join_strings<'v>(
         }
     }
     Value::NChar(WideStr::from(out))
-}
-
-/// Conversion settings of the session.
-pub(crate) fn convert_context(options: &SetOptions) -> ConvertContext {
-    let date_format = match options.date_format.to_ascii_lowercase().as_str() {
-        "dmy" => DateFormat::Dmy,
-        "ymd" => DateFormat::Ymd,
-        "ydm" => DateFormat::Ydm,
-        "myd" => DateFormat::Myd,
-        "dym" => DateFormat::Dym,
-        _ => DateFormat::Mdy,
-    };
-    ConvertContext {
-        date_format,
-        date_first: options.date_first,
-        ansi_warnings: options.ansi_warnings,
-        ..ConvertContext::default()
-    }
 }

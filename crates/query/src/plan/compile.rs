@@ -4,9 +4,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::arith::{BinaryOp, UnaryOp};
 use types::{SqlError, Value};
 
-use super::program::{BinaryNode, BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node};
-use super::{ColumnId, CompareOp, ConversionKind, Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind};
-use crate::plan::Planner;
+use super::Planner;
+use crate::bound::tree::{Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, comparison_collation};
+use crate::kinds::{ColumnId, CompareOp, ConversionKind};
+use crate::physical::plan::{
+    BinaryNode, BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node,
+};
 
 /// Lists longer than this are looked up in a set.
 const IN_LIST_SET_FROM: usize = 8;
@@ -195,7 +198,7 @@ impl Planner<'_> {
                 continue;
             }
             let mut key = Vec::new();
-            crate::exec::keys::write_value(value, expr.collation, &mut key);
+            crate::values::write_value(value, expr.collation, &mut key);
             set.keys.insert(key);
         }
         let in_set = BoolNode::InSet(expr.collation, self.node(left, layout)?, Box::new(set));
@@ -267,7 +270,7 @@ impl Planner<'_> {
         &mut self,
         subquery: &SubqueryExpr,
         layout: &Layout,
-    ) -> Result<crate::plan::physical::SubPlan, SqlError> {
+    ) -> Result<crate::physical::plan::SubPlan, SqlError> {
         let free = subquery.rel.free_columns();
         let mut pass: Vec<(usize, ColumnId)> =
             free.iter().filter_map(|id| Some((layout.position(*id)?, *id))).collect();
@@ -282,24 +285,6 @@ impl Planner<'_> {
             None => 0,
         };
         let constant = (free.is_empty() && !self.has_volatile(&subquery.rel)).then(|| self.next_subquery());
-        Ok(crate::plan::physical::SubPlan { plan: planned.plan.into(), column, pass, constant })
-    }
-}
-
-/// The collation under which two sides are compared.
-pub(crate) fn comparison_collation(left: &Expr, right: &Expr) -> types::Collation {
-    if left.explicit_collation { left.collation } else { right.collation_over(left) }
-}
-
-impl Expr {
-    /// The collation of a comparison of `self` with `other`: explicit wins, then any that is not the default.
-    pub(crate) fn collation_over(&self, other: &Expr) -> types::Collation {
-        if self.explicit_collation
-            || (self.collation != types::Collation::default() && !other.explicit_collation)
-        {
-            self.collation
-        } else {
-            other.collation
-        }
+        Ok(crate::physical::plan::SubPlan { plan: planned.plan.into(), column, pass, constant })
     }
 }

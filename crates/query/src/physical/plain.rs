@@ -6,7 +6,7 @@
 use types::Value;
 use types::arith::BinaryOp;
 
-use super::program::{BoolNode, IntNode, Node};
+use super::plan::{BoolNode, IntNode, Node};
 
 /// The result of a plain evaluation: NULL and UNKNOWN are the inner `None`.
 pub(crate) type Plain<T> = Option<Option<T>>;
@@ -87,9 +87,9 @@ impl BoolNode {
 
 #[cfg(test)]
 mod tests {
-    use super::super::CompareOp;
-    use super::super::program::IntKind;
+    use super::super::plan::IntKind;
     use super::*;
+    use crate::kinds::CompareOp;
 
     fn int(node: IntNode) -> Node {
         Node::Integer(Box::new(node), IntKind::Int)

@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use engine::{Database, SequenceDef, Table, TableDef};
 
+use crate::context::SetOptions;
+use crate::names::same_name;
+
 /// A table is thought to have so many rows at least: it may grow under its plan, and a seek is right for both.
 const ROWS_LEAST: f64 = 1000.0;
 /// No plan hangs on the number of rows.
@@ -111,4 +114,13 @@ mod tests {
         // The page's own example: 2,000,000 rows, the lesser of 400,500 and 44,721.
         assert_eq!(recompile_threshold(2_000_000), 44_721);
     }
+}
+
+/// Is SET IDENTITY_INSERT ON for the table?
+pub(crate) fn is_identity_insert_on(options: &SetOptions, source: &TableSource) -> bool {
+    options.identity_insert.as_ref().is_some_and(|(database, schema, table)| {
+        same_name(database, source.database.name())
+            && same_name(schema, source.schema())
+            && same_name(table, &source.def.name)
+    })
 }

@@ -1,25 +1,192 @@
-//! Bound scalar expressions: names resolved, types known, conversions explicit. The planner works on these.
-
-pub(crate) mod compile;
-pub(crate) mod eval;
-pub(crate) mod number;
-pub(crate) mod plain;
-pub(crate) mod program;
-pub(crate) mod runtime;
-pub(crate) mod walk;
+//! The bound tree: row sources over column numbers, and the scalar expressions in them. Names are resolved, types known, conversions explicit.
 
 use std::sync::Arc;
 
 use types::arith::{BinaryOp, UnaryOp};
 use types::{Collation, SqlType, Value};
 
-use crate::functions::FunctionDef;
-use crate::plan::logical::Rel;
-use crate::plan::table::SequenceSource;
+use crate::function_def::FunctionDef;
+use crate::kinds::{
+    AggregateKind, CatalogReading, ColumnId, CompareOp, Conversion, ConversionKind, JoinKind, ScanHints,
+    WindowFrame,
+};
+use crate::sysviews::SystemView;
+use crate::table::{SequenceSource, TableSource};
 
-/// Identifies one column of one row source inside one statement. Positions come only when a plan is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct ColumnId(pub(crate) u32);
+/// A row source.
+#[derive(Clone, Debug)]
+pub(crate) enum Rel {
+    /// One row of no columns: SELECT without FROM.
+    OneRow,
+    /// VALUES lists.
+    Values {
+        columns: Vec<ColumnId>,
+        rows: Vec<Vec<Expr>>,
+    },
+    Table(Box<TableScan>),
+    System(Box<SystemScan>),
+    Filter {
+        input: Box<Rel>,
+        predicate: Expr,
+    },
+    Project {
+        input: Box<Rel>,
+        items: Vec<(ColumnId, Expr)>,
+    },
+    Join {
+        kind: JoinKind,
+        left: Box<Rel>,
+        right: Box<Rel>,
+        on: Option<Expr>,
+    },
+    /// The right side reads columns of the left side.
+    Apply {
+        outer: bool,
+        left: Box<Rel>,
+        right: Box<Rel>,
+    },
+    Aggregate {
+        input: Box<Rel>,
+        keys: Vec<(ColumnId, Expr)>,
+        aggregates: Vec<(ColumnId, AggregateCall)>,
+    },
+    Window {
+        input: Box<Rel>,
+        calls: Vec<(ColumnId, WindowCall)>,
+    },
+    /// Adds a column with the next value of a sequence to each row.
+    Draw {
+        input: Box<Rel>,
+        sequence: (ColumnId, Arc<SequenceSource>),
+    },
+    Distinct {
+        input: Box<Rel>,
+    },
+    Sort {
+        input: Box<Rel>,
+        keys: Vec<SortKey>,
+    },
+    Top {
+        input: Box<Rel>,
+        top: TopSpec,
+    },
+    Offset {
+        input: Box<Rel>,
+        offset: Expr,
+        fetch: Option<Expr>,
+    },
+    SetOp {
+        kind: SetOpKind,
+        left: Box<Rel>,
+        right: Box<Rel>,
+        columns: Vec<ColumnId>,
+    },
+    /// A recursive CTE: rows of `anchor`, then of `step` over the rows made last, until none come.
+    Recursive {
+        anchor: Box<Rel>,
+        step: Box<Rel>,
+        columns: Vec<ColumnId>,
+        work: u32,
+    },
+    /// The rows made last of the recursive CTE `work`.
+    WorkTable {
+        work: u32,
+        columns: Vec<ColumnId>,
+    },
+}
+
+/// A base table with the ids of its columns, in table order.
+#[derive(Clone, Debug)]
+pub(crate) struct TableScan {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) columns: Vec<ColumnId>,
+    /// Rows come with a locator in this pseudo column: the scan of an UPDATE's or DELETE's target.
+    pub(crate) locator: Option<ColumnId>,
+    pub(crate) hints: ScanHints,
+}
+
+/// A system view or function with its arguments.
+#[derive(Clone)]
+pub(crate) struct SystemScan {
+    pub(crate) view: &'static SystemView,
+    pub(crate) database: Arc<engine::Database>,
+    pub(crate) arguments: Vec<Expr>,
+    pub(crate) columns: Vec<ColumnId>,
+    pub(crate) reading: CatalogReading,
+}
+
+impl std::fmt::Debug for SystemScan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.view)
+    }
+}
+
+/// UNION ALL, EXCEPT, INTERSECT; UNION is Distinct over UNION ALL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SetOpKind {
+    UnionAll,
+    Except,
+    Intersect,
+}
+
+/// One ORDER BY item.
+#[derive(Clone, Debug)]
+pub(crate) struct SortKey {
+    pub(crate) expr: Expr,
+    pub(crate) descending: bool,
+}
+
+/// TOP.
+#[derive(Clone, Debug)]
+pub(crate) struct TopSpec {
+    pub(crate) count: Expr,
+    pub(crate) percent: bool,
+    /// Sort keys when WITH TIES was given.
+    pub(crate) ties: Vec<SortKey>,
+}
+
+/// An aggregate.
+#[derive(Clone, Debug)]
+pub(crate) struct AggregateCall {
+    pub(crate) kind: AggregateKind,
+    pub(crate) argument: Option<Expr>,
+    /// Separator of STRING_AGG.
+    pub(crate) separator: Option<Expr>,
+    pub(crate) distinct: bool,
+    /// WITHIN GROUP (ORDER BY ...).
+    pub(crate) order: Vec<SortKey>,
+    pub(crate) sql_type: types::SqlType,
+}
+
+/// A window function over its partition.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowCall {
+    pub(crate) kind: WindowKind,
+    pub(crate) partition: Vec<Expr>,
+    pub(crate) order: Vec<SortKey>,
+    pub(crate) frame: WindowFrame,
+}
+
+/// Which window function.
+#[derive(Clone, Debug)]
+pub(crate) enum WindowKind {
+    RowNumber,
+    Rank,
+    DenseRank,
+    PercentRank,
+    CumeDist,
+    Tile(Expr),
+    /// LAG is a negative offset.
+    Shift {
+        value: Expr,
+        offset: Expr,
+        default: Option<Expr>,
+        lead: bool,
+    },
+    FirstValue(Expr),
+    LastValue(Expr),
+    Aggregate(AggregateCall),
+}
 
 /// A bound expression.
 #[derive(Clone, Debug)]
@@ -91,81 +258,6 @@ pub(crate) enum SubqueryKind {
     Any(CompareOp, Expr, Expr),
     /// `left op ALL (...)`.
     All(CompareOp, Expr, Expr),
-}
-
-/// Comparison operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CompareOp {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
-impl CompareOp {
-    /// Does `ordering` of left against right satisfy the operator?
-    pub(crate) fn accepts(self, ordering: std::cmp::Ordering) -> bool {
-        use std::cmp::Ordering::{Equal, Greater, Less};
-        match self {
-            CompareOp::Equal => ordering == Equal,
-            CompareOp::NotEqual => ordering != Equal,
-            CompareOp::Less => ordering == Less,
-            CompareOp::LessOrEqual => ordering != Greater,
-            CompareOp::Greater => ordering == Greater,
-            CompareOp::GreaterOrEqual => ordering != Less,
-        }
-    }
-
-    /// The operator with its sides exchanged.
-    pub(crate) fn flipped(self) -> CompareOp {
-        match self {
-            CompareOp::Less => CompareOp::Greater,
-            CompareOp::LessOrEqual => CompareOp::GreaterOrEqual,
-            CompareOp::Greater => CompareOp::Less,
-            CompareOp::GreaterOrEqual => CompareOp::LessOrEqual,
-            same => same,
-        }
-    }
-
-    /// NOT applied to the operator.
-    pub(crate) fn negated(self) -> CompareOp {
-        match self {
-            CompareOp::Equal => CompareOp::NotEqual,
-            CompareOp::NotEqual => CompareOp::Equal,
-            CompareOp::Less => CompareOp::GreaterOrEqual,
-            CompareOp::LessOrEqual => CompareOp::Greater,
-            CompareOp::Greater => CompareOp::LessOrEqual,
-            CompareOp::GreaterOrEqual => CompareOp::Less,
-        }
-    }
-}
-
-/// How a conversion was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Conversion {
-    pub(crate) kind: ConversionKind,
-    /// Style of CONVERT, `types::DEFAULT_STYLE` when none.
-    pub(crate) style: i32,
-}
-
-/// The kinds of conversion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ConversionKind {
-    /// Inserted by the binder; silent truncation of strings is not an error in expressions.
-    Implicit,
-    /// CAST or CONVERT.
-    Explicit,
-    /// TRY_CAST or TRY_CONVERT: failure is NULL.
-    Try,
-    /// Store into a column or a variable.
-    Assign,
-}
-
-impl Conversion {
-    pub(crate) const IMPLICIT: Conversion =
-        Conversion { kind: ConversionKind::Implicit, style: types::DEFAULT_STYLE };
 }
 
 impl Expr {
@@ -253,4 +345,22 @@ pub(crate) fn balanced(mut list: Vec<Expr>, make: fn(Box<Expr>, Box<Expr>) -> Ex
         list = next;
     }
     list.pop()
+}
+
+/// The collation under which two sides are compared.
+pub(crate) fn comparison_collation(left: &Expr, right: &Expr) -> types::Collation {
+    if left.explicit_collation { left.collation } else { right.collation_over(left) }
+}
+
+impl Expr {
+    /// The collation of a comparison of `self` with `other`: explicit wins, then any that is not the default.
+    pub(crate) fn collation_over(&self, other: &Expr) -> types::Collation {
+        if self.explicit_collation
+            || (self.collation != types::Collation::default() && !other.explicit_collation)
+        {
+            self.collation
+        } else {
+            other.collation
+        }
+    }
 }

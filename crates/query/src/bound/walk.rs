@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{ColumnId, Expr, ExprKind, SubqueryKind};
-use crate::functions::Determinism;
-use crate::plan::logical::Rel;
+use super::tree::{Expr, ExprKind, Rel, SubqueryKind};
+use crate::function_def::Determinism;
+use crate::kinds::ColumnId;
 
 impl Expr {
     /// Direct sub-expressions; of a subquery only the left operand.
@@ -119,10 +119,7 @@ impl Expr {
     }
 
     /// Adds the sequences that it draws from.
-    pub(crate) fn collect_sequences(
-        &self,
-        into: &mut Vec<std::sync::Arc<crate::plan::table::SequenceSource>>,
-    ) {
+    pub(crate) fn collect_sequences(&self, into: &mut Vec<std::sync::Arc<crate::table::SequenceSource>>) {
         if let ExprKind::NextValue(source) = &self.kind {
             into.push(source.clone());
         }

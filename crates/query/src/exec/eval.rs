@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use types::arith::{self, BinaryOp};
 use types::{Collation, SqlError, SqlType, Value};
 
-use super::program::{BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node};
-use super::runtime::Runtime;
-use super::{CompareOp, ConversionKind};
-use crate::exec::subquery;
-use crate::functions::Call;
+use super::subquery;
+use crate::function_def::Call;
+use crate::kinds::{CompareOp, ConversionKind};
+use crate::physical::plan::{BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node};
+use crate::runtime::Runtime;
 
 /// How many times its length a value takes while it is converted: decoded, encoded and shared.
 const CONVERSION_COPIES: usize = 6;
@@ -86,7 +86,7 @@ impl Node {
     /// The value as a float.
     pub(crate) fn eval_f64(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<f64>, SqlError> {
         let value = self.eval(runtime, row)?;
-        Ok((!value.is_null()).then(|| super::number::to_f64(&value)))
+        Ok((!value.is_null()).then(|| crate::values::to_f64(&value)))
     }
 }
 
@@ -297,7 +297,7 @@ fn in_set(set: &InSet, collation: Collation, value: &Value) -> Result<Option<boo
         return Ok(None);
     }
     let mut key = Vec::with_capacity(16);
-    crate::exec::keys::write_value(value, collation, &mut key);
+    crate::values::write_value(value, collation, &mut key);
     Ok(match (set.keys.contains(&key), set.has_null) {
         (true, _) => Some(true),
         (false, true) => None,

@@ -1,0 +1,255 @@
+//! Walks over row sources: their inputs, expressions and columns.
+
+use rustc_hash::FxHashSet;
+
+use super::tree::{AggregateCall, Expr, Rel, WindowCall, WindowKind};
+use crate::kinds::{ColumnId, JoinKind};
+
+impl Rel {
+    /// Output columns in order.
+    pub(crate) fn output(&self) -> Vec<ColumnId> {
+        match self {
+            Rel::OneRow => Vec::new(),
+            Rel::Values { columns, .. }
+            | Rel::SetOp { columns, .. }
+            | Rel::Recursive { columns, .. }
+            | Rel::WorkTable { columns, .. } => columns.clone(),
+            Rel::Table(scan) => scan.columns.iter().copied().chain(scan.locator).collect(),
+            Rel::System(scan) => scan.columns.clone(),
+            Rel::Filter { input, .. }
+            | Rel::Distinct { input }
+            | Rel::Sort { input, .. }
+            | Rel::Top { input, .. }
+            | Rel::Offset { input, .. } => input.output(),
+            Rel::Project { items, .. } => items.iter().map(|item| item.0).collect(),
+            Rel::Join { kind: JoinKind::Semi | JoinKind::Anti, left, .. } => left.output(),
+            Rel::Join { left, right, .. } | Rel::Apply { left, right, .. } => {
+                let mut all = left.output();
+                all.extend(right.output());
+                all
+            }
+            Rel::Aggregate { keys, aggregates, .. } => {
+                keys.iter().map(|key| key.0).chain(aggregates.iter().map(|aggregate| aggregate.0)).collect()
+            }
+            Rel::Window { input, calls } => {
+                input.output().into_iter().chain(calls.iter().map(|call| call.0)).collect()
+            }
+            Rel::Draw { input, sequence } => input.output().into_iter().chain([sequence.0]).collect(),
+        }
+    }
+
+    /// The inputs.
+    pub(crate) fn inputs(&self) -> Vec<&Rel> {
+        match self {
+            Rel::OneRow | Rel::Values { .. } | Rel::Table(_) | Rel::System(_) | Rel::WorkTable { .. } => {
+                Vec::new()
+            }
+            Rel::Filter { input, .. }
+            | Rel::Project { input, .. }
+            | Rel::Aggregate { input, .. }
+            | Rel::Window { input, .. }
+            | Rel::Draw { input, .. }
+            | Rel::Distinct { input }
+            | Rel::Sort { input, .. }
+            | Rel::Top { input, .. }
+            | Rel::Offset { input, .. } => vec![input],
+            Rel::Join { left, right, .. }
+            | Rel::Apply { left, right, .. }
+            | Rel::SetOp { left, right, .. } => vec![left, right],
+            Rel::Recursive { anchor, step, .. } => vec![anchor, step],
+        }
+    }
+
+    /// Expressions of this node itself.
+    pub(crate) fn expressions(&self) -> Vec<&Expr> {
+        match self {
+            Rel::OneRow
+            | Rel::Table(_)
+            | Rel::Distinct { .. }
+            | Rel::SetOp { .. }
+            | Rel::Recursive { .. }
+            | Rel::WorkTable { .. }
+            | Rel::Draw { .. }
+            | Rel::Apply { .. } => Vec::new(),
+            Rel::Values { rows, .. } => rows.iter().flatten().collect(),
+            Rel::System(scan) => scan.arguments.iter().collect(),
+            Rel::Filter { predicate, .. } => vec![predicate],
+            Rel::Project { items, .. } => items.iter().map(|item| &item.1).collect(),
+            Rel::Join { on, .. } => on.iter().collect(),
+            Rel::Aggregate { keys, aggregates, .. } => keys
+                .iter()
+                .map(|key| &key.1)
+                .chain(aggregates.iter().flat_map(|aggregate| aggregate.1.expressions()))
+                .collect(),
+            Rel::Window { calls, .. } => calls.iter().flat_map(|call| call.1.expressions()).collect(),
+            Rel::Sort { keys, .. } => keys.iter().map(|key| &key.expr).collect(),
+            Rel::Top { top, .. } => {
+                std::iter::once(&top.count).chain(top.ties.iter().map(|key| &key.expr)).collect()
+            }
+            Rel::Offset { offset, fetch, .. } => std::iter::once(offset).chain(fetch.as_ref()).collect(),
+        }
+    }
+
+    /// Adds every column whose value matters somewhere in the tree, subqueries included: what a table under it need not give otherwise.
+    /// What becomes of the output is the caller's to say.
+    pub(crate) fn collect_read(&self, into: &mut FxHashSet<ColumnId>) {
+        self.expressions().into_iter().for_each(|expr| expr.collect_read(into));
+        for input in self.inputs() {
+            input.collect_read(into);
+            // These look at whole rows.
+            if matches!(self, Rel::Distinct { .. } | Rel::SetOp { .. } | Rel::Recursive { .. }) {
+                into.extend(input.output());
+            }
+        }
+    }
+
+    /// Adds the columns that the tree reads but does not itself make: its correlation.
+    pub(crate) fn collect_free(&self, into: &mut FxHashSet<ColumnId>) {
+        let mut used = FxHashSet::default();
+        let mut made = FxHashSet::default();
+        self.collect_used_and_made(&mut used, &mut made);
+        into.extend(used.difference(&made));
+    }
+
+    /// Columns that the tree reads but does not itself make.
+    pub(crate) fn free_columns(&self) -> FxHashSet<ColumnId> {
+        let mut free = FxHashSet::default();
+        self.collect_free(&mut free);
+        free
+    }
+
+    fn collect_used_and_made(&self, used: &mut FxHashSet<ColumnId>, made: &mut FxHashSet<ColumnId>) {
+        for expr in self.expressions() {
+            expr.collect_columns(used);
+        }
+        made.extend(self.output());
+        for input in self.inputs() {
+            input.collect_used_and_made(used, made);
+        }
+    }
+}
+
+impl Rel {
+    /// Replaces reads of a column from outside, through the whole tree.
+    pub(crate) fn rename_free(&mut self, from: ColumnId, to: &Expr) {
+        self.visit_expressions_mut(&mut |expr| {
+            expr.rewrite_deep(&mut |part| match &part.kind {
+                crate::bound::tree::ExprKind::Column(id) if *id == from => Some(to.clone()),
+                _ => None,
+            });
+        });
+    }
+
+    /// Calls `f` on every expression of the tree.
+    pub(crate) fn visit_expressions_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            Rel::OneRow | Rel::Table(_) | Rel::WorkTable { .. } => {}
+            Rel::Values { rows, .. } => rows.iter_mut().flatten().for_each(f),
+            Rel::System(scan) => scan.arguments.iter_mut().for_each(f),
+            Rel::Filter { input, predicate } => {
+                f(predicate);
+                input.visit_expressions_mut(f);
+            }
+            Rel::Project { input, items } => {
+                items.iter_mut().for_each(|item| f(&mut item.1));
+                input.visit_expressions_mut(f);
+            }
+            Rel::Join { left, right, on, .. } => {
+                on.iter_mut().for_each(&mut *f);
+                left.visit_expressions_mut(f);
+                right.visit_expressions_mut(f);
+            }
+            Rel::Apply { left, right, .. } | Rel::SetOp { left, right, .. } => {
+                left.visit_expressions_mut(f);
+                right.visit_expressions_mut(f);
+            }
+            Rel::Aggregate { input, keys, aggregates } => {
+                keys.iter_mut().for_each(|key| f(&mut key.1));
+                aggregates.iter_mut().flat_map(|aggregate| aggregate.1.expressions_mut()).for_each(&mut *f);
+                input.visit_expressions_mut(f);
+            }
+            Rel::Window { input, calls } => {
+                calls.iter_mut().flat_map(|call| call.1.expressions_mut()).for_each(&mut *f);
+                input.visit_expressions_mut(f);
+            }
+            Rel::Distinct { input } | Rel::Draw { input, .. } => input.visit_expressions_mut(f),
+            Rel::Sort { input, keys } => {
+                keys.iter_mut().for_each(|key| f(&mut key.expr));
+                input.visit_expressions_mut(f);
+            }
+            Rel::Top { input, top } => {
+                f(&mut top.count);
+                top.ties.iter_mut().for_each(|key| f(&mut key.expr));
+                input.visit_expressions_mut(f);
+            }
+            Rel::Offset { input, offset, fetch } => {
+                f(offset);
+                fetch.iter_mut().for_each(&mut *f);
+                input.visit_expressions_mut(f);
+            }
+            Rel::Recursive { anchor, step, .. } => {
+                anchor.visit_expressions_mut(f);
+                step.visit_expressions_mut(f);
+            }
+        }
+    }
+}
+
+impl AggregateCall {
+    /// Its expressions.
+    pub(crate) fn expressions(&self) -> Vec<&Expr> {
+        self.argument
+            .iter()
+            .chain(self.separator.as_ref())
+            .chain(self.order.iter().map(|key| &key.expr))
+            .collect()
+    }
+
+    /// The same, mutable.
+    pub(crate) fn expressions_mut(&mut self) -> Vec<&mut Expr> {
+        self.argument
+            .iter_mut()
+            .chain(self.separator.as_mut())
+            .chain(self.order.iter_mut().map(|key| &mut key.expr))
+            .collect()
+    }
+}
+
+impl WindowCall {
+    /// Its expressions.
+    pub(crate) fn expressions(&self) -> Vec<&Expr> {
+        let own: Vec<&Expr> = match &self.kind {
+            WindowKind::RowNumber
+            | WindowKind::Rank
+            | WindowKind::DenseRank
+            | WindowKind::PercentRank
+            | WindowKind::CumeDist => Vec::new(),
+            WindowKind::Tile(expr) | WindowKind::FirstValue(expr) | WindowKind::LastValue(expr) => vec![expr],
+            WindowKind::Shift { value, offset, default, .. } => {
+                [Some(value), Some(offset), default.as_ref()].into_iter().flatten().collect()
+            }
+            WindowKind::Aggregate(aggregate) => aggregate.expressions(),
+        };
+        own.into_iter().chain(&self.partition).chain(self.order.iter().map(|key| &key.expr)).collect()
+    }
+
+    /// The same, mutable.
+    pub(crate) fn expressions_mut(&mut self) -> Vec<&mut Expr> {
+        let own: Vec<&mut Expr> = match &mut self.kind {
+            WindowKind::RowNumber
+            | WindowKind::Rank
+            | WindowKind::DenseRank
+            | WindowKind::PercentRank
+            | WindowKind::CumeDist => Vec::new(),
+            WindowKind::Tile(expr) | WindowKind::FirstValue(expr) | WindowKind::LastValue(expr) => vec![expr],
+            WindowKind::Shift { value, offset, default, .. } => {
+                [Some(value), Some(offset), default.as_mut()].into_iter().flatten().collect()
+            }
+            WindowKind::Aggregate(aggregate) => aggregate.expressions_mut(),
+        };
+        own.into_iter()
+            .chain(&mut self.partition)
+            .chain(self.order.iter_mut().map(|key| &mut key.expr))
+            .collect()
+    }
+}

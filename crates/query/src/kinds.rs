@@ -1,0 +1,161 @@
+//! What the bound tree and the physical plan both name: column numbers, comparisons, conversions, kinds of join and aggregate, hints of tables.
+
+/// Identifies one column of one row source inside one statement. Positions come only when a plan is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ColumnId(pub(crate) u32);
+
+/// Comparison operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CompareOp {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl CompareOp {
+    /// Does `ordering` of left against right satisfy the operator?
+    pub(crate) fn accepts(self, ordering: std::cmp::Ordering) -> bool {
+        use std::cmp::Ordering::{Equal, Greater, Less};
+        match self {
+            CompareOp::Equal => ordering == Equal,
+            CompareOp::NotEqual => ordering != Equal,
+            CompareOp::Less => ordering == Less,
+            CompareOp::LessOrEqual => ordering != Greater,
+            CompareOp::Greater => ordering == Greater,
+            CompareOp::GreaterOrEqual => ordering != Less,
+        }
+    }
+
+    /// The operator with its sides exchanged.
+    pub(crate) fn flipped(self) -> CompareOp {
+        match self {
+            CompareOp::Less => CompareOp::Greater,
+            CompareOp::LessOrEqual => CompareOp::GreaterOrEqual,
+            CompareOp::Greater => CompareOp::Less,
+            CompareOp::GreaterOrEqual => CompareOp::LessOrEqual,
+            same => same,
+        }
+    }
+
+    /// NOT applied to the operator.
+    pub(crate) fn negated(self) -> CompareOp {
+        match self {
+            CompareOp::Equal => CompareOp::NotEqual,
+            CompareOp::NotEqual => CompareOp::Equal,
+            CompareOp::Less => CompareOp::GreaterOrEqual,
+            CompareOp::LessOrEqual => CompareOp::Greater,
+            CompareOp::Greater => CompareOp::LessOrEqual,
+            CompareOp::GreaterOrEqual => CompareOp::Less,
+        }
+    }
+}
+
+/// How a conversion was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Conversion {
+    pub(crate) kind: ConversionKind,
+    /// Style of CONVERT, `types::DEFAULT_STYLE` when none.
+    pub(crate) style: i32,
+}
+
+/// The kinds of conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConversionKind {
+    /// Inserted by the binder; silent truncation of strings is not an error in expressions.
+    Implicit,
+    /// CAST or CONVERT.
+    Explicit,
+    /// TRY_CAST or TRY_CONVERT: failure is NULL.
+    Try,
+    /// Store into a column or a variable.
+    Assign,
+}
+
+impl Conversion {
+    pub(crate) const IMPLICIT: Conversion =
+        Conversion { kind: ConversionKind::Implicit, style: types::DEFAULT_STYLE };
+}
+
+/// Table hints that change locking or access.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ScanHints {
+    pub(crate) isolation: Option<engine::IsolationLevel>,
+    /// READCOMMITTEDLOCK: READ COMMITTED with locks, whatever the database does.
+    pub(crate) locks_committed: bool,
+    pub(crate) update_lock: bool,
+    pub(crate) exclusive_lock: bool,
+    pub(crate) table_lock: bool,
+    pub(crate) read_past: bool,
+    pub(crate) no_wait: bool,
+    /// INDEX (..): empty when nothing is said.
+    pub(crate) indexes: Vec<HintedIndex>,
+}
+
+/// An index as a hint names it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum HintedIndex {
+    Name(String),
+    /// `index_id`; 0 is a scan of the heap or clustered index.
+    Number(i32),
+}
+
+/// What a catalog view shows of what others are changing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CatalogReading {
+    /// It waits until that is settled, if the answer hangs on it.
+    Settled,
+    /// NOLOCK: the change.
+    Uncommitted,
+    /// READPAST: nothing of it.
+    SkipUnsettled,
+}
+
+/// Kinds of join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JoinKind {
+    Inner,
+    Left,
+    Full,
+    /// Left rows that have a match, once.
+    Semi,
+    /// Left rows that have none.
+    Anti,
+}
+
+/// Which aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AggregateKind {
+    CountRows,
+    Count,
+    Sum,
+    Average,
+    Minimum,
+    Maximum,
+    StandardDeviation,
+    StandardDeviationPopulation,
+    Variance,
+    VariancePopulation,
+    StringAgg,
+    ChecksumAgg,
+}
+
+/// ROWS or RANGE frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WindowFrame {
+    pub(crate) rows: bool,
+    pub(crate) start: FrameBound,
+    pub(crate) end: FrameBound,
+}
+
+/// End of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrameBound {
+    UnboundedPreceding,
+    Preceding(u64),
+    Current,
+    Following(u64),
+    UnboundedFollowing,
+}

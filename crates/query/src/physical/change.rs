@@ -1,0 +1,226 @@
+//! Compiled INSERT, UPDATE, DELETE and MERGE: rows to find, values to store, constraints to check, rows to give back.
+
+use std::sync::Arc;
+
+use types::SqlType;
+
+use super::plan::{BoolNode, Node, Plan};
+use crate::context::ColumnDescription;
+use crate::kinds::ScanHints;
+use crate::table::{SequenceSource, TableSource};
+
+/// How one column of a new row gets its value.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) ordinal: usize,
+    pub(crate) kind: StoreKind,
+}
+
+/// Where the value comes from.
+#[derive(Debug)]
+pub(crate) enum StoreKind {
+    /// Already of the column's type.
+    Direct(Node),
+    /// Text and binary: the length is checked when stored (error 2628). The type is that of the value.
+    Assign(Node, SqlType),
+    Null,
+    Identity,
+    RowVersion,
+}
+
+/// What rows of a table must satisfy.
+#[derive(Debug, Default)]
+pub(crate) struct Constraints {
+    pub(crate) checks: Vec<Check>,
+    /// Computed columns: position and program over the row itself.
+    pub(crate) computed: Vec<(usize, Node)>,
+    /// Foreign keys of the table.
+    pub(crate) references: Vec<Reference>,
+    /// Conditions of views WITH CHECK OPTION through which the rows come, over the row itself.
+    pub(crate) view_checks: Vec<BoolNode>,
+    /// Foreign keys to the table, for statements that take keys away.
+    pub(crate) dependents: Vec<Dependent>,
+}
+
+/// A CHECK constraint.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) name: String,
+    pub(crate) predicate: BoolNode,
+    /// The column, when the predicate reads only one.
+    pub(crate) column: Option<String>,
+}
+
+/// A foreign key. A key is its values in the order in which the constraint names its columns.
+#[derive(Debug)]
+pub(crate) struct Reference {
+    pub(crate) name: String,
+    /// The referring end.
+    pub(crate) here: KeyPlace,
+    /// The end referred to.
+    pub(crate) there: KeyPlace,
+    /// Both ends are one table.
+    pub(crate) is_self: bool,
+}
+
+/// One end of a foreign key.
+#[derive(Debug)]
+pub(crate) struct KeyPlace {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) columns: Vec<usize>,
+    /// An index that starts with the columns, and for each of its first columns the place in the key.
+    pub(crate) index: Option<(i32, Vec<usize>)>,
+}
+
+/// A foreign key that refers to the table, and what happens to its rows. The foreign keys that act form a tree (error 1785), so this is
+/// finite.
+#[derive(Debug)]
+pub(crate) struct Dependent {
+    pub(crate) reference: Reference,
+    pub(crate) action: Action,
+}
+
+/// What happens to the referring rows.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// NO ACTION: there may be none.
+    Nothing,
+    /// CASCADE of a DELETE.
+    Delete(Child),
+    /// They get another key; `changed` are the columns that change with it.
+    Assign { values: Vec<NewKey>, changed: Vec<usize>, child: Child },
+}
+
+/// A part of the key that referring rows get.
+#[derive(Debug)]
+pub(crate) enum NewKey {
+    /// CASCADE of an UPDATE: the value that the row referred to has now.
+    Same,
+    Null,
+    Default(Store),
+}
+
+/// The referring table's own constraints, for the change that the action makes there.
+#[derive(Debug)]
+pub(crate) struct Child {
+    pub(crate) constraints: Constraints,
+}
+
+/// One OUTPUT clause.
+#[derive(Debug)]
+pub(crate) struct OutputPlan {
+    /// Over the source row, then the inserted row, then the deleted row.
+    pub(crate) items: Vec<Node>,
+    pub(crate) columns: Vec<ColumnDescription>,
+    pub(crate) into: Option<OutputInto>,
+}
+
+/// OUTPUT ... INTO.
+#[derive(Debug)]
+pub(crate) struct OutputInto {
+    pub(crate) source: Arc<TableSource>,
+    /// Over the items.
+    pub(crate) stores: Vec<Store>,
+    pub(crate) constraints: Constraints,
+}
+
+/// A compiled INSERT.
+#[derive(Debug)]
+pub(crate) struct InsertPlan {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) input: InsertInput,
+    pub(crate) constraints: Constraints,
+    pub(crate) outputs: Vec<OutputPlan>,
+    pub(crate) hints: ScanHints,
+    /// For a table with an identity column.
+    pub(crate) identity: Option<IdentityRule>,
+}
+
+/// What an INSERT says of the identity column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IdentityRule {
+    /// It gives it a value.
+    pub(crate) is_given: bool,
+    /// It names its columns.
+    pub(crate) has_list: bool,
+}
+
+/// Where the rows come from.
+#[derive(Debug)]
+pub(crate) enum InsertInput {
+    /// VALUES and DEFAULT VALUES: one list of stores a row.
+    Values(Vec<Vec<Store>>),
+    /// A query. Read whole before the first insert when it reads the target (Halloween protection).
+    /// `drawn`: positions that hold what the query has drawn from sequences.
+    Query { plan: Plan, stores: Vec<Store>, read_first: bool, drawn: Vec<(Arc<SequenceSource>, usize)> },
+}
+
+/// A compiled UPDATE.
+#[derive(Debug)]
+pub(crate) struct UpdatePlan {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) plan: Plan,
+    /// Position of the locator number in the plan's rows.
+    pub(crate) locator: usize,
+    /// Positions of the target's columns in the plan's rows.
+    pub(crate) old: Vec<usize>,
+    pub(crate) steps: Vec<SetStep>,
+    /// Ordinals of the columns that may change.
+    pub(crate) changed: Vec<usize>,
+    pub(crate) constraints: Constraints,
+    pub(crate) outputs: Vec<OutputPlan>,
+    /// A join may give a target row several times: only the first counts.
+    pub(crate) may_repeat: bool,
+}
+
+/// One assignment, in order.
+#[derive(Debug)]
+pub(crate) enum SetStep {
+    Column { store: Store, variable: Option<(usize, Node)> },
+    Variable { slot: usize, node: Node },
+}
+
+/// A compiled DELETE.
+#[derive(Debug)]
+pub(crate) struct DeletePlan {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) plan: Plan,
+    pub(crate) locator: usize,
+    pub(crate) old: Vec<usize>,
+    pub(crate) constraints: Constraints,
+    pub(crate) outputs: Vec<OutputPlan>,
+    pub(crate) may_repeat: bool,
+}
+
+/// A compiled MERGE.
+#[derive(Debug)]
+pub(crate) struct MergePlan {
+    pub(crate) source: Arc<TableSource>,
+    /// Target and source joined; only rows for which there is something to do.
+    pub(crate) plan: Plan,
+    /// Position of the target's locator number in the plan's rows; NULL where there is no target row.
+    pub(crate) locator: usize,
+    /// Position of the action's number.
+    pub(crate) action: usize,
+    /// Position that OUTPUT reads as `$action`.
+    pub(crate) action_name: usize,
+    /// Positions of the target's columns.
+    pub(crate) old: Vec<usize>,
+    pub(crate) actions: Vec<MergeAction>,
+    /// Ordinals of the columns that an UPDATE may change.
+    pub(crate) changed: Vec<usize>,
+    pub(crate) inserts: Constraints,
+    pub(crate) updates: Constraints,
+    pub(crate) deletes: Constraints,
+    pub(crate) outputs: Vec<OutputPlan>,
+    pub(crate) identity: Option<IdentityRule>,
+}
+
+/// What a WHEN clause does.
+#[derive(Debug)]
+pub(crate) enum MergeAction {
+    /// The values of the new row, over the plan's rows.
+    Insert(Vec<Store>),
+    Update(Vec<SetStep>),
+    Delete,
+}

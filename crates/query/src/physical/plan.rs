@@ -1,0 +1,460 @@
+//! The physical plan: operators and the programs of their expressions, immutable and shared, with positions instead of column numbers.
+
+use std::sync::Arc;
+
+use types::arith::{BinaryOp, UnaryOp};
+use types::{Collation, SqlType, Value};
+
+use crate::function_def::FunctionDef;
+use crate::kinds::{
+    AggregateKind, CatalogReading, ColumnId, CompareOp, Conversion, JoinKind, ScanHints, WindowFrame,
+};
+use crate::table::{SequenceSource, TableSource};
+
+/// An operator and its inputs.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    OneRow,
+    /// No rows: a predicate was found false when bound.
+    Empty,
+    Values(Vec<Vec<Node>>),
+    Scan(Box<ScanPlan>),
+    System(Box<SystemPlan>),
+    Filter {
+        input: Box<Plan>,
+        predicate: BoolNode,
+    },
+    Project {
+        input: Box<Plan>,
+        items: Vec<Node>,
+    },
+    NestedLoop(Box<NestedLoopPlan>),
+    HashJoin(Box<HashJoinPlan>),
+    Aggregate(Box<AggregatePlan>),
+    Window(Box<WindowPlan>),
+    /// Adds the next value of a sequence to each row.
+    Draw {
+        input: Box<Plan>,
+        sequence: Arc<SequenceSource>,
+    },
+    Distinct {
+        input: Box<Plan>,
+        collations: Vec<Collation>,
+    },
+    Sort {
+        input: Box<Plan>,
+        keys: Vec<SortNode>,
+        limit: Option<Node>,
+    },
+    Top {
+        input: Box<Plan>,
+        count: Node,
+        percent: bool,
+        ties: Vec<SortNode>,
+    },
+    Offset {
+        input: Box<Plan>,
+        offset: Node,
+        fetch: Option<Node>,
+    },
+    Concat(Box<Plan>, Box<Plan>),
+    SetOp {
+        intersect: bool,
+        left: Box<Plan>,
+        right: Box<Plan>,
+        collations: Vec<Collation>,
+    },
+    Recursive {
+        anchor: Box<Plan>,
+        step: Box<Plan>,
+        work: u32,
+    },
+    WorkTable(u32),
+}
+
+/// Nested loops; the right side is run once a left row, or kept in memory when it does not depend on it.
+#[derive(Debug)]
+pub(crate) struct NestedLoopPlan {
+    pub(crate) kind: JoinKind,
+    pub(crate) left: Plan,
+    pub(crate) right: Plan,
+    pub(crate) on: Option<BoolNode>,
+    /// Left positions handed to the right side as parameters.
+    pub(crate) pass: Vec<(usize, ColumnId)>,
+    /// The right side does not depend on the left row: read it once.
+    pub(crate) keep_right: bool,
+    pub(crate) left_width: usize,
+    pub(crate) right_width: usize,
+}
+
+/// Hash join: the right side is the build side.
+#[derive(Debug)]
+pub(crate) struct HashJoinPlan {
+    pub(crate) kind: JoinKind,
+    pub(crate) left: Plan,
+    pub(crate) right: Plan,
+    pub(crate) left_keys: Vec<Node>,
+    pub(crate) right_keys: Vec<Node>,
+    pub(crate) collations: Vec<Collation>,
+    pub(crate) residual: Option<BoolNode>,
+    pub(crate) left_width: usize,
+    pub(crate) right_width: usize,
+}
+
+/// Grouping in a hash table; no keys means one group that always exists.
+#[derive(Debug)]
+pub(crate) struct AggregatePlan {
+    pub(crate) input: Plan,
+    pub(crate) keys: Vec<Node>,
+    pub(crate) collations: Vec<Collation>,
+    pub(crate) aggregates: Vec<AggregateNode>,
+}
+
+/// A compiled aggregate.
+#[derive(Debug)]
+pub(crate) struct AggregateNode {
+    pub(crate) kind: AggregateKind,
+    pub(crate) argument: Option<Node>,
+    pub(crate) argument_type: SqlType,
+    pub(crate) separator: Option<Node>,
+    pub(crate) distinct: bool,
+    pub(crate) order: Vec<SortNode>,
+    pub(crate) collation: Collation,
+    pub(crate) sql_type: SqlType,
+}
+
+/// Window functions over one partitioning and order.
+#[derive(Debug)]
+pub(crate) struct WindowPlan {
+    pub(crate) input: Plan,
+    pub(crate) partition: Vec<Node>,
+    pub(crate) partition_collations: Vec<Collation>,
+    pub(crate) order: Vec<SortNode>,
+    pub(crate) calls: Vec<WindowNode>,
+}
+
+impl WindowPlan {
+    /// Nothing but numbers for rows as they come: none waits for a later one.
+    pub(crate) fn only_numbers_rows(&self) -> bool {
+        self.partition.is_empty()
+            && self.order.is_empty()
+            && self.calls.iter().all(|call| matches!(call.kind, WindowNodeKind::RowNumber))
+    }
+}
+
+/// A compiled window function.
+#[derive(Debug)]
+pub(crate) struct WindowNode {
+    pub(crate) kind: WindowNodeKind,
+    pub(crate) frame: WindowFrame,
+}
+
+/// Which one.
+#[derive(Debug)]
+pub(crate) enum WindowNodeKind {
+    RowNumber,
+    Rank,
+    DenseRank,
+    PercentRank,
+    CumeDist,
+    Tile(Node),
+    Shift { value: Node, offset: Node, default: Option<Node>, lead: bool },
+    FirstValue(Node),
+    LastValue(Node),
+    Aggregate(AggregateNode),
+}
+
+/// A compiled sort key.
+#[derive(Debug)]
+pub(crate) struct SortNode {
+    pub(crate) node: Node,
+    pub(crate) descending: bool,
+    pub(crate) collation: Collation,
+}
+
+/// A plan used by an expression.
+#[derive(Debug)]
+pub(crate) struct SubPlan {
+    pub(crate) plan: Arc<Plan>,
+    /// Position of its single value in its rows.
+    pub(crate) column: usize,
+    /// Positions of the current row handed in as parameters.
+    pub(crate) pass: Vec<(usize, ColumnId)>,
+    /// It depends on nothing outside: run once and kept, under this number.
+    pub(crate) constant: Option<u32>,
+}
+
+/// A compiled expression that gives a value.
+#[derive(Debug)]
+pub(crate) enum Node {
+    Constant(Value),
+    Variable(usize),
+    /// Position in the current row.
+    Column(usize),
+    /// Value of an outer row's column.
+    Param(usize),
+    NextValue(std::sync::Arc<crate::table::SequenceSource>),
+    /// Integers of 8 to 64 bits, evaluated without building values.
+    Integer(Box<IntNode>, IntKind),
+    Binary(Box<BinaryNode>),
+    Unary(UnaryOp, Box<Node>, SqlType),
+    Convert(Box<ConvertNode>),
+    /// A predicate as a bit: TRUE 1, FALSE and UNKNOWN 0 or NULL by context.
+    Predicate(Box<BoolNode>),
+    Case(Vec<(BoolNode, Node)>, Option<Box<Node>>),
+    Coalesce(Vec<Node>),
+    Call(Box<CallNode>),
+    Scalar(Box<SubPlan>),
+}
+
+/// Integer width, for overflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IntKind {
+    Tiny,
+    Small,
+    Int,
+    Big,
+}
+
+/// A compiled integer expression; NULL is `None`.
+#[derive(Debug)]
+pub(crate) enum IntNode {
+    Constant(i64),
+    Null,
+    Variable(usize),
+    Column(usize),
+    Param(usize),
+    Binary(BinaryOp, IntKind, Box<IntNode>, Box<IntNode>),
+    /// Variable and constant: the commonest loop step.
+    VariablePlus(IntKind, usize, i64),
+    Negate(IntKind, Box<IntNode>),
+    /// Narrowing among integer types with overflow check; widening needs no node.
+    Narrow(IntKind, Box<IntNode>),
+    Other(Node),
+}
+
+/// A compiled predicate; UNKNOWN is `None`.
+#[derive(Debug)]
+pub(crate) enum BoolNode {
+    Constant(Option<bool>),
+    CompareInt(CompareOp, IntNode, IntNode),
+    /// Variable against constant.
+    VariableInt(CompareOp, usize, i64),
+    Compare(CompareOp, Collation, Node, Node),
+    And(Box<BoolNode>, Box<BoolNode>),
+    Or(Box<BoolNode>, Box<BoolNode>),
+    Not(Box<BoolNode>),
+    IsNull(Node),
+    Like(Box<LikeNode>),
+    InList(Collation, Node, Vec<Node>),
+    /// IN over many constants: memcomparable keys in a set.
+    InSet(Collation, Node, Box<InSet>),
+    Exists(Box<SubPlan>),
+    Any(CompareOp, Collation, Node, Box<SubPlan>),
+    All(CompareOp, Collation, Node, Box<SubPlan>),
+    /// A bit value used as a predicate inside our own rewrites.
+    Value(Node),
+}
+
+/// Keys of the constants of an IN list.
+#[derive(Debug)]
+pub(crate) struct InSet {
+    pub(crate) keys: rustc_hash::FxHashSet<Vec<u8>>,
+    pub(crate) has_null: bool,
+}
+
+/// Arithmetic outside the integer fast path.
+#[derive(Debug)]
+pub(crate) struct BinaryNode {
+    pub(crate) op: BinaryOp,
+    pub(crate) left: Node,
+    pub(crate) right: Node,
+    pub(crate) result: SqlType,
+}
+
+/// Conversion.
+#[derive(Debug)]
+pub(crate) struct ConvertNode {
+    pub(crate) input: Node,
+    pub(crate) from: SqlType,
+    pub(crate) to: SqlType,
+    pub(crate) conversion: Conversion,
+}
+
+/// LIKE.
+#[derive(Debug)]
+pub(crate) struct LikeNode {
+    pub(crate) input: Node,
+    pub(crate) pattern: Node,
+    pub(crate) escape: Option<Node>,
+    pub(crate) collation: Collation,
+    /// The pattern, where it is a constant without an escape character.
+    pub(crate) known: Option<types::LikePattern>,
+}
+
+/// A call of a registered function.
+#[derive(Debug)]
+pub(crate) struct CallNode {
+    pub(crate) function: &'static FunctionDef,
+    pub(crate) arguments: Vec<Node>,
+    pub(crate) argument_types: Vec<SqlType>,
+    pub(crate) result: SqlType,
+    pub(crate) collation: Collation,
+}
+
+impl IntKind {
+    /// The kind of an integer type.
+    pub(crate) fn of(sql_type: &SqlType) -> Option<IntKind> {
+        match sql_type {
+            SqlType::TinyInt => Some(IntKind::Tiny),
+            SqlType::SmallInt => Some(IntKind::Small),
+            SqlType::Int => Some(IntKind::Int),
+            SqlType::BigInt => Some(IntKind::Big),
+            _ => None,
+        }
+    }
+
+    /// Smallest and greatest value.
+    pub(crate) fn range(self) -> (i64, i64) {
+        match self {
+            IntKind::Tiny => (0, u8::MAX as i64),
+            IntKind::Small => (i16::MIN as i64, i16::MAX as i64),
+            IntKind::Int => (i32::MIN as i64, i32::MAX as i64),
+            IntKind::Big => (i64::MIN, i64::MAX),
+        }
+    }
+
+    /// Name in messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            IntKind::Tiny => "tinyint",
+            IntKind::Small => "smallint",
+            IntKind::Int => "int",
+            IntKind::Big => "bigint",
+        }
+    }
+
+    /// The value of this width.
+    pub(crate) fn value(self, number: i64) -> Value {
+        match self {
+            IntKind::Tiny => Value::TinyInt(number as u8),
+            IntKind::Small => Value::SmallInt(number as i16),
+            IntKind::Int => Value::Int(number as i32),
+            IntKind::Big => Value::BigInt(number),
+        }
+    }
+}
+
+/// Reading a table.
+#[derive(Debug)]
+pub(crate) struct ScanPlan {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) hints: ScanHints,
+    pub(crate) path: AccessPath,
+    /// The columns of its rows.
+    pub(crate) columns: ScanColumns,
+    /// Evaluated on each row.
+    pub(crate) filter: Option<BoolNode>,
+    /// The same in two parts, where rows are read where they lie and there may be many of them.
+    pub(crate) door: Option<DoorFilter>,
+    /// A locator number follows the columns.
+    pub(crate) locator: bool,
+    /// The index that is sought has all columns that are wanted: the row itself is not looked at, nor locked.
+    pub(crate) is_covered: bool,
+    /// The index is read from its end.
+    pub(crate) backward: bool,
+    /// Estimated rows, for showplan.
+    pub(crate) rows: f64,
+}
+
+/// How.
+#[derive(Debug)]
+pub(crate) enum AccessPath {
+    /// All rows.
+    Scan,
+    /// Rows of an index between keys.
+    Seek { index_id: i32, ranges: Vec<SeekRange> },
+}
+
+impl AccessPath {
+    /// Is an index sought?
+    pub(crate) fn is_seek(&self) -> bool {
+        matches!(self, AccessPath::Seek { .. })
+    }
+}
+
+/// One range of keys: equal prefix, then perhaps bounds on the next column.
+#[derive(Debug)]
+pub(crate) struct SeekRange {
+    pub(crate) equal: Vec<SeekKey>,
+    pub(crate) lower: Option<(SeekKey, bool)>,
+    pub(crate) upper: Option<(SeekKey, bool)>,
+    /// The pattern of a LIKE on the next column.
+    pub(crate) like: Option<SeekKey>,
+}
+
+/// A key value, computed when the seek starts and brought to the column's type.
+#[derive(Debug)]
+pub(crate) struct SeekKey {
+    pub(crate) node: Node,
+    pub(crate) from: SqlType,
+    pub(crate) to: SqlType,
+    pub(crate) collation: Collation,
+}
+
+/// Reading a system view.
+pub(crate) struct SystemPlan {
+    pub(crate) view: &'static crate::sysviews::SystemView,
+    pub(crate) database: Arc<engine::Database>,
+    pub(crate) arguments: Vec<Node>,
+    pub(crate) filter: Option<BoolNode>,
+    pub(crate) reading: CatalogReading,
+    /// What a function that makes its rows while they are read can make use of: position of the column, how it is bounded, by what.
+    pub(crate) bounds: Vec<(usize, crate::sysviews::stream::BoundKind, Node)>,
+    /// The columns whose values matter; `None`: all.
+    pub(crate) wanted: Option<Vec<usize>>,
+}
+
+impl std::fmt::Debug for SystemPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.view)
+    }
+}
+
+/// The columns of a scan's rows.
+#[derive(Debug)]
+pub(crate) struct ScanColumns {
+    /// Ordinals in the table, in the order in which they stand in a row; `None`: all of them, as in the table.
+    pub(crate) listed: Option<Arc<[usize]>>,
+    /// So many of them, the first ones, are read by the scan's own filter.
+    pub(crate) for_filter: usize,
+    pub(crate) count: usize,
+}
+
+impl ScanColumns {
+    /// The ordinals of the columns in a row.
+    pub(crate) fn ordinals(&self) -> impl Iterator<Item = usize> {
+        (0..self.count).map(|at| self.listed.as_ref().map_or(at, |ordinals| ordinals[at]))
+    }
+}
+
+/// A filter taken apart for the door. What the whole one says, both parts together say.
+#[derive(Debug)]
+pub(crate) struct DoorFilter {
+    pub(crate) conditions: Vec<DoorCondition>,
+    pub(crate) rest: Option<BoolNode>,
+}
+
+/// A condition on a column that the door can judge.
+#[derive(Debug)]
+pub(crate) struct DoorCondition {
+    pub(crate) ordinal: usize,
+    pub(crate) kind: DoorKind,
+}
+
+/// Which condition.
+#[derive(Debug)]
+pub(crate) enum DoorKind {
+    Null { is_null: bool },
+    Compare { op: CompareOp, value: Node, collation: Collation },
+}

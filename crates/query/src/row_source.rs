@@ -1,0 +1,22 @@
+//! What gives rows, one after the other or a page at a time.
+
+use types::SqlError;
+
+use crate::row::{Batch, Row};
+use crate::runtime::Runtime;
+
+/// A running operator.
+pub(crate) trait RowSource {
+    /// Replaces `row` by the next row; false at the end, after which it is not called again.
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError>;
+
+    /// Replaces the batch by the next rows, at least one; false at the end, after which it is not called again. Whoever reads takes either
+    /// rows or batches.
+    fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
+        if !self.next(runtime, &mut batch.values)? {
+            return Ok(false);
+        }
+        (batch.rows, batch.width) = (1, batch.values.len());
+        Ok(true)
+    }
+}
