@@ -67,6 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         facts: &Nobody,
         options: &options,
         names: &NoNames,
+        front_end: hardpan_query::FRONT_END,
     };
 
     let batch = parse("WHILE @i <= 10000000 PRINT @i + 1")?;

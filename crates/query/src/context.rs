@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, Instance, Lookup, TransactionSet};
+use engine::{Database, Instance, Lookup};
 use types::{SqlError, SqlType, Value};
 
 /// One declared variable or parameter; its slot is its position in the list.
@@ -230,24 +230,6 @@ pub struct BindContext<'a> {
     pub lookup: Lookup<'a>,
     /// Where variables that nobody has declared are gathered; `None`: they are errors (137).
     pub undeclared: Option<&'a crate::UndeclaredParameters>,
-}
-
-/// Everything a running statement touches.
-pub struct ExecContext<'a> {
-    /// The instance.
-    pub instance: &'a Arc<Instance>,
-    /// The current database.
-    pub database: &'a Arc<Database>,
-    /// Values of the variables, by slot.
-    pub variables: &'a mut [Value],
-    /// The session's transaction over one or more databases.
-    pub transactions: &'a mut TransactionSet,
-    /// Who runs it.
-    pub facts: &'a dyn SessionFacts,
-    /// SET options now in force.
-    pub options: &'a SetOptions,
-    /// Temporary tables of the session.
-    pub names: &'a dyn SessionNames,
 }
 
 /// Whether the receiver wants more rows.

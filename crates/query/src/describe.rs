@@ -1,14 +1,62 @@
-//! What the first result set of a text would be, and what its undeclared parameters must be, without running it.
+//! What the first result set of a text would be, and what its undeclared parameters must be, without running it; the front end as views
+//! ask for it.
 
 use std::sync::Arc;
 
-use engine::{Database, ModuleKind, ObjectDef};
+use engine::{Database, Lookup, ModuleDef, ModuleKind, ObjectDef, TableDef};
 use tsql::ast::{self, StatementKind};
 use types::SqlError;
 
 use crate::Undeclared;
 use crate::UndeclaredParameters;
+use crate::bind::observe::{bound_module, named_columns};
 use crate::context::{BindContext, ColumnDescription, VariableDef};
+use crate::front_end::{BindAnew, BoundModule, FrontEnd};
+use crate::view::View;
+use crate::view_shape::ViewShape;
+
+/// The front end: what `session` hands to each statement that it runs.
+pub const FRONT_END: FrontEnd = FrontEnd(&Whole);
+
+/// Binder, planner and the list of views, together.
+struct Whole;
+
+impl BindAnew for Whole {
+    fn views(&self) -> Vec<&'static ViewShape> {
+        crate::sysviews::all().iter().map(View::shape).collect()
+    }
+
+    fn module(&self, context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule> {
+        bound_module(context, module)
+    }
+
+    fn named_columns(
+        &self,
+        context: &BindContext<'_>,
+        database: &Arc<Database>,
+        table: &Arc<TableDef>,
+        text: &str,
+    ) -> Vec<i32> {
+        named_columns(context, database, table, text)
+    }
+
+    fn declared_parameters(
+        &self,
+        text: &str,
+        database: &Arc<Database>,
+        lookup: Lookup<'_>,
+    ) -> Result<Vec<VariableDef>, SqlError> {
+        declared_parameters(text, database, lookup)
+    }
+
+    fn first_result_set(
+        &self,
+        text: &str,
+        context: &BindContext<'_>,
+    ) -> Result<Option<Vec<ColumnDescription>>, SqlError> {
+        first_result_set(text, context)
+    }
+}
 
 /// How deep procedures are followed.
 const DEPTH_MAX: u32 = 32;
@@ -263,7 +311,7 @@ pub fn tds_type_of(sql_type: &types::SqlType) -> (i32, i32) {
 pub fn declared_parameters(
     text: &str,
     database: &Database,
-    lookup: engine::Lookup<'_>,
+    lookup: Lookup<'_>,
 ) -> Result<Vec<VariableDef>, SqlError> {
     if text.trim().is_empty() {
         return Ok(Vec::new());

@@ -13,10 +13,13 @@ pub mod ddl;
 pub mod describe;
 pub mod errors;
 pub(crate) mod exec;
+mod exec_context;
+mod front_end;
 pub(crate) mod function_def;
 pub(crate) mod functions;
 pub(crate) mod kinds;
 pub(crate) mod names;
+pub(crate) mod permission_classes;
 pub(crate) mod physical;
 pub(crate) mod plan;
 pub(crate) mod row;
@@ -30,15 +33,21 @@ pub mod sysviews;
 pub(crate) mod table;
 mod undeclared;
 pub(crate) mod values;
+pub mod view;
+pub(crate) mod view_shape;
 pub(crate) mod workspace;
+pub(crate) mod zones;
 
 pub use context::{
-    BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, ExecContext, Flow,
-    InputBuffer, Measure, NoNames, RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, ShowplanForm,
-    StatementOutcome, SystemProcedure, VariableDef,
+    BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, Flow, InputBuffer, Measure,
+    NoNames, RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, ShowplanForm, StatementOutcome,
+    SystemProcedure, VariableDef,
 };
 pub use data_type::{Declared, declared as resolve_type, declared_in as resolve_type_in};
+pub use describe::FRONT_END;
 pub use errors::is_cancelled;
+pub use exec_context::ExecContext;
+pub use front_end::FrontEnd;
 pub use functions::names as function_names;
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,

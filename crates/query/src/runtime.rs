@@ -9,7 +9,9 @@ use engine::{CatalogImage, Database, Instance, Lookup, ObjectDef, SchemaDef, Tra
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ConvertContext, SqlError, Value};
 
-use crate::context::{ExecContext, SessionFacts, SessionNames, SetOptions};
+use crate::context::{SessionFacts, SessionNames, SetOptions};
+use crate::exec_context::ExecContext;
+use crate::front_end::BindAnew;
 use crate::kinds::ColumnId;
 use crate::row::Row;
 use crate::table::SequenceSource;
@@ -30,6 +32,7 @@ pub(crate) struct Runtime<'a> {
     pub(crate) facts: &'a dyn SessionFacts,
     pub(crate) options: &'a SetOptions,
     pub(crate) names: &'a dyn SessionNames,
+    pub(crate) front_end: &'static dyn BindAnew,
     pub(crate) variables: RefCell<&'a mut [Value]>,
     pub(crate) transactions: RefCell<&'a mut TransactionSet>,
     /// Columns of outer rows, by column id.
@@ -79,6 +82,7 @@ impl<'a> Runtime<'a> {
             facts: context.facts,
             options: context.options,
             names: context.names,
+            front_end: context.front_end.0,
             variables: RefCell::new(&mut *context.variables),
             transactions: RefCell::new(&mut *context.transactions),
             params: RefCell::new(Vec::new()),

@@ -1,7 +1,8 @@
 //! A base table and a sequence as plans hold them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use engine::{Database, SequenceDef, Table, TableDef};
 

@@ -103,6 +103,7 @@ impl Session {
             facts: &self.facts,
             options: &self.options,
             names: &self.names,
+            front_end: query::FRONT_END,
         }
     }
 

@@ -408,6 +408,7 @@ impl Session {
             facts: &self.facts,
             options: &self.options,
             names: &self.names,
+            front_end: query::FRONT_END,
         };
         let result = statement.execute(&mut context, &mut rows);
         let stopped = rows.stopped();
@@ -768,6 +769,7 @@ impl Session {
             facts: &self.facts,
             options: &self.options,
             names: &self.names,
+            front_end: query::FRONT_END,
         };
         let result = evaluate(program, &mut context);
         frame.local[cell] = Some(compiled);

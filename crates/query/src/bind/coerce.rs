@@ -4,9 +4,10 @@ use types::arith::{self, BinaryOp, UnaryOp};
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType, Value};
 
-pub(crate) use crate::bound::convert::{convert, for_variable, implicit};
 use crate::bound::tree::{Expr, ExprKind};
 use crate::kinds::CompareOp;
+
+pub(crate) use crate::bound::convert::{convert, for_variable, implicit};
 
 /// `left op right` with the types and conversions of SQL Server; folded when both are constants.
 pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {

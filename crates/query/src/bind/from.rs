@@ -13,6 +13,7 @@ use crate::bound::tree::{Expr, Rel, SystemScan, TableScan};
 use crate::kinds::{CatalogReading, JoinKind, ScanHints};
 use crate::names::same_name;
 use crate::table::TableSource as BaseTable;
+use crate::view::View;
 
 /// The query of a view.
 pub(crate) struct ViewQuery {
@@ -272,7 +273,7 @@ impl Binder<'_> {
 
     pub(super) fn add_system(
         &mut self,
-        view: &'static crate::sysviews::SystemView,
+        view: &'static View,
         database: Arc<engine::Database>,
         arguments: Vec<Expr>,
         (exposed, is_alias): (&str, bool),
@@ -307,11 +308,7 @@ impl Binder<'_> {
     }
 
     /// A system view that is a query: its rows in the types that the view's column list says.
-    fn system_view_query(
-        &mut self,
-        view: &'static crate::sysviews::SystemView,
-        text: &str,
-    ) -> Result<BoundQuery, SqlError> {
+    fn system_view_query(&mut self, view: &'static View, text: &str) -> Result<BoundQuery, SqlError> {
         let batch = tsql::parse_batch(text, &tsql::ParseOptions::default());
         let statement = batch.ok().and_then(|batch| batch.statements.into_iter().next());
         let Some(ast::StatementKind::Select(select)) = statement.map(|statement| statement.kind) else {

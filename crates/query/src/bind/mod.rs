@@ -10,6 +10,7 @@ pub(crate) mod identity;
 pub(crate) mod insert;
 pub(crate) mod merge;
 pub(crate) mod names;
+pub(crate) mod observe;
 pub(crate) mod output;
 pub(crate) mod rowset;
 mod scalar;

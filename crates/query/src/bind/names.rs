@@ -9,13 +9,14 @@ use types::SqlError;
 use super::{Binder, ScopeColumn, ScopeTable};
 use crate::bound::tree::Expr;
 use crate::names::same_name;
-use crate::sysviews::{self, SystemView};
+use crate::sysviews;
+use crate::view::View;
 
 /// What a table name stands for.
 pub(crate) enum Resolved {
     /// A table, view or other object of a database's catalog.
     Object(Arc<Database>, ObjectDef),
-    System(&'static SystemView, Arc<Database>),
+    System(&'static View, Arc<Database>),
 }
 
 /// The name as written, for messages.

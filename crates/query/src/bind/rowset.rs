@@ -11,7 +11,8 @@ use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::function_def::FunctionDef;
 use crate::functions::json::{JSON_PART, JSON_SCALAR};
 use crate::kinds::{CatalogReading, Conversion, ConversionKind};
-use crate::sysviews::{JSON_ITEMS, SystemView};
+use crate::sysviews::JSON_ITEMS;
+use crate::view::View;
 
 /// What hangs on the arguments of such a function: these themselves in their types, the type of its first column, how many columns it shows.
 struct Typed {
@@ -25,7 +26,7 @@ impl Binder<'_> {
     /// A source of rows that `sysviews/rowsets.rs` makes, other than OPENJSON; `None`: it is another function.
     pub(super) fn rowset(
         &mut self,
-        view: &'static SystemView,
+        view: &'static View,
         database: &Arc<engine::Database>,
         arguments: &[Expr],
         alias: &str,

@@ -10,8 +10,8 @@ use crate::kinds::{
     AggregateKind, CatalogReading, ColumnId, CompareOp, Conversion, ConversionKind, JoinKind, ScanHints,
     WindowFrame,
 };
-use crate::sysviews::SystemView;
 use crate::table::{SequenceSource, TableSource};
+use crate::view::View;
 
 /// A row source.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ pub(crate) struct TableScan {
 /// A system view or function with its arguments.
 #[derive(Clone)]
 pub(crate) struct SystemScan {
-    pub(crate) view: &'static SystemView,
+    pub(crate) view: &'static View,
     pub(crate) database: Arc<engine::Database>,
     pub(crate) arguments: Vec<Expr>,
     pub(crate) columns: Vec<ColumnId>,

@@ -5,8 +5,8 @@ use types::{SqlError, SqlType};
 
 use super::{database_of, schema_of, with_transaction};
 use crate::bind::names::written;
-use crate::context::ExecContext;
 use crate::data_type::declared;
+use crate::exec_context::ExecContext;
 
 /// CREATE TYPE name FROM base [NULL | NOT NULL].
 pub(super) fn create(create: &ast::CreateType, context: &mut ExecContext<'_>) -> Result<(), SqlError> {

@@ -11,9 +11,9 @@ use types::{SqlError, Value};
 use super::{bind_context, create, find_table_for_change, with_transaction};
 use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope};
-use crate::context::ExecContext;
 use crate::data_type::declared_in;
 use crate::exec::scan_all;
+use crate::exec_context::ExecContext;
 use crate::names::same_name;
 use crate::physical::change::Constraints;
 use crate::physical::plan::Node;
@@ -320,8 +320,9 @@ fn named_by(
 ) -> Vec<SqlError> {
     let bind = bind_context(context, &[]);
     let column = &table.columns[ordinal];
-    let names =
-        |text: &str| crate::sysviews::named_columns(&bind, database, table, text).contains(&column.column_id);
+    let names = |text: &str| {
+        crate::bind::observe::named_columns(&bind, database, table, text).contains(&column.column_id)
+    };
     let depends = |kind: &str, name: &str| SqlError::new(5074, &[&kind, &name, &"column", &column.name]);
     let constraints = table.checks.iter().filter(|check| checks && names(&check.text));
     let constraints = constraints.map(|check| depends("object", &check.name));

@@ -7,7 +7,7 @@ use tsql::ast::Names;
 use types::SqlError;
 
 use super::{alter, with_transaction};
-use crate::context::ExecContext;
+use crate::exec_context::ExecContext;
 use crate::names::same_name;
 
 /// Takes CHECK and FOREIGN KEY constraints into force or out of it. One that was out of force is trusted again only when all rows have

@@ -9,8 +9,8 @@ use super::{bind_context, database_of, find_table, schema_of, with_transaction};
 use crate::bind::identity::identity_definition;
 use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
-use crate::context::ExecContext;
 use crate::data_type::{Declared, declared_in};
+use crate::exec_context::ExecContext;
 use crate::stored::expression_text;
 
 /// Characters of a temporary table's name: the rest is the system's.

@@ -6,7 +6,7 @@ use types::SqlError;
 
 use super::{database_of, find_object, find_table, find_table_for_change, with_transaction};
 use crate::bind::names::written;
-use crate::context::ExecContext;
+use crate::exec_context::ExecContext;
 
 /// DROP kind [IF EXISTS] names. Error 3701 when one does not exist.
 pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result<(), SqlError> {

@@ -10,7 +10,7 @@ use types::{SqlError, SqlType, Value};
 
 use super::bind_context;
 use crate::bind::{Binder, Scope};
-use crate::context::ExecContext;
+use crate::exec_context::ExecContext;
 use crate::names::same_name;
 use crate::plan::filter::{constant_value, same_in_type, unlimited};
 

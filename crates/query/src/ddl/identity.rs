@@ -6,8 +6,8 @@ use engine::{Database, TableDef};
 use types::SqlError;
 
 use super::with_transaction;
-use crate::context::ExecContext;
 use crate::exec::scan_all;
+use crate::exec_context::ExecContext;
 use crate::runtime::Runtime;
 use crate::table::TableSource;
 

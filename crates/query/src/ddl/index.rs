@@ -10,7 +10,7 @@ use super::create::key_columns;
 use super::filter::{self, Filtered};
 use super::{find_object, find_table_for_change, with_transaction};
 use crate::bind::names::written;
-use crate::context::ExecContext;
+use crate::exec_context::ExecContext;
 use crate::names::same_name;
 
 /// INDEX inside a table definition; its filter comes later, when all columns are known (`add_filters`).

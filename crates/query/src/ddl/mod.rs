@@ -23,7 +23,8 @@ use engine::{Database, DbTransaction, Lookup, ObjectDef};
 use tsql::ast::{self, ObjectName, StatementKind};
 use types::SqlError;
 
-use crate::context::{BindContext, ExecContext};
+use crate::context::BindContext;
+use crate::exec_context::ExecContext;
 
 pub use identity::{IdentityCheck, check_identity};
 pub(crate) use into::{SelectIntoPlan, run_select_into, select_into, truncate};

@@ -6,7 +6,7 @@ use types::SqlError;
 
 use super::{database_of, find_object, schema_of, with_transaction};
 use crate::bind::names::written;
-use crate::context::ExecContext;
+use crate::exec_context::ExecContext;
 
 /// Creates or replaces a module. Errors 2714, 208, 2010 and those of binding a view.
 pub(super) fn create(

@@ -4,7 +4,7 @@ use engine::PropertyDef;
 use types::{SqlError, SqlType, Value, Variant};
 
 use super::{bind_context, with_transaction};
-use crate::context::ExecContext;
+use crate::exec_context::ExecContext;
 use crate::sysviews::{PropertyLevel, property_targets};
 
 /// The largest value, in bytes.
@@ -51,7 +51,7 @@ pub fn change_property(
         false => wanted.iter().filter_map(|level| level.name.clone()).collect::<Vec<_>>().join("."),
     };
     settle_levels(context, &database, &wanted)?;
-    let targets = property_targets(&bind_context(context, &[]), &database, &wanted);
+    let targets = property_targets(context.front_end.0, &bind_context(context, &[]), &database, &wanted);
     let Some(target) = targets.into_iter().next() else {
         return Err(SqlError::new(15135, &[&shown]));
     };

@@ -6,7 +6,7 @@ use engine::{Database, Lookup, ObjectDef, TableDef, TablePart};
 use types::SqlError;
 
 use super::with_transaction;
-use crate::context::ExecContext;
+use crate::exec_context::ExecContext;
 use crate::names::{name_parts, same_name};
 
 /// Characters of a name.
@@ -174,7 +174,7 @@ fn check_not_named(
         table.columns.iter().filter_map(|column| column.computed.as_ref()).map(|computed| &computed.text);
     let filters = table.indexes.iter().filter_map(|index| index.filter.as_ref()).map(|filter| &filter.text);
     for text in checks.chain(computed).chain(filters) {
-        if crate::sysviews::named_columns(&bind, database, table, text).contains(&column_id) {
+        if crate::bind::observe::named_columns(&bind, database, table, text).contains(&column_id) {
             let column = table.columns.iter().find(|column| column.column_id == column_id);
             let shown = column.map_or_else(String::new, |column| {
                 format!("{}.{}.{}", table.schema, table.name, column.name)

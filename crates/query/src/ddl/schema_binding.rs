@@ -11,7 +11,7 @@ use engine::{CatalogImage, Database, Lookup, ModuleDef, ObjectDef, ObjectId};
 use tsql::{Keyword, Lexer, Token, TokenKind};
 use types::SqlError;
 
-use crate::context::ExecContext;
+use crate::exec_context::ExecContext;
 use crate::names::same_name;
 
 /// What a text names.

@@ -10,8 +10,8 @@ use super::{bind_context, database_of, find_object, schema_of, with_transaction}
 use crate::bind::identity::wide_number;
 use crate::bind::names::written;
 use crate::bind::{Binder, Scope};
-use crate::context::ExecContext;
 use crate::data_type::declared_in;
+use crate::exec_context::ExecContext;
 use crate::names::name_parts;
 use crate::table::SequenceSource;
 

@@ -5,7 +5,7 @@ use types::SqlError;
 
 use super::find_table;
 use crate::bind::names::written;
-use crate::context::ExecContext;
+use crate::exec_context::ExecContext;
 use crate::names::same_name;
 
 /// Errors 1088, 1911, 2706 and 3701.

@@ -7,7 +7,7 @@ use tsql::ast::{self, AlterTableAction, ObjectName, StatementKind};
 use types::SqlError;
 
 use super::find_table;
-use crate::context::ExecContext;
+use crate::exec_context::ExecContext;
 
 /// The table in which a statement makes indexes or keys; `true`: it makes the table itself.
 fn table_of(statement: &ast::Statement) -> Option<(&ObjectName, bool)> {

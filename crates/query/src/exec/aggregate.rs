@@ -5,9 +5,9 @@ use types::{SqlError, SqlType, Value};
 
 use super::keys::{compare_values, sort_values, write_key};
 use super::room::Room;
-use super::spill::parts::Later;
 use super::spill::{Held, hashed_bytes, row_bytes};
 use super::sums;
+use crate::exec::spill::parts::Later;
 use crate::kinds::AggregateKind;
 use crate::physical::plan::{AggregateNode, AggregatePlan};
 use crate::row::{Batch, Row};

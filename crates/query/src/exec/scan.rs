@@ -16,7 +16,7 @@ use crate::physical::plan::{
 use crate::row::{Batch, Row};
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
-use crate::sysviews::stream::{self, StreamRequest};
+use crate::view::stream::{self, StreamRequest};
 
 /// Starts a scan or seek.
 pub(crate) fn open<'p>(

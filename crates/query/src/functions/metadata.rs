@@ -9,6 +9,9 @@ use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use crate::names::{name_parts, same_name};
 use crate::sysviews;
 use crate::values::variant;
+use crate::view::View;
+use crate::view_shape::ViewColumn;
+use crate::view_shape::system_object_id;
 
 use Parameter::{Int, Wide};
 use ResultRule::Fixed;
@@ -142,7 +145,7 @@ fn object_id(call: &Call<'_, '_>) -> Result<Value> {
     }
     Ok(match sysviews::find_in(&database, Some(&schema), &name) {
         Some(view) if wanted.as_deref().is_none_or(|wanted| wanted == "V") => {
-            Value::Int(sysviews::object_id_of(view))
+            Value::Int(view.shape().object_id())
         }
         Some(_) => Value::Null,
         None => system_procedure(call, &schema, &name, wanted.as_deref()).map_or(Value::Null, Value::Int),
@@ -157,7 +160,7 @@ fn system_procedure(call: &Call<'_, '_>, schema: &str, name: &str, wanted: Optio
     let procedures = call.runtime.facts.system_procedures();
     let found = procedures.iter().find(|procedure| procedure.name.eq_ignore_ascii_case(name))?;
     let is_wanted = wanted.is_none_or(|wanted| wanted == found.type_code.trim());
-    is_wanted.then(|| sysviews::system_object_id("sys", found.name))
+    is_wanted.then(|| system_object_id("sys", found.name))
 }
 
 /// The database of an optional database id argument.
@@ -175,7 +178,7 @@ pub(super) enum Found {
     Object(ObjectDef),
     /// A constraint: its table, its name, its type of `sys.objects`.
     Constraint(Arc<TableDef>, Arc<str>, &'static str),
-    System(&'static sysviews::SystemView),
+    System(&'static View),
 }
 
 impl Found {
@@ -237,10 +240,9 @@ pub(super) fn found_by_id(call: &Call<'_, '_>, database: &Database, id: i32) -> 
 
 /// Columns of a table, view, inline function or system view, in order: number, name, type.
 fn columns_of(call: &Call<'_, '_>, database: &Arc<Database>, found: &Found) -> Vec<(i32, String, SqlType)> {
-    let numbered = |columns: &[sysviews::ViewColumn]| {
-        let column = |(at, column): (usize, &sysviews::ViewColumn)| {
-            (at as i32 + 1, column.name.clone(), column.sql_type)
-        };
+    let numbered = |columns: &[ViewColumn]| {
+        let column =
+            |(at, column): (usize, &ViewColumn)| (at as i32 + 1, column.name.clone(), column.sql_type);
         columns.iter().enumerate().map(column).collect()
     };
     match found {
@@ -368,7 +370,7 @@ pub(super) fn alias_type(call: &Call<'_, '_>, text: &str) -> Result<Option<engin
 fn type_id(call: &Call<'_, '_>) -> Result<Value> {
     let text = call.text(0).unwrap_or_default();
     let name = name_parts(&text).pop().unwrap_or_default();
-    if let Some(found) = sysviews::type_by_name(&name) {
+    if let Some(found) = sysviews::type_list::type_by_name(&name) {
         return Ok(Value::Int(found.user_type_id()));
     }
     Ok(alias_type(call, &text)?.map_or(Value::Null, |alias| Value::Int(alias.user_type_id)))
@@ -376,7 +378,8 @@ fn type_id(call: &Call<'_, '_>) -> Result<Value> {
 
 fn type_name(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0).unwrap_or(0);
-    let of_system = sysviews::all_types().iter().find(|sql_type| i64::from(sql_type.user_type_id()) == id);
+    let of_system =
+        sysviews::type_list::all_types().iter().find(|sql_type| i64::from(sql_type.user_type_id()) == id);
     if let Some(found) = of_system {
         return Ok(Value::nvarchar(found.name()));
     }

@@ -64,7 +64,7 @@ fn type_property(call: &Call<'_, '_>) -> Result<Value> {
     let text = call.text(0).unwrap_or_default();
     let name = name_parts(&text).pop().unwrap_or_default();
     let alias = super::metadata::alias_type(call, &text)?;
-    let of_system = sysviews::type_by_name(&name);
+    let of_system = sysviews::type_list::type_by_name(&name);
     let Some(sql_type) = of_system.or_else(|| alias.as_ref().map(|alias| alias.sql_type)) else {
         return Ok(Value::Null);
     };

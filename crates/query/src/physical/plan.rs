@@ -10,6 +10,7 @@ use crate::kinds::{
     AggregateKind, CatalogReading, ColumnId, CompareOp, Conversion, JoinKind, ScanHints, WindowFrame,
 };
 use crate::table::{SequenceSource, TableSource};
+use crate::view::View;
 
 /// An operator and its inputs.
 #[derive(Debug)]
@@ -404,13 +405,13 @@ pub(crate) struct SeekKey {
 
 /// Reading a system view.
 pub(crate) struct SystemPlan {
-    pub(crate) view: &'static crate::sysviews::SystemView,
+    pub(crate) view: &'static View,
     pub(crate) database: Arc<engine::Database>,
     pub(crate) arguments: Vec<Node>,
     pub(crate) filter: Option<BoolNode>,
     pub(crate) reading: CatalogReading,
     /// What a function that makes its rows while they are read can make use of: position of the column, how it is bounded, by what.
-    pub(crate) bounds: Vec<(usize, crate::sysviews::stream::BoundKind, Node)>,
+    pub(crate) bounds: Vec<(usize, crate::view::stream::BoundKind, Node)>,
     /// The columns whose values matter; `None`: all.
     pub(crate) wanted: Option<Vec<usize>>,
 }

@@ -14,8 +14,8 @@ use super::{Planned, Planner};
 use crate::bound::tree::{Expr, ExprKind, SystemScan, TableScan};
 use crate::kinds::{ColumnId, CompareOp, Conversion, ConversionKind};
 use crate::physical::plan::{AccessPath, Node, Plan, ScanColumns, ScanPlan, SeekKey, SeekRange, SystemPlan};
-use crate::sysviews::stream::BoundKind;
 use crate::table::TableSource;
+use crate::view::stream::BoundKind;
 
 /// A row that is looked up through an index costs so many rows read one after the other (docs/measurements.md).
 pub(super) const LOOKUP_COST: f64 = 10.0;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{IndexKind, ObjectDef, TableDef};
 use types::{SqlError, SqlType, Value};
 
-use super::{Cell, SystemView, VIEW_TABLES, ViewContext, object_id_of};
+use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -148,11 +148,12 @@ fn columns(context: Context<'_, '_, '_>, system: bool) -> Result<(), SqlError> {
     }
     view_columns(context)?;
     if system {
-        for view in VIEW_TABLES.iter().copied().flatten().filter(|view| !view.schema.ends_with("dbo")) {
-            for (index, column) in view.columns().iter().enumerate() {
+        for view in context.runtime.front_end.views().into_iter().filter(|view| !view.schema.ends_with("dbo"))
+        {
+            for (index, column) in view.columns.iter().enumerate() {
                 let mut cells = type_cells(&column.sql_type, types::Collation::default());
                 cells.extend([
-                    ("object_id", Cell::from(object_id_of(view))),
+                    ("object_id", Cell::from(view.object_id())),
                     ("name", column.name.as_str().into()),
                     ("column_id", (index as i32 + 1).into()),
                     ("is_nullable", column.nullable.into()),
@@ -169,7 +170,7 @@ fn columns(context: Context<'_, '_, '_>, system: bool) -> Result<(), SqlError> {
 
 /// Columns of the database's own views, bound anew; a view that no longer binds has none.
 fn view_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for (object_id, columns) in super::bound_views(context.runtime, context.database) {
+    for (object_id, columns) in super::dependencies::bound_views(context.runtime, context.database) {
         for (index, column) in columns.iter().enumerate() {
             let mut cells = view_column_cells(object_id, index, column);
             cells.extend([
@@ -186,7 +187,7 @@ fn view_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn view_column_cells(
     view: engine::ObjectId,
     index: usize,
-    column: &super::ViewColumn,
+    column: &crate::view_shape::ViewColumn,
 ) -> Vec<(&'static str, Cell)> {
     let mut cells = type_cells(&column.sql_type, types::Collation::default());
     cells.extend([
@@ -222,7 +223,7 @@ fn identity_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         context.row(&cells);
     }
     // A view's column that is one stands here, too, without seed and increment.
-    for (object_id, columns) in super::bound_views(context.runtime, context.database) {
+    for (object_id, columns) in super::dependencies::bound_views(context.runtime, context.database) {
         for (index, column) in columns.iter().enumerate().filter(|(_, column)| column.identity) {
             context.row(&view_column_cells(object_id, index, column));
         }

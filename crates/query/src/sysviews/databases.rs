@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Database, DatabaseInfo, Instance};
 use types::{SqlError, SqlType, Value};
 
-use super::{Cell, SystemView, ViewContext};
+use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -604,18 +604,6 @@ fn sys_databases(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The database of an argument, the current one for NULL or nothing.
-pub(super) fn argument_database(context: &ViewContext<'_, '_>) -> Option<Arc<Database>> {
-    match context.integer_argument(0) {
-        None | Some(0) => Some(context.database.clone()),
-        Some(id) => context.runtime.instance.database_by_id(i16::try_from(id).ok()?),
-    }
-}
-
-pub(super) fn megabytes(bytes: u64) -> Cell {
-    Cell::Value(Value::Float((bytes as f64 / 1_048_576.0 * 100.0).round() / 100.0))
-}
-
 /// `file_id` of the data file with this number in its pages' addresses.
 pub(super) fn shown_file_id(info: &DatabaseInfo, number: u16) -> i32 {
     let noted = info.data_files.iter().find(|file| file.number == number);
@@ -643,22 +631,6 @@ fn file_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         ]);
     }
     Ok(())
-}
-
-/// When a transaction began, as views show it.
-pub(super) fn begin_time(time: engine::LogTime) -> Value {
-    match time.0 {
-        0 => Value::Null,
-        _ => Value::DateTime(engine::date_time_of(time.to_utc_100ns().cast_signed())),
-    }
-}
-
-/// An LSN as numeric(25,0); NULL for none.
-pub(super) fn numeric_lsn(lsn: engine::Lsn) -> Cell {
-    match lsn.is_null() {
-        true => Cell::Null,
-        false => Value::Decimal(types::Decimal::new(lsn.to_numeric().cast_signed(), 25, 0)).into(),
-    }
 }
 
 /// Those that ALTER DATABASE SCOPED CONFIGURATION takes.

@@ -12,12 +12,12 @@ use engine::{
 use rustc_hash::FxHashMap;
 use types::{SqlError, Value};
 
-use super::SystemView;
 use super::dblog_columns::{COLUMN_LIST, COLUMNS, Field};
-use super::stream::{BoundKind, StreamRequest};
 use crate::row::Row;
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
+use crate::view::SystemView;
+use crate::view::stream::{BoundKind, StreamRequest};
 
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::streamed("fn_dblog", COLUMN_LIST, open, &["Current LSN", "Transaction ID"])

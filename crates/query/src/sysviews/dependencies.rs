@@ -1,15 +1,15 @@
 //! What the texts of views, inline functions and CHECK constraints refer to: they are bound anew and watched.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use engine::{Database, Lookup, ModuleDef, ModuleKind, ObjectDef, TableDef};
 use types::SqlError;
 
-use super::{SystemView, ViewColumn, ViewContext};
-use crate::bind::{Binder, Observed, Scope, ScopeColumn, ScopeTable};
 use crate::context::BindContext;
+use crate::front_end::{BindAnew, BoundModule};
 use crate::runtime::Runtime;
+use crate::view::{SystemView, ViewContext};
+use crate::view_shape::ViewColumn;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -30,13 +30,6 @@ pub(super) static VIEWS: &[SystemView] = &[
     ),
 ];
 
-/// A view or inline function that could be bound.
-struct BoundModule {
-    object_id: i32,
-    columns: Vec<ViewColumn>,
-    observed: Observed,
-}
-
 pub(super) fn context_of<'a>(
     runtime: &'a Runtime<'_>,
     database: &'a Arc<Database>,
@@ -54,48 +47,32 @@ pub(super) fn context_of<'a>(
     }
 }
 
-/// One view or inline function, bound anew; none when it is something else or no longer binds.
-fn bound_module(context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule> {
-    let mut binder = Binder::new(context);
-    binder.observed = Some(RefCell::default());
-    let query = match module.kind {
-        ModuleKind::View => binder.view_query(module).map(|query| (query.rows, query.names)),
-        ModuleKind::InlineFunction => binder.inline_function_query(module).map(|query| (query, Vec::new())),
-        _ => return None,
-    };
-    let (query, names) = query.ok()?;
-    let columns = query.columns.iter().enumerate().map(|(index, column)| {
-        let info = &binder.columns[column.id.0 as usize];
-        let name = names.get(index).map_or(column.name.clone(), |name| name.value.clone());
-        ViewColumn { name, sql_type: info.sql_type, nullable: info.nullable, identity: column.identity }
-    });
-    let columns = columns.collect();
-    let observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();
-    Some(BoundModule { object_id: module.object_id, columns, observed })
-}
-
 /// The columns of a view or inline function, bound anew; none for other modules.
 pub(crate) fn bound_columns(
     runtime: &Runtime<'_>,
     database: &Arc<Database>,
     module: &ModuleDef,
 ) -> Vec<ViewColumn> {
-    let bound = runtime.look_over(|lookup| bound_module(&context_of(runtime, database, lookup), module));
+    let bound =
+        runtime.look_over(|lookup| runtime.front_end.module(&context_of(runtime, database, lookup), module));
     bound.map(|bound| bound.columns).unwrap_or_default()
 }
 
 /// The same in a context at hand.
-pub(super) fn columns_of_module(context: &BindContext<'_>, module: &ModuleDef) -> Vec<ViewColumn> {
-    bound_module(context, module).map(|bound| bound.columns).unwrap_or_default()
+pub(super) fn columns_of_module(
+    front_end: &dyn BindAnew,
+    context: &BindContext<'_>,
+    module: &ModuleDef,
+) -> Vec<ViewColumn> {
+    front_end.module(context, module).map(|bound| bound.columns).unwrap_or_default()
 }
 
 /// Modules of one kind, bound anew; one that no longer binds is left out.
 fn bound_modules(runtime: &Runtime<'_>, database: &Arc<Database>, kind: ModuleKind) -> Vec<BoundModule> {
     let objects = runtime.objects_of(database).into_iter();
     let bound = objects.filter_map(|object| match object {
-        ObjectDef::Module(module) if module.kind == kind => {
-            runtime.look_over(|lookup| bound_module(&context_of(runtime, database, lookup), &module))
-        }
+        ObjectDef::Module(module) if module.kind == kind => runtime
+            .look_over(|lookup| runtime.front_end.module(&context_of(runtime, database, lookup), &module)),
         _ => None,
     });
     bound.collect()
@@ -108,33 +85,6 @@ pub(crate) fn bound_views(runtime: &Runtime<'_>, database: &Arc<Database>) -> Ve
         .flat_map(|kind| bound_modules(runtime, database, kind))
         .map(|module| (module.object_id, module.columns))
         .collect()
-}
-
-/// Numbers of the columns that the text of a CHECK or of a computed column names, in the order of the table.
-pub(crate) fn named_columns(
-    context: &BindContext<'_>,
-    database: &Arc<Database>,
-    table: &Arc<TableDef>,
-    text: &str,
-) -> Vec<i32> {
-    let mut binder = Binder::new(context);
-    binder.observed = Some(RefCell::default());
-    let visible = table.columns.iter().map(|column| {
-        let id = binder.new_column(column.sql_type, column.nullable, column.collation);
-        ScopeColumn { name: column.name.to_string(), id, identity: false, base: true }
-    });
-    let columns = visible.collect();
-    let scope = ScopeTable { alias: table.name.to_string(), schema: None, database: None, columns };
-    binder.scopes.push(Scope { tables: vec![scope], ..Scope::default() });
-    binder.observe(database, &ObjectDef::Table(table.clone()));
-    if let Ok(expression) = crate::stored::parse_expression(text) {
-        // A predicate, or else a value. A text that no longer binds tells what it named before it failed.
-        drop(binder.condition(&expression).or_else(|_| binder.value(&expression)));
-    }
-    let observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();
-    let named = observed.columns();
-    let is_named = |name: &str| named.iter().any(|(_, column)| column == name);
-    table.columns.iter().filter(|column| is_named(&column.name)).map(|column| column.column_id).collect()
 }
 
 /// The number of an object's column by name: its place, for what is not a table.
@@ -156,7 +106,7 @@ fn checks(context: &ViewContext<'_, '_>) -> Vec<(i32, Arc<TableDef>, Vec<i32>)> 
         for check in &table.checks {
             let columns = context.runtime.look_over(|lookup| {
                 let bind = context_of(context.runtime, context.database, lookup);
-                named_columns(&bind, context.database, &table, &check.text)
+                context.runtime.front_end.named_columns(&bind, context.database, &table, &check.text)
             });
             found.push((check.object_id, table.clone(), columns));
         }
@@ -167,7 +117,7 @@ fn checks(context: &ViewContext<'_, '_>) -> Vec<(i32, Arc<TableDef>, Vec<i32>)> 
 fn expression_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for kind in [ModuleKind::View, ModuleKind::InlineFunction] {
         for module in bound_modules(context.runtime, context.database, kind) {
-            for (database, object) in &module.observed.objects {
+            for (database, object) in &module.objects {
                 let own = database.id() == context.database.id();
                 let schema_id = object.schema_id();
                 let mut schemas = context.runtime.schemas_of(database).into_iter();
@@ -210,10 +160,10 @@ fn column_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let mut rows: Vec<(i32, i32, i32, u8)> = Vec::new();
     for kind in [ModuleKind::View, ModuleKind::InlineFunction] {
         for module in bound_modules(context.runtime, context.database, kind) {
-            for (at, name) in module.observed.columns() {
-                let (database, object) = &module.observed.objects[at];
+            for (at, name) in &module.used {
+                let (database, object) = &module.objects[*at];
                 if database.id() == context.database.id()
-                    && let Some(column) = column_id(object, &views, &name)
+                    && let Some(column) = column_id(object, &views, name)
                 {
                     rows.push((module.object_id, object.object_id(), column, 0));
                 }

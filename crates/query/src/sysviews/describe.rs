@@ -2,8 +2,8 @@
 
 use types::{SqlError, SqlType, Value};
 
-use super::{Cell, SystemView, ViewContext};
 use crate::context::{BindContext, ColumnDescription};
+use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -27,9 +27,9 @@ pub(super) static VIEWS: &[SystemView] = &[SystemView::new(
 fn describe(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let text = context.arguments.first().and_then(Value::as_text).unwrap_or_default();
     let parameters = context.arguments.get(1).and_then(Value::as_text).unwrap_or_default();
-    let declared = context
-        .runtime
-        .look_up(|lookup| crate::describe::declared_parameters(&parameters, context.database, lookup));
+    let declared = context.runtime.look_up(|lookup| {
+        context.runtime.front_end.declared_parameters(&parameters, context.database, lookup)
+    });
     let found = declared.and_then(|variables| {
         context.runtime.look_up(|lookup| {
             let bind = BindContext {
@@ -42,7 +42,7 @@ fn describe(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 lookup,
                 undeclared: None,
             };
-            crate::describe::first_result_set(&text, &bind)
+            context.runtime.front_end.first_result_set(&text, &bind)
         })
     });
     match found {

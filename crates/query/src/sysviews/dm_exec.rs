@@ -5,8 +5,8 @@ use std::sync::Arc;
 use engine::Instance;
 use types::{SqlError, Value};
 
-use super::{Cell, SystemView, ViewContext};
 use crate::context::SessionRow;
+use crate::view::{Cell, SystemView, ViewContext};
 
 /// Memory is counted in pages there.
 const PAGE_BYTES: u64 = 8_192;
@@ -458,8 +458,8 @@ fn messages(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn time_zones(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let local_minutes = i64::from(context.runtime.instance.os().clock().local_offset_minutes());
     let local_ticks = context.runtime.now_utc_ticks() + local_minutes * 600_000_000;
-    for zone in crate::functions::time_zone::Zone::all() {
-        let (offset, is_summer) = zone.at_local(crate::functions::time_zone::unix_s(local_ticks));
+    for zone in crate::zones::Zone::all() {
+        let (offset, is_summer) = zone.at_local(crate::zones::unix_s(local_ticks));
         let sign = if offset < 0 { '-' } else { '+' };
         context.row(&[
             ("name", zone.name.into()),

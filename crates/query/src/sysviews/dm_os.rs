@@ -2,7 +2,7 @@
 
 use types::SqlError;
 
-use super::{SystemView, ViewContext};
+use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -7,7 +7,7 @@ use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType};
 
 use super::columns::user_tables;
-use super::{Cell, SystemView, ViewContext};
+use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -127,7 +127,7 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     }
     let objects = context.runtime.objects_of(context.database);
     let schemas = context.runtime.schemas_of(context.database);
-    for (object_id, view) in super::bound_views(context.runtime, context.database) {
+    for (object_id, view) in super::dependencies::bound_views(context.runtime, context.database) {
         let is_it = |object: &&ObjectDef| object.object_id() == object_id && object.type_code() == "V ";
         let Some(object) = objects.iter().find(is_it) else {
             continue;

@@ -1,6 +1,6 @@
 //! INFORMATION_SCHEMA, continued: the views that are queries over the catalog views.
 
-use super::SystemView;
+use crate::view::SystemView;
 
 const NAMES: &str = "INFORMATION_SCHEMA";
 

@@ -2,8 +2,8 @@
 
 use types::{SqlError, Value};
 
-use super::databases::{argument_database, begin_time, megabytes, numeric_lsn};
-use super::{Cell, ViewContext};
+use super::shown::{argument_database, begin_time, megabytes, numeric_lsn};
+use crate::view::{Cell, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -3,7 +3,7 @@
 
 use types::{SqlError, Value};
 
-use super::{MSDB_SCHEMA, SystemView, ViewContext};
+use crate::view::{SystemView, ViewContext};
 
 fn none(_: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
     Ok(())
@@ -190,7 +190,7 @@ fn suspect_pages(context: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
                 + i64::from(instance.os().clock().local_offset_minutes()) * 600_000_000;
             context.row(&[
                 ("database_id", i64::from(info.id).into()),
-                ("file_id", i64::from(super::shown_file_id(&info, suspect.page.file)).into()),
+                ("file_id", i64::from(super::databases::shown_file_id(&info, suspect.page.file)).into()),
                 ("page_id", i64::from(suspect.page.page).into()),
                 ("event_type", (suspect.event as i32).into()),
                 ("error_count", i64::from(suspect.errors).into()),
@@ -209,3 +209,6 @@ fn policy_configuration(context: &mut ViewContext<'_, '_>) -> Result<(), SqlErro
     }
     Ok(())
 }
+
+/// The schema under which the tables of msdb are kept here: nobody can write it, since they are in that database alone.
+pub(super) const MSDB_SCHEMA: &str = "msdb.dbo";

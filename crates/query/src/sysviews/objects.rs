@@ -3,7 +3,9 @@
 use engine::{ModuleKind, ObjectDef, TableDef};
 use types::{SqlError, SqlType, Value};
 
-use super::{Cell, SystemView, VIEW_TABLES, ViewContext, all_types, system_object_id};
+use super::type_list::all_types;
+use crate::view::{Cell, SystemView, ViewContext};
+use crate::view_shape::system_object_id;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -198,7 +200,7 @@ fn system_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 /// The system views as objects.
 fn view_rows(context: Context<'_, '_, '_>) {
-    for view in VIEW_TABLES.iter().copied().flatten().filter(|view| !view.schema.ends_with("dbo")) {
+    for view in context.runtime.front_end.views().into_iter().filter(|view| !view.schema.ends_with("dbo")) {
         shipped_row(context, view.name, view.schema, if view.parameters > 0 { "IF" } else { "V " });
     }
 }

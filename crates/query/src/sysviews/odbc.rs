@@ -3,7 +3,7 @@
 use engine::{ModuleKind, ObjectDef};
 use types::{SqlError, SqlType};
 
-use super::{Cell, SystemView, VIEW_TABLES, ViewContext, object_id_of};
+use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -225,16 +225,16 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ObjectDef::Sequence(_) => {}
         }
     }
-    for (object_id, columns) in super::bound_views(context.runtime, context.database) {
+    for (object_id, columns) in super::dependencies::bound_views(context.runtime, context.database) {
         view_columns(context, object_id, &columns);
     }
-    for view in VIEW_TABLES.iter().copied().flatten().filter(|view| view.schema != "dbo") {
-        view_columns(context, object_id_of(view), view.columns());
+    for view in context.runtime.front_end.views().into_iter().filter(|view| view.schema != "dbo") {
+        view_columns(context, view.object_id(), &view.columns);
     }
     Ok(())
 }
 
-fn view_columns(context: Context<'_, '_, '_>, object_id: i32, columns: &[super::ViewColumn]) {
+fn view_columns(context: Context<'_, '_, '_>, object_id: i32, columns: &[crate::view_shape::ViewColumn]) {
     for (at, column) in columns.iter().enumerate() {
         describe(
             context,
@@ -256,7 +256,7 @@ fn view_columns(context: Context<'_, '_, '_>, object_id: i32, columns: &[super::
 
 /// What comes back first, then the parameters.
 fn parameters(context: Context<'_, '_, '_>, module: &engine::ModuleDef) {
-    let parameters = super::module_parameters(context.database, module);
+    let parameters = super::objects::module_parameters(context.database, module);
     let (name, result, kind) = match module.kind {
         ModuleKind::Procedure => ("@RETURN_VALUE", SqlType::Int, 5),
         ModuleKind::ScalarFunction => match super::objects::module_result(context.database, module) {

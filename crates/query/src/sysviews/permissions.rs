@@ -2,9 +2,9 @@
 
 use types::{SqlError, Value};
 
-use super::{SystemView, ViewContext};
-use crate::functions::permissions::{CLASSES, PermissionClass, applies, class};
 use crate::names::name_parts;
+use crate::permission_classes::{CLASSES, PermissionClass, applies, class};
+use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -62,10 +62,12 @@ fn my_permissions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         engine::ObjectDef::Table(table) => {
             table.columns.iter().map(|column| column.name.to_string()).collect()
         }
-        engine::ObjectDef::Module(module) => super::bound_columns(context.runtime, context.database, module)
-            .into_iter()
-            .map(|column| column.name)
-            .collect(),
+        engine::ObjectDef::Module(module) => {
+            super::dependencies::bound_columns(context.runtime, context.database, module)
+                .into_iter()
+                .map(|column| column.name)
+                .collect()
+        }
         engine::ObjectDef::Sequence(_) => Vec::new(),
     };
     let applying = class.permissions.iter().map(|permission| permission.0);

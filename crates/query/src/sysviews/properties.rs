@@ -6,9 +6,10 @@ use engine::{Database, Entry, ModuleKind, ObjectDef, PropertyOwner};
 use types::{SqlError, Value};
 
 use super::dependencies::{columns_of_module, context_of};
-use super::{SystemView, ViewContext};
 use crate::context::BindContext;
+use crate::front_end::BindAnew;
 use crate::names::same_name;
+use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -77,7 +78,8 @@ fn list(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         }
     }
     let targets = context.runtime.look_over(|lookup| {
-        property_targets(&context_of(context.runtime, context.database, lookup), context.database, &levels)
+        let bind = context_of(context.runtime, context.database, lookup);
+        property_targets(context.runtime.front_end, &bind, context.database, &levels)
     });
     let entries = context.runtime.entries_of(context.database);
     for target in targets {
@@ -99,6 +101,7 @@ fn list(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 /// What the levels lead to: the database itself when there are none, nothing when a kind is unknown there.
 pub(crate) fn property_targets(
+    front_end: &dyn BindAnew,
     context: &BindContext<'_>,
     database: &Arc<Database>,
     levels: &[PropertyLevel],
@@ -156,7 +159,7 @@ pub(crate) fn property_targets(
     };
     let mut found = Vec::new();
     for object in objects {
-        for (part, name) in parts_of(context, database, &object, &kind_of(third)) {
+        for (part, name) in parts_of(front_end, context, database, &object, &kind_of(third)) {
             if is_wanted(third, &name) {
                 found.push(target(third, part, &name));
             }
@@ -183,6 +186,7 @@ fn is_kind(object: &ObjectDef, kind: &str) -> bool {
 
 /// What level 2 calls so inside an object.
 fn parts_of(
+    front_end: &dyn BindAnew,
     context: &BindContext<'_>,
     database: &Arc<Database>,
     object: &ObjectDef,
@@ -206,11 +210,11 @@ fn parts_of(
             table.indexes.iter().filter_map(named).collect()
         }
         (ObjectDef::Module(module), "COLUMN") => {
-            let columns = columns_of_module(context, module).into_iter().enumerate();
+            let columns = columns_of_module(front_end, context, module).into_iter().enumerate();
             columns.map(|(at, column)| (owner(1, id, at as i32 + 1), column.name)).collect()
         }
         (ObjectDef::Module(module), "PARAMETER") => {
-            let parameters = super::module_parameters(database, module).into_iter().enumerate();
+            let parameters = super::objects::module_parameters(database, module).into_iter().enumerate();
             parameters.map(|(at, parameter)| (owner(2, id, at as i32 + 1), parameter.name)).collect()
         }
         _ => Vec::new(),

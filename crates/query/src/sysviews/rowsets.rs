@@ -4,7 +4,7 @@
 use types::functions::json;
 use types::{Decimal, SqlError, Value};
 
-use super::{Cell, SystemView, ViewContext};
+use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -6,7 +6,7 @@ use engine::{ObjectDef, SequenceCache, SequenceDef};
 use types::{SqlError, SqlType, Value, Variant};
 
 use super::objects::object_cells;
-use super::{SystemView, ViewContext};
+use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

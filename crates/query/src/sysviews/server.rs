@@ -3,7 +3,7 @@
 
 use types::SqlError;
 
-use super::{Cell, SystemView, ViewContext};
+use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -6,8 +6,8 @@ use engine::{Database, IndexDef, TableDef, UnitUsage};
 use types::{SqlError, Value};
 
 use super::columns::user_tables;
-use super::{Cell, SystemView, ViewContext};
 use crate::runtime::Runtime;
+use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

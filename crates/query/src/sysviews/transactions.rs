@@ -3,8 +3,8 @@
 use engine::{LockOwner, Resource};
 use types::{SqlError, Value};
 
-use super::databases::{begin_time, numeric_lsn};
-use super::{Cell, SystemView, ViewContext};
+use super::shown::{begin_time, numeric_lsn};
+use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

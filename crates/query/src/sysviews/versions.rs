@@ -3,7 +3,7 @@
 use engine::{Before, SnapshotKind};
 use types::{SqlError, Value};
 
-use super::{SystemView, ViewContext};
+use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

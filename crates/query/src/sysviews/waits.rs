@@ -4,7 +4,7 @@ use engine::Resource;
 use types::{SqlError, Value};
 
 use super::transactions::{describe_wait, lock_address};
-use super::{Cell, SystemView, ViewContext};
+use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

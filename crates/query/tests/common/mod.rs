@@ -227,6 +227,7 @@ impl World {
             facts: &self.facts,
             options: &self.options,
             names: &self.names,
+            front_end: query::FRONT_END,
         })
     }
 }

@@ -34,6 +34,7 @@ impl Session {
                 facts: &self.facts,
                 options: &self.options,
                 names: &self.names,
+                front_end: query::FRONT_END,
             };
             result = change(&mut context);
             self.end_statement(result.is_ok())?;

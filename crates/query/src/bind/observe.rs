@@ -1,0 +1,59 @@
+//! What the texts of views, inline functions and CHECK constraints refer to: they are bound anew and watched.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use engine::{Database, ModuleDef, ModuleKind, ObjectDef, TableDef};
+
+use super::{Binder, Scope, ScopeColumn, ScopeTable};
+use crate::context::BindContext;
+use crate::front_end::BoundModule;
+use crate::view_shape::ViewColumn;
+
+/// One view or inline function, bound anew; none when it is something else or no longer binds.
+pub(crate) fn bound_module(context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule> {
+    let mut binder = Binder::new(context);
+    binder.observed = Some(RefCell::default());
+    let query = match module.kind {
+        ModuleKind::View => binder.view_query(module).map(|query| (query.rows, query.names)),
+        ModuleKind::InlineFunction => binder.inline_function_query(module).map(|query| (query, Vec::new())),
+        _ => return None,
+    };
+    let (query, names) = query.ok()?;
+    let columns = query.columns.iter().enumerate().map(|(index, column)| {
+        let info = &binder.columns[column.id.0 as usize];
+        let name = names.get(index).map_or(column.name.clone(), |name| name.value.clone());
+        ViewColumn { name, sql_type: info.sql_type, nullable: info.nullable, identity: column.identity }
+    });
+    let columns = columns.collect();
+    let observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();
+    let used = observed.columns().into_iter().collect();
+    Some(BoundModule { object_id: module.object_id, columns, objects: observed.objects, used })
+}
+
+/// Numbers of the columns that the text of a CHECK or of a computed column names, in the order of the table.
+pub(crate) fn named_columns(
+    context: &BindContext<'_>,
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    text: &str,
+) -> Vec<i32> {
+    let mut binder = Binder::new(context);
+    binder.observed = Some(RefCell::default());
+    let visible = table.columns.iter().map(|column| {
+        let id = binder.new_column(column.sql_type, column.nullable, column.collation);
+        ScopeColumn { name: column.name.to_string(), id, identity: false, base: true }
+    });
+    let columns = visible.collect();
+    let scope = ScopeTable { alias: table.name.to_string(), schema: None, database: None, columns };
+    binder.scopes.push(Scope { tables: vec![scope], ..Scope::default() });
+    binder.observe(database, &ObjectDef::Table(table.clone()));
+    if let Ok(expression) = crate::stored::parse_expression(text) {
+        // A predicate, or else a value. A text that no longer binds tells what it named before it failed.
+        drop(binder.condition(&expression).or_else(|_| binder.value(&expression)));
+    }
+    let observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();
+    let named = observed.columns();
+    let is_named = |name: &str| named.iter().any(|(_, column)| column == name);
+    table.columns.iter().filter(|column| is_named(&column.name)).map(|column| column.column_id).collect()
+}

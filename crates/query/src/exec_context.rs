@@ -1,0 +1,29 @@
+//! What a statement runs with.
+
+use std::sync::Arc;
+
+use engine::{Database, Instance, TransactionSet};
+use types::Value;
+
+use crate::context::{SessionFacts, SessionNames, SetOptions};
+use crate::front_end::FrontEnd;
+
+/// Everything a running statement touches.
+pub struct ExecContext<'a> {
+    /// The instance.
+    pub instance: &'a Arc<Instance>,
+    /// The current database.
+    pub database: &'a Arc<Database>,
+    /// Values of the variables, by slot.
+    pub variables: &'a mut [Value],
+    /// The session's transaction over one or more databases.
+    pub transactions: &'a mut TransactionSet,
+    /// Who runs it.
+    pub facts: &'a dyn SessionFacts,
+    /// SET options now in force.
+    pub options: &'a SetOptions,
+    /// Temporary tables of the session.
+    pub names: &'a dyn SessionNames,
+    /// What views ask of binder and planner.
+    pub front_end: FrontEnd,
+}

@@ -1,0 +1,57 @@
+//! What running statements ask of the front end (binder, planner, the list of system views), which stands above them: a trait turned round.
+//! Views that describe texts bind them anew; `session` hands the one front end there is to each statement that it runs.
+
+use std::sync::Arc;
+
+use engine::{Database, Lookup, ModuleDef, ObjectDef, TableDef};
+use types::SqlError;
+
+use crate::context::{BindContext, ColumnDescription, VariableDef};
+use crate::view_shape::{ViewColumn, ViewShape};
+
+/// A view or inline function that could be bound.
+pub(crate) struct BoundModule {
+    pub(crate) object_id: i32,
+    pub(crate) columns: Vec<ViewColumn>,
+    /// The objects that its text names, each once, in order of appearance.
+    pub(crate) objects: Vec<(Arc<Database>, ObjectDef)>,
+    /// The columns that it refers to: position in `objects`, name; each once.
+    pub(crate) used: Vec<(usize, String)>,
+}
+
+/// The front end as those below it see it.
+pub(crate) trait BindAnew: Sync {
+    /// All system views.
+    fn views(&self) -> Vec<&'static ViewShape>;
+
+    /// A view or inline function, bound anew; none when it is something else or no longer binds.
+    fn module(&self, context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule>;
+
+    /// Numbers of the columns that the text of a CHECK or of a computed column names, in the order of the table.
+    fn named_columns(
+        &self,
+        context: &BindContext<'_>,
+        database: &Arc<Database>,
+        table: &Arc<TableDef>,
+        text: &str,
+    ) -> Vec<i32>;
+
+    /// The parameters that a text declares.
+    fn declared_parameters(
+        &self,
+        text: &str,
+        database: &Arc<Database>,
+        lookup: Lookup<'_>,
+    ) -> Result<Vec<VariableDef>, SqlError>;
+
+    /// The columns of the first result set of a batch; none when it gives none.
+    fn first_result_set(
+        &self,
+        text: &str,
+        context: &BindContext<'_>,
+    ) -> Result<Option<Vec<ColumnDescription>>, SqlError>;
+}
+
+/// The front end in a statement's hands.
+#[derive(Clone, Copy)]
+pub struct FrontEnd(pub(crate) &'static dyn BindAnew);
