@@ -62,10 +62,18 @@ fn shortest_path(arrows: &Arrows, from: &str, to: &str) -> Option<Vec<String>> {
     None
 }
 
-fn read_layers() -> Result<BTreeMap<String, usize>, String> {
+/// `layers.toml`.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_table() -> Result<toml::Table, String> {
     let path = super::source::workspace_root()?.join("layers.toml");
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let table: toml::Table = text.parse().map_err(|e| format!("layers.toml: {e}"))?;
+    text.parse().map_err(|e| format!("layers.toml: {e}"))
+}
+
+fn read_layers() -> Result<BTreeMap<String, usize>, String> {
+    let table = read_table()?;
     let order = table.get("order").and_then(|o| o.as_array()).ok_or("layers.toml: no `order`")?;
     let mut layers = BTreeMap::new();
     for (height, names) in order.iter().enumerate() {

@@ -3,6 +3,7 @@
 mod claims;
 mod documents;
 pub mod layers;
+mod modules;
 mod rules;
 pub mod source;
 
@@ -30,6 +31,7 @@ impl Finding {
 pub fn run(update_ratchet: bool) -> Result<(), String> {
     let files = source::read_tree(&source::workspace_root()?)?;
     let mut findings = layers::check()?;
+    findings.extend(modules::check(&files)?);
     findings.extend(rules::headings(&files));
     findings.extend(rules::file_sizes(&files));
     findings.extend(rules::readmes(&source::workspace_root()?));
