@@ -23,7 +23,7 @@ mod verify;
 mod visibility;
 
 pub use alloc::{SYSTEM_UNITS_END, Tail};
-pub use btree::{BTree, BTreeCursor, BTreeDef, BTreeKind, Inserted};
+pub use btree::{BTree, BTreeCursor, BTreeDef, BTreeKind, Inserted, TreeLoader};
 pub use error::{AccessError, AccessResult};
 pub use heap::{Heap, HeapCursor, HeapDef};
 pub use key::{ENTRY_BYTES_MAX, KEY_BYTES_MAX, KeyColumn, KeyFormat, KeyRange};

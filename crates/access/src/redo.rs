@@ -3,18 +3,21 @@
 //! A record may change several pages; each is brought up to date by its own LSN, so redo may be repeated any number of times
 //! and may find any mixture of old and new pages.
 
+use log::bulk_records::{TreePage, TreeRows};
 use log::page_records::{
     Expunge, HeapAppend, HeapRow, LobPage, MapBits, MapChange, RootGrow, RowPatch, TreeRow, TreeSplit,
     TreeUnlink, UnitCreate,
 };
 use log::{LogContext, LogOp, Lsn, RecordHeader, TxnId};
-use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
+use os::sim::{Bug, is_planted};
+use pages::{BODY_BYTES, LatchMode, PageBytes, PageGuard, PageId, PageType, SLOT_BYTES, header, slots};
 use txn::{ResourceManager, Transaction, TxnError, TxnResult};
 
 use crate::alloc::{self, apply_bits, apply_create, map_of, set_owner};
+use crate::btree::page::KEY_LENGTH_BYTES;
 use crate::btree::{
-    apply_insert, apply_root_grow_child, apply_root_grow_root, apply_split_left, apply_split_parent,
-    apply_split_right, apply_take_out, apply_unlink_parent,
+    apply_built_page, apply_ghosts, apply_insert, apply_root_grow_child, apply_root_grow_root,
+    apply_split_left, apply_split_parent, apply_split_right, apply_take_out, apply_unlink_parent,
 };
 use crate::error::{AccessError, AccessResult};
 use crate::heap::{apply_append_first, apply_append_new, apply_expunge, apply_ghost, apply_patch};
@@ -31,7 +34,7 @@ impl ResourceManager for AccessMethods {
     fn undo(&self, txn: &Transaction, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()> {
         assert!(!header.is_compensation(), "a compensation is never undone");
         reached("undo", header);
-        self.undo_record(txn, header, payload).map_err(|error| in_record(lsn, header, error))
+        self.undo_record(txn, lsn, header, payload).map_err(|error| in_record(lsn, header, error))
     }
 
     fn waits_for_end(&self, transaction: TxnId) -> bool {
@@ -113,6 +116,10 @@ impl AccessMethods {
                 let row = HeapRow::decode(payload).map_err(undecodable)?;
                 self.redo_heap_row(lsn, header, &row)
             }
+            (Lop::DeleteRows, LogContext::MarkAsGhost) => {
+                let rows = TreeRows::decode(payload).map_err(undecodable)?;
+                self.redo_tree_rows(lsn, header, &rows)
+            }
             (Lop::InsertRows | Lop::DeleteRows, _) => {
                 let row = TreeRow::decode(payload).map_err(undecodable)?;
                 self.redo_tree_row(lsn, header, &row)
@@ -137,6 +144,9 @@ impl AccessMethods {
             }
             (Lop::FormatPage, LogContext::Heap) => {
                 self.redo_append(lsn, &HeapAppend::decode(payload).map_err(undecodable)?)
+            }
+            (Lop::FormatPage, LogContext::Clustered | LogContext::IndexLeaf | LogContext::IndexInterior) => {
+                self.redo_built_page(lsn, &TreePage::decode(payload).map_err(undecodable)?)
             }
             (Lop::FormatPage, _) => {
                 let lob = LobPage::decode(payload).map_err(undecodable)?;
@@ -231,11 +241,45 @@ impl AccessMethods {
         })
     }
 
+    fn redo_tree_rows(&self, lsn: Lsn, header: &RecordHeader, rows: &TreeRows<'_>) -> AccessResult<()> {
+        self.redo_page(PageId::unpack(rows.page), lsn, |page| {
+            if header::page_type(page) != PageType::BTree {
+                return Err(mismatch(page, 0));
+            }
+            // The rows stand there as they are logged: nothing of them changes but that they are ghosts.
+            if let Some((slot, _)) = rows.rows.iter().find(|(slot, row)| slots::row(page, *slot) != Some(row))
+            {
+                return Err(mismatch(page, *slot));
+            }
+            apply_ghosts(page, rows.rows.iter().map(|(slot, _)| *slot), header.txn.0);
+            Ok(())
+        })
+    }
+
+    fn redo_built_page(&self, lsn: Lsn, built: &TreePage<'_>) -> AccessResult<()> {
+        let (page, previous) = (PageId::unpack(built.page), PageId::unpack(built.previous));
+        let bytes: usize = built.rows.iter().map(|(row, _)| row.len() + SLOT_BYTES).sum();
+        if bytes > BODY_BYTES || built.rows.iter().any(|(row, _)| row.len() < KEY_LENGTH_BYTES) {
+            return Err(AccessError::corrupt(page, "a log record builds a page of rows that no page holds"));
+        }
+        if !built.is_root {
+            self.redo_owner(page, built.unit, lsn)?;
+        }
+        self.redo_format(page, lsn, |page| apply_built_page(page, built))?;
+        if previous.is_null() || is_planted(Bug::BuiltPageNotChained) {
+            return Ok(());
+        }
+        self.redo_page(previous, lsn, |left| {
+            header::set_next(left, page);
+            Ok(())
+        })
+    }
+
     fn redo_patch(&self, lsn: Lsn, header: &RecordHeader, record: &RowPatch<'_>) -> AccessResult<()> {
         let change =
             if header.is_compensation() { Change::Compensation } else { Change::Forward(header.txn.0) };
         self.redo_page(PageId::unpack(record.page), lsn, |page| {
-            let base = record.tree.map_or(0, |(_, key)| crate::btree::page::KEY_LENGTH_BYTES + key.len());
+            let base = record.tree.map_or(0, |(_, key)| KEY_LENGTH_BYTES + key.len());
             let at = base + usize::from(record.offset);
             let (before, after) = (usize::from(record.lengths.0), usize::from(record.lengths.1));
             let row = slots::row(page, record.slot).map_or(0, <[u8]>::len);
@@ -321,7 +365,13 @@ impl AccessMethods {
         })
     }
 
-    fn undo_record(&self, txn: &Transaction, header: &RecordHeader, payload: &[u8]) -> AccessResult<()> {
+    fn undo_record(
+        &self,
+        txn: &Transaction,
+        lsn: Lsn,
+        header: &RecordHeader,
+        payload: &[u8],
+    ) -> AccessResult<()> {
         use LogOp as Lop;
         let next = header.prev;
         match (header.op, header.context) {
@@ -333,6 +383,10 @@ impl AccessMethods {
             }
             (Lop::InsertRows, _) => {
                 self.undo_tree_insert(txn, &TreeRow::decode(payload).map_err(undecodable)?, next)
+            }
+            (Lop::DeleteRows, LogContext::MarkAsGhost) => {
+                let rows = TreeRows::decode(payload).map_err(undecodable)?;
+                self.undo_tree_deletes(txn, &rows, (lsn, next))
             }
             (Lop::DeleteRows, _) => {
                 self.undo_tree_delete(txn, &TreeRow::decode(payload).map_err(undecodable)?, next)

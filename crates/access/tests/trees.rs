@@ -1,6 +1,6 @@
 //! One tree with long keys (many levels, interior splits) against a BTreeMap; rollbacks after others have split the pages;
 #![allow(clippy::unwrap_used, reason = "a test")]
-//! redo twice; forward and backward ranges.
+//! redo twice; forward and backward ranges; trees that are built from sorted rows; keys that are deleted together.
 
 mod common;
 
@@ -9,8 +9,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use common::{Db, Place, create, open};
-use hardpan_access::{AccessError, Inserted, KeyRange, ScanOptions};
-use os::sim::{End, Profile, World};
+use hardpan_access::{AccessError, BTreeDef, BTreeKind, Inserted, KeyRange, ScanOptions, UnitId};
+use os::sim::{Bug, End, Profile, World};
 use os::{Latch, LatchRank, Rng};
 use txn::{CommitMode, IsolationLevel, ResourceManager};
 
@@ -309,4 +309,222 @@ fn a_wide_row_comes_before_all_others() {
         }
         assert_eq!(db.verify(), Ok(4));
     });
+}
+
+fn random_rows(rng: &mut Rng, count: u64) -> Rows {
+    let mut row = || (random_key(rng), vec![rng.below(256) as u8; rng.below(700) as usize]);
+    (0..count).map(|_| row()).collect()
+}
+
+/// Fills the tree with rows, page by page.
+fn load(db: &Db, txn: &txn::Transaction, rows: &Rows) {
+    let mut loader = db.tree.loader().expect("an empty tree");
+    for (key, value) in rows {
+        assert_eq!(loader.push(txn, key, value).expect("room"), Inserted::Done);
+    }
+    if let Some((key, _)) = rows.last_key_value() {
+        assert_eq!(loader.push(txn, key, b"again").expect("room"), Inserted::Duplicate);
+    }
+    loader.finish(txn).expect("room");
+}
+
+#[test]
+fn a_tree_that_is_built_is_a_sorted_map_and_goes_on_as_one() {
+    for (seed, count) in [(0, 0), (1, 1), (2, 12), (3, 300), (4, 2_000), (5, 2_000)] {
+        with_db(seed, move |db| {
+            let mut rng = Rng::named(seed, "built tree");
+            let mut model = random_rows(&mut rng, count);
+            let txn = db.begin();
+            load(&db, &txn, &model);
+            txn.commit(CommitMode::Full).expect("a healthy disk");
+            check_against(&db, &model, &mut rng);
+            assert_eq!(db.tree.loader().is_err(), !model.is_empty(), "only what is empty is built");
+            for _ in 0..8 {
+                let txn = db.begin();
+                for _ in 0..60 {
+                    change(&db, &txn, &mut model, &mut rng).expect("room");
+                }
+                txn.commit(CommitMode::Delayed).expect("a healthy disk");
+            }
+            check_against(&db, &model, &mut rng);
+        });
+    }
+}
+
+/// Whoever has made a tree and built it gives all its pages up when he rolls back; so does recovery when a crash cuts him off anywhere.
+#[test]
+fn a_tree_that_was_being_built_leaves_no_page_behind() {
+    for seed in 0..24 {
+        let world = World::new(seed, Profile::drawn(seed));
+        let place = Place { pool_bytes: 64 * 8192, ..Place::new("/data/t") };
+        let place2 = place.clone();
+        world.run(move |os| drop(create(os, &place2))).assert_ok();
+        if seed % 4 != 0 {
+            world.power_off_after_switches(1 + seed * 37);
+        }
+        let place2 = place.clone();
+        let report = world.run(move |os| {
+            let db = open(os, &place2);
+            let before = db.access.used_pages(1).expect("sound");
+            let txn = db.begin();
+            let unit = UnitId(3);
+            let root = db.access.create_btree(&txn, unit, BTreeKind::Nonclustered).expect("room");
+            let tree = db.access.btree(BTreeDef { object: 100, unit, root });
+            let mut loader = tree.loader().expect("an empty tree");
+            for key in 0..3_000_u32 {
+                loader.push(&txn, &key.to_be_bytes(), &[7; 300]).expect("room");
+                if key % 500 == 499 {
+                    db.checkpoint().expect("a healthy disk");
+                }
+            }
+            loader.finish(&txn).expect("room");
+            txn.rollback().expect("a healthy disk");
+            assert_eq!(db.access.used_pages(1).expect("sound"), before);
+            assert_eq!(db.verify(), Ok(0));
+        });
+        assert_ne!(report.end, End::Failed, "seed {seed}: {:?}", report.failures);
+        world.disarm();
+        world.power_loss();
+        world.run(move |os| assert_eq!(open(os, &place).verify(), Ok(0))).assert_ok();
+    }
+}
+
+/// What is on disk is the log alone: each page is built by redo, and the rows that were deleted together are ghosts again.
+fn built_again_by_the_log(seed: u64, bug: Option<Bug>) -> Result<(), String> {
+    let world = World::new(seed, Profile::drawn(seed));
+    world.plant(bug);
+    let place = Place { pool_bytes: 8 << 20, ..Place::new("/data/t") };
+    let place2 = place.clone();
+    let made = world.run(move |os| {
+        let db = create(os, &place2);
+        let rows = random_rows(&mut Rng::named(seed, "built by redo"), 600);
+        let txn = db.begin();
+        load(&db, &txn, &rows);
+        let gone: Vec<&Vec<u8>> = rows.keys().step_by(3).collect();
+        let mut deleted = 0;
+        db.tree.delete_sorted(&txn, &gone, &mut deleted).expect("they are there");
+        assert_eq!(deleted, gone.len());
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+    });
+    assert_eq!(made.end, End::Returned, "{:?}", made.failures);
+    world.power_loss();
+    let report = world.run(move |os| {
+        let db = open(os, &place);
+        let mut rng = Rng::named(seed, "built by redo");
+        let rows = random_rows(&mut rng, 600);
+        let left = rows.into_iter().enumerate().filter(|(at, _)| at % 3 != 0).map(|(_, row)| row).collect();
+        check_against(&db, &left, &mut rng);
+    });
+    match report.end {
+        End::Returned => Ok(()),
+        _ => Err(report.failures.join("; ")),
+    }
+}
+
+#[test]
+fn the_log_alone_builds_a_tree_again() {
+    for seed in 0..6 {
+        assert_eq!(built_again_by_the_log(seed, None), Ok(()), "seed {seed}");
+        let found = built_again_by_the_log(seed, Some(Bug::BuiltPageNotChained));
+        assert!(found.is_err(), "seed {seed}: a page that its left neighbour does not know is found");
+    }
+}
+
+/// Keys that are deleted together come back together, although others have split the pages meanwhile; a key that is not there is told.
+#[test]
+fn keys_that_are_deleted_together_come_back() {
+    with_db(6, |db| {
+        let keys = |from: u32, step: usize| -> Vec<[u8; 4]> {
+            (from..2_000).step_by(step).map(|key| (key * 10).to_be_bytes()).collect()
+        };
+        let txn = db.begin();
+        for key in keys(0, 1) {
+            db.tree.insert(&txn, &key, &[1; 60]).expect("room");
+        }
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        let records = |db: &Db| {
+            let mut reader = db.log.read_from(log::Lsn::NULL);
+            let mut count = 0;
+            while let Some(record) = reader.next_record().expect("sound") {
+                count += usize::from(record.header.context == log::LogContext::MarkAsGhost);
+            }
+            count
+        };
+        let mine = db.begin();
+        let mut deleted = 0;
+        db.tree.delete_sorted(&mine, &keys(0, 2), &mut deleted).expect("they are there");
+        assert_eq!(deleted, 1_000);
+        let of_many = records(&db);
+        assert!(of_many > 0 && of_many < 50, "a record a leaf, not one a row: {of_many}");
+        let savepoint = mine.savepoint();
+        // The first that is not there ends it; those before it are gone.
+        let gone_before = [10_u32, 30, 40, 50].map(u32::to_be_bytes);
+        let error = db.tree.delete_sorted(&mine, &gone_before, &mut deleted);
+        assert!(matches!(error, Err(AccessError::RowGone)) && deleted == 2, "{deleted}");
+        mine.rollback_to(savepoint).expect("a healthy disk");
+        let other = db.begin();
+        for key in 0..4_000_u32 {
+            db.tree.insert(&other, &(key * 5 + 1).to_be_bytes(), &[4; 100]).expect("room");
+        }
+        other.commit(CommitMode::Full).expect("a healthy disk");
+        assert_eq!(db.verify(), Ok(5_000));
+        mine.rollback().expect("a healthy disk");
+        assert_eq!(db.verify(), Ok(6_000));
+        let rows = read_range(&db, KeyRange::all(), false);
+        let back = rows.iter().filter(|(_, value)| *value == [1; 60]).count();
+        assert_eq!((rows.len(), back), (6_000, 2_000));
+        assert_eq!(db.locks.locked_resource_count(), 0);
+    });
+}
+
+/// Power goes while rows that were deleted together come back, and while recovery brings them back: each comes back once.
+#[test]
+fn undo_goes_on_among_keys_that_were_deleted_together() {
+    let mut resumed = 0;
+    for seed in 0..20 {
+        let world = World::new(seed, Profile::drawn(seed));
+        let place = Place::new("/data/t");
+        let rows = |from: u32, to: u32| (from..to).map(|key| (key.to_be_bytes(), [key as u8; 120]));
+        let place2 = place.clone();
+        let made = world.run(move |os| {
+            let db = create(os, &place2);
+            let txn = db.begin();
+            for (key, value) in rows(0, 2_000) {
+                assert_eq!(db.tree.insert(&txn, &key, &value).expect("room"), Inserted::Done);
+            }
+            txn.commit(CommitMode::Full).expect("a healthy disk");
+            let txn = db.begin();
+            let keys: Vec<[u8; 4]> = rows(0, 2_000).map(|row| row.0).collect();
+            db.tree.delete_sorted(&txn, &keys, &mut 0).expect("they are there");
+            // Some of them are there again, as something else, and go again.
+            for (key, _) in rows(100, 140) {
+                assert_eq!(db.tree.insert(&txn, &key, b"another").expect("room"), Inserted::Done);
+            }
+            db.tree.delete_sorted(&txn, &keys[100..140], &mut 0).expect("they are there");
+            db.log.harden(txn.last_lsn(), log::FlushReason::Quiesce).expect("a healthy disk");
+        });
+        assert_eq!(made.end, End::Returned, "{:?}", made.failures);
+        for round in 0..4 {
+            world.disarm();
+            world.power_loss();
+            // Recovery writes several log blocks of compensation records.
+            world.power_off_after_ios(1 + (seed * 4 + round) % 60);
+            let place = Place { pool_bytes: 64 * 8192, ..place.clone() };
+            let report = world.run(move |os| drop(open(os, &place)));
+            assert_ne!(report.end, End::Failed, "seed {seed}: {:?}", report.failures);
+        }
+        world.disarm();
+        world.power_loss();
+        let report = world.run(move |os| {
+            let db = open(os, &place);
+            assert_eq!(db.verify(), Ok(2_000));
+            let expected: Vec<_> =
+                rows(0, 2_000).map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+            assert_eq!(read_range(&db, KeyRange::all(), false), expected);
+        });
+        report.assert_ok();
+        resumed += world.reached().get("undo resumes among rows deleted together").copied().unwrap_or(0);
+    }
+    println!("undo went on among rows deleted together: {resumed}");
+    assert!(resumed > 0, "power must go in the middle to mean anything");
 }

@@ -84,7 +84,7 @@ pub use sequence::{
 pub use table::io::{TableIo, measure_io, take_io};
 pub use table::{
     CheckOptions, KeyRange, KeyValues, RowChange, RowLocator, RowLock, ScanOptions, Table, TableCheck,
-    TakenOut,
+    TakenOut, Victim,
 };
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
 pub use transaction_set::{BlockSavepoint, CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};

@@ -7,6 +7,7 @@
 
 mod build;
 mod check;
+mod delete;
 mod duplicate;
 mod failures;
 mod image;
@@ -14,6 +15,7 @@ pub(crate) mod io;
 mod key_length;
 mod read;
 mod rows;
+mod run;
 mod update;
 mod usage;
 
@@ -38,6 +40,7 @@ use crate::schema::{IndexDef, IndexKind, ObjectDef, TableDef};
 pub use access::{RowLock, ScanOptions};
 pub(crate) use build::Builder;
 pub use check::{CheckOptions, TableCheck};
+pub use delete::Victim;
 pub use update::{RowChange, TakenOut};
 
 /// Bytes of the uniquifier at the end of a key of a clustered index that is not unique.
@@ -263,28 +266,6 @@ impl Table {
         Ok(())
     }
 
-    /// Deletes a row.
-    ///
-    /// # Errors
-    /// 601 when it is gone, 1205, 1222, 9002.
-    pub fn delete(&self, txn: &DbTransaction, locator: &RowLocator, old: &[Value]) -> SqlResult<()> {
-        let _charge = io::charge(&self.inner.definition, 0);
-        self.lock_for_write(txn)?;
-        self.claim(txn, locator)?;
-        for at in 0..self.inner.secondary.len() {
-            self.delete_entry(txn, at, old, locator)?;
-        }
-        self.free_large_values(txn, locator)?;
-        let deleted = match (&self.inner.base, locator) {
-            (Base::Heap(heap), RowLocator::Heap(rid)) => heap.delete(txn.inner(), *rid),
-            (Base::Tree(tree), RowLocator::Key(key)) => tree.delete(txn.inner(), key),
-            _ => return Err(stale_plan()),
-        };
-        deleted.map_err(|error| self.fail(txn, error))?;
-        self.note_rows(txn, -1);
-        Ok(())
-    }
-
     /// Deletes the row of a unique clustered index by its key values; no row is no error.
     pub(crate) fn delete_key(&self, txn: &DbTransaction, key: &[Value]) -> SqlResult<()> {
         self.take_key(txn, key).map(|_| ())
@@ -309,19 +290,26 @@ impl Table {
         txn: &DbTransaction,
         work: &mut dyn FnMut(&[Value]) -> SqlResult<()>,
     ) -> SqlResult<()> {
-        self.for_each_located(txn, &mut |row, _| work(row))
+        let every: Vec<usize> = (0..self.inner.definition.columns.len()).collect();
+        self.for_each_located(txn, &every, &mut |row, _| work(row))
     }
 
-    /// The same, with each row's locator.
+    /// The same, with each row's locator. Columns that are not `wanted` (positions, ascending) are NULL.
     pub(crate) fn for_each_located(
         &self,
         txn: &DbTransaction,
+        wanted: &[usize],
         work: &mut dyn FnMut(&[Value], &RowLocator) -> SqlResult<()>,
     ) -> SqlResult<()> {
         let options = ScanOptions { isolation: txn.isolation(), ..ScanOptions::default() };
-        let mut cursor = self.scan(txn, self.inner.definition.base().index_id, &options, None)?;
-        let mut row = Vec::new();
-        while cursor.next(txn, &mut row)? {
+        let columns: Arc<[usize]> = wanted.into();
+        let mut cursor = self.scan(txn, self.inner.definition.base().index_id, &options, Some(&columns))?;
+        let mut found = Vec::new();
+        let mut row = vec![Value::Null; self.inner.definition.columns.len()];
+        while cursor.next(txn, &mut found)? {
+            for (column, value) in wanted.iter().zip(&mut found) {
+                row[*column] = std::mem::take(value);
+            }
             work(&row, &cursor.locator()?)?;
         }
         Ok(())
@@ -535,34 +523,32 @@ impl Table {
         Ok(())
     }
 
-    /// Key and value of a row's entry in a nonclustered index.
-    fn entry(
+    /// Appends a row's entry in a nonclustered index, the key and behind it the value; gives the length of the key.
+    fn entry_into(
         &self,
         txn: &DbTransaction,
         at: usize,
         row: &[Value],
         locator: &RowLocator,
-    ) -> SqlResult<(Vec<u8>, Vec<u8>)> {
+        out: &mut Vec<u8>,
+    ) -> SqlResult<usize> {
         let secondary = &self.inner.secondary[at];
-        let index = self.inner.index_of(at);
-        let locator = locator.to_bytes();
-        let mut key = Vec::with_capacity(32);
-        secondary.key.encode(index.key.iter().map(|k| &row[k.ordinal]), &mut key);
-        if !index.unique {
-            key.extend_from_slice(&locator);
-        }
-        let length = u16::try_from(locator.len()).expect("keys are far shorter than 64 KB");
-        let mut value = length.to_le_bytes().to_vec();
-        value.extend_from_slice(&locator);
-        let stored: Vec<Value> = secondary.stored.iter().map(|column| row[*column].clone()).collect();
-        let unit = UnitId(index.unit);
+        let start = out.len();
+        self.entry_key_into(at, row, locator, out);
+        let key_bytes = out.len() - start;
+        let length = u16::try_from(locator.byte_count()).expect("keys are far shorter than 64 KB");
+        out.extend_from_slice(&length.to_le_bytes());
+        locator.append_to(out);
+        let stored: SmallVec<[Value; 4]> =
+            secondary.stored.iter().map(|column| row[*column].clone()).collect();
+        let unit = UnitId(self.inner.index_of(at).unit);
         let access = &self.inner.database.access;
-        let limit = access::ENTRY_BYTES_MAX.saturating_sub(key.len() + value.len());
+        let limit = access::ENTRY_BYTES_MAX.saturating_sub(out.len() - start);
         let encoded = secondary
             .format
-            .encode(&stored, limit, &mut value, &mut |bytes| access.store_lob(txn.inner(), unit, bytes));
+            .encode(&stored, limit, out, &mut |bytes| access.store_lob(txn.inner(), unit, bytes));
         encoded.map_err(|error| self.fail(txn, error))?;
-        Ok((key, value))
+        Ok(key_bytes)
     }
 
     fn insert_entry(
@@ -577,9 +563,11 @@ impl Table {
         }
         let position = self.inner.secondary[at].position;
         self.check_key_length(self.inner.index_of(at), self.inner.may_overflow[position], row)?;
-        let (key, value) = self.entry(txn, at, row, locator)?;
+        let mut entry = Vec::with_capacity(64);
+        let key_bytes = self.entry_into(txn, at, row, locator, &mut entry)?;
+        let (key, value) = entry.split_at(key_bytes);
         let tree = &self.inner.secondary[at].tree;
-        match tree.insert(txn.inner(), &key, &value).map_err(|error| self.fail(txn, error))? {
+        match tree.insert(txn.inner(), key, value).map_err(|error| self.fail(txn, error))? {
             Inserted::Done => self.note_entries(txn, at, 1),
             Inserted::Duplicate => return Err(self.duplicate(self.inner.index_of(at), row)),
         }
@@ -635,22 +623,33 @@ impl Table {
     }
 
     fn entry_key(&self, at: usize, row: &[Value], locator: &RowLocator) -> Vec<u8> {
-        let index = self.inner.index_of(at);
         let mut key = Vec::with_capacity(32);
-        self.inner.secondary[at].key.encode(index.key.iter().map(|k| &row[k.ordinal]), &mut key);
-        if !index.unique {
-            key.extend_from_slice(&locator.to_bytes());
-        }
+        self.entry_key_into(at, row, locator, &mut key);
         key
+    }
+
+    fn entry_key_into(&self, at: usize, row: &[Value], locator: &RowLocator, out: &mut Vec<u8>) {
+        let index = self.inner.index_of(at);
+        self.inner.secondary[at].key.encode(index.key.iter().map(|k| &row[k.ordinal]), out);
+        if !index.unique {
+            locator.append_to(out);
+        }
     }
 }
 
 impl RowLocator {
-    /// As index entries carry it.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    /// Appends it as index entries carry it.
+    pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
         match self {
-            RowLocator::Heap(rid) => rid.to_bytes().to_vec(),
-            RowLocator::Key(key) => key.to_vec(),
+            RowLocator::Heap(rid) => out.extend_from_slice(&rid.to_bytes()),
+            RowLocator::Key(key) => out.extend_from_slice(key),
+        }
+    }
+
+    fn byte_count(&self) -> usize {
+        match self {
+            RowLocator::Heap(_) => Rid::BYTES,
+            RowLocator::Key(key) => key.len(),
         }
     }
 }

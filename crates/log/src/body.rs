@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use crate::bulk_records::{TreePage, TreeRows};
 use crate::codec::DecodeError;
 use crate::page_records::{
     Expunge, HeapAppend, HeapRow, LobPage, MapBits, RootGrow, RowPatch, TreeRow, TreeSplit, TreeUnlink,
@@ -38,6 +39,8 @@ pub enum Body<'a> {
     HeapRow(HeapRow<'a>),
     /// The same in a tree.
     TreeRow(TreeRow<'a>),
+    /// LOP_DELETE_ROWS of several rows of a leaf.
+    TreeRows(TreeRows<'a>),
     /// LOP_MODIFY_ROW.
     RowPatch(RowPatch<'a>),
     /// LOP_EXPUNGE_ROWS.
@@ -46,6 +49,8 @@ pub enum Body<'a> {
     UnitCreate(UnitCreate),
     /// LOP_FORMAT_PAGE in a heap.
     HeapAppend(HeapAppend),
+    /// LOP_FORMAT_PAGE in a tree that is built.
+    TreePage(TreePage<'a>),
     /// LOP_FORMAT_PAGE of a large object.
     LobPage(LobPage<'a>),
     /// LOP_DELETE_SPLIT.
@@ -77,11 +82,15 @@ impl<'a> Body<'a> {
             (Lop::XactCkpt, _) => XactCkpt::decode(payload).map(Body::XactCkpt),
             (Lop::EndCkpt, _) => EndCkpt::decode(payload).map(Body::EndCkpt),
             (Lop::InsertRows | Lop::DeleteRows, Lcx::Heap) => HeapRow::decode(payload).map(Body::HeapRow),
+            (Lop::DeleteRows, Lcx::MarkAsGhost) => TreeRows::decode(payload).map(Body::TreeRows),
             (Lop::InsertRows | Lop::DeleteRows, _) => TreeRow::decode(payload).map(Body::TreeRow),
             (Lop::ModifyRow, _) => RowPatch::decode(payload).map(Body::RowPatch),
             (Lop::ExpungeRows, _) => Expunge::decode(payload).map(Body::Expunge),
             (Lop::CreateAllocchain, _) => UnitCreate::decode(payload).map(Body::UnitCreate),
             (Lop::FormatPage, Lcx::Heap) => HeapAppend::decode(payload).map(Body::HeapAppend),
+            (Lop::FormatPage, Lcx::Clustered | Lcx::IndexLeaf | Lcx::IndexInterior) => {
+                TreePage::decode(payload).map(Body::TreePage)
+            }
             (Lop::FormatPage, _) => LobPage::decode(payload).map(Body::LobPage),
             (Lop::DeleteSplit, _) => TreeSplit::decode(payload).map(Body::TreeSplit),
             (Lop::RootChange, _) => RootGrow::decode(payload).map(Body::RootGrow),
@@ -104,6 +113,7 @@ impl<'a> Body<'a> {
             Body::EndCkpt(end) => end.describe(),
             Body::HeapRow(row) => row.describe(),
             Body::TreeRow(row) => row.describe(),
+            Body::TreeRows(rows) => rows.describe(),
             Body::RowPatch(patch) => patch.describe(),
             Body::Expunge(expunge) => {
                 format!("page {} {} ghosts", page_name(expunge.page), expunge.slots.len())
@@ -115,6 +125,7 @@ impl<'a> Body<'a> {
                 let (page, previous) = (page_name(append.page), page_name(append.previous));
                 format!("unit {} page {page} after {previous}", append.unit)
             }
+            Body::TreePage(page) => page.describe(),
             Body::LobPage(lob) => {
                 format!("unit {} page {} {} bytes", lob.unit, page_name(lob.page), lob.data.len())
             }

@@ -27,6 +27,7 @@
 mod append;
 pub mod block;
 mod body;
+pub mod bulk_records;
 mod cache;
 pub mod codec;
 mod dump;

@@ -333,7 +333,7 @@ impl PageFacts {
 /// Rows as they move from page to page: bytes and slot flags.
 pub type MovedRow<'a> = (&'a [u8], u16);
 
-fn put_rows(out: &mut Vec<u8>, rows: &[MovedRow<'_>]) {
+pub(crate) fn put_rows(out: &mut Vec<u8>, rows: &[MovedRow<'_>]) {
     assert!(rows.iter().all(|(row, _)| !row.is_empty()), "a row has bytes");
     put_varint(out, rows.len() as u64);
     for (row, flags) in rows {
@@ -342,7 +342,7 @@ fn put_rows(out: &mut Vec<u8>, rows: &[MovedRow<'_>]) {
     }
 }
 
-fn take_rows<'a>(reader: &mut Reader<'a>) -> Result<Vec<MovedRow<'a>>, DecodeError> {
+pub(crate) fn take_rows<'a>(reader: &mut Reader<'a>) -> Result<Vec<MovedRow<'a>>, DecodeError> {
     let count = reader.varint()?;
     if count > reader.remaining() as u64 {
         return Err(DecodeError("ends early"));

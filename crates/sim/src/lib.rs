@@ -114,6 +114,8 @@ impl Scenario {
                     | Bug::AcknowledgedBeforeFence
                     | Bug::BufferNotCopied
             ),
+            // Its clients alone make indexes of rows that are there.
+            Scenario::Schema if bug == Bug::BuiltPageNotChained => true,
             // Its clients alone draw from sequences.
             Scenario::Sql if bug == Bug::HandOutBeforeHarden => true,
             Scenario::Store | Scenario::Sql | Scenario::Schema => {
@@ -238,6 +240,7 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "buffer-not-copied" => Some(Bug::BufferNotCopied),
         "counted-before-stored" => Some(Bug::CountedBeforeStored),
         "left-behind-not-taken" => Some(Bug::LeftBehindNotTaken),
+        "built-page-not-chained" => Some(Bug::BuiltPageNotChained),
         "seen-before-harden" => Some(Bug::SeenBeforeHarden),
         "version-freed-too-early" => Some(Bug::VersionFreedTooEarly),
         "snapshot-sees-later-commit" => Some(Bug::SnapshotSeesLaterCommit),

@@ -52,6 +52,7 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::HandOutBeforeHarden,
             Bug::CountedBeforeStored,
             Bug::LeftBehindNotTaken,
+            Bug::BuiltPageNotChained,
             Bug::AcknowledgedBeforeFence,
             Bug::BufferNotCopied,
             Bug::TicketBeforeHardened,

@@ -242,10 +242,10 @@ impl Transaction {
     }
 
     /// Appends a compensation record: it redoes an undo, is never undone, and names the next record of the transaction that is still to
-    /// be undone. Takes its space from the reservation, so it does not fail on a full log.
+    /// be undone: the one that it undoes a part of, or one before that. Takes its space from the reservation, so it does not fail on a full log.
     pub fn append_compensation(&self, record: &mut RecordBuf, undo_next: Lsn) -> TxnResult<Lsn> {
         self.assert_state(XactState::RollingBack);
-        assert!(undo_next < self.entry.last(), "a compensation record points back");
+        assert!(undo_next <= self.entry.last(), "a compensation record points back");
         assert!(undo_next.is_null() || undo_next >= self.entry.begin(), "into its own transaction");
         self.fill_header(record);
         record.header.flags = record.header.flags.with(RecordFlags::COMPENSATION);
@@ -450,7 +450,7 @@ impl Transaction {
         let log = self.manager.log();
         let for_end = log.reservation_for_end(END_RECORD_BYTES);
         let paid = self.entry.pay(log.reservation_for(record.encoded_bytes_max() as u64), for_end);
-        assert!(record.header.undo_next < self.entry.last(), "a compensation record pays, others do not");
+        assert!(record.header.undo_next <= self.entry.last(), "a compensation record pays, others do not");
         paid
     }
 }

@@ -17,7 +17,7 @@ use crate::options::Waited;
 use crate::patch::{self, Change};
 
 /// Bytes of a record about a row of a tree besides key and images, at most: where it is, the root, the length of the key.
-const TREE_ROW_BYTES: usize = PLACE_BYTES + 8 + 3;
+pub(super) const TREE_ROW_BYTES: usize = PLACE_BYTES + 8 + 3;
 
 impl BTree {
     /// Inserts a key that is not there; it is locked exclusively. The caller holds IX on the table. Waits for whoever has
@@ -118,14 +118,14 @@ impl BTree {
 
     /// Leaves what a row is before its first change, for snapshots; see [`Transaction::leave_version`].
     #[inline]
-    fn leave_version(&self, txn: &Transaction, key: &[u8], before: Option<&[u8]>) {
+    pub(super) fn leave_version(&self, txn: &Transaction, key: &[u8], before: Option<&[u8]>) {
         if self.leaves_versions {
             txn.leave_version(self.def.unit.0, key, before);
         }
     }
 
     /// 3960 for a key, locked, that somebody has changed since the snapshot of the transaction.
-    fn check_conflict(&self, txn: &Transaction, key: &[u8]) -> AccessResult<()> {
+    pub(super) fn check_conflict(&self, txn: &Transaction, key: &[u8]) -> AccessResult<()> {
         match self.leaves_versions && txn.conflicts_over(self.def.unit.0, key) {
             true => Err(AccessError::UpdateConflict),
             false => Ok(()),
@@ -285,7 +285,7 @@ fn room_to_grow(page: &PageBytes) -> usize {
 }
 
 /// The slot of a key that is there and no ghost.
-fn live_slot(leaf: &PageGuard, key: &[u8]) -> AccessResult<u16> {
+pub(super) fn live_slot(leaf: &PageGuard, key: &[u8]) -> AccessResult<u16> {
     match search(leaf.page(), key) {
         Ok(slot) if slots::flags(leaf.page(), slot) & slots::GHOST == 0 => Ok(slot),
         _ => Err(AccessError::RowGone),

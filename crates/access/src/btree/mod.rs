@@ -32,16 +32,21 @@
 //!     [`methods.rs: append`, `pages/frame.rs: set_lsn`]
 
 mod change;
+mod change_many;
 mod cleanup;
 mod cursor;
 mod estimate;
+mod load;
 pub(crate) mod page;
 mod split;
 mod undo;
 
 pub(crate) use change::apply_insert;
+pub(crate) use change_many::apply_ghosts;
 pub(crate) use cleanup::apply_unlink_parent;
 pub use cursor::BTreeCursor;
+pub use load::TreeLoader;
+pub(crate) use load::apply_built_page;
 pub(crate) use split::{
     apply_root_grow_child, apply_root_grow_root, apply_split_left, apply_split_parent, apply_split_right,
 };

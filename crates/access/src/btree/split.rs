@@ -287,7 +287,7 @@ fn set_facts(page: &mut PageBytes, facts: &PageFacts) {
     header::set_reserved_bytes(page, reserved);
 }
 
-fn put_rows(page: &mut PageBytes, rows: &[MovedRow<'_>]) {
+pub(super) fn put_rows(page: &mut PageBytes, rows: &[MovedRow<'_>]) {
     for (slot, (row, flags)) in rows.iter().enumerate() {
         slots::insert(page, slot as u16, &[row], *flags);
     }

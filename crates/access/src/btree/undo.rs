@@ -1,5 +1,6 @@
 //! Undo of changes to tree rows: logical, by key from the root, because the row may have moved to another page since.
 
+use log::bulk_records::TreeRows;
 use log::page_records::{RowPatch, TreeRow};
 use log::{LogOp, Lsn};
 use pages::{PageBytes, PageGuard, PageId, header, slots};
@@ -7,7 +8,7 @@ use txn::Transaction;
 
 use super::BTree;
 use super::change::apply_insert;
-use super::page::{KEY_LENGTH_BYTES, search};
+use super::page::{KEY_LENGTH_BYTES, search, split_row};
 use crate::error::{AccessError, AccessResult};
 use crate::heap::context_of;
 use crate::methods::AccessMethods;
@@ -33,6 +34,33 @@ impl AccessMethods {
         assert_eq!(before, after, "a row that was inserted is gone, or the ghost that it was");
         if header::slot_count(leaf.page()) == 0 {
             self.note_ghosts(leaf.id(), tree.def.root);
+        }
+        Ok(())
+    }
+
+    /// Brings back rows that were deleted together, the last one first: each compensation record but that of the first row says that this
+    /// record is to be undone still. A crash in between leaves the last ones live, and what undo finds live it has brought back before.
+    pub(crate) fn undo_tree_deletes(
+        &self,
+        txn: &Transaction,
+        record: &TreeRows<'_>,
+        (lsn, undo_next): (Lsn, Lsn),
+    ) -> AccessResult<()> {
+        let tree = self.tree_of_root(PageId::unpack(record.root))?;
+        let mut was_brought_back = true;
+        for (number, (slot, row)) in record.rows.iter().enumerate().rev() {
+            let (key, value) = split_row(row);
+            let row =
+                TreeRow { page: record.page, slot: *slot, over_ghost: false, root: record.root, key, value };
+            if was_brought_back && number > 0 {
+                let (leaf, slot) = tree.find_for_undo(key)?;
+                was_brought_back = slots::flags(leaf.page(), slot) & slots::GHOST == 0;
+                if was_brought_back {
+                    os::sim::reach(|| "undo resumes among rows deleted together".to_owned());
+                    continue;
+                }
+            }
+            self.undo_tree_delete(txn, &row, if number == 0 { undo_next } else { lsn })?;
         }
         Ok(())
     }

@@ -91,7 +91,7 @@ impl ColumnFill {
             Some(counting) => counting.take()?,
             None => value,
         });
-        self.builder.add_row(txn, std::mem::take(row)).map_err(|error| self.target.while_building(error))
+        self.builder.add_row(txn, row).map_err(|error| self.target.while_building(error))
     }
 
     /// All rows have been put: the table has its new shape.

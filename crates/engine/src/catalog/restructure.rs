@@ -181,8 +181,10 @@ impl Database {
             let moves = rebuild.moves_rows();
             target.lock_for_write(txn)?;
             let mut builder = Builder::new(&target, &rebuild.fresh);
-            let copied = source.for_each_located(txn, &mut |row, locator| match moves {
-                true => builder.add_row(txn, map(row)?),
+            let wanted =
+                if moves { (0..old.columns.len()).collect() } else { target.columns_of(&rebuild.fresh) };
+            let copied = source.for_each_located(txn, &wanted, &mut |row, locator| match moves {
+                true => builder.add_row(txn, &map(row)?),
                 false => builder.add_entries(txn, row, locator),
             });
             copied.and_then(|()| builder.finish(txn)).map_err(|error| target.while_building(error))?;

@@ -1,20 +1,20 @@
 //! Rows and entries on their way into trees that are being built: gathered in runs, sorted, and put in by rising key.
 //!
-//! A tree that is filled by rising keys is filled at its right end: no search from the root, no page cut in the middle and half empty
-//! ever after, each leaf touched once. A run takes what memory there is for it, `RUN_BYTES_MAX` at most; with several runs each one walks
-//! through the tree once from left to right.
+//! The first run of a tree, which is the only one where memory suffices, builds it page by page ([`TreeLoader`]): a log record a page, no
+//! lock and no search a row. A run that comes behind it walks through the tree once from left to right and inserts row by row.
 
 use types::Value;
 
 use super::duplicate::shown_value;
+use super::run::KeyedRun;
 use super::{Base, RowLocator, Table, io};
 use crate::cursor::split_entry;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use access::Inserted;
+use access::{BTree, Inserted, TreeLoader};
 
-/// Bytes of keys, values and rows that one run gathers, at most.
-const RUN_BYTES_MAX: usize = 32 << 20;
+/// Bytes of keys, values and rows that are gathered, at most, for all trees together.
+const RUN_BYTES_MAX: usize = 128 << 20;
 /// Between two looks whether the request is to stop, in rows.
 const ROWS_BETWEEN_LOOKS: usize = 1_000;
 
@@ -22,65 +22,68 @@ const ROWS_BETWEEN_LOOKS: usize = 1_000;
 pub(crate) struct Builder {
     table: Table,
     entries: Vec<EntryRun>,
-    rows: Vec<(Vec<u8>, Vec<Value>)>,
-    rows_bytes: usize,
+    /// Rows of the clustered index.
+    rows: TreeRun,
     run_bytes_max: usize,
+}
+
+/// What a tree is to get.
+#[derive(Default)]
+struct TreeRun {
+    run: KeyedRun,
+    /// It has rows already.
+    has_begun: bool,
 }
 
 /// Entries of one nonclustered index.
 struct EntryRun {
     /// Which one, by its place among those that are kept.
     at: usize,
-    /// Keys and values, one behind the other.
-    bytes: Vec<u8>,
-    places: Vec<Place>,
-}
-
-/// Where an entry lies in its run.
-#[derive(Clone, Copy)]
-struct Place {
-    start: usize,
-    key_bytes: u16,
-    value_bytes: u16,
-}
-
-impl EntryRun {
-    fn key(&self, place: Place) -> &[u8] {
-        &self.bytes[place.start..][..usize::from(place.key_bytes)]
-    }
-
-    fn value(&self, place: Place) -> &[u8] {
-        &self.bytes[place.start + usize::from(place.key_bytes)..][..usize::from(place.value_bytes)]
-    }
+    gathered: TreeRun,
 }
 
 impl Builder {
-    /// Fills the nonclustered indexes with these numbers, and the heap or clustered index when rows come.
+    /// Fills the nonclustered indexes with these numbers, and the heap or clustered index when rows come. All of them are empty, and made by
+    /// the transaction's present statement.
     pub(crate) fn new(table: &Table, index_ids: &[i32]) -> Builder {
         let secondary = table.inner.secondary.iter().enumerate();
         let entries: Vec<EntryRun> = secondary
             .filter(|(_, secondary)| index_ids.contains(&secondary.index_id))
-            .map(|(at, _)| EntryRun { at, bytes: Vec::new(), places: Vec::new() })
+            .map(|(at, _)| EntryRun { at, gathered: TreeRun::default() })
             .collect();
-        let run_bytes_max = RUN_BYTES_MAX / (entries.len() + 1);
-        Builder { table: table.clone(), entries, rows: Vec::new(), rows_bytes: 0, run_bytes_max }
+        let has_rows = index_ids.contains(&table.inner.definition.base().index_id);
+        let trees = entries.len() + usize::from(has_rows);
+        Builder {
+            table: table.clone(),
+            entries,
+            rows: TreeRun::default(),
+            run_bytes_max: RUN_BYTES_MAX / trees.max(1),
+        }
     }
 
     /// A row for the heap or clustered index and all that hang on it.
     ///
     /// # Errors
     /// Those of `Table::insert`.
-    pub(crate) fn add_row(&mut self, txn: &DbTransaction, row: Vec<Value>) -> SqlResult<()> {
-        let Base::Tree(_) = &self.table.inner.base else { return self.put_row(txn, &row) };
-        let key = self.table.clustered_key(&row, true);
-        let bytes =
-            key.len() + row.iter().map(|value| size_of::<Value>() + value.long_bytes()).sum::<usize>();
-        if self.rows_bytes + bytes > self.run_bytes_max || os::memory::ask(bytes).is_err() {
-            self.put_rows(txn)?;
+    pub(crate) fn add_row(&mut self, txn: &DbTransaction, row: &[Value]) -> SqlResult<()> {
+        let table = &self.table;
+        let Base::Tree(tree) = &table.inner.base else {
+            let _charge = io::charge(table.definition(), 0);
+            let locator = table.insert_base(txn, row)?;
+            return self.add_entries(txn, row, &locator);
+        };
+        let index = table.inner.definition.base();
+        table.check_key_length(index, table.inner.may_overflow[0], row)?;
+        if !self.rows.run.has_room(self.run_bytes_max) {
+            self.rows.put(txn, table, tree, &|row| table.duplicate_row(row))?;
         }
-        self.rows_bytes += bytes;
-        self.rows.push((key, row));
-        Ok(())
+        let key = table.clustered_key(row, index.unique);
+        self.rows.run.add(|out| {
+            out.extend_from_slice(&key);
+            table.encode_into(txn, row, out).map(|()| key.len())
+        })?;
+        table.note_rows(txn, 1);
+        self.add_entries(txn, row, &RowLocator::Key(key.into()))
     }
 
     /// The entries of a row that is in its place.
@@ -93,27 +96,18 @@ impl Builder {
         row: &[Value],
         locator: &RowLocator,
     ) -> SqlResult<()> {
-        for run in 0..self.entries.len() {
-            let inner = &self.table.inner;
-            let at = self.entries[run].at;
-            if !inner.has_entry_of(at, row) {
+        let table = &self.table;
+        for EntryRun { at, gathered } in &mut self.entries {
+            if !table.inner.has_entry_of(*at, row) {
                 continue;
             }
-            let position = inner.secondary[at].position;
-            self.table.check_key_length(inner.index_of(at), inner.may_overflow[position], row)?;
-            let (key, value) = self.table.entry(txn, at, row, locator)?;
-            let bytes = key.len() + value.len();
-            let gathered = &self.entries[run];
-            let grown = gathered.bytes.len() + gathered.places.len() * size_of::<Place>() + bytes;
-            if grown > self.run_bytes_max || os::memory::ask(bytes).is_err() {
-                self.put_entries(txn, run)?;
+            let position = table.inner.secondary[*at].position;
+            table.check_key_length(table.inner.index_of(*at), table.inner.may_overflow[position], row)?;
+            if !gathered.run.has_room(self.run_bytes_max) {
+                gathered.put_entries(txn, table, *at)?;
             }
-            let run = &mut self.entries[run];
-            let short = |bytes: usize| u16::try_from(bytes).expect("an entry fits on a page");
-            let (key_bytes, value_bytes) = (short(key.len()), short(value.len()));
-            run.places.push(Place { start: run.bytes.len(), key_bytes, value_bytes });
-            run.bytes.extend_from_slice(&key);
-            run.bytes.extend_from_slice(&value);
+            gathered.run.add(|out| table.entry_into(txn, *at, row, locator, out))?;
+            table.note_entries(txn, *at, 1);
         }
         Ok(())
     }
@@ -123,48 +117,74 @@ impl Builder {
     /// # Errors
     /// Those of `Table::insert`.
     pub(crate) fn finish(mut self, txn: &DbTransaction) -> SqlResult<()> {
-        self.put_rows(txn)?;
-        (0..self.entries.len()).try_for_each(|run| self.put_entries(txn, run))
-    }
-
-    fn put_rows(&mut self, txn: &DbTransaction) -> SqlResult<()> {
-        let mut rows = std::mem::take(&mut self.rows);
-        self.rows_bytes = 0;
-        // Equal keys stay as they came, as without a run.
-        rows.sort_by(|a, b| a.0.cmp(&b.0));
-        for (number, (_, row)) in rows.iter().enumerate() {
-            stop_if_asked(number)?;
-            self.put_row(txn, row)?;
+        let table = &self.table;
+        if let Base::Tree(tree) = &table.inner.base {
+            self.rows.put(txn, table, tree, &|row| table.duplicate_row(row))?;
         }
-        Ok(())
+        self.entries.iter_mut().try_for_each(|entries| entries.gathered.put_entries(txn, table, entries.at))
+    }
+}
+
+impl TreeRun {
+    fn put_entries(&mut self, txn: &DbTransaction, table: &Table, at: usize) -> SqlResult<()> {
+        let tree = &table.inner.secondary[at].tree;
+        self.put(txn, table, tree, &|entry| table.duplicate_entry(at, entry))
     }
 
-    fn put_row(&mut self, txn: &DbTransaction, row: &[Value]) -> SqlResult<()> {
-        let _charge = io::charge(self.table.definition(), 0);
-        let locator = self.table.insert_base(txn, row)?;
-        self.add_entries(txn, row, &locator)
-    }
-
-    fn put_entries(&mut self, txn: &DbTransaction, run: usize) -> SqlResult<()> {
-        let _charge = io::charge(self.table.definition(), 0);
-        let run = &mut self.entries[run];
-        let mut places = std::mem::take(&mut run.places);
-        places.sort_unstable_by(|a, b| run.key(*a).cmp(run.key(*b)));
-        let tree = &self.table.inner.secondary[run.at].tree;
-        for (number, place) in places.iter().enumerate() {
-            stop_if_asked(number)?;
-            let inserted = tree.insert(txn.inner(), run.key(*place), run.value(*place));
-            match inserted.map_err(|error| self.table.fail(txn, error))? {
-                Inserted::Done => self.table.note_entries(txn, run.at, 1),
-                Inserted::Duplicate => return Err(self.table.duplicate_entry(run.at, run.value(*place))),
+    /// Puts what is gathered into its tree; `duplicate` tells of a key that is there already, by what hangs on it.
+    fn put(
+        &mut self,
+        txn: &DbTransaction,
+        table: &Table,
+        tree: &BTree,
+        duplicate: &dyn Fn(&[u8]) -> types::SqlError,
+    ) -> SqlResult<()> {
+        if self.run.len() == 0 {
+            return Ok(());
+        }
+        let _charge = io::charge(table.definition(), 0);
+        self.run.sort();
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        let mut loader: Option<TreeLoader> = match is_first {
+            true => Some(tree.loader().map_err(|error| table.fail(txn, error))?),
+            false => None,
+        };
+        for at in 0..self.run.len() {
+            stop_if_asked(at)?;
+            let (key, rest) = self.run.get(at);
+            let put = match &mut loader {
+                Some(loader) => loader.push(txn.inner(), key, rest),
+                None => tree.insert(txn.inner(), key, rest),
+            };
+            match put.map_err(|error| table.fail(txn, error))? {
+                Inserted::Done => {}
+                Inserted::Duplicate => return Err(duplicate(rest)),
             }
         }
-        run.bytes.clear();
-        Ok(())
+        self.run.clear();
+        match loader {
+            Some(loader) => loader.finish(txn.inner()).map_err(|error| table.fail(txn, error)),
+            None => Ok(()),
+        }
     }
 }
 
 impl Table {
+    /// The columns, ascending, whose values some nonclustered indexes keep or are filtered by.
+    pub(crate) fn columns_of(&self, index_ids: &[i32]) -> Vec<usize> {
+        let every = 0..self.inner.definition.columns.len();
+        let is_wanted = |column: &usize| {
+            let mut wanted = (0..self.inner.secondary.len())
+                .filter(|at| index_ids.contains(&self.inner.secondary[*at].index_id));
+            wanted.any(|at| {
+                let filter = self.inner.index_of(at).filter.as_ref();
+                self.inner.secondary[at].stored.contains(column)
+                    || filter.is_some_and(|filter| filter.is_about(&[*column]))
+            })
+        };
+        every.filter(is_wanted).collect()
+    }
+
     /// A unique index has the key of this entry already.
     fn duplicate_entry(&self, at: usize, entry: &[u8]) -> types::SqlError {
         let (index, secondary) = (self.inner.index_of(at), &self.inner.secondary[at]);
@@ -172,18 +192,36 @@ impl Table {
         let decoded = split_entry(entry, &self.inner.base).map(|(_, stored)| {
             // The key's columns stand first.
             let key = 0..index.key.len();
-            secondary.format.decode_columns(stored, key, &mut values, &mut |_| Ok(Vec::new()))
+            secondary.format.decode_columns(stored, key, &mut values, &mut |_| Ok(Vec::new())).is_ok()
         });
-        let shown: Vec<String> = match decoded {
-            Some(Ok(())) => values.iter().map(shown_value).collect(),
-            _ => vec!["?".into(); index.key.len()],
+        self.duplicate_shown(index, decoded == Some(true), &values)
+    }
+
+    /// The clustered index has the key of this row already.
+    fn duplicate_row(&self, row: &[u8]) -> types::SqlError {
+        let index = self.inner.definition.base();
+        let mut values = Vec::new();
+        let key = index.key.iter().map(|column| column.ordinal);
+        let decoded = self.inner.format.decode_columns(row, key, &mut values, &mut |_| Ok(Vec::new()));
+        self.duplicate_shown(index, decoded.is_ok(), &values)
+    }
+
+    fn duplicate_shown(
+        &self,
+        index: &crate::schema::IndexDef,
+        is_known: bool,
+        values: &[Value],
+    ) -> types::SqlError {
+        let shown: Vec<String> = match is_known {
+            true => values.iter().map(shown_value).collect(),
+            false => vec!["?".into(); index.key.len()],
         };
         self.duplicate_of(index, &format!("({})", shown.join(", ")))
     }
 }
 
-/// KILL and attention end a long build.
-fn stop_if_asked(number: usize) -> SqlResult<()> {
+/// KILL and attention end a long change.
+pub(super) fn stop_if_asked(number: usize) -> SqlResult<()> {
     let is_asked = number.is_multiple_of(ROWS_BETWEEN_LOOKS) && os::task::interrupt_pending();
     if is_asked { Err(crate::error::interrupted()) } else { Ok(()) }
 }

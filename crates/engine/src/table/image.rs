@@ -20,18 +20,28 @@ const SPARE_BYTES_MAX: usize = 8192;
 impl Table {
     /// The row as bytes; long values go out of row.
     pub(super) fn encode(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<Vec<u8>> {
-        assert_eq!(row.len(), self.inner.definition.columns.len(), "one value a column");
-        let unit = UnitId(self.inner.definition.base().unit);
         let mut bytes = SPARE.take();
         // Enough for most, so that it need not grow.
         bytes.reserve(64);
+        self.encode_into(txn, row, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Appends the row as bytes.
+    pub(super) fn encode_into(
+        &self,
+        txn: &DbTransaction,
+        row: &[Value],
+        bytes: &mut Vec<u8>,
+    ) -> SqlResult<()> {
+        assert_eq!(row.len(), self.inner.definition.columns.len(), "one value a column");
+        let unit = UnitId(self.inner.definition.base().unit);
         let access = &self.inner.database.access;
         let encoded = self
             .inner
             .format
-            .encode(row, ROW_BYTES_MAX, &mut bytes, &mut |value| access.store_lob(txn.inner(), unit, value));
-        encoded.map_err(|error| self.fail(txn, error))?;
-        Ok(bytes)
+            .encode(row, ROW_BYTES_MAX, bytes, &mut |value| access.store_lob(txn.inner(), unit, value));
+        encoded.map_err(|error| self.fail(txn, error))
     }
 
     /// Puts the row into the heap or the clustered index.

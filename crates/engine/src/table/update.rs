@@ -162,8 +162,9 @@ impl Table {
         let new_key = self.entry_key(at, new, locator);
         if old_key == new_key {
             self.free_entry_large_values(txn, at, &old_key)?;
-            let (_, value) = self.entry(txn, at, new, locator)?;
-            let updated = tree.update(txn.inner(), &new_key, &value);
+            let mut entry = Vec::with_capacity(64);
+            let key_bytes = self.entry_into(txn, at, new, locator, &mut entry)?;
+            let updated = tree.update(txn.inner(), &new_key, &entry[key_bytes..]);
             updated.map_err(|error| self.fail_at_entry(txn, at, locator, error))?;
             return Ok(true);
         }

@@ -144,6 +144,8 @@ pub enum Bug {
     BufferOfFormerLife,
     /// What a dead process has left in memory that outlives it is looked at, and not written to the log.
     LeftBehindNotTaken,
+    /// Redo of a page that a tree was built of leaves its left neighbour ending there.
+    BuiltPageNotChained,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.

@@ -1,6 +1,6 @@
 //! DELETE: all rows are found first, then deleted.
 
-use engine::RowLocator;
+use engine::{RowLocator, Victim};
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
@@ -37,14 +37,17 @@ pub(crate) fn run(
         victims.push((locator, old, input));
     }
     drop(source);
-    for (locator, old, input) in &victims {
-        runtime.check_cancelled()?;
-        {
-            let mut transactions = runtime.transactions.borrow_mut();
-            let transaction = transactions.for_table(&delete.source.table, runtime.options.isolation)?;
-            delete.source.table.delete(transaction, locator, old)?;
-        }
-        if outputs.is_wanted() {
+    runtime.check_cancelled()?;
+    {
+        let gone: Vec<Victim<'_>> =
+            victims.iter().map(|(locator, old, _)| (locator, old.as_slice())).collect();
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.for_table(&delete.source.table, runtime.options.isolation)?;
+        delete.source.table.delete_many(transaction, &gone)?;
+    }
+    if outputs.is_wanted() {
+        for (_, old, input) in &victims {
+            runtime.check_cancelled()?;
             outputs.add(runtime, input, &[], old)?;
         }
     }

@@ -354,6 +354,12 @@ fn fill_page(cells: &mut Cells<'_>, body: &LogBody<'_>) -> Subject {
             cells.image(Field::RowLogContents2, row.key);
             Subject::Page(row.root)
         }
+        LogBody::TreeRows(rows) => {
+            slot(cells, rows.page, rows.rows.first().map_or(0, |(slot, _)| *slot));
+            cells.small(Field::NumElements, rows.rows.len());
+            cells.small(Field::RowsDeleted, rows.rows.len());
+            Subject::Page(rows.root)
+        }
         LogBody::RowPatch(patch) => {
             slot(cells, patch.page, patch.slot);
             cells.small(Field::OffsetInRow, usize::from(patch.offset));
@@ -396,6 +402,14 @@ fn fill_structure(cells: &mut Cells<'_>, body: &LogBody<'_>) -> Subject {
             cells.page(Field::PageId, append.page);
             cells.small(Field::PageFormatPageType, 1);
             Subject::Unit(append.unit)
+        }
+        LogBody::TreePage(page) => {
+            cells.page(Field::PageId, page.page);
+            cells.small(Field::NumElements, page.rows.len());
+            cells.small(Field::PageFormatPageType, 2);
+            cells.small(Field::PageFormatPageFlags, usize::from(page.flags));
+            cells.small(Field::PageFormatPageLevel, usize::from(page.level));
+            Subject::Unit(page.unit)
         }
         LogBody::LobPage(lob) => {
             cells.page(Field::PageId, lob.page);

@@ -1,0 +1,163 @@
+//! [`KeyedRun`]: keys of a tree with what hangs on them, gathered in any order and taken by rising key, so that each leaf is touched once.
+
+/// What the first bytes of a key say of its order, so that most comparisons touch nothing else.
+const PREFIX_BYTES: usize = 8;
+/// A record that is added has at most so many bytes; see [`KeyedRun::has_room`].
+const RECORD_BYTES_MAX: usize = 16 << 10;
+
+/// See the heading.
+#[derive(Default)]
+pub(super) struct KeyedRun {
+    /// Keys and what hangs on them, one behind the other.
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+/// Where a key lies.
+#[derive(Clone, Copy)]
+struct Place {
+    prefix: u64,
+    start: u32,
+    key_bytes: u16,
+    rest_bytes: u16,
+}
+
+impl KeyedRun {
+    /// May one more be added, as far as `bytes_max` and the memory of the request say? The first one always may.
+    pub(super) fn has_room(&mut self, bytes_max: usize) -> bool {
+        assert!(
+            bytes_max + RECORD_BYTES_MAX < u32::MAX as usize,
+            "places name what they are about by 32 bits"
+        );
+        let taken = self.bytes.len() + self.places.len() * size_of::<Place>();
+        let fits = taken < bytes_max && self.can_grow();
+        fits || self.places.is_empty()
+    }
+
+    /// Lists double when they are full: that is asked for before.
+    fn can_grow(&mut self) -> bool {
+        let is_full = self.bytes.capacity() - self.bytes.len() < RECORD_BYTES_MAX;
+        if is_full {
+            let more = self.bytes.capacity().max(4 * RECORD_BYTES_MAX);
+            if os::memory::ask(more).is_err() || self.bytes.try_reserve_exact(more).is_err() {
+                return false;
+            }
+        }
+        if self.places.len() == self.places.capacity() {
+            let more = self.places.capacity().max(1024);
+            if os::memory::ask(more * size_of::<Place>()).is_err()
+                || self.places.try_reserve_exact(more).is_err()
+            {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Adds what `write` appends: a key, whose length it gives, and what hangs on it. Nothing when it fails.
+    pub(super) fn add<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<usize, E>) -> Result<(), E> {
+        let start = self.bytes.len();
+        let key_bytes = match write(&mut self.bytes) {
+            Ok(key_bytes) => key_bytes,
+            Err(error) => {
+                self.bytes.truncate(start);
+                return Err(error);
+            }
+        };
+        let (key, rest) = self.bytes[start..].split_at(key_bytes);
+        let short = |bytes: usize| u16::try_from(bytes).expect("an entry fits on a page");
+        let place = Place {
+            prefix: prefix_of(key),
+            start: u32::try_from(start).expect("a run is short"),
+            key_bytes: short(key.len()),
+            rest_bytes: short(rest.len()),
+        };
+        self.places.push(place);
+        Ok(())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Afterwards `get` and `keys` give them by rising key; equal ones as they came.
+    pub(super) fn sort(&mut self) {
+        let KeyedRun { bytes, places } = self;
+        let key = |place: &Place| &bytes[place.start as usize..][..usize::from(place.key_bytes)];
+        places.sort_unstable_by(|a, b| {
+            a.prefix.cmp(&b.prefix).then_with(|| key(a).cmp(key(b))).then_with(|| a.start.cmp(&b.start))
+        });
+    }
+
+    /// A key and what hangs on it.
+    pub(super) fn get(&self, at: usize) -> (&[u8], &[u8]) {
+        let place = self.places[at];
+        let (key, rest) = self.bytes[place.start as usize..].split_at(usize::from(place.key_bytes));
+        (key, &rest[..usize::from(place.rest_bytes)])
+    }
+
+    pub(super) fn keys(&self) -> Vec<&[u8]> {
+        (0..self.len()).map(|at| self.get(at).0).collect()
+    }
+
+    /// Nothing is left; its memory is for what comes next.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.places.clear();
+    }
+}
+
+/// The first bytes of a key as a number of the same order; a short key is as if zeros followed.
+fn prefix_of(key: &[u8]) -> u64 {
+    let mut first = [0; PREFIX_BYTES];
+    let bytes = key.len().min(PREFIX_BYTES);
+    first[..bytes].copy_from_slice(&key[..bytes]);
+    u64::from_be_bytes(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_in_their_order_and_equal_ones_as_they_came() {
+        let keys: [&[u8]; 9] = [
+            b"beta",
+            b"",
+            b"\0",
+            b"alphabetical",
+            b"alphabet",
+            b"beta",
+            b"alphabets",
+            b"\0\0",
+            b"alphabetical",
+        ];
+        let mut run = KeyedRun::default();
+        for (number, key) in keys.iter().enumerate() {
+            assert!(run.has_room(1 << 20));
+            run.add(|out| {
+                out.extend_from_slice(key);
+                out.push(number as u8);
+                Ok::<usize, ()>(key.len())
+            })
+            .expect("added");
+        }
+        assert_eq!(
+            run.add(|out| {
+                out.push(9);
+                Err::<usize, &str>("no")
+            }),
+            Err("no")
+        );
+        run.sort();
+        let mut expected: Vec<(&[u8], u8)> =
+            keys.iter().zip(0..).map(|(key, number)| (*key, number)).collect();
+        expected.sort();
+        let found: Vec<(&[u8], u8)> = (0..run.len()).map(|at| (run.get(at).0, run.get(at).1[0])).collect();
+        assert_eq!(found, expected);
+        assert_eq!(run.keys(), expected.iter().map(|(key, _)| *key).collect::<Vec<_>>());
+        assert!(!run.has_room(4), "it is full");
+        run.clear();
+        assert!(run.has_room(4) && run.len() == 0, "one may always come");
+    }
+}

@@ -1,0 +1,168 @@
+//! Payloads of the records about many rows at once: rows of a leaf that are deleted together, pages of a tree that is built. As those of
+//! page_records.rs.
+
+use crate::codec::{DecodeError, Reader, put_bytes, put_varint};
+use crate::page_records::{MovedRow, page_name, put_page, put_rows, take_page, take_rows};
+
+/// Rows of one leaf become ghosts together: LOP_DELETE_ROWS with LCX_MARK_AS_GHOST. Undo brings them back one by one, the last one first,
+/// each with a compensation record like that of a row that was deleted alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeRows<'a> {
+    /// The leaf.
+    pub page: u64,
+    /// The tree's root: undo looks for the keys from there.
+    pub root: u64,
+    /// Slots, ascending, and the rows as they lie there: length of the key, key, value.
+    pub rows: Vec<(u16, &'a [u8])>,
+}
+
+impl<'a> TreeRows<'a> {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(self.page != 0 && self.root != 0, "undo looks for the rows from the root");
+        assert!(
+            !self.rows.is_empty() && self.rows.is_sorted_by(|one, next| one.0 < next.0),
+            "each slot once"
+        );
+        put_page(out, self.page);
+        put_page(out, self.root);
+        put_varint(out, self.rows.len() as u64);
+        let mut begin = 0;
+        for (slot, row) in &self.rows {
+            put_varint(out, u64::from(slot - begin));
+            put_bytes(out, row);
+            begin = *slot;
+        }
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &'a [u8]) -> Result<TreeRows<'a>, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let (page, root) = (take_page(&mut reader)?, take_page(&mut reader)?);
+        let count = reader.varint()?;
+        if count > reader.remaining() as u64 {
+            return Err(DecodeError("ends early"));
+        }
+        let mut rows: Vec<(u16, &[u8])> = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let step = reader.varint_u16()?;
+            let slot = match rows.last() {
+                Some(_) if step == 0 => return Err(DecodeError("slots out of order")),
+                Some((before, _)) => before.checked_add(step).ok_or(DecodeError("slot too large"))?,
+                None => step,
+            };
+            rows.push((slot, reader.bytes()?));
+        }
+        reader.finish()?;
+        Ok(TreeRows { page, root, rows })
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let bytes: usize = self.rows.iter().map(|(_, row)| row.len()).sum();
+        format!("page {} {} rows {bytes} bytes", page_name(self.page), self.rows.len())
+    }
+}
+
+/// A page of a tree that is being built stands with all its rows: LOP_FORMAT_PAGE with LCX_CLUSTERED, LCX_INDEX_LEAF or LCX_INDEX_INTERIOR.
+/// Changes the page, its left neighbour and, unless the page is the root, the allocation map, as one step. Undone with the whole unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreePage<'a> {
+    /// The tree's allocation unit.
+    pub unit: u32,
+    /// The page.
+    pub page: u64,
+    /// The page before it on its level, which now leads to it; 0 for the first.
+    pub previous: u64,
+    /// It is the root, which was the unit's before.
+    pub is_root: bool,
+    /// Its level; leaves are level 0.
+    pub level: u8,
+    /// Flags of the page header.
+    pub flags: u8,
+    /// All its rows; empty where nothing is redone.
+    pub rows: Vec<MovedRow<'a>>,
+}
+
+impl<'a> TreePage<'a> {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        assert!(self.unit != 0 && self.page != 0 && self.page != self.previous, "a page of a tree");
+        assert!(!self.is_root || self.previous == 0, "the root has no neighbours");
+        put_varint(out, u64::from(self.unit));
+        put_page(out, self.page);
+        put_page(out, self.previous);
+        out.extend_from_slice(&[u8::from(self.is_root), self.level, self.flags]);
+        put_rows(out, &self.rows);
+    }
+
+    /// Reads it back.
+    pub fn decode(payload: &'a [u8]) -> Result<TreePage<'a>, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let unit = reader.varint_u32()?;
+        let (page, previous) = (take_page(&mut reader)?, take_page(&mut reader)?);
+        let is_root = match reader.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(DecodeError("neither the root nor another page")),
+        };
+        let (level, flags) = (reader.u8()?, reader.u8()?);
+        let rows = take_rows(&mut reader)?;
+        reader.finish()?;
+        Ok(TreePage { unit, page, previous, is_root, level, flags, rows })
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let (page, rows) = (page_name(self.page), self.rows.len());
+        let what = if self.is_root { "root" } else { "page" };
+        format!("unit {} {what} {page} level {} built, {rows} rows", self.unit, self.level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Body, LogContext, LogOp};
+
+    #[test]
+    fn payloads_round_trip_and_say_what_they_are() {
+        let rows = TreeRows {
+            page: 1 << 32 | 300,
+            root: 7 << 32 | 9,
+            rows: vec![(0, b"one"), (1, b"two"), (65_535, b"last")],
+        };
+        let built = TreePage {
+            unit: 9,
+            page: 1 << 32 | 3,
+            previous: 1 << 32 | 2,
+            is_root: false,
+            level: 0,
+            flags: 1,
+            rows: vec![(b"row", 0)],
+        };
+        let root = TreePage { previous: 0, is_root: true, level: 2, rows: Vec::new(), ..built.clone() };
+        let encoded = |encode: &dyn Fn(&mut Vec<u8>)| {
+            let mut out = Vec::new();
+            encode(&mut out);
+            out
+        };
+        let bytes = encoded(&|out| rows.encode(out));
+        assert_eq!(TreeRows::decode(&bytes), Ok(rows.clone()));
+        let body = Body::decode(LogOp::DeleteRows, LogContext::MarkAsGhost, &bytes);
+        assert_eq!(body, Some(Ok(Body::TreeRows(rows))));
+        for page in [built, root] {
+            let bytes = encoded(&|out| page.encode(out));
+            assert_eq!(TreePage::decode(&bytes), Ok(page.clone()));
+            for context in [LogContext::Clustered, LogContext::IndexLeaf, LogContext::IndexInterior] {
+                let body = Body::decode(LogOp::FormatPage, context, &bytes);
+                assert_eq!(body, Some(Ok(Body::TreePage(page.clone()))));
+            }
+        }
+        // The second slot is not behind the first.
+        let mut twice =
+            encoded(&|out| TreeRows { page: 2 << 32, root: 3 << 32, rows: vec![(4, b"a")] }.encode(out));
+        let count = twice.len() - 4;
+        twice[count] = 2;
+        twice.extend_from_slice(&[0, 1, b'b']);
+        assert_eq!(TreeRows::decode(&twice), Err(DecodeError("slots out of order")));
+    }
+}
