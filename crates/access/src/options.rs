@@ -1,5 +1,6 @@
 //! How a scan or seek locks: isolation level and hints become one decision per row.
 
+use os::sim::{Bug, is_planted};
 use txn::{IsolationLevel, LockMode, LockWait, Resource, Transaction};
 
 use crate::error::AccessResult;
@@ -111,6 +112,9 @@ impl ScanOptions {
         match (self.isolation, self.row_lock) {
             (IsolationLevel::Serializable, _) => Locking::Range { mode: range },
             (IsolationLevel::ReadUncommitted, RowLock::Shared) => Locking::None,
+            (IsolationLevel::RepeatableRead, RowLock::Shared) if is_planted(Bug::ReadLockReleasedEarly) => {
+                Locking::Hold { mode: plain, until_next: true }
+            }
             (IsolationLevel::RepeatableRead, _) | (_, RowLock::Exclusive) => {
                 Locking::Hold { mode: plain, until_next: false }
             }

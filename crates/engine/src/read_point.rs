@@ -25,13 +25,17 @@ pub(crate) struct ReadPoints {
     of_statement: RefCell<Option<Arc<Snapshot>>>,
     /// It has looked at data at another level first.
     began_otherwise: Cell<bool>,
+    /// When the snapshot was opened (monotonic, ns).
+    opened_ns: Cell<Option<u64>>,
+    /// When the user's transaction opened its first snapshot in any database.
+    first_ns: Cell<Option<u64>>,
 }
 
 impl DbTransaction {
     /// May it look at data at this level, its own or that of a table hint? Before a table with versions is locked.
     ///
     /// # Errors
-    /// 3951, 3952, 3954, 3956.
+    /// 3951, 3952, 3954, 3956; 3957 when the user's transaction reads snapshots of other databases that are older than this one's permission.
     pub(crate) fn check_level(&self, level: IsolationLevel) -> SqlResult<()> {
         if self.points.of_transaction.borrow().is_some() {
             return Ok(());
@@ -43,8 +47,11 @@ impl DbTransaction {
             return Ok(());
         }
         let number = match self.database().snapshot_state() {
-            SnapshotState::On if !self.points.began_otherwise.get() => return Ok(()),
-            SnapshotState::On => 3951,
+            SnapshotState::On if self.points.began_otherwise.get() => 3951,
+            SnapshotState::On => match self.points.first_ns.get() {
+                Some(first_ns) if !self.database().allowed_snapshots_at(first_ns) => 3957,
+                _ => return Ok(()),
+            },
             SnapshotState::Off => 3952,
             SnapshotState::ToOff => 3954,
             SnapshotState::ToOn => 3956,
@@ -62,7 +69,10 @@ impl DbTransaction {
             return Ok(());
         }
         let mut own = self.points.of_transaction.borrow_mut();
-        let point = own.get_or_insert_with(|| self.open(SnapshotKind::Transaction));
+        let point = own.get_or_insert_with(|| {
+            self.points.opened_ns.set(Some(self.database().os.clock().monotonic_ns()));
+            self.open(SnapshotKind::Transaction)
+        });
         self.inner().set_conflicts_above(point.number());
         match self.has_new_definition(object, point) {
             true => Err(SqlError::new(3961, &[&self.database().name()])),
@@ -103,6 +113,16 @@ impl DbTransaction {
         let mut statement = self.points.of_statement.borrow_mut();
         let point = statement.get_or_insert_with(|| self.open(SnapshotKind::Statement));
         if self.has_new_definition(object, point) { Err(stale_plan()) } else { Ok(Arc::clone(point)) }
+    }
+
+    /// When its snapshot was opened (monotonic, ns), if it reads one.
+    pub(crate) fn snapshot_opened_ns(&self) -> Option<u64> {
+        self.points.opened_ns.get()
+    }
+
+    /// The user's transaction has opened its first snapshot then.
+    pub(crate) fn note_first_snapshot(&self, first_ns: Option<u64>) {
+        self.points.first_ns.set(first_ns);
     }
 
     fn open(&self, kind: SnapshotKind) -> Arc<Snapshot> {

@@ -156,6 +156,11 @@ impl TransactionSet {
             Some(at) => at,
             None => self.join(database)?,
         };
+        if self.open.len() > 1 {
+            let first_ns =
+                self.open.iter().filter_map(|member| member.transaction.snapshot_opened_ns()).min();
+            self.open[at].transaction.note_first_snapshot(first_ns);
+        }
         let transaction = &self.open[at].transaction;
         transaction.set_isolation(isolation);
         Ok(transaction)

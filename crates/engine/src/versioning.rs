@@ -8,7 +8,7 @@
 //! when the database is opened; a change that was under way when the server stopped has not happened.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use std::sync::atomic::{AtomicBool, AtomicU8};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
 use os::WaitType;
 use txn::{LockMode, LockOwner, Resource, SnapshotKind};
@@ -60,6 +60,8 @@ impl SnapshotState {
 pub(crate) struct RowVersioning {
     committed_snapshot: AtomicBool,
     state: AtomicU8,
+    /// Since when ALLOW_SNAPSHOT_ISOLATION has been ON (monotonic, ns); 0: since the database was opened.
+    on_since_ns: AtomicU64,
 }
 
 fn is_on(options: &DatabaseOptions, switch: &str) -> bool {
@@ -71,6 +73,7 @@ impl RowVersioning {
         RowVersioning {
             committed_snapshot: AtomicBool::new(is_on(options, COMMITTED_SNAPSHOT_SWITCH)),
             state: AtomicU8::new(u8::from(is_on(options, SNAPSHOT_SWITCH))),
+            on_since_ns: AtomicU64::new(0),
         }
     }
 
@@ -93,6 +96,11 @@ impl Database {
     /// ALLOW_SNAPSHOT_ISOLATION as it stands.
     pub fn snapshot_state(&self) -> SnapshotState {
         self.versioning.state()
+    }
+
+    /// Did the database allow SNAPSHOT at this moment (monotonic, ns), given that it does now?
+    pub(crate) fn allowed_snapshots_at(&self, moment_ns: u64) -> bool {
+        self.versioning.on_since_ns.load(Acquire) <= moment_ns
     }
 
     /// READ_COMMITTED_SNAPSHOT.
@@ -143,6 +151,9 @@ impl Database {
         let through = if on { SnapshotState::ToOn } else { SnapshotState::ToOff };
         let to = if on == is_kept { SnapshotState::On } else { SnapshotState::Off };
         if self.snapshot_state() == through {
+            if through == SnapshotState::ToOn {
+                self.versioning.on_since_ns.store(self.os.clock().monotonic_ns(), Release);
+            }
             self.versioning.change_state(through, to);
             self.keep_versions();
         }

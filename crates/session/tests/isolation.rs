@@ -9,31 +9,13 @@
 
 mod common;
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-
+use common::schedules::{self, Answer, DATABASES, play};
 use common::simulated::{Server, connect, on_a_machine};
 use common::{rows, run};
 use hardpan_session::SessionShared;
-use os::{JoinHandle, Latch, LatchRank, Os, Signal, WaitOutcome, WaitType};
+use os::Os;
 
 const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
-
-/// A database where all readers lock, and one with both options of row versions.
-const DATABASES: [&str; 2] = ["isolation", "versioned"];
-const A_SECOND_NS: u64 = 1_000_000_000;
-
-/// What one step brought: its rows (`id:value`, separated by blanks), or the error that ended it.
-#[derive(Clone, Debug, PartialEq)]
-enum Answer {
-    Rows(String),
-    Error(i32),
-}
-
-/// An update conflict, which ends the transaction.
-const CONFLICT: Answer = Answer::Error(3960);
-/// What was not run after one.
-const OVER: Answer = Answer::Error(0);
 
 /// A schedule, and whether its answers and the rows it left behind show the anomaly.
 struct Anomaly {
@@ -203,99 +185,8 @@ static ANOMALIES: &[Anomaly] = &[
     },
 ];
 
-/// A session on a thread of its own, which answers one statement after the other.
-struct Actor {
-    board: Arc<Board>,
-    thread: JoinHandle,
-    /// Steps sent and not answered yet.
-    open: VecDeque<usize>,
-}
-
-/// Statements for an actor and its answers.
-struct Board {
-    sent: Latch<VecDeque<Option<&'static str>>>,
-    bell: Signal,
-    answers: Latch<VecDeque<Answer>>,
-    answered: Signal,
-}
-
-impl Actor {
-    fn start(os: &Os, shared: SessionShared, place: (&'static str, &'static str), name: &str) -> Actor {
-        let board = Arc::new(Board {
-            sent: Latch::new(LatchRank::Leaf, VecDeque::new()),
-            bell: Signal::new(),
-            answers: Latch::new(LatchRank::Leaf, VecDeque::new()),
-            answered: Signal::new(),
-        });
-        let mine = Arc::clone(&board);
-        let thread = os.spawn(name, move || {
-            let mut session = connect(&shared, place.0);
-            run(&mut session, &format!("SET TRANSACTION ISOLATION LEVEL {}; BEGIN TRAN", place.1));
-            let mut is_over = false;
-            loop {
-                let next = mine.sent.lock().pop_front();
-                match next {
-                    Some(Some(statement)) => {
-                        // After a conflict the transaction is gone, and its other statements would run outside of any.
-                        let answer = if is_over { OVER } else { answer(&mut session, statement) };
-                        is_over |= answer == CONFLICT;
-                        mine.answers.lock().push_back(answer);
-                        mine.answered.set();
-                    }
-                    Some(None) => break,
-                    None => {
-                        mine.bell.wait(WaitType::WAITFOR, None);
-                        mine.bell.reset();
-                    }
-                }
-            }
-            session.close();
-        });
-        Actor { board, thread, open: VecDeque::new() }
-    }
-
-    fn send(&mut self, step: usize, statement: &'static str) {
-        self.board.sent.lock().push_back(Some(statement));
-        self.open.push_back(step);
-        self.board.bell.set();
-    }
-
-    /// Takes the answers that come within a second each.
-    fn collect(&mut self, answers: &mut [Answer]) {
-        loop {
-            while let Some(answer) = self.board.answers.lock().pop_front() {
-                answers[self.open.pop_front().unwrap()] = answer;
-            }
-            if self.open.is_empty() {
-                return;
-            }
-            if self.board.answered.wait(WaitType::WAITFOR, Some(A_SECOND_NS)) != WaitOutcome::Set {
-                return;
-            }
-            self.board.answered.reset();
-        }
-    }
-
-    fn stop(self) {
-        self.board.sent.lock().push_back(None);
-        self.board.bell.set();
-        self.thread.join().unwrap();
-    }
-}
-
-fn answer(session: &mut hardpan_session::Session, statement: &str) -> Answer {
-    let seen = run(session, statement);
-    let show = |row: &Vec<String>| row.join(":");
-    match (seen.messages.first(), seen.sets.first()) {
-        // After a deadlock the transaction is gone; its later COMMIT is 3902, which does not matter.
-        (Some(message), _) => Answer::Error(message.0),
-        (None, Some((_, set))) => Answer::Rows(set.iter().map(show).collect::<Vec<_>>().join(" ")),
-        (None, None) => Answer::Rows(String::new()),
-    }
-}
-
-/// Plays the schedule at a level; gives the answers by step and the table at the end.
-fn play(
+/// Plays the anomaly's schedule in a place; gives the answers by step and the table at the end.
+fn play_anomaly(
     os: &Os,
     shared: &SessionShared,
     anomaly: &Anomaly,
@@ -303,45 +194,15 @@ fn play(
 ) -> (Vec<Answer>, String) {
     let mut setup = connect(shared, place.0);
     run(&mut setup, "DELETE FROM test; INSERT INTO test (id, value) VALUES (1, 10), (2, 20)");
-    let count = 1 + anomaly.steps.iter().map(|step| step.0).max().unwrap();
-    let mut actors: Vec<Actor> =
-        (0..count).map(|at| Actor::start(os, shared.clone(), place, &format!("actor {at}"))).collect();
-    let mut answers = vec![Answer::Error(0); anomaly.steps.len()];
-    for (step, (actor, statement)) in anomaly.steps.iter().enumerate() {
-        actors[*actor].send(step, statement);
-        // Whoever this step has let go on does so before the next.
-        actors[*actor].collect(&mut answers);
-        actors.iter_mut().for_each(|actor| actor.collect(&mut answers));
-    }
-    for _ in 0..count {
-        actors.iter_mut().for_each(|actor| actor.collect(&mut answers));
-    }
-    assert!(
-        actors.iter().all(|actor| actor.open.is_empty()),
-        "{}, {place:?}: nobody is left waiting",
-        anomaly.name
-    );
-    actors.into_iter().for_each(Actor::stop);
+    let steps: Vec<(usize, &str)> = anomaly.steps.to_vec();
+    let answers = play(os, shared, anomaly.name, &steps, place);
     let end = rows(&mut setup, READ_ALL).join(" ").replace('|', ":");
     setup.close();
     (answers, end)
 }
 
 fn prepare(os: &Os, index: &str) -> Server {
-    let server = Server::open(os);
-    for database in DATABASES {
-        let mut session = server.session_in("master");
-        run(&mut session, &format!("CREATE DATABASE {database}"));
-        if database == "versioned" {
-            for option in ["READ_COMMITTED_SNAPSHOT", "ALLOW_SNAPSHOT_ISOLATION"] {
-                run(&mut session, &format!("ALTER DATABASE {database} SET {option} ON"));
-            }
-        }
-        run(&mut session, &format!("USE {database}"));
-        run(&mut session, &format!("CREATE TABLE test (id int NOT NULL {index}, value int)"));
-        session.close();
-    }
-    server
+    schedules::prepare(os, &format!("CREATE TABLE test (id int NOT NULL {index}, value int)"))
 }
 
 /// Whether the level in the database shows the anomaly.
@@ -371,7 +232,7 @@ fn each_level_prevents_what_it_should() {
             let server = prepare(os, "PRIMARY KEY");
             for anomaly in ANOMALIES {
                 for place in places() {
-                    let (answers, end) = play(os, &server.shared(), anomaly, place);
+                    let (answers, end) = play_anomaly(os, &server.shared(), anomaly, place);
                     let told = format!("{}, {place:?}: {answers:?}, then {end}", anomaly.name);
                     assert_eq!((anomaly.shows)(&answers, &end), is_allowed(anomaly, place), "{told}");
                     assert_eq!(server.instance.locks().locked_resource_count(), 0, "{told}");
@@ -388,7 +249,7 @@ fn a_heap_is_as_safe_as_an_index() {
     on_a_machine(4, |os| {
         let server = prepare(os, "");
         for anomaly in ANOMALIES {
-            let (answers, end) = play(os, &server.shared(), anomaly, ("isolation", "SERIALIZABLE"));
+            let (answers, end) = play_anomaly(os, &server.shared(), anomaly, ("isolation", "SERIALIZABLE"));
             assert!(!(anomaly.shows)(&answers, &end), "{}: {answers:?}, then {end}", anomaly.name);
             assert_eq!(server.instance.locks().locked_resource_count(), 0, "{}", anomaly.name);
         }

@@ -312,6 +312,68 @@ fn what_snapshot_isolation_refuses() {
     });
 }
 
+/// 3964: definitions have no versions, so a transaction that reads a snapshot changes none of a table's structure ("DDL in snapshot isolation", the page
+/// of error 3961); single statements do, and whole objects come and go.
+#[test]
+fn a_snapshot_transaction_restructures_no_table() {
+    on_a_machine(45, |os| {
+        let server = Server::open(os);
+        prepare(&server, &["ALLOW_SNAPSHOT_ISOLATION"]);
+        let mut one = server.session_in("db");
+        quiet(&mut one, "CREATE INDEX more ON t (v, id) SET TRANSACTION ISOLATION LEVEL SNAPSHOT");
+        let changes = [
+            "ALTER TABLE t ADD extra int",
+            "ALTER TABLE t ALTER COLUMN w varchar(4000)",
+            "CREATE INDEX another ON t (id, v)",
+            "ALTER INDEX iv ON t REBUILD",
+            "DROP INDEX more ON t",
+        ];
+        for change in changes {
+            quiet(&mut one, "BEGIN TRAN UPDATE t SET v = 77 WHERE id = 1");
+            let seen = run(&mut one, &format!("{change} SELECT 'goes on'"));
+            assert_eq!(numbers(&seen), [3964], "{change}");
+            assert!(seen.sets.is_empty(), "{change}: the batch ends");
+            assert_eq!(rows(&mut one, "SELECT @@TRANCOUNT"), ["0"], "{change}");
+            assert_eq!(rows(&mut one, "SELECT v FROM t WHERE id = 1"), ["10"], "{change}: rolled back");
+        }
+        // As transactions of their own, and at another level, they are done.
+        for change in changes {
+            quiet(&mut one, change);
+        }
+        quiet(&mut one, "BEGIN TRAN CREATE TABLE made (i int) INSERT made VALUES (1) DROP TABLE made COMMIT");
+        quiet(
+            &mut one,
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED BEGIN TRAN DROP INDEX another ON t COMMIT",
+        );
+        server.stop(one);
+    });
+}
+
+/// 3957: a transaction that has begun to read snapshots cannot read one of a database that did not allow it then.
+#[test]
+fn a_database_that_allows_snapshots_later_is_too_late_for_a_transaction() {
+    on_a_machine(46, |os| {
+        let server = Server::open(os);
+        prepare(&server, &["ALLOW_SNAPSHOT_ISOLATION"]);
+        let (mut one, mut two) = (server.session_in("db"), server.session_in("master"));
+        quiet(&mut two, "CREATE DATABASE other");
+        run(&mut two, "USE other");
+        quiet(&mut two, "CREATE TABLE t (i int NOT NULL) INSERT t VALUES (1)");
+        quiet(&mut one, "SET TRANSACTION ISOLATION LEVEL SNAPSHOT BEGIN TRAN SELECT COUNT(*) FROM t");
+        quiet(&mut two, "ALTER DATABASE other SET ALLOW_SNAPSHOT_ISOLATION ON");
+        os.sleep(A_SECOND_NS, WaitType::WAITFOR).unwrap();
+        let seen = run(&mut one, "SELECT * FROM other.dbo.t");
+        assert_eq!(numbers(&seen), [3957]);
+        assert_eq!(rows(&mut one, "SELECT @@TRANCOUNT"), ["0"]);
+        // The next one may, from either side.
+        quiet(&mut one, "BEGIN TRAN SELECT COUNT(*) FROM t");
+        assert_eq!(rows(&mut one, "SELECT * FROM other.dbo.t"), ["1"]);
+        quiet(&mut one, "COMMIT BEGIN TRAN SELECT COUNT(*) FROM other.dbo.t SELECT COUNT(*) FROM t COMMIT");
+        two.close();
+        server.stop(one);
+    });
+}
+
 /// ALLOW_SNAPSHOT_ISOLATION waits for whoever has changed data, and says so meanwhile; OFF waits for snapshots.
 #[test]
 fn the_option_passes_through_its_states() {

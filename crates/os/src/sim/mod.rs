@@ -114,6 +114,8 @@ pub enum Bug {
     SnapshotSeesLaterCommit,
     /// A change under SNAPSHOT goes over what others have committed since.
     LostUpdateUnderSnapshot,
+    /// A lock that REPEATABLE READ keeps on a row it has read is given back with the next row.
+    ReadLockReleasedEarly,
     /// The log doctor has forgotten its rules.
     DoctorWithoutRules,
     /// What an earlier run or boot has left in memory that outlives the process is taken, whoever left it and whatever it continues.

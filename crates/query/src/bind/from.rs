@@ -268,7 +268,7 @@ impl Binder<'_> {
         }
         let locator = locator.then(|| self.new_column(SqlType::BigInt, true, Collation::default()));
         self.scope().tables.push(ScopeTable { alias: alias.to_string(), schema, database, columns: visible });
-        Rel::Table(Box::new(TableScan { source, columns, locator, hints }))
+        Rel::Table(Box::new(TableScan { source, columns, locator, names_rows: false, hints }))
     }
 
     pub(super) fn add_system(

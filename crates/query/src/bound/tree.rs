@@ -102,6 +102,8 @@ pub(crate) struct TableScan {
     pub(crate) columns: Vec<ColumnId>,
     /// Rows come with a locator in this pseudo column: the scan of an UPDATE's or DELETE's target.
     pub(crate) locator: Option<ColumnId>,
+    /// Rows come with their locator itself behind the columns: a branch of a union of indexes. Not beside `locator`.
+    pub(crate) names_rows: bool,
     pub(crate) hints: ScanHints,
 }
 

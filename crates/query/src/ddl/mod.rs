@@ -81,6 +81,7 @@ fn execute_inside(
     context: &mut ExecContext<'_>,
 ) -> Result<Vec<SqlError>, SqlError> {
     crate::clauses::check_definition(statement)?;
+    check_snapshot(&statement.kind, context)?;
     let done = match &statement.kind {
         StatementKind::CreateTable(table) => {
             create::table(table, text, context)?;
@@ -105,6 +106,21 @@ fn execute_inside(
         _ => Err(crate::errors::unsupported("this statement")),
     };
     done.map(|()| Vec::new())
+}
+
+/// Definitions have no versions: what changes the structure of a table that others may be reading is refused in a transaction that reads a
+/// snapshot (3964). A statement alone is a transaction of its own, and may; what makes or drops whole objects may, too.
+fn check_snapshot(statement: &StatementKind, context: &ExecContext<'_>) -> Result<(), SqlError> {
+    let restructures = matches!(
+        statement,
+        StatementKind::AlterTable(_)
+            | StatementKind::CreateIndex(_)
+            | StatementKind::AlterIndex(_)
+            | StatementKind::DropIndex(_)
+    );
+    let is_in_snapshot = context.options.isolation == engine::IsolationLevel::Snapshot
+        && context.facts.transaction_count() > 0;
+    if restructures && is_in_snapshot { Err(SqlError::new(3964, &[])) } else { Ok(()) }
 }
 
 /// `DECLARE @t TABLE (...)`: makes the table in tempdb under the given real name.

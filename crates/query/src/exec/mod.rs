@@ -54,8 +54,8 @@ impl Plan {
                 Box::new(window::RowNumbers::open(window, runtime)?)
             }
             Plan::Window(window) => Box::new(window::Window::new(window)),
-            Plan::Distinct { input, collations } => {
-                Box::new(set_op::Distinct::new(input.open(runtime)?, collations, runtime))
+            Plan::Distinct { input, collations, by_locator } => {
+                Box::new(set_op::Distinct::new(input.open(runtime)?, collations, *by_locator, runtime))
             }
             Plan::Sort { input, keys, limit } => Box::new(sort::Sort::new(input, keys, limit.as_ref())),
             Plan::Draw { input, sequence } => {

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use engine::{
     Accepted, CatalogImage, Condition, ConditionKind, Cursor, IsolationLevel, KeyRange, KeyValues, LockWait,
-    RowLock, ScanOptions,
+    RowLocator, RowLock, ScanOptions,
 };
 use types::{Collation, SqlError, Value};
 
@@ -245,6 +245,12 @@ impl Scan<'_> {
         if self.plan.locator {
             out.push(runtime.add_locator(cursor.locator_at(at)?));
         }
+        if self.plan.names_rows {
+            out.push(match cursor.locator_at(at)? {
+                RowLocator::Heap(rid) => Value::binary(&rid.to_bytes()),
+                RowLocator::Key(key) => Value::binary(&key),
+            });
+        }
         Ok(true)
     }
 }
@@ -265,7 +271,7 @@ impl RowSource for Scan<'_> {
 
     /// The rows of one page.
     fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
-        batch.clear(self.plan.columns.count + usize::from(self.plan.locator));
+        batch.clear(self.plan.columns.count + usize::from(self.plan.locator || self.plan.names_rows));
         while batch.rows == 0 {
             if self.at == self.rows && !self.turn_page(runtime)? {
                 return Ok(false);
@@ -289,7 +295,8 @@ fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<ScanOptions, S
     let isolation = hints.isolation.unwrap_or(runtime.options.isolation);
     // A SNAPSHOT transaction searches its snapshot, and locks what it changes.
     let searches_snapshot = isolation == IsolationLevel::Snapshot && plan.source.table.has_versions();
-    let lock = if hints.exclusive_lock {
+    let lock = if hints.exclusive_lock || (plan.locks_for_change && !hints.update_lock && !searches_snapshot)
+    {
         RowLock::Exclusive
     } else if hints.update_lock || (plan.locator && !searches_snapshot) {
         RowLock::Update

@@ -16,6 +16,8 @@ use crate::runtime::Runtime;
 
 /// Passes each row the first time. Rows for whose keys there is no room are put off until the input ends.
 pub(crate) struct Distinct<'p> {
+    /// The last column alone makes the difference, and goes no further.
+    by_locator: bool,
     input: Box<dyn RowSource + 'p>,
     collations: &'p [Collation],
     seen: FxHashSet<Box<[u8]>>,
@@ -29,9 +31,11 @@ impl<'p> Distinct<'p> {
     pub(crate) fn new(
         input: Box<dyn RowSource + 'p>,
         collations: &'p [Collation],
+        by_locator: bool,
         runtime: &Runtime<'_>,
     ) -> Distinct<'p> {
         Distinct {
+            by_locator,
             input,
             collations,
             seen: FxHashSet::default(),
@@ -48,7 +52,8 @@ impl RowSource for Distinct<'_> {
         loop {
             while self.input.next(runtime, row)? {
                 runtime.check_cancelled()?;
-                write_row_key(row, self.collations, &mut self.key);
+                let compared = if self.by_locator { &row[row.len() - 1..] } else { &row[..] };
+                write_row_key(compared, self.collations, &mut self.key);
                 if self.seen.contains(self.key.as_slice()) {
                     continue;
                 }
@@ -59,6 +64,9 @@ impl RowSource for Distinct<'_> {
                 self.seen.room_for_one()?;
                 self.seen.insert(self.key.as_slice().into());
                 self.is_full = self.held.add(runtime, hashed_bytes(&self.key))?;
+                if self.by_locator {
+                    row.pop();
+                }
                 return Ok(true);
             }
             let Some(part) = self.later.next_part()? else { return Ok(false) };
@@ -80,7 +88,7 @@ pub(crate) fn set_op<'p>(
 ) -> Distinct<'p> {
     let kind = if intersect { JoinKind::Semi } else { JoinKind::Anti };
     let joined = HashJoin::of_whole_rows(kind, left, right, collations, runtime);
-    Distinct::new(Box::new(joined), collations, runtime)
+    Distinct::new(Box::new(joined), collations, false, runtime)
 }
 
 /// Rows of the anchor, then of the step over the rows of the previous round. Error 530 past the limit of rounds.

@@ -41,6 +41,8 @@ pub(crate) enum Plan {
     Distinct {
         input: Box<Plan>,
         collations: Vec<Collation>,
+        /// By the last column alone, a locator, which goes no further: the rows of a union of indexes.
+        by_locator: bool,
     },
     Sort {
         input: Box<Plan>,
@@ -360,6 +362,11 @@ pub(crate) struct ScanPlan {
     pub(crate) door: Option<DoorFilter>,
     /// A locator number follows the columns.
     pub(crate) locator: bool,
+    /// The row's locator itself follows the columns: the union that this is a branch of gives each row once.
+    pub(crate) names_rows: bool,
+    /// It is for a change and finds by the whole clustered key, and nothing but that, the one row there is: it locks it as the change will, not to look
+    /// at it first. Two that have read a row and change it so do not wait for each other in a circle.
+    pub(crate) locks_for_change: bool,
     /// The index that is sought has all columns that are wanted: the row itself is not looked at, nor locked.
     pub(crate) is_covered: bool,
     /// The index is read from its end.

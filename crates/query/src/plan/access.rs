@@ -13,7 +13,9 @@ use super::order::{Desired, Order};
 use super::{Planned, Planner};
 use crate::bound::tree::{Expr, ExprKind, SystemScan, TableScan};
 use crate::kinds::{ColumnId, CompareOp, Conversion, ConversionKind};
-use crate::physical::plan::{AccessPath, Node, Plan, ScanColumns, ScanPlan, SeekKey, SeekRange, SystemPlan};
+use crate::physical::plan::{
+    AccessPath, BoolNode, Node, Plan, ScanColumns, ScanPlan, SeekKey, SeekRange, SystemPlan,
+};
 use crate::table::TableSource;
 use crate::view::stream::BoundKind;
 
@@ -25,6 +27,9 @@ const ENTRY_COST: f64 = 0.8;
 pub(super) const RANGE_COST: f64 = 5.0;
 /// A smaller table is read through its base rather than through a narrower index: there is nothing to save.
 const NARROW_ROWS_MIN: f64 = 2000.0;
+
+/// The pseudo column of rows' locators in the branches of a union, which leaves it behind: no column of the statement has this number.
+pub(super) const ROW_NAME: ColumnId = ColumnId(u32::MAX);
 
 /// A predicate `column op value` that an index can use.
 pub(super) struct Sargable<'e> {
@@ -93,7 +98,7 @@ impl Planner<'_> {
         let locks_rows = scan.hints.update_lock || scan.hints.exclusive_lock;
         let columns = ScanColumns::of(scan, wanted.as_deref(), &predicates);
         let mut layout = columns.ids(scan);
-        layout.extend(scan.locator);
+        layout.extend(scan.locator.or(scan.names_rows.then_some(ROW_NAME)));
         let covers = |index: &IndexDef| match &wanted {
             Some(wanted) if !locks_rows => source.table.is_covered_by(index.index_id, wanted),
             _ => false,
@@ -113,20 +118,23 @@ impl Planner<'_> {
         let rows = rows_left(&source, &estimates, &predicates, &sargables, &candidates);
         let choice = choose(scan, candidates, total, rows, desired.as_ref());
         let (mut is_covered, mut is_in_place, mut is_one_row) = (false, true, false);
-        let (order, backward, cost) = (choice.order, choice.backward, choice.cost);
+        let (mut locks_for_change, order, backward, cost) =
+            (false, choice.order, choice.backward, choice.cost);
         let (path, seeks_by_outer) = match choice.candidate {
             Some(best) => {
                 is_covered = best.index.kind == IndexKind::Nonclustered && covers(best.index);
                 is_in_place = is_covered || best.index.kind == IndexKind::Clustered;
                 is_one_row = best.finds_one_row();
                 let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
+                let is_key_alone =
+                    best.index.kind == IndexKind::Clustered && predicates.len() == best.index.key.len();
+                locks_for_change = scan.locator.is_some() && is_one_row && is_key_alone && !by_outer;
                 (AccessPath::Seek { index_id: best.index.index_id, ranges }, by_outer)
             }
             None => (AccessPath::Scan, false),
         };
         let positions = Layout::new(&layout);
-        let all = Expr::all(predicates.iter().cloned());
-        let filter = all.map(|predicate| self.predicate(&predicate, &positions)).transpose()?;
+        let filter = self.filter_of(&predicates, &positions)?;
         let door = match is_in_place && !is_one_row {
             true => self.door_filter(scan, &predicates, &own, &positions)?,
             false => None,
@@ -139,11 +147,18 @@ impl Planner<'_> {
             path,
             filter,
             locator: scan.locator.is_some(),
+            names_rows: scan.names_rows,
+            locks_for_change,
             is_covered,
             backward,
             rows,
         };
         Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, cost, seeks_by_outer, order })
+    }
+
+    fn filter_of(&mut self, predicates: &[Expr], layout: &Layout) -> Result<Option<BoolNode>, SqlError> {
+        let all = Expr::all(predicates.iter().cloned());
+        all.map(|predicate| self.predicate(&predicate, layout)).transpose()
     }
 
     /// The ordinals of a table whose values matter; `None`: all do.

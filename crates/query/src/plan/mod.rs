@@ -187,7 +187,7 @@ impl<'a> Planner<'a> {
             Rel::Distinct { input } => {
                 let planned = self.plan(input, pushed)?;
                 let collations = self.collations(&planned.layout);
-                let distinct = planned.map(|input| Plan::Distinct { input, collations });
+                let distinct = planned.map(|input| Plan::Distinct { input, collations, by_locator: false });
                 Ok(Planned { order: Order::default(), ..distinct })
             }
             Rel::Sort { input, keys } => {

@@ -1,16 +1,17 @@
-//! An OR whose branches each find their rows through an index of their own: the rows of each branch in turn. No row comes twice: each branch leaves
-//! out those of which an earlier one is TRUE, so that no locators need be kept and compared.
+//! An OR whose branches each find their rows through an index of their own: the rows of each branch in turn, those that have come already left out
+//! by their locators. So a row comes once, and comes, although others change it meanwhile: what it says when one branch meets it need not be what it
+//! says to the next.
 //!
 //! Only for rows that are read, not for those to be changed: a row that is found anew while the statement runs must not be changed twice.
 
-use types::{SqlError, SqlType, Value};
+use types::{Collation, SqlError};
 
+use super::access::ROW_NAME;
 use super::choice::SORT_COST;
 use super::infer::branches_of;
 use super::order::{Desired, Order};
 use super::{Planned, Planner, in_order};
 use crate::bound::tree::{Expr, ExprKind, TableScan};
-use crate::kinds::CompareOp;
 use crate::physical::plan::Plan;
 
 /// An OR with more branches than these is not taken apart.
@@ -66,11 +67,11 @@ impl Planner<'_> {
         branches: &[Vec<Expr>],
         others: &[Expr],
     ) -> Result<Option<Planned>, SqlError> {
+        let named = TableScan { names_rows: true, ..scan.clone() };
         let mut all: Option<Planned> = None;
-        let mut earlier: Vec<Expr> = Vec::new();
         for branch in branches {
-            let own = others.iter().chain(branch).chain(&earlier).cloned().collect();
-            let sought = self.plan_one_way(scan, own, None)?;
+            let own = others.iter().chain(branch).cloned().collect();
+            let sought = self.plan_one_way(&named, own, None)?;
             if !matches!(&sought.plan, Plan::Scan(scan) if scan.path.is_seek()) {
                 return Ok(None);
             }
@@ -84,16 +85,11 @@ impl Planner<'_> {
                     Planned { plan, layout, rows, cost, seeks_by_outer, order: Order::default() }
                 }
             });
-            earlier.extend(Expr::all(branch.iter().cloned()).map(is_not_true));
         }
-        Ok(all)
+        let Some(mut all) = all else { return Ok(None) };
+        let name = all.layout.pop();
+        assert_eq!(name, Some(ROW_NAME), "the locator follows the columns");
+        let collations = vec![Collation::default()];
+        Ok(Some(all.map(|input| Plan::Distinct { input, collations, by_locator: true })))
     }
-}
-
-/// FALSE or unknown.
-fn is_not_true(condition: Expr) -> Expr {
-    let flag = |value: i32| Expr::constant(Value::Int(value), SqlType::Int);
-    let case = ExprKind::Case(vec![(condition, flag(0))], Some(Box::new(flag(1))));
-    let case = Expr::new(case, SqlType::Int, false);
-    Expr::predicate(ExprKind::Compare(CompareOp::Equal, Box::new(case), Box::new(flag(1))))
 }

@@ -152,9 +152,11 @@ impl<'p> Describer<'p> {
                 columns.push(values[0].0.clone());
                 (Operator::compute("Sequence Project", "SequenceProject", values, input), columns)
             }
-            Plan::Distinct { input, .. } => {
-                let (input, columns) = self.plan(input);
-                (hash(input, "Flow Distinct", columns.clone()), columns)
+            Plan::Distinct { input, by_locator, .. } => {
+                let (input, mut columns) = self.plan(input);
+                let locator = if *by_locator { columns.pop() } else { None };
+                let compared = locator.map_or_else(|| columns.clone(), |locator| vec![locator]);
+                (hash(input, "Flow Distinct", compared), columns)
             }
             Plan::Sort { input, keys, limit } => {
                 let (input, columns) = self.plan(input);

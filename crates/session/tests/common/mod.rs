@@ -7,6 +7,7 @@
 )]
 
 pub mod random;
+pub mod schedules;
 pub mod simulated;
 
 use std::path::PathBuf;
