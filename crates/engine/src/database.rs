@@ -186,6 +186,13 @@ impl Database {
     }
 
     pub(crate) fn set_options(&self, options: DatabaseOptions) {
+        let before = self.options();
+        let statistics =
+            |options: &DatabaseOptions| (options.creates_statistics(), options.updates_statistics());
+        if statistics(&before) != statistics(&options) {
+            // Plans ask again for what they did without.
+            self.catalog.touch();
+        }
         self.delayed.store(options.delayed_durability as u8, Ordering::Release);
         tell_log(&self.log, &options, self.volatile);
         self.identity_cache.store(options.has_identity_cache(), Ordering::Release);
@@ -469,6 +476,11 @@ impl Database {
     }
 
     /// The present moment, for create and modify dates (UTC).
+    /// The present time, as the catalog notes it.
+    pub fn present_time(&self) -> DateTime {
+        self.now()
+    }
+
     pub(crate) fn now(&self) -> DateTime {
         date_time_of(self.os.clock().utc_100ns())
     }

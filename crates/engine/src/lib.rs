@@ -33,6 +33,7 @@ mod row_version;
 mod schema;
 mod sequence;
 mod shutdown;
+mod statistics;
 mod table;
 mod ticket;
 mod transaction_set;
@@ -80,6 +81,10 @@ pub use schema::*;
 pub use sequence::{
     AHEAD_RANGES_MAX, DEFAULT_CACHE, HardenAhead, SequenceCache, SequenceCounter, SequenceDef, SequenceRange,
     SequenceState,
+};
+pub use statistics::{
+    FIRST_COLUMN_STATISTICS_ID, HistogramStep, NewStatistics, PrefixDensity, STEPS_MAX, SampleSize,
+    StatisticsCollector, StatisticsContent, StatisticsDef,
 };
 pub use table::io::{TableIo, measure_io, take_io};
 pub use table::{

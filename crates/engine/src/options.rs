@@ -110,7 +110,21 @@ pub struct DatabaseOptions {
 impl DatabaseOptions {
     /// IDENTITY_CACHE, a database-scoped configuration that is on unless it was turned off.
     pub fn has_identity_cache(&self) -> bool {
-        self.switches.get("IDENTITY_CACHE").copied().unwrap_or(true)
+        self.is_on_unless_off("IDENTITY_CACHE")
+    }
+
+    /// AUTO_CREATE_STATISTICS, on unless it was turned off.
+    pub fn creates_statistics(&self) -> bool {
+        self.is_on_unless_off("AUTO_CREATE_STATISTICS")
+    }
+
+    /// AUTO_UPDATE_STATISTICS, on unless it was turned off.
+    pub fn updates_statistics(&self) -> bool {
+        self.is_on_unless_off("AUTO_UPDATE_STATISTICS")
+    }
+
+    fn is_on_unless_off(&self, switch: &str) -> bool {
+        self.switches.get(switch).copied().unwrap_or(true)
     }
 }
 

@@ -1,4 +1,5 @@
-//! How many rows each heap and index has, in memory: for the planner, sys.partitions and sp_spaceused.
+//! How many rows each heap and index has, in memory: for the planner, sys.partitions and sp_spaceused; and how many of them have been changed,
+//! for statistics.
 //!
 //! A transaction keeps what it adds and takes away to itself and settles it right after its commit: no cell is shared by those who change
 //! rows at the same time. A rollback, also to a savepoint, forgets its part. Only an index with a filter has another number of rows than its
@@ -14,7 +15,7 @@
 //! instructions later, may be told the number before it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use os::{Latch, LatchRank};
 use rustc_hash::FxHashMap;
@@ -34,6 +35,22 @@ pub(crate) struct RowCount {
     quality: AtomicU8,
     /// Transactions that have changes of it which are not settled, each counted once.
     changers: AtomicU32,
+    /// Rows that settled transactions have inserted and deleted, and those that they have updated.
+    changed: AtomicU64,
+    updated: AtomicU64,
+    /// The columns that updates have set, a bit for each position; the last bit is that of all from 63 on.
+    updated_columns: AtomicU64,
+    /// Grows when the table gets other statistics.
+    statistics_version: AtomicU64,
+}
+
+/// What has happened to the rows of a table since its count began. Of a transaction that was rolled back, nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RowsTouched {
+    /// Inserted and deleted.
+    pub(crate) changed: u64,
+    /// Updated.
+    pub(crate) updated: u64,
 }
 
 impl RowCount {
@@ -42,7 +59,42 @@ impl RowCount {
             rows: AtomicI64::new(0),
             quality: AtomicU8::new(quality as u8),
             changers: AtomicU32::new(0),
+            changed: AtomicU64::new(0),
+            updated: AtomicU64::new(0),
+            updated_columns: AtomicU64::new(0),
+            statistics_version: AtomicU64::new(0),
         }
+    }
+
+    /// All that was changed.
+    pub(crate) fn touched(&self) -> RowsTouched {
+        RowsTouched {
+            changed: self.changed.load(Ordering::Relaxed),
+            updated: self.updated.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Has an update set this column?
+    pub(crate) fn has_updated(&self, column: usize) -> bool {
+        self.updated_columns.load(Ordering::Relaxed) & column_bit(column) != 0
+    }
+
+    /// An update sets these columns. Nobody else's cell is written when they were set before.
+    pub(crate) fn note_columns(&self, columns: &[usize]) {
+        let bits = columns.iter().fold(0, |bits, column| bits | column_bit(*column));
+        if self.updated_columns.load(Ordering::Relaxed) & bits != bits {
+            self.updated_columns.fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+
+    /// Which statistics the table has.
+    pub(crate) fn statistics_version(&self) -> u64 {
+        self.statistics_version.load(Ordering::Acquire)
+    }
+
+    /// It has others now.
+    pub(crate) fn note_statistics(&self) {
+        self.statistics_version.fetch_add(1, Ordering::Release);
     }
 
     /// The number, if it is exact.
@@ -77,6 +129,10 @@ impl RowCount {
         self.quality.store(Quality::Known as u8, Ordering::Release);
         true
     }
+}
+
+fn column_bit(column: usize) -> u64 {
+    1 << column.min(63)
 }
 
 /// The counts of a database's units.
@@ -137,7 +193,7 @@ pub(crate) struct RowCountChanges {
 
 #[derive(Debug)]
 enum CountChange {
-    Rows { count: Arc<RowCount>, delta: i64 },
+    Rows { count: Arc<RowCount>, delta: i64, touched: RowsTouched },
     Begun(u32),
     Dropped(u32),
 }
@@ -145,16 +201,26 @@ enum CountChange {
 impl RowCountChanges {
     /// Rows came or went.
     pub(crate) fn note(&mut self, count: &Arc<RowCount>, by: i64) {
+        self.note_touched(count, by, RowsTouched { changed: by.unsigned_abs(), updated: 0 });
+    }
+
+    /// A row was updated.
+    pub(crate) fn note_update(&mut self, count: &Arc<RowCount>) {
+        self.note_touched(count, 0, RowsTouched { changed: 0, updated: 1 });
+    }
+
+    fn note_touched(&mut self, count: &Arc<RowCount>, by: i64, more: RowsTouched) {
         match newest_of(&mut self.list, count) {
-            Some((at, delta)) if at >= self.sealed => {
+            Some((at, delta, touched)) if at >= self.sealed => {
                 *delta += by;
+                touched.add(more);
                 return;
             }
             // It is told already that this transaction changes it.
             Some(_) => {}
             None => drop(count.changers.fetch_add(1, Ordering::AcqRel)),
         }
-        self.list.push(CountChange::Rows { count: count.clone(), delta: by });
+        self.list.push(CountChange::Rows { count: count.clone(), delta: by, touched: more });
     }
 
     /// The unit has been made by this transaction.
@@ -170,7 +236,7 @@ impl RowCountChanges {
     /// What the transaction itself has added to a count; `None` when it has not touched it.
     pub(crate) fn own(&self, count: &Arc<RowCount>) -> Option<i64> {
         let of_count = self.list.iter().filter_map(|change| match change {
-            CountChange::Rows { count: noted, delta } if Arc::ptr_eq(noted, count) => Some(*delta),
+            CountChange::Rows { count: noted, delta, .. } if Arc::ptr_eq(noted, count) => Some(*delta),
             _ => None,
         });
         of_count.fold(None, |sum, delta| Some(sum.unwrap_or(0) + delta))
@@ -193,10 +259,11 @@ impl RowCountChanges {
         let mut end = self.kept;
         for at in self.kept..self.list.len() {
             let (before, rest) = self.list.split_at_mut(at);
-            if let CountChange::Rows { count, delta } = &rest[0]
-                && let Some((_, joined)) = newest_of(&mut before[self.kept..end], count)
+            if let CountChange::Rows { count, delta, touched } = &rest[0]
+                && let Some((_, joined, all)) = newest_of(&mut before[self.kept..end], count)
             {
                 *joined += delta;
+                all.add(*touched);
                 continue;
             }
             self.list.swap(end, at);
@@ -231,8 +298,10 @@ impl RowCountChanges {
     pub(crate) fn settle(&mut self, counts: &RowCounts) {
         while let Some(change) = self.list.pop() {
             match change {
-                CountChange::Rows { count, delta } => {
+                CountChange::Rows { count, delta, touched } => {
                     count.rows.fetch_add(delta, Ordering::Relaxed);
+                    count.changed.fetch_add(touched.changed, Ordering::Relaxed);
+                    count.updated.fetch_add(touched.updated, Ordering::Relaxed);
                     self.leave(&count);
                 }
                 CountChange::Begun(_) => {}
@@ -245,11 +314,23 @@ impl RowCountChanges {
 
 /// The newest change of a count in the list, and where it stands.
 #[inline]
-fn newest_of<'l>(list: &'l mut [CountChange], count: &RowCount) -> Option<(usize, &'l mut i64)> {
+fn newest_of<'l>(
+    list: &'l mut [CountChange],
+    count: &RowCount,
+) -> Option<(usize, &'l mut i64, &'l mut RowsTouched)> {
     list.iter_mut().enumerate().rev().find_map(|(at, change)| match change {
-        CountChange::Rows { count: noted, delta } if std::ptr::eq(&**noted, count) => Some((at, delta)),
+        CountChange::Rows { count: noted, delta, touched } if std::ptr::eq(&**noted, count) => {
+            Some((at, delta, touched))
+        }
         _ => None,
     })
+}
+
+impl RowsTouched {
+    fn add(&mut self, more: RowsTouched) {
+        self.changed += more.changed;
+        self.updated += more.updated;
+    }
 }
 
 #[cfg(test)]
@@ -307,6 +388,32 @@ mod tests {
         changes.settle(&counts);
         other.take_back(&counts, 0);
         assert_eq!((changers(), first.known()), ((0, 0), Some(101)));
+    }
+
+    #[test]
+    fn what_is_changed_counts_both_ways_and_what_is_taken_back_does_not() {
+        let counts = RowCounts::default();
+        counts.begin(7);
+        let count = counts.of(7);
+        let mut changes = RowCountChanges::default();
+        (0..10).for_each(|_| changes.note(&count, 1));
+        changes.note(&count, -1);
+        changes.statement_ended();
+        let kept = changes.mark(true);
+        changes.note(&count, 50);
+        changes.take_back(&counts, kept);
+        changes.mark(false);
+        (0..4).for_each(|_| changes.note_update(&count));
+        count.note_columns(&[2, 70]);
+        changes.statement_ended();
+        assert_eq!(count.touched(), RowsTouched::default());
+        changes.settle(&counts);
+        assert_eq!(count.touched(), RowsTouched { changed: 11, updated: 4 });
+        assert_eq!((count.known(), count.has_updated(2), count.has_updated(3)), (Some(9), true, false));
+        assert!(count.has_updated(64), "those far behind share a bit");
+        changes.note_update(&count);
+        changes.take_back(&counts, 0);
+        assert_eq!(count.touched().updated, 4);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::table::{SequenceSource, TableSource};
 #[derive(Clone, Default)]
 pub(crate) struct Dependencies {
     databases: Vec<(Arc<Database>, u64)>,
-    /// The tables on whose sizes its plans hang.
+    /// The tables on whose rows its plans hang.
     sizes: Vec<Arc<TableSource>>,
 }
 
@@ -36,10 +36,10 @@ impl Dependencies {
         Dependencies { sizes: sizes.collect(), databases: std::mem::take(&mut binder.dependencies) }
     }
 
-    /// One atomic read for each database, two for each table on whose size the plan hangs.
+    /// One atomic read for each database, six for each table on whose rows the plan hangs.
     fn hold(&self) -> bool {
         self.databases.iter().all(|(database, version)| database.catalog().version() == *version)
-            && !self.sizes.iter().any(|table| table.has_other_size())
+            && !self.sizes.iter().any(|table| table.has_other_rows())
     }
 
     /// Temporary tables belong to one session.
@@ -293,7 +293,7 @@ fn recursion_limit(options: &[ast::QueryHint]) -> Option<u32> {
 }
 
 impl CompiledStatement {
-    /// Is the schema still the one it was compiled against, and is each table about as large? Costs one atomic read a database and two a table.
+    /// Is the schema still the one it was compiled against, and is each table about as large? Costs one atomic read a database and six a table.
     pub fn is_valid(&self) -> bool {
         self.dependencies.hold()
     }

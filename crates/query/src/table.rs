@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::{Database, SequenceDef, Table, TableDef};
+use engine::{Database, SequenceDef, StatisticsContent, Table, TableDef};
 
 use crate::context::SetOptions;
 use crate::names::same_name;
@@ -13,6 +13,8 @@ use crate::names::same_name;
 const ROWS_LEAST: f64 = 1000.0;
 /// No plan hangs on the number of rows.
 const NEVER_PLANNED: u64 = u64::MAX;
+/// The compatibility level whose thresholds hold for plans, whatever the database's: they say how soon a plan looks again.
+const THRESHOLD_LEVEL: u8 = 130;
 
 /// A table of a database with its access handle.
 pub(crate) struct TableSource {
@@ -21,13 +23,23 @@ pub(crate) struct TableSource {
     pub(crate) table: Table,
     /// The rows that a plan was made for; [`NEVER_PLANNED`] when none hangs on them.
     planned_rows: AtomicU64,
+    /// The table's count of changes then, and which statistics it had.
+    planned_changes: AtomicU64,
+    planned_statistics: AtomicU64,
 }
 
 impl TableSource {
     /// Opens the handle.
     pub(crate) fn new(database: Arc<Database>, def: Arc<TableDef>) -> TableSource {
         let table = database.table(&def);
-        TableSource { database, def, table, planned_rows: AtomicU64::new(NEVER_PLANNED) }
+        TableSource {
+            database,
+            def,
+            table,
+            planned_rows: AtomicU64::new(NEVER_PLANNED),
+            planned_changes: AtomicU64::new(0),
+            planned_statistics: AtomicU64::new(0),
+        }
     }
 
     /// Name of its schema.
@@ -58,9 +70,11 @@ impl TableSource {
         (self.table.row_count_estimate() as f64).max(ROWS_LEAST)
     }
 
-    /// A plan is made that would be another one for more rows, or fewer.
+    /// A plan is made that would be another one for more rows, or fewer, or other ones.
     pub(crate) fn note_planned(&self) {
         self.planned_rows.store(self.table.row_count_estimate(), Relaxed);
+        self.planned_changes.store(self.table.modifications(), Relaxed);
+        self.planned_statistics.store(self.table.statistics_version(), Relaxed);
     }
 
     /// Has a plan been made that hangs on the number of rows?
@@ -68,10 +82,17 @@ impl TableSource {
         self.planned_rows.load(Relaxed) != NEVER_PLANNED
     }
 
-    /// Has the table another size than the plan was made for?
-    pub(crate) fn has_other_size(&self) -> bool {
-        let (planned, rows) = (self.planned_rows.load(Relaxed), self.table.row_count_estimate());
-        planned != NEVER_PLANNED && rows.abs_diff(planned) > recompile_threshold(planned)
+    /// Has the table another size than the plan was made for, have as many rows been changed as make statistics stale, or has it other
+    /// statistics?
+    pub(crate) fn has_other_rows(&self) -> bool {
+        let planned = self.planned_rows.load(Relaxed);
+        if planned == NEVER_PLANNED {
+            return false;
+        }
+        let changed = self.table.modifications().saturating_sub(self.planned_changes.load(Relaxed));
+        let differs = self.table.row_count_estimate().abs_diff(planned).max(changed);
+        differs > StatisticsContent::threshold(planned, THRESHOLD_LEVEL)
+            || self.table.statistics_version() != self.planned_statistics.load(Relaxed)
     }
 }
 
@@ -91,29 +112,6 @@ impl SequenceSource {
 impl std::fmt::Debug for SequenceSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}.{}", self.database.name(), self.def.schema, self.def.name)
-    }
-}
-
-/// By so many rows a table of `rows` may change before its plans are made anew: the thresholds of SQL Server's statistics since 2016
-/// (learn.microsoft.com, "Statistics", AUTO_UPDATE_STATISTICS: 500 for up to 500 rows, then the lesser of 500 + 20 % and the square root of 1,000 times
-/// the rows). They count modifications there, and the difference of the numbers of rows here.
-fn recompile_threshold(rows: u64) -> u64 {
-    match rows {
-        0..=500 => 500,
-        _ => (500 + rows / 5).min(rows.saturating_mul(1000).isqrt()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::recompile_threshold;
-
-    #[test]
-    fn small_tables_change_by_500_rows_and_large_ones_by_few_in_a_hundred() {
-        assert_eq!(recompile_threshold(0), 500);
-        assert_eq!(recompile_threshold(1000), 700);
-        // The page's own example: 2,000,000 rows, the lesser of 400,500 and 44,721.
-        assert_eq!(recompile_threshold(2_000_000), 44_721);
     }
 }
 

@@ -293,6 +293,7 @@ impl Session {
             "USEROPTIONS" => self.user_options(sink)?,
             "INPUTBUFFER" => self.input_buffer(&dbcc.args, sink)?,
             "SQLPERF" | "LOGINFO" | "LOG" | "OPENTRAN" => self.dbcc_log(dbcc, &name, sink)?,
+            "SHOW_STATISTICS" => self.show_statistics(dbcc, sink)?,
             "SHRINKFILE" => self.shrink_file(dbcc, sink)?,
             "SHRINKDATABASE" => self.shrink_database(dbcc, sink)?,
             _ if query::clauses::check_option("DBCC", &name, None).is_ok() => {}

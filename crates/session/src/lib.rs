@@ -12,6 +12,7 @@ mod cache;
 mod compile;
 mod dbcc_check;
 mod dbcc_log;
+mod dbcc_statistics;
 mod done_command;
 pub mod errors;
 mod execute;

@@ -8,7 +8,7 @@ use types::{SqlError, SqlType, Value};
 use super::fill::ColumnFill;
 use super::new::{NewColumn, NewConstraint, NewIndex, NewTable};
 use super::shape::{
-    append_index, heap_definition, remove_constraint, remove_index, replace_index, same,
+    append_index, grows_in_place, heap_definition, remove_constraint, remove_index, replace_index, same,
     users_against_change, users_of_column,
 };
 use crate::database::Database;
@@ -203,6 +203,7 @@ impl Database {
             .column_ordinal(name)
             .ok_or_else(|| SqlError::new(4924, &[&"ALTER TABLE DROP COLUMN", &name, &old.name]))?;
         let mut users = users_of_column(&old, at);
+        users.extend(self.users_statistics_on(&old, at));
         users.extend(self.foreign_keys_to(&old, old.columns[at].column_id));
         users.extend(named);
         if !users.is_empty() {
@@ -255,6 +256,11 @@ impl Database {
             return Err(SqlError::new(4928, &[&name, &what]));
         }
         let mut against = users_against_change(&old, at, sql_type, nullable);
+        if (column.sql_type, column.nullable) != (*sql_type, nullable)
+            && !grows_in_place(&column.sql_type, sql_type)
+        {
+            against.extend(self.users_statistics_on(&old, at));
+        }
         if column.sql_type != *sql_type {
             against.extend(self.foreign_keys_to(&old, column.column_id));
         }

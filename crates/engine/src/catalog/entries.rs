@@ -1,4 +1,4 @@
-//! What the catalog holds besides objects and schemas: extended properties, alias types, and in master the users' messages and the
+//! What the catalog holds besides objects and schemas: extended properties, alias types, statistics, and in master the users' messages and the
 //! configured values. Each is one row of a system table and one entry of the cache; both change together and are undone together.
 
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use super::system_tables;
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::schema::{ObjectDef, TableDef};
+use crate::schema::{ObjectDef, ObjectId, TableDef};
+use crate::statistics::StatisticsDef;
 
 /// The first number of users' types.
 pub const FIRST_USER_TYPE_ID: i32 = 257;
@@ -89,6 +90,8 @@ pub enum Entry {
     Message(MessageDef),
     /// Configured value of an option of the server: `configuration_id`, value.
     Configuration(i32, i32),
+    /// Statistics of a table's columns or of an index.
+    Statistics(Arc<StatisticsDef>),
 }
 
 /// What identifies an entry.
@@ -102,6 +105,8 @@ pub enum EntryKey {
     Message(i32, i32),
     /// `configuration_id`.
     Configuration(i32),
+    /// Table and `stats_id`.
+    Statistics(ObjectId, i32),
 }
 
 impl Entry {
@@ -114,6 +119,7 @@ impl Entry {
             Entry::Type(def) => EntryKey::Type(def.user_type_id),
             Entry::Message(message) => EntryKey::Message(message.number, message.language_id),
             Entry::Configuration(id, _) => EntryKey::Configuration(*id),
+            Entry::Statistics(def) => EntryKey::Statistics(def.object_id, def.stats_id),
         }
     }
 
@@ -123,6 +129,7 @@ impl Entry {
             Entry::Type(_) => system_tables::TYPES,
             Entry::Message(_) => system_tables::MESSAGES,
             Entry::Configuration(..) => system_tables::CONFIGURATIONS,
+            Entry::Statistics(_) => system_tables::STATISTICS,
         }
     }
 
@@ -158,6 +165,7 @@ impl Entry {
                 text(&message.text),
             ],
             Entry::Configuration(id, value) => vec![int(*id), int(*value)],
+            Entry::Statistics(def) => def.row(),
         }
     }
 
@@ -199,6 +207,7 @@ impl Entry {
                 text: fields.text(4)?,
             }),
             system_tables::CONFIGURATIONS => Entry::Configuration(fields.int(0)?, fields.int(1)?),
+            system_tables::STATISTICS => Entry::Statistics(Arc::new(StatisticsDef::from_row(row)?)),
             _ => return None,
         })
     }
@@ -252,6 +261,17 @@ impl super::Catalog {
             Some(Entry::Type(def)) => Some(def.clone()),
             _ => None,
         }
+    }
+
+    /// The statistics of a table that have been made, by number.
+    pub fn statistics(&self, object_id: ObjectId) -> Vec<Arc<StatisticsDef>> {
+        let all = EntryKey::Statistics(object_id, i32::MIN)..=EntryKey::Statistics(object_id, i32::MAX);
+        let state = self.state.read();
+        let found = state.entries.range(all).filter_map(|(_, entry)| match &**entry {
+            Entry::Statistics(def) => Some(def.clone()),
+            _ => None,
+        });
+        found.collect()
     }
 
     /// All alias types.
@@ -314,7 +334,12 @@ impl Database {
     }
 
     /// Locks what stands for an entry until the transaction ends.
-    fn lock_entry(&self, txn: &DbTransaction, key: &EntryKey, mode: LockMode) -> SqlResult<Resource> {
+    pub(crate) fn lock_entry(
+        &self,
+        txn: &DbTransaction,
+        key: &EntryKey,
+        mode: LockMode,
+    ) -> SqlResult<Resource> {
         let resource = entry_resource(self.number(), key);
         let locked = txn.inner().lock(resource, mode, txn.lock_wait());
         locked.map(|_| resource).map_err(|error| txn.sql_error(&error.into()))

@@ -33,6 +33,7 @@ const TYPE_CLASS: u32 = 2;
 const MESSAGE_CLASS: u32 = 3;
 const PROPERTY_CLASS: u32 = 4;
 const CONFIGURATION_CLASS: u32 = 5;
+const STATISTICS_CLASS: u32 = 6;
 
 /// The definitions of a database, and what of them is not settled.
 #[derive(Default)]
@@ -41,7 +42,7 @@ pub(super) struct State {
     pub(super) objects: FxHashMap<ObjectId, ObjectDef>,
     /// Names of objects and constraints, by schema.
     pub(super) names: FxHashMap<NameKey, ObjectId>,
-    /// What is neither: extended properties, alias types, messages, configured values.
+    /// What is neither: extended properties, alias types, messages, configured values, statistics.
     pub(super) entries: BTreeMap<EntryKey, Arc<Entry>>,
     unsettled: FxHashMap<NameKey, Unsettled>,
     changed: FxHashMap<ObjectId, Changed<ObjectDef>>,
@@ -487,6 +488,8 @@ pub(crate) fn entry_resource(database: u16, key: &EntryKey) -> Resource {
         EntryKey::Type(id) => (TYPE_CLASS, u64::from(id.unsigned_abs())),
         EntryKey::Message(number, _) => (MESSAGE_CLASS, u64::from(number.unsigned_abs())),
         EntryKey::Configuration(id) => (CONFIGURATION_CLASS, u64::from(id.unsigned_abs())),
+        // All of a table together: their names and numbers are given under this lock.
+        EntryKey::Statistics(object_id, _) => (STATISTICS_CLASS, u64::from(object_id.unsigned_abs())),
     };
     Resource::Metadata { database, class, id }
 }

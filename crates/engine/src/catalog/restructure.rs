@@ -143,6 +143,7 @@ impl Database {
             self.system_table(*table).insert(txn, row)?;
         }
         self.forget_properties_between(txn, old.as_ref(), new.as_ref())?;
+        self.forget_statistics_between(txn, old.as_ref(), new.as_ref())?;
         let change = |object: &ObjectDef| txn.change_under(txn.object_resource(object.object_id()));
         let undo = match (new, old) {
             (Some(new), _) => self.catalog().put(change(&new), new)?,

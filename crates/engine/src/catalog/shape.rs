@@ -417,12 +417,8 @@ pub(super) fn users_against_change(
         return Vec::new();
     }
     let depends = |kind: &str, name: &str| SqlError::new(5074, &[&kind, &name, &"column", &column.name]);
-    let is_variable = matches!(sql_type, SqlType::VarChar(_) | SqlType::NVarChar(_) | SqlType::VarBinary(_));
     let is_same_kind = sql_type.system_type_id() == column.sql_type.system_type_id();
-    let has_room = |new: i32, old: i32| new == -1 || (old != -1 && new >= old);
-    let grows = is_variable
-        && is_same_kind
-        && has_room(i32::from(sql_type.max_length()), i32::from(column.sql_type.max_length()));
+    let grows = grows_in_place(&column.sql_type, sql_type);
     let is_against = |index: &&IndexDef| {
         let is_key = index.key.iter().any(|k| k.ordinal == ordinal);
         let is_filtered = index.filter.as_ref().is_some_and(|filter| filter.is_about(&[ordinal]));
@@ -442,6 +438,14 @@ pub(super) fn users_against_change(
         against.extend(keys.map(|key| depends("object", &key.name)));
     }
     against
+}
+
+/// Is it the same variable type, no shorter than before?
+pub(super) fn grows_in_place(old: &SqlType, new: &SqlType) -> bool {
+    let is_variable = matches!(new, SqlType::VarChar(_) | SqlType::NVarChar(_) | SqlType::VarBinary(_));
+    let (before, after) = (i32::from(old.max_length()), i32::from(new.max_length()));
+    let has_room = after == -1 || (before != -1 && after >= before);
+    is_variable && new.system_type_id() == old.system_type_id() && has_room
 }
 
 /// The name that the system gives a constraint: prefix, pieces of the table's and column's names, a number nobody else has.

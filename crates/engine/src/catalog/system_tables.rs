@@ -21,6 +21,7 @@ pub struct SystemTable {
 }
 
 const TEXT: SqlType = SqlType::NVarChar(Length::Max);
+const BYTES: SqlType = SqlType::VarBinary(Length::Max);
 /// A number that no bigint holds, in 16 bytes, the highest first; the column of bigint beside it is NULL then.
 const BEYOND_BIGINT: SqlType = SqlType::VarBinary(Length::N(16));
 
@@ -60,12 +61,14 @@ pub const SEQUENCES: usize = 15;
 pub const SEQUENCE_VALUES: usize = 16;
 /// Where the log ended when an incarnation was over; see `ticket.rs`.
 pub const INCARNATIONS: usize = 17;
+/// Statistics.
+pub const STATISTICS: usize = 18;
 
 /// Holds the values of every sequence's type.
 const WHOLE_NUMBER: SqlType = SqlType::Decimal { precision: 38, scale: 0 };
 
 /// All system tables, in order of their units.
-pub static ALL: [SystemTable; 18] = [
+pub static ALL: [SystemTable; 19] = [
     SystemTable {
         name: "sysclsobjs",
         key_columns: 1,
@@ -268,6 +271,22 @@ pub static ALL: [SystemTable; 18] = [
         name: "sysincarnations",
         key_columns: 1,
         columns: &[("id", SqlType::BigInt, false), ("endlsn", SqlType::BigInt, false)],
+    },
+    SystemTable {
+        name: "sysstats",
+        key_columns: 2,
+        columns: &[
+            ("id", SqlType::Int, false),
+            ("statid", SqlType::Int, false),
+            ("name", SqlType::SysName, true),
+            ("status", SqlType::Int, false),
+            ("columns", BYTES, false),
+            ("updated", SqlType::DateTime, true),
+            ("rows", SqlType::BigInt, true),
+            ("sampled", SqlType::BigInt, true),
+            ("densities", BYTES, true),
+            ("steps", BYTES, true),
+        ],
     },
 ];
 

@@ -24,6 +24,15 @@ impl Table {
         txn.row_counts.borrow_mut().note(&self.inner.row_count, by);
     }
 
+    pub(super) fn note_update(&self, txn: &DbTransaction, columns: &[usize]) {
+        self.inner.row_count.note_columns(columns);
+        txn.row_counts.borrow_mut().note_update(&self.inner.row_count);
+    }
+
+    pub(crate) fn row_count(&self) -> &Arc<RowCount> {
+        &self.inner.row_count
+    }
+
     pub(super) fn note_entries(&self, txn: &DbTransaction, at: usize, by: i64) {
         if let Some(count) = &self.inner.secondary[at].entry_count {
             txn.row_counts.borrow_mut().note(count, by);

@@ -78,6 +78,7 @@ impl Table {
             return Ok(TakenOut::Row);
         }
         self.update_base(txn, change)?;
+        self.note_update(txn, change.changed);
         let mut entries = Vec::new();
         for (at, secondary) in self.inner.secondary.iter().enumerate() {
             let filter = self.inner.index_of(at).filter.as_ref();

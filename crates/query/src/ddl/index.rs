@@ -100,7 +100,11 @@ pub(super) fn create(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -
         filter,
         replaces: create.options.iter().any(|option| option.name.is("DROP_EXISTING") && is_on(option)),
     };
-    with_transaction(context, &database, |transaction| database.create_index(transaction, &table, &new))
+    if database.catalog().statistics(table.object_id).iter().any(|def| def.is_named(&new.name)) {
+        return Err(SqlError::new(1913, &[&new.name, &table.name]));
+    }
+    with_transaction(context, &database, |transaction| database.create_index(transaction, &table, &new))?;
+    super::statistics::of_new_index(context, &database, &create.table, &new.name)
 }
 
 fn is_on(option: &ast::NamedOption) -> bool {

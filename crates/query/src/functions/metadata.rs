@@ -80,7 +80,12 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         Ok(if call.int(0) == Some(1) { Value::nvarchar("PRIMARY") } else { Value::Null })
     })
     .runtime(),
-    FunctionDef::new("STATS_DATE", &[Int, Int], Fixed(SqlType::DateTime), |_| Ok(Value::Null)).runtime(),
+    FunctionDef::new("STATS_DATE", &[Int, Int], Fixed(SqlType::DateTime), |call| {
+        let number = |at: usize| call.int(at).and_then(|number| i32::try_from(number).ok());
+        let (Some(object_id), Some(stats_id)) = (number(0), number(1)) else { return Ok(Value::Null) };
+        Ok(sysviews::statistics_date(call.runtime, object_id, stats_id))
+    })
+    .runtime(),
     FunctionDef::new("COLLATIONPROPERTY", &[Wide, Wide], Fixed(SqlType::SqlVariant), collation_property)
         .runtime(),
     FunctionDef::new("FILEGROUPPROPERTY", &[Wide, Wide], INT, filegroup_property).runtime(),

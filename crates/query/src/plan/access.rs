@@ -103,8 +103,14 @@ impl Planner<'_> {
             Some(wanted) if !locks_rows => source.table.is_covered_by(index.index_id, wanted),
             _ => false,
         };
-        let sargables: Vec<Sargable<'_>> =
-            predicates.iter().flat_map(|predicate| sargable(predicate, scan, &own)).collect();
+        let (mut sargables, mut others): (Vec<Sargable<'_>>, Vec<&Expr>) = Default::default();
+        for predicate in &predicates {
+            let before = sargables.len();
+            sargables.extend(sargable(predicate, scan, &own));
+            if sargables.len() == before {
+                others.push(predicate);
+            }
+        }
         let estimates = Estimates::new(scan, total);
         let candidates = candidates(
             scan,
@@ -115,7 +121,7 @@ impl Planner<'_> {
             wanted.is_some(),
             &covers,
         )?;
-        let rows = rows_left(&source, &estimates, &predicates, &sargables, &candidates);
+        let rows = rows_left(&source, &estimates, &others, &sargables, &candidates);
         let choice = choose(scan, candidates, total, rows, desired.as_ref());
         let (mut is_covered, mut is_in_place, mut is_one_row) = (false, true, false);
         let (mut locks_for_change, order, backward, cost) =
@@ -342,7 +348,7 @@ fn candidates<'e>(
 fn rows_left(
     source: &TableSource,
     estimates: &Estimates<'_>,
-    predicates: &[Expr],
+    others: &[&Expr],
     sargables: &[Sargable<'_>],
     candidates: &[Candidate<'_>],
 ) -> f64 {
@@ -350,13 +356,16 @@ fn rows_left(
         return 1.0;
     }
     source.note_planned();
-    let others = predicates.len().saturating_sub(sargables.len());
     let left = estimates.rows_left(sargables, others);
     candidates.iter().map(|candidate| candidate.rows).fold(left, f64::min)
 }
 
 /// What an index can use of a predicate.
-fn sargable<'e>(predicate: &'e Expr, scan: &TableScan, own: &FxHashSet<ColumnId>) -> Vec<Sargable<'e>> {
+pub(super) fn sargable<'e>(
+    predicate: &'e Expr,
+    scan: &TableScan,
+    own: &FxHashSet<ColumnId>,
+) -> Vec<Sargable<'e>> {
     let ordinal_of = |expr: &Expr| {
         let (column, plain) = seekable_column(expr)?;
         let ordinal = scan.columns.iter().position(|id| *id == column)?;

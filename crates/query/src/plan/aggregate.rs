@@ -4,12 +4,16 @@ use types::{SqlError, Value};
 
 use super::compile::Layout;
 use super::order::{Desired, Order, is_one_table, plain_key};
+use super::statistics::distinct_values_of;
 use super::{Planned, Planner};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, SortKey, WindowCall, WindowKind};
 use crate::kinds::{AggregateKind, ColumnId};
 use crate::physical::plan::{
     AggregateNode, AggregatePlan, Node, Plan, WindowNode, WindowNodeKind, WindowPlan,
 };
+
+/// Groups that a key of which nothing is known makes, for each row.
+const UNKNOWN_GROUPS: f64 = 0.1;
 
 impl Planner<'_> {
     /// Grouping; `below` are predicates for the input.
@@ -25,7 +29,7 @@ impl Planner<'_> {
             None => self.plan(input, below)?,
         };
         let layout = planned.layout();
-        let rows = if keys.is_empty() { 1.0 } else { (planned.rows / 10.0).max(1.0) };
+        let rows = groups(input, keys, planned.rows);
         let columns =
             keys.iter().map(|key| key.0).chain(aggregates.iter().map(|aggregate| aggregate.0)).collect();
         let plan = AggregatePlan {
@@ -158,6 +162,22 @@ impl Planner<'_> {
         };
         Ok(WindowNode { kind, frame: call.frame })
     }
+}
+
+/// How many groups there are: as many as the keys have different values together, and no more than there are rows. A key of which nothing is
+/// known has a tenth of the rows as values.
+fn groups(input: &Rel, keys: &[(ColumnId, Expr)], rows: f64) -> f64 {
+    let (mut product, mut all_known) = (1.0, true);
+    for (_, key) in keys {
+        let known = match &key.kind {
+            ExprKind::Column(id) => distinct_values_of(input, *id),
+            _ => None,
+        };
+        all_known &= known.is_some();
+        product *= known.unwrap_or(1.0);
+    }
+    let least = if all_known { 1.0 } else { rows * UNKNOWN_GROUPS };
+    f64::max(product, least).min(rows).max(1.0)
 }
 
 /// The column of a group that numbers the rows.

@@ -1,5 +1,6 @@
 //! How many rows of a table a condition leaves, about. Constants are looked up in the index that begins with their column (where the ends of
-//! their range lie in the tree), values that only a run knows are told from the index's density, and what no index says anything of is guessed.
+//! their range lie in the tree), values that only a run knows are told from the index's density. Of columns that no index begins with their
+//! statistics tell (`statistics`), and the rest is guessed.
 
 use std::ops::Bound;
 
@@ -14,7 +15,7 @@ use crate::kinds::CompareOp;
 /// Share of the rows that an equality leaves when nothing is known of the column.
 const EQUAL_SHARE: f64 = 0.1;
 /// The same for a bound, and for a condition of another kind.
-const BOUND_SHARE: f64 = 0.3;
+pub(super) const BOUND_SHARE: f64 = 0.3;
 /// The same for a LIKE that begins with text.
 const LIKE_SHARE: f64 = 0.1;
 /// Share of the rows that an index with a filter is thought to have.
@@ -78,7 +79,7 @@ impl KeyMatch {
 
 /// What is told of one table.
 pub(super) struct Estimates<'s> {
-    scan: &'s TableScan,
+    pub(super) scan: &'s TableScan,
     /// Its rows.
     pub(super) total: f64,
 }
@@ -167,7 +168,7 @@ impl<'s> Estimates<'s> {
     }
 
     /// A value that is known before the statement runs, in the column's type.
-    fn known(&self, expr: &Expr, ordinal: usize) -> Option<Value> {
+    pub(super) fn known(&self, expr: &Expr, ordinal: usize) -> Option<Value> {
         let context = ConvertContext::default();
         let value = constant_value(expr, &context)?;
         let to = &self.scan.source.def.columns[ordinal].sql_type;
@@ -178,7 +179,7 @@ impl<'s> Estimates<'s> {
     }
 
     /// The share of the rows that one condition leaves.
-    fn share_of(&self, found: &Sargable<'_>) -> f64 {
+    pub(super) fn share_of(&self, found: &Sargable<'_>) -> f64 {
         let matched = KeyMatch::default();
         let at = Some(0);
         let is_equal = !found.is_like && found.op == CompareOp::Equal;
@@ -189,11 +190,9 @@ impl<'s> Estimates<'s> {
             (_, CompareOp::Greater | CompareOp::GreaterOrEqual) => KeyMatch { lower: at, ..matched },
             _ => KeyMatch { upper: at, ..matched },
         };
-        let begins = |index: &&IndexDef| {
-            index.is_whole() && index.key.first().is_some_and(|key| key.ordinal == found.ordinal)
-        };
-        let rows = match self.scan.source.def.indexes.iter().find(begins) {
+        let rows = match self.index_on(found.ordinal) {
             Some(index) => self.rows_found(index, &matched, std::slice::from_ref(found)),
+            None if let Some(share) = self.share_by_statistics(found) => return share,
             None if found.is_like => self.total * LIKE_SHARE,
             None if is_equal => self.total * EQUAL_SHARE * found.values.len() as f64,
             None => self.total * BOUND_SHARE,
@@ -201,13 +200,57 @@ impl<'s> Estimates<'s> {
         (rows / self.total).min(1.0)
     }
 
-    /// The rows that all conditions leave: those that can be sought one by one, `others` guessed. Each further one is thought to be half
-    /// as independent as the one before.
-    pub(super) fn rows_left(&self, sargables: &[Sargable<'_>], others: usize) -> f64 {
-        let mut shares: Vec<f64> = sargables.iter().map(|found| self.share_of(found)).collect();
-        shares.extend(std::iter::repeat_n(BOUND_SHARE, others));
+    /// The index that begins with a column and has all rows.
+    fn index_on(&self, ordinal: usize) -> Option<&'s IndexDef> {
+        let begins = |index: &&IndexDef| {
+            index.is_whole() && index.key.first().is_some_and(|key| key.ordinal == ordinal)
+        };
+        self.scan.source.def.indexes.iter().find(begins)
+    }
+
+    /// The rows that all conditions leave: those that can be sought, two bounds of a column together, and the `others`. Each further one is
+    /// thought to be half as independent as the one before.
+    pub(super) fn rows_left(&self, sargables: &[Sargable<'_>], others: &[&Expr]) -> f64 {
+        let mut shares: Vec<f64> = Vec::with_capacity(sargables.len() + others.len());
+        let mut is_told = vec![false; sargables.len()];
+        for (at, found) in sargables.iter().enumerate() {
+            if is_told[at] {
+                continue;
+            }
+            let other = (at + 1..sargables.len()).find(|other| {
+                !is_told[*other]
+                    && is_other_bound(found, &sargables[*other])
+                    && self.index_on(found.ordinal).is_none()
+            });
+            if let Some(other) = other {
+                let (lower, upper) = match is_lower(found) {
+                    true => (found, &sargables[other]),
+                    false => (&sargables[other], found),
+                };
+                if let Some(share) = self.share_between(lower, upper) {
+                    is_told[other] = true;
+                    shares.push(share);
+                    continue;
+                }
+            }
+            shares.push(self.share_of(found));
+        }
+        shares.extend(others.iter().map(|other| self.share_of_other(other)));
         (self.total * combined(shares)).max(1.0)
     }
+}
+
+fn is_lower(found: &Sargable<'_>) -> bool {
+    !found.is_like && matches!(found.op, CompareOp::Greater | CompareOp::GreaterOrEqual)
+}
+
+fn is_upper(found: &Sargable<'_>) -> bool {
+    !found.is_like && matches!(found.op, CompareOp::Less | CompareOp::LessOrEqual)
+}
+
+/// Are they the two ends of a range of one column?
+fn is_other_bound(one: &Sargable<'_>, other: &Sargable<'_>) -> bool {
+    one.ordinal == other.ordinal && (is_lower(one) && is_upper(other) || is_upper(one) && is_lower(other))
 }
 
 /// The share that several conditions leave together: the least counts whole, each further one as the root of what it would alone.

@@ -12,6 +12,7 @@ use super::Columns;
 use super::access::{LOOKUP_COST, RANGE_COST};
 use super::infer::{Classes, equal_columns};
 use super::join::{BUILD_COST, PROBE_COST, RESTART_COST, ROW_COST};
+use super::statistics::distinct_values;
 use crate::bound::tree::{Expr, Rel, TableScan};
 use crate::kinds::ColumnId;
 
@@ -130,10 +131,10 @@ impl<'r> Orders<'r> {
 
     /// How many different values a column has.
     fn different(&self, relation: usize, column: ColumnId) -> f64 {
-        let begins = |index: &&SoughtIndex| index.key.first() == Some(&column);
-        match (self.indexes[relation].iter().find(begins), self.relations[relation].rel) {
-            (Some(index), Rel::Table(scan)) => scan.source.row_estimate() / index.rows_per_value[0].max(1.0),
-            (_, Rel::Table(scan)) => scan.source.row_estimate() * DIFFERENT_SHARE,
+        match self.relations[relation].rel {
+            Rel::Table(scan) => {
+                distinct_values(scan, column).unwrap_or_else(|| scan.source.row_estimate() * DIFFERENT_SHARE)
+            }
             _ => self.relations[relation].rows,
         }
     }

@@ -13,6 +13,7 @@ pub(crate) mod join;
 pub(crate) mod join_order;
 pub(crate) mod order;
 pub(crate) mod semi_join;
+pub(crate) mod statistics;
 pub(crate) mod union;
 pub(crate) mod unnest;
 

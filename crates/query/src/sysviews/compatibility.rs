@@ -55,10 +55,12 @@ pub(super) static VIEWS: &[SystemView] = &[
                 + CASE i.is_primary_key WHEN 1 THEN 2048 ELSE 0 END + CASE i.is_unique_constraint WHEN 1 THEN 4096 ELSE 0 END,
                 NULL, i.index_id, NULL, 0, (SELECT COUNT(*) FROM sys.index_columns AS k WHERE k.object_id = i.object_id
                 AND k.index_id = i.index_id AND k.is_included_column = 0), 1, p.in_row_data_page_count, p.reserved_page_count,
-                p.used_page_count, CASE WHEN i.index_id < 2 THEN p.row_count ELSE p.row_count END, 0, 0, 0, 0, 0, i.fill_factor, 0, 0,
+                p.used_page_count, CASE WHEN i.index_id < 2 THEN p.row_count ELSE p.row_count END,
+                ISNULL(CAST(m.modification_counter AS int), 0), 0, 0, 0, 0, i.fill_factor, 0, 0,
                 NULL, 0, 0, 0, NULL, i.name, NULL, 8000, p.row_count
          FROM sys.indexes AS i
-         LEFT JOIN sys.dm_db_partition_stats AS p ON p.object_id = i.object_id AND p.index_id = i.index_id",
+         LEFT JOIN sys.dm_db_partition_stats AS p ON p.object_id = i.object_id AND p.index_id = i.index_id
+         OUTER APPLY sys.dm_db_stats_properties(i.object_id, i.index_id) AS m",
     ),
     SystemView::in_sql(
         "sysindexkeys",
@@ -303,19 +305,6 @@ pub(super) static VIEWS: &[SystemView] = &[
         "SELECT database_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
                 NULL, NULL
          FROM sys.databases",
-    ),
-    SystemView::in_sql(
-        "stats",
-        "object_id int not null, name nvarchar(128), stats_id int not null, auto_created bit, user_created bit, no_recompute bit, has_filter bit, \
-         filter_definition nvarchar, is_temporary bit, is_incremental bit, has_persisted_sample bit, stats_generation_method int not null, \
-         stats_generation_method_desc varchar(80), auto_drop bit",
-        "SELECT object_id, name, index_id, 0, 0, 0, has_filter, filter_definition, 0, 0, 0, 0, 'Sort based statistics', 0
-         FROM sys.indexes WHERE index_id > 0",
-    ),
-    SystemView::in_sql(
-        "stats_columns",
-        "object_id int not null, stats_id int not null, stats_column_id int, column_id int",
-        "SELECT object_id, index_id, key_ordinal, column_id FROM sys.index_columns WHERE is_included_column = 0",
     ),
     SystemView::in_sql(
         "system_columns",

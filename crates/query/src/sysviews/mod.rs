@@ -26,6 +26,7 @@ mod rowsets;
 mod sequences;
 mod server;
 mod shown;
+mod statistics;
 mod storage;
 mod transactions;
 pub(crate) mod type_list;
@@ -48,6 +49,7 @@ pub(crate) use describe::tds_type;
 pub(crate) use objects::module_parameters;
 pub(crate) use properties::{PropertyLevel, property_targets};
 pub(crate) use rowsets::JSON_ITEMS;
+pub(crate) use statistics::statistics_date;
 pub(crate) use storage::count_rows;
 
 /// All views in the order of their tables, and each one's place by its name.
@@ -87,6 +89,7 @@ static TABLES: &[&[SystemView]] = &[
     waits::VIEWS,
     transactions::VIEWS,
     versions::VIEWS,
+    statistics::VIEWS,
     dm_exec::VIEWS,
     cached_plans::VIEWS,
     information_schema::VIEWS,

@@ -1,0 +1,287 @@
+//! Statistics of values that come in order: densities and a histogram of at most [`STEPS_MAX`] steps, in memory that does not grow with the
+//! rows.
+//!
+//! Each new value of the first column is a step of its own at first. When there are twice as many as may stay, the steps that say least are
+//! joined with the one behind them: the value becomes one of a range. A step says little when it and its range have few rows, so values
+//! that are frequent keep their step and ranges become about equally large.
+
+use types::{Collation, DateTime, SqlType, Value, sort_compare};
+
+use super::{HistogramStep, PrefixDensity, STEPS_MAX, StatisticsContent};
+
+/// Of a text or binary value so much stands in a step, in bytes.
+const HIGH_KEY_BYTES_MAX: usize = 200;
+
+/// Makes statistics of rows in the order of their columns.
+pub struct StatisticsCollector {
+    columns: Vec<(SqlType, Collation)>,
+    previous: Vec<Value>,
+    prefixes: Vec<Prefix>,
+    steps: Vec<Step>,
+    rows: f64,
+}
+
+/// The values of the first columns together.
+#[derive(Clone, Default)]
+struct Prefix {
+    distinct: f64,
+    /// Values that came once.
+    single: f64,
+    /// Rows of the present value.
+    run: f64,
+    bytes: f64,
+}
+
+/// A step with what is needed to make it larger than its sample.
+#[derive(Clone)]
+struct Step {
+    high: Value,
+    equal: f64,
+    range: f64,
+    distinct: f64,
+    /// Values of the range that came once.
+    single: f64,
+}
+
+impl StatisticsCollector {
+    /// For rows of these columns.
+    pub fn new(columns: Vec<(SqlType, Collation)>) -> StatisticsCollector {
+        assert!(!columns.is_empty(), "statistics are about a column");
+        let prefixes = vec![Prefix::default(); columns.len()];
+        StatisticsCollector { columns, previous: Vec::new(), prefixes, steps: Vec::new(), rows: 0.0 }
+    }
+
+    /// So many rows with these values. Rows come in order; equal ones may come one by one.
+    pub fn add(&mut self, values: &[Value], rows: f64) {
+        assert_eq!(values.len(), self.columns.len(), "a value a column");
+        let is_first = self.previous.is_empty();
+        let differs = |(at, value): (usize, &Value)| {
+            is_first || sort_compare(&self.previous[at], value, self.columns[at].1).is_ne()
+        };
+        let same = values.iter().enumerate().position(|pair| differs(pair)).unwrap_or(values.len());
+        let mut bytes = 0.0;
+        for (at, prefix) in self.prefixes.iter_mut().enumerate() {
+            bytes += stored_bytes(&values[at], &self.columns[at].0) * rows;
+            prefix.bytes += bytes;
+            if at >= same {
+                prefix.end_run();
+                prefix.distinct += 1.0;
+            }
+            prefix.run += rows;
+        }
+        self.rows += rows;
+        match self.steps.last_mut() {
+            Some(step) if same > 0 => step.equal += rows,
+            _ => self.begin_step(&values[0], rows),
+        }
+        if same < values.len() {
+            self.previous.clear();
+            self.previous.extend_from_slice(values);
+        }
+    }
+
+    fn begin_step(&mut self, value: &Value, rows: f64) {
+        if self.steps.len() >= 2 * STEPS_MAX {
+            reduce(&mut self.steps, STEPS_MAX);
+        }
+        self.steps.push(Step { high: shortened(value), equal: rows, range: 0.0, distinct: 0.0, single: 0.0 });
+    }
+
+    /// The rows that have come.
+    pub fn rows(&self) -> f64 {
+        self.rows
+    }
+
+    /// What they say of a table of `total` rows.
+    pub fn finish(mut self, total: u64, updated: DateTime) -> StatisticsContent {
+        self.prefixes.iter_mut().for_each(Prefix::end_run);
+        reduce(&mut self.steps, STEPS_MAX);
+        let sampled = self.rows;
+        let total = (total as f64).max(sampled);
+        let factor = if sampled > 0.0 { total / sampled } else { 1.0 };
+        let prefixes = self.prefixes.iter().map(|prefix| PrefixDensity {
+            density: if prefix.distinct > 0.0 { 1.0 / prefix.distinct_of(sampled, total) } else { 0.0 },
+            average_bytes: if sampled > 0.0 { prefix.bytes / sampled } else { 0.0 },
+        });
+        let first = &self.prefixes[0];
+        // So many different values stand for one that came once.
+        let unseen = match first.single > 0.0 {
+            true => {
+                ((first.distinct_of(sampled, total) - first.distinct + first.single) / first.single).max(1.0)
+            }
+            false => 1.0,
+        };
+        let steps = self.steps.iter().map(|step| {
+            let range_rows = step.range * factor;
+            let distinct = step.distinct - step.single + step.single * unseen;
+            HistogramStep {
+                high: step.high.clone(),
+                equal_rows: if step.equal > 1.0 { step.equal * factor } else { (factor / unseen).max(1.0) },
+                range_rows,
+                distinct_range_rows: distinct.min(range_rows),
+            }
+        });
+        StatisticsContent {
+            updated,
+            rows: total as u64,
+            rows_sampled: sampled as u64,
+            prefixes: prefixes.collect(),
+            steps: steps.collect(),
+        }
+    }
+}
+
+impl Prefix {
+    fn end_run(&mut self) {
+        self.single += f64::from(u8::from(self.run == 1.0));
+        self.run = 0.0;
+    }
+
+    /// The different values of all rows, where `sampled` of `total` were looked at: all of a whole look, and of a sample what Haas and Stokes
+    /// estimate by the values that came once ("Estimating the number of classes in a finite population", 1998, Duj1).
+    fn distinct_of(&self, sampled: f64, total: f64) -> f64 {
+        if sampled >= total || sampled == 0.0 {
+            return self.distinct;
+        }
+        let estimate = sampled * self.distinct / (sampled - self.single + self.single * sampled / total);
+        estimate.clamp(self.distinct, total)
+    }
+}
+
+/// Joins steps with the ones behind them until `most` are left. The first value, the one behind NULL, and the last keep their steps.
+fn reduce(steps: &mut Vec<Step>, most: usize) {
+    let kept_first = 1 + usize::from(steps.first().is_some_and(|step| step.high.is_null()));
+    while steps.len() > most.max(kept_first + 1) {
+        let joinable = kept_first..steps.len() - 1;
+        // What the range behind would hold: the least is least missed. Half of those that are too many go in one pass, so that a pass is
+        // worth its sort.
+        let weight = |at: usize| steps[at].range + steps[at].equal + steps[at + 1].range;
+        let mut order: Vec<(f64, usize)> = joinable.map(|at| (weight(at), at)).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut goes = vec![false; steps.len()];
+        let mut left = (steps.len() - most).div_ceil(2);
+        for (_, at) in order {
+            // Not two neighbours in one pass: each has been weighed by itself.
+            if left > 0 && !goes[at - 1] && !goes[at + 1] {
+                goes[at] = true;
+                left -= 1;
+            }
+        }
+        let mut at = 0;
+        let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
+        let mut held: Option<Step> = None;
+        for mut step in steps.drain(..) {
+            if let Some(before) = held.take() {
+                step.range += before.range + before.equal;
+                step.distinct += before.distinct + 1.0;
+                step.single += before.single + f64::from(u8::from(before.equal == 1.0));
+            }
+            if goes[at] {
+                held = Some(step)
+            } else {
+                joined.push(step)
+            }
+            at += 1;
+        }
+        assert!(held.is_none() && joined.len() < goes.len(), "the last step stays, and some have gone");
+        *steps = joined;
+    }
+}
+
+/// A value as a step keeps it: long ones are cut, which changes no more than an estimate.
+fn shortened(value: &Value) -> Value {
+    match value {
+        Value::Char(bytes) if bytes.len() > HIGH_KEY_BYTES_MAX => {
+            Value::Char(types::ByteStr::new(&bytes[..HIGH_KEY_BYTES_MAX]))
+        }
+        Value::Binary(bytes) if bytes.len() > HIGH_KEY_BYTES_MAX => {
+            Value::Binary(types::ByteStr::new(&bytes[..HIGH_KEY_BYTES_MAX]))
+        }
+        Value::NChar(units) if units.len() > HIGH_KEY_BYTES_MAX / 2 => {
+            Value::NChar(types::WideStr::new(&units[..HIGH_KEY_BYTES_MAX / 2]))
+        }
+        other => other.clone(),
+    }
+}
+
+/// Bytes of a value as DATALENGTH counts them.
+fn stored_bytes(value: &Value, sql_type: &SqlType) -> f64 {
+    match value {
+        Value::Null => 0.0,
+        Value::Char(_) | Value::NChar(_) | Value::Binary(_) | Value::Variant(_) => value.long_bytes() as f64,
+        _ => f64::from(sql_type.max_length().max(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collected(values: impl Iterator<Item = i32>, total: u64) -> StatisticsContent {
+        let mut collector = StatisticsCollector::new(vec![(SqlType::Int, Collation::DEFAULT)]);
+        values.for_each(|value| collector.add(&[Value::Int(value)], 1.0));
+        collector.finish(total, DateTime { days: 0, ticks: 0 })
+    }
+
+    fn rows(content: &StatisticsContent) -> f64 {
+        content.steps.iter().map(|step| step.equal_rows + step.range_rows).sum()
+    }
+
+    #[test]
+    fn few_values_have_a_step_each() {
+        let content = collected((0..1000).map(|n| n / 10), 1000);
+        assert_eq!((content.steps.len(), content.rows, content.rows_sampled), (100, 1000, 1000));
+        assert!(content.steps.iter().all(|step| step.equal_rows == 10.0 && step.range_rows == 0.0));
+        assert!((content.prefixes[0].density - 0.01).abs() < 1e-12);
+        assert!((content.prefixes[0].average_bytes - 4.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn many_values_lose_neither_rows_nor_the_frequent_ones() {
+        // 100,000 values once, one of them 50,000 times more.
+        let values = (0..100_000).flat_map(|n| std::iter::repeat_n(n, if n == 31_337 { 50_001 } else { 1 }));
+        let content = collected(values, 150_000);
+        assert!(content.steps.len() <= STEPS_MAX && content.steps.len() > STEPS_MAX / 2);
+        assert!((rows(&content) - 150_000.0).abs() < 1e-6, "every row is counted once");
+        let distinct: f64 = content.steps.iter().map(|step| 1.0 + step.distinct_range_rows).sum();
+        assert!((distinct - 100_000.0).abs() < 1e-6, "and every value");
+        let frequent = content.steps.iter().find(|step| step.high == Value::Int(31_337));
+        assert_eq!(frequent.map(|step| step.equal_rows), Some(50_001.0));
+        assert!(content.steps.iter().all(|step| step.range_rows < 5000.0), "ranges are about equal");
+        assert_eq!(content.steps[0].high, Value::Int(0));
+        assert_eq!(content.steps.last().map(|step| &step.high), Some(&Value::Int(99_999)));
+    }
+
+    #[test]
+    fn null_and_the_first_value_stand_alone() {
+        let mut collector = StatisticsCollector::new(vec![(SqlType::Int, Collation::DEFAULT)]);
+        collector.add(&[Value::Null], 7.0);
+        (0..5000).for_each(|n| collector.add(&[Value::Int(n)], 1.0));
+        let content = collector.finish(5007, DateTime { days: 0, ticks: 0 });
+        assert_eq!((&content.steps[0].high, content.steps[0].equal_rows), (&Value::Null, 7.0));
+        assert_eq!((&content.steps[1].high, content.steps[1].range_rows), (&Value::Int(0), 0.0));
+    }
+
+    #[test]
+    fn a_sample_tells_few_values_from_many() {
+        // Every 10th row of 100,000: a key, and a column of 50 values.
+        let key = collected((0..10_000).map(|n| n * 10), 100_000);
+        let few = collected((0..10_000).map(|n| n / 200), 100_000);
+        let distinct = |content: &StatisticsContent| 1.0 / content.prefixes[0].density;
+        assert!(distinct(&key) > 90_000.0, "{}", distinct(&key));
+        assert!((distinct(&few) - 50.0).abs() < 1.0, "{}", distinct(&few));
+        assert!((rows(&key) - 100_000.0).abs() < 2000.0 && (rows(&few) - 100_000.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn each_prefix_has_its_density() {
+        let mut collector = StatisticsCollector::new(vec![(SqlType::Int, Collation::DEFAULT); 3]);
+        for (a, b, c) in [(1, 1, 1), (1, 1, 2), (1, 2, 1), (2, 1, 1), (2, 1, 1)] {
+            collector.add(&[Value::Int(a), Value::Int(b), Value::Int(c)], 1.0);
+        }
+        let content = collector.finish(5, DateTime { days: 0, ticks: 0 });
+        let distinct: Vec<f64> =
+            content.prefixes.iter().map(|prefix| (1.0 / prefix.density).round()).collect();
+        assert_eq!(distinct, [2.0, 3.0, 4.0]);
+    }
+}

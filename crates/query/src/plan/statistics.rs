@@ -1,0 +1,152 @@
+//! What statistics say of the columns that no index begins with: the share of a table's rows that a condition leaves, and how many different
+//! values there are. Asked while a plan is made, and never later.
+
+use std::ops::Bound;
+
+use types::{Collation, Value};
+
+use super::access::Sargable;
+use super::estimate::{BOUND_SHARE, Estimates};
+use crate::bound::tree::{Expr, ExprKind, Rel, TableScan};
+use crate::kinds::{ColumnId, CompareOp};
+
+/// Characters of a LIKE pattern that stand for others.
+const WILDCARDS: [char; 3] = ['%', '_', '['];
+
+impl Estimates<'_> {
+    /// The share that a condition on one column leaves; `None` when nothing is known.
+    pub(super) fn share_by_statistics(&self, found: &Sargable<'_>) -> Option<f64> {
+        let content = self.scan.source.table.statistics_on(found.ordinal)?;
+        let collation = self.collation(found.ordinal);
+        let known = |expr: &Expr| self.known(expr, found.ordinal);
+        if found.is_like {
+            let pattern = known(found.values[0])?.as_text()?;
+            let beginning = pattern.split(WILDCARDS).next().unwrap_or_default();
+            return Some(content.share_beginning_with(beginning));
+        }
+        let bounds = |value: Value| match found.op {
+            CompareOp::Greater => content.share_between(Bound::Excluded(&value), Bound::Unbounded, collation),
+            CompareOp::GreaterOrEqual => {
+                content.share_between(Bound::Included(&value), Bound::Unbounded, collation)
+            }
+            CompareOp::Less => content.share_between(Bound::Unbounded, Bound::Excluded(&value), collation),
+            _ => content.share_between(Bound::Unbounded, Bound::Included(&value), collation),
+        };
+        match found.op {
+            CompareOp::Equal => {
+                let of_value = |value: &&Expr| match known(value) {
+                    Some(value) => content.share_of_value(&value, collation),
+                    None => content.share_of_any_value(),
+                };
+                Some(found.values.iter().map(of_value).sum::<f64>().min(1.0))
+            }
+            CompareOp::NotEqual => None,
+            _ => known(found.values[0]).map(bounds),
+        }
+    }
+
+    /// The share of the rows between two bounds of one column; `None` when they are not known.
+    pub(super) fn share_between(&self, lower: &Sargable<'_>, upper: &Sargable<'_>) -> Option<f64> {
+        assert_eq!(lower.ordinal, upper.ordinal, "bounds of one column");
+        let content = self.scan.source.table.statistics_on(lower.ordinal)?;
+        let (from, to) =
+            (self.known(lower.values[0], lower.ordinal)?, self.known(upper.values[0], upper.ordinal)?);
+        let from = match lower.op {
+            CompareOp::GreaterOrEqual => Bound::Included(&from),
+            _ => Bound::Excluded(&from),
+        };
+        let to = match upper.op {
+            CompareOp::LessOrEqual => Bound::Included(&to),
+            _ => Bound::Excluded(&to),
+        };
+        Some(content.share_between(from, to, self.collation(lower.ordinal)))
+    }
+
+    /// The share that a condition leaves which no index can use: NULL, its opposite, another value than one, the opposite of a condition, one of
+    /// several. What nothing is known of is guessed.
+    pub(super) fn share_of_other(&self, predicate: &Expr) -> f64 {
+        self.share_by_form(predicate).unwrap_or(BOUND_SHARE)
+    }
+
+    fn share_by_form(&self, predicate: &Expr) -> Option<f64> {
+        match &predicate.kind {
+            ExprKind::IsNull(inner) => {
+                let content = self.scan.source.table.statistics_on(self.ordinal_of(inner)?)?;
+                Some(content.share_of_null())
+            }
+            ExprKind::Not(inner) => match &inner.kind {
+                ExprKind::IsNull(_) => Some(1.0 - self.share_by_form(inner)?),
+                _ => Some(1.0 - self.share_of_sought(inner)?),
+            },
+            ExprKind::Compare(CompareOp::NotEqual, column, value) => {
+                let (column, value) = match self.ordinal_of(column) {
+                    Some(ordinal) => (ordinal, value),
+                    None => (self.ordinal_of(value)?, column),
+                };
+                let content = self.scan.source.table.statistics_on(column)?;
+                let known = self.known(value, column)?;
+                let others = 1.0 - content.share_of_null();
+                Some((others - content.share_of_value(&known, self.collation(column))).max(0.0))
+            }
+            ExprKind::Or(left, right) => {
+                let share =
+                    |side: &Expr| self.share_of_sought(side).unwrap_or_else(|| self.share_of_other(side));
+                Some(1.0 - (1.0 - share(left)) * (1.0 - share(right)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Of a condition that an index could use.
+    fn share_of_sought(&self, predicate: &Expr) -> Option<f64> {
+        let own = self.scan.columns.iter().copied().collect();
+        let found = super::access::sargable(predicate, self.scan, &own);
+        match found.as_slice() {
+            [] => None,
+            several => Some(several.iter().map(|found| self.share_of(found)).product()),
+        }
+    }
+
+    fn ordinal_of(&self, expr: &Expr) -> Option<usize> {
+        let ExprKind::Column(id) = &expr.kind else { return None };
+        self.scan.columns.iter().position(|own| own == id)
+    }
+
+    fn collation(&self, ordinal: usize) -> Collation {
+        self.scan.source.def.columns[ordinal].collation
+    }
+}
+
+/// How many different values a table's column has, NULL among them: by the index that begins with it, or by statistics.
+pub(super) fn distinct_values(scan: &TableScan, column: ColumnId) -> Option<f64> {
+    let ordinal = scan.columns.iter().position(|own| *own == column)?;
+    let source = &scan.source;
+    let begins = |index: &&engine::IndexDef| {
+        index.is_whole() && index.key.first().is_some_and(|key| key.ordinal == ordinal)
+    };
+    let by_index = source.def.indexes.iter().find(begins).and_then(|index| {
+        let rows = match index.unique && index.key.len() == 1 {
+            true => 1.0,
+            false => source.table.rows_per_value(index.index_id, 1)?,
+        };
+        Some(source.row_estimate() / rows.max(1.0))
+    });
+    by_index.or_else(|| source.table.statistics_on(ordinal).map(|content| content.distinct_values().max(1.0)))
+}
+
+/// The same for a column of a query, where it comes from a table as it is.
+pub(super) fn distinct_values_of(rel: &Rel, column: ColumnId) -> Option<f64> {
+    match rel {
+        Rel::Table(scan) => distinct_values(scan, column),
+        Rel::Project { input, items } => {
+            let renamed = items.iter().find(|item| item.0 == column).map(|item| &item.1.kind);
+            match renamed {
+                Some(ExprKind::Column(below)) => distinct_values_of(input, *below),
+                Some(_) => None,
+                None => distinct_values_of(input, column),
+            }
+        }
+        Rel::SetOp { .. } | Rel::Recursive { .. } => None,
+        other => other.inputs().into_iter().find_map(|input| distinct_values_of(input, column)),
+    }
+}
