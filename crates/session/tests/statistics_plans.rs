@@ -102,7 +102,7 @@ fn statistics_come_by_themselves_where_that_is_wanted() {
     run(&mut session, "SELECT COUNT(*) FROM small WHERE b = 5");
     assert_eq!(rows(&mut session, AUTO), ["state"]);
     // Joins and groups ask, too.
-    run(&mut session, "SELECT j.kind, COUNT(*) FROM jobs j JOIN numbers n ON n.n = j.day GROUP BY j.kind");
+    run(&mut session, "SELECT j.kind, COUNT(*) FROM jobs j JOIN jobs i ON i.day = j.day GROUP BY j.kind");
     assert_eq!(rows(&mut session, AUTO), ["day", "kind", "state"]);
     // A transaction that has made the table is in its own way: it does without.
     run(&mut session, "BEGIN TRAN SELECT n AS own INTO fresh FROM numbers");
@@ -116,6 +116,11 @@ fn statistics_come_by_themselves_where_that_is_wanted() {
     assert_eq!(rows(&mut other, "SELECT COUNT(*) FROM jobs WHERE note = 3"), ["1"]);
     run(&mut session, "ROLLBACK");
     assert_eq!(rows(&mut session, AUTO), ["day", "kind", "state"]);
+    // From another database, and nothing keeps this one from being dropped afterwards.
+    run(&mut session, "CREATE DATABASE far SELECT * INTO far.dbo.away FROM jobs");
+    run(&mut session, "SELECT COUNT(*) FROM far.dbo.away WHERE kind = 2 AND state = 'open'");
+    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM far.sys.stats WHERE auto_created = 1"), ["2"]);
+    assert!(numbers(&run(&mut other, "DROP DATABASE far")).is_empty());
     // What is made by itself goes with its column, which nobody is kept from dropping.
     run(&mut other, "SELECT COUNT(*) FROM jobs WHERE note = 4 SELECT SUM(note + 1) FROM jobs WHERE note = 5");
     assert_eq!(rows(&mut session, AUTO), ["day", "kind", "note", "state"]);

@@ -278,6 +278,11 @@ impl Catalog {
         self.version.fetch_or(RETIRED, Ordering::AcqRel);
     }
 
+    /// Has the database closed?
+    pub(crate) fn is_retired(&self) -> bool {
+        self.version() & RETIRED != 0
+    }
+
     /// The version that a plan made now names; never the present one once the database has closed.
     pub fn version_for_plan(&self) -> u64 {
         self.version() & !RETIRED

@@ -18,6 +18,7 @@ use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 use crate::schema::{ColumnDef, IndexDef, IndexKind, ObjectDef, TableDef};
 use crate::table::{KeyRange, ScanOptions, Table};
+use crate::transaction_set::shared_resource;
 
 /// Pages that are looked at for a plan: few enough that no statement waits for long, and all of a small table.
 const AUTO_PAGES: u64 = 256;
@@ -319,6 +320,14 @@ impl Table {
         ordinals: &[usize],
     ) -> SqlResult<Arc<StatisticsContent>> {
         let (database, definition) = (self.database(), self.definition());
+        // A plan is made before its session has locked anything of a database that it is not in: nobody drops it meanwhile.
+        if let Some(resource) = shared_resource(database.number()) {
+            let locked = own.inner().lock(resource, LockMode::S, LockWait::NoWait);
+            locked.map_err(|error| own.sql_error(&error.into()))?;
+        }
+        if database.catalog().is_retired() {
+            return Err(stale_plan());
+        }
         // Nothing is looked at in vain.
         database.lock_statistics(own, definition)?;
         let present = database.catalog().statistics(definition.object_id);

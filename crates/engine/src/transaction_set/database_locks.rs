@@ -31,7 +31,7 @@ impl Drop for ExclusiveDatabase<'_> {
 }
 
 /// What sessions lock of a database. Nothing of master and tempdb, which cannot be dropped or renamed.
-fn shared_resource(number: u16) -> Option<Resource> {
+pub(crate) fn shared_resource(number: u16) -> Option<Resource> {
     (number != MASTER && number != TEMPDB).then_some(Resource::Database { database: number })
 }
 

@@ -103,14 +103,7 @@ impl Planner<'_> {
             Some(wanted) if !locks_rows => source.table.is_covered_by(index.index_id, wanted),
             _ => false,
         };
-        let (mut sargables, mut others): (Vec<Sargable<'_>>, Vec<&Expr>) = Default::default();
-        for predicate in &predicates {
-            let before = sargables.len();
-            sargables.extend(sargable(predicate, scan, &own));
-            if sargables.len() == before {
-                others.push(predicate);
-            }
-        }
+        let (sargables, others) = sargables_and_others(&predicates, scan, &own);
         let estimates = Estimates::new(scan, total);
         let candidates = candidates(
             scan,
@@ -358,6 +351,23 @@ fn rows_left(
     source.note_planned();
     let left = estimates.rows_left(sargables, others);
     candidates.iter().map(|candidate| candidate.rows).fold(left, f64::min)
+}
+
+/// What indexes can use of the predicates, and those of which they can use nothing.
+fn sargables_and_others<'e>(
+    predicates: &'e [Expr],
+    scan: &TableScan,
+    own: &FxHashSet<ColumnId>,
+) -> (Vec<Sargable<'e>>, Vec<&'e Expr>) {
+    let (mut sargables, mut others) = (Vec::new(), Vec::new());
+    for predicate in predicates {
+        let before = sargables.len();
+        sargables.extend(sargable(predicate, scan, own));
+        if sargables.len() == before {
+            others.push(predicate);
+        }
+    }
+    (sargables, others)
 }
 
 /// What an index can use of a predicate.
