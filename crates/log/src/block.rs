@@ -16,6 +16,8 @@ use crate::record::{Record, decode_record};
 pub const BLOCK_MAGIC: [u8; 4] = *b"HLB1";
 /// Format version of blocks and records.
 pub const LOG_FORMAT_VERSION: u16 = 1;
+/// Parity of a VLF that was never used, and of its later uses in turn (reference 1.4).
+pub(crate) const PARITIES: [u8; 2] = [0x40, 0x80];
 
 /// The block carries no checksum (tempdb, whose log is never recovered).
 pub const BLOCK_FLAG_VOLATILE: u16 = 0x0001;
@@ -67,10 +69,7 @@ impl BlockHeader {
 
     /// Flags of a block in a VLF of `parity`.
     pub fn flags(parity: u8, volatile: bool) -> u16 {
-        assert!(
-            crate::vlf::PARITIES.contains(&parity),
-            "a block stands in a VLF in use, not of parity {parity:#x}"
-        );
+        assert!(PARITIES.contains(&parity), "a block stands in a VLF in use, not of parity {parity:#x}");
         u16::from(parity) << PARITY_SHIFT | if volatile { BLOCK_FLAG_VOLATILE } else { 0 }
     }
 
@@ -141,7 +140,7 @@ impl BlockHeader {
         if self.hardened >= self.start() {
             return Err(DecodeError("hardened is not before the block"));
         }
-        if !crate::vlf::PARITIES.contains(&self.parity()) {
+        if !PARITIES.contains(&self.parity()) {
             return Err(DecodeError("impossible parity"));
         }
         Ok(())

@@ -10,73 +10,21 @@ use os::AlignedBuf;
 use os::sim::{Bug, is_planted};
 
 use crate::block::{BlockHeader, BlockState};
+use crate::cached_block::{CachedBlock, Kept};
 use crate::flush_reason::FlushReason;
 use crate::limits::{
     BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, FREE_BUFFERS_MAX,
     SECTOR_BYTES, SLOTS_PER_BLOCK_MAX,
 };
 use crate::lsn::{Lsn, TxnId};
-use crate::persisted::{Kept, PersistedBuffer};
-use crate::record::{OwnedRecord, RecordBuf, decode_record, encode_header};
+use crate::persisted::PersistedBuffer;
+use crate::record::{OwnedRecord, RecordBuf, encode_header};
 use crate::surviving::SurvivingCache;
 use crate::vlf::Vlf;
 use crate::zones::Zones;
 
-/// A block under construction or waiting for the writer.
-pub(crate) struct CachedBlock {
-    pub(crate) state: BlockState,
-    /// Its address, slot 0.
-    pub(crate) start: Lsn,
-    /// Where it goes in the file.
-    pub(crate) file_offset: u64,
-    /// Number of the file.
-    pub(crate) file: u16,
-    pub(crate) buffer: AlignedBuf,
-    /// Bytes in use, header included.
-    pub(crate) used_bytes: usize,
-    /// Most bytes it can have here.
-    pub(crate) capacity_bytes: usize,
-    /// Padded size; set by seal.
-    pub(crate) padded_bytes: usize,
-    /// Where each record begins.
-    pub(crate) offsets: Vec<u16>,
-    pub(crate) base_txn: TxnId,
-    pub(crate) parity: u8,
-    /// Why it was sealed.
-    pub(crate) reason: Option<FlushReason>,
-    /// The place of its buffer in memory that outlives the process.
-    pub(crate) place: Option<u32>,
-    /// With such memory: the hash of its records, and the checksum of those of the block before it.
-    pub(crate) records_hash: u64,
-    pub(crate) previous_checksum: u32,
-    /// What of it is in the persisted log buffer.
-    pub(crate) kept: Kept,
-}
-
 /// A buffer for blocks to come, its place in memory that outlives the process, and a list of offsets.
 type FreeBuffer = (AlignedBuf, Option<u32>, Vec<u16>);
-
-impl CachedBlock {
-    /// Its newest record.
-    pub(crate) fn last(&self) -> Lsn {
-        self.start.with_slot(self.offsets.len() as u16)
-    }
-
-    /// The record in `slot`, copied; `None` when there is none yet.
-    fn record(&self, slot: u16) -> Option<OwnedRecord> {
-        let at = usize::from(*self.offsets.get(usize::from(slot).checked_sub(1)?)?);
-        assert!((BLOCK_HEADER_BYTES..self.used_bytes).contains(&at), "a record lies in the used part");
-        let lsn = self.start.with_slot(slot);
-        let (record, bytes) = decode_record(&self.buffer[at..self.used_bytes], lsn, self.base_txn)
-            .expect("the cache decodes what it has encoded");
-        Some(OwnedRecord {
-            lsn,
-            header: record.header,
-            payload: record.payload.to_vec(),
-            encoded_bytes: bytes as u32,
-        })
-    }
-}
 
 /// A block's records copied out of the cache for a reader. `header.sectors` and the checksums are not final.
 pub(crate) struct BlockCopy {

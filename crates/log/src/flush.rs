@@ -8,7 +8,8 @@ use os::sim::{Bug, is_planted};
 use os::{DetachedWait, IoError, LatchGuard, Signal, WaitError, WaitType, WriteMode};
 
 use crate::block::{BlockHeader, BlockState};
-use crate::cache::{Cache, CachedBlock};
+use crate::cache::Cache;
+use crate::cached_block::CachedBlock;
 use crate::error::LogError;
 use crate::flush_queue::{FlushQueue, LeaderState, Waiter, WriterRole, WriterState};
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};

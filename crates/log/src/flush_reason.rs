@@ -27,7 +27,7 @@ pub enum FlushReason {
     Acknowledge,
     /// A block is taken from the cache of a process that died, when the log is opened (surviving.rs).
     TakeOver,
-    /// The persisted log buffer is switched on or off: the file gets what only one of them would have (persisted.rs).
+    /// The persisted log buffer is switched on or off: the file gets what only one of them would have (persist.rs).
     BufferSwitch,
 }
 

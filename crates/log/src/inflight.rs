@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::block::BlockState;
-use crate::cache::CachedBlock;
+use crate::cached_block::CachedBlock;
 use crate::limits::{BLOCK_BYTES_MAX, LogLimits};
 use crate::lsn::Lsn;
 
@@ -276,7 +276,7 @@ mod tests {
             place: None,
             records_hash: 0,
             previous_checksum: 0,
-            kept: crate::persisted::Kept::default(),
+            kept: crate::cached_block::Kept::default(),
         }
     }
 

@@ -29,6 +29,7 @@ pub mod block;
 mod body;
 pub mod bulk_records;
 mod cache;
+mod cached_block;
 pub mod codec;
 mod dump;
 mod error;
@@ -45,7 +46,9 @@ mod loss_window;
 mod lsn;
 mod options;
 pub mod page_records;
+mod persist;
 mod persisted;
+mod place;
 mod reader;
 mod record;
 pub mod records;
@@ -75,8 +78,8 @@ pub use limits::{LogLimits, LogLimitsProfile};
 pub use log::{Log, RecoveryExtent, Tail};
 pub use loss_window::{LossBounds, LossFigures, LossWindowInfo};
 pub use lsn::{Lsn, LsnParseError, TxnId};
-pub use options::{Growth, LogFileOptions, LogOptions};
-pub use persisted::{PersistedInfo, PersistedOptions};
+pub use options::{Growth, LogFileOptions, LogOptions, PersistedOptions};
+pub use persisted::PersistedInfo;
 pub use reader::LogReader;
 pub use record::{
     LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record,

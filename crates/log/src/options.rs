@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use os::PersistentVolume;
+
 use crate::flush_reason::DelayedFlushPolicy;
 use crate::limits::{LOG_BYTES_DEFAULT, LOG_BYTES_MAX, LOG_GROWTH_BYTES_DEFAULT, LogLimits};
-use crate::persisted::PersistedOptions;
 use crate::vlf::VlfRule;
 
 /// By how much a log file grows (FILEGROWTH).
@@ -95,4 +96,13 @@ impl LogOptions {
             grow_ahead: true,
         }
     }
+}
+
+/// Where the persisted log buffer of a log lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersistedOptions {
+    /// Its file.
+    pub path: PathBuf,
+    /// What kind of volume that may lie on.
+    pub volume: PersistentVolume,
 }

@@ -15,19 +15,17 @@
 //! relies on by a random number; while it names one, the log is not opened without it.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use os::sim::{Bug, is_planted};
-use os::{IoError, IoErrorKind, Os, PersistentMemory, PersistentVolume, WaitType};
+use os::{IoError, IoErrorKind, Os, PersistentMemory};
 
-use crate::cache::{Cache, CachedBlock};
+use crate::cached_block::{CachedBlock, Kept};
 use crate::error::LogError;
 use crate::file::LogFile;
-use crate::flush_reason::FlushReason;
-use crate::left_behind::{BASE_TXN, LeftBehind, PLACE_WORDS, PlaceHead, Progress, checksum_of, hash_with};
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, PERSISTED_BUFFER_BYTES};
 use crate::lsn::Lsn;
-use crate::shared::Shared;
+use crate::options::PersistedOptions;
+use crate::place::{BASE_TXN, LeftBehind, PLACE_WORDS, PlaceHead, Progress, checksum_of, hash_with};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HPDNPLB1");
 /// A place for each block that can be in use.
@@ -41,18 +39,6 @@ const BYTES_AT: usize = LINES_AT + PLACES * PLACE_LINE_BYTES;
 
 const _: () = assert!(BYTES_AT.is_multiple_of(4096), "places begin at pages");
 const _: () = assert!(BYTES_AT + PLACES * BLOCK_BYTES_MAX <= PERSISTED_BUFFER_BYTES);
-
-/// Everything is written for this reason when the buffer is switched on or off, here and nowhere else.
-const BUFFER_SWITCH: FlushReason = FlushReason::BufferSwitch;
-
-/// Where the persisted log buffer of a log lies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PersistedOptions {
-    /// Its file.
-    pub path: PathBuf,
-    /// What kind of volume that may lie on.
-    pub volume: PersistentVolume,
-}
 
 /// The buffer of a log as views show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,23 +57,13 @@ pub struct PersistedInfo {
     pub copied_bytes_total: u64,
 }
 
-/// What of a block is in the buffer.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Kept {
-    place: Option<u32>,
-    records: usize,
-    hash: u64,
-    /// Which buffer.
-    id: u64,
-}
-
 /// The memory, and which places of it are free. Guarded by the cache latch.
 pub(crate) struct PersistedBuffer {
-    memory: PersistentMemory,
-    options: PersistedOptions,
+    pub(crate) memory: PersistentMemory,
+    pub(crate) options: PersistedOptions,
     id: u64,
     free: Vec<u32>,
-    copied_bytes_total: u64,
+    pub(crate) copied_bytes_total: u64,
 }
 
 fn owner(id: u64, log_id: u32) -> [u64; 4] {
@@ -107,7 +83,12 @@ fn bytes_of(place: u32) -> usize {
 
 impl PersistedBuffer {
     /// An empty one with that number, in place of what this log had there before.
-    fn create(os: &Os, options: &PersistedOptions, log_id: u32, id: u64) -> Result<PersistedBuffer, IoError> {
+    pub(crate) fn create(
+        os: &Os,
+        options: &PersistedOptions,
+        log_id: u32,
+        id: u64,
+    ) -> Result<PersistedBuffer, IoError> {
         let open =
             |is_new| os.persistent_memory(&options.path, PERSISTED_BUFFER_BYTES, is_new, options.volume);
         let memory = match open(false) {
@@ -139,7 +120,7 @@ impl PersistedBuffer {
     }
 
     /// Copies the records of a block that the buffer does not have yet: they are durable when this returns.
-    fn store(&mut self, block: &mut CachedBlock) -> Result<(), IoError> {
+    pub(crate) fn store(&mut self, block: &mut CachedBlock) -> Result<(), IoError> {
         let records = block.offsets.len();
         assert!(block.kept.records <= records, "records are never taken back");
         if block.kept.records == records {
@@ -261,144 +242,5 @@ pub(crate) fn not_to_be_had(error: LogError) -> LogError {
             LogError::from(IoError { kind: IoErrorKind::NotFound, os_code: error.os_code, what })
         }
         other => other,
-    }
-}
-
-impl Cache {
-    /// Copies all records that the cache has into the persisted buffer, and gives the newest. There must be a buffer.
-    fn persist(&mut self) -> Result<Lsn, IoError> {
-        let buffer = self.persisted.as_mut().expect("the caller has looked");
-        self.sealed.iter_mut().chain(&mut self.open).try_for_each(|block| buffer.store(block))?;
-        buffer.assert_state();
-        Ok(self.last)
-    }
-
-    /// A block is about to be issued: from then on nobody here can copy it.
-    pub(crate) fn persist_whole(&mut self, block: &mut CachedBlock) {
-        if let Some(buffer) = &mut self.persisted
-            && let Err(error) = buffer.store(block)
-        {
-            self.persist_error = Some(error);
-        }
-    }
-}
-
-impl Shared {
-    /// Makes everything up to `lsn` survive a loss of power by the persisted buffer; false when there is none.
-    pub(crate) fn persist(&self, lsn: Lsn) -> Result<bool, LogError> {
-        if !self.persists.load(Acquire) {
-            return Ok(false);
-        }
-        self.check_alive()?;
-        assert!(lsn < self.positions.end(), "{lsn} was appended");
-        let (done, _) = os::task::wait_timed(WaitType::LOGMGR_PMM_LOG, || {
-            let mut cache = self.cache.lock();
-            if cache.persisted.is_none() {
-                return Ok(false);
-            }
-            if lsn > self.positions.persisted() {
-                let newest = cache.persist()?;
-                self.positions.persisted.fetch_max(newest.raw(), Release);
-                self.counters.own_persists.fetch_add(1, Relaxed);
-            }
-            Ok(true)
-        });
-        match done {
-            Ok(is_kept) => {
-                assert!(!is_kept || lsn <= self.positions.safe(), "{lsn} counts as safe");
-                Ok(is_kept)
-            }
-            Err(error) => {
-                self.fail(error);
-                self.check_alive().map(|()| false)
-            }
-        }
-    }
-
-    /// The buffer could not take a block that was about to be issued.
-    pub(crate) fn note_persist_error(&self, error: Option<IoError>) {
-        if let Some(error) = error {
-            self.fail(error);
-        }
-    }
-
-    /// See `Log::begin_persisting`.
-    pub(crate) fn begin_persisting(&self, options: &PersistedOptions) -> Result<(), LogError> {
-        assert!(!self.options.volatile, "nothing of a volatile log is ever durable");
-        self.check_alive()?;
-        let _mask = os::task::mask_interrupts();
-        let mut id = [0; 8];
-        self.os.fill_random(&mut id);
-        let id = u64::from_le_bytes(id).max(1);
-        let buffer = PersistedBuffer::create(&self.os, options, self.log_id, id)?;
-        if !buffer.memory.is_dax() {
-            let (path, database) = (options.path.display(), &self.options.database);
-            let what = format!(
-                "the persisted log buffer of {database}, {path}, lies in a file system of memory, for a test: a loss of power takes it"
-            );
-            os::report::warn("log", &what);
-        }
-        self.files.first().update_header(|header| header.persisted_id = id)?;
-        let last = {
-            let mut cache = self.cache.lock();
-            assert!(cache.persisted.is_none(), "one buffer at a time");
-            cache.persisted = Some(buffer);
-            cache.last
-        };
-        // What had left the cache before is not in the buffer.
-        self.settle(last)?;
-        self.persists.store(true, Release);
-        let last = self.cache.lock().last;
-        if !last.is_null() {
-            self.persist(last)?;
-            self.queue.lock().loss.note_hardened(last, || self.os.clock().monotonic_ns());
-        }
-        Ok(())
-    }
-
-    /// See `Log::end_persisting`.
-    pub(crate) fn end_persisting(&self) -> Result<(), LogError> {
-        let _mask = os::task::mask_interrupts();
-        self.persists.store(false, Release);
-        let (buffer, last) = {
-            let mut cache = self.cache.lock();
-            (cache.take_persisted(), cache.last)
-        };
-        let Some(buffer) = buffer else { return Ok(()) };
-        // What only the buffer had; it stays as it is until then, should the power go.
-        self.settle(last)?;
-        self.files.first().update_header(|header| header.persisted_id = 0)?;
-        let path = buffer.options.path.clone();
-        drop(buffer);
-        if let Err(error) = self.os.remove_persistent_memory(&path) {
-            os::report::warn("log", &format!("a persisted log buffer that nobody needs stays: {error}"));
-        }
-        Ok(())
-    }
-
-    /// Writes everything up to `last` to the file.
-    fn settle(&self, last: Lsn) -> Result<(), LogError> {
-        if last.is_null() { Ok(()) } else { self.harden(last, BUFFER_SWITCH) }
-    }
-
-    /// The log is closed, and its file has everything: the buffer is not needed to open it.
-    pub(crate) fn release_persisted(&self) {
-        assert!(self.files.first().header().persisted_id == 0, "what may be needed is kept");
-        self.persists.store(false, Release);
-        drop(self.cache.lock().take_persisted());
-    }
-
-    /// See `Log::persisted_buffer`.
-    pub(crate) fn persisted_info(&self) -> Option<PersistedInfo> {
-        let cache = self.cache.lock();
-        let buffer = cache.persisted.as_ref()?;
-        Some(PersistedInfo {
-            path: buffer.options.path.clone(),
-            is_dax: buffer.memory.is_dax(),
-            persisted: self.positions.persisted(),
-            hardened_in_file: self.positions.hardened(),
-            copies_total: self.counters.own_persists.load(Relaxed),
-            copied_bytes_total: buffer.copied_bytes_total,
-        })
     }
 }

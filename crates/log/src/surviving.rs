@@ -11,19 +11,19 @@
 //! What is left is taken only if it is of this boot of the system, of this log file, and of the run that the file's header names; if the block
 //! begins where the log ends; if the records of the block before it are those that stood before it then; if its checksum holds.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use os::sim::{Bug, is_planted};
 use os::{AlignedBuf, Os, SurvivingLayout, SurvivingMemory};
 
-use crate::cache::CachedBlock;
+use crate::cached_block::CachedBlock;
 use crate::file::LogFile;
-use crate::left_behind::{
-    BASE_TXN, LeftBehind, PLACE_WORDS, PlaceHead, Progress, checksum_of, checksum_with, hash_with,
-};
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FREE_BUFFERS_MAX};
 use crate::lsn::TxnId;
-use crate::shared::Shared;
+use crate::place::{
+    BASE_TXN, LeftBehind, PLACE_WORDS, PlaceHead, Progress, checksum_of, checksum_with, hash_with,
+};
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HPDNSC02");
 /// Words that say whose this is, with room for more.
@@ -107,7 +107,7 @@ impl SurvivingCache {
             }
         };
         let words = owner(os.boot_id().unwrap_or_default(), log_file);
-        if let Some((place, path)) = crate::sweep::place_words(os, log_file) {
+        if let Some((place, path)) = crate::surviving::place_words(os, log_file) {
             memory.fill_words(IDENTITY_WORDS, &place);
             memory.fill_words(PATH_AT, &path);
         }
@@ -278,18 +278,23 @@ pub fn remove_left_cache(os: &Os, folder: &Path, log: &Path) {
     }
 }
 
-impl Shared {
-    /// Does all that is in the cache outlive the process?
-    pub(crate) fn survives_process(&self) -> bool {
-        let cache = self.cache.lock();
-        cache.persisted.is_some() || cache.surviving.as_ref().is_some_and(SurvivingCache::is_whole)
+/// The words that say where a log is, and those of its path; `None` when there is no room for it: nobody will sweep its cache.
+pub(crate) fn place_words(os: &Os, log_file: &LogFile) -> Option<([u64; 3], Vec<u64>)> {
+    let path = log_file.file.path();
+    let bytes = path.as_os_str().as_bytes();
+    if !path.is_absolute() || bytes.len() > PATH_WORDS * 8 {
+        return None;
     }
+    let folder_device = os.disk().device_of(path.parent()?).ok()?;
+    let words: Vec<u64> = bytes
+        .chunks(8)
+        .map(|part| part.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
+        .collect();
+    assert!(words.len() <= PATH_WORDS, "the path has room");
+    let place = [folder_device, bytes.len() as u64];
+    Some(([place[0], place[1], checksum_of_place(place, &words)], words))
+}
 
-    /// The log was closed: nothing is left for the next opening.
-    pub(crate) fn forget_surviving(&self) {
-        assert!(self.is_failed() || self.files.first().header().clean, "what may be needed is kept");
-        if let Some(folder) = &self.options.surviving_folder {
-            remove(&self.os, folder, self.files.first());
-        }
-    }
+pub(crate) fn checksum_of_place(place: [u64; 2], path: &[u64]) -> u64 {
+    checksum_of(&[&place[..], path].concat())
 }

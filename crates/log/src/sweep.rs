@@ -18,9 +18,8 @@ use std::path::{Path, PathBuf};
 
 use os::{OpenOptions, Os, SurvivingClaim};
 
-use crate::file::LogFile;
-use crate::left_behind::checksum_of;
-use crate::surviving::{FILE_PREFIX, LAYOUT, MAGIC, OWNER_WORDS, PATH_AT, PATH_WORDS};
+use crate::place::checksum_of;
+use crate::surviving::{FILE_PREFIX, LAYOUT, MAGIC, OWNER_WORDS, PATH_AT, PATH_WORDS, checksum_of_place};
 
 /// How long a log may be missing until its cache goes: time for whoever moves a folder, or mounts a device, to start a server there.
 pub const GRACE_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
@@ -46,27 +45,6 @@ pub struct Swept {
 struct LogPlace {
     folder_device: u64,
     path: PathBuf,
-}
-
-/// The words that say where a log is, and those of its path; `None` when there is no room for it: nobody will sweep its cache.
-pub(crate) fn place_words(os: &Os, log_file: &LogFile) -> Option<([u64; 3], Vec<u64>)> {
-    let path = log_file.file.path();
-    let bytes = path.as_os_str().as_bytes();
-    if !path.is_absolute() || bytes.len() > PATH_WORDS * 8 {
-        return None;
-    }
-    let folder_device = os.disk().device_of(path.parent()?).ok()?;
-    let words: Vec<u64> = bytes
-        .chunks(8)
-        .map(|part| part.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
-        .collect();
-    assert!(words.len() <= PATH_WORDS, "the path has room");
-    let place = [folder_device, bytes.len() as u64];
-    Some(([place[0], place[1], checksum_of_place(place, &words)], words))
-}
-
-fn checksum_of_place(place: [u64; 2], path: &[u64]) -> u64 {
-    checksum_of(&[&place[..], path].concat())
 }
 
 impl LogPlace {

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::block::PARITIES;
 use crate::codec::DecodeError;
 use crate::limits::{FILE_HEADER_BYTES, FIRST_BLOCK_SECTOR, SECTOR_BYTES, VLF_BYTES_MIN, VLF_HEADER_BYTES};
 use crate::lsn::{BLOCK_MAX, Lsn, VLF_MAX};
@@ -118,9 +119,6 @@ impl VlfRule {
 /// Largest VLF: its last sector's number must fit an LSN.
 const VLF_BYTES_MAX: u64 = 15 * GB;
 const _: () = assert!((VLF_BYTES_MAX * 2 / SECTOR_BYTES as u64) < BLOCK_MAX as u64);
-
-/// Parity of a VLF that was never used, and of its later uses in turn (reference 1.4).
-pub(crate) const PARITIES: [u8; 2] = [0x40, 0x80];
 
 /// First bytes of a VLF header on disk (docs/formats/log-file.md).
 const VLF_MAGIC: [u8; 4] = *b"HVLF";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use os::{IoQueue, Request, WaitType, WriteMode};
 use rustc_hash::FxHashMap;
 
-use crate::cache::CachedBlock;
+use crate::cached_block::CachedBlock;
 use crate::flush_queue::WriterRole;
 use crate::flush_reason::FlushReason;
 use crate::shared::Shared;
