@@ -284,6 +284,11 @@ impl std::fmt::Debug for PageGuard {
     }
 }
 
+/// Who waits for pages that others have must have none that they wait for.
+pub(crate) fn assert_no_page_latch_held() {
+    assert!(!os::held_ranks().contains(&LatchRank::BTreePage), "waiting for pages while holding one");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

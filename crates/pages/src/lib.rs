@@ -6,6 +6,7 @@
 
 pub mod checksum;
 mod data_file;
+mod dirty_pages;
 mod doublewrite;
 mod dump;
 mod error;

@@ -13,8 +13,6 @@ use rustc_hash::FxHashMap;
 use crate::error::PageError;
 use crate::frame::{Frame, NO_KEY};
 use crate::page_id::PAGE_BYTES;
-use crate::space::FileSpace;
-use crate::write_out::{self, IfLatched};
 
 /// Partitions of the page table.
 const PARTITIONS: usize = 128;
@@ -92,13 +90,28 @@ struct PageTable {
 
 type Partition = Latch<PageTable>;
 
+/// What to do with a page that somebody is changing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfLatched {
+    /// Leave it for another time (the caller may hold page latches).
+    PassOver,
+    /// Wait for it (the caller holds none).
+    Wait,
+}
+
+/// Whose pages the pool holds: the files of one database. The pool looks for frames and knows no more of them than this.
+pub(crate) trait WriteOut: Send + Sync {
+    /// Writes those of `frames` that are dirty and its own; returns how many.
+    fn write_out(&self, frames: Vec<Arc<Frame>>, if_latched: IfLatched) -> Result<usize, PageError>;
+}
+
 /// Memory for pages of all databases.
 pub struct BufferPool {
     os: Os,
     table: Box<[Partition]>,
     frames: Latch<FrameList>,
     frames_max: usize,
-    spaces: Latch<FxHashMap<u16, Weak<FileSpace>>>,
+    spaces: Latch<FxHashMap<u16, Weak<dyn WriteOut>>>,
     next_space: AtomicU16,
     frames_count: AtomicUsize,
     evictions_total: AtomicU64,
@@ -178,7 +191,7 @@ impl BufferPool {
     }
 
     /// Gives a database's files their number in the keys of the page table.
-    pub(crate) fn register(&self, make: impl FnOnce(u16) -> Arc<FileSpace>) -> Arc<FileSpace> {
+    pub(crate) fn register<S: WriteOut + 'static>(&self, make: impl FnOnce(u16) -> Arc<S>) -> Arc<S> {
         let number = loop {
             let number = self.next_space.fetch_add(1, Relaxed) & 0x7fff;
             if number != 0 && self.space(number).is_none() {
@@ -189,11 +202,12 @@ impl BufferPool {
         // Pages of a space that once had this number and was dropped without a word.
         self.discard(number);
         let space = make(number);
-        self.spaces.lock().insert(number, Arc::downgrade(&space));
+        let weak: Weak<S> = Arc::downgrade(&space);
+        self.spaces.lock().insert(number, weak);
         space
     }
 
-    pub(crate) fn space(&self, number: u16) -> Option<Arc<FileSpace>> {
+    fn space(&self, number: u16) -> Option<Arc<dyn WriteOut>> {
         self.spaces.lock().get(&number).and_then(Weak::upgrade)
     }
 
@@ -355,7 +369,7 @@ impl BufferPool {
         while let Some(first) = frames.first().map(|frame| (frame.key() >> 48) as u16) {
             let rest = frames.split_off(frames.partition_point(|frame| (frame.key() >> 48) as u16 <= first));
             if let Some(space) = self.space(first) {
-                match write_out::write_out(&space, frames, IfLatched::PassOver) {
+                match space.write_out(frames, IfLatched::PassOver) {
                     Ok(some) => written += some,
                     Err(error) => failed = Some(error),
                 }

@@ -17,15 +17,24 @@ use crate::error::PageError;
 use crate::frame::{Frame, FrameBytes};
 use crate::header;
 use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
+use crate::pool::{IfLatched, WriteOut};
 use crate::space::FileSpace;
 
-/// What to do with a page that somebody is changing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IfLatched {
-    /// Leave it for another time (the caller may hold page latches).
-    PassOver,
-    /// Wait for it (the caller holds none).
-    Wait,
+impl WriteOut for FileSpace {
+    fn write_out(&self, frames: Vec<Arc<Frame>>, if_latched: IfLatched) -> Result<usize, PageError> {
+        write_out(self, frames, if_latched)
+    }
+}
+
+impl FileSpace {
+    /// Writes one page that does not live in the pool.
+    pub(crate) fn write_page_now(&self, id: PageId, image: &PageBytes) -> Result<(), PageError> {
+        self.refuse_if_suspect()?;
+        assert_eq!(crate::header::id(image), id, "an image knows its address");
+        let mut buffer = Doublewrite::buffer(1);
+        buffer[PREFIX_BYTES..].copy_from_slice(image);
+        write_images(self, &mut buffer, &[id])
+    }
 }
 
 /// Writes those of `frames` that are dirty and belong to `space`; returns how many. When a write fails, the pages stay

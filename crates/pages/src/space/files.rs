@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use os::Os;
 
-use super::{FILE_PAGES_MIN, FileSpace, NewFile, assert_no_page_latch_held};
+use super::{FILE_PAGES_MIN, FileSpace, NewFile};
 use crate::data_file::{DataFile, FileInfo};
 use crate::error::PageError;
 use crate::file_header::{FileHeader, Growth};
+use crate::frame::assert_no_page_latch_held;
 use crate::page_id::PageId;
 
 /// A data file that was made and is of no space yet.
