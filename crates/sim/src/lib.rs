@@ -116,6 +116,8 @@ impl Scenario {
             ),
             // Its clients alone make indexes of rows that are there.
             Scenario::Schema if bug == Bug::BuiltPageNotChained => true,
+            // In its worlds alone data files come and go. (One that leaves before that is noted is seen, too, but seldom: at seed 312.)
+            Scenario::Schema if matches!(bug, Bug::UsedBeforeNoted | Bug::GivenUpBeforeCheckpoint) => true,
             // Its clients alone draw from sequences.
             Scenario::Sql if bug == Bug::HandOutBeforeHarden => true,
             Scenario::Store | Scenario::Sql | Scenario::Schema => {
@@ -241,6 +243,8 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "counted-before-stored" => Some(Bug::CountedBeforeStored),
         "left-behind-not-taken" => Some(Bug::LeftBehindNotTaken),
         "built-page-not-chained" => Some(Bug::BuiltPageNotChained),
+        "used-before-noted" => Some(Bug::UsedBeforeNoted),
+        "given-up-before-checkpoint" => Some(Bug::GivenUpBeforeCheckpoint),
         "seen-before-harden" => Some(Bug::SeenBeforeHarden),
         "version-freed-too-early" => Some(Bug::VersionFreedTooEarly),
         "snapshot-sees-later-commit" => Some(Bug::SnapshotSeesLaterCommit),

@@ -57,6 +57,8 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::BufferNotCopied,
             Bug::TicketBeforeHardened,
             Bug::LossBoundIgnored,
+            Bug::UsedBeforeNoted,
+            Bug::GivenUpBeforeCheckpoint,
             Bug::SeenBeforeHarden,
             Bug::VersionFreedTooEarly,
             Bug::SnapshotSeesLaterCommit,

@@ -122,7 +122,9 @@ impl AccessMethods {
     /// All files are full: the first that may grow does. Where none may, those that are only being shrunk are given free again.
     fn grow_one_of(&self, files: &[u16]) -> AccessResult<()> {
         let mut refusal = None;
-        for &file in files.iter().filter(|file| self.space.grows_for_allocation(**file)) {
+        let (growing, limited): (Vec<u16>, Vec<u16>) =
+            files.iter().partition(|file| self.space.grows_for_allocation(**file));
+        for file in growing {
             let pages = self.space.file_pages(file);
             match self.space.grow_to_hold(file, pages + 1) {
                 Ok(()) => return Ok(()),
@@ -132,8 +134,10 @@ impl AccessMethods {
                 Err(error) => return Err(error.into()),
             }
         }
+        // Somebody else who needs a page may have lifted the limits meanwhile, or whoever set them.
+        let are_lifted = || limited.iter().any(|file| self.space.grows_for_allocation(*file));
         match refusal {
-            _ if self.space.lift_limits() => Ok(()),
+            _ if self.space.lift_limits() || are_lifted() => Ok(()),
             Some(error) => Err(error.into()),
             None if self.space.file_numbers() != sorted(files) => Ok(()),
             None => {

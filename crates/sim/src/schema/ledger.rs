@@ -51,6 +51,8 @@ pub(crate) struct SchemaLedger {
     /// The table that all want.
     pub(crate) contest: Contest,
     databases: BTreeMap<String, DatabaseStage>,
+    /// How far adding and removing the second data file got; `None`: never asked for.
+    pub(crate) second_file: Option<DatabaseStage>,
     /// Rows acknowledged in each database, and asked for.
     rows: BTreeMap<String, (i64, i64)>,
     /// What clients saw that nobody may see.
@@ -59,7 +61,7 @@ pub(crate) struct SchemaLedger {
     pub(crate) changes: BTreeMap<&'static str, u64>,
 }
 
-/// How far making and dropping a database got.
+/// How far making and dropping a database, or a file of one, got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DatabaseStage {
     /// CREATE was asked for: may be there.
@@ -167,6 +169,17 @@ impl SchemaLedger {
     pub(crate) fn row(&mut self, name: &str, is_acknowledged: bool) {
         let rows = self.rows.entry(name.to_owned()).or_default();
         *(if is_acknowledged { &mut rows.0 } else { &mut rows.1 }) += 1;
+    }
+
+    /// Judges whether the second data file is among those of a recovered database, and takes that over.
+    pub(crate) fn judge_second_file(&mut self, is_there: bool) -> Option<String> {
+        let before =
+            self.second_file.replace(if is_there { DatabaseStage::There } else { DatabaseStage::Gone });
+        match before.unwrap_or(DatabaseStage::Gone) {
+            DatabaseStage::There if !is_there => Some("LOST: the second data file".to_owned()),
+            DatabaseStage::Gone if is_there => Some("PHANTOM: the second data file was removed".to_owned()),
+            _ => None,
+        }
     }
 
     /// Judges the databases that a recovered server lists, with their rows (`None`: they could not be read), and takes them over.

@@ -1,5 +1,6 @@
 //! Pages with a right checksum that lie, at the end of some worlds of scenario `schema`: an owner in the allocation map, a field of a header,
-//! a slot, a link to another page, a row, the boot page. Whoever wrote them, CHECKDB tells, and no statement makes the server stumble over them.
+//! a slot, a link to another page, a row, the boot page; and pages that are all right by themselves (`forged.rs`). Whoever wrote them, CHECKDB
+//! tells, no statement makes the server stumble over them, and whoever must meet one is refused (`refusal.rs`).
 
 use std::path::Path;
 
@@ -11,9 +12,12 @@ use pages::{
     structure,
 };
 
-use super::{DATA_FILE, DATABASE, open, show};
+use super::refusal::{Refusal, Refused, Units};
+use super::{DATA_FILE, DATABASE, forged, open, show};
 use crate::client::{Client, shared};
 
+/// The mark in a map of a page that its owner gives up.
+const PENDING: u32 = 0x8000_0000;
 /// The allocation map of the file's first interval.
 const MAP_PAGE: usize = 1;
 /// Fields of the header, with their bytes: type, level, flags, LSN, slots, page before, end of the rows, page behind, free bytes, unit, bytes
@@ -42,16 +46,20 @@ const NEXT: usize = 32;
 const PIECE: usize = HEADER_BYTES;
 
 /// What has been done to the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lie {
     kind: Kind,
     page: usize,
     /// It contradicts what the page itself, its neighbour or the map says: CHECKDB must tell it.
     must_be_told: bool,
+    /// The table whose page it is, which is worked with first.
+    table: Option<String>,
+    /// Who must be refused.
+    refusal: Refusal,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Owner,
     Header,
     Slot,
@@ -61,9 +69,22 @@ enum Kind {
     Stub,
     Piece,
     Boot,
+    /// Keys that are none, or longer than their row, or out of order.
+    Keys,
+    /// An LSN that the log does not have.
+    Future,
+    /// Pages that name each other, round and round.
+    Circle,
+    /// A page of the system that the map gives to a table.
+    System,
+    /// A page that the map calls free while every change of its table needs it.
+    Given,
 }
 
-const KINDS: [Kind; 9] = [
+/// Each changes one field of one page.
+pub(super) const SIMPLE: &[Kind] = KINDS.split_at(9).0;
+/// Those that are all right by themselves, too. They take the file to be sound.
+pub(super) const KINDS: &[Kind] = &[
     Kind::Owner,
     Kind::Header,
     Kind::Slot,
@@ -73,11 +94,16 @@ const KINDS: [Kind; 9] = [
     Kind::Stub,
     Kind::Piece,
     Kind::Boot,
+    Kind::Keys,
+    Kind::Future,
+    Kind::Circle,
+    Kind::System,
+    Kind::Given,
 ];
 
 impl Lie {
     /// Its name among the counters.
-    pub(super) fn name(self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         match self.kind {
             Kind::Owner => "lie about the owner of a page",
             Kind::Header => "lie in the header of a page",
@@ -88,12 +114,18 @@ impl Lie {
             Kind::Stub => "lie about where a row has moved",
             Kind::Piece => "lie in a piece of a large value",
             Kind::Boot => "lie in the boot page",
+            Kind::Keys => "lie about the keys of a page",
+            Kind::Future => "lie about the last change of a page",
+            Kind::Circle => "lie of pages that follow each other in a circle",
+            Kind::System => "lie about the owner of a page of the system",
+            Kind::Given => "lie that a page which its table needs is free",
         }
     }
 }
 
 /// The pages of a data file.
-struct Pages(Vec<PageBytes>);
+#[derive(Clone)]
+pub(super) struct Pages(pub(super) Vec<PageBytes>);
 
 impl Pages {
     fn entry(page: usize) -> std::ops::Range<usize> {
@@ -101,15 +133,19 @@ impl Pages {
         at..at + 4
     }
 
-    fn owner(&self, page: usize) -> u32 {
+    pub(super) fn owner(&self, page: usize) -> u32 {
         u32::from_le_bytes(self.0[MAP_PAGE][Pages::entry(page)].try_into().expect("four bytes"))
     }
 
     /// One of the pages that belong to a table and are what is asked for.
-    fn draw(&self, rng: &mut Rng, is_it: impl Fn(&PageBytes) -> bool) -> Option<usize> {
+    pub(super) fn draw(&self, rng: &mut Rng, is_it: impl Fn(&PageBytes) -> bool) -> Option<usize> {
         let found = |page: &usize| self.owner(*page) != 0 && is_it(&self.0[*page]);
         let all: Vec<usize> = (2..self.0.len()).filter(found).collect();
         (!all.is_empty()).then(|| all[rng.below(all.len() as u64) as usize])
+    }
+
+    pub(super) fn set_owner(&mut self, page: usize, owner: u32) {
+        self.0[MAP_PAGE][Pages::entry(page)].copy_from_slice(&owner.to_le_bytes());
     }
 
     /// The address of a page of the same table (or, one time in four, of any): what a fault of ours would put into a link.
@@ -120,8 +156,19 @@ impl Pages {
         if rng.below(8) == 0 { [0; 6] } else { PageId::new(1, page as u32).to_bytes() }
     }
 
-    /// Changes one page; `None` when there is none of the kind, else which, and whether CHECKDB must tell it.
-    fn change(&mut self, rng: &mut Rng, kind: Kind) -> Option<(usize, bool)> {
+    /// Changes one page, or several; `None` when there is none of the kind, else which, and whether CHECKDB must tell it.
+    fn change(&mut self, rng: &mut Rng, kind: Kind, units: &Units) -> Option<(usize, bool)> {
+        let forged = match kind {
+            Kind::Keys => Some(forged::keys(self, rng)),
+            Kind::Future => Some(forged::future(self, rng)),
+            Kind::Circle => Some(forged::circle(self, rng)),
+            Kind::System => Some(forged::system(self, rng, units)),
+            Kind::Given => Some(forged::given(self, rng, units)),
+            _ => None,
+        };
+        if let Some(page) = forged {
+            return page.map(|page| (page, true));
+        }
         let page = self.draw(rng, |page| match kind {
             Kind::Chain => header::page_type(page) != PageType::Lob,
             Kind::Child => header::level(page) > 0,
@@ -137,10 +184,11 @@ impl Pages {
             Kind::Owner => {
                 let told = self.owner(page);
                 let page = if rng.below(6) == 0 { [0, 1, 9][rng.below(3) as usize] } else { page };
-                let other = [0, told + 1, told | 0x8000_0000][rng.below(3) as usize];
+                let marked = if page > BOOT { told | PENDING } else { told };
+                let other = [0, told + 1, marked][rng.below(3) as usize];
                 let before = self.owner(page);
-                self.0[MAP_PAGE][Pages::entry(page)].copy_from_slice(&other.to_le_bytes());
-                return Some((MAP_PAGE, page > 9 && before != other));
+                self.set_owner(page, other);
+                return Some((page, page > BOOT && before != other));
             }
             Kind::Header => {
                 let (at, field_bytes) = FIELDS[rng.below(FIELDS.len() as u64) as usize];
@@ -181,35 +229,50 @@ impl Pages {
                 self.0[BOOT][at] = rng.below(256) as u8;
                 return Some((BOOT, false));
             }
+            Kind::Keys | Kind::Future | Kind::Circle | Kind::System | Kind::Given => {
+                unreachable!("they are forged")
+            }
         }
         Some((page, false))
     }
 }
 
-/// Changes a page of the authors' database and makes its checksum right. `None`: nothing has changed. When the database is not closed,
-/// recovery may put right what lies.
-pub(super) fn tell(world: &World, rng: &mut Rng, is_closed: bool) -> Option<Lie> {
+/// Changes pages of the authors' database and makes their checksums right. `None`: nothing has changed. When the database is not closed,
+/// recovery may put right what lies, and nobody knows its `units`.
+pub(super) fn tell(world: &World, rng: &mut Rng, kinds: &[Kind], units: Option<&Units>) -> Option<Lie> {
     let file = world.file_bytes(Path::new(DATA_FILE))?;
     let pages = file.chunks_exact(PAGE_BYTES).map(|page| page.try_into().expect("whole"));
-    let mut pages = Pages(pages.collect());
-    let kind = KINDS[rng.below(KINDS.len() as u64) as usize];
-    let (page, must_be_told) = pages.change(rng, kind)?;
-    let bytes = &mut pages.0[page];
-    let must_be_told = is_closed && (must_be_told || kind != Kind::Boot && structure::verify(bytes).is_err());
-    checksum::stamp(bytes);
-    let at = page * PAGE_BYTES;
-    world.corrupt(Path::new(DATA_FILE), at as u64, bytes);
-    (bytes[..] != file[at..at + PAGE_BYTES]).then_some(Lie { kind, page, must_be_told })
+    let before = Pages(pages.collect());
+    let mut after = before.clone();
+    let kind = kinds[rng.below(kinds.len() as u64) as usize];
+    let nothing_known = Units::default();
+    let (page, must_be_told) = after.change(rng, kind, units.unwrap_or(&nothing_known))?;
+    let lies_alone = !matches!(kind, Kind::Boot | Kind::Owner | Kind::System | Kind::Given);
+    let must_be_told =
+        units.is_some() && (must_be_told || lies_alone && structure::verify(&after.0[page]).is_err());
+    let mut changed = 0;
+    for (number, bytes) in
+        after.0.iter_mut().enumerate().filter(|(number, bytes)| **bytes != before.0[*number])
+    {
+        checksum::stamp(bytes);
+        world.corrupt(Path::new(DATA_FILE), (number * PAGE_BYTES) as u64, bytes);
+        changed += 1;
+    }
+    let (table, refusal) = match units {
+        Some(units) => units.refusal(kind, page, (&before, &after)),
+        None => (None, Refusal::Nobody),
+    };
+    (changed > 0).then_some(Lie { kind, page, must_be_told, table, refusal })
 }
 
 /// Opens the instance and works with what has been changed; what is wrong with the answers is a violation, what panics fails the run.
-pub(super) fn listen(os: &os::Os, lie: Lie) -> Result<(), String> {
+pub(super) fn listen(os: &os::Os, lie: &Lie) -> Result<(), String> {
     let instance = match open(os, 1 << 20) {
         Ok(instance) => instance,
         Err(_) => return Err("the instance does not start".to_owned()),
     };
     let checked = show::check(&shared(&instance));
-    let worked = work(&instance);
+    let worked = work(&instance, lie);
     instance.shutdown();
     match checked {
         Ok(()) if lie.must_be_told => Err(format!("CHECKDB is silent about a {}", lie.name())),
@@ -217,40 +280,90 @@ pub(super) fn listen(os: &os::Os, lie: Lie) -> Result<(), String> {
     }
 }
 
-/// Every table is read and changed, all of it in vain and then for good. Errors are what is to be expected, except that the server goes on.
-fn work(instance: &std::sync::Arc<Instance>) -> Result<(), String> {
+/// Every table is read and changed, all of it in vain and then for good. Errors are what is to be expected, except that the server goes on;
+/// whoever must be refused is.
+fn work(instance: &std::sync::Arc<Instance>, lie: &Lie) -> Result<(), String> {
     let mut client =
         Client::connect(&shared(instance), "master").map_err(|error| format!("master: {error:?}"))?;
+    let mut believed = None;
     if client.execute(&format!("USE {DATABASE}")).errors.is_empty() {
         let names = client.execute("SELECT name FROM sys.tables ORDER BY name");
-        for name in names.rows.iter().filter_map(|row| row[0].as_text()) {
-            let statements = match name.as_str() {
-                "marks" | "shelf" | "wide" => [
-                    format!("SELECT SUM(version), SUM(LEN(filler)) FROM {name}"),
-                    format!("UPDATE {name} SET filler = REPLICATE('q', 400), version = version + 1"),
-                    format!("DELETE FROM {name} WHERE id % 2 = 0"),
-                    format!("INSERT INTO {name} (id, version) SELECT id + 7000, version FROM {name}"),
-                ],
-                "progress" | "contest" => continue,
-                _ => [
-                    format!("SELECT SUM(LEN(s)), SUM(DATALENGTH(l)) FROM {name}"),
-                    format!("UPDATE {name} SET s = REPLICATE('z', 300), k = k + 1"),
-                    format!("DELETE FROM {name} WHERE k % 2 = 0"),
-                    format!(
-                        "INSERT INTO {name} (k, l) SELECT k + 100000000000, REPLICATE(CAST('y' AS varchar(max)), 9000) FROM {name}"
-                    ),
-                ],
-            };
-            for ending in ["ROLLBACK TRAN", "COMMIT TRAN"] {
-                client.execute("BEGIN TRAN");
-                statements.iter().for_each(|statement| drop(client.execute(statement)));
-                client.execute(&format!("IF @@TRANCOUNT > 0 {ending}"));
+        let mut names: Vec<String> = names.rows.iter().filter_map(|row| row[0].as_text()).collect();
+        names.sort_by_key(|name| lie.table.as_ref() != Some(name));
+        for name in names.iter().filter(|name| !matches!(name.as_str(), "progress" | "contest")) {
+            let is_told_of = lie.table.as_ref() == Some(name);
+            if is_told_of && lie.kind == Kind::Given {
+                client.execute(&one_more_of_each(name));
             }
-            client.execute(&format!("DROP TABLE {name}"));
+            let refusal = work_with(&mut client, name);
+            if is_told_of
+                && matches!(lie.refusal, Refusal::Read | Refusal::Deletion)
+                && !refusal.is_of(lie.refusal)
+            {
+                believed =
+                    Some(format!("a {} is believed: {:?} of {name} is answered", lie.name(), lie.refusal));
+            }
         }
         client.execute("CHECKPOINT");
+        if lie.refusal == Refusal::NotTheDatabase {
+            let answer = client.execute(&format!("USE {DATABASE}; SELECT COUNT(*) FROM sys.tables"));
+            if !answer.errors.is_empty() {
+                believed = Some(format!("a {} ends the database: {}", lie.name(), answer.error_text()));
+            }
+        }
     }
     let answer = client.execute("USE master; SELECT COUNT(*) FROM sys.databases");
     client.close();
-    if answer.errors.is_empty() { Ok(()) } else { Err(format!("master: {}", answer.error_text())) }
+    match believed {
+        Some(text) => Err(text),
+        None if answer.errors.is_empty() => Ok(()),
+        None => Err(format!("master: {}", answer.error_text())),
+    }
+}
+
+/// Reads, changes and drops a table.
+fn work_with(client: &mut Client, name: &str) -> Refused {
+    let mut refused = Refused::default();
+    let is_common = matches!(name, "marks" | "shelf" | "wide");
+    let read = match is_common {
+        true => format!("SELECT SUM(version), SUM(LEN(filler)) FROM {name}"),
+        false => format!("SELECT SUM(LEN(s)), SUM(DATALENGTH(l)) FROM {name}"),
+    };
+    refused.read = !client.execute(&read).errors.is_empty();
+    client.execute("BEGIN TRAN");
+    refused.deletion = !client.execute(&format!("DELETE FROM {name}")).errors.is_empty();
+    client.execute("IF @@TRANCOUNT > 0 ROLLBACK TRAN");
+    let statements = match is_common {
+        true => [
+            read,
+            format!("UPDATE {name} SET filler = REPLICATE('q', 400), version = version + 1"),
+            format!("DELETE FROM {name} WHERE id % 2 = 0"),
+            one_more_of_each(name),
+        ],
+        false => [
+            read,
+            format!("UPDATE {name} SET s = REPLICATE('z', 300), k = k + 1"),
+            format!("DELETE FROM {name} WHERE k % 2 = 0"),
+            format!(
+                "INSERT INTO {name} (k, l) SELECT k + 100000000000, REPLICATE(CAST('y' AS varchar(max)), 9000) FROM {name}"
+            ),
+        ],
+    };
+    for ending in ["ROLLBACK TRAN", "COMMIT TRAN"] {
+        client.execute("BEGIN TRAN");
+        statements.iter().for_each(|statement| drop(client.execute(statement)));
+        client.execute(&format!("IF @@TRANCOUNT > 0 {ending}"));
+    }
+    client.execute(&format!("DROP TABLE {name}"));
+    refused
+}
+
+/// Inserts as many rows as the table has, without large values.
+fn one_more_of_each(name: &str) -> String {
+    match name {
+        "marks" | "shelf" | "wide" => {
+            format!("INSERT INTO {name} (id, version) SELECT id + 7000, version FROM {name}")
+        }
+        _ => format!("INSERT INTO {name} (k, s) SELECT k + 200000000000, REPLICATE('w', 300) FROM {name}"),
+    }
 }

@@ -10,10 +10,13 @@
 
 mod author;
 mod contest;
+mod forged;
+mod keeper;
 mod ledger;
 mod lies;
 mod model;
 mod reader;
+mod refusal;
 mod show;
 
 use std::path::Path;
@@ -27,8 +30,10 @@ use crate::Outcome;
 use crate::client::{Client, shared};
 use crate::nemesis::{Nemesis, Trouble};
 use author::Author;
+use keeper::Keeper;
 use ledger::SchemaLedger;
 use reader::{Founder, Reader};
+use refusal::Units;
 
 const DATA: &str = "/data";
 /// The authors' database.
@@ -51,7 +56,19 @@ const LIES: usize = 2;
 const LIES_OF_A_LIAR: usize = 6;
 /// The stream that says which worlds are wild. Its name was drawn until all seeds of the corpus were tame: they keep their meaning.
 const WILD: &str = "schema wild 94";
+/// The stream that says which worlds have somebody who keeps the files; its name was drawn until no seed of the corpus had.
+const KEPT: &str = "schema files 119";
+/// The same for those whose power goes while files come or go.
+const CUT: &str = "schema cut files 2";
 const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+
+/// What all lives of a world have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorldKind {
+    is_wild: bool,
+    /// Somebody adds, empties and removes data files.
+    has_keeper: bool,
+}
 
 /// What one life of the server is to do.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +77,8 @@ pub(crate) struct Plan {
     authors: usize,
     readers: usize,
     has_founder: bool,
+    has_keeper: bool,
+    cuts_files: bool,
     pub(crate) transactions: u64,
     pub(crate) trouble: Trouble,
     memory_bytes: u64,
@@ -69,6 +88,8 @@ pub(crate) struct Plan {
 /// Runs the scenario for one seed.
 pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let is_wild = Rng::named(seed, WILD).chance(2, 3);
+    let has_keeper = Rng::named(seed, KEPT).chance(1, 3);
+    let kind = WorldKind { is_wild, has_keeper };
     let world = World::with_disk(seed, Profile::drawn(seed), prepared(is_wild));
     world.plant(bug);
     let mut rng = Rng::named(seed, "schema scenario");
@@ -90,6 +111,8 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             authors: 1 + rng.below(AUTHORS_MAX as u64) as usize,
             readers: rng.below(3) as usize,
             has_founder: rng.chance(1, 3),
+            has_keeper,
+            cuts_files: Rng::named(seed, CUT).chance(1, 2),
             transactions: 6 + rng.below(14),
             trouble,
             memory_bytes: if rng.chance(1, if is_wild { 4 } else { 2 }) { 1 << 20 } else { 4 << 20 },
@@ -100,7 +123,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         Trouble::heal(&world);
         outcome.acknowledged += ledger.lock().acknowledged();
         let is_damaged = rng.chance(1, 12) && flip_a_bit(&world, &mut rng);
-        is_closed = recover(&world, &ledger, (is_wild, is_damaged), &mut rng, &mut outcome);
+        is_closed = recover(&world, &ledger, (kind, is_damaged), &mut rng, &mut outcome);
         outcome.violations.append(&mut ledger.lock().sightings);
         if is_damaged || !outcome.violations.is_empty() {
             break;
@@ -109,7 +132,9 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     outcome.reached = world.reached();
     if outcome.violations.is_empty() && is_wild && rng.chance(2, 3) {
         let image = world.disk_image();
-        (0..LIES).for_each(|_| lie(&image, is_closed, &mut rng, &mut outcome));
+        // What lies in a second file is not looked at.
+        let units = (is_closed && !has_keeper).then(|| Units::read(&image));
+        (0..LIES).for_each(|_| lie(&image, (lies::SIMPLE, units.as_ref()), &mut rng, &mut outcome));
     }
     for (kind, count) in &ledger.lock().changes {
         outcome.reached.insert(format!("committed {kind}"), *count);
@@ -131,6 +156,8 @@ pub(crate) fn run_lies(seed: u64, bug: Option<Bug>) -> Outcome {
         authors: 2 + rng.below(2) as usize,
         readers: 0,
         has_founder: false,
+        has_keeper: false,
+        cuts_files: false,
         transactions: 4 + rng.below(6),
         trouble: Trouble::None,
         memory_bytes: 4 << 20,
@@ -140,8 +167,10 @@ pub(crate) fn run_lies(seed: u64, bug: Option<Bug>) -> Outcome {
     live(&world, &ledger, plan, &mut outcome);
     outcome.violations.append(&mut ledger.lock().sightings);
     let image = world.disk_image();
+    let units = (nemesis == Nemesis::None).then(|| Units::read(&image));
+    let kinds = if units.is_some() { lies::KINDS } else { lies::SIMPLE };
     for _ in 0..LIES_OF_A_LIAR {
-        lie(&image, nemesis == Nemesis::None, &mut rng, &mut outcome);
+        lie(&image, (kinds, units.as_ref()), &mut rng, &mut outcome);
     }
     outcome
 }
@@ -203,7 +232,7 @@ fn open(os: &Os, memory_bytes: u64) -> Result<Arc<Instance>, String> {
 
 /// One life of the server: clients work until the nemesis strikes or all is done.
 fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &mut Outcome) {
-    let ledger = Arc::clone(ledger);
+    let (ledger, cut) = (Arc::clone(ledger), plan.cuts_files.then(|| world.clone()));
     let report = world.run(move |os| {
         let instance = match open(os, plan.memory_bytes) {
             Ok(instance) => instance,
@@ -229,6 +258,11 @@ fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &
             let founder = Founder { os: os_of_founder, sessions, ledger, plan, rng };
             clients.push(os.spawn("founder", move || founder.run()));
         }
+        if plan.has_keeper {
+            let (os_of_keeper, sessions, ledger) = (os.clone(), sessions.clone(), Arc::clone(&ledger));
+            let keeper = Keeper { os: os_of_keeper, sessions, ledger, plan, rng: os.rng("keeper"), cut };
+            clients.push(os.spawn("keeper", move || keeper.run()));
+        }
         for client in clients {
             let _ = client.join();
         }
@@ -248,15 +282,20 @@ fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &
 }
 
 /// A last life, with a page that lies. After a crash it is recovery that meets it first.
-fn lie(image: &DiskImage, is_closed: bool, rng: &mut Rng, outcome: &mut Outcome) {
+fn lie(
+    image: &DiskImage,
+    (kinds, units): (&[lies::Kind], Option<&Units>),
+    rng: &mut Rng,
+    outcome: &mut Outcome,
+) {
     let seed = rng.next_u64();
     let world = World::with_disk(seed, Profile::drawn(seed), image.clone());
-    let Some(lie) = lies::tell(&world, rng, is_closed) else { return };
+    let Some(lie) = lies::tell(&world, rng, kinds, units) else { return };
     outcome.log.push(format!("{lie:?}"));
     let heard = Arc::new(Latch::new(LatchRank::Leaf, Ok(())));
-    let answer = Arc::clone(&heard);
+    let (answer, told) = (Arc::clone(&heard), lie.clone());
     let report = world.run(move |os| {
-        let heard = lies::listen(os, lie);
+        let heard = lies::listen(os, &told);
         *answer.lock() = heard;
     });
     outcome.note(&report);
@@ -280,7 +319,7 @@ fn flip_a_bit(world: &World, rng: &mut Rng) -> bool {
 fn recover(
     world: &World,
     ledger: &Arc<Latch<SchemaLedger>>,
-    (is_wild, is_damaged): (bool, bool),
+    (kind, is_damaged): (WorldKind, bool),
     rng: &mut Rng,
     outcome: &mut Outcome,
 ) -> bool {
@@ -297,7 +336,7 @@ fn recover(
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
         let answer = Arc::clone(&found);
         let report = world.run(move |os| {
-            let shown = show::show(os, AUTHORS_MAX, is_wild);
+            let shown = show::show(os, AUTHORS_MAX, kind);
             *answer.lock() = Some(shown);
         });
         Trouble::heal(world);
@@ -320,6 +359,8 @@ fn recover(
                 outcome.violations.extend(ledger.judge(&shown.authors, &shown.marks));
                 outcome.violations.extend(ledger.contest.judge(shown.has_contest));
                 outcome.violations.extend(ledger.judge_databases(&shown.databases));
+                let judged = shown.has_second_file.and_then(|is_there| ledger.judge_second_file(is_there));
+                outcome.violations.extend(judged);
                 return true;
             }
         }

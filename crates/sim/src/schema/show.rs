@@ -9,7 +9,7 @@ use types::Value;
 
 use super::ledger::Shown;
 use super::model::{Index, Kind, Row, Table, Tables, Text};
-use super::{DATABASE, SHELF, WIDE, WIDE_ROWS, open};
+use super::{DATABASE, SHELF, WIDE, WIDE_ROWS, WorldKind, keeper, open};
 use crate::client::{Client, number, shared};
 
 /// Everything that the oracles want.
@@ -21,6 +21,8 @@ pub(super) struct Everything {
     pub(super) has_contest: bool,
     /// The founder's databases with their rows, if those can be read.
     pub(super) databases: BTreeMap<String, Option<i64>>,
+    /// Is there a second data file? Asked only where somebody keeps the files.
+    pub(super) has_second_file: Option<bool>,
 }
 
 /// What begins the text of an error that the structure check should have told first.
@@ -35,13 +37,19 @@ pub(super) fn check(sessions: &SessionShared) -> Result<(), String> {
 }
 
 /// Opens the instance and reads it all; also stops it in an orderly way.
-pub(super) fn show(os: &Os, authors: usize, is_wild: bool) -> Result<Everything, String> {
+pub(super) fn show(os: &Os, authors: usize, kind: WorldKind) -> Result<Everything, String> {
     let instance = open(os, 1 << 20)?;
     let mut client = Client::connect(&shared(&instance), DATABASE).map_err(|error| format!("{error:?}"))?;
     // Structure, ownership of every page, indexes against rows: before anything is read through them.
     let everything = rows(&mut client, "DBCC CHECKDB WITH NO_INFOMSGS").and_then(|_| {
-        read_all(&mut client, authors, is_wild)
+        read_all(&mut client, authors, kind.is_wild)
             .map_err(|text| format!("{BLIND}: CHECKDB finds nothing, yet {text}"))
+    });
+    let everything = everything.and_then(|mut everything| {
+        if kind.has_keeper {
+            everything.has_second_file = Some(keeper::show(os, &mut client)?);
+        }
+        Ok(everything)
     });
     client.close();
     instance.shutdown();
@@ -97,7 +105,7 @@ fn read_all(client: &mut Client, authors: usize, is_wild: bool) -> Result<Everyt
         };
         databases.insert(name, count);
     }
-    Ok(Everything { authors: shown, marks, has_contest, databases })
+    Ok(Everything { authors: shown, marks, has_contest, databases, has_second_file: None })
 }
 
 fn tables_of(client: &mut Client, author: usize) -> Result<Tables, String> {
