@@ -194,17 +194,27 @@ struct Told {
     state: &'static str,
 }
 
-/// ADD FILE, growth in it, EMPTYFILE and REMOVE FILE; the power goes after so many I/Os of that. Gives where it went; an error when a row is
+/// When the power goes: after so many I/Os from here on.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    FromJoining(u64),
+    FromLeaving(u64),
+}
+
+/// ADD FILE, growth in it, EMPTYFILE and REMOVE FILE; the power goes in the middle of that. Gives where it went; an error when a row is
 /// lost, the database does not open or is not sound, or the disk holds other files than the catalog shows.
-fn join_and_leave(cut_after: u64, bug: Option<Bug>) -> Result<&'static str, String> {
-    let world = World::new(cut_after, Profile { switches_max: 40_000_000, ..Profile::nvme() });
+fn join_and_leave(cut: Cut, bug: Option<Bug>) -> Result<&'static str, String> {
+    let (Cut::FromJoining(seed) | Cut::FromLeaving(seed)) = cut;
+    let world = World::new(seed, Profile { switches_max: 40_000_000, ..Profile::nvme() });
     world.plant(bug);
     let told = kept(Told { rows: 0, state: "absent" });
     let (device, noted) = (world.clone(), told.clone());
     let report = world.run(move |os| {
         let (_server, mut session) = small(os);
         run(&mut session, "CHECKPOINT");
-        device.power_off_after_ios(cut_after);
+        if let Cut::FromJoining(ios) = cut {
+            device.power_off_after_ios(ios);
+        }
         noted.lock().state = "joining";
         assert_eq!(numbers(&run(&mut session, ADD)), NOTHING);
         noted.lock().state = "there";
@@ -215,6 +225,9 @@ fn join_and_leave(cut_after: u64, bug: Option<Bug>) -> Result<&'static str, Stri
         assert_eq!(numbers(&run(&mut session, "CHECKPOINT; UPDATE t SET v = 'y'")), NOTHING);
         noted.lock().state = "emptying";
         assert_eq!(numbers(&run(&mut session, EMPTY)), NOTHING);
+        if let Cut::FromLeaving(ios) = cut {
+            device.power_off_after_ios(ios);
+        }
         noted.lock().state = "leaving";
         assert_eq!(numbers(&run(&mut session, REMOVE)), [0]);
         noted.lock().state = "gone";
@@ -255,17 +268,16 @@ fn join_and_leave(cut_after: u64, bug: Option<Bug>) -> Result<&'static str, Stri
     if again.failures.is_empty() { Ok(state) } else { Err(format!("{state}: {:?}", again.failures)) }
 }
 
-/// Places for the cut: each of the first I/Os, then some of the many of rows, emptying and leaving.
-fn cuts() -> impl Iterator<Item = u64> {
-    (1..40).chain((40..700).step_by(7))
+/// Places for the cut: each of the first I/Os, some of the many of rows and emptying, and each of leaving.
+fn cuts() -> impl Iterator<Item = Cut> {
+    (1..40).chain((40..700).step_by(7)).map(Cut::FromJoining).chain((1..40).map(Cut::FromLeaving))
 }
 
 #[test]
 fn joining_and_leaving_survive_power_cuts() {
     let mut states = BTreeSet::new();
-    for cut_after in cuts() {
-        let state =
-            join_and_leave(cut_after, None).unwrap_or_else(|error| panic!("cut {cut_after}: {error}"));
+    for cut in cuts() {
+        let state = join_and_leave(cut, None).unwrap_or_else(|error| panic!("{cut:?}: {error}"));
         states.insert(state);
     }
     assert_eq!(states.into_iter().collect::<Vec<_>>(), ["emptying", "gone", "joining", "leaving", "there"]);
@@ -275,8 +287,8 @@ fn joining_and_leaving_survive_power_cuts() {
 #[test]
 fn planted_bugs_of_joining_and_leaving_are_found() {
     for bug in [Bug::UsedBeforeNoted, Bug::LeaveBeforeNoted, Bug::GivenUpBeforeCheckpoint] {
-        let found = cuts().find(|&cut_after| join_and_leave(cut_after, Some(bug)).is_err());
-        println!("{bug:?} at cut {found:?}");
+        let found = cuts().find(|&cut| join_and_leave(cut, Some(bug)).is_err());
+        println!("{bug:?} at {found:?}");
         assert!(found.is_some(), "{bug:?} was not seen");
     }
 }
