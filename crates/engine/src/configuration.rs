@@ -46,8 +46,11 @@ pub const MIN_QUERY_MEMORY: i32 = 1540;
 pub const QUERY_WAIT: i32 = 1541;
 /// `user options`: SET options with which sessions begin.
 pub const USER_OPTIONS: i32 = 1534;
-/// `max server memory (MB)`: what --memory says.
+/// `max server memory (MB)`: what requests may use together; as much as --memory gives to pages where nobody has configured it.
 const MAX_SERVER_MEMORY: i32 = 1544;
+
+/// Requests have so much together, however little is configured.
+const REQUESTS_MB_MIN: u64 = 64;
 
 /// Values in use that differ from the defaults.
 pub(crate) type InUse = Latch<BTreeMap<i32, i32>>;
@@ -57,7 +60,12 @@ impl ConfigurationOption {
     pub fn may_be_set(&self) -> bool {
         matches!(
             self.id,
-            ALLOW_UPDATES | SHOW_ADVANCED_OPTIONS | USER_OPTIONS | MIN_QUERY_MEMORY | QUERY_WAIT
+            ALLOW_UPDATES
+                | SHOW_ADVANCED_OPTIONS
+                | USER_OPTIONS
+                | MIN_QUERY_MEMORY
+                | QUERY_WAIT
+                | MAX_SERVER_MEMORY
         )
     }
 }
@@ -86,7 +94,26 @@ impl Instance {
     pub fn reconfigure(&self) {
         let configured: BTreeMap<i32, i32> =
             OPTIONS.iter().map(|one| (one.id, self.configured(one))).collect();
-        *self.configuration_in_use.lock() = configured;
+        let memory = |values: &BTreeMap<i32, i32>| values.get(&MAX_SERVER_MEMORY).copied();
+        let (before, now) = {
+            let mut in_use = self.configuration_in_use.lock();
+            let before = memory(&in_use);
+            let now = memory(&configured);
+            *in_use = configured;
+            (before, now)
+        };
+        let option = OPTIONS.iter().find(|one| one.id == MAX_SERVER_MEMORY).expect("it is in the list");
+        // What nobody has configured is the business of whoever has started the server.
+        let is_changed = before.map_or(now != Some(self.unconfigured(option)), |before| Some(before) != now);
+        if is_changed {
+            self.budget_requests();
+        }
+    }
+
+    /// What requests may use together follows `max server memory (MB)`. To be asked once more by whoever sets limits after the start.
+    pub fn budget_requests(&self) {
+        let megabytes = u64::try_from(self.configuration(MAX_SERVER_MEMORY)).unwrap_or(0);
+        os::memory::set_requests(megabytes.max(REQUESTS_MB_MIN) << 20);
     }
 
     fn unconfigured(&self, option: &ConfigurationOption) -> i32 {

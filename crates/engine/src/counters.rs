@@ -117,6 +117,9 @@ impl Instance {
         for name in NOT_OF_STATEMENTS {
             rows.add(STATEMENTS, name, "", 0, CounterType::BulkCount);
         }
+        for (counter, value, counter_type) in crate::version_counters::of(self, &rows.rows) {
+            rows.add(crate::version_counters::TRANSACTIONS, counter, "", value, counter_type);
+        }
         rows.waits(&self.os().wait_stats().snapshot());
         let order =
             |row: &CounterRow| (row.object_name.clone(), row.counter_name.clone(), row.instance_name.clone());

@@ -237,6 +237,7 @@ impl Instance {
             log_cache_folder: options.log_cache_folder.clone(),
             persistent_volume: options.persistent_volume,
             identity_uncached: Arc::default(),
+            data_dir: data_dir.clone(),
             version_bytes_max: (options.buffer_pool_bytes / VERSION_SHARE).max(VERSION_BYTES_MIN),
         };
         let instance = Arc::new(Instance {

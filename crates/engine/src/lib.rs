@@ -37,6 +37,7 @@ mod statistics;
 mod table;
 mod ticket;
 mod transaction_set;
+mod version_counters;
 mod versioning;
 mod workspace;
 

@@ -39,6 +39,8 @@ pub(crate) struct Foundation {
     pub(crate) persistent_volume: os::PersistentVolume,
     /// What the row versions of a database may take in memory, at most.
     pub(crate) version_bytes_max: u64,
+    /// The data directory: what of versions has no room there lies in a file of this folder.
+    pub(crate) data_dir: PathBuf,
     /// Trace flag 272: identity values are noted one by one.
     pub(crate) identity_uncached: Arc<AtomicBool>,
 }
@@ -154,6 +156,9 @@ impl Foundation {
             logging: if plan.volatile { Logging::UndoOnly } else { Logging::Full },
         });
         txns.versions().set_bytes_max(self.version_bytes_max);
+        if !plan.volatile {
+            txns.versions().spill_to(crate::workspace::spill::versions_path(&self.data_dir, plan.number));
+        }
         txns.attach(access.clone());
         (access, txns)
     }

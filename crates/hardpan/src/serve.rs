@@ -180,6 +180,7 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
     start_trace_flags(&instance, &arguments.trace_flag)?;
     limit_memory(options.buffer_pool_bytes);
+    instance.budget_requests();
     let mut config = Config::new(arguments.data.clone());
     config.listen = arguments.listen.clone();
     config.connections_max = arguments.max_connections.max(1);

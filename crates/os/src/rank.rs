@@ -61,6 +61,8 @@ pub enum LatchRank {
     VlfMap = 920,
     /// Log file handles and headers.
     LogFile = 930,
+    /// The file of images of row versions: put there, and read, while their rows' page is latched.
+    VersionFile = 935,
     /// One connection's state. Whoever ends a write of the log rings the commits that were put aside for it, with whatever latches he
     /// holds (a checkpoint's among them), so it comes behind all that may be held while the log is written.
     Connection = 940,

@@ -116,7 +116,13 @@ fn every_option_has_a_row() {
     // 1 is DISABLE_DEF_CNST_CHK of `user options`, which is refused.
     assert_eq!(
         set,
-        ["allow updates", "show advanced options", "min memory per query (KB)", "query wait (s)"]
+        [
+            "allow updates",
+            "show advanced options",
+            "min memory per query (KB)",
+            "query wait (s)",
+            "max server memory (MB)"
+        ]
     );
 }
 

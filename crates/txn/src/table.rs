@@ -323,7 +323,7 @@ impl TxnManager {
             oldest_lsn: AtomicU64::new(u64::MAX),
             failure: OnceLock::new(),
             deferred: AtomicU64::new(0),
-            versions: Versions::new(),
+            versions: Versions::new(os),
             counters: TxnCounters {
                 started: counter("Transactions/sec"),
                 written: counter("Write Transactions/sec"),

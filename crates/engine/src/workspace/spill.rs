@@ -57,6 +57,11 @@ pub struct RunReader<R> {
     at: usize,
 }
 
+/// The name that the file of a database's row versions has while it is made.
+pub(crate) fn versions_path(data_dir: &Path, database: u16) -> PathBuf {
+    data_dir.join(format!("{FILE_PREFIX}versions.{database}"))
+}
+
 /// What a crash has left in the data directory.
 pub(crate) fn clear_left(disk: &dyn Disk, data_dir: &Path) -> Result<(), IoError> {
     for entry in disk.list(data_dir)? {

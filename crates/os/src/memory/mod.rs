@@ -143,6 +143,20 @@ pub fn set_limits(beyond_now_bytes: u64, request_bytes: u64) {
     reserve::hold();
 }
 
+/// Changes what all requests together may allocate, and one of them: three quarters of that. What else [`set_limits`] has allowed stays, and
+/// what a request may that runs already.
+pub fn set_requests(bytes: u64) {
+    tell();
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let request_max = REQUEST_MAX.load(Relaxed);
+    let others = match TOTAL_MAX.load(Relaxed) {
+        i64::MAX => TOTAL.load(Relaxed).max(0),
+        total_max => total_max.saturating_sub(request_max / 3 * 4).max(0),
+    };
+    TOTAL_MAX.store(others.saturating_add(bytes), Relaxed);
+    REQUEST_MAX.store(bytes / 4 * 3, Relaxed);
+}
+
 /// All that is allocated and counted, in bytes, short by at most 64 KB a thread.
 pub fn total_bytes() -> u64 {
     TOTAL.load(Relaxed).max(0).unsigned_abs()
@@ -320,6 +334,17 @@ mod tests {
         drop(inner);
         kept.push(vec![1; 2 << 20]);
         assert_eq!(check(), Err(OutOfMemory));
+        // The budget can be changed while requests run: theirs stays, the next ones have the new one, and what stands beside it stays.
+        let total_max = total_bytes_max().unwrap();
+        set_requests(32 << 20);
+        assert_eq!((check(), request_bytes_max()), (Err(OutOfMemory), Some(24 << 20)));
+        let next = Request::begin(&Arc::default());
+        assert_eq!((ask(20 << 20), ask(25 << 20)), (Ok(()), Err(OutOfMemory)));
+        drop(next);
+        set_requests((8 << 20) / 3 * 4);
+        assert!(
+            total_max.abs_diff(total_bytes_max().unwrap()) < 16 && request_bytes_max().unwrap() <= 8 << 20
+        );
         drop(kept);
         drop(request);
         assert_eq!((account.used_bytes(), check()), (0, Ok(())));

@@ -1,5 +1,7 @@
 //! `sys.dm_tran_*` of row versions: what is stored, who reads by a snapshot, how much room it takes. Numbers of transactions are commit numbers.
 
+use std::collections::BTreeMap;
+
 use engine::{Before, SnapshotKind};
 use types::{SqlError, Value};
 
@@ -9,6 +11,8 @@ type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
 /// Bytes of an image that one column shows.
 const PART_BYTES: usize = 8000;
+/// As many as SQL Server shows.
+const GENERATORS_MAX: usize = 256;
 /// Room is told in pages, as where versions are kept in files.
 const PAGE_BYTES: u64 = 8192;
 /// `status` of a version whose image is in one piece, and in two.
@@ -34,6 +38,17 @@ pub(super) static VIEWS: &[SystemView] = &[
         "dm_tran_version_store_space_usage",
         "database_id int, reserved_page_count bigint, reserved_space_kb bigint",
         space,
+    ),
+    SystemView::new(
+        "dm_tran_top_version_generators",
+        "database_id int, rowset_id bigint, aggregated_record_length_in_bytes int",
+        generators,
+    ),
+    SystemView::new(
+        "dm_tran_current_transaction",
+        "transaction_id bigint, transaction_sequence_num bigint, transaction_is_snapshot bit, first_snapshot_sequence_num bigint, \
+         last_transaction_sequence_num bigint, first_useful_sequence_num bigint",
+        current,
     ),
 ];
 
@@ -81,7 +96,8 @@ fn space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for database in context.runtime.instance.databases() {
         let versions = database.transactions().versions();
         if versions.are_kept() {
-            let pages = versions.figures().bytes.div_ceil(PAGE_BYTES);
+            let figures = versions.figures();
+            let pages = (figures.bytes + figures.bytes_there).div_ceil(PAGE_BYTES);
             context.row(&[
                 ("database_id", i32::from(database.id()).into()),
                 ("reserved_page_count", pages.into()),
@@ -89,5 +105,53 @@ fn space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ]);
         }
     }
+    Ok(())
+}
+
+/// The rowsets with most bytes of versions, largest first.
+fn generators(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let mut bytes: BTreeMap<(i16, u32), usize> = BTreeMap::new();
+    for database in context.runtime.instance.databases() {
+        for version in database.transactions().versions().stored() {
+            if let Before::Row(image) = &version.before {
+                *bytes.entry((database.id(), version.unit)).or_default() += image.len();
+            }
+        }
+    }
+    let mut rows: Vec<_> = bytes.into_iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.1));
+    rows.truncate(GENERATORS_MAX);
+    for ((database, unit), bytes) in rows {
+        context.row(&[
+            ("database_id", i32::from(database).into()),
+            ("rowset_id", i64::from(unit).into()),
+            ("aggregated_record_length_in_bytes", i32::try_from(bytes).unwrap_or(i32::MAX).into()),
+        ]);
+    }
+    Ok(())
+}
+
+/// The session's transaction in the current database, as versions see it.
+fn current(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let database = context.database.clone();
+    let versions = database.transactions().versions();
+    let transaction = {
+        let transactions = context.runtime.transactions.borrow();
+        transactions.member(&database).map(|member| member.inner().id().0)
+    };
+    let open = versions.open_snapshots().into_iter();
+    let own = open.into_iter().find(|one| {
+        one.kind == SnapshotKind::Transaction
+            && transaction.is_some_and(|transaction| one.txn.0 == transaction)
+    });
+    let figures = versions.figures();
+    context.row(&[
+        ("transaction_id", transaction.unwrap_or(0).into()),
+        ("transaction_sequence_num", own.as_ref().map_or(0, |own| own.number).into()),
+        ("transaction_is_snapshot", own.is_some().into()),
+        ("first_snapshot_sequence_num", own.as_ref().map_or(0, |own| own.first_number).into()),
+        ("last_transaction_sequence_num", figures.last_commit.into()),
+        ("first_useful_sequence_num", figures.oldest_snapshot.into()),
+    ]);
     Ok(())
 }

@@ -14,8 +14,10 @@
 //!    none of them.
 //! 3. A page whose LSN is below [`TxnManager::versions_begin_at`] has no row with a version that anybody needs.
 //! 4. A version that is forgotten answers as the page would: who meets it a moment longer errs in nothing.
-//! 5. When the store is full, the oldest snapshots are given up (3966), and then what is left of room: readers are told (3958), never wrong.
+//! 5. Images for which there is no memory lie on disk. When that, or the memory for names, is full, the oldest snapshots are given up (3966), and then what is
+//!    left of room: readers are told (3958), never wrong.
 
+mod images;
 mod snapshot;
 mod store;
 
@@ -32,6 +34,7 @@ use crate::table::XactEntry;
 use crate::transaction::XactState;
 use crate::{Transaction, TxnManager};
 
+pub use images::UnitFigures;
 pub use snapshot::{OpenSnapshot, Snapshot, SnapshotKind};
 pub use store::{Before, StoredVersion};
 use store::{Keys, Store};
@@ -46,6 +49,8 @@ const FIRST_MOMENT: u64 = 1;
 /// A transaction that leaves versions.
 pub struct VersionWriter {
     pub(crate) txn: TxnId,
+    /// Its transaction reads a snapshot of its own.
+    reads_snapshot: bool,
     /// Its commit number, [`WRITING`] or [`UNDONE`].
     end: AtomicU64,
     /// No record of it lies below; known at its end.
@@ -63,11 +68,11 @@ enum WaitingEnd {
 }
 
 impl VersionWriter {
-    pub(crate) fn new(txn: TxnId) -> VersionWriter {
+    pub(crate) fn new(txn: TxnId, reads_snapshot: bool) -> VersionWriter {
         assert!(!txn.is_null(), "versions are left by transactions");
         let (end, begin) = (AtomicU64::new(WRITING), AtomicU64::new(0));
         let waiting_end = Latch::new(LatchRank::Leaf, WaitingEnd::Neither);
-        VersionWriter { txn, end, begin, keys: Keys::new(), waiting_end }
+        VersionWriter { txn, reads_snapshot, end, begin, keys: Keys::new(), waiting_end }
     }
 
     fn number(&self) -> Option<u64> {
@@ -116,14 +121,30 @@ pub enum Sight {
 /// How much the store holds, and what it has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VersionFigures {
-    /// Bytes of images and names now.
+    /// Bytes of images and names in memory now.
     pub bytes: u64,
+    /// Bytes of images on disk now.
+    pub bytes_there: u64,
+    /// Bytes of all versions left since the start.
+    pub bytes_left_total: u64,
+    /// Bytes of all versions forgotten since the start.
+    pub bytes_forgotten_total: u64,
+    /// Units of the file of images.
+    pub units: UnitFigures,
     /// Versions now.
     pub versions: u64,
     /// Versions left since the start.
     pub left_total: u64,
     /// Versions forgotten since the start.
     pub forgotten_total: u64,
+    /// Changes that conflicted with a snapshot (3960) since the start.
+    pub conflicts_total: u64,
+    /// SNAPSHOT transactions that have opened their snapshot since the start.
+    pub snapshot_transactions_total: u64,
+    /// Transactions that have left versions and not ended.
+    pub writers: u64,
+    /// Of these, those that read a snapshot of their own.
+    pub snapshot_writers: u64,
     /// The newest commit number.
     pub last_commit: u64,
     /// The oldest open snapshot; the newest commit number without one.
@@ -172,18 +193,42 @@ pub struct Versions {
     needed_id: AtomicU64,
     /// Snapshots below have been given up.
     given_up_below: AtomicU64,
+    counts: Counts,
     store: Store,
 }
 
+/// What the figures count beside the store.
+#[derive(Default)]
+struct Counts {
+    conflicts: AtomicU64,
+    snapshot_transactions: AtomicU64,
+    writers: AtomicU64,
+    snapshot_writers: AtomicU64,
+}
+
+impl Counts {
+    fn has_begun(&self, writer: &VersionWriter) {
+        self.writers.fetch_add(1, Relaxed);
+        self.snapshot_writers.fetch_add(u64::from(writer.reads_snapshot), Relaxed);
+    }
+
+    fn has_ended(&self, writer: &VersionWriter) {
+        let before = self.writers.fetch_sub(1, Relaxed);
+        let snapshots_before = self.snapshot_writers.fetch_sub(u64::from(writer.reads_snapshot), Relaxed);
+        assert!(before > 0 && (snapshots_before > 0 || !writer.reads_snapshot), "who ends has begun");
+    }
+}
+
 impl Versions {
-    pub(crate) fn new() -> Versions {
+    pub(crate) fn new(os: &os::Os) -> Versions {
         Versions {
             are_kept: AtomicBool::new(false),
             order: Latch::new(LatchRank::Leaf, Order { last_commit: FIRST_MOMENT, ..Order::default() }),
             needed_begin: AtomicU64::new(u64::MAX),
             needed_id: AtomicU64::new(u64::MAX),
             given_up_below: AtomicU64::new(0),
-            store: Store::new(),
+            counts: Counts::default(),
+            store: Store::new(os),
         }
     }
 
@@ -202,6 +247,11 @@ impl Versions {
     pub fn set_bytes_max(&self, bytes: u64) {
         assert!(bytes > 0, "without versions nothing is kept; with them, something");
         self.store.bytes_max.store(bytes, Relaxed);
+    }
+
+    /// Images for which memory has no room lie in a file that has this name for a moment; without one they are left out.
+    pub fn spill_to(&self, path: std::path::PathBuf) {
+        self.store.images.lie_at(path);
     }
 
     /// What the row named `key` of `unit` is to a reader at a snapshot, whose own transaction is `own`. Under the latch of the row's page.
@@ -233,6 +283,7 @@ impl Versions {
         assert!(!begin.is_null(), "whoever commits has begun");
         writer.begin.store(begin.raw(), Relaxed);
         writer.end(number);
+        self.counts.has_ended(writer);
         let before = order.needed.insert(number, Arc::clone(writer));
         assert!(before.is_none(), "numbers are given once");
         self.settle(order)
@@ -252,6 +303,7 @@ impl Versions {
     /// What the writer has changed has been taken back, or was never logged: nobody needs to look behind it.
     pub(crate) fn give_up(&self, writer: &VersionWriter) {
         writer.end(UNDONE);
+        self.counts.has_ended(writer);
         assert!(writer.number().is_none(), "what is undone has no number");
         self.store.forget(writer);
         assert_eq!(writer.keys.len(), 0, "nothing of it is left");
@@ -277,8 +329,8 @@ impl Versions {
 
     /// The store is full: the oldest snapshots are given up, one number after the other, until there is room or none is left that keeps
     /// anything. The caller may hold a page latch.
-    fn give_up_oldest(&self) {
-        while !self.store.has_room() {
+    fn give_up_oldest(&self, image_bytes: usize) {
+        while !self.store.has_room(image_bytes) {
             let mut order = self.order.lock();
             let oldest = order.oldest();
             if order.open.is_empty() || oldest >= order.last_commit {
@@ -332,9 +384,17 @@ impl Versions {
         assert!(forgotten_total <= left_total, "only what was left is forgotten");
         VersionFigures {
             bytes: self.store.bytes.load(Relaxed),
+            bytes_there: self.store.bytes_there.load(Relaxed),
+            bytes_left_total: self.store.left_bytes.load(Relaxed),
+            bytes_forgotten_total: self.store.forgotten_bytes.load(Relaxed),
+            units: self.store.images.figures(),
             versions: left_total - forgotten_total,
             left_total,
             forgotten_total,
+            conflicts_total: self.counts.conflicts.load(Relaxed),
+            snapshot_transactions_total: self.counts.snapshot_transactions.load(Relaxed),
+            writers: self.counts.writers.load(Relaxed),
+            snapshot_writers: self.counts.snapshot_writers.load(Relaxed),
             last_commit,
             oldest_snapshot,
         }
@@ -369,12 +429,18 @@ impl Transaction {
     #[cold]
     fn leave_version_cold(&self, unit: u32, key: &[u8], before: Option<&[u8]>) {
         let versions = self.manager.versions();
-        let writer = self.version_writer.get_or_init(|| Arc::new(VersionWriter::new(self.id())));
+        let writer = self.version_writer.get_or_init(|| {
+            let reads_snapshot = self.conflicts_above.load(Relaxed) != u64::MAX;
+            let writer = VersionWriter::new(self.id(), reads_snapshot);
+            versions.counts.has_begun(&writer);
+            Arc::new(writer)
+        });
         assert_eq!(writer.end.load(Relaxed), WRITING, "who leaves versions has not ended");
         assert_eq!(writer.txn, self.id(), "it leaves them in its own name");
         self.assert_state(XactState::Active);
-        if !versions.store.has_room() {
-            versions.give_up_oldest();
+        let image_bytes = before.map_or(0, <[u8]>::len);
+        if !versions.store.has_room(image_bytes) {
+            versions.give_up_oldest(image_bytes);
         }
         versions.store.leave(writer, unit, key, before);
     }
@@ -405,7 +471,12 @@ impl Transaction {
     #[inline]
     pub fn conflicts_over(&self, unit: u32, key: &[u8]) -> bool {
         let snapshot = self.conflicts_above.load(Relaxed);
-        snapshot != u64::MAX && self.manager.versions().has_changed_since(unit, key, snapshot, self.id())
+        let versions = self.manager.versions();
+        let conflicts = snapshot != u64::MAX && versions.has_changed_since(unit, key, snapshot, self.id());
+        if conflicts {
+            versions.counts.conflicts.fetch_add(1, Relaxed);
+        }
+        conflicts
     }
 
     /// Others may see the changes: its versions belong to the commit.

@@ -1,7 +1,7 @@
 //! `Snapshot`: a moment in the order of commits that stays readable while this is held.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use log::TxnId;
 use log::records::LogTime;
@@ -58,6 +58,8 @@ impl TxnManager {
     /// Opens a snapshot of what is committed now.
     pub fn open_snapshot(self: &Arc<Self>, txn: TxnId, session_id: u32, kind: SnapshotKind) -> Snapshot {
         let opened = self.log_time();
+        let is_of_transaction = u64::from(kind == SnapshotKind::Transaction);
+        self.versions().counts.snapshot_transactions.fetch_add(is_of_transaction, Relaxed);
         let mut order = self.versions().order.lock();
         let (number, id) = (order.last_commit, order.next_id);
         order.next_id += 1;

@@ -2,12 +2,13 @@
 
 use std::hash::Hasher;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use os::{Latch, LatchRank};
+use os::{Latch, LatchRank, Os};
 use rustc_hash::{FxHashMap, FxHasher};
 
+use super::images::{Images, Place};
 use super::{Sight, VersionWriter};
 
 /// Parts with a latch each.
@@ -26,19 +27,40 @@ pub enum Before {
     Lost,
 }
 
-impl Before {
+/// The same as the store has it.
+#[derive(Clone)]
+enum Kept {
+    Here(Arc<[u8]>),
+    /// On disk.
+    There(Place),
+    Absent,
+    Lost,
+}
+
+impl Kept {
+    /// Bytes in memory.
     fn bytes(&self) -> u64 {
         match self {
-            Before::Row(image) => image.len() as u64,
-            Before::Absent | Before::Lost => 0,
+            Kept::Here(image) => image.len() as u64,
+            Kept::There(_) => size_of::<Place>() as u64,
+            Kept::Absent | Kept::Lost => 0,
         }
     }
 
-    fn sight(&self) -> Sight {
+    /// Bytes on disk.
+    fn bytes_there(&self) -> u64 {
         match self {
-            Before::Row(image) => Sight::Was(Arc::clone(image)),
-            Before::Absent => Sight::Absent,
-            Before::Lost => Sight::Lost,
+            Kept::There(place) => place.bytes(),
+            Kept::Here(_) | Kept::Absent | Kept::Lost => 0,
+        }
+    }
+
+    fn before(self, images: &Images) -> Before {
+        match self {
+            Kept::Here(image) => Before::Row(image),
+            Kept::There(place) => images.get(&place).map_or(Before::Lost, Before::Row),
+            Kept::Absent => Before::Absent,
+            Kept::Lost => Before::Lost,
         }
     }
 }
@@ -62,7 +84,7 @@ struct Version {
     writer: Arc<VersionWriter>,
     /// Its place among the versions of its writer, in the order of leaving.
     at: usize,
-    before: Before,
+    kept: Kept,
 }
 
 /// The versions of one row, oldest first.
@@ -89,7 +111,18 @@ type Part = FxHashMap<u64, Vec<Chain>>;
 
 pub(super) struct Store {
     parts: Vec<Latch<Part>>,
+    /// Images beyond the memory for them.
+    pub(super) images: Images,
+    /// In memory.
     pub(super) bytes: AtomicU64,
+    /// On disk.
+    pub(super) bytes_there: AtomicU64,
+    /// Of all versions left so far.
+    pub(super) left_bytes: AtomicU64,
+    /// Of all versions forgotten so far.
+    pub(super) forgotten_bytes: AtomicU64,
+    /// An image was left out for want of room, and none has found room since.
+    is_full: AtomicBool,
     pub(super) bytes_max: AtomicU64,
     pub(super) left: AtomicU64,
     pub(super) forgotten: AtomicU64,
@@ -102,15 +135,20 @@ fn hash_of(unit: u32, key: &[u8]) -> u64 {
     hasher.finish()
 }
 
-fn size_of(before: &Before, key: &[u8]) -> u64 {
-    VERSION_BYTES + key.len() as u64 + before.bytes()
+fn memory_of(kept: &Kept, key: &[u8]) -> u64 {
+    VERSION_BYTES + key.len() as u64 + kept.bytes()
 }
 
 impl Store {
-    pub(super) fn new() -> Store {
+    pub(super) fn new(os: &Os) -> Store {
         Store {
             parts: (0..PARTS).map(|_| Latch::new(LatchRank::Leaf, Part::default())).collect(),
+            images: Images::new(os),
             bytes: AtomicU64::new(0),
+            bytes_there: AtomicU64::new(0),
+            left_bytes: AtomicU64::new(0),
+            forgotten_bytes: AtomicU64::new(0),
+            is_full: AtomicBool::new(false),
             bytes_max: AtomicU64::new(u64::MAX),
             left: AtomicU64::new(0),
             forgotten: AtomicU64::new(0),
@@ -122,8 +160,48 @@ impl Store {
         &self.parts[(hash >> 58) as usize % PARTS]
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        self.bytes.load(Relaxed) < self.bytes_max.load(Relaxed)
+    /// Is there room for a version with an image of so many bytes? Names stay in memory, all of it at most; images take half of it where they may
+    /// lie on disk.
+    pub(super) fn has_room(&self, image_bytes: usize) -> bool {
+        let is_within = self.bytes.load(Relaxed) < self.bytes_max.load(Relaxed);
+        is_within && (image_bytes == 0 || self.has_memory() || self.images.can_take(image_bytes))
+    }
+
+    /// May an image stay in memory?
+    fn has_memory(&self) -> bool {
+        let share = if self.images.are_kept() { 2 } else { 1 };
+        self.bytes.load(Relaxed) < self.bytes_max.load(Relaxed).div_ceil(share)
+    }
+
+    /// Puts an image on disk where memory is for it no more; `None`: it is for memory, or there is no room.
+    fn put_there(
+        &self,
+        writer: &Arc<VersionWriter>,
+        unit: u32,
+        key: &[u8],
+        before: Option<&[u8]>,
+    ) -> Option<Place> {
+        let image = before?;
+        if self.has_memory() || !self.has_room(image.len()) {
+            return None;
+        }
+        // Only the first image counts.
+        let has_left = |newest: &VersionWriter| std::ptr::eq(newest, Arc::as_ptr(writer));
+        if self.newest(unit, key, has_left) { None } else { self.images.put(image) }
+    }
+
+    /// 3959, once, until there is room again.
+    fn note_room(&self, kept: &Kept) {
+        match kept {
+            Kept::Lost if !self.is_full.swap(true, Relaxed) => os::report::warn(
+                "versions",
+                "error 3959: the version store is full; new versions are left out, and whoever needs one is rolled back (3958)",
+            ),
+            Kept::Here(_) | Kept::There(_) if self.is_full.load(Relaxed) => {
+                self.is_full.store(false, Relaxed)
+            }
+            _ => {}
+        }
     }
 
     /// Adds a version, unless the writer has left one of this row already. Without room its image is left out.
@@ -132,6 +210,7 @@ impl Store {
         let hash = hash_of(unit, key);
         // Only the writer itself adds to its versions.
         let place = writer.keys.len();
+        let mut there = self.put_there(writer, unit, key, before);
         let mut part = self.part(hash).lock();
         let chains = part.entry(hash).or_default();
         let at = match chains.iter().position(|chain| chain.unit == unit && *chain.key == *key) {
@@ -149,16 +228,20 @@ impl Store {
             let end = newest.writer.end.load(Relaxed);
             assert_ne!(end, super::WRITING, "a row is changed by one transaction at a time");
         }
-        let before = match before {
-            None => Before::Absent,
-            Some(_) if !self.has_room() => Before::Lost,
-            Some(image) => Before::Row(image.into()),
+        let kept = match (before, there.take()) {
+            (None, _) => Kept::Absent,
+            (Some(_), Some(there)) => Kept::There(there),
+            (Some(image), None) if self.has_memory() => Kept::Here(image.into()),
+            (Some(_), None) => Kept::Lost,
         };
-        let bytes = size_of(&before, key);
+        let (bytes, bytes_there) = (memory_of(&kept, key), kept.bytes_there());
         assert!(bytes >= VERSION_BYTES, "a version is counted");
-        versions.push(Version { writer: Arc::clone(writer), at: place, before });
+        versions.push(Version { writer: Arc::clone(writer), at: place, kept: kept.clone() });
         drop(part);
+        self.note_room(&kept);
         self.bytes.fetch_add(bytes, Relaxed);
+        self.bytes_there.fetch_add(bytes_there, Relaxed);
+        self.left_bytes.fetch_add(bytes + bytes_there, Relaxed);
         self.left.fetch_add(1, Relaxed);
         writer.keys.0.lock().push(hash);
     }
@@ -170,7 +253,14 @@ impl Store {
         let Some(chain) = find(&part, hash, unit, key) else { return Sight::Present };
         assert!(!chain.versions.is_empty(), "a row without versions is not listed");
         let unseen = chain.versions.iter().rev().take_while(|version| !sees(&version.writer));
-        unseen.last().map_or(Sight::Present, |version| version.before.sight())
+        let kept = unseen.last().map(|version| version.kept.clone());
+        drop(part);
+        match kept.map(|kept| kept.before(&self.images)) {
+            None => Sight::Present,
+            Some(Before::Row(image)) => Sight::Was(image),
+            Some(Before::Absent) => Sight::Absent,
+            Some(Before::Lost) => Sight::Lost,
+        }
     }
 
     /// Asks about the last writer of a row; false when none is known.
@@ -193,13 +283,14 @@ impl Store {
         for hash in hashes {
             let mut part = self.part(hash).lock();
             let Some(chains) = part.get_mut(&hash) else { continue };
-            let mut bytes = 0;
+            let (mut bytes, mut bytes_there) = (0, 0);
             for chain in chains.iter_mut() {
                 let key_bytes = &chain.key;
                 chain.versions.retain(|version| {
                     let is_kept = version.at < keep || !std::ptr::eq(Arc::as_ptr(&version.writer), writer);
                     if !is_kept {
-                        bytes += size_of(&version.before, key_bytes);
+                        bytes += memory_of(&version.kept, key_bytes);
+                        bytes_there += version.kept.bytes_there();
                         self.forgotten.fetch_add(1, Relaxed);
                     }
                     is_kept
@@ -213,6 +304,9 @@ impl Store {
             drop(part);
             let before = self.bytes.fetch_sub(bytes, Relaxed);
             assert!(before >= bytes, "what goes was counted");
+            let before = self.bytes_there.fetch_sub(bytes_there, Relaxed);
+            assert!(before >= bytes_there, "on disk, too");
+            self.forgotten_bytes.fetch_add(bytes + bytes_there, Relaxed);
         }
     }
 
@@ -220,15 +314,19 @@ impl Store {
         assert_eq!(self.parts.len(), PARTS, "every row has its part");
         let mut rows = Vec::new();
         for part in &self.parts {
+            let mut of_part = Vec::new();
             for chain in part.lock().values().flatten() {
-                rows.extend(chain.versions.iter().rev().enumerate().map(|(age, version)| StoredVersion {
-                    txn: version.writer.txn,
-                    commit_number: version.writer.number(),
-                    unit: chain.unit,
-                    age,
-                    before: version.before.clone(),
+                of_part.extend(chain.versions.iter().rev().enumerate().map(|(age, version)| {
+                    let (txn, commit_number) = (version.writer.txn, version.writer.number());
+                    let row =
+                        StoredVersion { txn, commit_number, unit: chain.unit, age, before: Before::Absent };
+                    (row, version.kept.clone())
                 }));
             }
+            rows.extend(of_part.into_iter().map(|(row, kept)| {
+                let before = kept.before(&self.images);
+                StoredVersion { before, ..row }
+            }));
         }
         rows
     }

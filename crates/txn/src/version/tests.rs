@@ -5,10 +5,11 @@ use super::*;
 const UNIT: u32 = 7;
 
 fn writer(id: u64) -> Arc<VersionWriter> {
-    Arc::new(VersionWriter::new(TxnId(id)))
+    Arc::new(VersionWriter::new(TxnId(id), false))
 }
 
 fn commit(versions: &Versions, writer: &Arc<VersionWriter>) -> usize {
+    versions.counts.has_begun(writer);
     versions.commit(writer, Lsn::from_raw(writer.txn.0)).len()
 }
 
@@ -41,7 +42,7 @@ fn close(versions: &Versions, number: u64, id: u64) -> usize {
 /// Each snapshot finds the row as it was when it was opened, over several writers, and the writers themselves see the page.
 #[test]
 fn each_snapshot_sees_its_own_moment() {
-    let versions = Versions::new();
+    let versions = Versions::new(&os::Os::real());
     for (at, id) in [10u64, 11, 12].into_iter().enumerate() {
         open(&versions, at as u64 + 1, id);
         let writer = writer(id);
@@ -67,11 +68,12 @@ fn each_snapshot_sees_its_own_moment() {
 /// What is undone is seen as it was, and then forgotten.
 #[test]
 fn an_undone_writer_leaves_nothing() {
-    let versions = Versions::new();
+    let versions = Versions::new(&os::Os::real());
     let undone = writer(5);
     versions.store.leave(&undone, UNIT, b"row", Some(b"before"));
     assert_eq!(see(&versions, b"row", 9), Sight::Was(b"before".as_slice().into()));
     assert!(!versions.has_changed_since(UNIT, b"row", 1, TxnId(6)), "it has not committed");
+    versions.counts.has_begun(&undone);
     versions.give_up(&undone);
     assert_eq!(see(&versions, b"row", 9), Sight::Present);
     assert_eq!(versions.figures().bytes, 0);
@@ -80,7 +82,7 @@ fn an_undone_writer_leaves_nothing() {
 /// The first to commit wins: who is not seen at a snapshot is in the way of its changes, also when he has only deleted or inserted.
 #[test]
 fn a_later_commit_conflicts() {
-    let versions = Versions::new();
+    let versions = Versions::new(&os::Os::real());
     open(&versions, 1, 1);
     let first = writer(5);
     versions.store.leave(&first, UNIT, b"row", None);
@@ -93,14 +95,14 @@ fn a_later_commit_conflicts() {
 /// Without room the oldest snapshot goes first; without a snapshot to give up the image is left out, and readers are told.
 #[test]
 fn a_full_store_gives_up_the_oldest_snapshot_and_then_images() {
-    let versions = Versions::new();
+    let versions = Versions::new(&os::Os::real());
     versions.set_bytes_max(1_000);
     open(&versions, 1, 1);
     let first = writer(5);
     versions.store.leave(&first, UNIT, b"row", Some(&[1; 2_000]));
     commit(&versions, &first);
     open(&versions, 2, 2);
-    versions.give_up_oldest();
+    versions.give_up_oldest(2_000);
     assert_eq!(versions.open_snapshots().len(), 1, "the newer one keeps nothing");
     assert_eq!(versions.given_up_below.load(Acquire), 2);
     assert_eq!(versions.figures().bytes, 0);
@@ -109,4 +111,62 @@ fn a_full_store_gives_up_the_oldest_snapshot_and_then_images() {
     versions.store.leave(&second, UNIT, b"two", Some(b"no room"));
     assert_eq!(see(&versions, b"one", 2), Sight::Was([1; 2_000].as_slice().into()));
     assert_eq!(see(&versions, b"two", 2), Sight::Lost);
+}
+
+/// With a file images beyond half of the room lie there, and read as those in memory do; their bytes do not count against it.
+#[test]
+fn images_without_memory_lie_on_disk() {
+    let world = os::sim::World::new(1, os::sim::Profile::constant_latency());
+    let report = world.run(|os| {
+        os.disk().create_dir_all("/data".as_ref()).expect("a folder");
+        let versions = Versions::new(os);
+        versions.set_bytes_max(400_000);
+        versions.spill_to("/data/hardpan.spill.versions.5".into());
+        open(&versions, 1, 1);
+        let first = writer(5);
+        let image = |number: u32| vec![number as u8; 1_000 + number as usize];
+        for number in 0..1_000u32 {
+            versions.store.leave(&first, UNIT, &number.to_be_bytes(), Some(&image(number)));
+            versions.store.leave(&first, UNIT, &number.to_be_bytes(), Some(b"a second image does not count"));
+        }
+        commit(&versions, &first);
+        let figures = versions.figures();
+        assert!(figures.bytes < 400_000 && figures.bytes_there > 800_000, "{figures:?}");
+        assert!(figures.units.used >= 3, "{figures:?}");
+        for number in 0..1_000u32 {
+            let expected = Sight::Was(image(number).into());
+            assert_eq!(see(&versions, &number.to_be_bytes(), 1), expected, "{number}");
+        }
+        assert_eq!(versions.stored().iter().filter(|one| one.before == Before::Lost).count(), 0);
+        assert_eq!(close(&versions, 1, 1), 1);
+        let figures = versions.figures();
+        assert_eq!((figures.bytes, figures.bytes_there, figures.units.used), (0, 0, 0));
+        assert_eq!(figures.bytes_left_total, figures.bytes_forgotten_total);
+    });
+    report.assert_ok();
+}
+
+/// The names alone fill the memory at last: then snapshots are given up as ever.
+#[test]
+fn names_stay_in_memory_and_are_bounded() {
+    let world = os::sim::World::new(2, os::sim::Profile::constant_latency());
+    let report = world.run(|os| {
+        os.disk().create_dir_all("/data".as_ref()).expect("a folder");
+        let versions = Versions::new(os);
+        versions.set_bytes_max(20_000);
+        versions.spill_to("/data/hardpan.spill.versions.5".into());
+        open(&versions, 1, 1);
+        let first = writer(5);
+        let mut number = 0u32;
+        while versions.store.has_room(500) {
+            versions.store.leave(&first, UNIT, &number.to_be_bytes(), Some(&[1; 500]));
+            number += 1;
+            assert!(number < 1_000, "bounded");
+        }
+        assert!(number > 60, "{number} images: more than memory alone has room for");
+        commit(&versions, &first);
+        versions.give_up_oldest(500);
+        assert_eq!((versions.open_snapshots().len(), versions.figures().bytes), (0, 0));
+    });
+    report.assert_ok();
 }
