@@ -113,16 +113,6 @@ impl Images {
         self.has_path.load(Acquire)
     }
 
-    /// Is there room for an image of so many bytes?
-    pub(super) fn can_take(&self, length: usize) -> bool {
-        if !self.are_kept() {
-            return false;
-        }
-        let mut filling = self.filling.lock();
-        filling.begin_anew_if_unneeded();
-        filling.has_room_for(length) || filling.free_unit().is_some() || self.may_grow()
-    }
-
     fn may_grow(&self) -> bool {
         let folder = self.path.lock().as_ref().and_then(|path| path.parent().map(PathBuf::from));
         let Some(folder) = folder else { return false };
@@ -252,11 +242,10 @@ mod tests {
         let report = world.run(|os| {
             os.disk().create_dir_all("/data".as_ref()).expect("a folder");
             let images = Images::new(os);
-            assert!(!images.can_take(1) && images.put(b"x").is_none(), "no file is wanted");
+            assert!(images.put(b"x").is_none(), "no file is wanted");
             images.lie_at("/data/hardpan.spill.versions".into());
             let mut places: Vec<(u32, Place)> = Vec::new();
             for number in 0..400 {
-                assert!(images.can_take(8_000));
                 places.push((number, images.put(&image(number)).expect("room")));
                 if number % 3 == 0 {
                     places.remove(0);

@@ -14,8 +14,8 @@
 //!    none of them.
 //! 3. A page whose LSN is below [`TxnManager::versions_begin_at`] has no row with a version that anybody needs.
 //! 4. A version that is forgotten answers as the page would: who meets it a moment longer errs in nothing.
-//! 5. Images for which there is no memory lie on disk. When that, or the memory for names, is full, the oldest snapshots are given up (3966), and then what is
-//!    left of room: readers are told (3958), never wrong.
+//! 5. Images beyond half of the memory lie on disk, as long as that takes them. When the memory is full (of names, or of images that no disk took), the
+//!    oldest snapshots are given up (3966), and then what is left of room: readers are told (3958), never wrong.
 
 mod images;
 mod snapshot;
@@ -329,8 +329,8 @@ impl Versions {
 
     /// The store is full: the oldest snapshots are given up, one number after the other, until there is room or none is left that keeps
     /// anything. The caller may hold a page latch.
-    fn give_up_oldest(&self, image_bytes: usize) {
-        while !self.store.has_room(image_bytes) {
+    fn give_up_oldest(&self) {
+        while !self.store.has_room() {
             let mut order = self.order.lock();
             let oldest = order.oldest();
             if order.open.is_empty() || oldest >= order.last_commit {
@@ -438,9 +438,8 @@ impl Transaction {
         assert_eq!(writer.end.load(Relaxed), WRITING, "who leaves versions has not ended");
         assert_eq!(writer.txn, self.id(), "it leaves them in its own name");
         self.assert_state(XactState::Active);
-        let image_bytes = before.map_or(0, <[u8]>::len);
-        if !versions.store.has_room(image_bytes) {
-            versions.give_up_oldest(image_bytes);
+        if !versions.store.has_room() {
+            versions.give_up_oldest();
         }
         versions.store.leave(writer, unit, key, before);
     }

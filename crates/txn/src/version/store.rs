@@ -160,20 +160,17 @@ impl Store {
         &self.parts[(hash >> 58) as usize % PARTS]
     }
 
-    /// Is there room for a version with an image of so many bytes? Names stay in memory, all of it at most; images take half of it where they may
-    /// lie on disk.
-    pub(super) fn has_room(&self, image_bytes: usize) -> bool {
-        let is_within = self.bytes.load(Relaxed) < self.bytes_max.load(Relaxed);
-        is_within && (image_bytes == 0 || self.has_memory() || self.images.can_take(image_bytes))
+    /// Is there room for one more version? Its name stays in memory, its image where there is room for it.
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes.load(Relaxed) < self.bytes_max.load(Relaxed)
     }
 
-    /// May an image stay in memory?
-    fn has_memory(&self) -> bool {
-        let share = if self.images.are_kept() { 2 } else { 1 };
-        self.bytes.load(Relaxed) < self.bytes_max.load(Relaxed).div_ceil(share)
+    /// Does an image go to disk if that takes it? Where there is a file, half of the memory is kept for names.
+    fn prefers_disk(&self) -> bool {
+        self.images.are_kept() && self.bytes.load(Relaxed) >= self.bytes_max.load(Relaxed) / 2
     }
 
-    /// Puts an image on disk where memory is for it no more; `None`: it is for memory, or there is no room.
+    /// Puts an image on disk where memory is for names; `None`: it is for memory, or the disk does not take it.
     fn put_there(
         &self,
         writer: &Arc<VersionWriter>,
@@ -182,7 +179,7 @@ impl Store {
         before: Option<&[u8]>,
     ) -> Option<Place> {
         let image = before?;
-        if self.has_memory() || !self.has_room(image.len()) {
+        if !self.prefers_disk() || !self.has_room() {
             return None;
         }
         // Only the first image counts.
@@ -231,7 +228,7 @@ impl Store {
         let kept = match (before, there.take()) {
             (None, _) => Kept::Absent,
             (Some(_), Some(there)) => Kept::There(there),
-            (Some(image), None) if self.has_memory() => Kept::Here(image.into()),
+            (Some(image), None) if self.has_room() => Kept::Here(image.into()),
             (Some(_), None) => Kept::Lost,
         };
         let (bytes, bytes_there) = (memory_of(&kept, key), kept.bytes_there());

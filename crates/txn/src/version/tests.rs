@@ -102,7 +102,7 @@ fn a_full_store_gives_up_the_oldest_snapshot_and_then_images() {
     versions.store.leave(&first, UNIT, b"row", Some(&[1; 2_000]));
     commit(&versions, &first);
     open(&versions, 2, 2);
-    versions.give_up_oldest(2_000);
+    versions.give_up_oldest();
     assert_eq!(versions.open_snapshots().len(), 1, "the newer one keeps nothing");
     assert_eq!(versions.given_up_below.load(Acquire), 2);
     assert_eq!(versions.figures().bytes, 0);
@@ -158,15 +158,36 @@ fn names_stay_in_memory_and_are_bounded() {
         open(&versions, 1, 1);
         let first = writer(5);
         let mut number = 0u32;
-        while versions.store.has_room(500) {
+        while versions.store.has_room() {
             versions.store.leave(&first, UNIT, &number.to_be_bytes(), Some(&[1; 500]));
             number += 1;
             assert!(number < 1_000, "bounded");
         }
         assert!(number > 60, "{number} images: more than memory alone has room for");
         commit(&versions, &first);
-        versions.give_up_oldest(500);
+        versions.give_up_oldest();
         assert_eq!((versions.open_snapshots().len(), versions.figures().bytes), (0, 0));
     });
     report.assert_ok();
+}
+
+/// A disk that takes nothing leaves what there was without it: all of the memory.
+#[test]
+fn a_disk_that_takes_nothing_leaves_the_memory() {
+    let versions = Versions::new(&os::Os::real());
+    versions.set_bytes_max(100_000);
+    versions.spill_to("/nowhere/hardpan.spill.versions.5".into());
+    open(&versions, 1, 1);
+    let first = writer(5);
+    let mut number = 0u32;
+    while versions.store.has_room() {
+        versions.store.leave(&first, UNIT, &number.to_be_bytes(), Some(&[7; 1_000]));
+        number += 1;
+    }
+    assert!(number > 85, "{number} images of 1,000 bytes");
+    let figures = versions.figures();
+    assert_eq!((figures.bytes_there, figures.units.taken_total), (0, 0));
+    assert_eq!(see(&versions, &(number - 1).to_be_bytes(), 1), Sight::Was([7; 1_000].as_slice().into()));
+    versions.store.leave(&first, UNIT, b"one more", Some(b"no room"));
+    assert_eq!(see(&versions, b"one more", 1), Sight::Lost);
 }
