@@ -95,6 +95,20 @@ pub(crate) enum Locking {
 }
 
 impl ScanOptions {
+    /// As it was decided for the rows before. Who locks row by row looks again: since the last row his locks may have become the table's
+    /// (escalation), and then he reads pages like anybody with a table lock.
+    pub(crate) fn locking_of_more(
+        &self,
+        decided: Option<Locking>,
+        txn: &Transaction,
+        object: &Resource,
+    ) -> Locking {
+        match decided {
+            None | Some(Locking::Hold { .. }) => self.locking(txn, object),
+            Some(decided) => decided,
+        }
+    }
+
     pub(crate) fn locking(&self, txn: &Transaction, object: &Resource) -> Locking {
         if let Some(snapshot) = self.snapshot {
             assert_eq!(self.row_lock, RowLock::Shared, "who will change rows locks them");

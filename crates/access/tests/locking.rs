@@ -358,3 +358,65 @@ fn a_serializable_look_at_a_ghost_keeps_the_key_away() {
         writer.rollback().expect("a healthy disk");
     });
 }
+
+/// Locks of rows become the table's in the middle of a scan that is to change them: from there on rows come by the page, each once, and
+/// nobody else gets any of them.
+#[test]
+fn a_scan_that_locks_rows_reads_pages_once_the_table_is_locked() {
+    with_rows(9, |db| {
+        let txn = begin(&db);
+        for key in 1_000..9_000u32 {
+            db.tree.insert(&txn, &key.to_be_bytes(), b"more").expect("room");
+            db.heap.insert(&txn, &key.to_be_bytes()).expect("room");
+        }
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        let object = Resource::Object { database: 5, object: 100 };
+        let options = ScanOptions { row_lock: RowLock::Update, ..ScanOptions::default() };
+        let check = |txn: &Transaction, found: &[(u32, usize)], alone: usize| {
+            let keys: Vec<u32> = found.iter().map(|(key, _)| *key).collect();
+            assert!(keys.is_sorted_by(|one, next| one < next), "each once, in order");
+            assert!(found[..alone].iter().all(|(_, together)| *together == 1), "row by row, each locked");
+            assert!(
+                found[alone + 10..].iter().filter(|(_, together)| *together == 1).count() < 3,
+                "by the page"
+            );
+            assert_eq!(txn.held_mode(&object), Some(LockMode::X));
+        };
+        let txn = begin(&db);
+        let mut cursor = db.tree.scan(KeyRange::all(), options);
+        let mut found = Vec::new();
+        loop {
+            let together = cursor.next_page(&txn).expect("a healthy disk");
+            if together == 0 {
+                break;
+            }
+            let key_at = |at| u32::from_be_bytes(cursor.key_at(at).try_into().expect("four bytes"));
+            found.extend((0..together).map(|at| (key_at(at), together)));
+        }
+        assert_eq!(found.len(), 8_004);
+        check(&txn, &found, 4_990);
+        let other = spawn(&db, |db| {
+            let txn = db.begin();
+            let error =
+                txn.lock(Resource::Object { database: 5, object: 100 }, LockMode::IX, LockWait::NoWait);
+            assert_eq!(error, Err(LockError::Timeout));
+        });
+        other.join().expect("it ends");
+        txn.commit(CommitMode::Full).expect("nothing to log");
+
+        let txn = begin(&db);
+        let mut cursor = db.heap.scan(options);
+        let mut found = Vec::new();
+        loop {
+            let together = cursor.next_page(&txn).expect("a healthy disk");
+            if together == 0 {
+                break;
+            }
+            let key_at = |at| u32::from_be_bytes(*cursor.row_at(at).first_chunk().expect("four bytes"));
+            found.extend((0..together).map(|at| (key_at(at), together)));
+        }
+        assert_eq!(found.len(), 8_000);
+        check(&txn, &found, 4_990);
+        txn.commit(CommitMode::Full).expect("nothing to log");
+    });
+}

@@ -167,14 +167,8 @@ impl BTreeCursor {
     }
 
     fn fill(&mut self, txn: &Transaction) -> AccessResult<bool> {
-        let locking = match self.locking {
-            Some(locking) => locking,
-            None => {
-                let locking = self.options.locking(txn, &self.tree.object_resource());
-                self.locking = Some(locking);
-                locking
-            }
-        };
+        let locking = self.options.locking_of_more(self.locking, txn, &self.tree.object_resource());
+        self.locking = Some(locking);
         self.rows.clear();
         self.bytes.clear();
         self.at = 0;

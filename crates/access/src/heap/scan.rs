@@ -141,8 +141,8 @@ impl HeapCursor {
 
     fn fill(&mut self, txn: &Transaction) -> AccessResult<bool> {
         let heap = &self.heap;
-        let locking =
-            *self.locking.get_or_insert_with(|| self.options.locking(txn, &heap.object_resource()).of_heap());
+        let locking = self.options.locking_of_more(self.locking, txn, &heap.object_resource()).of_heap();
+        self.locking = Some(locking);
         let reader = Reader::new(txn, locking, &self.options);
         self.rows.clear();
         self.bytes.clear();
