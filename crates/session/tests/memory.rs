@@ -135,7 +135,7 @@ fn operators() {
     all_refused(
         &mut s,
         &[
-            "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9))) FROM w",
+            "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9))), COUNT(*) FROM w",
             "DELETE w OUTPUT deleted.*",
             "UPDATE w SET k = k + 1 OUTPUT inserted.*",
             "UPDATE w SET k = k + 1",
@@ -159,6 +159,7 @@ fn operators() {
         "SELECT * FROM w ORDER BY v, i",
         "SELECT v, i, COUNT(*) FROM w GROUP BY v, i",
         "SELECT DISTINCT v, i FROM w",
+        "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9))) FROM w",
         "SELECT i, v, SUM(i) OVER (PARTITION BY k ORDER BY i) FROM w",
         "SELECT v, i, ROW_NUMBER() OVER (ORDER BY v DESC, i) FROM w",
         "SELECT v, i FROM w UNION SELECT v, i + 1 FROM w",

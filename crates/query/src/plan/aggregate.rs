@@ -32,7 +32,7 @@ impl Planner<'_> {
         let rows = groups(input, keys, planned.rows);
         let columns =
             keys.iter().map(|key| key.0).chain(aggregates.iter().map(|aggregate| aggregate.0)).collect();
-        let plan = AggregatePlan {
+        let mut plan = AggregatePlan {
             keys: self.nodes(keys.iter().map(|key| &key.1), &layout)?,
             collations: keys.iter().map(|key| key.1.collation).collect(),
             aggregates: aggregates
@@ -41,6 +41,9 @@ impl Planner<'_> {
                 .collect::<Result<_, _>>()?,
             input: planned.plan,
         };
+        if let Some(argument) = only_distinct_argument(aggregates) {
+            plan = group_before(plan, argument);
+        }
         Ok(Planned {
             plan: Plan::Aggregate(Box::new(plan)),
             layout: columns,
@@ -183,6 +186,35 @@ fn groups(input: &Rel, keys: &[(ColumnId, Expr)], rows: f64) -> f64 {
 /// The column of a group that numbers the rows.
 fn row_number(group: &[&(ColumnId, WindowCall)]) -> Option<ColumnId> {
     group.iter().find(|call| matches!(call.1.kind, WindowKind::RowNumber)).map(|call| call.0)
+}
+
+/// What all aggregates look at, if all of them are DISTINCT.
+fn only_distinct_argument(aggregates: &[(ColumnId, AggregateCall)]) -> Option<&Expr> {
+    let first = aggregates.first()?.1.argument.as_ref()?;
+    let is_alike = |(_, call): &(ColumnId, AggregateCall)| {
+        let argument = call.argument.as_ref();
+        call.distinct && call.order.is_empty() && argument.is_some_and(|argument| argument.same_as(first))
+    };
+    (aggregates.iter().all(is_alike) && !first.is_volatile()).then_some(first)
+}
+
+/// DISTINCT aggregates of one argument, by grouping twice: first by the argument too, then what is left of it. A grouping goes to disk when it
+/// is more than memory has room for; the values that one aggregate has seen do not.
+fn group_before(mut plan: AggregatePlan, argument: &Expr) -> AggregatePlan {
+    let outer_keys: Vec<Node> = (0..plan.keys.len()).map(Node::Column).collect();
+    let mut keys = std::mem::replace(&mut plan.keys, outer_keys);
+    let mut collations = plan.collations.clone();
+    let position = keys.len();
+    for aggregate in &mut plan.aggregates {
+        let node = aggregate.argument.replace(Node::Column(position)).expect("each has the argument");
+        keys.truncate(position);
+        keys.push(node);
+        aggregate.distinct = false;
+    }
+    collations.push(argument.collation);
+    assert_eq!(keys.len(), collations.len(), "a collation for each key");
+    let inner = AggregatePlan { keys, collations, aggregates: Vec::new(), input: plan.input };
+    AggregatePlan { input: Plan::Aggregate(Box::new(inner)), ..plan }
 }
 
 fn same_window(a: &WindowCall, b: &WindowCall) -> bool {
