@@ -24,7 +24,7 @@ struct Arguments {
     scenario: Option<String>,
     /// Plant a known bug (acknowledge-before-harden, hardened-jumps-over-hole, page-before-log, decide-before-prepared, reservation-too-small,
     /// vlf-reused-under-pin, hand-out-before-harden, ticket-before-hardened, loss-bound-ignored, counted-before-stored, left-behind-not-taken, acknowledged-before-fence, buffer-not-copied,
-    /// used-before-noted, given-up-before-checkpoint, seen-before-harden, version-freed-too-early, snapshot-sees-later-commit, lost-update-under-snapshot): it must be found.
+    /// built-page-not-chained, used-before-noted, given-up-before-checkpoint, seen-before-harden, version-freed-too-early, snapshot-sees-later-commit, lost-update-under-snapshot): it must be found.
     #[arg(long)]
     plant: Option<String>,
     /// Run each seed twice and compare the traces.
