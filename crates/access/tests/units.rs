@@ -9,7 +9,7 @@ use hardpan_access::{
     RowFormat, ScanOptions, UnitId,
 };
 use os::sim::{Profile, World};
-use pages::PageError;
+use pages::{FILE_PAGES_MIN, PageError};
 use txn::CommitMode;
 use types::{Collation, SqlType, Value};
 
@@ -87,6 +87,40 @@ fn a_page_kept_by_a_savepoint_is_not_freed_when_somebody_else_has_marked_it() {
         assert!(used_pages(&db) < full);
         assert_eq!(db.verify(), Ok(0));
     });
+}
+
+/// Pages with ghosts become free and are given up before their turn comes: who gives them up lets the cleanup forget them, or it comes to pages
+/// that are not there.
+#[test]
+fn the_ghost_cleanup_does_not_come_to_pages_that_are_given_up() {
+    for forgets in [true, false] {
+        with_db(move |db| {
+            let tree = tree_of_500_rows(&db);
+            let txn = db.begin();
+            for key in 0..400u32 {
+                tree.delete(&txn, &key.to_be_bytes()).expect("it is there");
+            }
+            txn.commit(CommitMode::Full).expect("a healthy disk");
+            let txn = db.begin();
+            db.access.drop_unit(&txn, UnitId(7)).expect("a healthy disk");
+            txn.commit(CommitMode::Full).expect("a healthy disk");
+            assert!(db.access.ghost_pages_waiting() > 5);
+
+            let end = db.access.tail_of(1, 0).expect("a healthy disk").end.max(FILE_PAGES_MIN);
+            db.space.limit_allocation(1, Some(end)).expect("the file is there");
+            if forgets {
+                db.access.forget_ghosts(|page| page.page >= end);
+            }
+            db.checkpoint().expect("a healthy disk");
+            assert!(db.space.truncate_file(1, end).expect("a healthy disk"), "nobody has needed room");
+            let cleaned = db.access.clean_ghosts(&db.manager, 1_000);
+            assert_eq!(cleaned.is_ok(), forgets, "{cleaned:?}");
+            if forgets {
+                assert_eq!(db.access.ghost_pages_waiting(), 0);
+            }
+            assert_eq!(db.verify().map(drop), Ok(()));
+        });
+    }
 }
 
 /// The ghost cleanup leaves a leaf where it is whose tree somebody is dropping: its page is no longer the tree's to give back, and the one who

@@ -7,7 +7,7 @@ use txn::TxnManager;
 
 use super::BTree;
 use super::page::{child_at, child_slot, key_at};
-use crate::alloc::{map_of, owner, set_owner};
+use crate::alloc::{PENDING, map_of, owner, set_owner};
 use crate::error::{AccessError, AccessResult};
 use crate::methods::{AccessMethods, removers_are_done};
 
@@ -38,6 +38,10 @@ impl AccessMethods {
             }
             let unit = header::unit(guard.page());
             drop(guard);
+            // What is left of a tree that was dropped may lead to pages that have been given up with the end of their file.
+            if owner(self.fix(map_of(page), LatchMode::Shared)?.page(), page) & !PENDING != unit {
+                continue;
+            }
             let tree = match self.tree_of_root(root) {
                 Ok(tree) if tree.def.unit.0 == unit => tree,
                 _ => continue,
