@@ -238,8 +238,7 @@ fn wrong_outcomes(seed: u64, bug: Option<Bug>) -> Vec<String> {
         server.instance.shutdown();
     });
     report.assert_ok();
-    let found = wrong.lock().clone();
-    found
+    wrong.lock().clone()
 }
 
 /// All 324 outcomes, and the numbers of each kind that are published (READ_COMMITTED_SNAPSHOT's are ours).
