@@ -79,11 +79,13 @@ impl Filling {
     }
 
     fn has_room_for(&self, length: usize) -> bool {
+        assert!(length <= UNIT_BYTES, "a row fits into a unit");
         self.current.is_some() && self.buffer.len() + length <= UNIT_BYTES
     }
 
     /// Nobody needs what is in the current unit: it begins anew.
     fn begin_anew_if_unneeded(&mut self) {
+        assert!(self.current.is_some() || self.buffer.is_empty(), "bytes belong to a unit");
         if self.current.as_ref().is_some_and(|unit| Arc::strong_count(unit) == 2) {
             self.buffer.clear();
         }
@@ -104,6 +106,7 @@ impl Images {
 
     /// From now on there is a file, made when it is needed.
     pub(super) fn lie_at(&self, path: PathBuf) {
+        assert!(path.parent().is_some(), "the file lies in a folder, whose room is asked for");
         *self.path.lock() = Some(path);
         self.has_path.store(true, Release);
     }
@@ -158,8 +161,10 @@ impl Images {
                 }
             }
         }
+        assert_eq!(Arc::strong_count(&next), 2, "nobody needs anything of a unit that is taken");
         if let Some(full) = filling.current.take() {
             let file = filling.file.as_ref().expect("made above");
+            assert!(full.number < filling.units.len() as u64, "units are numbered as they are made");
             let offset = full.number * UNIT_BYTES as u64;
             if let Err(error) = file.write_at(&filling.buffer, offset, WriteMode::Cached) {
                 self.tell(&error);
@@ -176,6 +181,7 @@ impl Images {
 
     fn make(&self) -> Result<Arc<dyn File>, IoError> {
         let path = self.path.lock().clone().expect("asked before");
+        assert!(self.are_kept(), "no file is made that nobody wanted");
         let disk = self.os.disk();
         let options = OpenOptions { private: true, ..OpenOptions::create_new() };
         let file = disk.open(&path, &options)?;
@@ -193,8 +199,10 @@ impl Images {
     /// The image at a place; `None` when it could not be written, or not be read.
     pub(super) fn get(&self, place: &Place) -> Option<Arc<[u8]>> {
         let (at, length) = (place.at as usize, place.length as usize);
+        assert!(at + length <= UNIT_BYTES, "a place lies in its unit");
         let filling = self.filling.lock();
         if filling.current.as_ref().is_some_and(|unit| Arc::ptr_eq(unit, &place.unit)) {
+            assert!(at + length <= filling.buffer.len(), "what is needed was not begun anew");
             return Some(filling.buffer[at..at + length].into());
         }
         let file = Arc::clone(filling.file.as_ref().expect("what was turned over has a file"));

@@ -319,6 +319,10 @@ impl Versions {
 
     fn publish(&self, order: &Order) {
         let begin = order.needed.values().map(|writer| writer.begin.load(Relaxed)).min();
+        assert!(
+            order.needed.last_key_value().is_none_or(|(number, _)| *number <= order.last_commit),
+            "who is needed has committed"
+        );
         let id = order.needed.values().map(|writer| writer.txn.0).min();
         assert_eq!(begin.is_none(), id.is_none(), "who is needed has both");
         assert_ne!(begin, Some(0), "who has committed says where it began");

@@ -184,7 +184,12 @@ impl Store {
         }
         // Only the first image counts.
         let has_left = |newest: &VersionWriter| std::ptr::eq(newest, Arc::as_ptr(writer));
-        if self.newest(unit, key, has_left) { None } else { self.images.put(image) }
+        let place = if self.newest(unit, key, has_left) { None } else { self.images.put(image) };
+        assert!(
+            place.as_ref().is_none_or(|place| place.bytes() == image.len() as u64),
+            "a place has the whole image"
+        );
+        place
     }
 
     /// 3959, once, until there is room again.
@@ -233,6 +238,7 @@ impl Store {
         };
         let (bytes, bytes_there) = (memory_of(&kept, key), kept.bytes_there());
         assert!(bytes >= VERSION_BYTES, "a version is counted");
+        assert!(bytes_there == 0 || self.images.are_kept(), "on disk lies what may lie there");
         versions.push(Version { writer: Arc::clone(writer), at: place, kept: kept.clone() });
         drop(part);
         self.note_room(&kept);
