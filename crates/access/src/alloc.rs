@@ -324,7 +324,10 @@ impl AccessMethods {
         &self,
         mut body: impl FnMut(PageGuard) -> AccessResult<()>,
     ) -> AccessResult<()> {
-        self.space.file_numbers().into_iter().try_for_each(|file| self.for_each_map_of(file, &mut body))
+        self.space
+            .file_numbers::<Vec<u16>>()
+            .into_iter()
+            .try_for_each(|file| self.for_each_map_of(file, &mut body))
     }
 
     fn for_each_map_of(

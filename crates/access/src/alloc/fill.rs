@@ -2,10 +2,14 @@
 
 use pages::{PageError, PageId};
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::{FreePage, INTERVAL_PAGES, MAP_INDEX, PENDING, entries, is_system_page, map_of, owner};
 use crate::error::AccessResult;
 use crate::methods::AccessMethods;
+
+/// Numbers of files: few databases have more of them than fit here.
+type FileNumbers = SmallVec<[u16; 8]>;
 
 /// Units below this number are of the catalog.
 pub const SYSTEM_UNITS_END: u32 = 256;
@@ -61,12 +65,12 @@ impl Turns {
     }
 
     /// The files in the order in which they are to be tried now.
-    fn order(&mut self) -> Vec<u16> {
+    fn order(&mut self) -> FileNumbers {
         if self.run_left == 0 || self.files.get(self.current).is_none_or(|file| file.free == 0) {
             self.pass_on();
         }
         let (before, rest) = self.files.split_at(self.current.min(self.files.len()));
-        let order: Vec<u16> = rest.iter().chain(before).map(|file| file.number).collect();
+        let order: FileNumbers = rest.iter().chain(before).map(|file| file.number).collect();
         assert_eq!(order.len(), self.files.len(), "each file once");
         order
     }
@@ -139,7 +143,7 @@ impl AccessMethods {
         match refusal {
             _ if self.space.lift_limits() || are_lifted() => Ok(()),
             Some(error) => Err(error.into()),
-            None if self.space.file_numbers() != sorted(files) => Ok(()),
+            None if self.space.file_numbers::<FileNumbers>() != sorted(files) => Ok(()),
             None => {
                 let first = self.space.files().swap_remove(0).path;
                 let what = "every file that could be filled is being emptied".to_owned();
@@ -149,8 +153,8 @@ impl AccessMethods {
     }
 
     /// The files in the order in which a page is to be looked for in them.
-    fn files_in_turn(&self, unit: u32) -> AccessResult<Vec<u16>> {
-        let numbers = self.space.file_numbers();
+    fn files_in_turn(&self, unit: u32) -> AccessResult<FileNumbers> {
+        let numbers: FileNumbers = self.space.file_numbers();
         // The catalog stays in the first file as long as that has room, so that the others can be emptied and removed.
         if numbers.len() == 1 || unit < SYSTEM_UNITS_END {
             return Ok(numbers);
@@ -267,8 +271,8 @@ impl AccessMethods {
     }
 }
 
-fn sorted(numbers: &[u16]) -> Vec<u16> {
-    let mut sorted = numbers.to_vec();
+fn sorted(numbers: &[u16]) -> FileNumbers {
+    let mut sorted = FileNumbers::from_slice(numbers);
     sorted.sort_unstable();
     sorted
 }

@@ -22,7 +22,6 @@ use super::{Instance, MASTER, MODEL, NewDatabaseFile};
 use crate::checkpoint;
 use crate::database::Database;
 use crate::error::{SqlResult, StorageError};
-use crate::files::make_directory;
 use crate::registry::{DataFileShape, DatabaseDataFile, Entry, FilePhase};
 
 impl Instance {
@@ -67,30 +66,19 @@ impl Instance {
         new: &NewFile,
         noted: DatabaseDataFile,
     ) -> SqlResult<()> {
-        let before = self.entry_of(database)?;
-        let with = |phase: FilePhase| {
-            let mut entry = before.clone();
+        let in_entry = |entry: &mut Entry, phase: FilePhase| {
             entry.data_files.push(DatabaseDataFile { phase, ..noted.clone() });
             entry.data_files.sort_by_key(|file| file.number);
-            entry
         };
-        self.note_files(database, with(FilePhase::Joining))?;
-        let folder = new.path.parent().unwrap_or(Path::new("."));
-        let made = make_directory(self.os().disk(), folder).map_err(PageError::from);
-        let file = match made.and_then(|()| database.space().make_file(new)) {
-            Ok(file) => file,
-            Err(error) => {
+        let make = || {
+            database.space().make_file(new).inspect_err(|error| {
                 // What of it may be there is nobody's, unless it was there before.
-                if !matches!(&error, PageError::Io(error) if error.kind == os::IoErrorKind::AlreadyExists) {
-                    self.remove_one(&before.name, &new.path);
+                if !matches!(error, PageError::Io(error) if error.kind == os::IoErrorKind::AlreadyExists) {
+                    self.remove_one(database.name(), &new.path);
                 }
-                self.note_files(database, before)?;
-                return Err(SqlError::new(5123, &[&error, &new.path.display()]));
-            }
+            })
         };
-        if !is_planted(Bug::UsedBeforeNoted) {
-            self.note_files(database, with(FilePhase::Member))?;
-        }
+        let file = self.add_member(database, &new.path, in_entry, make)?;
         database.space().join_file(file);
         Ok(())
     }

@@ -9,10 +9,12 @@
 //!  start:           Joining or Leaving ─► file removed ─► master: nothing
 //! ```
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use log::{FIRST_LOG_FILE, Growth, LogError, LogFileOptions, LogOptions, ResizeError, VlfRule};
+use os::IoError;
 use os::sim::{Bug, is_planted};
 use types::{Collation, SqlError};
 
@@ -162,27 +164,45 @@ impl Instance {
         log_file: DatabaseLogFile,
         size_bytes: Option<u64>,
     ) -> SqlResult<()> {
+        let noted = |entry: &mut Entry, phase: FilePhase| {
+            entry.log_files.push(DatabaseLogFile { phase, ..log_file.clone() });
+            entry.log_files.sort_by_key(|file| file.number);
+        };
+        let make = || database.log().prepare_file(&member_options(&log_file, size_bytes));
+        let idle = self.add_member(database, &log_file.path, noted, make)?;
+        database.log().join_file(idle);
+        Ok(())
+    }
+
+    /// A file becomes a member: master notes that it joins, `make` makes it in its folder (errors leave nothing of it behind), master notes
+    /// that it is there. Each is hard before the next; who calls uses the file then. Error 5123 when it cannot be made.
+    pub(super) fn add_member<F, E: Display + From<IoError>>(
+        &self,
+        database: &Arc<Database>,
+        path: &Path,
+        noted: impl Fn(&mut Entry, FilePhase),
+        make: impl FnOnce() -> Result<F, E>,
+    ) -> SqlResult<F> {
         let before = self.entry_of(database)?;
         let with = |phase: FilePhase| {
             let mut entry = before.clone();
-            entry.log_files.push(DatabaseLogFile { phase, ..log_file.clone() });
-            entry.log_files.sort_by_key(|file| file.number);
+            noted(&mut entry, phase);
             entry
         };
         self.note_files(database, with(FilePhase::Joining))?;
-        let folder = log_file.path.parent().unwrap_or(Path::new("."));
-        let made = make_directory(self.os().disk(), folder).map_err(LogError::from);
-        let made = made.and_then(|()| database.log().prepare_file(&member_options(&log_file, size_bytes)));
-        let idle = match made {
-            Ok(idle) => idle,
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let made = make_directory(self.os().disk(), folder).map_err(E::from).and_then(|()| make());
+        let file = match made {
+            Ok(file) => file,
             Err(error) => {
                 self.note_files(database, before)?;
-                return Err(SqlError::new(5123, &[&error, &log_file.path.display()]));
+                return Err(SqlError::new(5123, &[&error, &path.display()]));
             }
         };
-        self.note_files(database, with(FilePhase::Member))?;
-        database.log().join_file(idle);
-        Ok(())
+        if !is_planted(Bug::UsedBeforeNoted) {
+            self.note_files(database, with(FilePhase::Member))?;
+        }
+        Ok(file)
     }
 
     /// Is there a file at the place, or is one planned there?

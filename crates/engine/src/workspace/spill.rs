@@ -128,9 +128,7 @@ impl SpillFile {
             }
         }
     }
-}
 
-impl SpillFile {
     /// One more block at the end.
     fn grow(&self) -> SqlResult<u32> {
         let block = self.blocks.get();

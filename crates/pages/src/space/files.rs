@@ -30,10 +30,11 @@ impl FileSpace {
         file.cloned().ok_or(PageError::NoSuchPage(PageId::new(number, 0)))
     }
 
-    /// The numbers of the data files, ascending.
-    pub fn file_numbers(&self) -> Vec<u16> {
-        let numbers: Vec<u16> = self.files.read().iter().flatten().map(|file| file.file_id()).collect();
-        assert!(numbers.first() == Some(&1) && numbers.is_sorted(), "the first file stays, numbers ascend");
+    /// The numbers of the data files, ascending. Asked for each page that is allocated: who asks says what they are put into.
+    pub fn file_numbers<C: FromIterator<u16> + AsRef<[u16]>>(&self) -> C {
+        let numbers: C = self.files.read().iter().flatten().map(|file| file.file_id()).collect();
+        let seen = numbers.as_ref();
+        assert!(seen.first() == Some(&1) && seen.is_sorted(), "the first file stays, numbers ascend");
         numbers
     }
 
