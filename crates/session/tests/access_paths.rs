@@ -150,7 +150,7 @@ fn drawn(random: &mut Random, depth: u32) -> String {
 fn an_or_finds_each_row_once() {
     let (_world, mut session) = filled("access-paths-or");
     let indexed = "CREATE TABLE u (k int NOT NULL PRIMARY KEY, a int, b int, c int, pad char(50) NOT NULL)
-         INSERT u SELECT k, NULLIF(k % 37, 5), NULLIF(k * 7 % 41, 3), NULLIF(k % 400, 7), 'x' FROM t WHERE k <= 6000
+         INSERT u SELECT k, NULLIF(k % 137, 5), NULLIF(k * 7 % 161, 3), NULLIF(k % 400, 7), 'x' FROM t WHERE k <= 6000
          SELECT * INTO plain FROM u
          CREATE INDEX ia ON u (a, b) CREATE INDEX ib ON u (b) INCLUDE (c) CREATE INDEX ic ON u (c DESC)";
     let seen = run(&mut session, indexed);

@@ -82,8 +82,9 @@ fn shapes() {
             "hash, hash, scan customer, scan orders, scan item",
         ),
         (
+            // 50 parts with 60 items each: 3,000 look-ups cost more than all 30,000 items.
             "SELECT p.kind, SUM(i.qty) FROM item i JOIN part p ON p.pk = i.pk WHERE p.kind = 3 GROUP BY p.kind",
-            "loop, scan part, loop, seek item, seek item",
+            "hash, scan part, scan item",
         ),
         (
             "SELECT SUM(i.qty) FROM item i JOIN part p ON p.pk = i.pk WHERE p.pk = 3",

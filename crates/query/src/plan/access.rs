@@ -19,8 +19,9 @@ use crate::physical::plan::{
 use crate::table::TableSource;
 use crate::view::stream::BoundKind;
 
-/// A row that is looked up through an index costs so many rows read one after the other (docs/measurements.md).
-pub(super) const LOOKUP_COST: f64 = 10.0;
+/// A row that is looked up through an index costs so many rows read one after the other. Measured: 2.9 us against 0.073 us of a scanned row with
+/// its conditions, 40 times; a scan that gives its rows up costs more than one that throws them away.
+pub(super) const LOOKUP_COST: f64 = 30.0;
 /// An entry of an index that has all columns that are wanted, in rows read: it is narrower.
 const ENTRY_COST: f64 = 0.8;
 /// The way down a tree to where a range begins, in rows read.
