@@ -13,7 +13,6 @@ use types::SqlError;
 use super::{find_table, with_transaction};
 use crate::bind::Binder;
 use crate::bind::names::written;
-use crate::context::SetOptions;
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
 use crate::plan::{Planner, in_order};
@@ -228,20 +227,8 @@ fn gather_all(
     let StatementKind::Select(select) = &batch.statements[0].kind else {
         return Err(crate::errors::stored_text_damaged());
     };
-    // What the session has set for its own queries is not for this one.
-    let options = SetOptions { row_count: 0, format_only: false, ..context.options.clone() };
-    let mut own = ExecContext {
-        instance: context.instance,
-        database: context.database,
-        variables: &mut [],
-        transactions: context.transactions,
-        facts: context.facts,
-        options: &options,
-        names: context.names,
-        front_end: context.front_end,
-    };
     let plan = {
-        let bind = super::bind_context(&own, &[]);
+        let bind = super::bind_context(context, &[]);
         let mut binder = Binder::new(&bind);
         let query = binder.query(&select.query)?;
         let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();
@@ -250,7 +237,7 @@ fn gather_all(
     };
     let shape = columns.iter().map(|at| (table.columns[*at].sql_type, table.columns[*at].collation));
     let mut collector = StatisticsCollector::new(shape.collect());
-    let runtime = Runtime::new(&mut own);
+    let runtime = Runtime::new(context);
     let mut source = plan.open(&runtime)?;
     let mut row = Row::new();
     while source.next(&runtime, &mut row)? {
