@@ -46,7 +46,8 @@ impl AccessMethods {
             // The middle of each of as many equal parts.
             let place = ((2 * at + 1) * all) / (2 * read);
             let guard = self.fix(pages[place as usize], LatchMode::Shared)?;
-            (bytes.clear(), ends.clear());
+            bytes.clear();
+            ends.clear();
             if header::unit(guard.page()) == unit.0 {
                 copy_rows(guard.page(), &mut bytes, &mut ends);
             }

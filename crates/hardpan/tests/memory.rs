@@ -153,13 +153,17 @@ fn fill(client: &mut Client) {
 const HUNGRY: [&str; 5] = [
     "DECLARE @s varchar(max) = 'x' WHILE 1 = 1 SET @s = @s + @s",
     "SELECT REPLICATE(CAST('x' AS varchar(max)), 1900000000)",
-    "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9)) + CAST(n AS char(1))) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
+    "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9)) + CAST(n AS char(1))), COUNT(*) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
     "SELECT MAX(s) FROM (SELECT SUM(i) OVER (ORDER BY v, i) s, v FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)) x",
     "SELECT LEN(STRING_AGG(CAST(v AS varchar(max)), '')) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
 ];
 
 /// More than a query is granted, and more than all may use: these go to disk.
-const LARGE: [(&str, i64); 4] = [
+const LARGE: [(&str, i64); 5] = [
+    (
+        "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9)) + CAST(n AS char(1))) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
+        96_000,
+    ),
     (
         "SELECT MAX(n) FROM (SELECT ROW_NUMBER() OVER (ORDER BY v, n, i DESC) n, v FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)) x",
         96_000,

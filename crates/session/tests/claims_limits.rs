@@ -123,6 +123,8 @@ fn at_the_limit_each_acknowledgement_lets_one_write_go() {
         let server = Server::open(os);
         let mut session = with_tables(&server, NAME);
         run(&mut session, &format!("ALTER DATABASE {NAME} SET LOG_LIMITS = SQL2005_X86"));
+        // Nobody waits for growth meanwhile.
+        run(&mut session, &format!("ALTER DATABASE {NAME} MODIFY FILE (NAME = d, SIZE = 16MB)"));
         let pending = "SELECT COUNT(*) FROM sys.dm_io_pending_io_requests r JOIN sys.dm_io_virtual_file_stats(DB_ID(), 2) f ON f.file_handle = r.io_handle";
         assert_eq!(rows(&mut session, LIMITS)[0].split('|').next(), Some("0"), "idle");
         let writer = write_wide(os, &server, NAME, 400);

@@ -22,15 +22,16 @@ fn requests_show_who_runs_what_and_who_blocks_whom() {
         let shared = server.shared();
         let waiter = os.spawn("waiter", move || {
             let mut other = connect(&shared, "master");
+            // By its whole clustered key: the row is to be changed, whatever else there is to be looked at.
             run(&mut other, "UPDATE T SET b = 3 WHERE a = 1");
             other.close();
         });
         os.sleep(A_SECOND_NS, WaitType::WAITFOR).unwrap();
         let all = "SELECT session_id, command, status, open_transaction_count, blocking_session_id, wait_type FROM \
                    sys.dm_exec_requests ORDER BY session_id";
-        assert_eq!(rows(&mut one, all), ["51|SELECT|running|1|0|NULL", "52|UPDATE|suspended|0|51|LCK_M_U"]);
+        assert_eq!(rows(&mut one, all), ["51|SELECT|running|1|0|NULL", "52|UPDATE|suspended|0|51|LCK_M_X"]);
         let waiting = "SELECT session_id, blocking_session_id, wait_type FROM sys.dm_os_waiting_tasks WHERE session_id > 50";
-        assert_eq!(rows(&mut one, waiting), ["52|51|LCK_M_U"]);
+        assert_eq!(rows(&mut one, waiting), ["52|51|LCK_M_X"]);
         let sessions = "SELECT session_id, status, open_transaction_count, transaction_isolation_level FROM \
                         sys.dm_exec_sessions WHERE session_id > 50 ORDER BY session_id";
         assert_eq!(rows(&mut one, sessions), ["51|running|1|3", "52|running|0|2"]);

@@ -58,7 +58,7 @@ impl StatisticsCollector {
         let differs = |(at, value): (usize, &Value)| {
             is_first || sort_compare(&self.previous[at], value, self.columns[at].1).is_ne()
         };
-        let same = values.iter().enumerate().position(|pair| differs(pair)).unwrap_or(values.len());
+        let same = values.iter().enumerate().position(differs).unwrap_or(values.len());
         let mut bytes = 0.0;
         for (at, prefix) in self.prefixes.iter_mut().enumerate() {
             bytes += stored_bytes(&values[at], &self.columns[at].0) * rows;
@@ -167,21 +167,18 @@ fn reduce(steps: &mut Vec<Step>, most: usize) {
                 left -= 1;
             }
         }
-        let mut at = 0;
         let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
         let mut held: Option<Step> = None;
-        for mut step in steps.drain(..) {
+        for (mut step, goes) in steps.drain(..).zip(&goes) {
             if let Some(before) = held.take() {
                 step.range += before.range + before.equal;
                 step.distinct += before.distinct + 1.0;
                 step.single += before.single + f64::from(u8::from(before.equal == 1.0));
             }
-            if goes[at] {
-                held = Some(step)
-            } else {
-                joined.push(step)
+            match goes {
+                true => held = Some(step),
+                false => joined.push(step),
             }
-            at += 1;
         }
         assert!(held.is_none() && joined.len() < goes.len(), "the last step stays, and some have gone");
         *steps = joined;
