@@ -5,11 +5,11 @@ mod common;
 
 use common::{Db, HEAP, Place, create, open};
 use hardpan_access::{
-    AccessError, BTree, BTreeDef, BTreeKind, HeapDef, KeyRange, LobPointer, ROW_BYTES_MAX, RowColumn,
+    AccessError, BTree, BTreeDef, BTreeKind, HeapDef, KeyRange, LobPointer, ROW_BYTES_MAX, Rid, RowColumn,
     RowFormat, ScanOptions, UnitId,
 };
 use os::sim::{Profile, World};
-use pages::{FILE_PAGES_MIN, PageError};
+use pages::{FILE_PAGES_MIN, LatchMode, PageError, slots};
 use txn::CommitMode;
 use types::{Collation, SqlType, Value};
 
@@ -56,6 +56,33 @@ fn a_dropped_unit_goes_at_commit_and_stays_at_rollback() {
         assert_eq!(used_pages(&db), before);
         assert_eq!(db.verify(), Ok(0));
     });
+}
+
+/// A stub that leads to no moved row is damage (824) also to who changes the row without having read it: another row, or none, would be changed
+/// in its place.
+#[test]
+fn a_stub_that_leads_elsewhere_is_not_believed_by_a_change() {
+    for (flags, what) in [(0, "a row of its own"), (slots::FORWARDED | slots::GHOST, "one that is gone")] {
+        with_db(move |db| {
+            let txn = db.begin();
+            let rid = db.heap.insert(&txn, &[1; 3000]).expect("room");
+            db.heap.insert(&txn, &[2; 4500]).expect("room");
+            db.heap.update(&txn, rid, &[3; 5000]).expect("room elsewhere");
+            txn.commit(CommitMode::Full).expect("a healthy disk");
+            let stub = db.space.fix(rid.page, LatchMode::Shared).expect("a healthy disk");
+            assert_ne!(slots::flags(stub.page(), rid.slot) & slots::FORWARD, 0, "the row has moved");
+            let target = slots::row(stub.page(), rid.slot).and_then(Rid::from_bytes).expect("an address");
+            drop(stub);
+            let mut page = db.space.fix(target.page, LatchMode::Exclusive).expect("a healthy disk");
+            slots::set_flags(page.page_mut(), target.slot, flags);
+            drop(page);
+            let txn = db.begin();
+            let is_damage = |done| matches!(done, Err(AccessError::Corrupt { page, .. }) if page == rid.page);
+            assert!(is_damage(db.heap.update(&txn, rid, &[4; 5000])), "UPDATE: {what}");
+            assert!(is_damage(db.heap.delete(&txn, rid)), "DELETE: {what}");
+            txn.rollback().expect("nothing was changed");
+        });
+    }
 }
 
 /// What a savepoint has taken back is not freed at commit, even if somebody else, who has not committed, has marked it meanwhile. (Seed 1700 of

@@ -219,6 +219,34 @@ fn a_log_that_fails_ends_a_pending_commit_as_a_blocking_one() {
     });
 }
 
+/// Who waits for a row of a commit whose write fails never gets it, whoever runs first: the database has failed before the locks go.
+#[test]
+fn nobody_gets_the_lock_of_a_commit_that_fails() {
+    for seed in 0..60 {
+        alone(seed, |bench| {
+            let transaction = bench.changed();
+            let waiter = || {
+                let manager = Arc::clone(&bench.manager);
+                bench.os.spawn("waiter", move || {
+                    let other = manager.begin(TxnOptions::default());
+                    let got = other.lock(account_resource(0), LockMode::S, LockWait::Forever);
+                    assert_eq!(
+                        got,
+                        Err(LockError::DatabaseFailed),
+                        "it would see what may not have happened"
+                    );
+                })
+            };
+            let waiters: Vec<JoinHandle> = (0..4).map(|_| waiter()).collect();
+            bench.os.sleep(1_000_000, WaitType::SLEEP_TASK).unwrap();
+            bench.device.inject(Fault::fail_once(Operation::Write, 0));
+            let error = transaction.commit(CommitMode::Full).unwrap_err();
+            assert!(error.is_fatal_to_database());
+            waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+        });
+    }
+}
+
 /// Whoever forgets the second half is told, in release builds too.
 #[test]
 fn a_pending_commit_is_not_forgotten() {
