@@ -116,6 +116,10 @@ impl Instance {
         }
         for object in database.catalog().objects() {
             let ObjectDef::Table(table) = object else { continue };
+            // The catalog's own tables stay where they are: the boot page names their roots, and they their units.
+            if table.is_system {
+                continue;
+            }
             let units: Vec<u32> =
                 table.indexes.iter().filter(|index| index.has_unit()).map(|index| index.unit).collect();
             if table.base().is_disabled || !units.iter().any(|unit| tail.units.contains(unit)) {
