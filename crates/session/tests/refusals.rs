@@ -31,6 +31,27 @@ fn a_refusal_ends_the_batch_and_its_transaction() {
     }
 }
 
+/// A rebuilt table of the catalog would have another root than the boot page names: the server would not start again.
+#[test]
+fn no_statement_changes_a_table_of_the_catalog() {
+    let world = World::new("refused-catalog");
+    let mut session = world.session();
+    for statement in [
+        "ALTER INDEX ALL ON sys.sysstats REBUILD",
+        "ALTER INDEX ALL ON sys.sysschobjs REBUILD",
+        "ALTER TABLE sys.sysstats ADD x int",
+        "ALTER TABLE sys.sysstats DROP COLUMN name",
+        "CREATE INDEX i ON sys.sysstats (statid)",
+        "TRUNCATE TABLE sys.sysstats",
+        "DROP TABLE sys.sysstats",
+        "DELETE sys.sysstats",
+    ] {
+        assert_ne!(numbers(&run(&mut session, statement)), [0; 0], "{statement}");
+    }
+    run(&mut session, "CREATE TABLE works (i int) INSERT works VALUES (1)");
+    assert_eq!(rows(&mut session, "SELECT i FROM works"), ["1"]);
+}
+
 #[test]
 fn a_loop_behind_a_refused_cursor_does_not_run() {
     let world = World::new("refused-cursor");

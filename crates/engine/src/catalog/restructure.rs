@@ -35,8 +35,12 @@ impl Database {
     /// Locks an object for a change of its definition, whatever its kind.
     ///
     /// # Errors
-    /// 1205, 1222; the marker of a stale plan when another has changed it since it was found.
+    /// 259 for a table of the catalog, whose root only the boot page names: with another root it is lost at the next start. 1205, 1222; the
+    /// marker of a stale plan when another has changed it since it was found.
     pub fn lock_definition(&self, txn: &DbTransaction, found: &ObjectDef) -> SqlResult<()> {
+        if matches!(found, ObjectDef::Table(table) if table.is_system) {
+            return Err(SqlError::new(259, &[]));
+        }
         let id = found.object_id();
         self.share_schema(txn, found.schema_id())?;
         txn.lock_object(id, LockMode::SchM)?;
