@@ -18,7 +18,8 @@ use log::{FlushReason, LogOp, Lsn, PendingHarden, RecordBuf, RecordFlags, Record
 use os::sim::{Bug, is_planted};
 
 use crate::durability::CommitMode;
-use crate::transaction::{Transaction, XactState};
+use crate::state::XactState;
+use crate::transaction::Transaction;
 use crate::{TxnError, TxnResult};
 
 /// What a commit leaves for the session.

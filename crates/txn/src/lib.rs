@@ -8,30 +8,35 @@
 
 pub mod commit;
 pub mod durability;
+mod entry;
 mod error;
 mod gate;
+mod leave_versions;
 pub mod lock;
+mod loser;
 mod prepare;
 pub mod recovery;
-mod rm;
 mod rollback;
+mod snapshot;
+mod state;
 mod table;
 mod transaction;
 mod version;
 
 pub use commit::{CommitOutcome, CommitProgress, PendingCommit};
 pub use durability::{CommitMode, CommitRequest, DelayedDurability, XactFacts};
+pub use entry::ActiveRow;
 pub use error::{TxnError, TxnResult};
 pub use gate::CommitGate;
 pub use lock::{
     HASH_END, HeldLocks, LockError, LockManager, LockMark, LockMode, LockOwner, LockRow, LockSpace, LockWait,
     RequestStatus, Resource,
 };
-pub use rm::ResourceManager;
 pub use rollback::Savepoint;
-pub use table::{ActiveRow, TxnManager, TxnManagerOptions};
-pub use transaction::{IsolationLevel, Transaction, TxnOptions, UndoBytes, XactState};
+pub use snapshot::Snapshot;
+pub use state::XactState;
+pub use table::TxnManagerOptions;
+pub use transaction::{IsolationLevel, ResourceManager, Transaction, TxnManager, TxnOptions, UndoBytes};
 pub use version::{
-    Before, OpenSnapshot, Sight, Snapshot, SnapshotKind, StoredVersion, VersionFigures, VersionWriter,
-    Versions,
+    Before, OpenSnapshot, Sight, SnapshotKind, StoredVersion, VersionFigures, VersionWriter, Versions,
 };

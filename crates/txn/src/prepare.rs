@@ -10,7 +10,8 @@ use log::{FlushReason, LogOp, RecordBuf, RecordHeader};
 use os::sim::{Bug, is_planted};
 
 use crate::TxnResult;
-use crate::transaction::{Transaction, XactState};
+use crate::state::XactState;
+use crate::transaction::Transaction;
 
 /// Why a prepared transaction flushes; its only mention.
 const PREPARE: FlushReason = FlushReason::Prepare;

@@ -7,7 +7,8 @@
 use log::records::{AbortXact, MarkSavepoint};
 use log::{LogOp, Lsn, RecordBuf, RecordHeader};
 
-use crate::transaction::{Transaction, UndoBytes, XactState};
+use crate::state::XactState;
+use crate::transaction::{Transaction, UndoBytes};
 use crate::{TxnError, TxnResult};
 
 /// A point of a transaction to roll back to. Costs nothing to take: it is a position in the transaction's chain, and one among its versions.

@@ -1,4 +1,5 @@
-//! One transaction: its states, its chain of log records, its locks.
+//! One transaction: its states, its chain of log records, its locks. And the two whom it cannot be told of without: the manager that it
+//! belongs to, and the resource manager that knows what its records mean. What the manager does is in table.rs.
 //!
 //! ```text
 //!             ┌────────── commit ─────────► Committing ──harden──► Hardened ──finish──► Ended
@@ -11,20 +12,24 @@
 //! A transaction is used by one task at a time, through `&self`, so that cursors can share it. Nothing is logged before the first change:
 //! a transaction that only reads leaves no trace in the log and never flushes (claim 12).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use log::records::{BeginXact, LogTime};
-use log::{LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
+use log::{Log, LogOp, LogPin, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
 use os::sim::{Bug, is_planted};
-use os::{Latch, LatchRank};
+use os::{Counter, Latch, LatchRank, Os};
 
+use crate::entry::XactEntry;
+use crate::gate::CommitGate;
 use crate::lock::{
-    HeldLocks, LockError, LockMark, LockMode, LockOwner, LockSpace, LockWait, Resource, ResourceKey,
+    HeldLocks, LockError, LockManager, LockMark, LockMode, LockOwner, LockSpace, LockWait, Resource,
+    ResourceKey,
 };
-use crate::table::{TxnManager, XactEntry};
-use crate::version::VersionWriter;
+use crate::state::XactState;
+use crate::version::{VersionWriter, Versions};
 use crate::{TxnError, TxnResult};
 
 /// Log bytes of LOP_COMMIT_XACT or LOP_ABORT_XACT, at most; reserved at begin.
@@ -80,34 +85,68 @@ pub struct TxnOptions {
     pub name: Option<String>,
 }
 
-/// The states; see the module's heading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum XactState {
-    /// May read and change.
-    Active = 0,
-    /// The commit record is being written or waited for.
-    Committing = 1,
-    /// The commit record is as durable as the commit mode asks.
-    Hardened = 2,
-    /// Undoing.
-    RollingBack = 3,
-    /// Over; locks are gone.
-    Ended = 4,
-    /// Its changes are hard; whether they stay is decided elsewhere (see prepare.rs).
-    Prepared = 5,
+#[derive(Default)]
+pub(crate) struct ActiveTable {
+    pub(crate) entries: BTreeMap<u64, Arc<XactEntry>>,
+    /// The same by order of entering: (lower bound of its begin, number). Bounds are taken under the latch, so they ascend.
+    pub(crate) by_begin: BTreeSet<(u64, u64)>,
+    pub(crate) pin: Option<LogPin>,
 }
 
-impl XactState {
-    fn from_number(number: u8) -> XactState {
-        [
-            XactState::Active,
-            XactState::Committing,
-            XactState::Hardened,
-            XactState::RollingBack,
-            XactState::Ended,
-            XactState::Prepared,
-        ][usize::from(number)]
+pub(crate) struct TxnCounters {
+    pub(crate) started: Arc<Counter>,
+    pub(crate) written: Arc<Counter>,
+    pub(crate) active: Arc<Counter>,
+}
+
+/// The transactions of one database.
+pub struct TxnManager {
+    pub(crate) os: Os,
+    pub(crate) log: Arc<Log>,
+    pub(crate) locks: Arc<LockManager>,
+    pub(crate) resource_manager: OnceLock<Arc<dyn ResourceManager>>,
+    pub(crate) gates: OnceLock<Vec<Arc<dyn CommitGate>>>,
+    pub(crate) next_txn: AtomicU64,
+    pub(crate) table: Latch<ActiveTable>,
+    /// The least number in the table, `u64::MAX` when it is empty; written under its latch.
+    pub(crate) oldest_id: AtomicU64,
+    /// The least begin bound in the table, `u64::MAX` when it is empty; written under its latch.
+    pub(crate) oldest_lsn: AtomicU64,
+    /// Why nothing more of the database is acknowledged; see [`TxnManager::fail`].
+    pub(crate) failure: OnceLock<String>,
+    /// Newest commit that others may see before it is hard; see [`TxnManager::last_deferred`].
+    pub(crate) deferred: AtomicU64,
+    pub(crate) versions: Versions,
+    pub(crate) counters: TxnCounters,
+}
+
+/// Applies and takes back what it has logged. Rollback, recovery and replicas use the same two calls.
+pub trait ResourceManager: Send + Sync {
+    /// Does the record's change again unless the page already has it (page LSN >= `lsn`). Called in log order, for every record that is
+    /// not of the transaction machinery itself; may be called any number of times for the same record.
+    fn redo(&self, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()>;
+
+    /// Takes the record's change back, logging that with [`Transaction::append_compensation`] and `header.prev` as the next to undo.
+    /// A record with nothing to undo is left alone.
+    fn undo(
+        &self,
+        transaction: &Transaction,
+        lsn: Lsn,
+        header: &RecordHeader,
+        payload: &[u8],
+    ) -> TxnResult<()>;
+
+    /// A transaction that had written has ended: committed (its commit record is as durable as its mode asks) or rolled back. Its locks
+    /// are still held. The place for what must wait until then, such as giving dropped pages back.
+    fn finished(&self, transaction: TxnId, committed: bool) {
+        let _ = (transaction, committed);
+    }
+
+    /// Has a transaction something that waits for its end? Then `finished` is called only when no snapshot can see what it has changed
+    /// any more, and the log that is reserved for it stays so.
+    fn waits_for_end(&self, transaction: TxnId) -> bool {
+        let _ = transaction;
+        false
     }
 }
 

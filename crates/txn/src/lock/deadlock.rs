@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::head::Outcome;
-use super::{LockManager, WaitNote};
+use super::manager::{LockManager, WaitNote};
 
 struct Step {
     space: u64,
@@ -89,7 +89,7 @@ impl LockManager {
     /// Does each member of the cycle still block the one before it?
     fn stands(&self, path: &[Step]) -> bool {
         assert!(
-            path.iter().all(|step| step.note.waiter.space.id == step.space),
+            path.iter().all(|step| step.note.waiter.space.id() == step.space),
             "each step is a space's own wait"
         );
         let blocks_still = |(at, step): (usize, &Step)| {
@@ -132,10 +132,9 @@ impl LockManager {
 fn choose_victim(cycle: &[WaitNote]) -> WaitNote {
     assert!(cycle.len() > 1, "nobody is in its own way");
     use std::cmp::Reverse;
-    use std::sync::atomic::Ordering::Relaxed;
     let price = |note: &&WaitNote| {
         let space = &note.waiter.space;
-        (space.deadlock_priority(), space.log_bytes.load(Relaxed), Reverse(space.id))
+        (space.deadlock_priority(), space.log_bytes(), Reverse(space.id()))
     };
     cycle.iter().min_by_key(price).expect("a cycle has members").clone()
 }

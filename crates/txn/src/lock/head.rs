@@ -14,7 +14,10 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use os::Signal;
 
-use super::{LockMode, LockOwner, LockRow, LockSpace, RequestStatus, Resource};
+use super::modes::LockMode;
+use super::resource::{LockOwner, Resource};
+use super::row::{LockRow, RequestStatus};
+use super::space::LockSpace;
 
 /// How a wait stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,20 +103,20 @@ impl Head {
     ) -> Option<LockMode> {
         if self.first.is_none() && self.queue.is_empty() {
             assert!(self.more.is_empty(), "the first grant stands in its place");
-            self.first = Some(Grant { space: space.id, session_id: space.session_id(), owner, mode });
+            self.first = Some(Grant { space: space.id(), session_id: space.session_id(), owner, mode });
             return Some(mode);
         }
-        let own = self.position(space.id, owner);
+        let own = self.position(space.id(), owner);
         let held = own.map(|at| self.grant_at(at).mode);
         let target = held.map_or(mode, |held| held.combine(mode));
         if held == Some(target) {
             return held;
         }
-        let overtakes = self.is_held_by(space.id);
-        if (!self.queue.is_empty() && !overtakes) || self.is_blocked_by_grants(space.id, target) {
+        let overtakes = self.is_held_by(space.id());
+        if (!self.queue.is_empty() && !overtakes) || self.is_blocked_by_grants(space.id(), target) {
             return None;
         }
-        self.set_grant(own, Grant { space: space.id, session_id: space.session_id(), owner, mode: target });
+        self.set_grant(own, Grant { space: space.id(), session_id: space.session_id(), owner, mode: target });
         Some(target)
     }
 
@@ -129,10 +132,10 @@ impl Head {
         owner: LockOwner,
         mode: LockMode,
     ) -> Arc<Waiter> {
-        let own = self.position(space.id, owner);
+        let own = self.position(space.id(), owner);
         let target = own.map_or(mode, |at| self.grant_at(at).mode.combine(mode));
-        let is_conversion = self.is_held_by(space.id);
-        assert!(!self.could_grant(space.id, target), "who could be granted does not wait");
+        let is_conversion = self.is_held_by(space.id());
+        assert!(!self.could_grant(space.id(), target), "who could be granted does not wait");
         let waiter = Waiter::new(space, owner, target, is_conversion);
         let at = if is_conversion {
             self.queue.iter().position(|other| !other.is_conversion).unwrap_or(self.queue.len())
@@ -149,14 +152,14 @@ impl Head {
     /// Grants the first waiter if it can be granted; call until `None`. The caller sets its signal.
     pub(super) fn grant_next(&mut self) -> Option<Arc<Waiter>> {
         let waiter = self.queue.front()?;
-        if self.is_blocked_by_grants(waiter.space.id, waiter.mode) {
+        if self.is_blocked_by_grants(waiter.space.id(), waiter.mode) {
             return None;
         }
         let waiter = self.queue.pop_front()?;
         assert_eq!(waiter.outcome(), Outcome::Waiting, "a queued waiter waits");
-        let own = self.position(waiter.space.id, waiter.owner);
+        let own = self.position(waiter.space.id(), waiter.owner);
         let session_id = waiter.space.session_id();
-        let grant = Grant { space: waiter.space.id, session_id, owner: waiter.owner, mode: waiter.mode };
+        let grant = Grant { space: waiter.space.id(), session_id, owner: waiter.owner, mode: waiter.mode };
         self.set_grant(own, grant);
         waiter.outcome.store(Outcome::Granted as u8, Release);
         assert!(self.has_granted(&waiter), "a granted request holds its lock");
@@ -183,14 +186,14 @@ impl Head {
 
     /// Holds the waiter's owner what it has waited for?
     pub(super) fn has_granted(&self, waiter: &Waiter) -> bool {
-        let own = self.position(waiter.space.id, waiter.owner);
+        let own = self.position(waiter.space.id(), waiter.owner);
         own.is_some_and(|at| self.grant_at(at).mode.covers(waiter.mode))
     }
 
     /// After each change: whoever is first in the queue waits for somebody who holds the lock. Nobody sleeps over a free lock.
     fn assert_first_is_blocked(&self) {
         let first = self.queue.front();
-        assert!(first.is_none_or(|first| self.is_blocked_by_grants(first.space.id, first.mode)));
+        assert!(first.is_none_or(|first| self.is_blocked_by_grants(first.space.id(), first.mode)));
     }
 
     pub(super) fn remove_grant(&mut self, space: u64, owner: LockOwner) {
@@ -213,7 +216,7 @@ impl Head {
 
     /// The spaces that `waiter` waits for: holders of conflicting modes, and its predecessor in the queue (which nobody overtakes).
     pub(super) fn blockers(&self, waiter: &Arc<Waiter>, into: &mut Vec<u64>) {
-        let me = waiter.space.id;
+        let me = waiter.space.id();
         for grant in self.grants() {
             if grant.space != me && !waiter.mode.is_compatible_with(grant.mode) {
                 into.push(grant.space);
@@ -222,7 +225,7 @@ impl Head {
         let at = self.queue.iter().position(|other| Arc::ptr_eq(other, waiter));
         assert!(at.is_some(), "who waits is in the queue");
         if let Some(at) = at.filter(|&at| at > 0) {
-            into.push(self.queue[at - 1].space.id);
+            into.push(self.queue[at - 1].space.id());
         }
         assert!(!into.is_empty(), "who waits, waits for somebody");
         self.assert_first_is_blocked();
@@ -255,7 +258,7 @@ impl Head {
 
     fn blocking_session(&self, waiter: &Waiter, at: usize) -> u32 {
         let in_the_way =
-            |grant: &&Grant| grant.space != waiter.space.id && !waiter.mode.is_compatible_with(grant.mode);
+            |grant: &&Grant| grant.space != waiter.space.id() && !waiter.mode.is_compatible_with(grant.mode);
         match (self.grants().find(in_the_way), at) {
             (Some(grant), _) => grant.session_id,
             (None, 0) => 0,

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{
-    HeldSet, LockError, LockManager, LockMode, LockOwner, LockSpace, LockWait, Resource, ResourceKey,
-};
+use super::held_set::HeldSet;
+use super::manager::LockManager;
+use super::modes::LockMode;
+use super::resource::{LockError, LockOwner, LockWait, Resource, ResourceKey};
+use super::space::LockSpace;
 
 /// Row, key and page locks of one object at which the object itself is locked instead.
 pub const ESCALATION_THRESHOLD_LOCKS: u32 = 5_000;

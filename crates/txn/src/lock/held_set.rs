@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::{ResourceKey, ResourceMap};
+use super::resource::{ResourceKey, ResourceMap};
 
 /// As many locks stand in the list at most.
 const FEW: usize = 4;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 
-use os::Os;
+use os::{Latch, LatchRank, Os};
 
 use super::*;
 

@@ -2,40 +2,15 @@
 
 use std::sync::Arc;
 
-use log::records::{BeginCkpt, EndCkpt, Payload, XactCkpt};
-use log::{Log, LogOp, Lsn, OwnedRecord, RecordFlags, RecordHeader, TxnId};
+use log::records::{BeginCkpt, EndCkpt, XactCkpt};
+use log::{Log, LogOp, Lsn, RecordFlags, RecordHeader, TxnId};
 use rustc_hash::FxHashMap;
 
-use super::InDoubt;
+use super::analysis::Analysis;
+use super::prepared::take_prepared;
+use super::unreadable::{damaged, decode};
+use crate::loser::Loser;
 use crate::{TxnError, TxnResult};
-
-/// A transaction that a crash cut off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loser {
-    /// Its number.
-    pub id: TxnId,
-    /// Its LOP_BEGIN_XACT.
-    pub begin: Lsn,
-    /// Its newest record: undo starts there.
-    pub last: Lsn,
-    /// Is it a system transaction?
-    pub is_system: bool,
-}
-
-/// What analysis found.
-#[derive(Clone, Debug, Default)]
-pub struct Analysis {
-    /// Where redo starts; NULL: the oldest record there is.
-    pub redo_start: Lsn,
-    /// The losers, by number.
-    pub losers: Vec<Loser>,
-    /// Those that are prepared and have no end: losers too, unless their decision says otherwise.
-    pub in_doubt: Vec<InDoubt>,
-    /// The highest transaction number seen.
-    pub max_txn: TxnId,
-    /// Records read.
-    pub record_count: u64,
-}
 
 /// Reads from the checkpoint whose LOP_BEGIN_CKPT stands at `checkpoint` (NULL: from the oldest record) to the end.
 pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
@@ -65,7 +40,7 @@ pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
     assert!(losers.iter().all(|loser| loser.id <= pass.max_txn && loser.last <= log.last()));
     assert!(losers.is_sorted_by(|one, next| one.id < next.id), "a transaction is cut off once");
     assert!(before <= log.last(), "{before} was read, the log ends with {}", log.last());
-    let in_doubt = super::in_doubt::take_prepared(log, &mut losers)?;
+    let in_doubt = take_prepared(log, &mut losers)?;
     Ok(Analysis {
         redo_start: pass.redo_start,
         losers,
@@ -145,12 +120,4 @@ impl Pass {
     fn note_number(&mut self, number: TxnId) {
         self.max_txn = TxnId(self.max_txn.0.max(number.0));
     }
-}
-
-pub(super) fn decode<P: Payload>(record: &OwnedRecord) -> TxnResult<P> {
-    P::decode(&record.payload).map_err(|error| damaged(record, error.0))
-}
-
-pub(super) fn damaged(record: &OwnedRecord, what: &str) -> TxnError {
-    TxnError::Corrupt { what: format!("log record {} ({}): {what}", record.lsn, record.header.op.name()) }
 }

@@ -12,7 +12,7 @@ use log::records::{ActiveXact, BeginCkpt, EndCkpt, XactCkpt};
 use log::{LogOp, Lsn, RecordBuf, RecordHeader};
 
 use crate::TxnResult;
-use crate::table::TxnManager;
+use crate::transaction::TxnManager;
 
 /// What one checkpoint noted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,14 +10,19 @@
 //! Each pass may be cut off by another crash at any point: redo is guarded by page LSNs, undo by compensation records, and nothing is
 //! forgotten until the checkpoint that follows recovery. Replicas and `RESTORE ... NORECOVERY` stop after redo.
 
+mod analysis;
 mod analyze;
 mod image;
 mod in_doubt;
+mod prepared;
 mod redo;
 mod undo;
+mod unreadable;
 
-pub use analyze::{Analysis, Loser, analyze};
+pub use crate::loser::Loser;
+pub use analysis::{Analysis, InDoubt};
+pub use analyze::analyze;
 pub use image::{CheckpointImage, CheckpointPayment, write_checkpoint};
-pub use in_doubt::{InDoubt, commit_decided};
+pub use in_doubt::commit_decided;
 pub use redo::{RedoStats, redo};
 pub use undo::{UndoStats, undo};

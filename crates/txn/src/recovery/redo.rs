@@ -5,7 +5,7 @@ use std::sync::Arc;
 use log::{Log, LogOp, Lsn};
 
 use crate::TxnResult;
-use crate::rm::ResourceManager;
+use crate::transaction::ResourceManager;
 
 /// What redo did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

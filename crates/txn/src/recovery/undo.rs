@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use log::{LogReuseWait, Lsn};
 
-use super::Loser;
 use crate::TxnResult;
-use crate::table::TxnManager;
-use crate::transaction::XactState;
+use crate::loser::Loser;
+use crate::state::XactState;
+use crate::transaction::TxnManager;
 
 /// What undo did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -18,8 +18,9 @@
 //!    oldest snapshots are given up (3966), and then what is left of room: readers are told (3958), never wrong.
 
 mod images;
-mod snapshot;
+mod open;
 mod store;
+mod writer;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,93 +31,12 @@ use log::{Lsn, TxnId};
 use os::sim::{Bug, is_planted};
 use os::{Latch, LatchGuard, LatchRank};
 
-use crate::table::XactEntry;
-use crate::transaction::XactState;
-use crate::{Transaction, TxnManager};
-
 pub use images::UnitFigures;
-pub use snapshot::{OpenSnapshot, Snapshot, SnapshotKind};
-pub use store::{Before, StoredVersion};
-use store::{Keys, Store};
-
-/// The writer has not ended.
-const WRITING: u64 = 0;
-/// Its changes were taken back.
-const UNDONE: u64 = u64::MAX;
-/// What a snapshot before the first commit is.
-const FIRST_MOMENT: u64 = 1;
-
-/// A transaction that leaves versions.
-pub struct VersionWriter {
-    pub(crate) txn: TxnId,
-    /// Its transaction reads a snapshot of its own.
-    reads_snapshot: bool,
-    /// Its commit number, [`WRITING`] or [`UNDONE`].
-    end: AtomicU64,
-    /// No record of it lies below; known at its end.
-    begin: AtomicU64,
-    keys: Keys,
-    /// What is left to do at its end waits until nobody needs its versions; see [`VersionWriter::arrive`].
-    waiting_end: Latch<WaitingEnd>,
-}
-
-/// Two who come in any order: the end of a transaction, and the end of the need for its versions.
-enum WaitingEnd {
-    Neither,
-    Ended(Arc<XactEntry>),
-    Forgotten,
-}
-
-impl VersionWriter {
-    pub(crate) fn new(txn: TxnId, reads_snapshot: bool) -> VersionWriter {
-        assert!(!txn.is_null(), "versions are left by transactions");
-        let (end, begin) = (AtomicU64::new(WRITING), AtomicU64::new(0));
-        let waiting_end = Latch::new(LatchRank::Leaf, WaitingEnd::Neither);
-        VersionWriter { txn, reads_snapshot, end, begin, keys: Keys::new(), waiting_end }
-    }
-
-    fn number(&self) -> Option<u64> {
-        match self.end.load(Acquire) {
-            WRITING | UNDONE => None,
-            number => {
-                assert!(number > FIRST_MOMENT, "a commit is behind the first moment");
-                Some(number)
-            }
-        }
-    }
-
-    fn is_visible_to(&self, snapshot: u64) -> bool {
-        self.number().is_some_and(|number| number <= snapshot)
-    }
-
-    /// Nobody needs its versions any more. Gives its entry when its end was left to whoever says so.
-    pub(crate) fn arrive(&self) -> Option<Arc<XactEntry>> {
-        match std::mem::replace(&mut *self.waiting_end.lock(), WaitingEnd::Forgotten) {
-            WaitingEnd::Neither => None,
-            WaitingEnd::Ended(entry) => Some(entry),
-            WaitingEnd::Forgotten => panic!("versions are forgotten once"),
-        }
-    }
-
-    fn end(&self, end: u64) {
-        let before = self.end.swap(end, AcqRel);
-        assert_eq!(before, WRITING, "a writer ends once");
-        assert!(end == UNDONE || end > FIRST_MOMENT, "{end} is no end");
-    }
-}
-
-/// What a reader at a snapshot is told of a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sight {
-    /// What stands on the page.
-    Present,
-    /// This, which is not on the page any more.
-    Was(Arc<[u8]>),
-    /// There was no such row.
-    Absent,
-    /// A version that was not kept for want of room (3958).
-    Lost,
-}
+pub use open::{OpenSnapshot, SnapshotKind};
+use store::Store;
+pub use store::{Before, Sight, StoredVersion};
+use writer::{FIRST_MOMENT, UNDONE};
+pub use writer::VersionWriter;
 
 /// How much the store holds, and what it has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -363,6 +283,77 @@ impl Versions {
         }
     }
 
+    /// A snapshot of what is committed now: the row that `row_of` makes of its number and the oldest number open. Gives its number and id.
+    pub(crate) fn open(&self, row_of: impl FnOnce(u64, u64) -> OpenSnapshot) -> (u64, u64) {
+        let mut order = self.order.lock();
+        let (number, id) = (order.last_commit, order.next_id);
+        order.next_id += 1;
+        let first_number = order.oldest();
+        assert!(first_number <= number, "the newest snapshot is not the oldest");
+        let row = row_of(number, first_number);
+        let is_of_transaction = u64::from(row.kind == SnapshotKind::Transaction);
+        self.counts.snapshot_transactions.fetch_add(is_of_transaction, Relaxed);
+        let newest = order.open.last_key_value().map_or(0, |(&(newest, _), _)| newest);
+        assert!(newest <= number, "snapshots are opened in the order of commits");
+        let before = order.open.insert((number, id), row);
+        assert!(before.is_none(), "ids are given once");
+        (number, id)
+    }
+
+    /// The snapshot is not needed any more. Returns whom nobody needs now.
+    pub(crate) fn close(&self, number: u64, id: u64) -> Vec<Arc<VersionWriter>> {
+        let mut order = self.order.lock();
+        // One that was given up is out already.
+        let closed = order.open.remove(&(number, id));
+        let is_given_up = number < self.given_up_below.load(Acquire);
+        assert!(closed.is_some() || is_given_up, "a snapshot is open until it is closed or given up");
+        assert!(number <= order.last_commit, "no snapshot is ahead of the commits");
+        self.settle(order)
+    }
+
+    /// Have the snapshots of this number been given up for want of room (3966)?
+    pub(crate) fn is_given_up(&self, number: u64) -> bool {
+        number < self.given_up_below.load(Acquire)
+    }
+
+    /// No record of a needed writer lies below.
+    pub(crate) fn needed_begin(&self) -> Lsn {
+        Lsn::from_raw(self.needed_begin.load(Acquire))
+    }
+
+    /// The least number of a needed writer.
+    pub(crate) fn needed_id(&self) -> TxnId {
+        TxnId(self.needed_id.load(Acquire))
+    }
+
+    /// A transaction is about to leave its first version.
+    pub(crate) fn begin_writer(&self, txn: TxnId, reads_snapshot: bool) -> Arc<VersionWriter> {
+        let writer = VersionWriter::new(txn, reads_snapshot);
+        self.counts.has_begun(&writer);
+        Arc::new(writer)
+    }
+
+    /// Leaves the image of a row from before the writer's change; see [`crate::Transaction::leave_version`].
+    pub(crate) fn leave(&self, writer: &Arc<VersionWriter>, unit: u32, key: &[u8], before: Option<&[u8]>) {
+        assert!(writer.is_writing(), "who leaves versions has not ended");
+        if !self.store.has_room() {
+            self.give_up_oldest();
+        }
+        self.store.leave(writer, unit, key, before);
+    }
+
+    /// The writer's changes behind its first `keep` versions have been taken back.
+    pub(crate) fn take_back(&self, writer: &VersionWriter, keep: usize) {
+        assert!(writer.is_writing(), "it goes on");
+        self.store.take_out(writer, keep);
+        assert_eq!(writer.left(), keep, "those from before the point stay");
+    }
+
+    /// A change has met what a concurrent transaction had committed (3960).
+    pub(crate) fn note_conflict(&self) {
+        self.counts.conflicts.fetch_add(1, Relaxed);
+    }
+
     /// Every version in the store, for `sys.dm_tran_version_store`.
     pub fn stored(&self) -> Vec<StoredVersion> {
         self.store.rows()
@@ -401,123 +392,6 @@ impl Versions {
             snapshot_writers: self.counts.snapshot_writers.load(Relaxed),
             last_commit,
             oldest_snapshot,
-        }
-    }
-}
-
-impl TxnManager {
-    /// No page with a smaller LSN has a row that a snapshot may see otherwise than it stands there.
-    pub fn versions_begin_at(&self) -> Lsn {
-        // Writers first: who leaves them has been entered among the needed before.
-        let writers = self.oldest_active_lsn();
-        writers.min(Lsn::from_raw(self.versions().needed_begin.load(Acquire)))
-    }
-
-    /// What transactions with smaller numbers have taken out of pages is needed by nobody: for rollback or for a snapshot.
-    pub fn oldest_needed_id(&self) -> TxnId {
-        let writers = self.oldest_active_id();
-        writers.min(TxnId(self.versions().needed_id.load(Acquire)))
-    }
-}
-
-impl Transaction {
-    /// Leaves the image of a row for snapshots, `None` when there was no such row. Before the page changes, under its latch and the row's
-    /// lock; only the first image of a row in a transaction counts. Nothing in a database without versions.
-    #[inline]
-    pub fn leave_version(&self, unit: u32, key: &[u8], before: Option<&[u8]>) {
-        if self.manager.versions().are_kept() && !self.is_system() {
-            self.leave_version_cold(unit, key, before);
-        }
-    }
-
-    #[cold]
-    fn leave_version_cold(&self, unit: u32, key: &[u8], before: Option<&[u8]>) {
-        let versions = self.manager.versions();
-        let writer = self.version_writer.get_or_init(|| {
-            let reads_snapshot = self.conflicts_above.load(Relaxed) != u64::MAX;
-            let writer = VersionWriter::new(self.id(), reads_snapshot);
-            versions.counts.has_begun(&writer);
-            Arc::new(writer)
-        });
-        assert_eq!(writer.end.load(Relaxed), WRITING, "who leaves versions has not ended");
-        assert_eq!(writer.txn, self.id(), "it leaves them in its own name");
-        self.assert_state(XactState::Active);
-        if !versions.store.has_room() {
-            versions.give_up_oldest();
-        }
-        versions.store.leave(writer, unit, key, before);
-    }
-
-    /// How many versions it has left: its point in their order.
-    pub(crate) fn versions_left(&self) -> usize {
-        self.version_writer.get().map_or(0, |writer| writer.keys.len())
-    }
-
-    /// Its changes behind that point have been taken back: the pages say again what those versions say, and the rows' locks may be given
-    /// back, so that the next version of such a row is somebody else's.
-    pub(crate) fn take_back_versions(&self, keep: usize) {
-        let Some(writer) = self.version_writer.get() else { return };
-        assert_eq!(writer.end.load(Relaxed), WRITING, "it goes on");
-        self.manager.versions().store.take_out(writer, keep);
-        assert_eq!(writer.keys.len(), keep, "those from before the point stay");
-    }
-
-    /// What was committed after this commit number, and what is committed later, conflicts with changes of the transaction; `u64::MAX`:
-    /// nothing does.
-    pub fn set_conflicts_above(&self, snapshot: u64) {
-        assert!(snapshot >= FIRST_MOMENT, "a snapshot is a moment");
-        self.assert_state(XactState::Active);
-        self.conflicts_above.store(snapshot, Relaxed);
-    }
-
-    /// Does changing the row, whose lock the transaction holds, undo what a concurrent one has committed (3960)?
-    #[inline]
-    pub fn conflicts_over(&self, unit: u32, key: &[u8]) -> bool {
-        let snapshot = self.conflicts_above.load(Relaxed);
-        let versions = self.manager.versions();
-        let conflicts = snapshot != u64::MAX && versions.has_changed_since(unit, key, snapshot, self.id());
-        if conflicts {
-            versions.counts.conflicts.fetch_add(1, Relaxed);
-        }
-        conflicts
-    }
-
-    /// Others may see the changes: its versions belong to the commit.
-    pub(crate) fn commit_versions(&self) {
-        assert!(
-            self.state() == XactState::Hardened || is_planted(Bug::SeenBeforeHarden),
-            "{:?}",
-            self.state()
-        );
-        if let Some(writer) = self.version_writer.get() {
-            let gone = self.manager.versions().commit(writer, self.entry.begin_bound());
-            assert!(writer.number().is_some(), "it has its number before it leaves the table");
-            self.manager.forgotten(&gone);
-        }
-    }
-
-    /// The transaction has committed and ends: is what waits for its end left to whoever closes the last snapshot that needs its versions?
-    pub(crate) fn leave_end_to_versions(&self) -> bool {
-        let Some(writer) = self.version_writer.get() else { return false };
-        if !self.manager.resource_manager().waits_for_end(self.id()) {
-            return false;
-        }
-        assert!(writer.number().is_some(), "asked behind the commit");
-        let mut waiting = writer.waiting_end.lock();
-        let is_needed = matches!(*waiting, WaitingEnd::Neither);
-        if is_needed {
-            *waiting = WaitingEnd::Ended(Arc::clone(&self.entry));
-        }
-        is_needed
-    }
-
-    /// Nothing of the changes is left.
-    pub(crate) fn give_up_versions(&self) {
-        if let Some(writer) = self.version_writer.get()
-            && writer.end.load(Relaxed) == WRITING
-        {
-            assert!(self.state() != XactState::Hardened, "what is committed is not undone");
-            self.manager.versions().give_up(writer);
         }
     }
 }

@@ -9,12 +9,25 @@ use os::{Latch, LatchRank, Os};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::images::{Images, Place};
-use super::{Sight, VersionWriter};
+use super::writer::{VersionWriter, WRITING};
 
 /// Parts with a latch each.
 const PARTS: usize = 64;
 /// Bytes of a version beside its image and its row's name, about.
 const VERSION_BYTES: u64 = 96;
+
+/// What a reader at a snapshot is told of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// What stands on the page.
+    Present,
+    /// This, which is not on the page any more.
+    Was(Arc<[u8]>),
+    /// There was no such row.
+    Absent,
+    /// A version that was not kept for want of room (3958).
+    Lost,
+}
 
 /// What a row was before a transaction changed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,19 +105,6 @@ struct Chain {
     unit: u32,
     key: Box<[u8]>,
     versions: Vec<Version>,
-}
-
-/// Hashes of the rows of which a writer has left versions, in the order of leaving.
-pub(super) struct Keys(Latch<Vec<u64>>);
-
-impl Keys {
-    pub(super) fn new() -> Keys {
-        Keys(Latch::new(LatchRank::Leaf, Vec::new()))
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.lock().len()
-    }
 }
 
 type Part = FxHashMap<u64, Vec<Chain>>;
@@ -228,7 +228,7 @@ impl Store {
                 return;
             }
             let end = newest.writer.end.load(Relaxed);
-            assert_ne!(end, super::WRITING, "a row is changed by one transaction at a time");
+            assert_ne!(end, WRITING, "a row is changed by one transaction at a time");
         }
         let kept = match (before, there.take()) {
             (None, _) => Kept::Absent,
@@ -246,7 +246,7 @@ impl Store {
         self.bytes_there.fetch_add(bytes_there, Relaxed);
         self.left_bytes.fetch_add(bytes + bytes_there, Relaxed);
         self.left.fetch_add(1, Relaxed);
-        writer.keys.0.lock().push(hash);
+        writer.keys.lock().push(hash);
     }
 
     /// What a row is to somebody, by whom he sees: its newest state that is not of a writer whom he does not see.
@@ -276,13 +276,13 @@ impl Store {
 
     /// Takes out all that a writer has left.
     pub(super) fn forget(&self, writer: &VersionWriter) {
-        assert_ne!(writer.end.load(Relaxed), super::WRITING, "who may still roll back is not forgotten");
+        assert_ne!(writer.end.load(Relaxed), WRITING, "who may still roll back is not forgotten");
         self.take_out(writer, 0);
     }
 
     /// Takes out what a writer has left behind its first `keep` versions.
     pub(super) fn take_out(&self, writer: &VersionWriter, keep: usize) {
-        let hashes = writer.keys.0.lock().split_off(keep);
+        let hashes = writer.keys.lock().split_off(keep);
         for hash in hashes {
             let mut part = self.part(hash).lock();
             let Some(chains) = part.get_mut(&hash) else { continue };

@@ -1,0 +1,113 @@
+//! What transactions do with row versions: leave them before a change, find conflicts by them, hand them on at the end. The versions
+//! themselves are in version/.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use log::{Lsn, TxnId};
+use os::sim::{Bug, is_planted};
+
+use crate::state::XactState;
+use crate::transaction::{Transaction, TxnManager};
+
+impl TxnManager {
+    /// No page with a smaller LSN has a row that a snapshot may see otherwise than it stands there.
+    pub fn versions_begin_at(&self) -> Lsn {
+        // Writers first: who leaves them has been entered among the needed before.
+        let writers = self.oldest_active_lsn();
+        writers.min(self.versions().needed_begin())
+    }
+
+    /// What transactions with smaller numbers have taken out of pages is needed by nobody: for rollback or for a snapshot.
+    pub fn oldest_needed_id(&self) -> TxnId {
+        let writers = self.oldest_active_id();
+        writers.min(self.versions().needed_id())
+    }
+}
+
+impl Transaction {
+    /// Leaves the image of a row for snapshots, `None` when there was no such row. Before the page changes, under its latch and the row's
+    /// lock; only the first image of a row in a transaction counts. Nothing in a database without versions.
+    #[inline]
+    pub fn leave_version(&self, unit: u32, key: &[u8], before: Option<&[u8]>) {
+        if self.manager.versions().are_kept() && !self.is_system() {
+            self.leave_version_cold(unit, key, before);
+        }
+    }
+
+    #[cold]
+    fn leave_version_cold(&self, unit: u32, key: &[u8], before: Option<&[u8]>) {
+        let versions = self.manager.versions();
+        let writer = self.version_writer.get_or_init(|| {
+            let reads_snapshot = self.conflicts_above.load(Relaxed) != u64::MAX;
+            versions.begin_writer(self.id(), reads_snapshot)
+        });
+        assert_eq!(writer.txn, self.id(), "it leaves them in its own name");
+        self.assert_state(XactState::Active);
+        versions.leave(writer, unit, key, before);
+    }
+
+    /// How many versions it has left: its point in their order.
+    pub(crate) fn versions_left(&self) -> usize {
+        self.version_writer.get().map_or(0, |writer| writer.left())
+    }
+
+    /// Its changes behind that point have been taken back: the pages say again what those versions say, and the rows' locks may be given
+    /// back, so that the next version of such a row is somebody else's.
+    pub(crate) fn take_back_versions(&self, keep: usize) {
+        let Some(writer) = self.version_writer.get() else { return };
+        self.manager.versions().take_back(writer, keep);
+    }
+
+    /// What was committed after this commit number, and what is committed later, conflicts with changes of the transaction; `u64::MAX`:
+    /// nothing does.
+    pub fn set_conflicts_above(&self, snapshot: u64) {
+        assert!(snapshot > 0, "a snapshot is a moment");
+        self.assert_state(XactState::Active);
+        self.conflicts_above.store(snapshot, Relaxed);
+    }
+
+    /// Does changing the row, whose lock the transaction holds, undo what a concurrent one has committed (3960)?
+    #[inline]
+    pub fn conflicts_over(&self, unit: u32, key: &[u8]) -> bool {
+        let snapshot = self.conflicts_above.load(Relaxed);
+        let versions = self.manager.versions();
+        let conflicts = snapshot != u64::MAX && versions.has_changed_since(unit, key, snapshot, self.id());
+        if conflicts {
+            versions.note_conflict();
+        }
+        conflicts
+    }
+
+    /// Others may see the changes: its versions belong to the commit.
+    pub(crate) fn commit_versions(&self) {
+        assert!(
+            self.state() == XactState::Hardened || is_planted(Bug::SeenBeforeHarden),
+            "{:?}",
+            self.state()
+        );
+        if let Some(writer) = self.version_writer.get() {
+            let gone = self.manager.versions().commit(writer, self.entry.begin_bound());
+            assert!(writer.number().is_some(), "it has its number before it leaves the table");
+            self.manager.forgotten(&gone);
+        }
+    }
+
+    /// The transaction has committed and ends: is what waits for its end left to whoever closes the last snapshot that needs its versions?
+    pub(crate) fn leave_end_to_versions(&self) -> bool {
+        let Some(writer) = self.version_writer.get() else { return false };
+        if !self.manager.resource_manager().waits_for_end(self.id()) {
+            return false;
+        }
+        writer.wait_for_end(&self.entry)
+    }
+
+    /// Nothing of the changes is left.
+    pub(crate) fn give_up_versions(&self) {
+        if let Some(writer) = self.version_writer.get()
+            && writer.is_writing()
+        {
+            assert!(self.state() != XactState::Hardened, "what is committed is not undone");
+            self.manager.versions().give_up(writer);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! `Loser`: a transaction that a crash cut off, as the log tells of it.
+
+use log::{Lsn, TxnId};
+
+/// A transaction that a crash cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loser {
+    /// Its number.
+    pub id: TxnId,
+    /// Its LOP_BEGIN_XACT.
+    pub begin: Lsn,
+    /// Its newest record: undo starts there.
+    pub last: Lsn,
+    /// Is it a system transaction?
+    pub is_system: bool,
+}

@@ -1,0 +1,32 @@
+//! `XactState`: where a transaction stands.
+
+/// Where a transaction stands; the heading of transaction.rs draws the arrows between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum XactState {
+    /// May read and change.
+    Active = 0,
+    /// The commit record is being written or waited for.
+    Committing = 1,
+    /// The commit record is as durable as the commit mode asks.
+    Hardened = 2,
+    /// Undoing.
+    RollingBack = 3,
+    /// Over; locks are gone.
+    Ended = 4,
+    /// Its changes are hard; whether they stay is decided elsewhere (see prepare.rs).
+    Prepared = 5,
+}
+
+impl XactState {
+    pub(crate) fn from_number(number: u8) -> XactState {
+        [
+            XactState::Active,
+            XactState::Committing,
+            XactState::Hardened,
+            XactState::RollingBack,
+            XactState::Ended,
+            XactState::Prepared,
+        ][usize::from(number)]
+    }
+}
