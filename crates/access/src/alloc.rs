@@ -8,189 +8,37 @@
 //!
 //! Invariants (in brackets where each is asserted when it is made; `verify.rs`, and so DBCC CHECKALLOC, looks for the first three):
 //!
-//! 1. A page has one owner at a time: its entry in the map of its interval; map pages, page 0 and the boot page have none. [`set_owner`,
-//!    `lower_hint`; `redo.rs: redo_owner` refuses a record that says otherwise, `check_entries` a map]
+//! 1. A page has one owner at a time: its entry in the map of its interval; map pages, page 0 and the boot page have none. [`map_page.rs:
+//!    set_owner`, `allocator.rs: lower_hint`; `redo.rs: redo_owner` refuses a record that says otherwise, `check_entries` a map]
 //! 2. A page that is reachable from a unit (chain, tree, large value) has that unit's number in the map and in its own header.
 //!    [`methods.rs: fix_of` refuses a page that says otherwise]
 //! 3. A page whose entry names a unit is reachable from it, or its transaction has not ended. [only checked]
 //! 4. An entry becomes a unit's only from 0, under the map page's exclusive latch, in the same record as the page's formatting.
-//!    [`find_free_in`, `set_owner`, `create_unit`, `lob.rs: store_lob`]
+//!    [`fill.rs: find_free_in`, `set_owner`, `create_unit`, `lob.rs: store_lob`]
 //! 5. PENDING is set only on an owned page, once, by a transaction, and goes with it: to 0 when it commits, to the owner alone when it rolls
 //!    back; after a crash `sweep_pending_frees` does what the first would have done. [`keep_pending`; `check_entries`, `free_marked` and
 //!    `free_at_commit` refuse a map that says otherwise]
 //! 6. A page becomes free outside transactions only, so that no rollback needs it back. [`change_map`]
 //! 7. A hint says where to begin looking, never that there is nothing: losing it costs time only. It is raised only past pages that nobody
-//!    has freed since it was read. [`raise_hint`]
+//!    has freed since it was read. [`allocator.rs: raise_hint`]
 
 mod fill;
 
-use fill::Turns;
 pub use fill::{SYSTEM_UNITS_END, Tail};
 
 use log::page_records::{MapBits, MapChange, UnitCreate};
 use log::{LogContext, LogOp, Lsn, TxnId};
-use os::{Latch, LatchRank};
-use pages::{BOOT_PAGE, HEADER_BYTES, LatchMode, PageBytes, PageGuard, PageId, PageType, header};
-use rustc_hash::{FxHashMap, FxHashSet};
+use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType};
 use txn::{Transaction, UndoBytes};
 
 use crate::error::{AccessError, AccessResult};
-use crate::methods::{AccessMethods, MAP_BITS_OF_PAGE_BYTES, UnitId};
-
-/// Pages of an interval: as many as its map page has entries.
-pub(crate) const INTERVAL_PAGES: u32 = 2024;
-/// Where in its interval the map page stands.
-const MAP_INDEX: u32 = 1;
-/// The page will be free when the transaction that freed it has committed.
-pub(crate) const PENDING: u32 = 0x8000_0000;
-
-const _: () =
-    assert!(INTERVAL_PAGES as usize * 4 == pages::BODY_BYTES, "a map has an entry for each of its pages");
-const _: () =
-    assert!(MAP_INDEX < INTERVAL_PAGES && BOOT_PAGE.page != MAP_INDEX, "system pages do not share a place");
-
-/// Where to look for free pages, and what committed transactions will free.
-pub(crate) struct Allocator {
-    /// Per file; see [`Hint`].
-    hints: Latch<Vec<Hint>>,
-    /// Which file is filled next; see `fill.rs`.
-    turns: Latch<Turns>,
-    /// What transactions that have not ended have freed.
-    pending: Latch<FxHashMap<u64, Pending>>,
-}
-
-/// Where the free pages of a file begin, as far as is known.
-///
-/// Who looks for a free page remembers the hint as it was before he looked at the first map page, and raises it only when no page has
-/// become free since: such a page may lie below what he has passed, whatever its number is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Hint {
-    /// No page below this number is free.
-    first_free: u32,
-    /// How often a page has become free.
-    freed_total: u64,
-}
-
-/// What one transaction has freed.
-#[derive(Default)]
-struct Pending {
-    pages: Vec<PageId>,
-    /// Whole units among it, whose hints go with them.
-    units: Vec<u32>,
-}
-
-/// A page that nobody owns, to be formatted, and its map page. Both are latched exclusively.
-pub(crate) struct FreePage {
-    pub(crate) map: PageGuard,
-    pub(crate) guard: PageGuard,
-}
-
-/// The map page that says who owns `page`.
-pub(crate) fn map_of(page: PageId) -> PageId {
-    PageId::new(page.file, page.page / INTERVAL_PAGES * INTERVAL_PAGES + MAP_INDEX)
-}
-
-fn index_of(page: PageId) -> usize {
-    (page.page % INTERVAL_PAGES) as usize
-}
-
-/// Pages that belong to the system and are never allocated.
-pub(crate) fn is_system_page(page: PageId) -> bool {
-    page.page % INTERVAL_PAGES == MAP_INDEX || page.page == 0 || page == BOOT_PAGE
-}
-
-/// An entry of a map page.
-pub(crate) fn owner(map: &PageBytes, page: PageId) -> u32 {
-    let at = HEADER_BYTES + 4 * index_of(page);
-    u32::from_le_bytes([map[at], map[at + 1], map[at + 2], map[at + 3]])
-}
-
-/// Sets an entry; a map page that was never formatted becomes one.
-pub(crate) fn set_owner(map: &mut PageBytes, map_id: PageId, page: PageId, owner: u32) {
-    assert!(map_of(page) == map_id, "page {page} is not of map {map_id}");
-    assert!(owner == 0 || !is_system_page(page), "page {page} belongs to the system");
-    if header::version(map) == 0 {
-        header::format(map, map_id, PageType::AllocationMap, 0, 0);
-    }
-    let before = self::owner(map, page);
-    let is_same_unit = before & !PENDING == owner & !PENDING;
-    assert!(before == 0 || owner == 0 || is_same_unit, "page {page} of unit {before:#x} goes to {owner:#x}");
-    let at = HEADER_BYTES + 4 * index_of(page);
-    map[at..at + 4].copy_from_slice(&owner.to_le_bytes());
-}
-
-impl Allocator {
-    pub(crate) fn new() -> Allocator {
-        Allocator {
-            hints: Latch::new(LatchRank::Leaf, Vec::new()),
-            turns: Latch::new(LatchRank::Leaf, Turns::default()),
-            pending: Latch::new(LatchRank::Leaf, FxHashMap::default()),
-        }
-    }
-
-    fn with_hint<T>(&self, file: u16, work: impl FnOnce(&mut Hint) -> T) -> T {
-        assert!(file > 0, "files are numbered from 1");
-        let mut hints = self.hints.lock();
-        if hints.len() <= usize::from(file) {
-            hints.resize(usize::from(file) + 1, Hint::default());
-        }
-        work(&mut hints[usize::from(file)])
-    }
-
-    /// The hint, to be remembered before the first map page is looked at.
-    fn hint(&self, file: u16) -> Hint {
-        self.with_hint(file, |hint| *hint)
-    }
-
-    /// Nothing below `first_free` was free when the maps were looked at after `seen`; the map page of `first_free` is still latched, or
-    /// all have been looked at.
-    fn raise_hint(&self, file: u16, seen: Hint, first_free: u32) {
-        self.with_hint(file, |hint| {
-            assert!(hint.freed_total >= seen.freed_total, "pages that became free are counted");
-            if hint.freed_total == seen.freed_total {
-                hint.first_free = hint.first_free.max(first_free);
-            }
-        });
-    }
-
-    /// The page has become free; its map page, which says so, is still latched.
-    pub(crate) fn lower_hint(&self, page: PageId) {
-        assert!(!is_system_page(page), "page {page} is never free");
-        self.with_hint(page.file, |hint| {
-            hint.first_free = hint.first_free.min(page.page);
-            hint.freed_total += 1;
-        });
-        self.turns.lock().note_freed(page.file);
-    }
-
-    fn note_pending(&self, txn: TxnId, pages: impl IntoIterator<Item = PageId>) {
-        self.pending.lock().entry(txn.0).or_default().pages.extend(pages);
-    }
-
-    /// Every page that some transaction has marked and not freed or kept yet.
-    pub(crate) fn pages_pending(&self) -> FxHashSet<PageId> {
-        self.pending.lock().values().flat_map(|pending| pending.pages.iter().copied()).collect()
-    }
-
-    /// A rollback to a savepoint has kept these pages. From now on their marks may be somebody else's, also before `txn` ends.
-    fn forget_pending(&self, txn: TxnId, map: &PageBytes, map_id: PageId, bits: &MapBits) {
-        let base = map_id.page - MAP_INDEX;
-        let is_kept = |page: &PageId| {
-            let index = page.page.wrapping_sub(base);
-            let holds = |&(first, count): &(u16, u16)| {
-                (u32::from(first)..u32::from(first) + u32::from(count)).contains(&index)
-            };
-            page.file == map_id.file && bits.runs.iter().any(holds)
-        };
-        // After a crash nothing stands here: the sweep of the next start frees what is marked then.
-        if let Some(pending) = self.pending.lock().get_mut(&txn.0) {
-            let kept_units: FxHashSet<u32> =
-                pending.pages.iter().filter(|page| is_kept(page)).map(|page| owner(map, *page)).collect();
-            pending.pages.retain(|page| !is_kept(page));
-            pending.units.retain(|unit| !kept_units.contains(unit));
-        }
-    }
-}
+use crate::ids::UnitId;
+use crate::map_page::{
+    FreePage, INTERVAL_PAGES, MAP_INDEX, PENDING, apply_bits, apply_create, check_map, entries,
+    is_system_page, map_of, owner, pages_of_unit, runs_of, set_owner,
+};
+use crate::methods::AccessMethods;
+use crate::row_change::MAP_BITS_OF_PAGE_BYTES;
 
 impl AccessMethods {
     pub(crate) fn create_unit(
@@ -410,56 +258,6 @@ impl AccessMethods {
     }
 }
 
-/// Formats the first page of a unit.
-pub(crate) fn apply_create(page: &mut PageBytes, create: &UnitCreate) {
-    let id = PageId::unpack(create.page);
-    assert!(!is_system_page(id), "page {id} belongs to the system");
-    header::format(page, id, PageType::from_code(create.page_type), 0, create.unit);
-    header::set_flags(page, create.page_flags);
-}
-
-/// Makes the change of a [`MapBits`] record to its latched map page.
-pub(crate) fn apply_bits(map: &mut PageGuard, bits: &MapBits, lsn: Lsn) -> AccessResult<()> {
-    let map_id = map.id();
-    if map_of(map_id) != map_id {
-        return Err(AccessError::corrupt(map_id, "a log record takes this page for an allocation map"));
-    }
-    let base = map_id.page - MAP_INDEX;
-    for &(first, count) in &bits.runs {
-        for index in u32::from(first)..u32::from(first) + u32::from(count) {
-            if index >= INTERVAL_PAGES {
-                return Err(AccessError::corrupt(map_id, "a log record names an entry beyond the map"));
-            }
-            let page = PageId::new(map_id.file, base + index);
-            if is_system_page(page) {
-                return Err(AccessError::corrupt(map_id, "a log record gives a page of the system away"));
-            }
-            let before = owner(map.page(), page);
-            let after = match bits.change {
-                MapChange::Free => 0,
-                MapChange::Pending => before | PENDING,
-                MapChange::Keep => before & !PENDING,
-            };
-            set_owner(map.page_mut(), map_id, page, after);
-        }
-    }
-    map.set_lsn(lsn);
-    Ok(())
-}
-
-/// Every page that a map page speaks of.
-pub(crate) fn entries(map_id: PageId) -> Vec<PageId> {
-    assert_eq!(map_of(map_id), map_id, "only a map page has entries");
-    let base = map_id.page - MAP_INDEX;
-    (base..base + INTERVAL_PAGES).map(|number| PageId::new(map_id.file, number)).collect()
-}
-
-fn pages_of_unit(map: &PageBytes, map_id: PageId, unit: u32) -> Vec<PageId> {
-    let mut pages = entries(map_id);
-    pages.retain(|page| owner(map, *page) == unit);
-    pages
-}
-
 /// Only an owned page is given up, and once. The map comes from disk: it may say anything, and nothing is logged then.
 fn check_entries(map: &PageBytes, change: MapChange, pages: &[PageId]) -> AccessResult<()> {
     for page in pages {
@@ -473,75 +271,4 @@ fn check_entries(map: &PageBytes, change: MapChange, pages: &[PageId]) -> Access
         return Err(AccessError::corrupt(*page, format!("{what} {told:#x}")));
     }
     Ok(())
-}
-
-fn runs_of(pages: &[PageId]) -> Vec<(u16, u16)> {
-    let mut runs: Vec<(u16, u16)> = Vec::new();
-    for page in pages {
-        let index = index_of(*page) as u16;
-        match runs.last_mut() {
-            Some((first, count)) if *first + *count == index => *count += 1,
-            _ => runs.push((index, 1)),
-        }
-    }
-    let total: usize = runs.iter().map(|run| usize::from(run.1)).sum();
-    assert_eq!(total, pages.len(), "each page is in one run");
-    runs
-}
-
-fn check_map(map_id: PageId, map: &PageBytes) -> AccessResult<()> {
-    match header::page_type(map) {
-        PageType::AllocationMap => Ok(()),
-        PageType::Empty if header::version(map) == 0 => Ok(()),
-        other => Err(AccessError::corrupt(map_id, format!("is a {}, not an allocation map", other.name()))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_find_their_maps() {
-        assert_eq!(map_of(PageId::new(1, 0)), PageId::new(1, 1));
-        assert_eq!(map_of(PageId::new(1, 2023)), PageId::new(1, 1));
-        assert_eq!(map_of(PageId::new(3, 2024)), PageId::new(3, 2025));
-        assert!(is_system_page(PageId::new(2, 2025)) && is_system_page(BOOT_PAGE));
-        assert!(!is_system_page(PageId::new(2, 9)) && !is_system_page(PageId::new(1, 2024)));
-    }
-
-    /// One looks for a free page, another frees one meanwhile: below where the first began, or where he has already passed.
-    #[test]
-    fn a_page_that_becomes_free_during_a_search_is_not_forgotten() {
-        let allocator = Allocator::new();
-        let start = allocator.hint(1);
-        allocator.raise_hint(1, start, 5_000);
-        let seen = allocator.hint(1);
-        allocator.lower_hint(PageId::new(1, 100));
-        allocator.raise_hint(1, seen, 5_001);
-        assert_eq!(allocator.hint(1).first_free, 100, "below where the search began");
-        let seen = allocator.hint(1);
-        allocator.lower_hint(PageId::new(1, 500));
-        allocator.raise_hint(1, seen, 3_001);
-        assert_eq!(allocator.hint(1).first_free, 100, "behind the search, though above its beginning");
-        let seen = allocator.hint(1);
-        allocator.raise_hint(1, seen, 3_001);
-        assert_eq!(allocator.hint(1).first_free, 3_001, "nothing became free meanwhile");
-    }
-
-    /// The first page of a file to become free is noted, whoever searches the file for the first time at the moment.
-    #[test]
-    fn the_first_free_page_of_a_file_is_noted() {
-        let allocator = Allocator::new();
-        let seen = allocator.hint(2);
-        allocator.lower_hint(PageId::new(2, 9));
-        allocator.raise_hint(2, seen, 64);
-        assert!(allocator.hint(2).first_free <= 9);
-    }
-
-    #[test]
-    fn runs_join_neighbours() {
-        let pages: Vec<PageId> = [3, 4, 5, 9, 2023].iter().map(|n| PageId::new(1, *n)).collect();
-        assert_eq!(runs_of(&pages), vec![(3, 3), (9, 1), (2023, 1)]);
-    }
 }

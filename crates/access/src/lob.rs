@@ -7,10 +7,12 @@ use pages::{BODY_BYTES, HEADER_BYTES, LatchMode, PageBytes, PageId, PageType, he
 use txn::{Transaction, UndoBytes};
 use types::Value;
 
-use crate::alloc::{FreePage, owner, set_owner};
 use crate::error::{AccessError, AccessResult};
-use crate::methods::{AccessMethods, MAP_BITS_OF_PAGE_BYTES, UnitId};
+use crate::ids::UnitId;
+use crate::map_page::{FreePage, owner, set_owner};
+use crate::methods::AccessMethods;
 use crate::row::{LobPointer, RowFormat};
+use crate::row_change::MAP_BITS_OF_PAGE_BYTES;
 
 /// Bytes of a value in one page: the body less the stamp and the length.
 pub const LOB_PIECE_BYTES: usize = BODY_BYTES - 10;

@@ -1,4 +1,4 @@
-//! `AccessMethods`: one per database. Knows its space and log, hands out heaps and trees, writes this crate's log records.
+//! `AccessMethods`: one per database. Knows its space and log, writes this crate's log records; handles.rs hands out heaps and trees.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,42 +10,10 @@ use pages::{FileSpace, LatchMode, PageGuard, PageId, PageType, header};
 use rustc_hash::FxHashMap;
 use txn::{LockSpace, Transaction, UndoBytes};
 
-use crate::alloc::Allocator;
-use crate::btree::{BTree, BTreeDef, BTreeKind, TreeState};
+use crate::allocator::Allocator;
 use crate::error::{AccessError, AccessResult};
-use crate::heap::{Heap, HeapDef, HeapState};
-
-/// An allocation unit: one heap or one index with its large values. Numbered by the catalog, 1..2^31, unique in the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UnitId(pub u32);
-
-/// The address of a heap row; it never changes while the row lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Rid {
-    /// The page.
-    pub page: PageId,
-    /// The slot on it.
-    pub slot: u16,
-}
-
-impl Rid {
-    /// Bytes of a row address in an index entry.
-    pub const BYTES: usize = 8;
-
-    /// As index entries and forwarding stubs carry it.
-    pub fn to_bytes(self) -> [u8; Rid::BYTES] {
-        let mut bytes = [0; Rid::BYTES];
-        bytes[..6].copy_from_slice(&self.page.to_bytes());
-        bytes[6..].copy_from_slice(&self.slot.to_le_bytes());
-        bytes
-    }
-
-    /// The inverse, of the first 8 bytes; `None` when there are fewer.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Rid> {
-        let [a, b, c, d, e, f, g, h] = *bytes.first_chunk::<{ Rid::BYTES }>()?;
-        Some(Rid { page: PageId::from_bytes([a, b, c, d, e, f]), slot: u16::from_le_bytes([g, h]) })
-    }
-}
+use crate::hints::{HeapState, TreeState};
+use crate::row_change::MAP_BITS_OF_PAGE_BYTES;
 
 /// What the records of a database's changes carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +41,7 @@ pub struct AccessOptions {
 
 /// Heaps, trees, allocation and large objects of one database, with their redo and undo.
 pub struct AccessMethods {
-    me: Weak<AccessMethods>,
+    pub(crate) me: Weak<AccessMethods>,
     pub(crate) space: Arc<FileSpace>,
     pub(crate) log: Arc<Log>,
     pub(crate) database: u16,
@@ -86,15 +54,6 @@ pub struct AccessMethods {
     pub(crate) ghost_pages: Latch<Vec<(PageId, PageId)>>,
     next_stamp: AtomicU64,
 }
-
-/// Bytes by which what says where a row is may be longer in the compensation record than in the record: page and slot.
-pub(crate) const PLACE_BYTES: usize = 12;
-
-/// Bytes of offset and lengths in LOP_MODIFY_ROW, at most.
-pub(crate) const PATCH_BYTES: usize = 3 * 3;
-
-/// Bytes of a [`log::page_records::MapBits`] about one page, at most: map page, change, number of runs, one run.
-pub(crate) const MAP_BITS_OF_PAGE_BYTES: usize = 8 + 1 + 1 + 2 * 2;
 
 /// Pages that wait for the ghost cleanup, at most; more are found again by scans.
 const GHOST_PAGES_MAX: usize = 4096;
@@ -144,41 +103,8 @@ impl AccessMethods {
         &self.space
     }
 
-    /// Makes an empty heap inside `txn`; returns its first page, which stays the same for its life.
-    pub fn create_heap(&self, txn: &Transaction, unit: UnitId) -> AccessResult<PageId> {
-        self.create_unit(txn, unit, PageType::Heap, 0)
-    }
-
-    /// Makes an empty tree inside `txn`; returns its root, which stays the same for its life.
-    pub fn create_btree(&self, txn: &Transaction, unit: UnitId, kind: BTreeKind) -> AccessResult<PageId> {
-        self.create_unit(txn, unit, PageType::BTree, kind as u8)
-    }
-
-    /// A handle on a heap. Handles of one unit share their hints.
-    pub fn heap(self: &Arc<Self>, def: HeapDef) -> Heap {
-        let state = Arc::clone(self.heaps.lock().entry(def.unit.0).or_default());
-        Heap::new(Arc::clone(self), def, state)
-    }
-
-    /// A handle on a tree. Handles of one unit share their hints.
-    pub fn btree(self: &Arc<Self>, def: BTreeDef) -> BTree {
-        let state = self.tree_state(def.unit.0);
-        BTree::new(Arc::clone(self), def, state)
-    }
-
-    /// The tree with this root, as far as its pages tell: for undo and ghost cleanup, which know no catalog.
-    pub(crate) fn tree_of_root(&self, root: PageId) -> AccessResult<BTree> {
-        let me = self.me.upgrade().expect("whoever calls holds it");
-        let unit = {
-            let guard = self.fix(root, LatchMode::Shared)?;
-            if header::page_type(guard.page()) != PageType::BTree {
-                return Err(AccessError::corrupt(root, "is not the root of a tree"));
-            }
-            header::unit(guard.page())
-        };
-        let state = self.tree_state(unit);
-        let def = BTreeDef { object: state.object.load(Relaxed), unit: UnitId(unit), root };
-        Ok(BTree::new(me, def, state))
+    pub(crate) fn heap_state(&self, unit: u32) -> Arc<HeapState> {
+        Arc::clone(self.heaps.lock().entry(unit).or_default())
     }
 
     pub(crate) fn tree_state(&self, unit: u32) -> Arc<TreeState> {
@@ -314,9 +240,4 @@ impl AccessMethods {
             pages.push((page, root));
         }
     }
-}
-
-/// May the page's ghosts and reserved bytes be reclaimed: has every transaction ended that made them, and can no snapshot see behind it?
-pub(crate) fn removers_are_done(page: &pages::PageBytes, oldest_needed: TxnId) -> bool {
-    header::last_remover(page) < oldest_needed.0
 }

@@ -13,17 +13,18 @@ use os::sim::{Bug, is_planted};
 use pages::{BODY_BYTES, LatchMode, PageBytes, PageGuard, PageId, PageType, SLOT_BYTES, header, slots};
 use txn::{ResourceManager, Transaction, TxnError, TxnResult};
 
-use crate::alloc::{self, apply_bits, apply_create, map_of, set_owner};
 use crate::btree::page::KEY_LENGTH_BYTES;
 use crate::btree::{
     apply_built_page, apply_ghosts, apply_insert, apply_root_grow_child, apply_root_grow_root,
     apply_split_left, apply_split_parent, apply_split_right, apply_take_out, apply_unlink_parent,
 };
 use crate::error::{AccessError, AccessResult};
-use crate::heap::{apply_append_first, apply_append_new, apply_expunge, apply_ghost, apply_patch};
+use crate::heap::{apply_append_first, apply_append_new, apply_expunge, apply_patch};
 use crate::lob::{LOB_PIECE_BYTES, apply_lob};
+use crate::map_page::{self, apply_bits, apply_create, map_of, set_owner};
 use crate::methods::AccessMethods;
 use crate::patch::{self, Change};
+use crate::row_change::apply_ghost;
 
 impl ResourceManager for AccessMethods {
     fn redo(&self, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()> {
@@ -99,8 +100,10 @@ impl AccessMethods {
         let map_id = map_of(page);
         let guard = self.space.fix_for_map_redo(map_id)?;
         redo_guard(guard, lsn, |map| {
-            let before = alloc::owner(map, page);
-            if alloc::is_system_page(page) || before != 0 && owner != 0 && before & !alloc::PENDING != owner {
+            let before = map_page::owner(map, page);
+            if map_page::is_system_page(page)
+                || before != 0 && owner != 0 && before & !map_page::PENDING != owner
+            {
                 let what = format!("a log record gives a page of unit {before:#x} to unit {owner}");
                 return Err(AccessError::corrupt(page, what));
             }

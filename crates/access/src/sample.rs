@@ -3,9 +3,10 @@
 
 use pages::{LatchMode, PageBytes, PageId, PageType, header, slots, tree_rows};
 
-use crate::alloc::{entries, owner};
 use crate::error::AccessResult;
-use crate::methods::{AccessMethods, UnitId};
+use crate::ids::UnitId;
+use crate::map_page::{entries, owner};
+use crate::methods::AccessMethods;
 
 /// What was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

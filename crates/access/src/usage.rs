@@ -3,10 +3,11 @@
 use pages::{LatchMode, PageId, PageType, header};
 use rustc_hash::FxHashMap;
 
-use crate::alloc::{PENDING, entries, is_system_page, map_of, owner};
 use crate::btree::page::child_at;
 use crate::error::AccessResult;
-use crate::methods::{AccessMethods, UnitId};
+use crate::ids::UnitId;
+use crate::map_page::{PENDING, entries, is_system_page, map_of, owner};
+use crate::methods::AccessMethods;
 use crate::verify::{UnitKind, UnitToVerify};
 
 /// Pages of one allocation unit, by what they hold.

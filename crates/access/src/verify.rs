@@ -5,10 +5,11 @@
 use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::alloc::{PENDING, entries, owner};
 use crate::btree::page::{child_at, key_at};
 use crate::error::AccessResult;
-use crate::methods::{AccessMethods, Rid, UnitId};
+use crate::ids::{Rid, UnitId};
+use crate::map_page::{PENDING, entries, owner};
+use crate::methods::AccessMethods;
 use crate::row::{LobPointer, ROW_BYTES_MIN};
 
 /// What a unit is.

@@ -6,7 +6,7 @@ use pages::{PageBytes, PageType, header, slots, tree_rows};
 use txn::{LockMode, LockWait, Resource, Sight, Transaction};
 
 use crate::error::{AccessError, AccessResult};
-use crate::methods::Rid;
+use crate::ids::Rid;
 use crate::options::{Locking, ScanOptions, Waited, row_alone};
 
 /// Whoever reads: how it locks rows, decided once for a scan or look-up.

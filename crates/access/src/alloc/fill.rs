@@ -2,14 +2,11 @@
 
 use pages::{PageError, PageId};
 use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
 
-use super::{FreePage, INTERVAL_PAGES, MAP_INDEX, PENDING, entries, is_system_page, map_of, owner};
 use crate::error::AccessResult;
+use crate::map_page::{FreePage, INTERVAL_PAGES, MAP_INDEX, PENDING, entries, is_system_page, map_of, owner};
 use crate::methods::AccessMethods;
-
-/// Numbers of files: few databases have more of them than fit here.
-type FileNumbers = SmallVec<[u16; 8]>;
+use crate::turns::{FileNumbers, Turn};
 
 /// Units below this number are of the catalog.
 pub const SYSTEM_UNITS_END: u32 = 256;
@@ -21,85 +18,6 @@ pub struct Tail {
     pub end: u32,
     /// Units with pages behind the place asked about.
     pub units: FxHashSet<u32>,
-}
-
-/// Proportional fill: each of several files gets new pages in proportion to what is free in it, in runs of [`RUN_PAGES`], so that they become
-/// full at the same time. A file of which nothing is known yet is looked through once.
-#[derive(Default)]
-pub(super) struct Turns {
-    /// Of the files in the order of their numbers.
-    files: Vec<Turn>,
-    /// Place of the file whose turn it is, and how many pages of its run are left.
-    current: usize,
-    run_left: u32,
-}
-
-/// What [`Turns`] knows of one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
-    number: u16,
-    /// How many pages it has, and how many of them are free, nearly: somebody may be about to take one.
-    pages: u32,
-    free: u32,
-    /// How much it is behind with its share.
-    credit: i64,
-}
-
-/// Pages that one file gets before the turn is another's: an extent's.
-const RUN_PAGES: u32 = 8;
-
-impl Turns {
-    /// Gives the turn to the file that is furthest behind.
-    fn pass_on(&mut self) {
-        let total: i64 = self.files.iter().map(|file| i64::from(file.free)).sum();
-        for file in &mut self.files {
-            file.credit += i64::from(file.free);
-        }
-        let furthest = self.files.iter().enumerate().max_by_key(|(at, file)| (file.credit, usize::MAX - at));
-        self.current = furthest.map_or(0, |(at, _)| at);
-        if let Some(file) = self.files.get_mut(self.current) {
-            file.credit -= total;
-        }
-        assert!(self.files.is_empty() || self.current < self.files.len(), "it is the turn of one of them");
-        self.run_left = RUN_PAGES;
-    }
-
-    /// The files in the order in which they are to be tried now.
-    fn order(&mut self) -> FileNumbers {
-        if self.run_left == 0 || self.files.get(self.current).is_none_or(|file| file.free == 0) {
-            self.pass_on();
-        }
-        let (before, rest) = self.files.split_at(self.current.min(self.files.len()));
-        let order: FileNumbers = rest.iter().chain(before).map(|file| file.number).collect();
-        assert_eq!(order.len(), self.files.len(), "each file once");
-        order
-    }
-
-    /// Nothing free was found in the file.
-    fn note_full(&mut self, number: u16) {
-        if let Some(file) = self.file(number) {
-            file.free = 0;
-        }
-    }
-
-    /// A page of the file has become free.
-    pub(super) fn note_freed(&mut self, number: u16) {
-        if let Some(file) = self.file(number) {
-            file.free += 1;
-        }
-    }
-
-    fn file(&mut self, number: u16) -> Option<&mut Turn> {
-        self.files.iter_mut().find(|file| file.number == number)
-    }
-
-    /// A page of the file is about to be taken.
-    fn note_taken(&mut self, number: u16) {
-        self.run_left = self.run_left.saturating_sub(1);
-        if let Some(file) = self.file(number) {
-            file.free = file.free.saturating_sub(1);
-        }
-    }
 }
 
 impl AccessMethods {

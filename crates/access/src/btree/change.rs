@@ -10,11 +10,10 @@ use txn::{LockMode, LockOwner, LockWait, Resource, Transaction, UndoBytes};
 use super::page::{KEY_LENGTH_BYTES, entry_bytes, key_at, search, split_row};
 use super::{BTree, Inserted};
 use crate::error::{AccessError, AccessResult};
-use crate::heap::{apply_ghost, context_of};
 use crate::key::KEY_BYTES_MAX;
-use crate::methods::{PATCH_BYTES, PLACE_BYTES};
 use crate::options::Waited;
 use crate::patch::{self, Change};
+use crate::row_change::{PATCH_BYTES, PLACE_BYTES, apply_ghost, context_of};
 
 /// Bytes of a record about a row of a tree besides key and images, at most: where it is, the root, the length of the key.
 pub(super) const TREE_ROW_BYTES: usize = PLACE_BYTES + 8 + 3;

@@ -9,7 +9,7 @@ use super::BTree;
 use super::change::{TREE_ROW_BYTES, live_slot};
 use super::page::{key_at, split_row};
 use crate::error::{AccessError, AccessResult};
-use crate::heap::apply_ghost;
+use crate::row_change::apply_ghost;
 
 /// So many slots further on the next key is looked for before a leaf is left for the way down to it.
 const SLOTS_LOOKED_AT: u16 = 32;

@@ -7,9 +7,10 @@ use txn::TxnManager;
 
 use super::BTree;
 use super::page::{child_at, child_slot, key_at};
-use crate::alloc::{PENDING, map_of, owner, set_owner};
 use crate::error::{AccessError, AccessResult};
-use crate::methods::{AccessMethods, removers_are_done};
+use crate::map_page::{PENDING, map_of, owner, set_owner};
+use crate::methods::AccessMethods;
+use crate::row_change::removers_are_done;
 
 impl AccessMethods {
     /// One round of the ghost cleanup over at most `pages` pages that had ghosts when last seen; returns how many were

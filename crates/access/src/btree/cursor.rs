@@ -62,6 +62,13 @@ enum Stop {
     Next,
 }
 
+impl BTree {
+    /// Reads the keys of a range in order (or backward).
+    pub fn scan(&self, range: KeyRange, options: ScanOptions) -> BTreeCursor {
+        BTreeCursor::new(self.clone(), range, options)
+    }
+}
+
 impl BTreeCursor {
     pub(super) fn new(tree: BTree, range: KeyRange, options: ScanOptions) -> BTreeCursor {
         BTreeCursor {

@@ -18,10 +18,11 @@ use txn::Transaction;
 
 use super::page::{CHILD_BYTES, KEY_LENGTH_BYTES, entry_bytes, separator};
 use super::split::put_rows;
-use super::{BTree, CLUSTERED_FLAG, Inserted};
-use crate::alloc::{FreePage, set_owner};
+use super::{BTree, Inserted};
 use crate::error::{AccessError, AccessResult};
 use crate::key::KEY_BYTES_MAX;
+use crate::map_page::{FreePage, set_owner};
+use crate::row_change::CLUSTERED_FLAG;
 
 /// See the heading.
 pub struct TreeLoader {

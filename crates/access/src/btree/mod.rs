@@ -54,21 +54,22 @@ pub(crate) use undo::apply_take_out;
 
 use std::hash::Hasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use pages::{LatchMode, PageGuard, PageId, PageType, header};
 use rustc_hash::FxHasher;
 use txn::{HASH_END, Resource, Transaction};
 
 use crate::error::{AccessError, AccessResult};
+use crate::hints::TreeState;
+use crate::ids::UnitId;
 use crate::key::KeyRange;
-use crate::methods::{AccessMethods, UnitId};
+use crate::methods::AccessMethods;
 use crate::options::{Locking, ScanOptions};
+use crate::row_change::CLUSTERED_FLAG;
 use crate::visibility::{PageView, Reader, Seen};
 use page::{child_at, child_slot, search, split_row};
 
-/// Bit of the page header's flags in pages of clustered indexes.
-pub(crate) const CLUSTERED_FLAG: u8 = 1;
 /// Levels of a tree, at most: a page that says it is higher is damaged.
 const LEVELS_MAX: u8 = 32;
 
@@ -91,17 +92,6 @@ pub struct BTreeDef {
     pub unit: UnitId,
     /// Its root page.
     pub root: PageId,
-}
-
-/// What the handles of a tree share. Hints only, except `has_ranges`.
-#[derive(Default)]
-pub(crate) struct TreeState {
-    /// The rightmost leaf, as last seen: rising keys need no search.
-    rightmost: AtomicU64,
-    /// Somebody has locked key ranges since the database was opened: inserts must look at the next key's lock.
-    pub(crate) has_ranges: AtomicBool,
-    /// Object id of the tree's table, once a handle was made with it: part of the names of its key locks.
-    pub(crate) object: AtomicU32,
 }
 
 /// What an insert came to.
@@ -218,11 +208,6 @@ impl BTree {
         if let Locking::Hold { mode, until_next: true } = options.locking(txn, &self.object_resource()) {
             txn.unlock(&self.key_resource(key), mode);
         }
-    }
-
-    /// Reads the keys of a range in order (or backward).
-    pub fn scan(&self, range: KeyRange, options: ScanOptions) -> BTreeCursor {
-        BTreeCursor::new(self.clone(), range, options)
     }
 
     /// Latches the leaf where `key` belongs (or the keys just below it), coupling latches on the way.

@@ -9,8 +9,9 @@ use txn::Transaction;
 
 use super::BTree;
 use super::page::{CHILD_BYTES, child_at, child_slot, entry_bytes, key_at, search, separator};
-use crate::alloc::{FreePage, set_owner};
 use crate::error::{AccessError, AccessResult};
+use crate::map_page::{FreePage, set_owner};
+use crate::row_change::context_of;
 
 /// Where a page is cut.
 struct Cut {
@@ -137,7 +138,7 @@ impl BTree {
             level == 0 || cut.slot > 0,
             "an interior page keeps a child; a leaf may wait for the row to come"
         );
-        let context = if level == 0 { crate::heap::context_of(&before) } else { LogContext::IndexInterior };
+        let context = if level == 0 { context_of(&before) } else { LogContext::IndexInterior };
         // In a database that is never redone the images need not be in the log.
         let logged = match self.methods.undo_only {
             true => TreeSplit { rows: Vec::new(), ..split.clone() },

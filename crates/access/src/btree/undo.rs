@@ -10,9 +10,9 @@ use super::BTree;
 use super::change::apply_insert;
 use super::page::{KEY_LENGTH_BYTES, search, split_row};
 use crate::error::{AccessError, AccessResult};
-use crate::heap::context_of;
 use crate::methods::AccessMethods;
 use crate::patch::{self, Change};
+use crate::row_change::context_of;
 
 impl AccessMethods {
     pub(crate) fn undo_tree_insert(

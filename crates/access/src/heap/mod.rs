@@ -26,22 +26,23 @@ mod scan;
 
 pub use scan::HeapCursor;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use log::page_records::{Expunge, HeapAppend, HeapRow, RowPatch};
 use log::{LogContext, LogOp, Lsn};
-use os::{Latch, LatchRank};
 use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
 use txn::{LockMode, LockWait, Resource, Sight, Transaction, UndoBytes};
 
-use crate::alloc::{FreePage, set_owner};
 use crate::error::{AccessError, AccessResult};
-use crate::methods::{AccessMethods, PATCH_BYTES, PLACE_BYTES, Rid, UnitId, removers_are_done};
+use crate::hints::HeapState;
+use crate::ids::{Rid, UnitId};
+use crate::map_page::{FreePage, set_owner};
+use crate::methods::AccessMethods;
 use crate::options::{Locking, ScanOptions};
 use crate::patch::{self, Change};
 use crate::row::{ROW_BYTES_MAX, ROW_BYTES_MIN};
+use crate::row_change::{PATCH_BYTES, PLACE_BYTES, apply_ghost, context_of, removers_are_done};
 use crate::visibility::{PageView, Reader, Seen};
 
 /// Pages with room that a heap remembers, at most.
@@ -62,20 +63,6 @@ pub struct HeapDef {
     pub unit: UnitId,
     /// Its first page.
     pub first_page: PageId,
-}
-
-/// What the handles of a heap share. Hints only: losing them costs time.
-pub(crate) struct HeapState {
-    /// The page that took the last row.
-    insert_page: AtomicU64,
-    /// Pages where rows were deleted.
-    candidates: Latch<VecDeque<PageId>>,
-}
-
-impl Default for HeapState {
-    fn default() -> HeapState {
-        HeapState { insert_page: AtomicU64::new(0), candidates: Latch::new(LatchRank::Leaf, VecDeque::new()) }
-    }
 }
 
 /// A heap. Cheap to clone.
@@ -575,11 +562,6 @@ impl Heap {
             txn.unlock(&self.row_resource(rid), mode);
         }
     }
-
-    /// Reads every row.
-    pub fn scan(&self, options: ScanOptions) -> HeapCursor {
-        HeapCursor::new(self.clone(), options)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -639,16 +621,6 @@ impl AccessMethods {
     }
 }
 
-/// The log context of changes to rows of a page.
-pub(crate) fn context_of(page: &PageBytes) -> LogContext {
-    match (header::page_type(page), header::level(page), header::flags(page)) {
-        (PageType::BTree, 0, flags) if flags & crate::btree::CLUSTERED_FLAG != 0 => LogContext::Clustered,
-        (PageType::BTree, 0, _) => LogContext::IndexLeaf,
-        (PageType::BTree, _, _) => LogContext::IndexInterior,
-        _ => LogContext::Heap,
-    }
-}
-
 pub(crate) fn apply_expunge(page: &mut PageBytes, ghosts: &[u16]) {
     let is_tree = header::page_type(page) == PageType::BTree;
     for &slot in ghosts.iter().rev() {
@@ -672,12 +644,6 @@ pub(crate) fn apply_append_first(page: &mut PageBytes, append: &HeapAppend) {
     if append.previous == append.first {
         header::set_next(page, PageId::unpack(append.page));
     }
-}
-
-pub(crate) fn apply_ghost(page: &mut PageBytes, slot: u16, txn: u64) {
-    let flags = slots::flags(page, slot);
-    slots::set_flags(page, slot, flags | slots::GHOST);
-    header::raise_last_remover(page, txn);
 }
 
 pub(crate) fn apply_patch(

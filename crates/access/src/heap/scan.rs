@@ -5,7 +5,7 @@ use txn::Transaction;
 
 use super::{Heap, WORTH_BYTES};
 use crate::error::{AccessError, AccessResult, stop_if_asked};
-use crate::methods::Rid;
+use crate::ids::Rid;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
 use crate::visibility::{PageView, Reader, Seen};
 
@@ -34,6 +34,11 @@ enum Stop {
 }
 
 impl Heap {
+    /// Reads every row.
+    pub fn scan(&self, options: ScanOptions) -> HeapCursor {
+        HeapCursor::new(self.clone(), options)
+    }
+
     /// An estimate of the number of rows, from its number of pages and what stands on its first and its last one. Asks for no lock.
     pub fn estimate_rows(&self, pages: u64) -> AccessResult<u64> {
         let first = self.fix_row_page(self.def.first_page, LatchMode::Shared)?;

@@ -35,8 +35,8 @@ pub use images::UnitFigures;
 pub use open::{OpenSnapshot, SnapshotKind};
 use store::Store;
 pub use store::{Before, Sight, StoredVersion};
-use writer::{FIRST_MOMENT, UNDONE};
 pub use writer::VersionWriter;
+use writer::{FIRST_MOMENT, UNDONE};
 
 /// How much the store holds, and what it has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,147 @@
+//! `Allocator`: where to look for free pages, and what transactions that have not ended have freed. Heading of alloc.rs: the rules.
+
+use log::TxnId;
+use log::page_records::MapBits;
+use os::{Latch, LatchRank};
+use pages::{PageBytes, PageId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::map_page::{MAP_INDEX, is_system_page, owner};
+use crate::turns::Turns;
+
+/// Where to look for free pages, and what committed transactions will free.
+pub(crate) struct Allocator {
+    /// Per file; see [`Hint`].
+    pub(crate) hints: Latch<Vec<Hint>>,
+    /// Which file is filled next; see `fill.rs`.
+    pub(crate) turns: Latch<Turns>,
+    /// What transactions that have not ended have freed.
+    pub(crate) pending: Latch<FxHashMap<u64, Pending>>,
+}
+
+/// Where the free pages of a file begin, as far as is known.
+///
+/// Who looks for a free page remembers the hint as it was before he looked at the first map page, and raises it only when no page has
+/// become free since: such a page may lie below what he has passed, whatever its number is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hint {
+    /// No page below this number is free.
+    pub(crate) first_free: u32,
+    /// How often a page has become free.
+    pub(crate) freed_total: u64,
+}
+
+/// What one transaction has freed.
+#[derive(Default)]
+pub(crate) struct Pending {
+    pub(crate) pages: Vec<PageId>,
+    /// Whole units among it, whose hints go with them.
+    pub(crate) units: Vec<u32>,
+}
+
+impl Allocator {
+    pub(crate) fn new() -> Allocator {
+        Allocator {
+            hints: Latch::new(LatchRank::Leaf, Vec::new()),
+            turns: Latch::new(LatchRank::Leaf, Turns::default()),
+            pending: Latch::new(LatchRank::Leaf, FxHashMap::default()),
+        }
+    }
+
+    pub(crate) fn with_hint<T>(&self, file: u16, work: impl FnOnce(&mut Hint) -> T) -> T {
+        assert!(file > 0, "files are numbered from 1");
+        let mut hints = self.hints.lock();
+        if hints.len() <= usize::from(file) {
+            hints.resize(usize::from(file) + 1, Hint::default());
+        }
+        work(&mut hints[usize::from(file)])
+    }
+
+    /// The hint, to be remembered before the first map page is looked at.
+    pub(crate) fn hint(&self, file: u16) -> Hint {
+        self.with_hint(file, |hint| *hint)
+    }
+
+    /// Nothing below `first_free` was free when the maps were looked at after `seen`; the map page of `first_free` is still latched, or
+    /// all have been looked at.
+    pub(crate) fn raise_hint(&self, file: u16, seen: Hint, first_free: u32) {
+        self.with_hint(file, |hint| {
+            assert!(hint.freed_total >= seen.freed_total, "pages that became free are counted");
+            if hint.freed_total == seen.freed_total {
+                hint.first_free = hint.first_free.max(first_free);
+            }
+        });
+    }
+
+    /// The page has become free; its map page, which says so, is still latched.
+    pub(crate) fn lower_hint(&self, page: PageId) {
+        assert!(!is_system_page(page), "page {page} is never free");
+        self.with_hint(page.file, |hint| {
+            hint.first_free = hint.first_free.min(page.page);
+            hint.freed_total += 1;
+        });
+        self.turns.lock().note_freed(page.file);
+    }
+
+    pub(crate) fn note_pending(&self, txn: TxnId, pages: impl IntoIterator<Item = PageId>) {
+        self.pending.lock().entry(txn.0).or_default().pages.extend(pages);
+    }
+
+    /// Every page that some transaction has marked and not freed or kept yet.
+    pub(crate) fn pages_pending(&self) -> FxHashSet<PageId> {
+        self.pending.lock().values().flat_map(|pending| pending.pages.iter().copied()).collect()
+    }
+
+    /// A rollback to a savepoint has kept these pages. From now on their marks may be somebody else's, also before `txn` ends.
+    pub(crate) fn forget_pending(&self, txn: TxnId, map: &PageBytes, map_id: PageId, bits: &MapBits) {
+        let base = map_id.page - MAP_INDEX;
+        let is_kept = |page: &PageId| {
+            let index = page.page.wrapping_sub(base);
+            let holds = |&(first, count): &(u16, u16)| {
+                (u32::from(first)..u32::from(first) + u32::from(count)).contains(&index)
+            };
+            page.file == map_id.file && bits.runs.iter().any(holds)
+        };
+        // After a crash nothing stands here: the sweep of the next start frees what is marked then.
+        if let Some(pending) = self.pending.lock().get_mut(&txn.0) {
+            let kept_units: FxHashSet<u32> =
+                pending.pages.iter().filter(|page| is_kept(page)).map(|page| owner(map, *page)).collect();
+            pending.pages.retain(|page| !is_kept(page));
+            pending.units.retain(|unit| !kept_units.contains(unit));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One looks for a free page, another frees one meanwhile: below where the first began, or where he has already passed.
+    #[test]
+    fn a_page_that_becomes_free_during_a_search_is_not_forgotten() {
+        let allocator = Allocator::new();
+        let start = allocator.hint(1);
+        allocator.raise_hint(1, start, 5_000);
+        let seen = allocator.hint(1);
+        allocator.lower_hint(PageId::new(1, 100));
+        allocator.raise_hint(1, seen, 5_001);
+        assert_eq!(allocator.hint(1).first_free, 100, "below where the search began");
+        let seen = allocator.hint(1);
+        allocator.lower_hint(PageId::new(1, 500));
+        allocator.raise_hint(1, seen, 3_001);
+        assert_eq!(allocator.hint(1).first_free, 100, "behind the search, though above its beginning");
+        let seen = allocator.hint(1);
+        allocator.raise_hint(1, seen, 3_001);
+        assert_eq!(allocator.hint(1).first_free, 3_001, "nothing became free meanwhile");
+    }
+
+    /// The first page of a file to become free is noted, whoever searches the file for the first time at the moment.
+    #[test]
+    fn the_first_free_page_of_a_file_is_noted() {
+        let allocator = Allocator::new();
+        let seen = allocator.hint(2);
+        allocator.lower_hint(PageId::new(2, 9));
+        allocator.raise_hint(2, seen, 64);
+        assert!(allocator.hint(2).first_free <= 9);
+    }
+}

@@ -1,0 +1,85 @@
+//! `Turns`: which of several files the next page comes from.
+
+use smallvec::SmallVec;
+
+/// Numbers of files: few databases have more of them than fit here.
+pub(crate) type FileNumbers = SmallVec<[u16; 8]>;
+
+/// Proportional fill: each of several files gets new pages in proportion to what is free in it, in runs of [`RUN_PAGES`], so that they become
+/// full at the same time. A file of which nothing is known yet is looked through once.
+#[derive(Default)]
+pub(crate) struct Turns {
+    /// Of the files in the order of their numbers.
+    pub(crate) files: Vec<Turn>,
+    /// Place of the file whose turn it is, and how many pages of its run are left.
+    pub(crate) current: usize,
+    pub(crate) run_left: u32,
+}
+
+/// What [`Turns`] knows of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) number: u16,
+    /// How many pages it has, and how many of them are free, nearly: somebody may be about to take one.
+    pub(crate) pages: u32,
+    pub(crate) free: u32,
+    /// How much it is behind with its share.
+    pub(crate) credit: i64,
+}
+
+/// Pages that one file gets before the turn is another's: an extent's.
+const RUN_PAGES: u32 = 8;
+
+impl Turns {
+    /// Gives the turn to the file that is furthest behind.
+    fn pass_on(&mut self) {
+        let total: i64 = self.files.iter().map(|file| i64::from(file.free)).sum();
+        for file in &mut self.files {
+            file.credit += i64::from(file.free);
+        }
+        let furthest = self.files.iter().enumerate().max_by_key(|(at, file)| (file.credit, usize::MAX - at));
+        self.current = furthest.map_or(0, |(at, _)| at);
+        if let Some(file) = self.files.get_mut(self.current) {
+            file.credit -= total;
+        }
+        assert!(self.files.is_empty() || self.current < self.files.len(), "it is the turn of one of them");
+        self.run_left = RUN_PAGES;
+    }
+
+    /// The files in the order in which they are to be tried now.
+    pub(crate) fn order(&mut self) -> FileNumbers {
+        if self.run_left == 0 || self.files.get(self.current).is_none_or(|file| file.free == 0) {
+            self.pass_on();
+        }
+        let (before, rest) = self.files.split_at(self.current.min(self.files.len()));
+        let order: FileNumbers = rest.iter().chain(before).map(|file| file.number).collect();
+        assert_eq!(order.len(), self.files.len(), "each file once");
+        order
+    }
+
+    /// Nothing free was found in the file.
+    pub(crate) fn note_full(&mut self, number: u16) {
+        if let Some(file) = self.file(number) {
+            file.free = 0;
+        }
+    }
+
+    /// A page of the file has become free.
+    pub(crate) fn note_freed(&mut self, number: u16) {
+        if let Some(file) = self.file(number) {
+            file.free += 1;
+        }
+    }
+
+    pub(crate) fn file(&mut self, number: u16) -> Option<&mut Turn> {
+        self.files.iter_mut().find(|file| file.number == number)
+    }
+
+    /// A page of the file is about to be taken.
+    pub(crate) fn note_taken(&mut self, number: u16) {
+        self.run_left = self.run_left.saturating_sub(1);
+        if let Some(file) = self.file(number) {
+            file.free = file.free.saturating_sub(1);
+        }
+    }
+}
