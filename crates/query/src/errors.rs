@@ -83,7 +83,7 @@ pub(crate) fn too_deep() -> SqlError {
 
 /// 701: the request has used the memory that it may use, or all together have.
 pub fn out_of_memory(_: os::memory::OutOfMemory) -> SqlError {
-    error(701, &[&"default"]).with_state(123)
+    error(701, &[&"default"])
 }
 
 /// 8623: what a statement stands for is larger than any plan may be.

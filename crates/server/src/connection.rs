@@ -331,7 +331,7 @@ impl Connection {
 
 /// 701: there is no room even for the request itself.
 fn out_of_memory() -> SqlError {
-    SqlError::new(701, &[&"default"]).with_state(123)
+    SqlError::new(701, &[&"default"])
 }
 
 /// 4002. At severity 20 the connection ends.

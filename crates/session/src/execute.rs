@@ -467,7 +467,7 @@ impl Session {
         self.tell_lock_options();
         let status = outcome.map_err(Interruption::Stopped)?;
         if procedure.is_some() && self.facts.transaction_count != count_before {
-            let error = SqlError::new(266, &[&count_before, &self.facts.transaction_count]).with_state(2);
+            let error = SqlError::new(266, &[&count_before, &self.facts.transaction_count]);
             self.unequal_count = Some(error);
         }
         Ok((status, frame.variables))
@@ -568,10 +568,10 @@ fn as_callers(caller: Option<&SqlType>, sql_type: SqlType, value: Value) -> (Sql
 /// none of a parameter, in this order.
 fn check_arguments(name: &str, parameters: &[ast::Parameter], arguments: &[Argument]) -> SqlResult<()> {
     if parameters.is_empty() && !arguments.is_empty() {
-        return Err(SqlError::new(8146, &[&name]).with_state(2));
+        return Err(SqlError::new(8146, &[&name]));
     }
     if arguments.len() > parameters.len() {
-        return Err(SqlError::new(8144, &[&name]).with_state(2));
+        return Err(SqlError::new(8144, &[&name]));
     }
     let slot = |(index, argument): (usize, &Argument)| match &argument.name {
         Some(wanted) => parameters.iter().position(|p| p.name.eq_ignore_ascii_case(wanted)),
@@ -587,7 +587,7 @@ fn check_arguments(name: &str, parameters: &[ast::Parameter], arguments: &[Argum
     match given.iter().position(Option::is_none) {
         Some(at) => {
             let wanted = arguments[at].name.as_deref().unwrap_or_default();
-            Err(SqlError::new(8145, &[&wanted, &name]).with_state(2))
+            Err(SqlError::new(8145, &[&wanted, &name]))
         }
         None => Ok(()),
     }

@@ -88,3 +88,57 @@ fn clients_find_in_messages_what_they_look_for() {
     }
     assert!(count > 50 && wrong.is_empty(), "{count} rows, wrong:\n{}", wrong.join("\n"));
 }
+
+/// Clients print severity and state, and some look at them (18456's, 1205's). From published transcripts of SQL Server.
+#[test]
+fn errors_have_their_severity_and_state() {
+    let world = World::new("client-messages-states");
+    let mut session = world.session();
+    prepare(&mut session);
+    let mut wrong: Vec<String> = Vec::new();
+    for (statement, expected) in [
+        ("CREATE INDEX ix ON missing (i)", "1088 16 12"),
+        ("CREATE TABLE t (i int)", "2714 16 6"),
+        ("EXEC ('CREATE VIEW t AS SELECT 1 AS i')", "2714 16 3"),
+        ("ALTER TABLE child ADD CONSTRAINT uq_t UNIQUE (t_id)", "1750 16 1"),
+        ("ALTER TABLE t ADD CONSTRAINT pk_other PRIMARY KEY (id)", "1750 16 1"),
+        ("ALTER TABLE t ADD name int", "2705 16 4"),
+        ("ALTER TABLE t DROP COLUMN rank", "4922 16 9"),
+        ("DROP TABLE missing", "3701 11 5"),
+        ("DROP INDEX pk_t ON t", "3723 16 4"),
+        ("CREATE CLUSTERED INDEX other ON t (name)", "1902 16 3"),
+        ("EXEC missing", "2812 16 62"),
+        ("CREATE DATABASE db", "1801 16 3"),
+        ("SELECT * FROM missing", "208 16 1"),
+        ("SELECT missing FROM t", "207 16 1"),
+        ("EXEC ('SELECT @missing')", "137 15 2"),
+        ("EXEC ('SELECT * FROM @missing')", "1087 15 2"),
+        ("SELECT MISSING()", "195 15 10"),
+        ("INSERT t (id) VALUES (NULL)", "515 16 2"),
+        ("INSERT child VALUES (77)", "547 16 0"),
+        ("INSERT t VALUES (1, 'other', 1, 1)", "2627 14 1"),
+        ("INSERT t VALUES (2, 'longer than five', 1, 1)", "2628 16 1"),
+        ("INSERT t (id, small) VALUES (2, 300)", "220 16 2"),
+        ("SELECT CAST('x' AS decimal(5, 2))", "8114 16 5"),
+        ("SELECT CAST(123456 AS decimal(5, 2))", "8115 16 8"),
+        ("SELECT 2147483647 + rank FROM t", "8115 16 2"),
+        ("SELECT CAST('20201301' AS datetime)", "242 16 3"),
+        ("SELECT CAST('x' AS int)", "245 16 1"),
+        ("SELECT LEFT('x', -1)", "537 16 3"),
+        ("SELECT rank / 0 FROM t", "8134 16 1"),
+        ("SELECT DATEDIFF(second, '19000101', '21000101')", "535 16 0"),
+        ("SELECT id + CAST('20200101' AS date) FROM t", "206 16 2"),
+        ("EXEC ('DROP INDEX ux_t')", "159 15 1"),
+    ] {
+        let text = statement.replace('\'', "''");
+        let caught = format!(
+            "BEGIN TRY EXEC ('{text}') END TRY BEGIN CATCH SELECT CONCAT(ERROR_NUMBER(), ' ', ERROR_SEVERITY(), ' ', ERROR_STATE()) END CATCH"
+        );
+        let seen = run(&mut session, &caught);
+        let found = seen.sets.last().map_or("nothing", |set| set.1[0][0].as_str());
+        if found != expected {
+            wrong.push(format!("{statement}: {found}, not {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

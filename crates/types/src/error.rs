@@ -26,14 +26,14 @@ pub struct SqlError {
 }
 
 impl SqlError {
-    /// The catalogue's error `number` with its arguments in the catalogue's order; state 1. A number that the catalogue lacks
-    /// is a bug of ours and gives a message that says so.
+    /// The catalogue's error `number` with its arguments in the catalogue's order, and the severity and state that it is raised with. A number
+    /// that the catalogue lacks is a bug of ours and gives a message that says so.
     pub fn new(number: i32, args: &[&dyn fmt::Display]) -> SqlError {
         match messages::lookup(number) {
             Some(entry) => SqlError {
                 number,
-                severity: entry.severity,
-                state: 1,
+                severity: messages::raised::severity(number).unwrap_or(entry.severity),
+                state: messages::raised::state(number),
                 line: 0,
                 procedure: None,
                 message: messages::fill(entry.text, args),

@@ -132,7 +132,7 @@ pub fn create_table_variable(
     crate::clauses::check_options("table option", &declare.options)?;
     crate::clauses::check_table_elements(&declare.elements, &declare.name)?;
     create::table_variable(declare, real_name, context).map_err(|error| match is_about_a_constraint(&error) {
-        true => SqlError::new(1750, &[]).with_severity(16).after(error),
+        true => SqlError::new(1750, &[]).after(error),
         false => error,
     })
 }

@@ -162,7 +162,9 @@ impl Parser<'_> {
             let options = self.with_options_opt()?;
             return Ok(DropIndexItem { name: first.name, table, options, old_style: false });
         }
-        let Some(table) = first.schema.take() else { return Err(self.unexpected()) };
+        let Some(table) = first.schema.take() else {
+            return Err(self.error_at(159, self.tokens[self.position.saturating_sub(1)], String::new()));
+        };
         let name = std::mem::replace(&mut first.name, table);
         first.schema = first.database.take();
         first.database = first.server.take();

@@ -147,7 +147,8 @@ pub(crate) fn unknown_style(style: i32, from: &SqlType, to: &SqlType) -> SqlErro
 
 /// Error 8115: the value of a type does not fit another.
 pub(crate) fn overflow(from: &str, to: &SqlType) -> SqlError {
-    SqlError::new(8115, &[&from, &shown(to)])
+    let error = SqlError::new(8115, &[&from, &shown(to)]);
+    if matches!(to, SqlType::Decimal { .. }) { error.with_state(8) } else { error }
 }
 
 /// Error 8114: the text is not of the type.

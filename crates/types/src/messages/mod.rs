@@ -9,13 +9,14 @@ mod execution;
 mod language;
 mod newer;
 mod objects;
+pub(crate) mod raised;
 
 /// One entry of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// SQL Server's number.
     pub number: i32,
-    /// Severity it is raised with unless said otherwise.
+    /// Severity in `sys.messages`; `raised` has those that are raised with another one.
     pub severity: u8,
     /// Text; `%s` and `%d` stand for arguments, `%%` for a percent sign.
     pub text: &'static str,
