@@ -78,6 +78,7 @@ pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
 pub use registry::{DataFileShape, DatabaseDataFile, DatabaseLogFile, FilePhase};
+pub use row_counts::Density;
 pub use schema::*;
 pub use sequence::{
     AHEAD_RANGES_MAX, DEFAULT_CACHE, HardenAhead, SequenceCache, SequenceCounter, SequenceDef, SequenceRange,

@@ -135,11 +135,20 @@ fn column_bit(column: usize) -> u64 {
     1 << column.min(63)
 }
 
+/// About how the rows of an index share the values of its first columns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Density {
+    /// The rows that an equality finds, on the average over the values. It never finds NULL.
+    pub rows_per_value: f64,
+    /// Different values, with NULL as one.
+    pub distinct_values: f64,
+}
+
 /// The counts of a database's units.
 pub(crate) struct RowCounts {
     units: Latch<FxHashMap<u32, Arc<RowCount>>>,
-    /// By unit and number of columns: about how many rows have one value in the first columns of its key, and how many rows there were then.
-    densities: Latch<FxHashMap<(u32, usize), (u64, f64)>>,
+    /// By unit and number of columns: what is known of the values of the first columns of its key, and how many rows there were then.
+    densities: Latch<FxHashMap<(u32, usize), (u64, Density)>>,
 }
 
 impl Default for RowCounts {
@@ -170,13 +179,13 @@ impl RowCounts {
         self.densities.lock().retain(|place, _| place.0 != unit);
     }
 
-    /// What is kept of the values of a unit's first columns: rows then, rows a value.
-    pub(crate) fn density(&self, place: (u32, usize)) -> Option<(u64, f64)> {
+    /// What is kept of the values of a unit's first columns, and the rows then.
+    pub(crate) fn density(&self, place: (u32, usize)) -> Option<(u64, Density)> {
         self.densities.lock().get(&place).copied()
     }
 
     /// Keeps it.
-    pub(crate) fn keep_density(&self, place: (u32, usize), found: (u64, f64)) {
+    pub(crate) fn keep_density(&self, place: (u32, usize), found: (u64, Density)) {
         self.densities.lock().insert(place, found);
     }
 }

@@ -10,7 +10,7 @@ use super::{Base, KeyRange, ScanOptions, Table, byte_range};
 use crate::cursor::split_entry;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::row_counts::RowCount;
+use crate::row_counts::{Density, RowCount};
 use crate::schema::{IndexColumn, IndexDef};
 
 /// Rows of a table of which nothing is known.
@@ -130,7 +130,7 @@ impl Table {
 
     /// About how many rows have one value in the first `columns` columns of an index, on the average over the values: what a few places of
     /// the index say. It is kept until the table has changed its size by a fifth.
-    pub fn rows_per_value(&self, index_id: i32, columns: usize) -> Option<f64> {
+    pub fn density(&self, index_id: i32, columns: usize) -> Option<Density> {
         let (_, _, index) = self.tree_of(index_id)?;
         let rows = self.row_count_estimate();
         let place = (index.unit, columns);
@@ -145,20 +145,28 @@ impl Table {
         Some(found)
     }
 
-    fn sample_density(&self, index_id: i32, columns: usize, rows: f64) -> Option<f64> {
+    fn sample_density(&self, index_id: i32, columns: usize, rows: f64) -> Option<Density> {
         let (tree, format, index) = self.tree_of(index_id)?;
-        let (mut inverse, mut sampled) = (0.0, 0.0);
+        let (mut inverse, mut sampled, mut nulls) = (0.0, 0.0, 0.0);
         for sample in 0..SAMPLES {
             let place = (f64::from(sample) + 0.5) / f64::from(SAMPLES);
             let Some(value) = tree.value_near(place).ok()? else { continue };
             let values = self.key_values(index_id, &value, &index.key[..columns])?;
+            if values.iter().any(Value::is_null) {
+                nulls += 1.0;
+                continue;
+            }
             let range = byte_range(format, index, &KeyRange::equal(values));
             let of_value = (tree.share_of(&range).ok()? * rows).max(1.0);
             inverse += 1.0 / of_value;
             sampled += 1.0;
         }
-        // A value is met as often as it has rows: the mean of the inverses makes up for it.
-        (sampled > 0.0).then(|| sampled / inverse)
+        // A value is met as often as it has rows: the mean of the inverses makes up for it. NULL is one value more, which no equality finds:
+        // an index of nothing else finds no row, whatever it is asked for.
+        let rows_per_value = if sampled > 0.0 { sampled / inverse } else { 1.0 };
+        let with_value = rows * sampled / (sampled + nulls);
+        let distinct_values = (with_value / rows_per_value).max(1.0) + f64::from(u8::from(nulls > 0.0));
+        (sampled + nulls > 0.0).then_some(Density { rows_per_value, distinct_values })
     }
 
     /// The values of key columns in the value of a tree's entry.

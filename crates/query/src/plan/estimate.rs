@@ -163,8 +163,11 @@ impl<'s> Estimates<'s> {
     }
 
     fn of_density(&self, index: &IndexDef, columns: usize) -> f64 {
-        let found = self.scan.source.table.rows_per_value(index.index_id, columns);
-        found.unwrap_or_else(|| (self.total * EQUAL_SHARE.powi(columns as i32)).max(1.0))
+        let found = self.scan.source.table.density(index.index_id, columns);
+        found.map_or_else(
+            || (self.total * EQUAL_SHARE.powi(columns as i32)).max(1.0),
+            |found| found.rows_per_value,
+        )
     }
 
     /// A value that is known before the statement runs, in the column's type.

@@ -279,8 +279,8 @@ fn sought_index(scan: &TableScan, index: &engine::IndexDef) -> SoughtIndex {
     let rows_of = |columns: usize| match index.unique && columns == index.key.len() {
         true => 1.0,
         false => {
-            let found = scan.source.table.rows_per_value(index.index_id, columns);
-            found.unwrap_or_else(|| scan.source.row_estimate() * DIFFERENT_SHARE)
+            let found = scan.source.table.density(index.index_id, columns);
+            found.map_or_else(|| scan.source.row_estimate() * DIFFERENT_SHARE, |found| found.rows_per_value)
         }
     };
     SoughtIndex {

@@ -124,13 +124,11 @@ pub(super) fn distinct_values(scan: &TableScan, column: ColumnId) -> Option<f64>
     let begins = |index: &&engine::IndexDef| {
         index.is_whole() && index.key.first().is_some_and(|key| key.ordinal == ordinal)
     };
-    let by_index = source.def.indexes.iter().find(begins).and_then(|index| {
-        let rows = match index.unique && index.key.len() == 1 {
-            true => 1.0,
-            false => source.table.rows_per_value(index.index_id, 1)?,
-        };
-        Some(source.row_estimate() / rows.max(1.0))
-    });
+    let by_index =
+        source.def.indexes.iter().find(begins).and_then(|index| match index.unique && index.key.len() == 1 {
+            true => Some(source.row_estimate()),
+            false => source.table.density(index.index_id, 1).map(|found| found.distinct_values),
+        });
     by_index.or_else(|| source.table.statistics_on(ordinal).map(|content| content.distinct_values().max(1.0)))
 }
 
