@@ -437,6 +437,16 @@ impl LogFile {
         })
     }
 
+    /// The same in both copies. Should one of them be damaged later, the other says what memory is to be asked for the end of the log: without
+    /// that, what only the memory has would be missed by nobody.
+    pub(crate) fn update_header_twice(&self, change: impl FnOnce(&mut FileHeader)) -> Result<(), LogError> {
+        self.update_header(change)?;
+        let first = self.header();
+        self.update_header(|_| {})?;
+        assert_eq!(self.header().generation, first.generation + 1, "the other copy is the newer one");
+        Ok(())
+    }
+
     fn write_header(&self, change: impl FnOnce(&mut FileHeader)) -> Result<(), LogError> {
         let mut noted = self.header.lock();
         let header = noted.header;

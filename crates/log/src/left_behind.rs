@@ -17,7 +17,7 @@ use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, SECTOR_BYTES};
 use crate::lsn::{Lsn, TxnId};
 use crate::place::{LeftBehind, PlaceHead, Progress, checksum_with, hash_of};
 use crate::shared::Shared;
-use crate::tail::{Chain, EndOfLog};
+use crate::tail::{Chain, EndOfLog, damage};
 use crate::vlf::{Vlf, VlfMap};
 
 /// Blocks are written for this reason when a log is opened, here and nowhere else.
@@ -79,8 +79,22 @@ impl LeftBehind {
     }
 }
 
+/// Blocks as they are to stand in the file.
+struct Plan {
+    blocks: Vec<PlannedBlock>,
+    /// Where the log ends behind them.
+    chain: Chain,
+    last: Lsn,
+}
+
+struct PlannedBlock {
+    file: u16,
+    file_offset: u64,
+    bytes: AlignedBuf,
+}
+
 /// Writes the blocks that a dead process has left behind the end of the log to the file, durably. When there are any, the end is to be
-/// looked for anew.
+/// looked for anew. When even with them the log ends before what its file once had, it is damaged, and nothing is written.
 pub(crate) fn take_over(
     os: &Os,
     left: &LeftBehind,
@@ -88,10 +102,43 @@ pub(crate) fn take_over(
     vlfs: &VlfMap,
     end: &EndOfLog,
 ) -> Result<TakenOver, LogError> {
-    let log_file = files.first();
-    let file_header = log_file.header();
+    let Plan { blocks, chain, last } = plan(os, left, files, vlfs, end)?;
+    if last < left.hardened {
+        let here = Lsn::new(chain.vlf, chain.sector, 1);
+        let what = format!(
+            "no valid block here, but {} says that the log was durable up to {}",
+            left.source, left.hardened
+        );
+        return Err(damage(files, vlfs, here, &what));
+    }
+    if blocks.is_empty() {
+        return Ok(Vec::new());
+    }
+    // What the process had written before may still be on its way to the device; the first block says that it has arrived.
+    files.all().iter().try_for_each(|file| file.file.sync())?;
+    let mut taken = Vec::with_capacity(blocks.len());
+    for block in &blocks {
+        let began_ns = os.clock().monotonic_ns();
+        files.blocks(block.file).write_at(&block.bytes, block.file_offset, WriteMode::Durable)?;
+        taken.push((block.bytes.len() as u64, os.clock().monotonic_ns() - began_ns));
+    }
+    let (count, file, source) = (taken.len(), files.first().file.path().display(), left.source);
+    os::report::info("log", &format!("{file}: {count} log blocks up to {last} are taken from {source}"));
+    os::sim::reach(|| "log blocks are taken over".to_owned());
+    Ok(taken)
+}
+
+/// The blocks that continue the log, one behind the other.
+fn plan(
+    os: &Os,
+    left: &LeftBehind,
+    files: &Arc<LogFiles>,
+    vlfs: &VlfMap,
+    end: &EndOfLog,
+) -> Result<Plan, LogError> {
+    let file_header = files.first().header();
     assert!(!file_header.clean, "what was closed properly has left nothing");
-    let mut taken = Vec::new();
+    let mut blocks = Vec::new();
     let (mut chain, mut last) = (end.chain, end.last);
     // Where the chain ends; a log without blocks ends nowhere.
     let mut current = vlfs.by_sequence(end.last.vlf()).copied().filter(|_| !end.last.is_null());
@@ -119,23 +166,11 @@ pub(crate) fn take_over(
         };
         header.seal(&mut block);
         assert!(header.last() > last, "what is taken over continues the log");
-        if taken.is_empty() {
-            // What the process had written before may still be on its way to the device; the first block says that it has arrived.
-            files.all().iter().try_for_each(|file| file.file.sync())?;
-        }
-        let began_ns = os.clock().monotonic_ns();
-        files.blocks(vlf.file).write_at(&block, head.file_offset, WriteMode::Durable)?;
-        taken.push((padded_bytes as u64, os.clock().monotonic_ns() - began_ns));
+        blocks.push(PlannedBlock { file: vlf.file, file_offset: head.file_offset, bytes: block });
         (chain, last, previous) = (Chain::behind(&header), header.last(), previous.map(|_| checksum));
         current = Some(vlf);
     }
-    if !taken.is_empty() {
-        let (count, file, source) = (taken.len(), log_file.file.path().display(), left.source);
-        let what = format!("{file}: {count} log blocks up to {last} are taken from {source}");
-        os::report::info("log", &what);
-        os::sim::reach(|| "log blocks are taken over".to_owned());
-    }
-    Ok(taken)
+    Ok(Plan { blocks, chain, last })
 }
 
 /// The VLF that the block goes to, if that can be: the one in which the chain ends, or one that the log was about to enter.

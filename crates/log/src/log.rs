@@ -119,20 +119,25 @@ impl Log {
         files.all().iter().try_for_each(|file| file.file.sync())?;
         let hardened = end.last;
         let last_block = folder.map_or(Ok(0), |_| left_behind::records_checksum(&files, &vlfs, &end))?;
-        log_file.update_header(|next| {
-            next.epoch += 1;
+        let begin_run = |next: &mut FileHeader| {
+            next.epoch = next.epoch.max(end.chain.epoch) + 1;
             next.run_id = crate::file::new_run_id(os, next.log_id, next.epoch);
             next.clean = false;
             next.hardened = hardened;
             next.persisted_id = 0;
             // Of an incarnation that has ended before, the log of recoveries alone has come since: nobody has tickets of that.
             next.incarnation_end = next.incarnation_end.or(Some(hardened));
-        })?;
+        };
+        match folder {
+            Some(_) => log_file.update_header_twice(begin_run)?,
+            None => log_file.update_header(begin_run)?,
+        }
         let tail = Tail {
             last: end.last,
             checkpoint: header.checkpoint,
             min: header.min,
-            clean: header.clean,
+            // Nothing follows what was closed properly; when something does, the header of whoever wrote it is damaged.
+            clean: header.clean && end.last <= header.hardened,
             scanned_bytes: end.scanned_bytes,
         };
         let log = Log::start(os, options, files, vlfs, &end, last_block);

@@ -91,7 +91,7 @@ impl Shared {
             );
             os::report::warn("log", &what);
         }
-        self.files.first().update_header(|header| header.persisted_id = id)?;
+        self.files.first().update_header_twice(|header| header.persisted_id = id)?;
         let last = {
             let mut cache = self.cache.lock();
             assert!(cache.persisted.is_none(), "one buffer at a time");
@@ -100,6 +100,7 @@ impl Shared {
         };
         // What had left the cache before is not in the buffer.
         self.settle(last)?;
+        self.cache.lock().persisted.as_mut().map_or(Ok(()), |buffer| buffer.note_hardened(last))?;
         self.persists.store(true, Release);
         let last = self.cache.lock().last;
         if !last.is_null() {
@@ -120,7 +121,7 @@ impl Shared {
         let Some(buffer) = buffer else { return Ok(()) };
         // What only the buffer had; it stays as it is until then, should the power go.
         self.settle(last)?;
-        self.files.first().update_header(|header| header.persisted_id = 0)?;
+        self.files.first().update_header_twice(|header| header.persisted_id = 0)?;
         let path = buffer.options.path.clone();
         drop(buffer);
         if let Err(error) = self.os.remove_persistent_memory(&path) {

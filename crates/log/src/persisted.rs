@@ -3,7 +3,8 @@
 //! While it is on, `harden` copies the records that the cache has and the buffer has not, flushes the processor's caches, and returns: a loss
 //! of power leaves them. Blocks are written to the file when they are full, by the LOG WRITER; each is in the buffer whole before it is issued,
 //! and its place is used again when it is hard in the file. So the buffer always has what the file lacks of `persisted`. When a log is
-//! opened, the blocks that continue the end of its file are written to it, durably, before recovery begins (left_behind.rs).
+//! opened, the blocks that continue the end of its file are written to it, durably, before recovery begins (left_behind.rs). What is in neither
+//! was lost by damage: before a place is used again, the buffer says that the file had what was there.
 //! Layout: docs/formats/persisted-log-buffer.md.
 //!
 //! ```text
@@ -32,6 +33,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"HPDNPLB1");
 const PLACES: usize = CACHE_BLOCKS_MAX;
 const WORD_BYTES: usize = 8;
 const PLACE_LINE_BYTES: usize = PLACE_WORDS * WORD_BYTES;
+/// Where the buffer says up to where the log's file had everything when a place was given up last.
+const HARDENED_AT: usize = 4 * WORD_BYTES;
 /// Where the places' words begin, behind the owner's page.
 const LINES_AT: usize = 4096;
 /// Where the places' bytes begin.
@@ -63,6 +66,9 @@ pub(crate) struct PersistedBuffer {
     pub(crate) options: PersistedOptions,
     id: u64,
     free: Vec<u32>,
+    /// The newest record of the blocks that are hard in the file, and what the memory says of that.
+    hardened: Lsn,
+    noted: Lsn,
     pub(crate) copied_bytes_total: u64,
 }
 
@@ -109,6 +115,7 @@ impl PersistedBuffer {
         put(0, 0)?;
         memory.fence();
         (0..PLACES as u32).try_for_each(|place| put(line_of(place), 0))?;
+        put(HARDENED_AT, 0)?;
         let words = owner(id, log_id);
         (1..words.len()).try_for_each(|index| put(index * WORD_BYTES, words[index]))?;
         memory.fence();
@@ -116,7 +123,8 @@ impl PersistedBuffer {
         memory.fence();
         assert_eq!(read_owner(&memory), words, "what was stored is there");
         let free = (0..PLACES as u32).rev().collect();
-        Ok(PersistedBuffer { memory, options: options.clone(), id, free, copied_bytes_total: 0 })
+        let (options, hardened, noted) = (options.clone(), Lsn::NULL, Lsn::NULL);
+        Ok(PersistedBuffer { memory, options, id, free, hardened, noted, copied_bytes_total: 0 })
     }
 
     /// Copies the records of a block that the buffer does not have yet: they are durable when this returns.
@@ -125,6 +133,9 @@ impl PersistedBuffer {
         assert!(block.kept.records <= records, "records are never taken back");
         if block.kept.records == records {
             return Ok(());
+        }
+        if block.kept.place.is_none() {
+            self.note_hardened(self.hardened)?;
         }
         let is_durable = !is_planted(Bug::AcknowledgedBeforeFence);
         let fence = || {
@@ -182,13 +193,28 @@ impl PersistedBuffer {
         // It may have been in an earlier buffer.
         if let Some(place) = kept.place.filter(|_| kept.id == self.id) {
             assert!(!self.free.contains(&place), "place {place} was the block's own");
+            assert!(!block.offsets.is_empty(), "an empty block has no place");
+            self.hardened = self.hardened.max(block.last());
             self.free.push(place);
         }
+    }
+
+    /// The file has everything up to there: that is durable before a place that held some of it is used again.
+    pub(crate) fn note_hardened(&mut self, lsn: Lsn) -> Result<(), IoError> {
+        self.hardened = self.hardened.max(lsn);
+        if self.hardened > self.noted {
+            self.memory.store_word(HARDENED_AT, self.hardened.raw());
+            self.memory.flush(HARDENED_AT, WORD_BYTES)?;
+            self.memory.fence();
+            self.noted = self.hardened;
+        }
+        Ok(())
     }
 
     /// What holds between calls.
     pub(crate) fn assert_state(&self) {
         assert!(self.free.len() <= PLACES, "{} places are free", self.free.len());
+        assert!(self.noted <= self.hardened, "it says {}, the file has {}", self.noted, self.hardened);
         assert_eq!(self.memory.len_bytes(), PERSISTED_BUFFER_BYTES, "it has the size it always has");
     }
 }
@@ -230,8 +256,9 @@ pub(crate) fn left_behind(
     let words: Vec<[u64; PLACE_WORDS]> = (0..PLACES as u32)
         .map(|place| std::array::from_fn(|word| memory.read_word(line_of(place) + word * WORD_BYTES)))
         .collect();
+    let hardened = Lsn::from_raw(memory.read_word(HARDENED_AT));
     let bytes = Box::new(move |place, len| Ok(memory.read(bytes_of(place), len)));
-    Ok(Some(LeftBehind::new("the persisted log buffer", words.into_iter(), bytes, false)))
+    Ok(Some(LeftBehind::new("the persisted log buffer", words.into_iter(), bytes, false, hardened)))
 }
 
 /// Why a log that has a buffer is not opened although its files have everything: what is missing is a place, nothing is damaged.

@@ -139,6 +139,8 @@ pub(crate) struct LeftBehind {
     pub(crate) bytes: PlaceBytes,
     /// Whether each block names the checksum of the records of the one before it.
     pub(crate) names_previous: bool,
+    /// What a place held was given up when the log's file had it: the file had everything up to here.
+    pub(crate) hardened: Lsn,
 }
 
 impl LeftBehind {
@@ -148,6 +150,7 @@ impl LeftBehind {
         places: impl Iterator<Item = [u64; PLACE_WORDS]>,
         bytes: PlaceBytes,
         names_previous: bool,
+        hardened: Lsn,
     ) -> LeftBehind {
         let blocks = places
             .zip(0..)
@@ -159,6 +162,6 @@ impl LeftBehind {
                 Some((head, place, progress, TxnId(words[BASE_TXN])))
             })
             .collect();
-        LeftBehind { source, blocks, bytes, names_previous }
+        LeftBehind { source, blocks, bytes, names_previous, hardened }
     }
 }

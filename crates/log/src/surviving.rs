@@ -20,7 +20,7 @@ use os::{AlignedBuf, Os, SurvivingLayout, SurvivingMemory};
 use crate::cached_block::CachedBlock;
 use crate::file::LogFile;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FREE_BUFFERS_MAX};
-use crate::lsn::TxnId;
+use crate::lsn::{Lsn, TxnId};
 use crate::place::{
     BASE_TXN, LeftBehind, PLACE_WORDS, PlaceHead, Progress, checksum_of, checksum_with, hash_with,
 };
@@ -28,8 +28,10 @@ use crate::place::{
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HPDNSC02");
 /// Words that say whose this is, with room for more.
 pub(crate) const OWNER_WORDS: usize = 16;
-/// The words that say which run of which log it is; the rest says where the log was (sweep.rs).
+/// The words that say which run of which log it is; those that follow say where the log was (sweep.rs).
 const IDENTITY_WORDS: usize = 8;
+/// The word that says up to where the log's file had everything when a place was given up last: a log that ends before is damaged.
+const HARDENED_AT: usize = 12;
 /// A place for each buffer that the cache can have.
 const PLACES: usize = CACHE_BLOCKS_MAX + FREE_BUFFERS_MAX;
 /// Where the log's path stands, and words for it: what is left of the last page of words.
@@ -43,6 +45,8 @@ pub(crate) const FILE_PREFIX: &str = "hardpan-log-";
 
 const _: () = assert!(BLOCK_BYTES_MAX.is_multiple_of(4096), "a place is whole pages");
 const _: () = assert!(PATH_WORDS * 8 >= 2048, "most paths have room");
+const _: () =
+    assert!(HARDENED_AT > crate::sweep::MISSED_AT && HARDENED_AT < OWNER_WORDS, "a word of its own");
 
 /// Which run of which log, under which boot of the system.
 fn owner(boot_id: [u8; 16], log_file: &LogFile) -> [u64; IDENTITY_WORDS] {
@@ -76,6 +80,8 @@ pub(crate) struct SurvivingCache {
     is_free: [bool; PLACES],
     /// Checksum of the records of the newest sealed block.
     previous_checksum: u32,
+    /// The newest record of the blocks that are hard in the file.
+    hardened: Lsn,
     /// Blocks in use that have no place, for want of memory: they, and what comes after them, do not outlive the process.
     blocks_without: usize,
     /// That has been told.
@@ -123,6 +129,7 @@ impl SurvivingCache {
             free,
             is_free: [true; PLACES],
             previous_checksum,
+            hardened: Lsn::NULL,
             blocks_without: 0,
             has_told: false,
             database,
@@ -214,8 +221,13 @@ impl SurvivingCache {
         self.previous_checksum = checksum_with(block.records_hash, TxnId::NULL);
     }
 
-    /// The block is hard, or was given up.
+    /// The block is hard, or was given up empty.
     pub(crate) fn end(&mut self, block: &CachedBlock) {
+        if !block.offsets.is_empty() && block.last() > self.hardened {
+            // Before anything of its place changes.
+            self.hardened = block.last();
+            self.memory.set_word(HARDENED_AT, self.hardened.raw());
+        }
         assert!(block.place.is_none_or(|place| !self.is_free[place as usize]), "its place was its own");
         if block.place.is_none() {
             assert!(self.blocks_without > 0, "blocks are counted when they begin");
@@ -260,8 +272,10 @@ pub(crate) fn left_behind(os: &Os, folder: &Path, log_file: &LogFile) -> Option<
     }
     let words: Vec<[u64; PLACE_WORDS]> = image.words()[OWNER_WORDS..PATH_AT].as_chunks().0.to_vec();
     assert_eq!(words.len(), PLACES, "each place has its words");
+    let hardened = image.words()[HARDENED_AT];
     let bytes = Box::new(move |place, len| image.place(place, len));
-    Some(LeftBehind::new("the cache of the process that died", words.into_iter(), bytes, true))
+    let hardened = Lsn::from_raw(hardened);
+    Some(LeftBehind::new("the cache of the process that died", words.into_iter(), bytes, true, hardened))
 }
 
 /// Nothing is left for the next opening.

@@ -27,7 +27,7 @@ pub const GRACE_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
 /// Words of the owner that tell where the log was: the device of its folder, the bytes of its path, a checksum of both and the path.
 const PLACE_AT: usize = 8;
 /// The word that tells since when it is missed, by the system's monotonic clock; 0: it is not.
-const MISSED_AT: usize = 11;
+pub(crate) const MISSED_AT: usize = 11;
 
 const _: () = assert!(MISSED_AT < OWNER_WORDS && PATH_AT + PATH_WORDS == LAYOUT.words);
 

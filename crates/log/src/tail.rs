@@ -199,7 +199,8 @@ pub(crate) fn find_end(files: &Arc<LogFiles>, vlfs: &VlfMap) -> Result<EndOfLog,
     Ok(EndOfLog { last: walk.last, chain: walk.chain, scanned_bytes: walk.window.read_bytes_total })
 }
 
-fn damage(files: &LogFiles, vlfs: &VlfMap, at: Lsn, what: &str) -> LogError {
+/// The log is damaged at `at`.
+pub(crate) fn damage(files: &LogFiles, vlfs: &VlfMap, at: Lsn, what: &str) -> LogError {
     let place = vlfs.by_sequence(at.vlf()).map(|vlf| (vlf.file, offset_in(vlf, at.block())));
     let (file, offset) = place.unwrap_or((files.first().number, 0));
     files.corrupt(file, offset, what)

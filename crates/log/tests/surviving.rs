@@ -6,7 +6,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::{commit, insert, small_options};
+use common::{commit, insert, small_options, turn_bits_over};
 use hardpan_log::{
     DelayedFlushPolicy, FIRST_LOG_FILE, FlushReason, Growth, Log, LogError, LogFileOptions, LogOptions, Lsn,
     MISSED_LOG_GRACE_NS, sweep_left_caches,
@@ -96,6 +96,38 @@ fn what_is_acknowledged_survives_the_death_of_the_process() {
     assert_eq!(reopen(&world, &options()), (last, 0), "what was taken over is in the file");
     world.power_loss();
     assert_eq!(reopen(&world, &options()), (last, 0), "durably");
+}
+
+/// A bit of the log's file turns over, and the process dies: that is named, or nothing that was acknowledged is gone.
+#[test]
+fn a_bit_that_turns_over_takes_nothing_in_silence() {
+    let (mut named, mut whole) = (0, 0);
+    for seed in 0..4 {
+        let life = || {
+            let world = World::new(seed, Profile::nvme());
+            let last = live_and_die(&world, move |os| {
+                let log = new_log(os, &options());
+                delay_each(&log, 1..=20 + seed, 20_000);
+                // Full blocks are hard before the next ones begin, or not.
+                os.sleep(1_000_000 * (seed / 2), os::WaitType::SLEEP_TASK).unwrap();
+                let last = delay_each(&log, 101..=103, 40);
+                std::mem::forget(log);
+                last
+            });
+            (world, last)
+        };
+        turn_bits_over(PATH, 7, life, |world, last, at| {
+            match live_and_die(world, |os| Log::open(os, &options()).map(|(_, tail)| tail.last)) {
+                Err(_) => named += 1,
+                Ok(found) => {
+                    assert_eq!(found, last, "seed {seed}: the bit at {at} took what was acknowledged");
+                    whole += 1;
+                }
+            }
+        });
+    }
+    println!("{named} bits were named, {whole} took nothing");
+    assert!(named > 20 && whole > 20, "{named} bits were named, {whole} took nothing");
 }
 
 /// What a dead process has left goes back to the file that it was for: a log that had gone on from its first file to its second.

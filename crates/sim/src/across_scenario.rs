@@ -12,12 +12,12 @@ use engine::{
     Database, Instance, InstanceOptions, IsolationLevel, KeyRange, NewColumn, NewConstraint, NewTable,
     ObjectDef, RowChange, RowLock, ScanOptions, SqlResult, Table, TransactionSet,
 };
-use os::sim::{Bug, DiskImage, End, Fault, Operation, Profile, World};
+use os::sim::{Bug, DiskImage, Fault, Operation, Profile, World};
 use os::{Latch, LatchRank, Os, Rng, WaitType};
 use types::{Collation, SqlType, Value};
 
-use crate::Outcome;
 use crate::nemesis::{Nemesis, Trouble};
+use crate::{Outcome, survival};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "master"];
 const DATA: &str = "/across";
@@ -315,9 +315,9 @@ fn recover(world: &World, ledger: &Ledger, (rng, troubles): (&mut Rng, &mut Rng)
         let report = world.run(move |os| *answer.lock() = Some(show(os)));
         Trouble::heal(world);
         outcome.note(&report);
-        let shown = found.lock().take();
+        let shown = survival::told_to_the_end(report.end, &found);
         match shown {
-            None if report.end == End::PowerOff => continue,
+            None if survival::is_crash(report.end) => continue,
             None => return,
             Some(Err(_)) if fails.is_some() => continue,
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),

@@ -19,7 +19,7 @@ use session::SessionShared;
 use crate::Outcome;
 use crate::client::{Answer, Client, shared};
 use crate::nemesis::Nemesis;
-use crate::survival::Survival;
+use crate::survival::{self, Survival};
 
 const DATA: &str = "/data";
 /// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
@@ -354,9 +354,9 @@ fn recover(
         });
         outcome.note(&report);
         survival.end_recovery(report.end);
-        let shown = found.lock().take();
+        let shown = survival::told_to_the_end(report.end, &found);
         match shown {
-            None if matches!(report.end, End::PowerOff | End::Killed) => continue,
+            None if survival::is_crash(report.end) => continue,
             None => {}
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
             Some(Ok((now, kept))) => {

@@ -52,13 +52,19 @@ impl LogLedger {
     }
 
     /// Judges what was read of a log in which one bit has turned over, and not been named: a later block that is hard proves what was hard
-    /// when it was sealed, so that must be there. The newest blocks nothing proves.
-    pub(crate) fn judge_damaged(&self, found: &BTreeMap<Lsn, u64>, violations: &mut Vec<String>) {
-        let proved = self.proofs.range(..=self.hard).map(|(_, hard)| *hard).max().unwrap_or(Lsn::NULL);
+    /// when it was sealed, so that must be there. The newest blocks nothing proves, unless there is memory that does: `is_all_proved`.
+    pub(crate) fn judge_damaged(
+        &self,
+        found: &BTreeMap<Lsn, u64>,
+        is_all_proved: bool,
+        violations: &mut Vec<String>,
+    ) {
+        let by_blocks = self.proofs.range(..=self.hard).map(|(_, hard)| *hard).max().unwrap_or(Lsn::NULL);
+        let proved = if is_all_proved { Lsn::MAX } else { by_blocks };
         for (lsn, number) in self.acknowledged.range(..=proved).filter(|(lsn, _)| **lsn >= self.trimmed) {
             if found.get(lsn) != Some(number) {
                 violations.push(format!(
-                    "DAMAGE: record {number} at {lsn} was durable, later ones prove it, and nobody says that it is gone"
+                    "DAMAGE: record {number} at {lsn} was durable, that can be proved, and nobody says that it is gone"
                 ));
             }
         }
@@ -131,14 +137,20 @@ mod tests {
             ledger.note_append(at(16 + number as u32), number);
             ledger.note_acknowledged(at(16 + number as u32), number);
         }
-        let judged = |blocks: &[u32]| {
+        let judged_with = |blocks: &[u32], is_all_proved| {
             let found = blocks.iter().map(|block| (at(*block), u64::from(block - 16))).collect();
             let mut violations = Vec::new();
-            ledger.judge_damaged(&found, &mut violations);
+            ledger.judge_damaged(&found, is_all_proved, &mut violations);
             violations.len()
         };
+        let judged = |blocks: &[u32]| judged_with(blocks, false);
         assert_eq!((judged(&[17, 18, 19]), judged(&[17, 18])), (0, 0), "nothing proves the last one");
         assert_eq!((judged(&[17]), judged(&[])), (1, 2), "the third was sealed when the second was hard");
+        assert_eq!(
+            (judged_with(&[17, 18, 19], true), judged_with(&[17, 18], true)),
+            (0, 1),
+            "memory proves it"
+        );
     }
 
     #[test]

@@ -34,7 +34,7 @@ mod visitor;
 
 use std::collections::BTreeMap;
 
-use os::sim::{Bug, End, Report};
+use os::sim::{Bug, Report};
 
 /// A workload with its oracles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,7 +204,7 @@ impl Outcome {
     fn note(&mut self, report: &Report) {
         self.trace_hash = self.trace_hash.rotate_left(7) ^ report.trace_hash;
         self.switches = report.switches;
-        self.crashes += u64::from(matches!(report.end, End::PowerOff | End::Killed));
+        self.crashes += u64::from(survival::is_crash(report.end));
         self.violations.extend(report.failures.iter().cloned());
         self.log.extend(report.log.iter().cloned());
         self.log.push(format!("ended: {:?} at {} ns", report.end, report.now_ns));

@@ -67,12 +67,16 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         let end = work(&world, &with_cache(survival.begin_life(&world)), &ledger, plan, &mut outcome);
         Trouble::heal(&world);
         let options = with_cache(survival.end_life(&world, end));
-        if damages.chance(1, 6) && flip_a_bit(&world, &mut damages) {
-            recover_damaged(&world, &options, &ledger, &mut outcome);
-            break;
-        }
         // With a buffer nothing acknowledged is ever lost; but a log that has failed tells delayed commits nothing.
         let keeps_delayed = persists && !trouble.makes_errors();
+        if damages.chance(1, 6) && flip_a_bit(&world, &mut damages) {
+            let takes_over = survival.end_recovery(End::Returned);
+            if takes_over || keeps_delayed {
+                ledger.lock().acknowledge_delayed();
+            }
+            recover_damaged(&world, &options, &ledger, takes_over || persists, &mut outcome);
+            break;
+        }
         recover(&world, &options, &ledger, (&mut survival, keeps_delayed), &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
@@ -347,9 +351,9 @@ fn recover(
         });
         outcome.note(&report);
         let takes_over = survival.end_recovery(report.end);
-        let result = found.lock().take();
+        let result = survival::told_to_the_end(report.end, &found);
         match result {
-            None if matches!(report.end, End::PowerOff | End::Killed) => continue,
+            None if survival::is_crash(report.end) => continue,
             None => return,
             Some(Err(text)) => {
                 outcome.violations.push(format!("UNREADABLE: {text}"));
@@ -383,8 +387,14 @@ fn flip_a_bit(world: &World, rng: &mut Rng) -> bool {
     true
 }
 
-/// Opens a log with a damaged bit: it is named, or nothing is missing that the rest of the log proves.
-fn recover_damaged(world: &World, options: &LogOptions, ledger: &Shared, outcome: &mut Outcome) {
+/// Opens a log with a damaged bit: it is named, or nothing is missing that the rest of the log proves, or memory that the process has left.
+fn recover_damaged(
+    world: &World,
+    options: &LogOptions,
+    ledger: &Shared,
+    is_all_proved: bool,
+    outcome: &mut Outcome,
+) {
     Nemesis::None.arm(world);
     outcome.log.push("a bit of the log has turned over".to_owned());
     let found = Arc::new(Latch::new(LatchRank::Leaf, None));
@@ -398,7 +408,7 @@ fn recover_damaged(world: &World, options: &LogOptions, ledger: &Shared, outcome
     match read {
         None => {}
         Some(Err(text)) => outcome.log.push(text),
-        Some(Ok(records)) => ledger.lock().judge_damaged(&records, &mut outcome.violations),
+        Some(Ok(records)) => ledger.lock().judge_damaged(&records, is_all_proved, &mut outcome.violations),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::client::{Client, shared};
 use crate::nemesis::{Nemesis, Trouble};
 use crate::receipts::Receipts;
 use crate::sql_ledger::{ACCOUNTS, Found, OPENING_BALANCE, SqlLedger, Transfer};
-use crate::survival::Survival;
+use crate::survival::{self, Survival};
 use crate::teller::{Ledgers, Plan, Teller};
 use crate::tickets::{self, Tickets};
 use crate::visitor::{Visitor, Visits};
@@ -216,9 +216,9 @@ fn recover(
         if report.log.iter().any(|line| line.contains("recovery: database tempdb")) {
             outcome.violations.push("TEMPDB: it was recovered".to_owned());
         }
-        let shown = found.lock().take();
+        let shown = survival::told_to_the_end(report.end, &found);
         match shown {
-            None if matches!(report.end, End::PowerOff | End::Killed) => continue,
+            None if survival::is_crash(report.end) => continue,
             None => return,
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
             Some(Ok(shown)) => {

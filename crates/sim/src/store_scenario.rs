@@ -347,9 +347,9 @@ fn recover(
         });
         outcome.note(&report);
         let takes_over = survival.end_recovery(report.end);
-        let shown = found.lock().take();
+        let shown = survival::told_to_the_end(report.end, &found);
         match shown {
-            None if matches!(report.end, End::PowerOff | End::Killed) => continue,
+            None if survival::is_crash(report.end) => continue,
             None => return,
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
             Some(Ok(Shown { bank, scraps, next_xact })) => {

@@ -11,7 +11,7 @@
 use std::path::PathBuf;
 
 use os::sim::{End, World};
-use os::{Os, Rng};
+use os::{Latch, Os, Rng};
 
 use crate::nemesis::Nemesis;
 
@@ -89,6 +89,17 @@ impl Survival {
 /// log file has it, and every operation on a file of a dead process unwinds (so it is in `across`, `full`, `schema` and with the visitors).
 pub(crate) fn told_by_the_living(os: &Os) {
     os.yield_point();
+}
+
+/// What a recovery that ended so has told; nothing when the process died meanwhile. A task of a dead process that has not yet come to a place
+/// where it unwinds sees what those that did have left: that a database is not there, for one.
+pub(crate) fn told_to_the_end<T>(end: End, told: &Latch<Option<T>>) -> Option<T> {
+    told.lock().take().filter(|_| !is_crash(end))
+}
+
+/// The process died, with the system or without.
+pub(crate) fn is_crash(end: End) -> bool {
+    matches!(end, End::PowerOff | End::Killed)
 }
 
 /// The process is gone, the system is not.

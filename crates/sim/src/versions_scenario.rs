@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use engine::{Database, Instance, InstanceOptions};
-use os::sim::{Bug, DiskImage, End, Profile, World};
+use os::sim::{Bug, DiskImage, Profile, World};
 use os::{Latch, LatchRank, Os, Rng, WaitType};
 use session::SessionShared;
 
@@ -395,9 +395,9 @@ fn recover(world: &World, ledger: &Shared, rng: &mut Rng, outcome: &mut Outcome)
             *answer.lock() = Some(shown);
         });
         outcome.note(&report);
-        let shown = found.lock().take();
+        let shown = survival::told_to_the_end(report.end, &found);
         match shown {
-            None if matches!(report.end, End::PowerOff | End::Killed) => continue,
+            None if survival::is_crash(report.end) => continue,
             None => {}
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
             Some(Ok(lists)) => {

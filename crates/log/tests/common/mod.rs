@@ -9,6 +9,7 @@ use std::task::{Wake, Waker};
 
 use hardpan_log::records::{BeginXact, CommitXact, LogTime};
 use hardpan_log::{Growth, Log, LogContext, LogOp, LogOptions, Lsn, RecordBuf, RecordHeader, TxnId};
+use os::sim::World;
 use os::{Os, Signal, WaitOutcome, WaitType};
 
 /// A real world with a directory that goes when the test ends.
@@ -100,6 +101,25 @@ pub fn commit(log: &Log, txn: u64, row_bytes: usize) -> Lsn {
     let change = log.append(&row).unwrap();
     let commit = CommitXact { end_time: time };
     log.append(&RecordBuf::from_payload(header(LogOp::CommitXact, change), &commit)).unwrap()
+}
+
+/// Makes the same world again and again, each time with one bit of its log file turned over in another sector that was written, every
+/// `step`th; gives `judge` the world, what `life` had returned, and the place.
+pub fn turn_bits_over<T>(
+    path: &str,
+    step: usize,
+    life: impl Fn() -> (World, T),
+    mut judge: impl FnMut(&World, T, usize),
+) {
+    let bytes = life().0.file_bytes(path.as_ref()).unwrap();
+    let is_written = |at: &usize| bytes[*at..*at + 512].iter().any(|byte| *byte != 0);
+    for at in (0..bytes.len()).step_by(512).filter(is_written).step_by(step) {
+        let (world, lived) = life();
+        assert!(world.file_bytes(path.as_ref()).unwrap() == bytes, "the same world");
+        let at = at + at / 512 * 37 % 512;
+        world.corrupt(path.as_ref(), at as u64, &[bytes[at] ^ 1 << (at % 8)]);
+        judge(&world, lived, at);
+    }
 }
 
 /// The bell of a commit that was put aside; counts how often it rings.

@@ -23,12 +23,12 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use engine::{Instance, InstanceOptions};
-use os::sim::{Bug, DiskImage, End, Profile, World};
+use os::sim::{Bug, DiskImage, Profile, World};
 use os::{Latch, LatchRank, Os, Rng};
 
-use crate::Outcome;
 use crate::client::{Client, shared};
 use crate::nemesis::{Nemesis, Trouble};
+use crate::{Outcome, survival};
 use author::Author;
 use keeper::Keeper;
 use ledger::SchemaLedger;
@@ -341,9 +341,9 @@ fn recover(
         });
         Trouble::heal(world);
         outcome.note(&report);
-        let shown = found.lock().take();
+        let shown = survival::told_to_the_end(report.end, &found);
         match shown {
-            None if report.end == End::PowerOff => continue,
+            None if survival::is_crash(report.end) => continue,
             None => return false,
             // Whatever the device did to a recovery, the next one is sound.
             Some(Err(_)) if trouble.makes_errors() => continue,
