@@ -128,6 +128,18 @@ impl Frame {
         self.writing_lsn.load(Acquire) != 0
     }
 
+    /// Has a write of the page failed? Then its database or its log has, for good: nobody will write it.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed_lsn.load(Acquire) != 0
+    }
+
+    /// Under a latch: its database writes nothing any more, so the page counts as one whose write has failed.
+    pub(crate) fn note_failed(&self) {
+        if let Some(oldest) = self.oldest_unwritten() {
+            let _ = self.failed_lsn.compare_exchange(0, oldest.raw(), AcqRel, Relaxed);
+        }
+    }
+
     /// Forgets that the page is dirty: its database goes away. Under the exclusive latch, while nobody writes it.
     pub(crate) fn forget_changes(&self) {
         assert!(!self.is_being_written(), "the end of a write would mark the frame again");

@@ -60,7 +60,8 @@ pub(crate) fn write_round(pool: &BufferPool) -> Result<usize, PageError> {
     }
     let mut victims: Vec<Arc<Frame>> = Vec::new();
     pool.for_each_frame(|frame| {
-        if victims.len() < ROUND_PAGES && frame.is_dirty() && !frame.latch().is_held() {
+        let is_to_write = frame.is_dirty() && !frame.has_failed() && !frame.latch().is_held();
+        if victims.len() < ROUND_PAGES && is_to_write {
             victims.push(Arc::clone(frame));
         }
     });

@@ -20,11 +20,13 @@ const PARTITIONS: usize = 128;
 const EVICT_BATCH: usize = 32;
 const _: () = assert!(PARTITIONS.is_power_of_two(), "a key's partition is a few of its hash's bits");
 const _: () = assert!(EVICT_BATCH <= crate::doublewrite::BATCH_PAGES_MAX, "an evictor writes one batch");
-/// How often a search for a frame begins anew after it found all of them in use, and how long it rests before.
-const SEARCHES_MAX: u32 = 500;
+/// How long a search for a frame goes on after it found all of them in use, and how long it rests in between: twice as long each time,
+/// unless the disk will soon have some of them.
+const SEARCH_NS_MAX: u64 = 500_000_000;
 const REST_NS: u64 = 1_000_000;
-/// The same while pages are on their way to the disk, whose frames are free when it has them: five minutes of a disk that stands still.
-const SEARCHES_OF_STALLED_DISK_MAX: u32 = 300_000;
+const REST_NS_MAX: u64 = 16_000_000;
+/// How long it goes on in all, pages on their way to the disk included, whose frames are free when it has them: a disk that stands still.
+const STALLED_DISK_NS_MAX: u64 = 300_000_000_000;
 /// Clones of a frame's `Arc` that exist when nobody uses it: the frame list's, the page table's and the evictor's.
 const CLONES_WHEN_IDLE: usize = 3;
 
@@ -103,6 +105,16 @@ pub(crate) enum IfLatched {
 pub(crate) trait WriteOut: Send + Sync {
     /// Writes those of `frames` that are dirty and its own; returns how many.
     fn write_out(&self, frames: Vec<Arc<Frame>>, if_latched: IfLatched) -> Result<usize, PageError>;
+}
+
+/// What a search for a frame has come to.
+enum Search {
+    /// Nobody else knows it, and it has no page.
+    Found(Arc<Frame>),
+    /// Others use all frames that are not given up; `is_writing`: some pages are on their way to the disk.
+    InUse { is_writing: bool },
+    /// Every frame has a page that nobody can write any more.
+    Hopeless,
 }
 
 /// Memory for pages of all databases.
@@ -280,33 +292,33 @@ impl BufferPool {
 
     /// Takes a frame from a page. When all are latched it waits a little for those who use them; not for ever, since the caller may hold
     /// latches that they wait for. Pages on their way to the disk wait for nobody's latch (`write_out.rs`): for them it waits as long as
-    /// the disk may take.
+    /// the disk may take. For pages that nobody can write it does not wait.
     fn evict(&self) -> Result<Arc<Frame>, PageError> {
-        let mut in_vain = 0;
-        for _search in 0..SEARCHES_OF_STALLED_DISK_MAX {
-            let mut is_writing = false;
-            if let Some(frame) = self.search(&mut is_writing) {
-                return Ok(frame);
-            }
+        let (mut rest_ns, mut rested_ns, mut in_vain_ns) = (REST_NS, 0, 0);
+        while in_vain_ns < SEARCH_NS_MAX && rested_ns < STALLED_DISK_NS_MAX {
+            let is_writing = match self.search() {
+                Search::Found(frame) => return Ok(frame),
+                Search::Hopeless => break,
+                Search::InUse { is_writing } => is_writing,
+            };
             self.stalls_total.fetch_add(1, Relaxed);
-            in_vain += u32::from(!is_writing);
-            if in_vain == SEARCHES_MAX {
-                break;
-            }
-            let _ = self.os.sleep(REST_NS, WaitType::SLEEP_BPOOL_FLUSH);
+            let _ = self.os.sleep(rest_ns, WaitType::SLEEP_BPOOL_FLUSH);
+            rested_ns += rest_ns;
+            in_vain_ns += if is_writing { 0 } else { rest_ns };
+            rest_ns = if is_writing { REST_NS } else { (2 * rest_ns).min(REST_NS_MAX) };
         }
         Err(PageError::PoolExhausted)
     }
 
-    /// Clock replacement. Writes dirty pages out in small batches when it meets nothing else. `is_writing`: it has met some that somebody
-    /// else writes.
-    fn search(&self, is_writing: &mut bool) -> Option<Arc<Frame>> {
+    /// Clock replacement. Writes dirty pages out in small batches when it meets nothing else.
+    fn search(&self) -> Search {
         let mut dirty: Vec<Arc<Frame>> = Vec::new();
+        let (mut has_hope, mut is_writing) = (false, false);
         let patience = 4 * self.frames_max;
         for step in 1.. {
             if dirty.len() >= EVICT_BATCH || (step % patience == 0 && !dirty.is_empty()) {
-                // A database that cannot write is suspect or will be told at its next commit. Who looks for a frame here may
-                // be of another one: he goes on to other pages, until none is left.
+                // A database that cannot write is suspect or will be told at its next commit, and its pages say so from now on. Who
+                // looks for a frame here may be of another one: he goes on to other pages, until none is left.
                 let written = self.write_victims(std::mem::take(&mut dirty)).unwrap_or(0);
                 self.lazy_writes_total.fetch_add(written as u64, Relaxed);
             } else if step > 3 * patience {
@@ -315,27 +327,33 @@ impl BufferPool {
             let frame = self.next_candidate();
             let key = frame.key();
             if key != NO_KEY && frame.take_reference() {
+                has_hope |= !frame.has_failed();
                 continue;
             }
             if key == NO_KEY {
                 // Lost by a failed read: the list and this function are all that know it.
                 if Arc::strong_count(&frame) == CLONES_WHEN_IDLE - 1 {
-                    return Some(frame);
+                    return Search::Found(frame);
                 }
+                has_hope = true;
                 continue;
             }
             if frame.is_dirty() {
-                *is_writing |= frame.is_being_written();
-                dirty.push(frame);
+                if !frame.has_failed() {
+                    has_hope = true;
+                    is_writing |= frame.is_being_written();
+                    dirty.push(frame);
+                }
                 continue;
             }
             if self.take_from_table(key, &frame) {
                 assert!(frame.key() == NO_KEY && !frame.is_dirty(), "only a clean page is evicted");
                 self.evictions_total.fetch_add(1, Relaxed);
-                return Some(frame);
+                return Search::Found(frame);
             }
+            has_hope = true;
         }
-        None
+        if has_hope { Search::InUse { is_writing } } else { Search::Hopeless }
     }
 
     fn next_candidate(&self) -> Arc<Frame> {

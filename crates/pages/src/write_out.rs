@@ -72,7 +72,10 @@ fn write_batch(
     frames: &[Arc<Frame>],
     if_latched: IfLatched,
 ) -> Result<(usize, Vec<Arc<Frame>>), PageError> {
-    space.refuse_if_suspect()?;
+    if let Err(error) = space.refuse_if_suspect() {
+        give_up(space, frames);
+        return Err(error);
+    }
     let mut sorted: Vec<&Arc<Frame>> = frames.iter().collect();
     sorted.sort_by_key(|frame| frame.key());
     sorted.dedup_by_key(|frame| frame.key());
@@ -101,6 +104,17 @@ fn write_batch(
     result?;
     space.pool().note_writes(written);
     Ok((written, passed_over))
+}
+
+/// A database that writes nothing any more: who looks for a frame need not wait for its pages, nor try them again.
+fn give_up(space: &FileSpace, frames: &[Arc<Frame>]) {
+    for frame in frames {
+        // The latch keeps the page in its frame; one that is being changed is given up another time.
+        let latched = frame.latch().try_read();
+        if latched.is_some() && space.owns(frame.key()) {
+            frame.note_failed();
+        }
+    }
 }
 
 /// Page images on their way, in page order.

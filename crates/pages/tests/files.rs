@@ -382,6 +382,48 @@ fn a_frame_is_waited_for_as_long_as_the_disk_stands_still() {
         .assert_ok();
 }
 
+/// The log has failed, so no changed page can be written any more. Several look for a frame at the same time, and each meets what the others
+/// try to write: they are refused soon (701), and not after the time that a slow disk is given.
+#[test]
+fn pages_that_nobody_can_write_are_not_waited_for() {
+    for seed in 0..40 {
+        let world = World::new(seed, Profile::nvme());
+        let handle = world.clone();
+        world
+            .run(move |os| {
+                let (_pool, space, log) = create(os);
+                fill(&space, &log, 16..250, 1);
+                space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+                fill(&space, &log, 16..116, 2);
+                handle.inject(Fault::fail_from(Operation::Any, 0).on("t.ldf"));
+                let began_ns = os.clock().monotonic_ns();
+                let start = |number: u32| {
+                    let space = Arc::clone(&space);
+                    os.spawn(&format!("reader {number}"), move || {
+                        // Clean pages are let go for it until there are none but its own.
+                        let mut held = Vec::new();
+                        for page in 116 + number..250 {
+                            match space.fix(PageId::new(1, page), LatchMode::Shared) {
+                                Ok(guard) => held.push(guard),
+                                Err(error) => {
+                                    assert!(matches!(error, PageError::PoolExhausted), "{error}");
+                                    return;
+                                }
+                            }
+                        }
+                        panic!("134 pages and 100 that stay are more than the pool has frames");
+                    })
+                };
+                for reader in (0..5).map(start).collect::<Vec<_>>() {
+                    reader.join().expect("701, no panic");
+                }
+                let took_ns = os.clock().monotonic_ns() - began_ns;
+                assert!(took_ns < 3_000_000_000, "seed {seed}: refused after {} ms", took_ns / 1_000_000);
+            })
+            .assert_ok();
+    }
+}
+
 /// The sync of one batch fails while another waits for its turn. The first one's pages may be whole in the page cache only, so its images
 /// keep their room: a power loss after the next start leaves no page damaged.
 #[test]
