@@ -52,6 +52,30 @@ fn no_statement_changes_a_table_of_the_catalog() {
     assert_eq!(rows(&mut session, "SELECT i FROM works"), ["1"]);
 }
 
+/// Statistics of a catalog's table are neither made nor dropped; to count its rows anew harms nothing, the next start included.
+#[test]
+fn statistics_of_the_catalog_are_its_own() {
+    let mut world = World::new("refused-catalog-statistics");
+    let mut session = world.session();
+    for statement in
+        ["CREATE STATISTICS s ON sys.sysstats (statid)", "CREATE STATISTICS s ON sys.sysschobjs (name)"]
+    {
+        assert_eq!(numbers(&run(&mut session, statement)), [259], "{statement}");
+    }
+    assert_eq!(numbers(&run(&mut session, "DROP STATISTICS sysstats.s")), [3701]);
+    for table in ["sysstats", "sysschobjs"] {
+        run(&mut session, &format!("UPDATE STATISTICS sys.{table} WITH FULLSCAN"));
+    }
+    run(&mut session, "CREATE TABLE works (i int) INSERT works VALUES (1)");
+    drop(session);
+    world.restart();
+    let mut session = world.session();
+    assert_eq!(rows(&mut session, "SELECT i FROM works"), ["1"]);
+    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM sys.stats WHERE name = 's'"), ["0"]);
+    run(&mut session, "CREATE TABLE later (i int) CREATE STATISTICS s ON later (i)");
+    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM sys.stats WHERE name = 's'"), ["1"]);
+}
+
 #[test]
 fn a_loop_behind_a_refused_cursor_does_not_run() {
     let world = World::new("refused-cursor");
