@@ -12,6 +12,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod measure;
+mod schema;
 mod shapes;
 mod tables;
 mod tpch;

@@ -1,6 +1,7 @@
 //! The state of one running statement that expressions and operators share: variables, parameters of inner plans, the transaction,
 //! what is constant for the statement.
 
+use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub(crate) struct Runtime<'a> {
 struct Extra {
     work_tables: RefCell<FxHashMap<u32, Vec<Row>>>,
     subqueries: RefCell<FxHashMap<u32, KeptSubquery>>,
+    /// Rows that several operators read; only operators know their form.
+    rows: RefCell<FxHashMap<u32, Rc<dyn Any>>>,
     locators: RefCell<Vec<engine::RowLocator>>,
     /// What sequences have given for the row at hand.
     drawn: RefCell<Vec<(Arc<SequenceSource>, Value)>>,
@@ -310,6 +313,17 @@ impl<'a> Runtime<'a> {
     /// Keeps one.
     pub(crate) fn keep_subquery(&self, number: u32, result: KeptSubquery) {
         self.extra().subqueries.borrow_mut().insert(number, result);
+    }
+
+    /// Rows kept under a number.
+    pub(crate) fn kept_rows(&self, number: u32) -> Option<Rc<dyn Any>> {
+        self.extra().rows.borrow().get(&number).cloned()
+    }
+
+    /// Keeps them.
+    pub(crate) fn keep_rows(&self, number: u32, rows: Rc<dyn Any>) {
+        let before = self.extra().rows.borrow_mut().insert(number, rows);
+        assert!(before.is_none(), "rows are made once");
     }
 
     /// Keeps the sequences of a statement as they are until it ends.

@@ -60,7 +60,7 @@ impl TableSource {
 
 impl std::fmt::Debug for TableSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.full_name())
+        write!(f, "{:?}", self.full_name())
     }
 }
 

@@ -18,9 +18,10 @@ impl Table {
         found.is_some_and(|secondary| columns.iter().all(|column| secondary.stored.contains(column)))
     }
 
-    /// The rows of a range of an index that satisfy `conditions` (on the table's columns, all of them wanted if the index is a
+    /// The rows of a range of an index that satisfy `conditions` (on the table's columns, all of them held by its entries if the index is a
     /// nonclustered one). An index whose entries hold all `columns` is read alone: the rows are neither looked at nor locked, unless they
-    /// are to be locked for a change. Where rows are looked up there are no conditions.
+    /// are to be locked for a change. Where rows are looked up the conditions are about the entries that lead to them: the row, which is read
+    /// after its entry, may say something else by then.
     ///
     /// # Errors
     /// 1205, 1222; the marker of a stale plan.
@@ -60,8 +61,9 @@ impl Table {
             }
             None => (self.read_base(range, options, columns), all_of_table()),
         };
-        let counts_only = matches!(&wanted, Wanted::Columns(columns) if columns.is_empty());
-        if counts_only && !matches!(source, Source::Secondary { .. }) || !conditions.is_empty() {
+        let counts_only = matches!(&wanted, Wanted::Columns(columns) if columns.is_empty())
+            && !matches!(source, Source::Secondary { .. });
+        if counts_only || !conditions.is_empty() {
             source.select(Selection { test: self.test(index, conditions), counts_only });
         }
         Ok(Cursor::new(self.clone(), source, *options, wanted, point))

@@ -92,11 +92,15 @@ impl Expr {
         if let ExprKind::Column(id) = &self.kind {
             into.insert(*id);
         }
-        if let ExprKind::Subquery(subquery) = &self.kind {
-            subquery.rel.collect_free(into);
-        }
-        for child in self.children() {
-            child.collect_columns(into);
+        let ExprKind::Subquery(subquery) = &self.kind else {
+            return self.children().into_iter().for_each(|child| child.collect_columns(into));
+        };
+        subquery.rel.collect_free(into);
+        if let SubqueryKind::Any(_, left, right) | SubqueryKind::All(_, left, right) = &subquery.kind {
+            left.collect_columns(into);
+            // What stands on the right the subquery makes itself.
+            let made: FxHashSet<ColumnId> = subquery.rel.output().into_iter().collect();
+            into.extend(right.columns().difference(&made));
         }
     }
 

@@ -76,6 +76,7 @@ impl Plan {
             Plan::Recursive { anchor, step, work } => {
                 Box::new(set_op::Recursive::open(anchor, step, *work, runtime)?)
             }
+            Plan::Spool { input, number } => Box::new(spill::store::KeptRows::new(input, *number)),
             Plan::WorkTable(work) => Box::new(set_op::WorkTable { work: *work, at: 0 }),
         })
     }

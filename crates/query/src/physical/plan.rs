@@ -73,6 +73,11 @@ pub(crate) enum Plan {
         work: u32,
     },
     WorkTable(u32),
+    /// Rows that are made once, when somebody asks first, and kept under the number for all who ask.
+    Spool {
+        input: Arc<Plan>,
+        number: u32,
+    },
 }
 
 /// Nested loops; the right side is run once a left row, or kept in memory when it does not depend on it.

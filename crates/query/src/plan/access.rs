@@ -9,8 +9,9 @@ use super::choice::{base_order, choose};
 use super::compile::Layout;
 use super::estimate::{Estimates, KeyMatch};
 use super::filter::Facts;
+use super::infer::has_contradiction;
 use super::order::{Desired, Order};
-use super::{Planned, Planner};
+use super::{Asked, Planned, Planner};
 use crate::bound::tree::{Expr, ExprKind, SystemScan, TableScan};
 use crate::kinds::{ColumnId, CompareOp, Conversion, ConversionKind};
 use crate::physical::plan::{
@@ -75,6 +76,13 @@ impl Planner<'_> {
         predicates: Vec<Expr>,
         desired: Option<Desired>,
     ) -> Result<Planned, SqlError> {
+        if has_contradiction(&predicates, self.columns) {
+            return Ok(Planned::leaf(
+                Plan::Empty,
+                scan.columns.iter().copied().chain(scan.locator).collect(),
+                0.0,
+            ));
+        }
         let Some(locator) = scan.locator else {
             let one = self.plan_one_way(scan, predicates.clone(), desired.clone())?;
             return self.cheaper_union(scan, &predicates, desired.as_ref(), one);
@@ -117,14 +125,17 @@ impl Planner<'_> {
         )?;
         let rows = rows_left(&source, &estimates, &others, &sargables, &candidates);
         let choice = choose(scan, candidates, total, rows, desired.as_ref());
-        let (mut is_covered, mut is_in_place, mut is_one_row) = (false, true, false);
+        let (mut is_covered, mut is_one_row) = (false, false);
+        let mut entries = None;
         let (mut locks_for_change, order, backward, cost) =
             (false, choice.order, choice.backward, choice.cost);
         let (path, seeks_by_outer) = match choice.candidate {
             Some(best) => {
                 is_covered = best.index.kind == IndexKind::Nonclustered && covers(best.index);
-                is_in_place = is_covered || best.index.kind == IndexKind::Clustered;
+                let is_in_place = is_covered || best.index.kind == IndexKind::Clustered;
                 is_one_row = best.finds_one_row();
+                let sought = best.matched.used().map(|used| sargables[used].ordinal).collect();
+                entries = (!is_in_place).then_some((best.index.index_id, sought));
                 let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
                 let is_key_alone =
                     best.index.kind == IndexKind::Clustered && predicates.len() == best.index.key.len();
@@ -134,10 +145,15 @@ impl Planner<'_> {
             None => (AccessPath::Scan, false),
         };
         let positions = Layout::new(&layout);
-        let filter = self.filter_of(&predicates, &positions)?;
-        let door = match is_in_place && !is_one_row {
-            true => self.door_filter(scan, &predicates, &own, &positions)?,
-            false => None,
+        let (filter, asked) = self.filter_of(&predicates, &positions)?;
+        let cost = cost + asked.once + rows * asked.each;
+        self.note_scan(scan);
+        let door = match entries {
+            _ if is_one_row => None,
+            Some((index_id, sought)) => {
+                self.entry_filter(scan, (index_id, sought), &predicates, &own, &positions)?
+            }
+            None => self.door_filter(scan, &predicates, &own, &positions)?,
         };
         let plan = ScanPlan {
             source,
@@ -156,9 +172,14 @@ impl Planner<'_> {
         Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, cost, seeks_by_outer, order })
     }
 
-    fn filter_of(&mut self, predicates: &[Expr], layout: &Layout) -> Result<Option<BoolNode>, SqlError> {
-        let all = Expr::all(predicates.iter().cloned());
-        all.map(|predicate| self.predicate(&predicate, layout)).transpose()
+    fn filter_of(
+        &mut self,
+        predicates: &[Expr],
+        layout: &Layout,
+    ) -> Result<(Option<BoolNode>, Asked), SqlError> {
+        let Some(all) = Expr::all(predicates.iter().cloned()) else { return Ok((None, Asked::default())) };
+        let (filter, asked) = self.predicate_with_cost(&all, layout)?;
+        Ok((Some(filter), asked))
     }
 
     /// The ordinals of a table whose values matter; `None`: all do.
@@ -498,7 +519,9 @@ fn candidate<'e>(
     let per_row = match (covers, is_whole_row) {
         (true, false) => ENTRY_COST,
         (_, true) => 1.0,
-        (false, false) => LOOKUP_COST,
+        (false, false) => {
+            ENTRY_COST + (LOOKUP_COST - ENTRY_COST) * estimates.share_of_entries(index, &matched, sargables)
+        }
     };
     // Among equals prefer unique and longer matches.
     let equal = matched.equal.len() + usize::from(matched.list.is_some());

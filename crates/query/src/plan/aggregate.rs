@@ -3,7 +3,7 @@
 use types::{SqlError, Value};
 
 use super::compile::Layout;
-use super::order::{Desired, Order, is_one_table, plain_key};
+use super::order::{self, Desired, Order, is_one_table, plain_key};
 use super::statistics::distinct_values_of;
 use super::{Planned, Planner};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, SortKey, WindowCall, WindowKind};
@@ -26,7 +26,14 @@ impl Planner<'_> {
     ) -> Result<Planned, SqlError> {
         let planned = match self.plan_extreme(input, keys, aggregates, &below)? {
             Some(planned) => planned,
-            None => self.plan(input, below)?,
+            None => {
+                let early = self.plan_grouped_early(input, keys, aggregates, &below)?;
+                let planned = self.plan(input, below)?;
+                if let Some(early) = early.filter(|early| early.cost < planned.cost + planned.rows) {
+                    return Ok(early);
+                }
+                planned
+            }
         };
         let layout = planned.layout();
         let rows = groups(input, keys, planned.rows);
@@ -113,22 +120,32 @@ impl Planner<'_> {
                 None => groups.push(vec![call]),
             }
         }
+        // The first window's order may come for nothing.
+        let desired = order::plain_keys(&calls[0].1.order, self.columns);
+        let desired = desired.filter(|keys| calls[0].1.partition.is_empty() && !keys.is_empty());
+        self.desired = desired.map(|keys| Desired { keys, limit: None });
         let mut planned = self.plan(input, Vec::new())?;
         for group in groups {
             let layout = planned.layout();
             let first = &group[0].1;
             let available = planned.layout.iter().copied().collect();
             // A key that is equal in all rows orders nothing: ORDER BY (SELECT NULL).
-            let order: Vec<SortKey> = first
+            let sorted_by: Vec<SortKey> = first
                 .order
                 .iter()
                 .filter(|key| key.expr.uses_any(&available) || key.expr.is_volatile())
                 .cloned()
                 .collect();
+            // Rows that come in their order are numbered as they come.
+            let keys = order::plain_keys(&sorted_by, self.columns);
+            let is_in_order = first.partition.is_empty()
+                && group.iter().all(|call| matches!(call.1.kind, WindowKind::RowNumber))
+                && keys.is_some_and(|keys| planned.order.satisfies(&keys));
+            let sorted_by = if is_in_order { Vec::new() } else { sorted_by };
             let plan = WindowPlan {
                 partition: self.nodes(first.partition.iter(), &layout)?,
                 partition_collations: first.partition.iter().map(|expr| expr.collation).collect(),
-                order: self.sort_nodes(&order, &layout)?,
+                order: self.sort_nodes(&sorted_by, &layout)?,
                 calls: group
                     .iter()
                     .map(|call| self.window_node(&call.1, &layout))

@@ -5,6 +5,7 @@ use types::arith::{BinaryOp, UnaryOp};
 use types::{SqlError, Value};
 
 use super::Planner;
+use super::join::RESTART_COST;
 use crate::bound::tree::{Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, comparison_collation};
 use crate::kinds::{ColumnId, CompareOp, ConversionKind};
 use crate::physical::plan::{
@@ -275,7 +276,9 @@ impl Planner<'_> {
         let mut pass: Vec<(usize, ColumnId)> =
             free.iter().filter_map(|id| Some((layout.position(*id)?, *id))).collect();
         pass.sort_unstable();
+        let asked = std::mem::take(&mut self.asked);
         let planned = self.plan_subquery(&subquery.rel)?;
+        self.asked = asked;
         let column = match subquery.column {
             Some(id) => planned
                 .layout
@@ -285,6 +288,10 @@ impl Planner<'_> {
             None => 0,
         };
         let constant = (free.is_empty() && !self.has_volatile(&subquery.rel)).then(|| self.next_subquery());
+        match constant {
+            Some(_) => self.asked.once += planned.cost,
+            None => self.asked.each += RESTART_COST + planned.cost,
+        }
         Ok(crate::physical::plan::SubPlan { plan: planned.plan.into(), column, pass, constant })
     }
 }

@@ -64,6 +64,30 @@ impl Planner<'_> {
         Ok(Some(DoorFilter { conditions, rest }))
     }
 
+    /// What the entries of an index tell of the rows that are looked up through it, its columns that are sought apart. The rows are judged by
+    /// all predicates.
+    pub(super) fn entry_filter(
+        &mut self,
+        scan: &TableScan,
+        (index_id, sought): (i32, Vec<usize>),
+        predicates: &[Expr],
+        own: &FxHashSet<ColumnId>,
+        layout: &Layout,
+    ) -> Result<Option<DoorFilter>, SqlError> {
+        let Some(door) = self.door_filter(scan, predicates, own, layout)? else { return Ok(None) };
+        let table = &scan.source.table;
+        let is_told = |condition: &DoorCondition| {
+            !sought.contains(&condition.ordinal) && table.is_covered_by(index_id, &[condition.ordinal])
+        };
+        let conditions: Vec<DoorCondition> = door.conditions.into_iter().filter(is_told).collect();
+        if conditions.is_empty() {
+            return Ok(None);
+        }
+        let rest = Expr::all(predicates.iter().cloned());
+        let rest = rest.map(|rest| self.predicate(&rest, layout)).transpose()?;
+        Ok(Some(DoorFilter { conditions, rest }))
+    }
+
     fn door_condition(
         &mut self,
         scan: &TableScan,

@@ -203,6 +203,23 @@ impl<'s> Estimates<'s> {
         (rows / self.total).min(1.0)
     }
 
+    /// Of the entries that are found, the share that conditions on their other columns leave to be looked up.
+    pub(super) fn share_of_entries(
+        &self,
+        index: &IndexDef,
+        matched: &KeyMatch,
+        sargables: &[Sargable<'_>],
+    ) -> f64 {
+        let sought: Vec<usize> = matched.used().map(|used| sargables[used].ordinal).collect();
+        let is_judged = |found: &&Sargable<'_>| {
+            !found.is_like
+                && found.values.len() == 1
+                && !sought.contains(&found.ordinal)
+                && self.scan.source.table.is_covered_by(index.index_id, &[found.ordinal])
+        };
+        combined(sargables.iter().filter(is_judged).map(|found| self.share_of(found)).collect())
+    }
+
     /// The index that begins with a column and has all rows.
     fn index_on(&self, ordinal: usize) -> Option<&'s IndexDef> {
         let begins = |index: &&IndexDef| {

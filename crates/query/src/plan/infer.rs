@@ -265,7 +265,7 @@ fn column_expr(id: ColumnId, columns: &Columns) -> Expr {
 }
 
 /// Has one column two different constants?
-fn has_contradiction(all: &[Expr], columns: &Columns) -> bool {
+pub(super) fn has_contradiction(all: &[Expr], columns: &Columns) -> bool {
     let constant = |conjunct: &Expr| -> Option<(ColumnId, Value)> {
         let ExprKind::Compare(CompareOp::Equal, left, right) = &conjunct.kind else { return None };
         let (ExprKind::Column(id), ExprKind::Constant(value)) = (&left.kind, &right.kind) else {

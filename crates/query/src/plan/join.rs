@@ -21,7 +21,8 @@ pub(super) const BUILD_COST: f64 = 3.0;
 pub(super) const PROBE_COST: f64 = 2.0;
 /// Cost of one pair of rows in plain loops, and of handing up a joined row.
 pub(super) const ROW_COST: f64 = 0.3;
-/// Of the rows on the left of a semi join so many are thought to be left, be there ever so few on its right.
+/// Of the rows on the left of a semi join so many are thought to be left where nothing is known of its columns, be there ever so few rows on its
+/// right; of those of an anti join at least so many.
 const SEMI_SHARE_MIN: f64 = 0.1;
 /// More relations than this are joined in the order written.
 const RELATIONS_MAX: usize = 64;
@@ -269,12 +270,28 @@ impl Planner<'_> {
             _ => self.plan(right, right_only.clone())?,
         };
         let keys = equi_keys(&shared, &left_columns, &right_columns);
+        let semi_rows = self.semi_rows(kind, left.rows, scanned.rows, &keys);
+        let joined =
+            self.join_by_cost(kind, left, right, scanned, JoinConditions { right_only, shared, keys })?;
+        Ok(Planned { rows: semi_rows.unwrap_or(joined.rows), ..joined })
+    }
+
+    /// Joins in the cheapest way: seeking the right side for each row of the left one, hashing it, or looping over it.
+    fn join_by_cost(
+        &mut self,
+        kind: JoinKind,
+        left: Planned,
+        right: &Rel,
+        scanned: Planned,
+        conditions: JoinConditions,
+    ) -> Result<Planned, SqlError> {
+        let JoinConditions { right_only, shared, keys } = conditions;
         if kind != JoinKind::Full && !shared.is_empty() && !shared.iter().any(Expr::has_subquery) {
             let sought = self.plan(right, right_only.iter().chain(&shared).cloned().collect())?;
             let seek_cost = left.rows * (RESTART_COST + sought.cost);
             let other_cost = match keys.is_empty() {
                 true => scanned.cost + left.rows * scanned.rows * ROW_COST,
-                false => scanned.cost + hash_cost(&left, &scanned),
+                false => scanned.cost + hash_cost(kind, &left, &scanned),
             };
             if sought.seeks_by_outer && seek_cost <= other_cost {
                 return self.dependent_loop(kind, left, sought);
@@ -284,6 +301,25 @@ impl Planner<'_> {
             return self.kept_loop(kind, left, scanned, shared);
         }
         self.hash_join(kind, left, scanned, keys, shared)
+    }
+
+    /// The rows of a semi or anti join: of the values that there are, so many are left behind the right side's conditions. `None` for other
+    /// joins.
+    fn semi_rows(&self, kind: JoinKind, left: f64, right: f64, keys: &[EquiKey]) -> Option<f64> {
+        let share_of = |key: &EquiKey| {
+            let (left, own) = (key.left.as_column()?, key.right.as_column()?);
+            let (there, here) = (self.distinct_of(left)?, self.distinct_of(own)?);
+            Some((right.min(here) / there.max(here).max(1.0)).min(1.0))
+        };
+        let known = keys.iter().filter_map(share_of).reduce(f64::min);
+        let share = known.unwrap_or_else(|| (right / left.max(1.0)).clamp(SEMI_SHARE_MIN, 1.0));
+        let rows = match kind {
+            JoinKind::Semi => left * share,
+            JoinKind::Anti if known.is_some() => left * (1.0 - share).max(SEMI_SHARE_MIN),
+            JoinKind::Anti => left,
+            JoinKind::Inner | JoinKind::Left | JoinKind::Full => return None,
+        };
+        Some(rows.max(1.0))
     }
 
     /// The right side run again for each left row.
@@ -369,7 +405,7 @@ impl Planner<'_> {
         keys: Vec<EquiKey>,
         shared: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
-        let cost = left.cost + right.cost + hash_cost(&left, &right);
+        let cost = left.cost + right.cost + hash_cost(kind, &left, &right);
         // The smaller side is built; an inner join may exchange its sides. How many rows a view of the catalog has is a guess: where the
         // guesses are equal the rows come in the order of the view that was joined last, which programs that ask `sys.index_columns`
         // without ORDER BY rely on.
@@ -399,11 +435,7 @@ impl Planner<'_> {
             Some(residual) => Some(self.predicate(&residual, &Layout::new(&both))?),
             None => None,
         };
-        let rows = match kind {
-            JoinKind::Semi => left.rows.min(right.rows.max(left.rows * SEMI_SHARE_MIN)),
-            JoinKind::Anti => left.rows,
-            _ => left.rows.max(right.rows),
-        };
+        let rows = left.rows.max(right.rows);
         let seeks_by_outer = left.seeks_by_outer || right.seeks_by_outer;
         let plan = HashJoinPlan {
             kind,
@@ -461,6 +493,13 @@ impl Planner<'_> {
     }
 }
 
+/// What a join is about: conditions on the right side alone, those on both, and the equalities among these.
+struct JoinConditions {
+    right_only: Vec<Expr>,
+    shared: Vec<Expr>,
+    keys: Vec<EquiKey>,
+}
+
 /// `left = right` with each side from one input.
 struct EquiKey {
     left: Expr,
@@ -506,9 +545,13 @@ fn equi_keys(
     keys
 }
 
-/// What a hash join costs beside its sides: the smaller one is built.
-fn hash_cost(left: &Planned, right: &Planned) -> f64 {
-    left.rows.min(right.rows) * BUILD_COST + left.rows.max(right.rows) * PROBE_COST
+/// What a hash join costs beside its sides: of an inner one the smaller side is built, of others the right one.
+fn hash_cost(kind: JoinKind, left: &Planned, right: &Planned) -> f64 {
+    let (probed, built) = match kind {
+        JoinKind::Inner => (left.rows.max(right.rows), left.rows.min(right.rows)),
+        _ => (left.rows, right.rows),
+    };
+    built * BUILD_COST + probed * PROBE_COST
 }
 
 /// The column of a relation that one of its own conditions binds to a value.

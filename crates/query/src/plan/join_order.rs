@@ -3,7 +3,8 @@
 //!
 //! What is known of a relation: its rows behind its own conditions, what reading them costs, and, of a table, how many rows one value of the
 //! first columns of each index has. The rows of a join are the product, divided for each equality by the greater number of different values
-//! of its sides; equalities that follow from others count once.
+//! of its sides; equalities that follow from others count once. Several columns of two relations are not independent where an index tells how many
+//! different values they have together.
 
 use engine::IndexKind;
 use rustc_hash::FxHashSet;
@@ -44,6 +45,15 @@ struct Edge {
     share: f64,
 }
 
+/// Two relations with equalities of several classes between them, of which an index says how many values they have together.
+struct Composite {
+    relations: (usize, usize),
+    /// The number of this set of classes.
+    group: usize,
+    /// How many times more rows are joined than the equalities let through independently.
+    factor: f64,
+}
+
 /// An index of a table that a join may seek.
 struct SoughtIndex {
     key: Vec<ColumnId>,
@@ -56,6 +66,7 @@ struct SoughtIndex {
 struct Orders<'r> {
     relations: &'r [Relation<'r>],
     edges: Vec<Edge>,
+    composites: Vec<Composite>,
     /// Of each other condition the relations that it is about, as a set.
     others: Vec<u64>,
     indexes: Vec<Vec<SoughtIndex>>,
@@ -104,7 +115,8 @@ impl<'r> Orders<'r> {
         columns: &Columns,
     ) -> Orders<'r> {
         let indexes: Vec<Vec<SoughtIndex>> = relations.iter().map(sought_indexes).collect();
-        let mut orders = Orders { relations, edges: Vec::new(), others: Vec::new(), indexes };
+        let mut orders =
+            Orders { relations, edges: Vec::new(), composites: Vec::new(), others: Vec::new(), indexes };
         for conjunct in conjuncts {
             let mut set = 0u64;
             for (at, relation) in relations.iter().enumerate() {
@@ -115,7 +127,58 @@ impl<'r> Orders<'r> {
                 _ => orders.others.push(set),
             }
         }
+        orders.composites = orders.composites();
         orders
+    }
+
+    /// What the indexes say of columns that are compared together.
+    fn composites(&self) -> Vec<Composite> {
+        let (mut found, mut groups): (Vec<Composite>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+        let count = self.relations.len();
+        for (one, other) in (0..count).flat_map(|one| (one + 1..count).map(move |other| (one, other))) {
+            let mut between: Vec<(usize, &Edge)> = Vec::new();
+            for edge in self.edges.iter().filter(|edge| edge.is_within(1 << one | 1 << other)) {
+                let Some(class) = edge.class else { continue };
+                if between.iter().all(|known| known.0 != class) {
+                    between.push((class, edge));
+                }
+            }
+            if between.len() < 2 {
+                continue;
+            }
+            between.sort_by_key(|known| known.0);
+            let together = [one, other].into_iter().filter_map(|relation| {
+                let own =
+                    |edge: &Edge| if edge.relations.0 == relation { edge.columns.0 } else { edge.columns.1 };
+                let columns: Vec<ColumnId> = between.iter().map(|known| own(known.1)).collect();
+                self.different_together(relation, &columns)
+            });
+            let Some(together) = together.reduce(f64::max) else { continue };
+            let share: f64 = between.iter().map(|known| known.1.share).product();
+            let classes: Vec<usize> = between.iter().map(|known| known.0).collect();
+            let group = groups.iter().position(|known| *known == classes).unwrap_or_else(|| {
+                groups.push(classes);
+                groups.len() - 1
+            });
+            let factor = (1.0 / (share * together.max(1.0))).max(1.0);
+            found.push(Composite { relations: (one, other), group, factor });
+        }
+        found
+    }
+
+    /// How many different values several columns have together, by an index that begins with them.
+    fn different_together(&self, relation: usize, columns: &[ColumnId]) -> Option<f64> {
+        let Rel::Table(scan) = self.relations[relation].rel else { return None };
+        let begins = |index: &&SoughtIndex| {
+            index
+                .key
+                .get(..columns.len())
+                .is_some_and(|key| columns.iter().all(|column| key.contains(column)))
+        };
+        let of_index = |index: &SoughtIndex| {
+            scan.source.row_estimate() / index.rows_per_value[columns.len() - 1].max(1.0)
+        };
+        self.indexes[relation].iter().filter(begins).map(of_index).reduce(f64::max)
     }
 
     fn add_edge(&mut self, a: ColumnId, b: ColumnId, classes: &Classes) {
@@ -150,6 +213,14 @@ impl<'r> Orders<'r> {
         for edge in inside {
             let counts = edge.class.is_none_or(|class| groups.join(class, edge.relations));
             rows *= if counts { edge.share } else { 1.0 };
+        }
+        let mut together = Groups::default();
+        for composite in &self.composites {
+            let (one, other) = composite.relations;
+            let is_within = set & (1 << one) != 0 && set & (1 << other) != 0;
+            if is_within && together.join(composite.group, composite.relations) {
+                rows *= composite.factor;
+            }
         }
         let others = self.others.iter().filter(|used| **used != 0 && **used & !set == 0).count();
         (rows * OTHER_SHARE.powi(others.min(4) as i32)).max(1.0)

@@ -6,6 +6,7 @@ pub(crate) mod aggregate;
 pub(crate) mod choice;
 pub(crate) mod compile;
 pub(crate) mod door;
+pub(crate) mod early_groups;
 pub(crate) mod estimate;
 pub(crate) mod filter;
 pub(crate) mod infer;
@@ -13,6 +14,7 @@ pub(crate) mod join;
 pub(crate) mod join_order;
 pub(crate) mod order;
 pub(crate) mod semi_join;
+pub(crate) mod shared;
 pub(crate) mod statistics;
 pub(crate) mod union;
 pub(crate) mod unnest;
@@ -22,11 +24,12 @@ use std::cell::Cell;
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{Collation, SqlError, SqlType, Value};
 
-use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SortKey, TopSpec};
+use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SortKey, TableScan, TopSpec};
 use crate::kinds::ColumnId;
-use crate::physical::plan::{Plan, SortNode};
+use crate::physical::plan::{BoolNode, Plan, SortNode};
 use crate::plan::compile::Layout;
 use crate::plan::order::{Desired, Order};
+use crate::plan::shared::SharedParts;
 
 /// What is known of a column of the statement.
 #[derive(Clone, Debug)]
@@ -97,6 +100,21 @@ pub(crate) struct Planner<'a> {
     /// Of the tree that is planned next: the order that would be of use, and how many rows are asked for. Whoever plans takes both first.
     desired: Option<Desired>,
     limit: Option<f64>,
+    /// What stands in the tree more than once.
+    shared: SharedParts,
+    /// What the subqueries cost that have been compiled into the expression at hand.
+    asked: Asked,
+    /// The tables that have been planned: where columns come from.
+    scans: Vec<TableScan>,
+}
+
+/// Cost of the subqueries of an expression.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    /// Of those that are asked once.
+    once: f64,
+    /// Of those that are asked for each row.
+    each: f64,
 }
 
 impl Planned {
@@ -117,7 +135,15 @@ impl Planned {
 impl<'a> Planner<'a> {
     /// A planner over the statement's columns.
     pub(crate) fn new(columns: &'a Columns) -> Planner<'a> {
-        Planner { columns, wanted: None, desired: None, limit: None }
+        Planner {
+            columns,
+            wanted: None,
+            desired: None,
+            limit: None,
+            shared: SharedParts::default(),
+            asked: Asked::default(),
+            scans: Vec::new(),
+        }
     }
 
     /// Of the tree that is planned next only these columns are read outside of it: an index that has what is wanted of a table answers
@@ -125,6 +151,7 @@ impl<'a> Planner<'a> {
     pub(crate) fn wanting(mut self, rel: &Rel, outside: impl IntoIterator<Item = ColumnId>) -> Planner<'a> {
         let mut wanted: FxHashSet<ColumnId> = outside.into_iter().collect();
         rel.collect_read(&mut wanted);
+        self.shared = SharedParts::of(rel, &mut wanted);
         self.wanted = Some(wanted);
         self
     }
@@ -158,11 +185,28 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans `rel` with predicates from above: conjuncts over its output and over columns from outside.
-    pub(crate) fn plan(&mut self, rel: &Rel, mut pushed: Vec<Expr>) -> Result<Planned, SqlError> {
+    pub(crate) fn plan(&mut self, rel: &Rel, pushed: Vec<Expr>) -> Result<Planned, SqlError> {
         let (desired, limit) = (self.desired.take(), self.limit.take());
         if pushed.iter().any(is_never_true) {
             return Ok(Planned::leaf(Plan::Empty, rel.output(), 0.0));
         }
+        match self.shared_part(rel, &pushed) {
+            Some(part) => {
+                let alone = self.plan_alone(rel, pushed.clone(), desired, limit)?;
+                self.cheaper_shared(part, rel, pushed, alone)
+            }
+            None => self.plan_alone(rel, pushed, desired, limit),
+        }
+    }
+
+    /// The same for the tree as it stands here, be it elsewhere, too.
+    fn plan_alone(
+        &mut self,
+        rel: &Rel,
+        mut pushed: Vec<Expr>,
+        desired: Option<Desired>,
+        limit: Option<f64>,
+    ) -> Result<Planned, SqlError> {
         match rel {
             Rel::Filter { input, predicate } => {
                 predicate.clone().split_conjuncts(&mut pushed);
@@ -260,11 +304,23 @@ impl<'a> Planner<'a> {
         let Some(predicate) = Expr::all(predicates) else {
             return Ok(planned);
         };
-        let predicate = self.predicate(&predicate, &planned.layout())?;
+        let (predicate, asked) = self.predicate_with_cost(&predicate, &planned.layout())?;
         let rows = (planned.rows * 0.3f64.powi(count)).max(1.0);
-        let mut filtered = planned.map(|input| Plan::Filter { input, predicate });
-        filtered.rows = rows;
-        Ok(filtered)
+        let cost = planned.cost + asked.once + planned.rows * asked.each;
+        let filtered = planned.map(|input| Plan::Filter { input, predicate });
+        Ok(Planned { rows, cost, ..filtered })
+    }
+
+    /// Compiles a predicate, and tells what its subqueries cost.
+    fn predicate_with_cost(
+        &mut self,
+        predicate: &Expr,
+        layout: &Layout,
+    ) -> Result<(BoolNode, Asked), SqlError> {
+        let outside = std::mem::take(&mut self.asked);
+        let compiled = self.predicate(predicate, layout);
+        let asked = std::mem::replace(&mut self.asked, outside);
+        Ok((compiled?, asked))
     }
 
     fn plan_project(

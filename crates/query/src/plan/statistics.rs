@@ -5,6 +5,7 @@ use std::ops::Bound;
 
 use types::{Collation, Value};
 
+use super::Planner;
 use super::access::Sargable;
 use super::estimate::{BOUND_SHARE, Estimates};
 use crate::bound::tree::{Expr, ExprKind, Rel, TableScan};
@@ -114,6 +115,20 @@ impl Estimates<'_> {
 
     fn collation(&self, ordinal: usize) -> Collation {
         self.scan.source.def.columns[ordinal].collation
+    }
+}
+
+impl Planner<'_> {
+    /// Remembers where columns come from.
+    pub(super) fn note_scan(&mut self, scan: &TableScan) {
+        if self.scans.iter().all(|known| known.columns != scan.columns) {
+            self.scans.push(scan.clone());
+        }
+    }
+
+    /// How many different values a column has in its table.
+    pub(super) fn distinct_of(&self, column: ColumnId) -> Option<f64> {
+        self.scans.iter().find_map(|scan| distinct_values(scan, column))
     }
 }
 

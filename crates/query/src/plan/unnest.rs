@@ -101,7 +101,7 @@ impl Planner<'_> {
         Ok(each * rows > DOUBT * (once.cost + once.rows.max(rows) * PROBE_COST))
     }
 
-    fn column(&self, id: ColumnId) -> Expr {
+    pub(super) fn column(&self, id: ColumnId) -> Expr {
         let info = &self.columns[id.0 as usize];
         Expr::column(id, info.sql_type, info.nullable, info.collation)
     }
@@ -151,7 +151,7 @@ impl Planner<'_> {
         let mut items = items.clone();
         for item in &mut items {
             item.1.rewrite(&mut |part| match &part.kind {
-                ExprKind::Column(id) if counts.contains(id) => Some(or_zero(part)),
+                ExprKind::Column(id) if counts.contains(id) => Some(counted_or(part, 0)),
                 _ => None,
             });
         }
@@ -160,7 +160,7 @@ impl Planner<'_> {
 
     /// The column of the subquery that the condition makes equal to something of the outer row. Grouped by it, each outer row finds one group:
     /// it is compared as it is grouped.
-    fn correlation(
+    pub(super) fn correlation(
         &self,
         conjunct: &Expr,
         made: &FxHashSet<ColumnId>,
@@ -241,7 +241,7 @@ fn collect_scalars(expr: &Expr, into: &mut Vec<SubqueryExpr>) {
 }
 
 /// Is there nothing in it that fails for some values only? What is computed for all rows meets values that an evaluation for each row does not.
-fn cannot_fail(expr: &Expr) -> bool {
+pub(super) fn cannot_fail(expr: &Expr) -> bool {
     let may_fail = match &expr.kind {
         ExprKind::Binary(op, ..) => matches!(op, BinaryOp::Divide | BinaryOp::Modulo),
         ExprKind::Convert(_, conversion) => conversion.kind != ConversionKind::Implicit,
@@ -251,13 +251,13 @@ fn cannot_fail(expr: &Expr) -> bool {
     !may_fail && expr.children().into_iter().all(cannot_fail)
 }
 
-/// A count: of no rows it is 0, and what a join does not find is NULL.
-fn or_zero(count: &Expr) -> Expr {
-    let zero = match count.sql_type {
-        SqlType::BigInt => Value::BigInt(0),
-        _ => Value::Int(0),
+/// A count, and what it is of no rows: what a join does not find is NULL.
+pub(super) fn counted_or(count: &Expr, absent: i32) -> Expr {
+    let absent = match count.sql_type {
+        SqlType::BigInt => Value::BigInt(i64::from(absent)),
+        _ => Value::Int(absent),
     };
-    let zero = Expr { kind: ExprKind::Constant(zero), nullable: false, ..count.clone() };
+    let absent = Expr { kind: ExprKind::Constant(absent), nullable: false, ..count.clone() };
     let column = Expr { nullable: true, ..count.clone() };
-    Expr { kind: ExprKind::Coalesce(vec![column, zero]), ..count.clone() }
+    Expr { kind: ExprKind::Coalesce(vec![column, absent]), ..count.clone() }
 }

@@ -6,6 +6,7 @@ mod backward;
 mod change;
 mod operators;
 mod scalar;
+mod several;
 mod xml;
 
 use rustc_hash::FxHashMap;
@@ -102,6 +103,8 @@ struct Describer<'p> {
     outer_used: Vec<PlanColumn>,
     /// Subqueries met in expressions, with the join that stands for each and the name of its result.
     subqueries: Vec<(&'p SubPlan, &'static str, PlanColumn)>,
+    /// Columns and rows of what is kept for several places, by its number.
+    kept: FxHashMap<u32, (Vec<PlanColumn>, f64)>,
 }
 
 impl Describer<'_> {
@@ -183,6 +186,7 @@ impl CompiledStatement {
             outer: FxHashMap::default(),
             outer_used: Vec::new(),
             subqueries: Vec::new(),
+            kept: FxHashMap::default(),
         };
         match &self.kind {
             StatementKind::Select(select) => Some(describer.plan(&select.plan).0),

@@ -6,15 +6,15 @@ use super::scalar::{PlanColumn, Scalar, ScalarKind};
 use super::{Describer, Operator, PlanObject, Seek, Shape};
 use crate::kinds::{AggregateKind, CompareOp, JoinKind};
 use crate::physical::plan::{
-    AccessPath, AggregateNode, AggregatePlan, HashJoinPlan, IntNode, NestedLoopPlan, Node, Plan, ScanPlan,
-    SeekRange, SortNode, WindowNodeKind, WindowPlan,
+    AccessPath, AggregateNode, AggregatePlan, HashJoinPlan, NestedLoopPlan, Node, Plan, ScanPlan, SeekRange,
+    SortNode, WindowNodeKind, WindowPlan,
 };
 use crate::table::TableSource;
 
 /// More ranges than these of a seek are not written out.
 const RANGES_SHOWN_MAX: usize = 32;
 
-type Described = (Operator, Vec<PlanColumn>);
+pub(super) type Described = (Operator, Vec<PlanColumn>);
 
 /// A column of a table.
 pub(super) fn table_column(source: &TableSource, ordinal: usize) -> PlanColumn {
@@ -60,7 +60,12 @@ impl Operator {
     }
 
     /// An operator over one input, with as many rows and the same columns.
-    fn over(physical: &'static str, logical: &'static str, shape: Shape, input: Operator) -> Operator {
+    pub(super) fn over(
+        physical: &'static str,
+        logical: &'static str,
+        shape: Shape,
+        input: Operator,
+    ) -> Operator {
         let (rows, output) = (input.rows, input.output.clone());
         let cpu = 0.000_000_1 * rows;
         Operator { rows, output, cpu, children: vec![input], ..Operator::named(physical, logical, shape) }
@@ -164,47 +169,7 @@ impl<'p> Describer<'p> {
                 (self.sort(input, &columns, keys, limit), columns)
             }
             Plan::Top { .. } | Plan::Offset { .. } => self.top(plan),
-            _ => self.set_operation(plan),
-        }
-    }
-
-    fn set_operation(&mut self, plan: &'p Plan) -> Described {
-        match plan {
-            Plan::Concat(..) => {
-                let mut parts = Vec::new();
-                collect_parts(plan, &mut parts);
-                let inputs: Vec<Operator> = parts.into_iter().map(|part| self.plan(part).0).collect();
-                let columns: Vec<PlanColumn> =
-                    inputs[0].output.iter().map(|_| self.new_expression()).collect();
-                let rows = inputs.iter().map(|input| input.rows).sum();
-                let operator = Operator::named("Concatenation", "Concatenation", Shape::Concatenation);
-                (Operator { rows, children: inputs, ..operator }, columns)
-            }
-            Plan::SetOp { intersect, left, right, .. } => {
-                let (left, columns) = self.plan(left);
-                let (right, keys) = self.plan(right);
-                let logical = if *intersect { "Right Semi Join" } else { "Right Anti Semi Join" };
-                let joined = hash_of(logical, keys, columns.clone(), right, left);
-                (joined, columns)
-            }
-            Plan::Recursive { anchor, step, .. } => {
-                let (anchor, columns) = self.plan(anchor);
-                let (step, _) = self.plan(step);
-                let rows = anchor.rows * 10.0;
-                let both = Operator {
-                    rows,
-                    output: columns.clone(),
-                    children: vec![anchor, step],
-                    ..Operator::named("Concatenation", "Concatenation", Shape::Concatenation)
-                };
-                let spool = Operator::over("Index Spool", "Lazy Spool", Shape::Spool { stack: true }, both);
-                (Operator { argument: "WITH STACK".into(), ..spool }, columns)
-            }
-            Plan::WorkTable(_) => {
-                let spool = Operator::named("Table Spool", "Lazy Spool", Shape::Spool { stack: true });
-                (Operator { argument: "WITH STACK".into(), rows: 10.0, ..spool }, Vec::new())
-            }
-            _ => unreachable!("every other plan has been described"),
+            _ => self.several(plan),
         }
     }
 
@@ -592,29 +557,6 @@ fn constant(rows: f64) -> Described {
     (Operator::leaf("Constant Scan", rows, Shape::Constant { rows: Vec::new() }), Vec::new())
 }
 
-/// Are these all columns of the input as they stand there?
-fn keeps_order(items: &[Node]) -> bool {
-    let stays = |(position, item): (usize, &Node)| match item {
-        Node::Column(at) => *at == position,
-        Node::Integer(integer, _) => matches!(**integer, IntNode::Column(at) if at == position),
-        _ => false,
-    };
-    items.iter().enumerate().all(stays)
-}
-
-fn collect_parts<'p>(plan: &'p Plan, parts: &mut Vec<&'p Plan>) {
-    match plan {
-        Plan::Concat(left, right) => {
-            collect_parts(left, parts);
-            collect_parts(right, parts);
-        }
-        Plan::Project { input, items } if matches!(**input, Plan::Concat(..)) && keeps_order(items) => {
-            collect_parts(input, parts);
-        }
-        other => parts.push(other),
-    }
-}
-
 fn names(columns: &[PlanColumn]) -> String {
     columns.iter().map(PlanColumn::text).collect::<Vec<_>>().join(", ")
 }
@@ -779,7 +721,7 @@ fn hash(input: Operator, logical: &'static str, keys: Vec<PlanColumn>) -> Operat
 }
 
 /// A hash table of the first input, probed by the second.
-fn hash_of(
+pub(super) fn hash_of(
     logical: &'static str,
     build: Vec<PlanColumn>,
     probe: Vec<PlanColumn>,

@@ -82,13 +82,52 @@ impl Walk {
 
 /// The rows of a store, once.
 pub(in crate::exec) struct StoredRows {
-    store: RowStore,
+    store: Rc<RowStore>,
     walk: Walk,
 }
 
 impl StoredRows {
     pub(in crate::exec) fn new(store: RowStore) -> StoredRows {
-        StoredRows { store, walk: Walk::default() }
+        StoredRows { store: Rc::new(store), walk: Walk::default() }
+    }
+}
+
+/// The rows that are kept under a number; whoever asks for a row first has them made.
+pub(in crate::exec) struct KeptRows<'p> {
+    plan: &'p Plan,
+    number: u32,
+    rows: Option<StoredRows>,
+}
+
+impl<'p> KeptRows<'p> {
+    pub(in crate::exec) fn new(plan: &'p Plan, number: u32) -> KeptRows<'p> {
+        KeptRows { plan, number, rows: None }
+    }
+
+    fn find(&self, runtime: &Runtime<'_>) -> Result<StoredRows, SqlError> {
+        let known = runtime.kept_rows(self.number).and_then(|kept| kept.downcast::<RowStore>().ok());
+        let store = match known {
+            Some(store) => store,
+            None => {
+                let store = Rc::new(RowStore::read(self.plan, runtime)?);
+                runtime.keep_rows(self.number, store.clone());
+                store
+            }
+        };
+        Ok(StoredRows { store, walk: Walk::default() })
+    }
+}
+
+impl RowSource for KeptRows<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let rows = match &mut self.rows {
+            Some(rows) => rows,
+            None => {
+                let found = self.find(runtime)?;
+                self.rows.insert(found)
+            }
+        };
+        rows.next(runtime, row)
     }
 }
 

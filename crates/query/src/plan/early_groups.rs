@@ -1,0 +1,124 @@
+//! Grouping below a join: `SELECT a.k, COUNT(b.x) FROM a LEFT JOIN b ON b.k = a.k GROUP BY a.k` groups `b` by its column first and joins what comes
+//! of it, where that is cheaper: fewer rows are joined, and none is grouped afterwards.
+//!
+//! That is the same where each group is one row of the left table: the grouping columns have a unique key of it among them. The aggregates are
+//! about the right side alone, tied by equalities of its plain columns, and nothing is computed that may fail on a row without a partner.
+
+use rustc_hash::FxHashSet;
+use types::SqlError;
+
+use super::unnest::{cannot_fail, counted_or};
+use super::{Planned, Planner};
+use crate::bound::tree::{AggregateCall, Expr, Rel, TableScan};
+use crate::kinds::{AggregateKind, ColumnId, JoinKind};
+use crate::physical::plan::Plan;
+
+/// A join whose right side is grouped, and the aggregates in its terms.
+struct Grouped {
+    joined: Rel,
+    values: Vec<Expr>,
+}
+
+impl Planner<'_> {
+    /// The grouping of a join by rows of its left side, made below the join; `None` where that cannot be.
+    pub(super) fn plan_grouped_early(
+        &mut self,
+        input: &Rel,
+        keys: &[(ColumnId, Expr)],
+        aggregates: &[(ColumnId, AggregateCall)],
+        below: &[Expr],
+    ) -> Result<Option<Planned>, SqlError> {
+        let Some(Grouped { joined, values }) = self.grouped_early(input, keys, aggregates) else {
+            return Ok(None);
+        };
+        let planned = self.plan(&joined, below.to_vec())?;
+        let items = keys.iter().map(|key| &key.1).chain(&values);
+        let items = self.nodes(items, &planned.layout())?;
+        let layout =
+            keys.iter().map(|key| key.0).chain(aggregates.iter().map(|aggregate| aggregate.0)).collect();
+        let projected = planned.map(|input| Plan::Project { input, items });
+        Ok(Some(Planned { layout, order: Default::default(), ..projected }))
+    }
+
+    fn grouped_early(
+        &self,
+        input: &Rel,
+        keys: &[(ColumnId, Expr)],
+        aggregates: &[(ColumnId, AggregateCall)],
+    ) -> Option<Grouped> {
+        let Rel::Join { kind: kind @ (JoinKind::Inner | JoinKind::Left), left, right, on: Some(on) } = input
+        else {
+            return None;
+        };
+        let Rel::Table(scan) = &**left else { return None };
+        if !is_one_row_each(scan, keys) || self.has_volatile(input) {
+            return None;
+        }
+        let made: FxHashSet<ColumnId> = right.output().into_iter().collect();
+        let available: FxHashSet<ColumnId> = left.output().into_iter().collect();
+        let is_movable = |(_, call): &(ColumnId, AggregateCall)| {
+            call.kind != AggregateKind::ChecksumAgg
+                && call.expressions().into_iter().all(|expr| expr.uses_only(&made) && cannot_fail(expr))
+        };
+        if !aggregates.iter().all(is_movable) {
+            return None;
+        }
+        let mut conjuncts = Vec::new();
+        on.clone().split_conjuncts(&mut conjuncts);
+        let (mut on, mut own, mut own_keys) = (Vec::new(), Vec::new(), Vec::new());
+        for conjunct in conjuncts {
+            if conjunct.uses_only(&made) {
+                if !cannot_fail(&conjunct) {
+                    return None;
+                }
+                own.push(conjunct);
+                continue;
+            }
+            let key = self.correlation(&conjunct, &made, &available)?;
+            if own_keys.iter().all(|known: &(ColumnId, Expr)| known.0 != key.0) {
+                own_keys.push(key);
+            }
+            on.push(conjunct);
+        }
+        let on = Expr::all(on)?;
+        let input = match Expr::all(own) {
+            Some(predicate) => Box::new(Rel::Filter { input: right.clone(), predicate }),
+            None => right.clone(),
+        };
+        let grouped = Rel::Aggregate { input, keys: own_keys, aggregates: aggregates.to_vec() };
+        let values = aggregates.iter().map(|(id, call)| {
+            let value = self.column(*id);
+            match (call.kind, kind) {
+                (_, JoinKind::Inner) => value,
+                // The row without a partner is there once, and has no values.
+                (AggregateKind::CountRows, _) => counted_or(&value, 1),
+                (AggregateKind::Count, _) => counted_or(&value, 0),
+                _ => value,
+            }
+        });
+        let values = values.collect();
+        let joined = Rel::Join { kind: *kind, left: left.clone(), right: Box::new(grouped), on: Some(on) };
+        Some(Grouped { joined, values })
+    }
+}
+
+/// Do the grouping columns have a unique key of the table among them?
+fn is_one_row_each(scan: &TableScan, keys: &[(ColumnId, Expr)]) -> bool {
+    let groups: Option<Vec<ColumnId>> = keys.iter().map(|key| key.1.as_column()).collect();
+    let Some(groups) = groups else { return false };
+    let is_own = |key: &(ColumnId, Expr)| {
+        let column = scan.columns.iter().position(|id| key.1.as_column() == Some(*id));
+        // Grouped under another collation several rows may be one group.
+        column.is_some_and(|at| key.1.collation == scan.source.def.columns[at].collation)
+    };
+    let mut indexes = scan.source.def.indexes.iter();
+    scan.locator.is_none()
+        && keys.iter().all(is_own)
+        && indexes.any(|index| {
+            index.unique
+                && index.is_whole()
+                && index.has_unit()
+                && !index.key.is_empty()
+                && index.key.iter().all(|key| groups.contains(&scan.columns[key.ordinal]))
+        })
+}

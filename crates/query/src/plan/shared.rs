@@ -1,0 +1,321 @@
+//! What stands in a statement more than once - a common table expression, a view or a derived table that is named twice, the same join under two
+//! subqueries - is computed once and kept, where that is cheaper than each place on its own.
+//!
+//! Two parts are the same when their trees are, the numbers of columns apart: these are counted anew from each part's beginning. A part hangs on
+//! nothing outside of it, gives the same rows whenever it is asked, and has no rows to be changed. Where a place has conditions of its own, the part
+//! is shared only when nothing in it can fail: the conditions might have kept it from the rows on which it does.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use types::{SqlError, Value};
+
+use super::unnest::cannot_fail;
+use super::{Planned, Planner};
+use crate::bound::tree::{Expr, ExprKind, Rel};
+use crate::kinds::ColumnId;
+use crate::physical::plan::Plan;
+
+/// Cost of keeping one row, in rows read one after the other.
+const KEEP_COST: f64 = 1.5;
+/// Cost of giving one row that is kept.
+const GIVE_COST: f64 = 0.7;
+
+/// The parts of a statement that stand in it more than once.
+#[derive(Default)]
+pub(super) struct SharedParts {
+    places: FxHashMap<Place, usize>,
+    parts: Vec<Part>,
+}
+
+/// Where a part stands: its outermost operator, and the columns that it has there. Each binding of a query makes columns of its own.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Place {
+    operator: std::mem::Discriminant<Rel>,
+    output: Vec<ColumnId>,
+}
+
+struct Part {
+    /// In how many places it stands.
+    places: u32,
+    cannot_fail: bool,
+    /// Its plan, once one is made.
+    kept: Option<Kept>,
+}
+
+/// What a part says, the numbers of its columns apart. Not all values can be told apart by their text.
+#[derive(PartialEq)]
+struct Form {
+    text: String,
+    constants: Vec<Value>,
+}
+
+/// A part's plan for all of its places.
+#[derive(Clone)]
+struct Kept {
+    plan: Arc<Plan>,
+    number: u32,
+    /// The columns of its rows, by their positions among the part's.
+    layout: Vec<usize>,
+    rows: f64,
+    cost: f64,
+}
+
+impl Place {
+    fn of(rel: &Rel) -> Place {
+        Place { operator: std::mem::discriminant(rel), output: rel.output() }
+    }
+}
+
+impl SharedParts {
+    /// Looks for them. A column that is wanted in one place of a part is wanted in all of them.
+    pub(super) fn of(rel: &Rel, wanted: &mut FxHashSet<ColumnId>) -> SharedParts {
+        let mut candidates = Vec::new();
+        outermost(rel, &mut |rel| {
+            candidates.extend(is_candidate(rel).then_some(rel));
+            false
+        });
+        let mut shared = SharedParts::default();
+        if !has_alike(&candidates) {
+            return shared;
+        }
+        candidates.retain(|candidate| is_shareable(candidate));
+        let forms: Vec<Form> = candidates.iter().map(|candidate| Form::of(candidate)).collect();
+        let stands_twice = |form: &Form| forms.iter().filter(|other| *other == form).count() > 1;
+        let mut found: Vec<(Form, bool, Vec<Place>)> = Vec::new();
+        outermost(rel, &mut |rel| {
+            if !is_candidate(rel) || !is_shareable(rel) {
+                return false;
+            }
+            let form = Form::of(rel);
+            if !stands_twice(&form) {
+                return false;
+            }
+            match found.iter_mut().find(|known| known.0 == form) {
+                Some(known) => known.2.push(Place::of(rel)),
+                None => found.push((form, all_of(rel, &cannot_fail), vec![Place::of(rel)])),
+            }
+            true
+        });
+        for (_, cannot_fail, places) in found.into_iter().filter(|found| found.2.len() > 1) {
+            let width = places[0].output.len();
+            assert!(places.iter().all(|place| place.output.len() == width), "equal parts are equally wide");
+            for at in 0..width {
+                if places.iter().any(|place| wanted.contains(&place.output[at])) {
+                    wanted.extend(places.iter().map(|place| place.output[at]));
+                }
+            }
+            let (number, count) = (shared.parts.len(), places.len() as u32);
+            shared.parts.push(Part { places: count, cannot_fail, kept: None });
+            shared.places.extend(places.into_iter().map(|place| (place, number)));
+        }
+        shared
+    }
+
+    /// The part that stands here.
+    fn part_at(&self, rel: &Rel) -> Option<usize> {
+        if self.places.is_empty() || !is_candidate(rel) {
+            return None;
+        }
+        self.places.get(&Place::of(rel)).copied()
+    }
+}
+
+impl Planner<'_> {
+    /// The plan of a part that stands elsewhere, too, where its rows, kept, are cheaper than those of `alone`. The caller has found its number.
+    pub(super) fn cheaper_shared(
+        &mut self,
+        part: usize,
+        rel: &Rel,
+        pushed: Vec<Expr>,
+        alone: Planned,
+    ) -> Result<Planned, SqlError> {
+        let output = rel.output();
+        let Some(kept) = self.kept_part(part, rel, &output)? else { return Ok(alone) };
+        let places = f64::from(self.shared.parts[part].places);
+        let cost = (kept.cost + kept.rows * KEEP_COST) / places + kept.rows * GIVE_COST;
+        if cost >= alone.cost {
+            return Ok(alone);
+        }
+        let layout: Vec<ColumnId> = kept.layout.iter().map(|at| output[*at]).collect();
+        let plan = Plan::Spool { input: kept.plan, number: kept.number };
+        let spool = Planned { cost, ..Planned::leaf(plan, layout, kept.rows) };
+        let rows = alone.rows;
+        let filtered = self.filter(spool, pushed)?;
+        Ok(Planned { rows, ..filtered })
+    }
+
+    /// The part that stands here, if conditions from above leave it whole.
+    pub(super) fn shared_part(&self, rel: &Rel, pushed: &[Expr]) -> Option<usize> {
+        let part = self.shared.part_at(rel)?;
+        let may_be_whole = pushed.is_empty()
+            || self.shared.parts[part].cannot_fail && !pushed.iter().any(Expr::has_subquery);
+        may_be_whole.then_some(part)
+    }
+
+    fn kept_part(&mut self, part: usize, rel: &Rel, output: &[ColumnId]) -> Result<Option<Kept>, SqlError> {
+        if let Some(kept) = &self.shared.parts[part].kept {
+            return Ok(Some(kept.clone()));
+        }
+        let planned = self.plan_alone(rel, Vec::new(), None, None)?;
+        let positions = planned.layout.iter().map(|id| output.iter().position(|own| own == id));
+        let Some(layout) = positions.collect::<Option<Vec<usize>>>() else { return Ok(None) };
+        assert!(!planned.seeks_by_outer, "a part hangs on nothing outside");
+        let number = self.next_subquery();
+        let (rows, cost) = (planned.rows, planned.cost);
+        let kept = Kept { plan: Arc::new(planned.plan), number, layout, rows, cost };
+        self.shared.parts[part].kept = Some(kept.clone());
+        Ok(Some(kept))
+    }
+}
+
+/// Is it worth being kept: a group, distinct rows, a join with its conditions?
+fn is_candidate(rel: &Rel) -> bool {
+    match rel {
+        Rel::Aggregate { .. } | Rel::Distinct { .. } | Rel::Join { .. } => true,
+        Rel::Filter { input, .. } => matches!(**input, Rel::Join { .. }),
+        _ => false,
+    }
+}
+
+/// Does it hang on nothing else, and give the same whenever it is asked?
+fn is_shareable(rel: &Rel) -> bool {
+    fn has_same_rows(rel: &Rel) -> bool {
+        let is_plain = match rel {
+            // What a view of the system is asked with does not show in its form, and work tables change.
+            Rel::System(_) | Rel::WorkTable { .. } | Rel::Recursive { .. } | Rel::Draw { .. } => false,
+            Rel::Table(scan) => scan.locator.is_none() && !scan.hints.read_past,
+            _ => true,
+        };
+        is_plain && rel.inputs().into_iter().all(has_same_rows)
+    }
+    let every = |expr: &Expr| match &expr.kind {
+        ExprKind::Subquery(subquery) => {
+            is_shareable(&subquery.rel) || !subquery.rel.free_columns().is_empty()
+        }
+        ExprKind::Undeclared(_) => false,
+        _ => !expr.is_volatile(),
+    };
+    has_same_rows(rel) && rel.free_columns().is_empty() && all_of(rel, &every)
+}
+
+/// Does it hold of every expression in a tree, subqueries of its own left out?
+fn all_of(rel: &Rel, holds: &dyn Fn(&Expr) -> bool) -> bool {
+    fn of_expression(expr: &Expr, holds: &dyn Fn(&Expr) -> bool) -> bool {
+        holds(expr) && expr.children().into_iter().all(|child| of_expression(child, holds))
+    }
+    rel.expressions().into_iter().all(|expr| of_expression(expr, holds))
+        && rel.inputs().into_iter().all(|input| all_of(input, holds))
+}
+
+/// Visits a tree and its subqueries from the top; what is below a relation of which `visit` says true is left out.
+fn outermost<'r>(rel: &'r Rel, visit: &mut dyn FnMut(&'r Rel) -> bool) {
+    fn of_expression<'r>(expr: &'r Expr, visit: &mut dyn FnMut(&'r Rel) -> bool) {
+        if let ExprKind::Subquery(subquery) = &expr.kind {
+            outermost(&subquery.rel, visit);
+        }
+        expr.children().into_iter().for_each(|child| of_expression(child, visit));
+    }
+    if visit(rel) {
+        return;
+    }
+    rel.expressions().into_iter().for_each(|expr| of_expression(expr, visit));
+    rel.inputs().into_iter().for_each(|input| outermost(input, visit));
+}
+
+/// Might two of them be the same? The cheap question: one operator over the same tables.
+fn has_alike(candidates: &[&Rel]) -> bool {
+    fn collect_tables(rel: &Rel, into: &mut Vec<i32>) {
+        if let Rel::Table(scan) = rel {
+            into.push(scan.source.def.object_id);
+        }
+        rel.inputs().into_iter().for_each(|input| collect_tables(input, into));
+    }
+    if candidates.len() < 2 {
+        return false;
+    }
+    let mut seen = FxHashSet::default();
+    candidates.iter().any(|candidate| {
+        let mut tables = Vec::new();
+        collect_tables(candidate, &mut tables);
+        !tables.is_empty() && !seen.insert((std::mem::discriminant(*candidate), tables))
+    })
+}
+
+impl Form {
+    fn of(rel: &Rel) -> Form {
+        let mut constants = Vec::new();
+        collect_constants(rel, &mut constants);
+        Form { text: without_numbers(&format!("{rel:?}")), constants }
+    }
+}
+
+fn collect_constants(rel: &Rel, into: &mut Vec<Value>) {
+    fn of_expression(expr: &Expr, into: &mut Vec<Value>) {
+        match &expr.kind {
+            ExprKind::Constant(value) => into.push(value.clone()),
+            ExprKind::Subquery(subquery) => collect_constants(&subquery.rel, into),
+            _ => {}
+        }
+        expr.children().into_iter().for_each(|child| of_expression(child, into));
+    }
+    rel.expressions().into_iter().for_each(|expr| of_expression(expr, into));
+    rel.inputs().into_iter().for_each(|input| collect_constants(input, into));
+}
+
+/// A tree's text, its columns numbered in the order in which they are met. What stands in quotes is left as it is.
+fn without_numbers(text: &str) -> String {
+    const COLUMN: &str = "ColumnId(";
+    let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut formed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', 'C']) {
+        formed.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let length = match rest.strip_prefix(COLUMN) {
+            Some(column) => {
+                let end = column.find(')').unwrap_or(column.len());
+                let count = numbers.len();
+                let number = *numbers.entry(&column[..end]).or_insert(count);
+                formed.push_str(&format!("{COLUMN}{number}"));
+                rest = &column[end..];
+                continue;
+            }
+            None if rest.starts_with('"') => quoted_length(rest),
+            None => 1,
+        };
+        formed.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    formed.push_str(rest);
+    formed
+}
+
+/// The length of what stands in quotes at the beginning of a text, they among it.
+fn quoted_length(text: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, character) in text.char_indices().skip(1) {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_numbers;
+
+    #[test]
+    fn columns_are_numbered_anew_outside_of_quotes() {
+        let text =
+            "Column(ColumnId(41)) = ColumnId(7), Char(\"ColumnId(41) \\\" ColumnId(7)\"), ColumnId(41)";
+        let formed =
+            "Column(ColumnId(0)) = ColumnId(1), Char(\"ColumnId(41) \\\" ColumnId(7)\"), ColumnId(0)";
+        assert_eq!(without_numbers(text), formed);
+        assert_eq!(without_numbers("no quote ends \"C"), "no quote ends \"C");
+    }
+}
