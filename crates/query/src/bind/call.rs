@@ -38,6 +38,7 @@ impl Binder<'_> {
             "CHOOSE" => self.choose(call),
             "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "NTILE" | "LAG" | "LEAD" | "FIRST_VALUE"
             | "LAST_VALUE" | "PERCENT_RANK" | "CUME_DIST" => Err(crate::errors::needs_over(&name)),
+            "GROUPING" | "GROUPING_ID" => self.grouping_function(&name, call),
             "TRIM" => self.trim(call),
             "GREATEST" | "LEAST" => self.extreme(call, name == "GREATEST"),
             "CHECKSUM" | "BINARY_CHECKSUM" if call.star => self.checksum_of_all(&name),

@@ -1,59 +1,41 @@
 //! GROUP BY: after grouping only keys, aggregates and outer columns may be used (error 8120).
 
 use rustc_hash::FxHashSet;
-use tsql::ast;
 use types::SqlError;
 
+use super::Binder;
+use super::grouping::Grouping;
 use super::select::Item;
-use super::{Binder, Clause};
 use crate::bound::tree::{Expr, ExprKind, Rel, SortKey, SubqueryKind};
-use crate::kinds::ColumnId;
+use crate::kinds::{AggregateKind, ColumnId};
 
 impl Binder<'_> {
-    /// Binds the grouping expressions. Errors 144, 164.
-    pub(super) fn group_keys(&mut self, group: &ast::GroupBy) -> Result<Vec<Expr>, SqlError> {
-        if group.with.is_some() {
-            return Err(crate::errors::unsupported("WITH CUBE and WITH ROLLUP"));
-        }
-        let mut keys = Vec::new();
-        for element in &group.items {
-            match element {
-                ast::GroupingElement::Expr(expr) => {
-                    let key = self.in_clause(Clause::Rows, |binder| binder.value(expr))?;
-                    if key.columns().is_empty() {
-                        return Err(crate::errors::group_by_without_column());
-                    }
-                    keys.push(key);
-                }
-                ast::GroupingElement::Group(list) if group.items.len() == 1 => {
-                    for expr in list {
-                        keys.push(self.in_clause(Clause::Rows, |binder| binder.value(expr))?);
-                    }
-                }
-                _ => return Err(crate::errors::unsupported("GROUPING SETS, ROLLUP and CUBE")),
-            }
-        }
-        Ok(keys)
-    }
-
     /// Puts the grouping over `rel` and rewrites everything above it to read keys and aggregates.
     pub(super) fn group(
         &mut self,
         rel: Rel,
-        keys: Vec<Expr>,
+        grouping: Grouping,
         items: &mut [Item],
         having: &mut Option<Expr>,
         order: &mut [SortKey],
     ) -> Result<Rel, SqlError> {
-        let mut key_columns: Vec<(ColumnId, Expr)> = Vec::new();
-        for key in keys {
-            if !key_columns.iter().any(|known| known.1.same_as(&key)) {
-                key_columns.push((self.column_for(&key), key));
-            }
-        }
         let aggregates = std::mem::take(&mut self.scope().aggregates);
+        let counted: Vec<ColumnId> = aggregates.iter().map(|aggregate| aggregate.0).collect();
+        let (rel, columns) = match &grouping.sets {
+            Some(_) if aggregates.iter().any(|aggregate| aggregate.1.kind == AggregateKind::ChecksumAgg) => {
+                return Err(SqlError::new(8710, &[]));
+            }
+            Some(sets) => self.group_by_sets(rel, grouping.keys.clone(), sets, aggregates),
+            None => {
+                let columns: Vec<ColumnId> = grouping.keys.iter().map(|key| self.column_for(key)).collect();
+                let keys = columns.iter().copied().zip(grouping.keys.iter().cloned()).collect();
+                (Rel::Aggregate { input: Box::new(rel), keys, aggregates }, columns)
+            }
+        };
+        // What is above reads a key where it names the expression.
+        let key_columns: Vec<(ColumnId, Expr)> = columns.into_iter().zip(grouping.keys).collect();
         let mut allowed: FxHashSet<ColumnId> = key_columns.iter().map(|key| key.0).collect();
-        allowed.extend(aggregates.iter().map(|aggregate| aggregate.0));
+        allowed.extend(counted);
         allowed.extend(self.scope().windows.iter().map(|window| window.0));
         let own: FxHashSet<ColumnId> = self
             .scope()
@@ -78,7 +60,7 @@ impl Binder<'_> {
             }
         }
         self.scope().windows = windows;
-        Ok(Rel::Aggregate { input: Box::new(rel), keys: key_columns, aggregates })
+        Ok(rel)
     }
 
     fn regroup(&self, expr: &mut Expr, context: &GroupContext<'_>, clause: &str) -> Result<(), SqlError> {

@@ -5,6 +5,7 @@ pub(crate) mod coerce;
 pub(crate) mod constraints;
 pub(crate) mod from;
 pub(crate) mod group;
+mod grouping;
 pub(crate) mod hints;
 pub(crate) mod identity;
 pub(crate) mod insert;
@@ -108,6 +109,8 @@ pub(crate) struct Scope {
     pub(crate) aggregates: Vec<(ColumnId, AggregateCall)>,
     pub(crate) windows: Vec<(ColumnId, WindowCall)>,
     pub(crate) clause: Clause,
+    /// GROUP BY, while what stands above it is bound.
+    pub(crate) grouping: Option<grouping::Grouping>,
     /// Columns of the first so many tables need a qualifier: `inserted` and `deleted` of OUTPUT.
     pub(crate) qualified_only: usize,
     /// The block is the whole query of a SELECT INTO: its items may be IDENTITY(...).

@@ -117,10 +117,10 @@ impl Binder<'_> {
             let predicate = self.clause_without_draws(Clause::Rows, |binder| binder.condition(condition))?;
             rel = Rel::Filter { input: Box::new(rel), predicate };
         }
-        let keys = match &select.group_by {
-            Some(group) => self.refusing_draws(sequence::CLAUSE, true, |binder| binder.group_keys(group))?,
-            None => Vec::new(),
-        };
+        if let Some(group) = &select.group_by {
+            let grouping = self.refusing_draws(sequence::CLAUSE, true, |binder| binder.grouping(group))?;
+            self.scope().grouping = Some(grouping);
+        }
         let bound = self.drawing_for_rows(draws, |binder| {
             binder.in_clause(Clause::Output, |binder| binder.items(&select.items))
         });
@@ -138,7 +138,8 @@ impl Binder<'_> {
         if grouped {
             let (own, counts) = (order.len(), sequence::order_counts(&draws));
             order.extend(sequence::take_orders(&mut draws));
-            rel = self.group(rel, keys, &mut items, &mut having, &mut order)?;
+            let grouping = self.scope().grouping.take().unwrap_or_default();
+            rel = self.group(rel, grouping, &mut items, &mut having, &mut order)?;
             sequence::give_orders(&mut draws, &counts, order.split_off(own));
             if let Some(predicate) = having {
                 rel = Rel::Filter { input: Box::new(rel), predicate };

@@ -6,8 +6,6 @@ pub(super) static NAMES: &[&str] = &[
     // Aggregates and analytic functions.
     "APPROX_PERCENTILE_CONT",
     "APPROX_PERCENTILE_DISC",
-    "GROUPING",
-    "GROUPING_ID",
     "PERCENTILE_CONT",
     "PERCENTILE_DISC",
     "PRODUCT",

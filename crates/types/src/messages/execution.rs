@@ -198,6 +198,11 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "MERGE tried to update or delete the same row more than once, because a target row matches several source rows. Refine the ON clause, or use GROUP BY to group the source rows.",
     ),
+    entry(
+        8710,
+        16,
+        "An aggregate function of a query with CUBE, ROLLUP or GROUPING SETS must be able to merge its partial results. Leave it out, or write UNION ALL over single groupings.",
+    ),
     entry(8905, 16, "Page %s of database ID %d is allocated to allocation unit %d, which does not exist."),
     entry(8908, 16, "Object ID %d, index ID %d: page %s has an incorrect chain linkage."),
     entry(
