@@ -90,8 +90,8 @@ pub use statistics::{
 };
 pub use table::io::{TableIo, measure_io, take_io};
 pub use table::{
-    CheckOptions, KeyRange, KeyValues, RowChange, RowLocator, RowLock, ScanOptions, Table, TableCheck,
-    TakenOut, Victim,
+    CheckOptions, Halves, KeyRange, KeyValues, RowChange, RowLocator, RowLock, ScanOptions, Table,
+    TableCheck, Victim,
 };
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
 pub use transaction_set::{BlockSavepoint, CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};

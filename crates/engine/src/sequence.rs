@@ -628,7 +628,7 @@ impl Database {
             return table.insert(txn, &new);
         }
         let change = RowChange { locator: &locator, old: &old, new: &new, changed: &[1] };
-        table.update(txn, change).map(drop)
+        table.update(txn, change)
     }
 
     /// A clean close: the exact positions, so that the next start leaves no gap.

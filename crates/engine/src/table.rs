@@ -13,6 +13,7 @@ mod failures;
 mod image;
 pub(crate) mod io;
 mod key_length;
+mod locator;
 mod read;
 mod rows;
 mod run;
@@ -41,7 +42,7 @@ pub use access::{RowLock, ScanOptions};
 pub(crate) use build::Builder;
 pub use check::{CheckOptions, TableCheck};
 pub use delete::Victim;
-pub use update::{RowChange, TakenOut};
+pub use update::{Halves, RowChange};
 
 /// Bytes of the uniquifier at the end of a key of a clustered index that is not unique.
 const UNIQUIFIER_BYTES: usize = 8;

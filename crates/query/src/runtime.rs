@@ -59,7 +59,6 @@ struct Extra {
     subqueries: RefCell<FxHashMap<u32, KeptSubquery>>,
     /// Rows that several operators read; only operators know their form.
     rows: RefCell<FxHashMap<u32, Rc<dyn Any>>>,
-    locators: RefCell<Vec<engine::RowLocator>>,
     /// What sequences have given for the row at hand.
     drawn: RefCell<Vec<(Arc<SequenceSource>, Value)>>,
     workspace: OnceCell<Rc<Workspace>>,
@@ -357,18 +356,5 @@ impl<'a> Runtime<'a> {
     /// The row brings a value of the sequence with it.
     pub(crate) fn has_drawn(&self, sequence: &Arc<SequenceSource>, value: Value) {
         self.extra().drawn.borrow_mut().push((sequence.clone(), value));
-    }
-
-    /// Remembers a row's place; the number stands for it in the row.
-    pub(crate) fn add_locator(&self, locator: engine::RowLocator) -> Value {
-        let mut locators = self.extra().locators.borrow_mut();
-        locators.push(locator);
-        Value::BigInt(locators.len() as i64 - 1)
-    }
-
-    /// The place of a number.
-    pub(crate) fn locator(&self, number: &Value) -> Option<engine::RowLocator> {
-        let index = usize::try_from(number.as_i64()?).ok()?;
-        self.extra().locators.borrow().get(index).cloned()
     }
 }

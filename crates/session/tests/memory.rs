@@ -136,12 +136,8 @@ fn operators() {
         &mut s,
         &[
             "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9))), COUNT(*) FROM w",
-            "DELETE w OUTPUT deleted.*",
-            "UPDATE w SET k = k + 1 OUTPUT inserted.*",
-            "UPDATE w SET k = k + 1",
             "SELECT COUNT(*) FROM w WHERE v > ALL (SELECT v + CAST(i AS varchar(9)) FROM w)",
             "SELECT (SELECT MAX(x.v) FROM w x, w y WHERE x.v <> y.v) FROM w WHERE v = (SELECT STRING_AGG(CAST(v AS varchar(max)), '') FROM w)",
-            "SELECT i, v, SUM(i) OVER (ORDER BY i) FROM w",
             "WITH r AS (SELECT 1 n, CAST(REPLICATE('a', 8000) AS varchar(8000)) t UNION ALL \
              SELECT n + 1, t FROM r CROSS JOIN (VALUES (1), (2), (3)) x (y) WHERE n < 16) SELECT COUNT(*) FROM r",
             "CREATE TABLE #g (i int, k int, v varchar(2000)) INSERT #g EXEC ('SELECT * FROM w')",
@@ -161,6 +157,12 @@ fn operators() {
         "SELECT DISTINCT v, i FROM w",
         "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9))) FROM w",
         "SELECT i, v, SUM(i) OVER (PARTITION BY k ORDER BY i) FROM w",
+        "SELECT i, v, SUM(i) OVER (ORDER BY i), LAG(v) OVER (ORDER BY i), COUNT(*) OVER (), NTILE(7) OVER (ORDER BY i) FROM w",
+        "BEGIN TRAN UPDATE w SET k = k + 1 OUTPUT inserted.*, deleted.v ROLLBACK",
+        "BEGIN TRAN DELETE w OUTPUT deleted.* ROLLBACK",
+        "BEGIN TRAN UPDATE w SET v = v + 'x', k = k + 1 DELETE w ROLLBACK",
+        "BEGIN TRAN MERGE w USING (SELECT i + 8000 AS i, v FROM w) x ON x.i = w.i WHEN MATCHED THEN UPDATE SET v = x.v
+            WHEN NOT MATCHED THEN INSERT VALUES (x.i, 0, x.v) WHEN NOT MATCHED BY SOURCE THEN DELETE OUTPUT $action, inserted.v; ROLLBACK",
         "SELECT v, i, ROW_NUMBER() OVER (ORDER BY v DESC, i) FROM w",
         "SELECT v, i FROM w UNION SELECT v, i + 1 FROM w",
         "SELECT v, i FROM w EXCEPT SELECT v, i + 1 FROM w",

@@ -122,7 +122,9 @@ fn a_merge_does_what_the_model_does() {
         );
         let mut random = Random::new(layout.len() as u64);
         let (mut done, mut failed) = (0, BTreeMap::new());
-        for _ in 0..STATEMENTS {
+        for at in 0..STATEMENTS {
+            // With and without what does not fit going to disk.
+            world.instance.workspaces().keep_no_more_than(if at % 2 == 0 { usize::MAX } else { 1 + at % 3 });
             let mut table = BTreeMap::new();
             for _ in 0..random.below(12) {
                 table.insert(

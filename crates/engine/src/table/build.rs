@@ -186,7 +186,7 @@ impl Table {
     }
 
     /// A unique index has the key of this entry already.
-    fn duplicate_entry(&self, at: usize, entry: &[u8]) -> types::SqlError {
+    pub(super) fn duplicate_entry(&self, at: usize, entry: &[u8]) -> types::SqlError {
         let (index, secondary) = (self.inner.index_of(at), &self.inner.secondary[at]);
         let mut values = Vec::new();
         let decoded = split_entry(entry, &self.inner.base).map(|(_, stored)| {

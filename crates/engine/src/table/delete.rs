@@ -10,14 +10,41 @@ use txn::IsolationLevel;
 use types::{SqlError, Value};
 
 /// So many rows are deleted together, at most: what is gathered of each is its keys.
-const ROWS_AT_ONCE: usize = 64 << 10;
+pub(super) const ROWS_AT_ONCE: usize = 64 << 10;
 /// Bytes of keys that are gathered, at most.
-const RUN_BYTES_MAX: usize = 16 << 20;
+pub(super) const RUN_BYTES_MAX: usize = 16 << 20;
 /// Keys between two looks whether the request is to stop.
 const KEYS_BETWEEN_LOOKS: usize = 1_000;
 
-/// A row that is to be deleted: where it is, and what it is.
+/// A row that is to be deleted: where it is, and the values of some of its columns.
 pub type Victim<'a> = (&'a RowLocator, &'a [Value]);
+
+/// Makes whole rows of the values of some columns; NULL stands for the others.
+struct Widened<'a> {
+    columns: &'a [usize],
+    row: Vec<Value>,
+}
+
+impl<'a> Widened<'a> {
+    /// `columns`: ascending, of rows with so many.
+    fn new(columns: &'a [usize], count: usize) -> Widened<'a> {
+        assert!(columns.is_sorted_by(|one, next| one < next), "each column once");
+        assert!(columns.last().is_none_or(|last| *last < count), "columns of the table");
+        let is_whole = columns.len() == count;
+        Widened { columns, row: if is_whole { Vec::new() } else { vec![Value::Null; count] } }
+    }
+
+    fn row<'r>(&'r mut self, values: &'r [Value]) -> &'r [Value] {
+        assert_eq!(values.len(), self.columns.len(), "one value a column");
+        if self.row.is_empty() {
+            return values;
+        }
+        for (column, value) in self.columns.iter().zip(values) {
+            self.row[*column].clone_from(value);
+        }
+        &self.row
+    }
+}
 
 impl Table {
     /// Deletes a row.
@@ -42,25 +69,45 @@ impl Table {
         Ok(())
     }
 
-    /// Deletes rows: all entries of the first nonclustered index, then those of the next one, the rows themselves last, each in the order of
-    /// its tree. When it fails, some of that has happened: the caller rolls back to before.
+    /// Deletes rows, of which the values of `columns` (ascending, those of `columns_of_entries` among them) are known: all entries of the first
+    /// nonclustered index, then those of the next one, the rows themselves last, each in the order of its tree. When it fails, some of that has
+    /// happened: the caller rolls back to before.
     ///
     /// # Errors
     /// As `delete`.
-    pub fn delete_many(&self, txn: &DbTransaction, victims: &[Victim<'_>]) -> SqlResult<()> {
+    pub fn delete_many(
+        &self,
+        txn: &DbTransaction,
+        columns: &[usize],
+        victims: &[Victim<'_>],
+    ) -> SqlResult<()> {
         let mut run = KeyedRun::default();
+        let mut wide = Widened::new(columns, self.inner.definition.columns.len());
         for some in victims.chunks(ROWS_AT_ONCE) {
             match some {
-                [(locator, old)] => self.delete(txn, locator, old)?,
-                some => self.delete_together(txn, some, &mut run)?,
+                [(locator, values)] => self.delete(txn, locator, wide.row(values))?,
+                some => self.delete_together(txn, &mut wide, some, &mut run)?,
             }
         }
         Ok(())
     }
 
+    /// The columns, ascending, on whose values the places of a row's entries hang, and whether it has them.
+    pub fn columns_of_entries(&self) -> Vec<usize> {
+        let is_wanted = |column: &usize| {
+            (0..self.inner.secondary.len()).any(|at| {
+                let index = self.inner.index_of(at);
+                let is_key = index.key.iter().any(|key| key.ordinal == *column);
+                is_key || index.filter.as_ref().is_some_and(|filter| filter.is_about(&[*column]))
+            })
+        };
+        (0..self.inner.definition.columns.len()).filter(is_wanted).collect()
+    }
+
     fn delete_together(
         &self,
         txn: &DbTransaction,
+        wide: &mut Widened<'_>,
         victims: &[Victim<'_>],
         run: &mut KeyedRun,
     ) -> SqlResult<()> {
@@ -70,7 +117,7 @@ impl Table {
             victims.iter().try_for_each(|(locator, _)| self.claim(txn, locator))?;
         }
         for at in 0..self.inner.secondary.len() {
-            self.delete_entries(txn, at, victims, run)?;
+            self.delete_entries(txn, at, wide, victims, run)?;
         }
         if self.inner.format.may_have_lobs() {
             victims.iter().try_for_each(|(locator, _)| self.free_large_values(txn, locator))?;
@@ -84,12 +131,14 @@ impl Table {
         &self,
         txn: &DbTransaction,
         at: usize,
+        wide: &mut Widened<'_>,
         victims: &[Victim<'_>],
         run: &mut KeyedRun,
     ) -> SqlResult<()> {
         let secondary = &self.inner.secondary[at];
         let tell = |number: usize, error| self.fail_at_entry(txn, at, victims[number].0, error);
-        for (number, (locator, old)) in victims.iter().enumerate() {
+        for (number, (locator, values)) in victims.iter().enumerate() {
+            let old = wide.row(values);
             if !self.inner.has_entry_of(at, old) {
                 continue;
             }
@@ -129,7 +178,7 @@ impl Table {
     }
 
     /// Deletes the keys of a run, and empties it. `tell` makes an error of the tree's, and of the number of the victim that it is about.
-    fn delete_keys(
+    pub(super) fn delete_keys(
         &self,
         txn: &DbTransaction,
         tree: &BTree,
@@ -155,7 +204,7 @@ impl Table {
 }
 
 /// Appends a key and behind it which victim's it is; gives the length of the key.
-fn add_key(out: &mut Vec<u8>, number: usize, key: impl FnOnce(&mut Vec<u8>)) -> SqlResult<usize> {
+pub(super) fn add_key(out: &mut Vec<u8>, number: usize, key: impl FnOnce(&mut Vec<u8>)) -> SqlResult<usize> {
     let start = out.len();
     key(out);
     let key_bytes = out.len() - start;

@@ -1,14 +1,22 @@
 //! UPDATE of rows: in place where the keys stay, else out of the indexes and in again.
 //!
 //! A unique key is judged when the statement ends. An UPDATE that gives several rows new unique keys therefore takes all the old keys out
-//! ([`Table::take_out`]) before it puts the first new one in ([`Table::put_in`]): `SET k = k + 1`, swaps and permutations meet no key that
-//! will be gone. What is a duplicate then, is one. The rows were all found before.
+//! ([`Halves::OldKeysOut`]) before it puts the first new one in ([`Halves::NewKeysIn`]): `SET k = k + 1`, swaps and permutations meet no key
+//! that will be gone. What is a duplicate then, is one. The rows were all found before. What the second half has to do follows from what a
+//! row was and becomes: nothing of the first is kept.
+//!
+//! Many rows are changed index by index: the old keys go by rising key, then the new ones come by rising key.
 
+use access::{BTree, Inserted};
 use types::Value;
 
-use super::{Base, RowLocator, Table, is_long};
+use super::build::stop_if_asked;
+use super::delete::{ROWS_AT_ONCE, RUN_BYTES_MAX, Victim, add_key};
+use super::run::KeyedRun;
+use super::{Base, RowLocator, Table, io, is_long};
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
+use txn::IsolationLevel;
 
 /// A row that is to be changed.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +31,41 @@ pub struct RowChange<'a> {
     pub changed: &'a [usize],
 }
 
-/// What is still to be put in of a row whose old unique keys are out.
-#[derive(Debug)]
-#[must_use = "the row is not whole until it is put in"]
-pub enum TakenOut {
-    /// Entries of some unique nonclustered indexes (positions), perhaps none.
-    Entries(Vec<usize>),
-    /// The row itself, with all its entries.
-    Row,
+/// What is to be done of some changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Halves {
+    /// All of it.
+    Both,
+    /// Everything but the new unique keys.
+    OldKeysOut,
+    /// The new unique keys, of rows whose old ones are out; whole rows where they get another place.
+    NewKeysIn,
+}
+
+impl Halves {
+    fn takes_out(self) -> bool {
+        self != Halves::NewKeysIn
+    }
+
+    fn puts_in(self) -> bool {
+        self != Halves::OldKeysOut
+    }
+
+    /// Do new keys come? Only unique ones have to wait for the second half.
+    fn puts_keys_in(self, is_unique: bool) -> bool {
+        self == Halves::Both || self.puts_in() == is_unique
+    }
+}
+
+/// What becomes of a row's entry in an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EntryChange {
+    /// It has none and gets none, or nothing of it changes.
+    Nothing,
+    /// Its key stays: other columns change.
+    Values,
+    /// The old one goes, a new one comes; one of both perhaps.
+    Keys { goes: bool, comes: bool },
 }
 
 impl Table {
@@ -56,62 +91,84 @@ impl Table {
         })
     }
 
-    /// Replaces a row. Gives the locator of the row afterwards.
+    /// Replaces a row.
     ///
     /// # Errors
     /// As `insert`; 601 when the row is gone.
-    pub fn update(&self, txn: &DbTransaction, change: RowChange<'_>) -> SqlResult<RowLocator> {
-        let out = self.take_out(txn, change)?;
-        self.put_in(txn, change, out)
+    pub fn update(&self, txn: &DbTransaction, change: RowChange<'_>) -> SqlResult<()> {
+        self.update_many(txn, &[change], Halves::Both)
     }
 
-    /// The first half of a change: everything but the new unique keys.
+    /// Replaces rows, or does a half of that. When it fails, some of it has happened: the caller rolls back to before.
     ///
     /// # Errors
-    /// As `update`, duplicates apart.
-    pub fn take_out(&self, txn: &DbTransaction, change: RowChange<'_>) -> SqlResult<TakenOut> {
-        let _charge = super::io::charge(&self.inner.definition, 0);
-        self.lock_for_write(txn)?;
-        self.claim(txn, change.locator)?;
-        if self.moves(change) {
-            self.delete(txn, change.locator, change.old)?;
-            return Ok(TakenOut::Row);
-        }
-        self.update_base(txn, change)?;
-        self.note_update(txn, change.changed);
-        let mut entries = Vec::new();
-        for (at, secondary) in self.inner.secondary.iter().enumerate() {
-            let filter = self.inner.index_of(at).filter.as_ref();
-            let is_touched = secondary.stored.iter().any(|column| change.changed.contains(column))
-                || filter.is_some_and(|filter| filter.is_about(change.changed));
-            if is_touched && !self.update_entry(txn, at, change)? {
-                entries.push(at);
+    /// As `update`; 2627 and 2601 for a key that exists.
+    pub fn update_many(
+        &self,
+        txn: &DbTransaction,
+        changes: &[RowChange<'_>],
+        halves: Halves,
+    ) -> SqlResult<()> {
+        let mut run = KeyedRun::default();
+        for some in changes.chunks(ROWS_AT_ONCE) {
+            let _charge = io::charge(&self.inner.definition, 0);
+            self.lock_for_write(txn)?;
+            let (moved, staying): (Vec<RowChange<'_>>, Vec<RowChange<'_>>) =
+                some.iter().partition(|change| self.moves(**change));
+            if halves.takes_out() {
+                if txn.isolation() == IsolationLevel::Snapshot {
+                    some.iter().try_for_each(|change| self.claim(txn, change.locator))?;
+                }
+                self.take_out(txn, &moved, &staying)?;
+            }
+            for at in 0..self.inner.secondary.len() {
+                self.update_entries(txn, at, &staying, halves, &mut run)?;
+            }
+            if halves.puts_in() {
+                self.put_in(txn, &moved, &mut run)?;
             }
         }
-        Ok(TakenOut::Entries(entries))
+        Ok(())
     }
 
-    /// The second half. Gives the locator of the row afterwards.
-    ///
-    /// # Errors
-    /// 2627 and 2601 for a key that exists; otherwise as `update`.
-    pub fn put_in(&self, txn: &DbTransaction, change: RowChange<'_>, out: TakenOut) -> SqlResult<RowLocator> {
-        let _charge = super::io::charge(&self.inner.definition, 0);
-        match out {
-            TakenOut::Row => {
-                let locator = self.insert_base(txn, change.new)?;
-                for at in 0..self.inner.secondary.len() {
-                    self.insert_entry(txn, at, change.new, &locator)?;
-                }
-                Ok(locator)
-            }
-            TakenOut::Entries(entries) => {
-                for at in entries {
-                    self.insert_entry(txn, at, change.new, change.locator)?;
-                }
-                Ok(change.locator.clone())
-            }
+    /// The rows that move go, those that stay get their new values.
+    fn take_out(
+        &self,
+        txn: &DbTransaction,
+        moved: &[RowChange<'_>],
+        staying: &[RowChange<'_>],
+    ) -> SqlResult<()> {
+        if !moved.is_empty() {
+            let every: Vec<usize> = (0..self.inner.definition.columns.len()).collect();
+            let victims: Vec<Victim<'_>> = moved.iter().map(|change| (change.locator, change.old)).collect();
+            self.delete_many(txn, &every, &victims)?;
         }
+        for (number, change) in staying.iter().enumerate() {
+            stop_if_asked(number)?;
+            self.update_base(txn, *change)?;
+            self.note_update(txn, change.changed);
+        }
+        Ok(())
+    }
+
+    /// The rows that move come back.
+    fn put_in(&self, txn: &DbTransaction, moved: &[RowChange<'_>], run: &mut KeyedRun) -> SqlResult<()> {
+        let mut places = Vec::with_capacity(moved.len());
+        for (number, change) in moved.iter().enumerate() {
+            stop_if_asked(number)?;
+            places.push(self.insert_base(txn, change.new)?);
+        }
+        for at in 0..self.inner.secondary.len() {
+            if let ([change], [place]) = (moved, places.as_slice()) {
+                self.insert_entry(txn, at, change.new, place)?;
+                continue;
+            }
+            for (change, place) in moved.iter().zip(&places) {
+                self.gather_entry(txn, at, change.new, place, run)?;
+            }
+            self.insert_gathered(txn, at, run)?;
+        }
+        Ok(())
     }
 
     /// Does the row get another clustered key?
@@ -142,38 +199,154 @@ impl Table {
         updated.map_err(|error| self.fail(txn, error))
     }
 
-    /// Brings a row's entry in a nonclustered index up to date, also into and out of its filter; false when only its old key is out, because a
-    /// new unique key is to come.
-    fn update_entry(&self, txn: &DbTransaction, at: usize, change: RowChange<'_>) -> SqlResult<bool> {
-        let RowChange { locator, old, new, .. } = change;
+    /// Brings the entries of rows that stay up to date, also into and out of the index's filter.
+    fn update_entries(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        changes: &[RowChange<'_>],
+        halves: Halves,
+        run: &mut KeyedRun,
+    ) -> SqlResult<()> {
         let index = self.inner.index_of(at);
-        let tree = &self.inner.secondary[at].tree;
-        if !self.inner.has_entry_of(at, old) {
-            if index.unique {
-                return Ok(!self.inner.has_entry_of(at, new));
+        let Some(first) = changes.first() else { return Ok(()) };
+        let filter = index.filter.as_ref();
+        let is_touched = self.inner.secondary[at].stored.iter().any(|column| first.changed.contains(column))
+            || filter.is_some_and(|filter| filter.is_about(first.changed));
+        if !is_touched {
+            return Ok(());
+        }
+        if let [change] = changes {
+            return self.update_entry(txn, at, *change, halves);
+        }
+        if halves.takes_out() {
+            self.take_out_entries(txn, at, changes, run)?;
+        }
+        if halves.puts_keys_in(index.unique) {
+            for change in changes {
+                if matches!(self.entry_change(at, *change), EntryChange::Keys { comes: true, .. }) {
+                    self.gather_entry(txn, at, change.new, change.locator, run)?;
+                }
             }
-            self.insert_entry(txn, at, new, locator)?;
-            return Ok(true);
+            self.insert_gathered(txn, at, run)?;
         }
-        if !self.inner.has_entry_of(at, new) {
-            self.delete_entry(txn, at, old, locator)?;
-            return Ok(true);
+        Ok(())
+    }
+
+    /// The same for a single row, without gathering.
+    fn update_entry(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        change: RowChange<'_>,
+        halves: Halves,
+    ) -> SqlResult<()> {
+        match self.entry_change(at, change) {
+            EntryChange::Nothing => {}
+            EntryChange::Values if halves.takes_out() => self.update_entry_values(txn, at, change)?,
+            EntryChange::Values => {}
+            EntryChange::Keys { goes, comes } => {
+                if goes && halves.takes_out() {
+                    self.delete_entry(txn, at, change.old, change.locator)?;
+                }
+                if comes && halves.puts_keys_in(self.inner.index_of(at).unique) {
+                    self.insert_entry(txn, at, change.new, change.locator)?;
+                }
+            }
         }
-        let old_key = self.entry_key(at, old, locator);
-        let new_key = self.entry_key(at, new, locator);
-        if old_key == new_key {
-            self.free_entry_large_values(txn, at, &old_key)?;
-            let mut entry = Vec::with_capacity(64);
-            let key_bytes = self.entry_into(txn, at, new, locator, &mut entry)?;
-            let updated = tree.update(txn.inner(), &new_key, &entry[key_bytes..]);
-            updated.map_err(|error| self.fail_at_entry(txn, at, locator, error))?;
-            return Ok(true);
+        Ok(())
+    }
+
+    fn take_out_entries(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        changes: &[RowChange<'_>],
+        run: &mut KeyedRun,
+    ) -> SqlResult<()> {
+        let tree = &self.inner.secondary[at].tree;
+        let tell = |number: usize, error| self.fail_at_entry(txn, at, changes[number].locator, error);
+        for (number, change) in changes.iter().enumerate() {
+            match self.entry_change(at, *change) {
+                EntryChange::Nothing | EntryChange::Keys { goes: false, .. } => {}
+                EntryChange::Values => {
+                    stop_if_asked(number)?;
+                    self.update_entry_values(txn, at, *change)?;
+                }
+                EntryChange::Keys { goes: true, .. } => {
+                    if !run.has_room(RUN_BYTES_MAX) {
+                        self.delete_keys(txn, tree, run, &tell)?;
+                    }
+                    let RowChange { locator, old, .. } = *change;
+                    run.add(|out| add_key(out, number, |out| self.entry_key_into(at, old, locator, out)))?;
+                    self.free_entry_large_values(txn, at, run.get(run.len() - 1).0)?;
+                    self.note_entries(txn, at, -1);
+                }
+            }
         }
-        self.delete_entry_at(txn, at, &old_key, locator)?;
-        if index.unique {
-            return Ok(false);
+        self.delete_keys(txn, tree, run, &tell)
+    }
+
+    fn entry_change(&self, at: usize, change: RowChange<'_>) -> EntryChange {
+        let RowChange { locator, old, new, .. } = change;
+        let (goes, comes) = (self.inner.has_entry_of(at, old), self.inner.has_entry_of(at, new));
+        match goes && comes && self.entry_key(at, old, locator) == self.entry_key(at, new, locator) {
+            true => EntryChange::Values,
+            false if goes || comes => EntryChange::Keys { goes, comes },
+            false => EntryChange::Nothing,
         }
-        self.insert_entry(txn, at, new, locator)?;
-        Ok(true)
+    }
+
+    fn update_entry_values(&self, txn: &DbTransaction, at: usize, change: RowChange<'_>) -> SqlResult<()> {
+        let RowChange { locator, new, .. } = change;
+        let mut entry = Vec::with_capacity(64);
+        self.entry_key_into(at, new, locator, &mut entry);
+        self.free_entry_large_values(txn, at, &entry)?;
+        entry.clear();
+        let key_bytes = self.entry_into(txn, at, new, locator, &mut entry)?;
+        let (key, value) = entry.split_at(key_bytes);
+        let updated = self.inner.secondary[at].tree.update(txn.inner(), key, value);
+        updated.map_err(|error| self.fail_at_entry(txn, at, locator, error))
+    }
+
+    /// Adds a row's entry, if it has one, to those that are about to be put into an index.
+    pub(super) fn gather_entry(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        row: &[Value],
+        locator: &RowLocator,
+        run: &mut KeyedRun,
+    ) -> SqlResult<()> {
+        if !self.inner.has_entry_of(at, row) {
+            return Ok(());
+        }
+        let position = self.inner.secondary[at].position;
+        self.check_key_length(self.inner.index_of(at), self.inner.may_overflow[position], row)?;
+        if !run.has_room(RUN_BYTES_MAX) {
+            self.insert_gathered(txn, at, run)?;
+        }
+        run.add(|out| self.entry_into(txn, at, row, locator, out))
+    }
+
+    /// Puts the gathered entries into an index, by rising key, and leaves none.
+    pub(super) fn insert_gathered(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        run: &mut KeyedRun,
+    ) -> SqlResult<()> {
+        run.sort();
+        let tree: &BTree = &self.inner.secondary[at].tree;
+        for number in 0..run.len() {
+            stop_if_asked(number)?;
+            let (key, entry) = run.get(number);
+            match tree.insert(txn.inner(), key, entry).map_err(|error| self.fail(txn, error))? {
+                Inserted::Done => self.note_entries(txn, at, 1),
+                Inserted::Duplicate => return Err(self.duplicate_entry(at, entry)),
+            }
+        }
+        run.clear();
+        Ok(())
     }
 }

@@ -10,7 +10,7 @@ use super::names::{Resolved, written};
 use super::sequence::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
 use crate::bound::tree::{Expr, Rel, SystemScan, TableScan};
-use crate::kinds::{CatalogReading, JoinKind, ScanHints};
+use crate::kinds::{CatalogReading, ColumnId, JoinKind, ScanHints};
 use crate::names::same_name;
 use crate::table::TableSource as BaseTable;
 use crate::view::View;
@@ -266,9 +266,14 @@ impl Binder<'_> {
                 base: true,
             });
         }
-        let locator = locator.then(|| self.new_column(SqlType::BigInt, true, Collation::default()));
+        let locator = locator.then(|| self.new_locator());
         self.scope().tables.push(ScopeTable { alias: alias.to_string(), schema, database, columns: visible });
         Rel::Table(Box::new(TableScan { source, columns, locator, names_rows: false, hints }))
+    }
+
+    /// The pseudo column of the locators of a target's rows; NULL where a join has found none.
+    pub(super) fn new_locator(&mut self) -> ColumnId {
+        self.new_column(SqlType::VARBINARY_MAX, true, Collation::default())
     }
 
     pub(super) fn add_system(

@@ -297,7 +297,7 @@ impl Binder<'_> {
             _ => checks(rel, table_columns[0], &queries, &definitions)?,
         };
         self.named_queries = queries;
-        let locator = self.new_column(types::SqlType::BigInt, true, types::Collation::default());
+        let locator = self.new_locator();
         thread(rel, table_columns[0], locator, &scan_hints, &self.columns);
         let through = Through { query, columns, definitions, checks, table_columns: table_columns.clone() };
         Ok(FoundTarget { source, columns: table_columns, locator, through: Some(Arc::new(through)) })

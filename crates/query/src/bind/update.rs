@@ -11,9 +11,10 @@ use super::through::Access;
 use super::{Binder, Clause, Scope, coerce};
 use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::kinds::{ColumnId, JoinKind, ScanHints};
-use crate::physical::change::{DeletePlan, SetStep, UpdatePlan};
+use crate::physical::change::{Constraints, DeletePlan, SetStep, UpdatePlan};
 use crate::plan::compile::Layout;
 use crate::plan::{Planned, Planner};
+use crate::table::TableSource;
 
 impl Binder<'_> {
     /// Binds and plans an UPDATE. Errors 207, 208, 264, 271, 8102.
@@ -74,20 +75,32 @@ impl Binder<'_> {
         let (rel, target, may_repeat) = self.refusing_draws(CLAUSE, true, |binder| {
             binder.changed_rows(&delete.target, &delete.from, filter, top, Access::Delete)
         })?;
-        let planned = self.plan_changed(&rel)?;
-        let layout = planned.layout();
         let constraints = self.constraints(&target.source, Change::Delete)?;
+        let columns = match delete.output.is_empty() {
+            true => columns_that_matter(&target.source, &constraints),
+            false => (0..target.columns.len()).collect(),
+        };
+        let planned = match delete.output.is_empty() {
+            true => {
+                let outside = columns.iter().map(|ordinal| target.columns[*ordinal]);
+                let mut planner = Planner::new(&self.columns).wanting(&rel, outside.chain([target.locator]));
+                planner.plan(&rel, Vec::new())?
+            }
+            false => self.plan_changed(&rel)?,
+        };
+        let layout = planned.layout();
         let from = Some(planned.layout.as_slice());
         let outputs = self.refusing_draws(CLAUSE, true, |binder| {
             binder.outputs(&delete.output, target.changed(), from, (false, true))
         })?;
-        let (locator, old) = positions(&target, &layout);
         self.scopes.pop();
+        let at = |id: ColumnId| layout.position(id).expect("the plan gives all columns that matter");
         Ok(DeletePlan {
+            locator: at(target.locator),
+            old: columns.iter().map(|ordinal| at(target.columns[*ordinal])).collect(),
             source: target.source,
             plan: planned.plan,
-            locator,
-            old,
+            columns,
             constraints,
             outputs,
             may_repeat,
@@ -348,6 +361,17 @@ fn may_miss(rel: &Rel, locator: ColumnId) -> bool {
     } else {
         right.output().contains(&locator) && (right_optional || may_miss(right, locator))
     }
+}
+
+/// The columns of which a DELETE has to know the values: those of its indexes' keys and filters, and those that others refer to. Ascending.
+fn columns_that_matter(source: &TableSource, constraints: &Constraints) -> Vec<usize> {
+    let mut columns = source.table.columns_of_entries();
+    for dependent in &constraints.dependents {
+        columns.extend(&dependent.reference.there.columns);
+    }
+    columns.sort_unstable();
+    columns.dedup();
+    columns
 }
 
 /// Where the locator and the old values stand in the rows.

@@ -3,8 +3,9 @@
 
 use types::{SqlError, Value};
 
+use super::spill::gathered::{ALL_AT_ONCE, Gathered, MANY_AT_ONCE};
 use super::store::check_not_null;
-use super::update::Change;
+use super::update::{change, old_and_new};
 use crate::physical::change::{Action, Child, Constraints, NewKey, Reference};
 use crate::row::Row;
 use crate::runtime::Runtime;
@@ -14,15 +15,17 @@ use crate::table::TableSource;
 #[derive(Default)]
 struct Pending<'p> {
     /// Must exist where they refer to.
-    wanted: Vec<(&'p Reference, Vec<Row>)>,
+    wanted: Vec<(&'p Reference, Gathered)>,
     /// Nobody may refer to them, unless another row has them now.
-    gone: Vec<(&'p Reference, Vec<Row>)>,
+    gone: Vec<(&'p Reference, Gathered)>,
 }
 
-/// Runs the actions for rows that the statement (`verb`) has deleted, then checks. Error 547.
-pub(crate) fn after_delete<'p>(
+/// Runs the actions for rows that the statement (`verb`) has deleted, then checks. Error 547. `columns`: which ones the gathered rows have
+/// behind their locators.
+pub(in crate::exec) fn after_delete<'p>(
     constraints: &'p Constraints,
-    rows: &mut dyn Iterator<Item = &'p Row>,
+    rows: &Gathered,
+    columns: &[usize],
     runtime: &Runtime<'_>,
     verb: &str,
 ) -> Result<(), SqlError> {
@@ -30,15 +33,14 @@ pub(crate) fn after_delete<'p>(
         return Ok(());
     }
     let mut pending = Pending::default();
-    let rows: Vec<&Row> = rows.collect();
-    deleted(constraints, &rows, runtime, &mut pending)?;
+    deleted(constraints, rows, columns, runtime, &mut pending)?;
     pending.check(runtime, verb)
 }
 
-/// The same for rows that it has changed: old and new values.
-pub(crate) fn after_update<'p>(
+/// The same for rows that it has changed ([`change`]).
+pub(in crate::exec) fn after_update<'p>(
     constraints: &'p Constraints,
-    rows: &mut dyn Iterator<Item = (&'p Row, &'p Row)>,
+    rows: &Gathered,
     runtime: &Runtime<'_>,
     verb: &str,
 ) -> Result<(), SqlError> {
@@ -46,38 +48,58 @@ pub(crate) fn after_update<'p>(
         return Ok(());
     }
     let mut pending = Pending::default();
-    let rows: Vec<(&Row, &Row)> = rows.collect();
-    updated(constraints, &rows, runtime, &mut pending)?;
+    updated(constraints, rows, runtime, &mut pending)?;
     pending.check(runtime, verb)
+}
+
+/// What `key` makes of gathered rows, without those that have none.
+fn keys_of(
+    rows: &Gathered,
+    runtime: &Runtime<'_>,
+    key: &dyn Fn(&[Value]) -> Option<Row>,
+) -> Result<Gathered, SqlError> {
+    let mut keys = Gathered::default();
+    rows.for_each_chunk(runtime, MANY_AT_ONCE, &mut |rows| {
+        rows.iter().filter_map(|row| key(row)).try_for_each(|key| keys.push(runtime, key))
+    })?;
+    keys.finish()
 }
 
 fn deleted<'p>(
     constraints: &'p Constraints,
-    rows: &[&Row],
+    rows: &Gathered,
+    columns: &[usize],
     runtime: &Runtime<'_>,
     pending: &mut Pending<'p>,
 ) -> Result<(), SqlError> {
     for dependent in &constraints.dependents {
         let there = &dependent.reference.there;
-        let keys: Vec<Row> = rows.iter().filter_map(|row| there.key_of(row)).collect();
+        let place = |ordinal: &usize| columns.iter().position(|column| column == ordinal);
+        let places: Option<Vec<usize>> = there.columns.iter().map(place).collect();
+        let places = places.expect("the columns that are referred to are read");
+        let key = |row: &[Value]| {
+            let key = super::update::pick(&row[1..], &places);
+            (!key.iter().any(Value::is_null)).then_some(key)
+        };
+        let keys = keys_of(rows, runtime, &key)?;
         match &dependent.action {
             Action::Nothing => pending.gone.push((&dependent.reference, keys)),
             Action::Delete(child) => {
                 let here = &dependent.reference.here;
-                let found = here.rows_to_change(runtime, &keys)?;
-                for row in &found {
-                    runtime.check_cancelled()?;
-                    let mut transactions = runtime.transactions.borrow_mut();
-                    let transaction =
-                        transactions.for_table(&here.source.table, runtime.options.isolation)?;
-                    here.source.table.delete(transaction, &row.locator, &row.row)?;
-                }
-                let rows: Vec<&Row> = found.iter().map(|found| &found.row).collect();
-                deleted(&child.constraints, &rows, runtime, pending)?;
+                let every: Vec<usize> = (0..here.source.def.columns.len()).collect();
+                let mut found = Gathered::default();
+                here.rows_to_change(runtime, &keys, &mut |row, _| {
+                    let mut victim = Row::with_capacity(1 + row.row.len());
+                    victim.push(row.locator.to_value());
+                    victim.extend(row.row);
+                    found.push(runtime, victim)
+                })?;
+                let found = found.finish()?;
+                super::delete::apply(&here.source, &every, runtime, &found)?;
+                deleted(&child.constraints, &found, &every, runtime, pending)?;
             }
             Action::Assign { values, changed, child } => {
-                let pairs: Vec<(Row, Option<Row>)> = keys.into_iter().map(|key| (key, None)).collect();
-                assign(&dependent.reference, &pairs, (values, changed, child), runtime, pending)?;
+                assign(&dependent.reference, &keys, (values, changed, child), runtime, pending)?;
             }
         }
     }
@@ -86,61 +108,64 @@ fn deleted<'p>(
 
 fn updated<'p>(
     constraints: &'p Constraints,
-    rows: &[(&Row, &Row)],
+    rows: &Gathered,
     runtime: &Runtime<'_>,
     pending: &mut Pending<'p>,
 ) -> Result<(), SqlError> {
     for reference in &constraints.references {
-        let keys = rows.iter().filter_map(|(_, new)| reference.own_key(new)).collect();
+        let keys = keys_of(rows, runtime, &|row| reference.own_key(old_and_new(row).1))?;
         pending.wanted.push((reference, keys));
     }
     for dependent in &constraints.dependents {
         let there = &dependent.reference.there;
-        let moved = rows.iter().filter_map(|(old, new)| {
-            let (key, now) = (there.key_of(old)?, super::update::pick(new, &there.columns));
-            (key != now).then_some((key, Some(now)))
-        });
-        let pairs: Vec<(Row, Option<Row>)> = moved.collect();
+        // The key that was, and behind it the one that is.
+        let moved = |row: &[Value]| {
+            let (old, new) = old_and_new(row);
+            let (mut key, now) = (there.key_of(old)?, super::update::pick(new, &there.columns));
+            (key != now).then(|| {
+                key.extend(now);
+                key
+            })
+        };
+        let keys = keys_of(rows, runtime, &moved)?;
         match &dependent.action {
-            Action::Nothing => {
-                pending.gone.push((&dependent.reference, pairs.into_iter().map(|pair| pair.0).collect()));
-            }
+            Action::Nothing => pending.gone.push((&dependent.reference, keys)),
             Action::Delete(_) => unreachable!("an update deletes no rows"),
             Action::Assign { values, changed, child } => {
-                assign(&dependent.reference, &pairs, (values, changed, child), runtime, pending)?;
+                assign(&dependent.reference, &keys, (values, changed, child), runtime, pending)?;
             }
         }
     }
     Ok(())
 }
 
-/// Gives the referring rows of some keys their new keys. All are found before the first is changed: keys may change places.
+/// Gives the referring rows of some keys their new keys; those of CASCADE stand behind the old ones. All are found before the first is changed:
+/// keys may change places.
 fn assign<'p>(
     reference: &'p Reference,
-    pairs: &[(Row, Option<Row>)],
+    keys: &Gathered,
     (values, changed, child): (&[NewKey], &[usize], &'p Child),
     runtime: &Runtime<'_>,
     pending: &mut Pending<'p>,
 ) -> Result<(), SqlError> {
     let here = &reference.here;
-    let keys: Vec<Row> = pairs.iter().map(|pair| pair.0.clone()).collect();
-    let found = here.rows_to_change(runtime, &keys)?;
-    let mut changes = Vec::with_capacity(found.len());
-    for old in found {
-        let mut new = old.row.clone();
+    let mut changes = Gathered::default();
+    here.rows_to_change(runtime, keys, &mut |found, key| {
+        let now = key.get(here.columns.len()..).unwrap_or_default();
+        let mut new = found.row.clone();
         for (part, (ordinal, value)) in here.columns.iter().zip(values).enumerate() {
             new[*ordinal] = match value {
-                NewKey::Same => pairs[old.key].1.as_ref().map_or(Value::Null, |key| key[part].clone()),
+                NewKey::Same => now.get(part).cloned().unwrap_or(Value::Null),
                 NewKey::Null => Value::Null,
                 NewKey::Default(store) => store.value(runtime, &here.source, &[])?,
             };
         }
         finish_row(&child.constraints, &here.source, &mut new, runtime)?;
-        changes.push(Change { locator: old.locator, old: old.row, new, input: Row::new() });
-    }
+        changes.push(runtime, change(found.locator.to_value(), &found.row, &new))
+    })?;
+    let changes = changes.finish()?;
     super::update::apply(&here.source, changed, runtime, &changes)?;
-    let rows: Vec<(&Row, &Row)> = changes.iter().map(|change| (&change.old, &change.new)).collect();
-    updated(&child.constraints, &rows, runtime, pending)
+    updated(&child.constraints, &changes, runtime, pending)
 }
 
 /// The columns that follow the others, and what one row must satisfy by itself.
@@ -159,20 +184,27 @@ fn finish_row(
 impl Pending<'_> {
     fn check(self, runtime: &Runtime<'_>, verb: &str) -> Result<(), SqlError> {
         for (reference, keys) in &self.wanted {
-            for key in keys {
-                runtime.check_cancelled()?;
-                if !reference.there.exists(runtime, key)? {
-                    return Err(reference.conflict(verb, false));
+            keys.for_each_chunk(runtime, ALL_AT_ONCE, &mut |keys| {
+                for key in keys {
+                    runtime.check_cancelled()?;
+                    if !reference.there.exists(runtime, key)? {
+                        return Err(reference.conflict(verb, false));
+                    }
                 }
-            }
+                Ok(())
+            })?;
         }
-        for (reference, mut keys) in self.gone {
-            while let Some(found) = reference.here.first_of(runtime, &keys, engine::RowLock::Shared)? {
-                // Another row may have the key now.
-                if !reference.there.exists(runtime, &keys.swap_remove(found.key))? {
-                    return Err(reference.conflict(verb, true));
+        for (reference, keys) in &self.gone {
+            keys.for_each_chunk(runtime, ALL_AT_ONCE, &mut |keys| {
+                let mut keys: Vec<&[Value]> = keys.iter().map(|key| reference.there.first_key(key)).collect();
+                while let Some(found) = reference.here.first_of(runtime, &keys, engine::RowLock::Shared)? {
+                    // Another row may have the key now.
+                    if !reference.there.exists(runtime, keys.swap_remove(found.key))? {
+                        return Err(reference.conflict(verb, true));
+                    }
                 }
-            }
+                Ok(())
+            })?;
         }
         Ok(())
     }

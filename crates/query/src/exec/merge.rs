@@ -1,7 +1,8 @@
 //! MERGE: all rows are found and given to their actions first; then rows are deleted, changed and inserted, in this order, so that keys are
 //! judged by what they are in the end.
 
-use engine::RowLocator;
+use std::ops::ControlFlow;
+
 use rustc_hash::FxHashSet;
 use types::{SqlError, Value};
 
@@ -9,10 +10,13 @@ use super::constraints::check_later;
 use super::insert::{check_identity_insert, insert_row};
 use super::output::OutputRows;
 use super::room::Room;
+use super::spill::gathered::{Gathered, GatheredWalk};
+use super::spill::sorter::Sorter;
+use super::spill::{Held, hashed_bytes};
 use super::store::{check_not_null, check_settings};
-use super::update::{Change, apply, changed_row, pick};
+use super::update::{change, changed_row, old_and_new, pick};
 use crate::context::{RowSink, StatementOutcome};
-use crate::physical::change::{MergeAction, MergePlan, Store};
+use crate::physical::change::{MergeAction, MergePlan};
 use crate::row::Row;
 use crate::runtime::Runtime;
 
@@ -32,12 +36,16 @@ impl MergeAction {
 
 /// The rows by what becomes of them, each list in the order in which they were found.
 #[derive(Default)]
-struct Found<'p> {
-    inserts: Vec<(&'p [Store], Row)>,
-    updates: Vec<Change>,
-    deletes: Vec<Change>,
-    /// The actions in the order of the rows.
-    order: Vec<&'p MergeAction>,
+struct Found {
+    /// The number of the action, then the row of the join.
+    inserts: Gathered,
+    /// As `update::change` has them.
+    updates: Gathered,
+    /// Locator and values.
+    deletes: Gathered,
+    /// For OUTPUT: the number of each row's action and the row of the join, in the order of the rows.
+    shown: Gathered,
+    count: u64,
 }
 
 /// Runs a MERGE.
@@ -50,25 +58,12 @@ pub(crate) fn run(
     check_identity_insert(&merge.source, merge.identity, runtime)?;
     let mut outputs = OutputRows::new(&merge.outputs);
     let found = find(merge, runtime, outputs.is_wanted())?;
-    for change in &found.deletes {
-        runtime.check_cancelled()?;
-        let mut transactions = runtime.transactions.borrow_mut();
-        let transaction = transactions.for_table(&merge.source.table, runtime.options.isolation)?;
-        merge.source.table.delete(transaction, &change.locator, &change.old)?;
-    }
-    for change in &found.updates {
-        check_not_null(&merge.source, &change.new, VERB)?;
-        merge.updates.check_row(runtime, &merge.source, &change.new, VERB)?;
-    }
-    apply(&merge.source, &merge.changed, runtime, &found.updates)?;
-    let mut inserted = Vec::new();
-    for (stores, input) in &found.inserts {
-        runtime.check_cancelled()?;
-        runtime.begin_row();
-        inserted.room_for_one()?;
-        inserted.push(insert_row(runtime, &merge.source, stores, &merge.inserts, input, VERB)?);
-    }
+    let every: Vec<usize> = (0..merge.source.def.columns.len()).collect();
+    super::delete::apply(&merge.source, &every, runtime, &found.deletes)?;
+    super::update::apply(&merge.source, &merge.changed, runtime, &found.updates)?;
+    let inserted = insert(merge, &found, outputs.is_wanted(), runtime)?;
     check_references(merge, &found, &inserted, runtime)?;
+    super::cascade::after_delete(&merge.deletes, &found.deletes, &every, runtime, VERB)?;
     if outputs.is_wanted() {
         show(merge, &found, &inserted, runtime, &mut outputs)?;
     }
@@ -76,100 +71,204 @@ pub(crate) fn run(
     let identity = runtime.last_identity();
     let sent_rows = outputs.finish(runtime, sink)?;
     let has_identity = merge.source.def.identity_ordinal().is_some();
-    let identity = (!inserted.is_empty()).then(|| identity.filter(|_| has_identity).unwrap_or(Value::Null));
-    let row_count = Some(found.order.len() as u64);
-    Ok(StatementOutcome { row_count, identity, sent_rows, ..StatementOutcome::default() })
+    let identity =
+        (found.inserts.len() > 0).then(|| identity.filter(|_| has_identity).unwrap_or(Value::Null));
+    Ok(StatementOutcome { row_count: Some(found.count), identity, sent_rows, ..StatementOutcome::default() })
+}
+
+/// The action that a gathered row begins with.
+fn action_of<'p>(merge: &'p MergePlan, row: &[Value]) -> &'p MergeAction {
+    let number = row[0].as_i64().and_then(|number| usize::try_from(number).ok());
+    &merge.actions[number.expect("rows without an action are filtered out")]
+}
+
+/// A row of the join behind the number of its action.
+fn numbered(number: &Value, row: &[Value]) -> Row {
+    std::iter::once(number).chain(row).cloned().collect()
 }
 
 /// Reads the join. Error 8672 when a row of the target would be changed twice.
-fn find<'p>(merge: &'p MergePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<Found<'p>, SqlError> {
+fn find(merge: &MergePlan, runtime: &Runtime<'_>, is_shown: bool) -> Result<Found, SqlError> {
     let mut found = Found::default();
-    let mut seen: FxHashSet<RowLocator> = FxHashSet::default();
+    let mut once = Once::new(runtime);
     let mut source = merge.plan.open(runtime)?;
     let mut row = Row::new();
     while source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;
         runtime.begin_row();
-        let number = row[merge.action].as_i64().and_then(|number| usize::try_from(number).ok());
-        let action = &merge.actions[number.expect("rows without an action are filtered out")];
-        found.order.room_for_one()?;
-        found.order.push(action);
-        if let MergeAction::Insert(stores) = action {
-            found.inserts.room_for_one()?;
-            found.inserts.push((stores, row.clone()));
+        found.count += 1;
+        let number = std::slice::from_ref(&row[merge.action]);
+        let action = action_of(merge, number);
+        if is_shown {
+            found.shown.push(runtime, numbered(&number[0], &row))?;
+        }
+        if matches!(action, MergeAction::Insert(_)) {
+            found.inserts.push(runtime, numbered(&number[0], &row))?;
             continue;
         }
-        let locator = runtime.locator(&row[merge.locator]).expect("the clause is about rows of the target");
-        if !seen.insert(locator.clone()) {
-            return Err(SqlError::new(8672, &[]));
-        }
+        let locator = row[merge.locator].clone();
+        once.add(runtime, &locator)?;
         let old = pick(&row, &merge.old);
-        let new = match action {
+        match action {
             MergeAction::Update(steps) => {
-                changed_row(&merge.source, steps, &merge.updates, runtime, (&row, &old))?
+                let new = changed_row(&merge.source, steps, &merge.updates, runtime, (&row, &old))?;
+                check_not_null(&merge.source, &new, VERB)?;
+                merge.updates.check_row(runtime, &merge.source, &new, VERB)?;
+                found.updates.push(runtime, change(locator, &old, &new))?;
             }
-            _ => Row::new(),
-        };
-        let input = if keep_input { row.clone() } else { Row::new() };
-        let changes = match action {
-            MergeAction::Delete => &mut found.deletes,
-            _ => &mut found.updates,
-        };
-        changes.room_for_one()?;
-        changes.push(Change { locator, old, new, input });
+            _ => {
+                let victim = std::iter::once(locator).chain(old).collect();
+                found.deletes.push(runtime, victim)?;
+            }
+        }
     }
-    Ok(found)
+    once.finish(runtime)?;
+    let Found { inserts, updates, deletes, shown, count } = found;
+    Ok(Found {
+        inserts: inserts.finish()?,
+        updates: updates.finish()?,
+        deletes: deletes.finish()?,
+        shown: shown.finish()?,
+        count,
+    })
 }
 
-/// References, both ways, are looked at when all rows are what they will be.
+/// Locators, each of which may come once: 8672 at the second time, at once while all fit into memory, else when all have come.
+struct Once {
+    seen: FxHashSet<Box<[u8]>>,
+    held: Held,
+    sorter: Option<Sorter>,
+}
+
+impl Once {
+    fn new(runtime: &Runtime<'_>) -> Once {
+        Once { seen: FxHashSet::default(), held: Held::new(runtime), sorter: None }
+    }
+
+    fn add(&mut self, runtime: &Runtime<'_>, locator: &Value) -> Result<(), SqlError> {
+        if let Some(sorter) = &mut self.sorter {
+            return sorter.add(runtime, vec![ended(locator_bytes(locator))], Row::new());
+        }
+        let bytes = locator_bytes(locator);
+        self.seen.room_for_one()?;
+        if !self.seen.insert(bytes.into()) {
+            return Err(SqlError::new(8672, &[]));
+        }
+        if self.held.add(runtime, hashed_bytes(bytes))? {
+            let order = vec![(types::Collation::BIN2, false)];
+            let mut sorter = Sorter::new(order, usize::MAX, runtime);
+            for bytes in std::mem::take(&mut self.seen) {
+                sorter.add(runtime, vec![ended(&bytes)], Row::new())?;
+            }
+            self.held.clear();
+            self.sorter = Some(sorter);
+        }
+        Ok(())
+    }
+
+    fn finish(self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
+        let Some(sorter) = self.sorter else { return Ok(()) };
+        let mut sorted = sorter.finish(runtime)?;
+        let mut last = None;
+        while let Some((key, _)) = sorted.next()? {
+            runtime.check_cancelled()?;
+            if last.as_ref() == Some(&key) {
+                return Err(SqlError::new(8672, &[]));
+            }
+            last = Some(key);
+        }
+        Ok(())
+    }
+}
+
+fn locator_bytes(locator: &Value) -> &[u8] {
+    match locator {
+        Value::Binary(bytes) => bytes.as_bytes(),
+        _ => unreachable!("the clause is about rows of the target"),
+    }
+}
+
+/// Binary values are equal when they differ by zeros at their end alone: so none has any.
+fn ended(locator: &[u8]) -> Value {
+    Value::binary(&[locator, &[1]].concat())
+}
+
+/// Inserts the new rows; gives them as they stand, if anybody looks at them afterwards.
+fn insert(
+    merge: &MergePlan,
+    found: &Found,
+    is_shown: bool,
+    runtime: &Runtime<'_>,
+) -> Result<Gathered, SqlError> {
+    let is_kept = is_shown || !merge.inserts.references.is_empty();
+    let mut inserted = Gathered::default();
+    found.inserts.for_each(runtime, &mut |row| {
+        runtime.check_cancelled()?;
+        runtime.begin_row();
+        let MergeAction::Insert(stores) = action_of(merge, row) else {
+            unreachable!("only these are gathered");
+        };
+        let row = insert_row(runtime, &merge.source, stores, &merge.inserts, &row[1..], VERB)?;
+        match is_kept {
+            true => inserted.push(runtime, row)?,
+            false => runtime.give_back(row),
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    inserted.finish()
+}
+
+/// References of new and changed rows are looked at when all rows are what they will be.
 fn check_references(
     merge: &MergePlan,
-    found: &Found<'_>,
-    inserted: &[Row],
+    found: &Found,
+    inserted: &Gathered,
     runtime: &Runtime<'_>,
 ) -> Result<(), SqlError> {
     let mut later = Vec::new();
     if !merge.inserts.references.is_empty() {
-        for row in inserted {
+        inserted.for_each(runtime, &mut |row| {
             merge.inserts.check_references(runtime, row, VERB, &mut later)?;
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
     }
     check_later(&later, runtime, VERB)?;
-    let mut pairs = found.updates.iter().map(|change| (&change.old, &change.new));
-    super::cascade::after_update(&merge.updates, &mut pairs, runtime, VERB)?;
-    let mut gone = found.deletes.iter().map(|change| &change.old);
-    super::cascade::after_delete(&merge.deletes, &mut gone, runtime, VERB)
+    super::cascade::after_update(&merge.updates, &found.updates, runtime, VERB)
 }
 
 /// The rows of OUTPUT, in the order of the join.
 fn show(
     merge: &MergePlan,
-    found: &Found<'_>,
-    inserted: &[Row],
+    found: &Found,
+    inserted: &Gathered,
     runtime: &Runtime<'_>,
     outputs: &mut OutputRows<'_>,
 ) -> Result<(), SqlError> {
     let nothing = vec![Value::Null; merge.old.len()];
-    let (mut inserts, mut updates, mut deletes) =
-        (found.inserts.iter().zip(inserted), found.updates.iter(), found.deletes.iter());
-    for action in &found.order {
-        let (input, new, old) = match action {
-            MergeAction::Insert(_) => {
-                let ((_, input), row) = inserts.next().expect("one for each action");
-                (input, row, &nothing)
-            }
+    let (mut new_rows, mut updates, mut deletes) =
+        (GatheredWalk::default(), GatheredWalk::default(), GatheredWalk::default());
+    found.shown.for_each(runtime, &mut |row| {
+        let action = action_of(merge, row);
+        let (new, old) = match action {
+            MergeAction::Insert(_) => (next(&mut new_rows, inserted, runtime)?, nothing.as_slice()),
             MergeAction::Update(_) => {
-                let change = updates.next().expect("one for each action");
-                (&change.input, &change.new, &change.old)
+                let (old, new) = old_and_new(next(&mut updates, &found.updates, runtime)?);
+                (new, old)
             }
-            MergeAction::Delete => {
-                let change = deletes.next().expect("one for each action");
-                (&change.input, &nothing, &change.old)
-            }
+            MergeAction::Delete => (nothing.as_slice(), &next(&mut deletes, &found.deletes, runtime)?[1..]),
         };
-        let mut input = input.clone();
+        let mut input = row[1..].to_vec();
         input[merge.action_name] = Value::nvarchar(action.name());
         outputs.add(runtime, &input, new, old)?;
-    }
-    Ok(())
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// The next row of a list that has one for each action of its kind.
+fn next<'a>(
+    walk: &'a mut GatheredWalk,
+    rows: &'a Gathered,
+    runtime: &Runtime<'_>,
+) -> Result<&'a [Value], SqlError> {
+    Ok(walk.next(runtime, rows)?.expect("one for each action"))
 }

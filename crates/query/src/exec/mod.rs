@@ -12,6 +12,7 @@ pub(crate) mod keys;
 pub(crate) mod merge;
 pub(crate) mod nested_loop;
 pub(crate) mod output;
+mod partition;
 pub(crate) mod references;
 pub(crate) mod room;
 pub(crate) mod scan;
@@ -55,7 +56,11 @@ impl Plan {
             }
             Plan::Window(window) => Box::new(window::Window::new(window)),
             Plan::Distinct { input, collations, by_locator } => {
-                Box::new(set_op::Distinct::new(input.open(runtime)?, collations, *by_locator, runtime))
+                let compared = match by_locator {
+                    true => set_op::Compared::LastLocator,
+                    false => set_op::Compared::Columns(collations),
+                };
+                Box::new(set_op::Distinct::new(input.open(runtime)?, compared, runtime))
             }
             Plan::Sort { input, keys, limit } => Box::new(sort::Sort::new(input, keys, limit.as_ref())),
             Plan::Draw { input, sequence } => {

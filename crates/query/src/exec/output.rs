@@ -1,23 +1,25 @@
 //! The OUTPUT clause: expressions over the rows changed, sent to the client or into a table.
 
+use std::ops::ControlFlow;
+
 use types::SqlError;
 
-use super::room::Room;
+use super::spill::gathered::Gathered;
 use crate::context::{Flow, RowSink};
-use crate::physical::change::OutputPlan;
+use crate::physical::change::{OutputInto, OutputPlan};
 use crate::row::Row;
 use crate::runtime::Runtime;
 
 /// Rows of the OUTPUT clauses of one statement, held until the statement has succeeded.
 pub(crate) struct OutputRows<'p> {
     plans: &'p [OutputPlan],
-    rows: Vec<Vec<Row>>,
+    rows: Vec<Gathered>,
     buffer: Row,
 }
 
 impl<'p> OutputRows<'p> {
     pub(crate) fn new(plans: &'p [OutputPlan]) -> OutputRows<'p> {
-        OutputRows { plans, rows: plans.iter().map(|_| Vec::new()).collect(), buffer: Row::new() }
+        OutputRows { plans, rows: plans.iter().map(|_| Gathered::default()).collect(), buffer: Row::new() }
     }
 
     /// Is there anything to do?
@@ -39,13 +41,8 @@ impl<'p> OutputRows<'p> {
         self.buffer.extend_from_slice(inserted);
         self.buffer.extend_from_slice(deleted);
         for (plan, rows) in self.plans.iter().zip(&mut self.rows) {
-            rows.room_for_one()?;
-            rows.push(
-                plan.items
-                    .iter()
-                    .map(|node| node.eval(runtime, &self.buffer))
-                    .collect::<Result<Row, SqlError>>()?,
-            );
+            let values = plan.items.iter().map(|node| node.eval(runtime, &self.buffer));
+            rows.push(runtime, values.collect::<Result<Row, SqlError>>()?)?;
         }
         Ok(())
     }
@@ -54,29 +51,22 @@ impl<'p> OutputRows<'p> {
     pub(crate) fn finish(self, runtime: &Runtime<'_>, sink: &mut dyn RowSink) -> Result<bool, SqlError> {
         let mut sent = false;
         for (plan, rows) in self.plans.iter().zip(self.rows) {
+            let rows = rows.finish()?;
             match &plan.into {
-                Some(into) => {
-                    for row in &rows {
-                        super::insert::insert_row(
-                            runtime,
-                            &into.source,
-                            &into.stores,
-                            &into.constraints,
-                            row,
-                            "INSERT",
-                        )?;
-                    }
-                }
+                Some(into) => rows.for_each(runtime, &mut |row| {
+                    let OutputInto { source, stores, constraints } = into;
+                    super::insert::insert_row(runtime, source, stores, constraints, row, "INSERT")?;
+                    Ok(ControlFlow::Continue(()))
+                })?,
                 None => {
                     sent = true;
                     if sink.columns(&plan.columns) == Flow::Stop {
                         continue;
                     }
-                    for row in &rows {
-                        if sink.row(row) == Flow::Stop {
-                            break;
-                        }
-                    }
+                    rows.for_each(runtime, &mut |row| {
+                        let stops = sink.row(row) == Flow::Stop;
+                        Ok(if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                    })?;
                 }
             }
         }

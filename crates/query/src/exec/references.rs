@@ -4,6 +4,7 @@ use engine::{Cursor, IsolationLevel, KeyRange, RowLocator, RowLock, ScanOptions}
 use rustc_hash::FxHashMap;
 use types::{SqlError, Value};
 
+use super::spill::gathered::{ALL_AT_ONCE, Gathered};
 use super::update::pick;
 use crate::physical::change::{KeyPlace, Reference};
 use crate::row::Row;
@@ -58,6 +59,11 @@ impl KeyPlace {
         (!key.iter().any(Value::is_null)).then_some(key)
     }
 
+    /// The key that a gathered row begins with.
+    pub(crate) fn first_key<'r>(&self, row: &'r [Value]) -> &'r [Value] {
+        &row[..self.columns.len()]
+    }
+
     /// Has the row the key, as the columns compare?
     fn has_key(&self, row: &[Value], key: &[Value]) -> bool {
         self.columns.iter().zip(key).all(|(ordinal, value)| {
@@ -67,8 +73,8 @@ impl KeyPlace {
     }
 
     /// Is there a row with the key?
-    pub(crate) fn exists(&self, runtime: &Runtime<'_>, key: &Row) -> Result<bool, SqlError> {
-        let found = self.first_of(runtime, std::slice::from_ref(key), RowLock::Shared)?;
+    pub(crate) fn exists(&self, runtime: &Runtime<'_>, key: &[Value]) -> Result<bool, SqlError> {
+        let found = self.first_of(runtime, &[key], RowLock::Shared)?;
         Ok(found.is_some())
     }
 
@@ -76,29 +82,31 @@ impl KeyPlace {
     pub(crate) fn first_of(
         &self,
         runtime: &Runtime<'_>,
-        keys: &[Row],
+        keys: &[&[Value]],
         lock: RowLock,
     ) -> Result<Option<FoundRow>, SqlError> {
         let mut first = None;
         self.find(runtime, keys, lock, &mut |found| {
             first = Some(found);
-            false
+            Ok(false)
         })?;
         Ok(first)
     }
 
-    /// All rows with any of the keys, locked to be changed.
-    pub(crate) fn rows_to_change(
+    /// Hands out all rows with any of the keys, locked to be changed, each with the gathered row that begins with its key.
+    pub(in crate::exec) fn rows_to_change(
         &self,
         runtime: &Runtime<'_>,
-        keys: &[Row],
-    ) -> Result<Vec<FoundRow>, SqlError> {
-        let mut rows = Vec::new();
-        self.find(runtime, keys, RowLock::Update, &mut |found| {
-            rows.push(found);
-            true
-        })?;
-        Ok(rows)
+        keys: &Gathered,
+        take: &mut dyn FnMut(FoundRow, &Row) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        keys.for_each_chunk(runtime, ALL_AT_ONCE, &mut |rows| {
+            let keys: Vec<&[Value]> = rows.iter().map(|row| self.first_key(row)).collect();
+            self.find(runtime, &keys, RowLock::Update, &mut |found| {
+                let key = &rows[found.key];
+                take(found, key).map(|()| true)
+            })
+        })
     }
 
     /// Calls `take` for the rows with any of the keys until it has enough. Without an index the table is read once, however many keys
@@ -106,9 +114,9 @@ impl KeyPlace {
     fn find(
         &self,
         runtime: &Runtime<'_>,
-        keys: &[Row],
+        keys: &[&[Value]],
         lock: RowLock,
-        take: &mut dyn FnMut(FoundRow) -> bool,
+        take: &mut dyn FnMut(FoundRow) -> Result<bool, SqlError>,
     ) -> Result<(), SqlError> {
         if keys.is_empty() {
             return Ok(());
@@ -133,8 +141,8 @@ impl KeyPlace {
                 runtime,
                 cursor,
                 &mut |found| {
-                    enough = !take(found);
-                    !enough
+                    enough = !take(found)?;
+                    Ok(!enough)
                 },
                 &mut |row| self.has_key(row, key).then_some(at),
             )?;
@@ -163,7 +171,7 @@ impl KeyPlace {
         &self,
         runtime: &Runtime<'_>,
         mut cursor: Cursor,
-        take: &mut dyn FnMut(FoundRow) -> bool,
+        take: &mut dyn FnMut(FoundRow) -> Result<bool, SqlError>,
         key_of: &mut dyn FnMut(&Row) -> Option<usize>,
     ) -> Result<(), SqlError> {
         let mut row = Row::new();
@@ -179,13 +187,14 @@ impl KeyPlace {
                 continue;
             };
             let locator = cursor.locator()?;
-            if !take(FoundRow { key, locator, row: std::mem::take(&mut row) }) {
+            drop(transactions);
+            if !take(FoundRow { key, locator, row: std::mem::take(&mut row) })? {
                 return Ok(());
             }
         }
     }
 
-    fn by_bytes(&self, keys: &[Row]) -> FxHashMap<Vec<u8>, usize> {
+    fn by_bytes(&self, keys: &[&[Value]]) -> FxHashMap<Vec<u8>, usize> {
         let mut wanted = FxHashMap::default();
         for (at, key) in keys.iter().enumerate() {
             let mut bytes = Vec::new();

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use engine::{
     Accepted, CatalogImage, Condition, ConditionKind, Cursor, IsolationLevel, KeyRange, KeyValues, LockWait,
-    RowLocator, RowLock, ScanOptions,
+    RowLock, ScanOptions,
 };
 use types::{Collation, SqlError, Value};
 
@@ -242,14 +242,8 @@ impl Scan<'_> {
             return Ok(false);
         }
         cursor.values(at, first..columns.count, out)?;
-        if self.plan.locator {
-            out.push(runtime.add_locator(cursor.locator_at(at)?));
-        }
-        if self.plan.names_rows {
-            out.push(match cursor.locator_at(at)? {
-                RowLocator::Heap(rid) => Value::binary(&rid.to_bytes()),
-                RowLocator::Key(key) => Value::binary(&key),
-            });
+        if self.plan.locator || self.plan.names_rows {
+            out.push(cursor.locator_at(at)?.to_value());
         }
         Ok(true)
     }

@@ -1,7 +1,7 @@
 //! DISTINCT, EXCEPT, INTERSECT and recursive common table expressions.
 
 use rustc_hash::FxHashSet;
-use types::{Collation, SqlError};
+use types::{Collation, SqlError, Value};
 
 use super::hash_join::HashJoin;
 use super::keys::write_row_key;
@@ -14,12 +14,20 @@ use crate::row::Row;
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
 
+/// What tells rows apart.
+pub(crate) enum Compared<'p> {
+    /// All columns, under these collations.
+    Columns(&'p [Collation]),
+    /// The last column alone, a locator, which goes no further.
+    LastLocator,
+    /// A locator at this position.
+    LocatorAt(usize),
+}
+
 /// Passes each row the first time. Rows for whose keys there is no room are put off until the input ends.
 pub(crate) struct Distinct<'p> {
-    /// The last column alone makes the difference, and goes no further.
-    by_locator: bool,
     input: Box<dyn RowSource + 'p>,
-    collations: &'p [Collation],
+    compared: Compared<'p>,
     seen: FxHashSet<Box<[u8]>>,
     key: Vec<u8>,
     held: Held,
@@ -30,14 +38,12 @@ pub(crate) struct Distinct<'p> {
 impl<'p> Distinct<'p> {
     pub(crate) fn new(
         input: Box<dyn RowSource + 'p>,
-        collations: &'p [Collation],
-        by_locator: bool,
+        compared: Compared<'p>,
         runtime: &Runtime<'_>,
     ) -> Distinct<'p> {
         Distinct {
-            by_locator,
             input,
-            collations,
+            compared,
             seen: FxHashSet::default(),
             key: Vec::new(),
             held: Held::new(runtime),
@@ -52,8 +58,11 @@ impl RowSource for Distinct<'_> {
         loop {
             while self.input.next(runtime, row)? {
                 runtime.check_cancelled()?;
-                let compared = if self.by_locator { &row[row.len() - 1..] } else { &row[..] };
-                write_row_key(compared, self.collations, &mut self.key);
+                match self.compared {
+                    Compared::Columns(collations) => write_row_key(row, collations, &mut self.key),
+                    Compared::LastLocator => write_locator(&row[row.len() - 1], &mut self.key),
+                    Compared::LocatorAt(at) => write_locator(&row[at], &mut self.key),
+                }
                 if self.seen.contains(self.key.as_slice()) {
                     continue;
                 }
@@ -64,7 +73,7 @@ impl RowSource for Distinct<'_> {
                 self.seen.room_for_one()?;
                 self.seen.insert(self.key.as_slice().into());
                 self.is_full = self.held.add(runtime, hashed_bytes(&self.key))?;
-                if self.by_locator {
+                if matches!(self.compared, Compared::LastLocator) {
                     row.pop();
                 }
                 return Ok(true);
@@ -78,6 +87,15 @@ impl RowSource for Distinct<'_> {
     }
 }
 
+/// The bytes of a locator; none of one that is missing. Unlike binary values, two that differ by zeros at their end are two.
+fn write_locator(locator: &Value, key: &mut Vec<u8>) {
+    key.clear();
+    match locator {
+        Value::Binary(bytes) => key.extend_from_slice(bytes.as_bytes()),
+        missing => assert!(missing.is_null(), "a locator is bytes"),
+    }
+}
+
 /// EXCEPT and INTERSECT: distinct left rows without, or with, an equal right row. NULLs are equal here.
 pub(crate) fn set_op<'p>(
     intersect: bool,
@@ -88,7 +106,7 @@ pub(crate) fn set_op<'p>(
 ) -> Distinct<'p> {
     let kind = if intersect { JoinKind::Semi } else { JoinKind::Anti };
     let joined = HashJoin::of_whole_rows(kind, left, right, collations, runtime);
-    Distinct::new(Box::new(joined), collations, false, runtime)
+    Distinct::new(Box::new(joined), Compared::Columns(collations), runtime)
 }
 
 /// Rows of the anchor, then of the step over the rows of the previous round. Error 530 past the limit of rounds.

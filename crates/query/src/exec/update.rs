@@ -1,28 +1,19 @@
 //! UPDATE: all rows are found first, then changed, so that a change is never seen by the search (Halloween protection).
 
-use std::collections::VecDeque;
-
-use engine::{DbTransaction, RowChange, RowLocator};
-use rustc_hash::FxHashSet;
+use engine::{Halves, RowChange, RowLocator};
 use types::{SqlError, Value};
 
 use super::output::OutputRows;
-use super::room::Room;
+use super::set_op::{Compared, Distinct};
+use super::spill::gathered::{Gathered, MANY_AT_ONCE};
 use super::store::{check_not_null, check_settings};
 use crate::context::{RowSink, StatementOutcome};
 use crate::physical::change::{Constraints, SetStep, UpdatePlan};
+use crate::physical::plan::Plan;
 use crate::row::Row;
+use crate::row_source::RowSource;
 use crate::runtime::Runtime;
 use crate::table::TableSource;
-
-/// A row to change.
-pub(super) struct Change {
-    pub(super) locator: RowLocator,
-    pub(super) old: Row,
-    pub(super) new: Row,
-    /// Kept only for OUTPUT.
-    pub(super) input: Row,
-}
 
 /// Runs an UPDATE.
 pub(crate) fn run(
@@ -31,76 +22,106 @@ pub(crate) fn run(
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
     let mut outputs = OutputRows::new(&update.outputs);
-    let changes = find(update, runtime, outputs.is_wanted())?;
-    let count = changes.len() as u64;
-    for change in &changes {
-        check_not_null(&update.source, &change.new, "UPDATE")?;
-        update.constraints.check_row(runtime, &update.source, &change.new, "UPDATE")?;
-        if outputs.is_wanted() {
-            outputs.add(runtime, &change.input, &change.new, &change.old)?;
-        }
-    }
+    let changes = find(update, runtime, &mut outputs)?;
     apply(&update.source, &update.changed, runtime, &changes)?;
     // References, both ways, are looked at when all rows have their new values.
-    let mut pairs = changes.iter().map(|change| (&change.old, &change.new));
-    super::cascade::after_update(&update.constraints, &mut pairs, runtime, "UPDATE")?;
+    super::cascade::after_update(&update.constraints, &changes, runtime, "UPDATE")?;
     let sent_rows = outputs.finish(runtime, sink)?;
-    Ok(StatementOutcome { row_count: Some(count), sent_rows, ..StatementOutcome::default() })
+    Ok(StatementOutcome { row_count: Some(changes.len() as u64), sent_rows, ..StatementOutcome::default() })
 }
 
-/// Changes the rows. Where several get new unique keys, all the old keys go before the first new one comes: the keys are judged by what they
-/// are in the end.
+/// A row that is to be changed, as it is gathered: its locator, what it is, what it becomes.
+pub(super) fn change(locator: Value, old: &[Value], new: &[Value]) -> Row {
+    assert_eq!(old.len(), new.len(), "a change leaves the columns as they are");
+    let mut row = Row::with_capacity(1 + old.len() + new.len());
+    row.push(locator);
+    row.extend_from_slice(old);
+    row.extend_from_slice(new);
+    row
+}
+
+/// The old and the new values of a gathered [`change`].
+pub(super) fn old_and_new(change: &[Value]) -> (&[Value], &[Value]) {
+    change[1..].split_at((change.len() - 1) / 2)
+}
+
+/// Changes gathered rows. Where several get new unique keys, all the old keys go before the first new one comes: the keys are judged by what
+/// they are in the end.
 pub(super) fn apply(
     source: &TableSource,
     changed: &[usize],
     runtime: &Runtime<'_>,
-    changes: &[Change],
+    changes: &Gathered,
 ) -> Result<(), SqlError> {
     check_settings(source, runtime, "UPDATE")?;
     let table = &source.table;
-    let one_by_one = |work: &mut dyn FnMut(&DbTransaction, RowChange<'_>) -> Result<(), SqlError>| {
-        for Change { locator, old, new, .. } in changes {
+    let work = |halves: Halves| {
+        changes.for_each_chunk(runtime, MANY_AT_ONCE, &mut |rows| {
             runtime.check_cancelled()?;
+            let locators: Vec<RowLocator> = rows.iter().map(|row| locator_of(source, row)).collect();
+            let change = |(locator, row)| {
+                let (old, new) = old_and_new(row);
+                RowChange { locator, old, new, changed }
+            };
+            let rows = rows.iter().map(Vec::as_slice);
+            let some: Vec<RowChange<'_>> = locators.iter().zip(rows).map(change).collect();
             let mut transactions = runtime.transactions.borrow_mut();
-            let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
-            work(transaction, RowChange { locator, old, new, changed })?;
-        }
-        Ok(())
+            let transaction = transactions.for_table(table, runtime.options.isolation)?;
+            table.update_many(transaction, &some, halves)
+        })
     };
     if changes.len() < 2 || !table.has_unique_key_among(changed) {
-        return one_by_one(&mut |transaction, change| table.update(transaction, change).map(|_| ()));
+        return work(Halves::Both);
     }
-    let mut taken = VecDeque::with_capacity(changes.len());
-    one_by_one(&mut |transaction, change| {
-        taken.push_back(table.take_out(transaction, change)?);
-        Ok(())
-    })?;
-    one_by_one(&mut |transaction, change| {
-        let out = taken.pop_front().expect("one for each row");
-        table.put_in(transaction, change, out).map(|_| ())
+    work(Halves::OldKeysOut)?;
+    work(Halves::NewKeysIn)
+}
+
+/// The locator that a gathered row begins with.
+pub(super) fn locator_of(source: &TableSource, row: &[Value]) -> RowLocator {
+    source.table.locator(&row[0]).expect("a row that was found has its place")
+}
+
+/// The rows of a statement's search; each row of the target once, if `may_repeat`.
+pub(super) fn search<'p>(
+    plan: &'p Plan,
+    locator: usize,
+    may_repeat: bool,
+    runtime: &Runtime<'_>,
+) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+    let source = plan.open(runtime)?;
+    Ok(match may_repeat {
+        true => Box::new(Distinct::new(source, Compared::LocatorAt(locator), runtime)),
+        false => source,
     })
 }
 
-fn find(update: &UpdatePlan, runtime: &Runtime<'_>, keep_input: bool) -> Result<Vec<Change>, SqlError> {
-    let mut changes = Vec::new();
-    let mut seen: FxHashSet<RowLocator> = FxHashSet::default();
-    let mut source = update.plan.open(runtime)?;
+fn find(
+    update: &UpdatePlan,
+    runtime: &Runtime<'_>,
+    outputs: &mut OutputRows<'_>,
+) -> Result<Gathered, SqlError> {
+    let mut changes = Gathered::default();
+    let mut source = search(&update.plan, update.locator, update.may_repeat, runtime)?;
     let mut row = Row::new();
     while source.next(runtime, &mut row)? {
         runtime.begin_row();
         runtime.check_cancelled()?;
         // An outer join gives rows in which the target is missing.
-        let Some(locator) = runtime.locator(&row[update.locator]) else { continue };
-        if update.may_repeat && !seen.insert(locator.clone()) {
+        let locator = row[update.locator].clone();
+        if locator.is_null() {
             continue;
         }
-        let old: Row = update.old.iter().map(|position| row[*position].clone()).collect();
+        let old = pick(&row, &update.old);
         let new = changed_row(&update.source, &update.steps, &update.constraints, runtime, (&row, &old))?;
-        let input = if keep_input { row.clone() } else { Row::new() };
-        changes.room_for_one()?;
-        changes.push(Change { locator, old, new, input });
+        check_not_null(&update.source, &new, "UPDATE")?;
+        update.constraints.check_row(runtime, &update.source, &new, "UPDATE")?;
+        if outputs.is_wanted() {
+            outputs.add(runtime, &row, &new, &old)?;
+        }
+        changes.push(runtime, change(locator, &old, &new))?;
     }
-    Ok(changes)
+    changes.finish()
 }
 
 /// The row after SET; the values come from `row`, which the statement has read.

@@ -1,5 +1,5 @@
-//! Window functions: rows are read, ordered by partition and order keys, and each call is computed a partition at a time. Row
-//! numbers without an order are given as the rows come.
+//! Window functions: rows are read, ordered by partition and order keys, and each call is computed for one row after the other of a
+//! partition that has been gathered. Row numbers without an order are given as the rows come.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use types::{SqlError, Value};
 
 use super::aggregate::Accumulator;
 use super::keys::{compare_values, sort_values};
-use super::room::Room;
+use super::partition::{Keyed, Partition, RowAt};
 use crate::exec::spill::sorter::{Sorted, Sorter, key_order};
 use crate::kinds::{FrameBound, WindowFrame};
 use crate::physical::plan::{AggregateNode, WindowNode, WindowNodeKind, WindowPlan};
@@ -21,26 +21,8 @@ pub(crate) struct Window<'p> {
     sorted: Option<Sorted>,
     /// The first row of the next partition.
     ahead: Option<Keyed>,
-    ready: std::vec::IntoIter<Row>,
+    at_hand: Option<Computed<'p>>,
     numbers: Numbers,
-}
-
-/// A row with its partition and order keys.
-struct Keyed {
-    /// Of the partition first, then of the order.
-    key: Vec<Value>,
-    partition: usize,
-    row: Row,
-}
-
-impl Keyed {
-    fn partition(&self) -> &[Value] {
-        &self.key[..self.partition]
-    }
-
-    fn order(&self) -> &[Value] {
-        &self.key[self.partition..]
-    }
 }
 
 /// Where a partition is that is numbered row by row.
@@ -54,8 +36,7 @@ struct Numbers {
 
 impl<'p> Window<'p> {
     pub(crate) fn new(plan: &'p WindowPlan) -> Window<'p> {
-        let (ready, numbers) = (Vec::new().into_iter(), Numbers::default());
-        Window { plan, sorted: None, ahead: None, ready, numbers }
+        Window { plan, sorted: None, ahead: None, at_hand: None, numbers: Numbers::default() }
     }
 
     /// Do all functions number rows, and so need none but the last one?
@@ -94,7 +75,7 @@ impl<'p> Window<'p> {
             .all(|((x, y), collation)| types::sort_compare(x, y, *collation).is_eq())
     }
 
-    /// The rows of the next partition; false when there is none.
+    /// Gathers the rows of the next partition; false when there is none.
     fn next_partition(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
         let first = match self.ahead.take() {
             Some(first) => first,
@@ -103,18 +84,19 @@ impl<'p> Window<'p> {
                 None => return Ok(false),
             },
         };
-        let mut rows = vec![first];
+        let is_in_memory = !self.sorted.as_ref().expect("sorted before").is_on_disk();
+        let mut partition = Partition::new(runtime, is_in_memory);
+        let key = first.partition().to_vec();
+        partition.push(runtime, first)?;
         while let Some(keyed) = self.next_sorted()? {
             runtime.check_cancelled()?;
-            if !self.is_same_partition(rows[0].partition(), keyed.partition()) {
+            if !self.is_same_partition(&key, keyed.partition()) {
                 self.ahead = Some(keyed);
                 break;
             }
-            rows.room_for_one()?;
-            rows.push(keyed);
+            partition.push(runtime, keyed)?;
         }
-        self.compute_partition(runtime, &mut rows)?;
-        self.ready = rows.into_iter().map(|keyed| keyed.row).collect::<Vec<_>>().into_iter();
+        self.at_hand = Some(Computed::new(self.plan, partition.finish(runtime)?));
         Ok(true)
     }
 
@@ -149,148 +131,196 @@ impl<'p> Window<'p> {
         self.numbers = numbers;
         Ok(true)
     }
+}
 
-    fn compute_partition(&self, runtime: &Runtime<'_>, rows: &mut [Keyed]) -> Result<(), SqlError> {
-        runtime.check_cancelled()?;
-        for call in &self.plan.calls {
-            runtime.check_cancelled()?;
-            let values = self.call_values(runtime, call, rows)?;
-            assert!(values.len() == rows.len(), "a window function gives one value a row");
-            for (keyed, value) in rows.iter_mut().zip(values) {
-                keyed.row.push(value);
+/// The rows of a partition, one after the other, with the values of the calls.
+struct Computed<'p> {
+    plan: &'p WindowPlan,
+    partition: Partition,
+    /// The row that is next.
+    at: usize,
+    /// Those that are its equals in the order, it among them.
+    peers: Range<usize>,
+    dense_rank: i64,
+    has_peers: bool,
+    looks_back: bool,
+    calls: Vec<CallState<'p>>,
+}
+
+/// What a call has from the rows before.
+#[derive(Default)]
+struct CallState<'p> {
+    /// Of an aggregate: over which rows it is, and what it was for the row before.
+    running: Option<Accumulator<'p>>,
+    taken: Range<usize>,
+    last: Value,
+    /// Of NTILE: the size of most groups, and how many have one more.
+    tiles: Option<(usize, usize)>,
+}
+
+impl<'p> Computed<'p> {
+    fn new(plan: &'p WindowPlan, partition: Partition) -> Computed<'p> {
+        let is_about_peers = |call: &WindowNode| match call.kind {
+            WindowNodeKind::Rank
+            | WindowNodeKind::DenseRank
+            | WindowNodeKind::PercentRank
+            | WindowNodeKind::CumeDist => true,
+            WindowNodeKind::FirstValue(_) | WindowNodeKind::LastValue(_) | WindowNodeKind::Aggregate(_) => {
+                !call.frame.rows
             }
+            _ => false,
+        };
+        // An aggregate whose frame begins with the partition and ends with the row or behind it takes each row once, before it goes.
+        let looks_back = |call: &WindowNode| match call.kind {
+            WindowNodeKind::Shift { .. } | WindowNodeKind::FirstValue(_) | WindowNodeKind::LastValue(_) => {
+                true
+            }
+            WindowNodeKind::Aggregate(_) => {
+                !matches!(call.frame.start, FrameBound::UnboundedPreceding)
+                    || matches!(call.frame.end, FrameBound::Preceding(_) | FrameBound::UnboundedPreceding)
+            }
+            _ => false,
+        };
+        Computed {
+            plan,
+            partition,
+            at: 0,
+            peers: 0..0,
+            dense_rank: 0,
+            has_peers: plan.calls.iter().any(is_about_peers),
+            looks_back: plan.calls.iter().any(looks_back),
+            calls: plan.calls.iter().map(|_| CallState::default()).collect(),
         }
-        Ok(())
     }
 
-    /// First row of each row's peer group.
-    fn peer_starts(&self, rows: &[Keyed]) -> Vec<usize> {
-        let mut starts: Vec<usize> = Vec::with_capacity(rows.len());
-        for index in 0..rows.len() {
-            let same = index > 0
-                && compare_values(&self.plan.order, rows[index - 1].order(), rows[index].order()).is_eq();
-            starts.push(if same { starts[index - 1] } else { index });
-        }
-        starts
+    fn row(&self, at: usize) -> Result<RowAt<'_>, SqlError> {
+        self.partition.row(at, (self.plan.partition.len(), self.plan.order.len()))
     }
 
-    /// End (exclusive) of each row's peer group.
-    fn peer_ends(&self, rows: &[Keyed]) -> Vec<usize> {
-        let starts = self.peer_starts(rows);
-        let mut ends = vec![rows.len(); rows.len()];
-        for index in (0..rows.len().saturating_sub(1)).rev() {
-            ends[index] = if starts[index + 1] == index + 1 { index + 1 } else { ends[index + 1] };
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        runtime.check_cancelled()?;
+        if self.at == self.partition.len() {
+            return Ok(false);
         }
-        ends
+        if self.at == self.peers.end && self.has_peers {
+            self.peers = self.at..self.end_of_peers(runtime)?;
+            self.dense_rank += 1;
+        }
+        let mut calls = std::mem::take(&mut self.calls);
+        let values = self.plan.calls.iter().zip(&mut calls);
+        let values: Result<Vec<Value>, SqlError> =
+            values.map(|(call, state)| self.value(runtime, call, state)).collect();
+        self.calls = calls;
+        let keys = (self.plan.partition.len(), self.plan.order.len());
+        *row = match self.looks_back {
+            true => self.row(self.at)?.row.clone(),
+            false => self.partition.take_row(self.at, keys)?,
+        };
+        row.append(&mut values?);
+        self.at += 1;
+        Ok(true)
     }
 
-    fn call_values(
+    fn end_of_peers(&self, runtime: &Runtime<'_>) -> Result<usize, SqlError> {
+        if self.plan.order.is_empty() {
+            return Ok(self.partition.len());
+        }
+        let first = self.row(self.at)?;
+        let mut end = self.at + 1;
+        while end < self.partition.len() {
+            runtime.check_cancelled()?;
+            let next = self.row(end)?;
+            if compare_values(&self.plan.order, first.order(), next.order()).is_ne() {
+                break;
+            }
+            end += 1;
+        }
+        Ok(end)
+    }
+
+    fn value(
         &self,
         runtime: &Runtime<'_>,
-        call: &WindowNode,
-        rows: &[Keyed],
-    ) -> Result<Vec<Value>, SqlError> {
-        let count = rows.len();
+        call: &'p WindowNode,
+        state: &mut CallState<'p>,
+    ) -> Result<Value, SqlError> {
+        let (at, count) = (self.at, self.partition.len());
         match &call.kind {
-            WindowNodeKind::RowNumber => Ok((1..=count as i64).map(Value::BigInt).collect()),
-            WindowNodeKind::Rank => {
-                Ok(self.peer_starts(rows).into_iter().map(|start| Value::BigInt(start as i64 + 1)).collect())
-            }
-            WindowNodeKind::DenseRank => {
-                let starts = self.peer_starts(rows);
-                let mut rank = 0;
-                Ok((0..count)
-                    .map(|index| {
-                        rank += i64::from(starts[index] == index);
-                        Value::BigInt(rank)
-                    })
-                    .collect())
-            }
+            WindowNodeKind::RowNumber => Ok(Value::BigInt(at as i64 + 1)),
+            WindowNodeKind::Rank => Ok(Value::BigInt(self.peers.start as i64 + 1)),
+            WindowNodeKind::DenseRank => Ok(Value::BigInt(self.dense_rank)),
             WindowNodeKind::PercentRank => {
                 let below = (count.max(2) - 1) as f64;
-                Ok(self
-                    .peer_starts(rows)
-                    .into_iter()
-                    .map(|start| Value::Float(if count == 1 { 0.0 } else { start as f64 / below }))
-                    .collect())
+                Ok(Value::Float(if count == 1 { 0.0 } else { self.peers.start as f64 / below }))
             }
-            WindowNodeKind::CumeDist => Ok(self
-                .peer_ends(rows)
-                .into_iter()
-                .map(|end| Value::Float(end as f64 / count as f64))
-                .collect()),
-            WindowNodeKind::Tile(node) => tiles(runtime, node.eval_i64(runtime, &rows[0].row)?, count),
-            WindowNodeKind::Shift { value, offset, default, lead } => (0..count)
-                .map(|index| {
-                    let Some(distance) = offset.eval_i64(runtime, &rows[index].row)? else {
-                        return Ok(Value::Null);
-                    };
-                    let target = if *lead { index as i64 + distance } else { index as i64 - distance };
-                    match usize::try_from(target).ok().filter(|target| *target < count) {
-                        Some(target) => value.eval(runtime, &rows[target].row),
-                        None => default
-                            .as_ref()
-                            .map_or(Ok(Value::Null), |node| node.eval(runtime, &rows[index].row)),
-                    }
-                })
-                .collect(),
+            WindowNodeKind::CumeDist => Ok(Value::Float(self.peers.end as f64 / count as f64)),
+            WindowNodeKind::Tile(node) => {
+                let (size, larger) = match state.tiles {
+                    Some(tiles) => tiles,
+                    None => *state.tiles.insert(tiles(node.eval_i64(runtime, &self.row(0)?.row)?, count)?),
+                };
+                Ok(Value::BigInt(tile_of(at, size, larger) as i64 + 1))
+            }
+            WindowNodeKind::Shift { value, offset, default, lead } => {
+                let own = self.row(at)?;
+                let Some(distance) = offset.eval_i64(runtime, &own.row)? else { return Ok(Value::Null) };
+                let target = if *lead { at as i64 + distance } else { at as i64 - distance };
+                match usize::try_from(target).ok().filter(|target| *target < count) {
+                    Some(target) => value.eval(runtime, &self.row(target)?.row),
+                    None => default.as_ref().map_or(Ok(Value::Null), |node| node.eval(runtime, &own.row)),
+                }
+            }
             WindowNodeKind::FirstValue(node) => {
-                self.framed(call, rows, |range| node.eval(runtime, &rows[range.start].row))
+                self.framed(call, |range| node.eval(runtime, &self.row(range.start)?.row))
             }
             WindowNodeKind::LastValue(node) => {
-                self.framed(call, rows, |range| node.eval(runtime, &rows[range.end - 1].row))
+                self.framed(call, |range| node.eval(runtime, &self.row(range.end - 1)?.row))
             }
-            WindowNodeKind::Aggregate(aggregate) => self.aggregate(runtime, call, aggregate, rows),
+            WindowNodeKind::Aggregate(aggregate) => self.aggregate(runtime, call, aggregate, state),
         }
+    }
+
+    fn frame(&self, call: &WindowNode) -> Range<usize> {
+        frame_range(&call.frame, self.at, self.partition.len(), &self.peers)
     }
 
     fn framed(
         &self,
         call: &WindowNode,
-        rows: &[Keyed],
-        mut value: impl FnMut(Range<usize>) -> Result<Value, SqlError>,
-    ) -> Result<Vec<Value>, SqlError> {
-        let (starts, ends) = (self.peer_starts(rows), self.peer_ends(rows));
-        (0..rows.len())
-            .map(|index| {
-                let range = frame_range(&call.frame, index, rows.len(), &starts, &ends);
-                if range.is_empty() { Ok(Value::Null) } else { value(range) }
-            })
-            .collect()
+        value: impl FnOnce(Range<usize>) -> Result<Value, SqlError>,
+    ) -> Result<Value, SqlError> {
+        let range = self.frame(call);
+        if range.is_empty() { Ok(Value::Null) } else { value(range) }
     }
 
     fn aggregate(
         &self,
         runtime: &Runtime<'_>,
-        call: &WindowNode,
-        aggregate: &AggregateNode,
-        rows: &[Keyed],
-    ) -> Result<Vec<Value>, SqlError> {
-        let (starts, ends) = (self.peer_starts(rows), self.peer_ends(rows));
-        let mut values = Vec::with_capacity(rows.len());
-        let mut running = Accumulator::new(aggregate);
-        let mut taken: Range<usize> = 0..0;
-        for index in 0..rows.len() {
-            let range = frame_range(&call.frame, index, rows.len(), &starts, &ends);
-            // A frame that only grows is extended; one whose start moves is computed afresh.
-            let afresh = index == 0 || range.start != taken.start || range.end < taken.end;
-            if afresh {
-                running = Accumulator::new(aggregate);
-                taken = range.start..range.start;
-            }
-            for row in &rows[taken.end.min(range.end)..range.end] {
-                runtime.check_cancelled()?;
-                running.add_row(runtime, &row.row)?;
-            }
-            let value = if range == taken && !afresh {
-                Value::clone(&values[index - 1])
-            } else {
-                running.current(runtime)?
-            };
-            values.push(value);
-            taken = range;
+        call: &'p WindowNode,
+        aggregate: &'p AggregateNode,
+        state: &mut CallState<'p>,
+    ) -> Result<Value, SqlError> {
+        let range = self.frame(call);
+        // A frame that only grows is extended; one whose start moves is computed afresh.
+        let afresh = range.start != state.taken.start || range.end < state.taken.end;
+        if afresh {
+            state.running = None;
         }
-        Ok(values)
+        let is_new = state.running.is_none();
+        let running = state.running.get_or_insert_with(|| Accumulator::new(aggregate));
+        if is_new {
+            state.taken = range.start..range.start;
+        }
+        if range == state.taken && !is_new {
+            return Ok(state.last.clone());
+        }
+        for at in state.taken.end..range.end {
+            runtime.check_cancelled()?;
+            running.add_row(runtime, &self.row(at)?.row)?;
+        }
+        state.taken = range;
+        state.last = running.current(runtime)?;
+        Ok(state.last.clone())
     }
 }
 
@@ -320,18 +350,12 @@ impl RowSource for RowNumbers<'_> {
     }
 }
 
-fn frame_range(
-    frame: &WindowFrame,
-    index: usize,
-    count: usize,
-    starts: &[usize],
-    ends: &[usize],
-) -> Range<usize> {
+fn frame_range(frame: &WindowFrame, index: usize, count: usize, peers: &Range<usize>) -> Range<usize> {
     let start = match frame.start {
         FrameBound::UnboundedPreceding => 0,
         FrameBound::Preceding(n) => index.saturating_sub(n as usize),
         FrameBound::Current if frame.rows => index,
-        FrameBound::Current => starts[index],
+        FrameBound::Current => peers.start,
         FrameBound::Following(n) => index.saturating_add(n as usize).min(count),
         FrameBound::UnboundedFollowing => count,
     };
@@ -339,25 +363,25 @@ fn frame_range(
         FrameBound::UnboundedPreceding => 0,
         FrameBound::Preceding(n) => (index + 1).saturating_sub(n as usize),
         FrameBound::Current if frame.rows => index + 1,
-        FrameBound::Current => ends[index],
+        FrameBound::Current => peers.end,
         FrameBound::Following(n) => index.saturating_add(n as usize).saturating_add(1).min(count),
         FrameBound::UnboundedFollowing => count,
     };
     start..end.max(start)
 }
 
-fn tiles(_runtime: &Runtime<'_>, wanted: Option<i64>, count: usize) -> Result<Vec<Value>, SqlError> {
-    let wanted = match wanted {
-        Some(number) if number > 0 => number as usize,
-        _ => return Err(crate::errors::tile_count_invalid()),
-    };
-    let (size, larger) = (count / wanted, count % wanted);
-    let mut values = Vec::with_capacity(count);
-    for tile in 0..wanted.min(count) {
-        let rows = size + usize::from(tile < larger);
-        values.extend(std::iter::repeat_n(Value::BigInt(tile as i64 + 1), rows));
+/// The size of most groups of NTILE, and how many have one more.
+fn tiles(wanted: Option<i64>, count: usize) -> Result<(usize, usize), SqlError> {
+    match wanted {
+        Some(number) if number > 0 => Ok((count / number as usize, count % number as usize)),
+        _ => Err(crate::errors::tile_count_invalid()),
     }
-    Ok(values)
+}
+
+/// The group of a row; the larger ones come first.
+fn tile_of(at: usize, size: usize, larger: usize) -> usize {
+    let in_larger = larger * (size + 1);
+    if at < in_larger { at / (size + 1) } else { larger + (at - in_larger) / size }
 }
 
 impl RowSource for Window<'_> {
@@ -370,10 +394,13 @@ impl RowSource for Window<'_> {
             return self.next_numbered(row);
         }
         loop {
-            if let Some(next) = self.ready.next() {
-                *row = next;
+            if let Some(at_hand) = &mut self.at_hand
+                && at_hand.next(runtime, row)?
+            {
                 return Ok(true);
             }
+            // The memory of one partition is free before the next one comes.
+            self.at_hand = None;
             if !self.next_partition(runtime)? {
                 return Ok(false);
             }

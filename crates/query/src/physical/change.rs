@@ -160,7 +160,7 @@ pub(crate) enum InsertInput {
 pub(crate) struct UpdatePlan {
     pub(crate) source: Arc<TableSource>,
     pub(crate) plan: Plan,
-    /// Position of the locator number in the plan's rows.
+    /// Position of the locator in the plan's rows.
     pub(crate) locator: usize,
     /// Positions of the target's columns in the plan's rows.
     pub(crate) old: Vec<usize>,
@@ -186,6 +186,9 @@ pub(crate) struct DeletePlan {
     pub(crate) source: Arc<TableSource>,
     pub(crate) plan: Plan,
     pub(crate) locator: usize,
+    /// The columns that something hangs on: keys of indexes and of references, what OUTPUT may ask for. Ordinals.
+    pub(crate) columns: Vec<usize>,
+    /// Where they stand in the plan's rows.
     pub(crate) old: Vec<usize>,
     pub(crate) constraints: Constraints,
     pub(crate) outputs: Vec<OutputPlan>,
@@ -198,7 +201,7 @@ pub(crate) struct MergePlan {
     pub(crate) source: Arc<TableSource>,
     /// Target and source joined; only rows for which there is something to do.
     pub(crate) plan: Plan,
-    /// Position of the target's locator number in the plan's rows; NULL where there is no target row.
+    /// Position of the target's locator in the plan's rows; NULL where there is no target row.
     pub(crate) locator: usize,
     /// Position of the action's number.
     pub(crate) action: usize,

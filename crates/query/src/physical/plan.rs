@@ -365,7 +365,7 @@ pub(crate) struct ScanPlan {
     pub(crate) filter: Option<BoolNode>,
     /// The same in two parts, where rows are read where they lie and there may be many of them.
     pub(crate) door: Option<DoorFilter>,
-    /// A locator number follows the columns.
+    /// The row's locator follows the columns: it is to be changed.
     pub(crate) locator: bool,
     /// The row's locator itself follows the columns: the union that this is a branch of gives each row once.
     pub(crate) names_rows: bool,

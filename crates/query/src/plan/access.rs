@@ -109,7 +109,10 @@ impl Planner<'_> {
         let mut layout = columns.ids(scan);
         layout.extend(scan.locator.or(scan.names_rows.then_some(ROW_NAME)));
         let covers = |index: &IndexDef| match &wanted {
-            Some(wanted) if !locks_rows => source.table.is_covered_by(index.index_id, wanted),
+            // Rows that are to be changed are always looked at.
+            Some(wanted) if !locks_rows && scan.locator.is_none() => {
+                source.table.is_covered_by(index.index_id, wanted)
+            }
             _ => false,
         };
         let (sargables, others) = sargables_and_others(&predicates, scan, &own);
@@ -184,9 +187,6 @@ impl Planner<'_> {
 
     /// The ordinals of a table whose values matter; `None`: all do.
     fn wanted_of(&self, scan: &TableScan) -> Option<Vec<usize>> {
-        if scan.locator.is_some() {
-            return None;
-        }
         let wanted = self.wanted.as_ref()?;
         Some((0..scan.columns.len()).filter(|at| wanted.contains(&scan.columns[*at])).collect())
     }

@@ -7,12 +7,12 @@ use types::{
 use crate::row::Row;
 
 /// Appends the values of a row.
-pub(super) fn encode_row(row: &[Value], out: &mut Vec<u8>) {
+pub(in crate::exec) fn encode_row(row: &[Value], out: &mut Vec<u8>) {
     row.iter().for_each(|value| encode(value, out));
 }
 
 /// Appends the values of [`encode_row`] to `row`.
-pub(super) fn decode_row(bytes: &[u8], row: &mut Row) {
+pub(in crate::exec) fn decode_row(bytes: &[u8], row: &mut Row) {
     let mut bytes = Bytes(bytes);
     while !bytes.0.is_empty() {
         row.push(decode(&mut bytes));

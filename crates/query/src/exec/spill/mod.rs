@@ -11,6 +11,7 @@
 //! brings it further. The limit of `os::memory` stands behind all of it: who keeps what cannot go to disk gets 701.
 
 pub(super) mod codec;
+pub(super) mod gathered;
 pub(super) mod parts;
 pub(super) mod sorter;
 pub(super) mod store;

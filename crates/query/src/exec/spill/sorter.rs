@@ -148,6 +148,11 @@ impl Sorter {
 }
 
 impl Sorted {
+    /// Do rows come from disk? Else all are in memory, and charged.
+    pub(in crate::exec) fn is_on_disk(&self) -> bool {
+        self.merge.is_some()
+    }
+
     /// The next row with its key.
     pub(in crate::exec) fn next(&mut self) -> Result<Option<Keyed>, SqlError> {
         match &mut self.merge {
